@@ -1,0 +1,12 @@
+//! The mechanisms that share congestion, as pure state machines.
+//!
+//! A mechanism never knows where it runs: it has no clock, no I/O and no random numbers of its
+//! own. Time and random draws come in as arguments, verdicts go out as values, so that the same
+//! code runs in virtual time (simulator) and in real time (gateway).
+//!
+//! The modules follow the packet: [`sender`], [`ingress`], [`bottleneck`].
+
+pub mod bottleneck;
+pub mod ingress;
+pub mod sender;
+pub mod units;

@@ -1,0 +1,183 @@
+//! Quantities with their unit in the type. Raw numbers appear only at the edges.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// Nanoseconds in a second.
+pub const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+/// A point on the clock, in nanoseconds since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+/// A length of time, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(u64);
+
+/// An amount of data, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+/// A data rate on the wire, in bit/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// Later than everything.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// The point `ns` nanoseconds after the start.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Time(ns)
+    }
+    /// Nanoseconds since the start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Seconds since the start.
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+    /// The time that has passed since `earlier`, zero if `earlier` is later.
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// A span of `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Span(ns)
+    }
+    /// A span of `us` microseconds.
+    pub const fn from_micros(us: u64) -> Self {
+        Span(us * 1_000)
+    }
+    /// A span of `ms` milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Span(ms * 1_000_000)
+    }
+    /// A span of whole seconds.
+    pub const fn from_secs(s: u64) -> Self {
+        Span(s * NANOS_PER_SEC)
+    }
+    /// A span of `s` seconds, rounded to the nanosecond; negative and NaN become zero.
+    pub fn from_secs_f64(s: f64) -> Self {
+        Span((s * 1e9 + 0.5) as u64)
+    }
+    /// Nanoseconds.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+    /// Seconds.
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+}
+
+impl Bytes {
+    /// Nothing.
+    pub const ZERO: Bytes = Bytes(0);
+
+    /// An amount of `n` bytes.
+    pub const fn new(n: u64) -> Self {
+        Bytes(n)
+    }
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+    /// The number of bytes, for formulas.
+    pub const fn as_f64(self) -> f64 {
+        self.0 as f64
+    }
+    /// The number of bits.
+    pub const fn as_bits(self) -> u64 {
+        self.0 * 8
+    }
+}
+
+impl Rate {
+    /// A rate in bit/s.
+    pub const fn from_bps(bps: u64) -> Self {
+        Rate(bps)
+    }
+    /// A rate in 10⁶ bit/s.
+    pub const fn mbps(mbps: u64) -> Self {
+        Rate(mbps * 1_000_000)
+    }
+    /// Bit/s.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+    /// Bytes per second, for formulas.
+    pub const fn as_bytes_per_sec(self) -> f64 {
+        self.0 as f64 / 8.0
+    }
+    /// How long `len` takes at this rate, rounded up to the nanosecond.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    pub const fn transmission_time(self, len: Bytes) -> Span {
+        Span((len.0 * 8 * NANOS_PER_SEC).div_ceil(self.0))
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, rhs: Span) -> Time {
+        Time(self.0 + rhs.0)
+    }
+}
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, rhs: Span) {
+        self.0 += rhs.0;
+    }
+}
+impl Sub<Time> for Time {
+    type Output = Span;
+    /// # Panics
+    /// In debug builds, if the result would be negative; see [`Time::since`].
+    fn sub(self, rhs: Time) -> Span {
+        Span(self.0 - rhs.0)
+    }
+}
+impl Add for Span {
+    type Output = Span;
+    fn add(self, rhs: Span) -> Span {
+        Span(self.0 + rhs.0)
+    }
+}
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, rhs: Span) -> Span {
+        Span(self.0 - rhs.0)
+    }
+}
+impl core::ops::Mul<u64> for Span {
+    type Output = Span;
+    fn mul(self, rhs: u64) -> Span {
+        Span(self.0 * rhs)
+    }
+}
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, rhs: Bytes) -> Bytes {
+        Bytes(self.0 + rhs.0)
+    }
+}
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.9} s", self.as_secs())
+    }
+}
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.9} s", self.as_secs())
+    }
+}
