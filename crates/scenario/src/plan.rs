@@ -1,0 +1,244 @@
+//! What a scenario file resolves to: every default filled in, every name an index.
+//!
+//! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
+//! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
+
+use tidegate_mechanisms::bottleneck::{AbcParams, PiecewiseLinearParams, RedParams};
+use tidegate_mechanisms::ingress::ActivityMeterParams;
+use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+
+/// A run, but for its seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Discarded before the measurement.
+    pub warm_up: Span,
+    /// Measured after the warm-up.
+    pub duration: Span,
+    /// The run goes on until all finite transfers without repetition are done, at most this long
+    /// after the measurement.
+    pub drain_limit: Span,
+    /// Step of the time series; `None` keeps none.
+    pub sample_interval: Option<Span>,
+    /// Unidirectional links; routes refer to them by index.
+    pub links: Vec<LinkPlan>,
+    /// Activity meters; flows refer to them by index.
+    pub meters: Vec<ActivityMeterParams>,
+    /// User groups, in the order of the file.
+    pub groups: Vec<GroupPlan>,
+    /// Users; the users of a group are neighbours.
+    pub users: Vec<UserPlan>,
+    /// Flows; the flows of a user are neighbours.
+    pub flows: Vec<FlowPlan>,
+}
+
+/// A named group of equal users.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupPlan {
+    /// Its key in the file, such as `heavy`.
+    pub name: String,
+}
+
+/// One user: the owner of flows, meters and an access link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserPlan {
+    /// Index into [`Plan::groups`].
+    pub group: usize,
+}
+
+/// A unidirectional link with the queue in front of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkPlan {
+    /// Such as `bottleneck`, `bottleneck.reverse`, `heavy.0.access`.
+    pub name: String,
+    /// Bits on the wire per second.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Room for waiting packets, the one in transmission included.
+    pub buffer: Buffer,
+    /// Probability that a packet is lost on the wire.
+    pub loss: f64,
+    /// The congestion signal.
+    pub aqm: AqmPlan,
+    /// Who the signal falls on.
+    pub differentiation: DifferentiationPlan,
+    /// Whether the signal marks ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// Whether histograms and time series are kept (bottlenecks), or counters alone.
+    pub monitored: bool,
+}
+
+/// Size of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// In packets of any size.
+    Packets(u32),
+    /// In bytes.
+    Bytes(Bytes),
+}
+
+/// A congestion signal with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AqmPlan {
+    /// Loss only when the buffer is full.
+    DropTail,
+    /// Probability as a function of the queue length (Menth and Zeitler, equation 11).
+    PiecewiseLinear(PiecewiseLinearParams),
+    /// Random early detection.
+    Red(RedParams),
+}
+
+/// A differentiation with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DifferentiationPlan {
+    /// The same for all packets.
+    None,
+    /// Activity-based.
+    Abc(AbcParams),
+}
+
+/// One flow, from its sender to its receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowPlan {
+    /// Index into [`Plan::users`].
+    pub user: usize,
+    /// Links from the sender to the receiver, in order. The first is the user's own.
+    pub forward: Vec<u32>,
+    /// Links from the receiver back to the sender, in order.
+    pub reverse: Vec<u32>,
+    /// Meters that this flow's packets pass at the end of their first link, one packet each in
+    /// turn; empty for none.
+    pub meters: Vec<u32>,
+    /// Size of a full packet on the wire, all headers included.
+    pub packet_size: Bytes,
+    /// When it starts.
+    pub start: StartPlan,
+    /// Host jitter: each packet leaves its sender after a uniform delay of up to this much,
+    /// without overtaking.
+    pub jitter: Span,
+    /// What it sends.
+    pub traffic: TrafficPlan,
+}
+
+/// When a flow starts: uniformly distributed between two points (which may be equal).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StartPlan {
+    /// Not before.
+    pub from: Time,
+    /// Not after.
+    pub to: Time,
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TrafficPlan {
+    /// TCP that always has data to send.
+    Greedy(TcpPlan),
+    /// TCP transfers of a given size.
+    Transfer {
+        /// The sender's TCP.
+        tcp: TcpPlan,
+        /// Application bytes of a transfer.
+        size: Bytes,
+        /// `None`: one transfer. `Some`: a new connection after each, following a pause.
+        pause: Option<PausePlan>,
+    },
+    /// UDP at a constant bit rate on the wire, in full packets.
+    Cbr {
+        /// Bits on the wire per second.
+        rate: Rate,
+    },
+}
+
+/// The pause between two transfers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PausePlan {
+    /// Always the same.
+    Fixed(Span),
+    /// Exponentially distributed with this mean.
+    Exponential(Span),
+}
+
+/// Every option of one TCP connection (both ends).
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpPlan {
+    /// Congestion controller.
+    pub controller: ControllerPlan,
+    /// How losses are found and repaired.
+    pub recovery: RecoveryPlan,
+    /// How the window shrinks during fast recovery.
+    pub reduction: ReductionPlan,
+    /// New data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
+    pub timestamps: bool,
+    /// ECN (RFC 3168).
+    pub ecn: bool,
+    /// Initial window, in segments.
+    pub initial_window: u32,
+    /// Largest window, in bytes of payload (send or receive buffer, whichever is less).
+    pub window_limit: Option<Bytes>,
+    /// Delayed acknowledgements.
+    pub delayed_ack: Option<DelayedAckPlan>,
+    /// Retransmission time-out.
+    pub rto: RtoPlan,
+}
+
+/// Congestion controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControllerPlan {
+    /// RFC 5681.
+    Reno,
+    /// RFC 9438, optionally with HyStart++ (RFC 9406).
+    Cubic {
+        /// Leave slow start on growing delay.
+        hystart: bool,
+    },
+}
+
+/// Loss recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryPlan {
+    /// Fast retransmit and fast recovery without partial ACKs (RFC 5681).
+    Reno,
+    /// Partial ACKs (RFC 6582).
+    NewReno,
+    /// Selective acknowledgements (RFC 6675).
+    Sack,
+    /// As [`RecoveryPlan::Sack`], but a segment counts as lost as soon as one that was sent three
+    /// later has arrived (forward acknowledgement, Linux 2.4 to 4.14).
+    Fack,
+}
+
+/// Window reduction during fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReductionPlan {
+    /// To `ssthresh` at once (RFC 6675).
+    Immediate,
+    /// One segment less on every second ACK (Linux until 3.1).
+    RateHalving,
+    /// Proportional rate reduction (RFC 9937).
+    Prr,
+}
+
+/// Delayed acknowledgements (RFC 1122, RFC 5681): every second full segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAckPlan {
+    /// The longest delay.
+    pub timeout: Span,
+    /// So many ACKs at the start of a connection are not delayed (Linux: 16).
+    pub quick_acks: u32,
+}
+
+/// Retransmission time-out (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoPlan {
+    /// Before the first round-trip sample.
+    pub initial: Span,
+    /// Smallest.
+    pub min: Span,
+    /// Largest.
+    pub max: Span,
+    /// `srtt + max(4 rttvar, min)` as in Linux, instead of `max(srtt + 4 rttvar, min)`.
+    pub min_bounds_variance: bool,
+}
