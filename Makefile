@@ -1,0 +1,81 @@
+# `make run` and `make test` do all the set-up they need; the second time that takes seconds.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+# What was set up is remembered by the time of these files.
+RUNTIME := .venv/.runtime
+TOOLS := .venv/.tools
+NATIVE := .venv/.native
+ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+JOBS ?= $(shell nproc)
+
+.PHONY: help setup run test test-rust test-python lint format bench reproduce docs lock clean
+
+help: ## this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
+
+setup: $(TOOLS) $(NATIVE) ## everything that the other targets need; the command is .venv/bin/tidegate
+	@echo "ready: $(BIN)/tidegate --help"
+
+$(RUNTIME): requirements.lock tools/setup.sh
+	@tools/setup.sh runtime
+	@touch $@
+
+$(TOOLS): requirements-dev.lock $(RUNTIME)
+	@tools/setup.sh tools
+	@touch $@
+
+$(NATIVE): $(ENGINE) $(RUNTIME)
+	@tools/setup.sh native
+	@touch $@
+
+run: $(NATIVE) ## the main job: who gets what on a congested link, with and without ABC
+	@$(BIN)/tidegate simulate scenarios/evening-peak.toml \
+		--against bottleneck.differentiation.kind=none --plot
+
+test: test-rust test-python ## all tests
+
+test-rust:
+	cargo test --workspace --locked --profile dev-release
+
+test-python: $(TOOLS) $(NATIVE)
+	$(BIN)/pytest -n $(JOBS)
+
+lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/typos
+
+format: $(TOOLS) ## put the sources into the form that lint asks for
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(NATIVE) ## speed of the engine (against ns-2 where installed); writes target/bench.json
+	$(BIN)/python tools/bench.py
+
+reproduce: $(NATIVE) ## every paper, cell by cell
+	$(BIN)/tidegate reproduce
+
+docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# The lock files carry names, versions and hashes, and no host: any mirror will do.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --group build
+
+lock: $(TOOLS) ## write the Python lock files anew (newest versions that pyproject.toml allows)
+	$(LOCK) --upgrade --output-file requirements.lock
+	$(LOCK) --upgrade --group checks --constraints requirements.lock --output-file requirements-dev.lock
+
+clean: ## remove all that was built or installed (not results/)
+	rm -rf target .venv docs/_build python/tidegate/*.so
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,128 @@
+//! A run's tables as Python dictionaries of columns.
+//!
+//! Numbers go over as numpy arrays that take the vector's memory over, so nothing is copied;
+//! names go over as lists.
+
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use tidegate_simulator::output::RunOutput;
+
+/// Moves the named vectors of a table into a dictionary under the same names.
+macro_rules! columns {
+    ($py:expr, $table:expr, [$($text:ident),*], [$($number:ident),* $(,)?]) => {{
+        let table = $table;
+        let columns = PyDict::new($py);
+        $(columns.set_item(stringify!($text), PyList::new($py, table.$text)?)?;)*
+        $(columns.set_item(stringify!($number), table.$number.into_pyarray($py))?;)*
+        columns
+    }};
+}
+
+/// All tables of a run by name; `run` has one row about the run itself.
+pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict>> {
+    let tables = PyDict::new(py);
+    let run = PyDict::new(py);
+    run.set_item("seed", vec![output.seed].into_pyarray(py))?;
+    run.set_item("digest", PyList::new(py, [output.digest])?)?;
+    run.set_item("events", vec![output.events].into_pyarray(py))?;
+    run.set_item("hops", vec![output.hops].into_pyarray(py))?;
+    run.set_item("simulated_s", vec![output.simulated_s].into_pyarray(py))?;
+    tables.set_item("run", run)?;
+    tables.set_item(
+        "flows",
+        columns!(
+            py,
+            output.flows,
+            [],
+            [
+                user,
+                group,
+                throughput_bps,
+                goodput_bps,
+                packets_sent,
+                retransmits,
+                timeouts,
+                fast_recoveries,
+                losses,
+                marks,
+                mean_srtt_s,
+                mean_cwnd_packets,
+            ]
+        ),
+    )?;
+    tables.set_item(
+        "links",
+        columns!(
+            py,
+            output.links,
+            [name],
+            [
+                monitored,
+                arrivals,
+                departures,
+                departed_bytes,
+                utilization,
+                mean_backlog_packets,
+                mean_backlog_bytes,
+                mean_sojourn_s,
+                p95_sojourn_s,
+                p99_sojourn_s,
+                max_sojourn_s,
+                drops_full,
+                drops_aqm,
+                drops_wire,
+                marks,
+            ]
+        ),
+    )?;
+    tables.set_item(
+        "link_groups",
+        columns!(
+            py,
+            output.link_groups,
+            [link],
+            [
+                group,
+                arrivals,
+                departures,
+                departed_bytes,
+                drops,
+                marks,
+                mean_activity,
+            ]
+        ),
+    )?;
+    tables.set_item(
+        "transfers",
+        columns!(
+            py,
+            output.transfers,
+            [],
+            [flow, group, start_s, size_bytes, completion_s]
+        ),
+    )?;
+    tables.set_item(
+        "group_series",
+        columns!(py, output.group_series, [], [time_s, group, throughput_bps]),
+    )?;
+    tables.set_item(
+        "link_series",
+        columns!(
+            py,
+            output.link_series,
+            [link],
+            [time_s, backlog_packets, backlog_bytes, drops, marks,]
+        ),
+    )?;
+    tables.set_item(
+        "flow_series",
+        columns!(
+            py,
+            output.flow_series,
+            [],
+            [time_s, flow, cwnd_packets, srtt_s]
+        ),
+    )?;
+    Ok(tables)
+}

@@ -1,0 +1,6 @@
+"""The command `tidegate`."""
+
+
+def main() -> None:
+    """Entry point."""
+    raise SystemExit("not yet")

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Sets up what the Makefile asks for, one step a call:
+#
+#   tools/setup.sh runtime    .venv with the locked packages that tidegate runs on
+#   tools/setup.sh tools      and those that test, check and document it
+#   tools/setup.sh native     compile the engine into .venv and install the command
+#
+# Needs no root and writes only below the checkout (and cargo's and pip's caches).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly VENV=.venv
+readonly RUST_NEEDED=1.95
+
+say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
+die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+# The first Python that is new enough; PYTHON=... overrides.
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-python3 python3.11 python3.12 python3.13 python3.14}; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    die "Python 3.11 or newer is needed (looked for ${PYTHON:-python3, python3.11 to python3.14}); name one with PYTHON=/path/to/python3 make setup"
+}
+
+# A checkout that was moved or whose Python was removed leaves a venv that does not start.
+venv_works() { [[ -f $VENV/.location && $(<"$VENV/.location") == "$PWD" ]] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
+
+make_venv() {
+    venv_works && return
+    local python
+    python=$(find_python)
+    say "creating $VENV with $("$python" --version)"
+    rm -rf "$VENV"
+    if ! "$python" -m venv "$VENV"; then
+        rm -rf "$VENV"
+        die "'$python -m venv' failed; on Debian: apt-get install python3-venv"
+    fi
+    echo "$PWD" >"$VENV/.location"
+}
+
+install_locked() {
+    say "installing the packages of $1"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+        --require-hashes --only-binary :all: --requirement "$1" ||
+        die "could not install the packages of $1; the first set-up needs the network (or a pip cache)"
+}
+
+check_rust() {
+    command -v cargo >/dev/null || die "cargo was not found; Rust $RUST_NEEDED or newer is needed"
+    local have
+    have=$(rustc --version | cut -d' ' -f2)
+    [[ $(printf '%s\n' "$RUST_NEEDED" "$have" | sort -V | head -n1) == "$RUST_NEEDED" ]] ||
+        die "Rust $RUST_NEEDED or newer is needed; this is $have"
+    command -v cc >/dev/null || die "a C linker (cc) is needed; on Debian: apt-get install gcc libc6-dev"
+}
+
+build_native() {
+    check_rust
+    cargo fetch --locked --quiet ||
+        die "could not fetch the Rust packages of Cargo.lock; the first build needs the network"
+    say "compiling the engine (a minute or two the first time)"
+    PIP_QUIET=1 VIRTUAL_ENV="$PWD/$VENV" "$VENV/bin/maturin" develop --release --locked --offline --quiet >&2 ||
+        die "the engine did not compile"
+}
+
+case ${1:-} in
+    runtime) make_venv && install_locked requirements.lock ;;
+    tools) make_venv && install_locked requirements-dev.lock ;;
+    native) build_native ;;
+    *) die "which step: runtime, tools or native?" ;;
+esac
