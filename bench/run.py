@@ -1,0 +1,131 @@
+"""How fast the simulator is, beside ns-2 where that is installed.
+
+    python3 bench/run.py [--scenario S1]... [--repetitions 5] [--quick]
+
+Prints a table and writes target/bench.json. Speed is packets that leave the bottleneck queues per
+second of CPU (user and system time of the process). Net: without the set-up, which a run of 1 ms
+shows; gross: with it. The runs of both simulators alternate, so that a machine that grows slower
+meanwhile slows both; each number is a median. docs/performance.md says more.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import child
+import ns2
+from table import Measurement, Row, render
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "target/release/tidegate-bench"
+RESULT = ROOT / "target/bench.json"
+SETUP_S = 0.001
+"""Simulated seconds of the run that shows what the set-up costs."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario in both simulators."""
+
+    name: str
+    file: str
+    time_s: float
+    in_ns2: bool
+    overrides: tuple[str, ...] = ()
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("S1", "s1-dumbbell.toml", 1000, in_ns2=True),
+        Case("S2", "s2-red-ecn.toml", 100, in_ns2=True),
+        Case("S3", "s3-parking-lot.toml", 5, in_ns2=True),
+        # ns-2 knows no activity-based congestion management.
+        Case("ABC-S1", "s1-dumbbell-abc.toml", 1000, in_ns2=False),
+    )
+}
+
+
+def say(text: str) -> None:
+    """Progress, beside the results on standard output."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def run_tidegate(case: Case, time_s: float) -> child.Outcome:
+    """One run of ours."""
+    command = [str(PROGRAM), str(ROOT / "scenarios" / case.file), "--time", f"{time_s:g}"]
+    for override in case.overrides:
+        command += ["--set", override]
+    outcome = child.run(command)
+    return child.Outcome(outcome.cpu_s, outcome.result["peak_rss_mib"], outcome.result)
+
+
+def measure(case: Case, repetitions: int, with_ns2: bool) -> Row:
+    """Measure one scenario; the runs of the two simulators alternate."""
+    ours, theirs = Measurement(), Measurement()
+    with_ns2 = with_ns2 and case.in_ns2
+    if with_ns2:
+        # Queue monitors cost a little, so this run only counts; the timed ones are its equals.
+        say(f"{case.name}: ns-2, counting packets")
+        theirs.packets = ns2.departures(ns2.run(case.name, time=case.time_s, monitor=1).result)
+    results = []
+    for repetition in range(1, repetitions + 1):
+        say(f"{case.name}: repetition {repetition} of {repetitions}")
+        outcome = run_tidegate(case, case.time_s)
+        results.append(outcome.result)
+        ours.add(outcome, run_tidegate(case, SETUP_S).cpu_s)
+        if with_ns2:
+            theirs.add(ns2.run(case.name, time=case.time_s), ns2.run(case.name, time=SETUP_S).cpu_s)
+    first = results[0]
+    if any(result["digest"] != first["digest"] for result in results):
+        raise child.ChildFailedError(f"{case.name}: the same seed gave different digests")
+    ours.packets = first["packets"]
+    if ours.packets == 0:
+        raise child.ChildFailedError(f"{case.name}: no packet left a bottleneck queue")
+    hops, events = first["hops"], first["events"]
+    return Row(case.name, case.time_s, hops, events, ours, theirs if with_ns2 else None)
+
+
+def build() -> None:
+    """Bring the timed program up to date."""
+    command = ["cargo", "build", "--release", "--locked", "-p", "tidegate-bench"]
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+def main() -> int:
+    """Build, measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--scenario", action="append", choices=CASES, help="only this one")
+    parser.add_argument("--repetitions", type=int, default=5, metavar="N")
+    parser.add_argument("--quick", action="store_true", help="one repetition: a look, no more")
+    parser.add_argument("--without-ns2", action="store_true", help="even where it is installed")
+    options = parser.parse_args()
+    if options.repetitions < 1:
+        parser.error("--repetitions: 1 or more")
+
+    with_ns2 = ns2.available() and not options.without_ns2
+    if not ns2.available():
+        say("ns-2 is not installed, so there is nothing to compare with (apt-get install ns2).")
+    say(f"load of the machine at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
+    try:
+        build()
+        rows = [
+            measure(CASES[name], 1 if options.quick else options.repetitions, with_ns2)
+            for name in options.scenario or CASES
+        ]
+    except (child.ChildFailedError, subprocess.CalledProcessError) as error:
+        say(f"bench: {error}")
+        return 1
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps([row.to_json() for row in rows], indent=2) + "\n")
+    print(render(rows))
+    say(f"written to {RESULT.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

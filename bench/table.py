@@ -1,0 +1,142 @@
+"""Numbers of the benchmark: from raw runs to rates, and to a table."""
+
+from dataclasses import dataclass, field
+from statistics import median
+
+import child
+
+BARS = {"S1": 4.0, "S2": 3.5, "S3": 4.5}
+"""How many times as fast as ns-2 the project wants to be at least."""
+
+
+@dataclass
+class Measurement:
+    """Repeated runs of one scenario in one simulator."""
+
+    packets: int = 0
+    """That left the bottleneck queues, in each of the runs (they are equal)."""
+    cpu_s: list[float] = field(default_factory=list)
+    setup_cpu_s: list[float] = field(default_factory=list)
+    peak_rss_mib: float = 0.0
+
+    def add(self, outcome: child.Outcome, setup_cpu_s: float) -> None:
+        """Take in one repetition."""
+        self.cpu_s.append(outcome.cpu_s)
+        self.setup_cpu_s.append(setup_cpu_s)
+        self.peak_rss_mib = max(self.peak_rss_mib, outcome.peak_rss_mib)
+
+    @property
+    def net_cpu_s(self) -> float:
+        """Median CPU time without the set-up."""
+        return median(self.cpu_s) - median(self.setup_cpu_s)
+
+    @property
+    def packets_per_cpu_s(self) -> float:
+        """Without the set-up."""
+        return self.packets / self.net_cpu_s
+
+    @property
+    def packets_per_cpu_s_gross(self) -> float:
+        """With the set-up."""
+        return self.packets / median(self.cpu_s)
+
+    @property
+    def each_packets_per_cpu_s(self) -> list[float]:
+        """Without the (median) set-up, for each repetition."""
+        return [self.packets / (cpu_s - median(self.setup_cpu_s)) for cpu_s in self.cpu_s]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One scenario."""
+
+    scenario: str
+    simulated_s: float
+    hops: int
+    events: int
+    ours: Measurement
+    ns2: Measurement | None
+
+    @property
+    def ns_per_hop(self) -> float:
+        """CPU nanoseconds for each packet (data or ACK) that crossed a link."""
+        return self.ours.net_cpu_s / self.hops * 1e9
+
+    @property
+    def ratio(self) -> float | None:
+        """Our net packets per CPU second over those of ns-2."""
+        if self.ns2 is None:
+            return None
+        return self.ours.packets_per_cpu_s / self.ns2.packets_per_cpu_s
+
+    @property
+    def ratio_range(self) -> tuple[float, float] | None:
+        """Smallest and largest ratio of neighbouring runs."""
+        if self.ns2 is None:
+            return None
+        pairs = zip(self.ours.each_packets_per_cpu_s, self.ns2.each_packets_per_cpu_s, strict=True)
+        ratios = [ours / theirs for ours, theirs in pairs]
+        return min(ratios), max(ratios)
+
+    def to_json(self) -> dict[str, object]:
+        """For `target/bench.json`; null where ns-2 was not measured."""
+        ours, ns2 = self.ours, self.ns2
+        return {
+            "scenario": self.scenario,
+            "packets_per_cpu_s": ours.packets_per_cpu_s,
+            "ns_per_hop": self.ns_per_hop,
+            "peak_rss_mib": ours.peak_rss_mib,
+            "ns2_packets_per_cpu_s": ns2 and ns2.packets_per_cpu_s,
+            "ratio": self.ratio,
+            "ratio_range": self.ratio_range,
+            "ratio_gross": ns2 and ours.packets_per_cpu_s_gross / ns2.packets_per_cpu_s_gross,
+            "packets_per_cpu_s_gross": ours.packets_per_cpu_s_gross,
+            "simulated_s": self.simulated_s,
+            "packets": ours.packets,
+            "hops": self.hops,
+            "events": self.events,
+            "cpu_s": ours.cpu_s,
+            "setup_cpu_s": ours.setup_cpu_s,
+            "ns2_packets_per_cpu_s_gross": ns2 and ns2.packets_per_cpu_s_gross,
+            "ns2_peak_rss_mib": ns2 and ns2.peak_rss_mib,
+            "ns2_packets": ns2 and ns2.packets,
+            "ns2_cpu_s": ns2 and ns2.cpu_s,
+            "ns2_setup_cpu_s": ns2 and ns2.setup_cpu_s,
+        }
+
+
+TITLES = (
+    *("scenario", "simulator", "packets", "net pkt/s", "gross", "set-up s", "peak MiB"),
+    *("ns/hop", "ratio", "of runs", "bar"),
+)
+
+
+def render(rows: list[Row]) -> str:
+    """Lay the rows out for people."""
+    lines = [TITLES, *(line for row in rows for line in lines_of(row))]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(TITLES))]
+    return "\n".join("  ".join(map(str.rjust, line, widths)).rstrip() for line in lines)
+
+
+def lines_of(row: Row) -> list[tuple[str, ...]]:
+    """Our line, and that of ns-2 if it was measured."""
+    ratio, runs, bar = "-", "-", "-"
+    if row.ratio is not None and row.ratio_range is not None:
+        ratio = f"{row.ratio:.2f}"
+        runs = "{:.2f} to {:.2f}".format(*row.ratio_range)
+        bar = f"{BARS[row.scenario]:.1f}"
+    ours = (row.scenario, "tidegate", *speed(row.ours), f"{row.ns_per_hop:.1f}", ratio, runs, bar)
+    if row.ns2 is None:
+        return [ours]
+    return [ours, ("", "ns-2", *speed(row.ns2), "", "", "", "")]
+
+
+def speed(measured: Measurement) -> tuple[str, ...]:
+    """Format the cells that both simulators have."""
+    return (
+        f"{measured.packets:,}",
+        f"{measured.packets_per_cpu_s / 1e3:,.0f} k",
+        f"{measured.packets_per_cpu_s_gross / 1e3:,.0f} k",
+        f"{median(measured.setup_cpu_s):.3f}",
+        f"{measured.peak_rss_mib:.1f}",
+    )

@@ -1,0 +1,95 @@
+"""The arithmetic of the benchmark: what it subtracts, what it divides by what."""
+
+import csv
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def bench():
+    """Modules of bench/, which is a folder of programs and no package."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    try:
+        yield {name: importlib.import_module(name) for name in ("child", "ns2", "peers", "table")}
+    finally:
+        sys.path.remove(str(ROOT / "bench"))
+
+
+@pytest.fixture
+def row(bench):
+    """1000 packets in both; 0.2 s of ours against 0.9 s of theirs, once 0.1 s are off."""
+    child, table = bench["child"], bench["table"]
+
+    def measured(*cpu_s):
+        measurement = table.Measurement(packets=1000)
+        for one in cpu_s:
+            measurement.add(child.Outcome(one, peak_rss_mib=one, result={}), setup_cpu_s=0.1)
+        return measurement
+
+    return table.Row("S1", 100.0, 4000, 5000, measured(0.3, 0.2, 0.6), measured(1.0, 1.9, 0.6))
+
+
+def test_setup_is_taken_off_the_net_figures_only(row):
+    assert row.ours.packets_per_cpu_s == pytest.approx(1000 / 0.2)
+    assert row.ours.packets_per_cpu_s_gross == pytest.approx(1000 / 0.3)
+    assert row.ns_per_hop == pytest.approx(0.2e9 / 4000)
+
+
+def test_ratio_is_that_of_the_medians_and_its_range_that_of_neighbours(row):
+    assert row.ratio == pytest.approx(0.9 / 0.2)
+    assert row.ratio_range == pytest.approx((0.5 / 0.5, 1.8 / 0.1))
+
+
+def test_json_has_null_where_ns2_is_missing(bench, row):
+    alone = bench["table"].Row("S1", 100.0, 4000, 5000, row.ours, None).to_json()
+    assert alone["ns2_packets_per_cpu_s"] is None
+    assert alone["ratio"] is None
+    assert alone.keys() == row.to_json().keys()
+    assert alone["peak_rss_mib"] == 0.6
+
+
+def test_table_has_a_line_for_each_simulator(bench, row):
+    lines = bench["table"].render([row]).splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [["S1", "tidegate"], ["ns-2", "1,000"]]
+    assert "4.50" in lines[1]
+
+
+def test_ns2_summary_compares_users_not_flows(bench):
+    """Two flows of the heavy user with 30 packets each, two light users with 20 each: 3 to 1."""
+    queue = {"arrivals": 200, "departures": 190, "drops": 10, "marks": 4}
+    got = bench["ns2"].summary(
+        {
+            "scenario": "S1",
+            "simulated_s": 10,
+            "packet_bytes": 1500,
+            "flows": [[0, 30], [0, 30], [1, 20], [2, 20]],
+            "queues": [{**queue, "mean_waiting_packets": 44.0}],
+        }
+    )
+    assert got["ratio"] == pytest.approx(3.0)
+    assert got["goodput_mbps"] == pytest.approx(100 * 1500 * 8 / 10 / 1e6)
+    assert got["loss_percent"] == pytest.approx(5.0)
+    assert got["marked_percent"] == pytest.approx(2.0)
+
+
+def test_confidence_interval_uses_students_t(bench):
+    """The t quantile for 19 degrees of freedom is 2.0930, for 5 it is 2.5706."""
+    for count, quantile in ((20, 2.0930), (6, 2.5706)):
+        values = [float(i) for i in range(count)]
+        sd = (count * (count + 1) / 12) ** 0.5
+        want = quantile * sd / count**0.5
+        assert bench["peers"].half_width_95(values) == pytest.approx(want, rel=2e-3)
+
+
+def test_table_of_peers_is_complete():
+    lines = (ROOT / "tests/data/peers.csv").read_text().splitlines()
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    for scenario in ("S1", "S2-ecn", "S2-drop"):
+        metrics = {row["metric"] for row in rows if row["scenario"] == scenario}
+        assert metrics >= {"ratio", "goodput_mbps", "mean_queue_packets", "loss_percent"}
+        assert any(int(row["runs"]) >= 20 for row in rows if row["scenario"] == scenario)
