@@ -1,59 +1,250 @@
 //! What happens to a packet at a bottleneck: a signal (how congested) and a differentiation (who
 //! it falls on).
+//!
+//! Two things are kept apart on purpose. An [`Aqm`] says *how congested* the queue is, as a
+//! probability p. A [`Differentiation`] says *whose packet* the signal falls on, by turning p into
+//! the probability of this very packet. Any differentiation goes on any AQM; [`Judge`] joins the
+//! two and draws the verdict. What a signal does to a packet (mark or drop) is the queue's business.
 
-/// Parameters of the piecewise-linear AQM.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PiecewiseLinearParams {
-    /// Points (queue length in packets, probability), ascending in the queue length.
-    pub points: Vec<(f64, f64)>,
+pub mod abc;
+pub mod piecewise_linear;
+pub mod red;
+
+pub use abc::{Abc, AbcParams};
+pub use piecewise_linear::{InvalidPoints, PiecewiseLinear, PiecewiseLinearParams};
+pub use red::{QueueUnit, Red, RedParams, RedSpacing};
+
+use crate::units::{Bytes, Span, Time};
+
+/// A packet that arrives at a queue, and the queue as it finds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Time of arrival.
+    pub now: Time,
+    /// Size of the packet on the wire.
+    pub len: Bytes,
+    /// Activity that the packet carries; 0 if it carries none.
+    pub activity: f32,
+    /// Packets in the queue, this one not counted.
+    pub backlog_packets: u32,
+    /// Bytes in the queue, this packet not counted.
+    pub backlog_bytes: u64,
+    /// How long the queue has been empty; zero if it is not.
+    pub idle: Span,
 }
 
-/// Parameters of RED.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RedParams {
-    /// No signal below this average queue, in the unit of `mode`.
-    pub min_threshold: f64,
-    /// Signal every packet from this average queue on (unless gentle).
-    pub max_threshold: f64,
-    /// Probability just below `max_threshold`.
-    pub max_probability: f64,
-    /// Weight of the moving average.
-    pub weight: f64,
-    /// Whether the queue is counted in packets or bytes.
-    pub mode: QueueUnit,
-    /// Rise linearly from `max_probability` to 1 between `max_threshold` and its double.
-    pub gentle: bool,
-    /// How signals are spaced.
-    pub spacing: RedSpacing,
-    /// Time of a typical packet on the link, for the decay of the average while idle.
-    pub mean_packet_time: crate::units::Span,
-}
-
-/// What a queue length is counted in.
+/// The verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueUnit {
-    /// Packets.
-    Packets,
-    /// Bytes.
-    Bytes,
+pub enum Signal {
+    /// Let it pass.
+    None,
+    /// Signal congestion: mark the packet if it is ECN-capable, else drop it.
+    Congestion,
+    /// The AQM has lost hold of the queue (RED: the average has reached its upper end). As
+    /// [`Signal::Congestion`], but RFC 3168 (section 7) asks to drop even ECN-capable packets here,
+    /// and ns-2 does.
+    Forced,
 }
 
-/// Spacing of RED's signals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RedSpacing {
-    /// Independent draws.
-    Geometric,
-    /// p / (1 − count p): gaps uniform on 1..1/p (Floyd and Jacobson 1993).
-    Uniform,
-    /// Gaps uniform on 1/p..2/p (ns-2's and ns-3's `wait`).
-    Wait,
+impl Signal {
+    /// Whether there is a signal at all.
+    #[inline]
+    pub const fn is_some(self) -> bool {
+        !matches!(self, Signal::None)
+    }
 }
 
-/// Parameters of ABC's differentiation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AbcParams {
-    /// Differentiation factor γ.
-    pub gamma: f64,
-    /// Weight w_A of the moving average of activity.
-    pub weight: f64,
+/// How congested: the probability of a signal, for an average packet.
+#[derive(Clone, Debug)]
+pub enum Aqm {
+    /// Never signals; packets are lost only when the buffer is full.
+    DropTail,
+    /// A function of the queue length.
+    PiecewiseLinear(PiecewiseLinear),
+    /// Random early detection.
+    Red(Red),
+}
+
+impl Aqm {
+    /// The probability with which to signal on this packet. Called once for every arrival.
+    #[inline]
+    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
+        match self {
+            Aqm::DropTail => 0.0,
+            Aqm::PiecewiseLinear(aqm) => aqm.probability(arrival.backlog_packets),
+            Aqm::Red(red) => red.probability(arrival),
+        }
+    }
+
+    /// log₂ of `p`, which [`Aqm::probability`] has just returned; looked up where a table has it.
+    #[inline]
+    fn log2(&self, p: f64, arrival: &Arrival) -> f64 {
+        match self {
+            Aqm::PiecewiseLinear(aqm) => aqm.log2_probability(arrival.backlog_packets),
+            Aqm::DropTail | Aqm::Red(_) => libm::log2(p),
+        }
+    }
+
+    /// Whether the last probability was a forced 1 (see [`Signal::Forced`]).
+    #[inline]
+    fn is_forced(&self) -> bool {
+        match self {
+            Aqm::Red(red) => red.is_forced(),
+            Aqm::DropTail | Aqm::PiecewiseLinear(_) => false,
+        }
+    }
+
+    /// Tells the AQM what became of the packet, for those that space their signals.
+    #[inline]
+    pub fn on_verdict(&mut self, signalled: bool) {
+        if let Aqm::Red(red) = self {
+            red.on_verdict(signalled);
+        }
+    }
+}
+
+/// Whose packet: turns the probability of an average packet into that of this one.
+#[derive(Clone, Debug)]
+pub enum Differentiation {
+    /// All packets alike.
+    None,
+    /// By activity.
+    Abc(Abc),
+}
+
+/// An AQM, and the differentiation on top of it.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// How congested.
+    pub aqm: Aqm,
+    /// Whose packet.
+    pub differentiation: Differentiation,
+}
+
+impl Judge {
+    /// Loss only when the buffer is full.
+    pub const DROP_TAIL: Judge = Judge {
+        aqm: Aqm::DropTail,
+        differentiation: Differentiation::None,
+    };
+
+    /// Judges an arriving packet. To be called for every arrival, also when the buffer is full,
+    /// because averages run over all of them; `draw` gives a random number in [0, 1) and is called
+    /// only if the verdict is open.
+    #[inline]
+    pub fn signal(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Signal {
+        let p = self.probability(arrival);
+        let signalled = p >= 1.0 || (p > 0.0 && draw() < p);
+        self.aqm.on_verdict(signalled);
+        match (signalled, self.aqm.is_forced()) {
+            (false, _) => Signal::None,
+            (true, false) => Signal::Congestion,
+            (true, true) => Signal::Forced,
+        }
+    }
+
+    /// The probability for this very packet.
+    #[inline]
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
+        let p = self.aqm.probability(arrival);
+        match &mut self.differentiation {
+            Differentiation::None => p,
+            Differentiation::Abc(abc) => {
+                let activity = f64::from(arrival.activity);
+                abc.observe(activity);
+                // Equation (5) leaves 0 and 1 as they are, and costs two powers of two.
+                if p > 0.0 && p < 1.0 {
+                    abc.adapt(p, || self.aqm.log2(p, arrival), activity)
+                } else {
+                    p
+                }
+            }
+        }
+    }
+
+    /// Tells that the packet just judged was lost because the buffer was full. An AQM that spaces
+    /// its signals counts this as one, as in ns-2.
+    #[inline]
+    pub fn on_overflow(&mut self) {
+        self.aqm.on_verdict(true);
+    }
+
+    /// Average activity of the packets that have arrived, for probes.
+    pub fn average_activity(&self) -> Option<f64> {
+        match &self.differentiation {
+            Differentiation::None => None,
+            Differentiation::Abc(abc) => Some(abc.average()),
+        }
+    }
+
+    /// The queue length that the AQM has averaged, in its own unit, for probes.
+    pub fn average_backlog(&self) -> Option<f64> {
+        match &self.aqm {
+            Aqm::Red(red) => Some(red.average()),
+            Aqm::DropTail | Aqm::PiecewiseLinear(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An arrival that finds `packets` of 1500 B.
+    pub(super) fn arrival(packets: u32, activity: f32) -> Arrival {
+        Arrival {
+            now: Time::ZERO,
+            len: Bytes::new(1500),
+            activity,
+            backlog_packets: packets,
+            backlog_bytes: u64::from(packets) * 1500,
+            idle: Span::ZERO,
+        }
+    }
+
+    fn abc_on_default_function() -> Judge {
+        let points = PiecewiseLinearParams::pf(11.0, 17.0, 24.0, 0.01);
+        Judge {
+            aqm: Aqm::PiecewiseLinear(PiecewiseLinear::new(&points).unwrap()),
+            differentiation: Differentiation::Abc(Abc::new(AbcParams {
+                gamma: 3.0,
+                weight: 0.99,
+            })),
+        }
+    }
+
+    #[test]
+    fn drop_tail_never_signals_and_never_draws() {
+        let mut judge = Judge::DROP_TAIL;
+        let verdict = judge.signal(&arrival(1_000_000, 9.0), || panic!("drew a random number"));
+        assert_eq!(verdict, Signal::None);
+    }
+
+    #[test]
+    fn no_random_number_is_drawn_where_the_verdict_is_certain() {
+        let mut judge = abc_on_default_function();
+        let no_draw = || panic!("drew a random number");
+        assert_eq!(judge.signal(&arrival(11, 0.0), no_draw), Signal::None);
+        assert_eq!(judge.signal(&arrival(24, 0.0), no_draw), Signal::Congestion);
+    }
+
+    #[test]
+    fn every_arrival_counts_toward_the_average_activity() {
+        let mut judge = abc_on_default_function();
+        judge.signal(&arrival(0, 1.0), || 0.0); // p = 0
+        judge.signal(&arrival(20, 1.0), || 0.0); // 0 < p < 1
+        judge.signal(&arrival(30, 1.0), || 0.0); // p = 1
+        let want = 1.0 - 0.99_f64.powi(3);
+        assert!((judge.average_activity().unwrap() - want).abs() < 1e-12);
+    }
+
+    /// The tabulated logarithm gives what equation (5) gives.
+    #[test]
+    fn a_packet_of_activity_1_above_the_average_sees_p_to_the_one_eighth() {
+        let mut judge = abc_on_default_function();
+        let p = 0.01 + (20.0 - 17.0) / (24.0 - 17.0) * 0.99;
+        let a_avg = 0.01 * 2.0; // first packet: 0.99 · 0 + 0.01 · 2
+        let want = libm::pow(p, libm::exp2(-3.0 * (2.0 - a_avg)));
+        assert!((judge.probability(&arrival(20, 2.0)) - want).abs() < 1e-12);
+    }
 }

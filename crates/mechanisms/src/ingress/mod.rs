@@ -1,16 +1,5 @@
 //! What happens to a packet at the ingress.
 
-use crate::units::{Bytes, Rate, Span};
+pub mod activity_meter;
 
-/// Parameters of the activity meter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ActivityMeterParams {
-    /// Reference rate R_r.
-    pub reference_rate: Rate,
-    /// Inertia I.
-    pub inertia: Span,
-    /// Burst allowance B.
-    pub burst_allowance: Bytes,
-    /// Step g to which activity is rounded up; `None` keeps it exact.
-    pub granularity: Option<f64>,
-}
+pub use activity_meter::{ActivityMeter, ActivityMeterParams};

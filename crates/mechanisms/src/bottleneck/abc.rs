@@ -1,0 +1,189 @@
+//! Activity-based congestion management (ABC), the part at the bottleneck: a signal falls on
+//! packets of users that exceed their reference rate by more than the others do.
+//! M. Menth and N. Zeitler, "Activity-Based Congestion Management", section 3.3; equation numbers
+//! from there.
+//!
+//! Every packet carries the activity A that the meter at its ingress has measured. The bottleneck
+//! averages the activity of all arriving packets and bends the probability p of its AQM:
+//!
+//! ```text
+//! A_avg ← w_A A_avg + (1 − w_A) A       per arriving packet    (4)
+//! p_A   = p^(2^(−γ (A − A_avg)))                               (5)
+//! ```
+//!
+//! A packet of average activity sees p; one whose activity is higher by 1/γ sees √p. Where p is 0
+//! or 1 nothing can be told apart, so an AQM whose probability jumps from 0 to 1 leaves ABC without
+//! effect (the paper's Table 4, first row).
+//!
+//! Where the paper leaves it open: A_avg starts at 0, and is updated before the packet is judged;
+//! packets without activity count as activity 0.
+
+/// Parameters of ABC's differentiation; neither has a unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AbcParams {
+    /// Differentiation factor γ; 0 differentiates nothing.
+    pub gamma: f64,
+    /// Weight w_A of the past in the moving average of activity, 0 < w_A < 1.
+    pub weight: f64,
+}
+
+impl Default for AbcParams {
+    /// The paper's Table 1.
+    fn default() -> Self {
+        AbcParams {
+            gamma: 3.0,
+            weight: 0.99,
+        }
+    }
+}
+
+/// State of ABC at one queue.
+#[derive(Clone, Debug)]
+pub struct Abc {
+    params: AbcParams,
+    /// A_avg.
+    average: f64,
+}
+
+impl Abc {
+    /// ABC before the first packet.
+    pub fn new(params: AbcParams) -> Self {
+        Abc {
+            params,
+            average: 0.0,
+        }
+    }
+
+    /// Averages the activity of an arriving packet (4). For every arrival, whatever p.
+    #[inline]
+    pub fn observe(&mut self, activity: f64) {
+        let w_a = self.params.weight;
+        self.average = w_a * self.average + (1.0 - w_a) * activity;
+    }
+
+    /// p_A of a packet (5), for 0 < p < 1. `log2_p` gives log₂ p, so that a queue that has it in a
+    /// table pays two powers of two a packet and nothing else.
+    #[inline]
+    pub fn adapt(&self, p: f64, log2_p: impl FnOnce() -> f64, activity: f64) -> f64 {
+        let steepness = self.params.gamma * (self.average - activity);
+        // γ = 0, or a packet of exactly average activity: p itself, not p up to rounding.
+        if steepness == 0.0 {
+            return p;
+        }
+        libm::exp2(log2_p() * libm::exp2(steepness))
+    }
+
+    /// A_avg.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn abc(gamma: f64, average: f64) -> Abc {
+        Abc {
+            params: AbcParams {
+                gamma,
+                weight: 0.99,
+            },
+            average,
+        }
+    }
+
+    fn adapted(gamma: f64, average: f64, p: f64, activity: f64) -> f64 {
+        abc(gamma, average).adapt(p, || libm::log2(p), activity)
+    }
+
+    #[test]
+    fn a_packet_one_over_gamma_above_the_average_sees_the_square_root_and_below_it_the_square() {
+        for p in [1e-6, 0.01, 0.5, 0.99] {
+            assert!((adapted(2.0, 1.0, p, 1.5) - libm::sqrt(p)).abs() < 1e-12);
+            assert!((adapted(2.0, 1.0, p, 0.5) - p * p).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_average_follows_a_step_by_the_power_of_the_weight() {
+        let mut abc = abc(3.0, 0.0);
+        for n in 1..=300 {
+            abc.observe(2.5);
+            let want = 2.5 * (1.0 - libm::pow(0.99, f64::from(n)));
+            assert!((abc.average() - want).abs() < 1e-12, "after {n} packets");
+        }
+    }
+
+    /// Section 4.3.2: scaling all reference rates by x shifts all activities by −log₂ x, which
+    /// cancels.
+    #[test]
+    fn scaling_all_reference_rates_changes_nothing() {
+        for shift in [-3.0, 0.7, 5.0] {
+            let (here, there) = (
+                adapted(3.0, 1.2, 0.1, 2.0),
+                adapted(3.0, 1.2 + shift, 0.1, 2.0 + shift),
+            );
+            assert!((here - there).abs() < 1e-12);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn gamma_0_is_the_identity(p in 1e-9..1.0, average in 0.0..10.0, activity in 0.0..10.0) {
+            prop_assert_eq!(adapted(0.0, average, p, activity), p);
+        }
+
+        #[test]
+        fn a_probability_stays_a_probability(
+            p in 1e-9..1.0, gamma in 0.0..10.0, average in 0.0..20.0, activity in 0.0..20.0,
+        ) {
+            prop_assert!((0.0..=1.0).contains(&adapted(gamma, average, p, activity)));
+        }
+
+        #[test]
+        fn more_activity_never_lowers_the_probability(
+            p in 1e-9..1.0, gamma in 0.0..5.0, average in 0.0..10.0, a in 0.0..10.0, b in 0.0..10.0,
+        ) {
+            let (low, high) = if a < b { (a, b) } else { (b, a) };
+            let slack = 1e-12; // exp2 is right to the last bit or so
+            prop_assert!(adapted(gamma, average, p, low) <= adapted(gamma, average, p, high) + slack);
+        }
+
+        #[test]
+        fn who_is_above_the_average_sees_at_least_p_who_is_below_at_most(
+            p in 1e-9..1.0, gamma in 0.0..5.0, average in 0.0..10.0, activity in 0.0..10.0,
+        ) {
+            let p_a = adapted(gamma, average, p, activity);
+            if activity > average {
+                prop_assert!(p_a >= p * (1.0 - 1e-12));
+            } else {
+                prop_assert!(p_a <= p * (1.0 + 1e-12));
+            }
+        }
+
+        /// Section 4.3.1: with another base b in the meter, activities are log_b instead of log₂;
+        /// γ' = γ log₂ b undoes it.
+        #[test]
+        fn the_base_of_the_meter_is_undone_by_gamma(
+            p in 1e-6..1.0, base in 1.2..10.0, average in 0.0..5.0, activity in 0.0..5.0,
+        ) {
+            let log2_base = libm::log2(base);
+            let with_two = adapted(3.0, average, p, activity);
+            let with_base = adapted(3.0 * log2_base, average / log2_base, p, activity / log2_base);
+            prop_assert!((with_two - with_base).abs() < 1e-9);
+        }
+
+        /// The order of two users' probabilities depends on their activities alone, whatever the
+        /// queue and the average.
+        #[test]
+        fn two_users_are_told_apart_by_a_fixed_exponent(
+            p in 1e-3..0.999, average in 0.0..3.0, a in 0.0..3.0, difference in 0.0..2.0,
+        ) {
+            let (of_a, of_b) = (adapted(1.0, average, p, a), adapted(1.0, average, p, a + difference));
+            let ratio = libm::log(of_a) / libm::log(of_b);
+            prop_assert!((ratio / libm::exp2(difference) - 1.0).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! RED, random early detection.
+//! S. Floyd and V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM
+//! ToN 1(4), 1993; "gentle" from S. Floyd's note of 2000. Order of steps and the count follow ns-2's
+//! `red.cc`.
+//!
+//! RED averages the queue length q at every arrival and lets the probability of a signal rise with
+//! the average:
+//!
+//! ```text
+//! avg ← (1 − w_q)^m avg                     after an idle time that fits m typical packets
+//! avg ← (1 − w_q) avg + w_q q               per arriving packet
+//! p_b = max_p (avg − min_th)/(max_th − min_th)            min_th ≤ avg < max_th
+//! p_b = max_p + (1 − max_p)(avg − max_th)/max_th          max_th ≤ avg < 2 max_th, if gentle
+//! ```
+//!
+//! and 1 beyond, where the signal is *forced*: ns-2 drops there even what it would have marked, and
+//! so RFC 3168 (section 7) recommends. Signals are spaced by the number `count` of packets since
+//! the last one, this packet included:
+//!
+//! ```text
+//! geometric  p_a = p_b                                    independent draws
+//! uniform    p_a = p_b/(1 − count p_b)                    1 where count p_b ≥ 1
+//! wait       p_a = 0                                      count p_b < 1
+//!            p_a = p_b/(2 − count p_b)                    1 ≤ count p_b < 2, then 1
+//! ```
+//!
+//! At a constant p_b = 1/n the gaps between signals are geometric with mean n; uniform on
+//! 1 … n − 1; or uniform on n … 2n − 1 (ns-2's and ns-3's default).
+//!
+//! As in ns-2: a packet that finds fewer than two others is never signalled; the first one after the
+//! average has risen through min_th is passed over and starts the count at 1; a packet lost to a
+//! full buffer counts as a signal.
+//!
+//! Differs: the 1993 paper starts the count one lower where the average comes from below min_th,
+//! and its text (not its algorithm) one lower after each signal; with independent draws nothing is passed over; no scaling by
+//! packet size; no adaptive max_p. The draw is in [0, 1) and signals below p_a, ns-2's at or below.
+
+use super::Arrival;
+use crate::units::Span;
+
+/// Parameters of RED.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedParams {
+    /// No signal below this average queue, in the unit of `mode`.
+    pub min_threshold: f64,
+    /// Signal every packet from this average queue on (unless gentle).
+    pub max_threshold: f64,
+    /// Probability just below `max_threshold`.
+    pub max_probability: f64,
+    /// Weight w_q of the moving average.
+    pub weight: f64,
+    /// Whether the queue is counted in packets or bytes.
+    pub mode: QueueUnit,
+    /// Rise linearly from `max_probability` to 1 between `max_threshold` and its double.
+    pub gentle: bool,
+    /// How signals are spaced.
+    pub spacing: RedSpacing,
+    /// Time of a typical packet on the link, for the decay of the average while idle.
+    pub mean_packet_time: Span,
+}
+
+/// What a queue length is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueUnit {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+}
+
+/// Spacing of RED's signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedSpacing {
+    /// Independent draws.
+    Geometric,
+    /// p / (1 − count p): gaps uniform on 1..1/p (Floyd and Jacobson 1993).
+    Uniform,
+    /// Gaps uniform on 1/p..2/p (ns-2's and ns-3's `wait`).
+    Wait,
+}
+
+/// State of one RED queue.
+#[derive(Clone, Debug)]
+pub struct Red {
+    params: RedParams,
+    /// avg, in the unit of `params.mode`.
+    average: f64,
+    zone: Zone,
+    /// Packets since the last signal, the present one included.
+    count: u32,
+}
+
+/// Where the average stood when the last packet was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Zone {
+    /// Below min_th, or the queue all but empty.
+    Calm,
+    /// Between: signals by probability.
+    Early,
+    /// At the upper end: every packet.
+    Forced,
+}
+
+impl Red {
+    /// RED before the first packet.
+    pub fn new(params: RedParams) -> Self {
+        Red {
+            params,
+            average: 0.0,
+            zone: Zone::Calm,
+            count: 0,
+        }
+    }
+
+    /// Updates the average with what an arriving packet finds, and returns the probability p_a with
+    /// which to signal on it.
+    #[inline]
+    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.update_average(arrival);
+        self.count = self.count.saturating_add(1);
+
+        if self.average < self.params.min_threshold || arrival.backlog_packets < 2 {
+            self.zone = Zone::Calm;
+            return 0.0;
+        }
+        if self.average >= self.forced_threshold() {
+            self.zone = Zone::Forced;
+            return 1.0;
+        }
+        let before = core::mem::replace(&mut self.zone, Zone::Early);
+        if before == Zone::Calm && self.params.spacing != RedSpacing::Geometric {
+            self.count = 1;
+            return 0.0;
+        }
+        self.spaced(self.early_probability())
+    }
+
+    /// Tells whether the packet was signalled (or lost to a full buffer).
+    #[inline]
+    pub fn on_verdict(&mut self, signalled: bool) {
+        if signalled {
+            self.count = 0;
+        }
+    }
+
+    /// Whether the last probability was a 1 because the average is at its upper end.
+    #[inline]
+    pub fn is_forced(&self) -> bool {
+        self.zone == Zone::Forced
+    }
+
+    /// avg, in the unit of the parameters.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    #[inline]
+    fn update_average(&mut self, arrival: &Arrival) {
+        let w_q = self.params.weight;
+        if arrival.idle > Span::ZERO {
+            self.average *= self.decay(arrival.idle);
+        }
+        let q = match self.params.mode {
+            QueueUnit::Packets => f64::from(arrival.backlog_packets),
+            QueueUnit::Bytes => arrival.backlog_bytes as f64,
+        };
+        self.average = (1.0 - w_q) * self.average + w_q * q;
+    }
+
+    /// (1 − w_q)^m, where m typical packets would have fitted into the idle time.
+    #[cold]
+    fn decay(&self, idle: Span) -> f64 {
+        let m = idle.as_nanos() / self.params.mean_packet_time.as_nanos().max(1);
+        libm::pow(1.0 - self.params.weight, m as f64)
+    }
+
+    #[inline]
+    fn forced_threshold(&self) -> f64 {
+        let max_th = self.params.max_threshold;
+        if self.params.gentle {
+            2.0 * max_th
+        } else {
+            max_th
+        }
+    }
+
+    /// p_b between min_th and the forced threshold.
+    #[inline]
+    fn early_probability(&self) -> f64 {
+        let RedParams {
+            min_threshold: min_th,
+            max_threshold: max_th,
+            ..
+        } = self.params;
+        let max_p = self.params.max_probability;
+        if self.average < max_th {
+            max_p * (self.average - min_th) / (max_th - min_th)
+        } else {
+            max_p + (1.0 - max_p) * (self.average - max_th) / max_th
+        }
+    }
+
+    /// p_a from p_b and the count.
+    #[inline]
+    fn spaced(&self, p_b: f64) -> f64 {
+        let expected = f64::from(self.count) * p_b;
+        match self.params.spacing {
+            RedSpacing::Geometric => p_b,
+            RedSpacing::Uniform if expected < 1.0 => (p_b / (1.0 - expected)).min(1.0),
+            RedSpacing::Wait if expected < 1.0 => 0.0,
+            RedSpacing::Wait if expected < 2.0 => (p_b / (2.0 - expected)).min(1.0),
+            RedSpacing::Uniform | RedSpacing::Wait => 1.0,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "red_tests.rs"]
+mod tests;

@@ -1,0 +1,264 @@
+use super::*;
+use crate::bottleneck::{Aqm, Differentiation, Judge, Signal};
+use crate::units::{Bytes, Time};
+use proptest::prelude::*;
+
+fn params(spacing: RedSpacing) -> RedParams {
+    RedParams {
+        min_threshold: 5.0,
+        max_threshold: 15.0,
+        max_probability: 0.1,
+        weight: 0.002,
+        mode: QueueUnit::Packets,
+        gentle: false,
+        spacing,
+        mean_packet_time: Span::from_millis(1),
+    }
+}
+
+fn arrival(packets: u32) -> Arrival {
+    Arrival {
+        now: Time::ZERO,
+        len: Bytes::new(1500),
+        activity: 0.0,
+        backlog_packets: packets,
+        backlog_bytes: u64::from(packets) * 1500,
+        idle: Span::ZERO,
+    }
+}
+
+/// A queue whose average has always been what it is.
+fn settled(params: RedParams, average: f64) -> Red {
+    Red {
+        params,
+        average,
+        zone: Zone::Early,
+        count: 0,
+    }
+}
+
+/// Seeded linear congruential generator (Knuth's MMIX constants), for draws in [0, 1).
+struct Lcg(u64);
+
+impl Lcg {
+    fn draw(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Gaps between signals at a constant average of 10 packets: p_b = 0.05, 1/p_b = 20.
+fn gaps(spacing: RedSpacing, signals: usize) -> Vec<usize> {
+    let mut judge = Judge {
+        aqm: Aqm::Red(settled(params(spacing), 10.0)),
+        differentiation: Differentiation::None,
+    };
+    let mut lcg = Lcg(20261120);
+    let mut next_gap = || {
+        let passed = core::iter::repeat_with(|| judge.signal(&arrival(10), || lcg.draw()));
+        passed
+            .take_while(|&verdict| verdict == Signal::None)
+            .count()
+            + 1
+    };
+    (0..signals).map(|_| next_gap()).collect()
+}
+
+/// Pearson's χ² of `gaps` against equal frequency on `first..=last`.
+fn chi_square_against_uniform(gaps: &[usize], first: usize, last: usize) -> f64 {
+    let expected = gaps.len() as f64 / (last - first + 1) as f64;
+    let observed = |gap: usize| gaps.iter().filter(|&&g| g == gap).count() as f64;
+    (first..=last)
+        .map(|gap| (observed(gap) - expected).powi(2) / expected)
+        .sum()
+}
+
+/// With p_b = 1/20 the ratio at count 19 is 0.05/(1 − 0.95) = 1, so 19 is the longest gap.
+/// χ² with 18 degrees of freedom exceeds 42.31 with probability 0.1 %.
+#[test]
+fn uniform_spacing_gives_gaps_uniform_from_1_to_one_less_than_1_over_p() {
+    let gaps = gaps(RedSpacing::Uniform, 20_000);
+    assert_eq!(gaps.iter().min(), Some(&1));
+    assert_eq!(gaps.iter().max(), Some(&19));
+    let chi_square = chi_square_against_uniform(&gaps, 1, 19);
+    assert!(chi_square < 42.31, "χ² = {chi_square}");
+}
+
+/// χ² with 19 degrees of freedom exceeds 43.82 with probability 0.1 %.
+#[test]
+fn waiting_gives_gaps_uniform_from_1_over_p_to_one_less_than_2_over_p() {
+    let gaps = gaps(RedSpacing::Wait, 20_000);
+    assert_eq!(gaps.iter().min(), Some(&20));
+    assert_eq!(gaps.iter().max(), Some(&39));
+    let chi_square = chi_square_against_uniform(&gaps, 20, 39);
+    assert!(chi_square < 43.82, "χ² = {chi_square}");
+}
+
+/// Mean 20 and standard deviation √380 = 19.5; 3.29 standard errors of 20,000 gaps are 0.45, which
+/// chance exceeds with probability 0.1 %.
+#[test]
+fn independent_draws_give_gaps_geometric_with_mean_1_over_p() {
+    let gaps = gaps(RedSpacing::Geometric, 20_000);
+    let n = gaps.len() as f64;
+    let mean = gaps.iter().sum::<usize>() as f64 / n;
+    assert!((mean - 20.0).abs() < 0.45, "mean gap {mean}");
+    // P(gap > 20) = 0.95²⁰ = 0.3585, standard error 0.0034
+    let long = gaps.iter().filter(|&&gap| gap > 20).count() as f64 / n;
+    assert!(
+        (long - 0.3585).abs() < 3.29 * 0.0034,
+        "share of gaps above 20: {long}"
+    );
+}
+
+#[test]
+fn the_average_takes_up_a_step_by_the_power_of_the_weight() {
+    let mut red = Red::new(params(RedSpacing::Wait));
+    for n in 1..=2_000 {
+        red.probability(&arrival(4));
+        let want = 4.0 * (1.0 - libm::pow(0.998, f64::from(n)));
+        assert!((red.average() - want).abs() < 1e-9, "after {n} packets");
+    }
+}
+
+/// 500.9 ms hold 500 packets of 1 ms: avg = 10 · 0.998⁵⁰⁰ · 0.998 = 3.66776.
+#[test]
+fn idle_time_decays_the_average_as_if_packets_had_come_to_an_empty_queue() {
+    let mut red = settled(params(RedSpacing::Wait), 10.0);
+    red.probability(&Arrival {
+        idle: Span::from_micros(500_900),
+        ..arrival(0)
+    });
+    assert!(
+        (red.average() - 3.66776).abs() < 1e-5,
+        "average {}",
+        red.average()
+    );
+}
+
+#[test]
+fn byte_mode_averages_bytes() {
+    let mut red = Red::new(RedParams {
+        mode: QueueUnit::Bytes,
+        ..params(RedSpacing::Wait)
+    });
+    red.probability(&arrival(4));
+    assert!((red.average() - 0.002 * 6000.0).abs() < 1e-12);
+}
+
+/// p_b at the averages (5, 10, just under 15) is (0, max_p/2, max_p).
+#[test]
+fn the_probability_rises_linearly_between_the_thresholds() {
+    for (average, want) in [(5.0, 0.0), (10.0, 0.05), (15.0 - 1e-9, 0.1)] {
+        let p_b = settled(params(RedSpacing::Geometric), average).early_probability();
+        assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
+    }
+}
+
+#[test]
+fn gentle_rises_on_to_1_at_twice_the_maximum_threshold() {
+    let gentle = RedParams {
+        gentle: true,
+        ..params(RedSpacing::Geometric)
+    };
+    for (average, want) in [(15.0, 0.1), (22.5, 0.55), (30.0 - 1e-9, 1.0)] {
+        let p_b = settled(gentle.clone(), average).early_probability();
+        assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
+    }
+}
+
+#[test]
+fn a_signal_is_forced_from_the_upper_threshold_on_and_twice_as_far_up_when_gentle() {
+    for (gentle, average, want) in [
+        (false, 16.0, Signal::Forced),
+        (true, 16.0, Signal::Congestion),
+        (true, 31.0, Signal::Forced),
+    ] {
+        let red = settled(
+            RedParams {
+                gentle,
+                ..params(RedSpacing::Geometric)
+            },
+            average,
+        );
+        let mut judge = Judge {
+            aqm: Aqm::Red(red),
+            differentiation: Differentiation::None,
+        };
+        assert_eq!(
+            judge.signal(&arrival(average as u32), || 0.0),
+            want,
+            "average {average}"
+        );
+    }
+}
+
+/// A signal that spacing alone has made certain is not a forced one.
+#[test]
+fn an_overdue_signal_is_certain_but_not_forced() {
+    let mut red = settled(params(RedSpacing::Wait), 10.0);
+    red.count = 100;
+    assert_eq!(red.probability(&arrival(10)), 1.0);
+    assert!(!red.is_forced());
+}
+
+#[test]
+fn a_nearly_empty_queue_is_never_signalled_whatever_the_average() {
+    let mut red = settled(params(RedSpacing::Geometric), 20.0);
+    assert_eq!(red.probability(&arrival(1)), 0.0);
+    assert!(!red.is_forced());
+}
+
+#[test]
+fn the_first_packet_after_the_average_has_risen_is_passed_over_and_counts_as_one() {
+    let mut red = settled(params(RedSpacing::Uniform), 10.0);
+    red.zone = Zone::Calm;
+    red.count = 1_000;
+    assert_eq!(red.probability(&arrival(10)), 0.0);
+    assert_eq!(red.count, 1);
+    assert!((red.probability(&arrival(10)) - 0.05 / (1.0 - 2.0 * 0.05)).abs() < 1e-9);
+}
+
+#[test]
+fn a_loss_to_a_full_buffer_starts_the_count_anew() {
+    let red = settled(params(RedSpacing::Wait), 10.0);
+    let mut judge = Judge {
+        aqm: Aqm::Red(red),
+        differentiation: Differentiation::None,
+    };
+    let first_gap = |judge: &mut Judge| {
+        (1..)
+            .find(|_| judge.signal(&arrival(10), || 0.0).is_some())
+            .expect("signals in the end")
+    };
+    for _ in 0..15 {
+        judge.signal(&arrival(10), || 0.0);
+    }
+    judge.on_overflow();
+    assert_eq!(first_gap(&mut judge), 20);
+}
+
+proptest! {
+    /// Whatever happens, the average stays between the shortest and the longest queue seen, and a
+    /// probability is one.
+    #[test]
+    fn the_average_is_an_average_and_the_probability_a_probability(
+        queue in prop::collection::vec((0u32..100, 0u64..5_000_000), 1..200),
+        gentle: bool,
+        spacing in prop::sample::select(vec![
+            RedSpacing::Geometric, RedSpacing::Uniform, RedSpacing::Wait,
+        ]),
+    ) {
+        let params = RedParams { gentle, weight: 0.1, ..params(spacing) };
+        let mut red = Red::new(params);
+        for (packets, idle_ns) in queue {
+            let idle = if packets == 0 { Span::from_nanos(idle_ns) } else { Span::ZERO };
+            let p = red.probability(&Arrival { idle, ..arrival(packets) });
+            red.on_verdict(p > 0.5);
+            prop_assert!((0.0..=1.0).contains(&p));
+            prop_assert!((0.0..100.0).contains(&red.average()));
+        }
+    }
+}

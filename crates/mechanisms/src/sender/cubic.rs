@@ -1,0 +1,193 @@
+//! CUBIC: the window grows by a cubic function of the time since the last congestion.
+//! RFC 9438, section 4; names from there, windows in segments, times in seconds.
+//!
+//! ```text
+//! W_cubic(t) = C (t − K)³ + W_max               K = ∛((W_max − cwnd_epoch)/C)
+//! target     = clamp(W_cubic(t + RTT), cwnd, 1.5 cwnd)
+//! W_est     ← W_est + α segments_acked/cwnd     α = 3 (1 − β)/(1 + β), 1 from cwnd_prior on
+//! cwnd      ← W_est                             if W_cubic(t) < W_est   (Reno-friendly)
+//! cwnd      ← cwnd + (target − cwnd)/cwnd       else, per segment acknowledged
+//!
+//! congestion:   W_max ← cwnd, or cwnd (1 + β)/2 if cwnd < W_max         (fast convergence)
+//!               cwnd_prior ← cwnd,  ssthresh ← max(β cwnd, 2)
+//! ```
+//!
+//! C = 0.4, β = 0.7. The time t counts from the first ACK in congestion avoidance, and stands still
+//! while the sender does not fill its window (section 5.8). After a time-out, or when slow start has ended
+//! without loss, K = 0 and W_max = cwnd at that first ACK (sections 4.8 and 4.10).
+//!
+//! Slow start counts up to two segments per ACK (RFC 3465), or follows [`HyStart`]
+//! (RFC 9406) until the first congestion.
+//!
+//! Differs from the RFC: β is applied to cwnd, not to the data in flight, as in Linux; an ACK of
+//! several segments counts as so many steps toward the target, as in Linux, but never goes beyond
+//! it.
+
+use super::reno::BYTE_COUNTING_LIMIT;
+use super::{Ack, HyStart, MIN_SSTHRESH, Window};
+use crate::units::{Span, Time};
+
+/// Share of the window kept on congestion.
+pub const BETA: f64 = 0.7;
+/// Aggressiveness, in segments per second³.
+pub const C: f64 = 0.4;
+/// α in the Reno-friendly region: with it, Reno that keeps β has the same average window as Reno.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// Parameters of CUBIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CubicParams {
+    /// Leave the first slow start by HyStart++ (RFC 9406).
+    pub hystart: bool,
+}
+
+/// State of CUBIC.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    /// Watches the first slow start.
+    hystart: Option<HyStart>,
+    /// Window before the last congestion, scaled down for fast convergence; `None` where nothing
+    /// is known: at first and after a time-out.
+    w_max: Option<f64>,
+    /// Window before the last congestion.
+    cwnd_prior: f64,
+    /// The present congestion avoidance stage.
+    epoch: Option<Epoch>,
+}
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// Where t is 0.
+    start: Time,
+    /// The last ACK of it.
+    last_ack: Time,
+    /// K, in seconds.
+    k: f64,
+    /// W_max of this stage.
+    w_max: f64,
+    /// W_est.
+    w_est: f64,
+}
+
+impl Epoch {
+    fn new(now: Time, cwnd: f64, w_max: Option<f64>) -> Self {
+        let w_max = w_max.unwrap_or(cwnd).max(cwnd);
+        let k = libm::cbrt((w_max - cwnd) / C);
+        Epoch {
+            start: now,
+            last_ack: now,
+            k,
+            w_max,
+            w_est: cwnd,
+        }
+    }
+
+    /// W_cubic, `t` seconds after the start.
+    fn w_cubic(&self, t: f64) -> f64 {
+        let from_plateau = t - self.k;
+        C * from_plateau * from_plateau * from_plateau + self.w_max
+    }
+}
+
+impl Cubic {
+    /// A controller of a new connection.
+    pub fn new(params: CubicParams) -> Self {
+        Cubic {
+            hystart: params.hystart.then(HyStart::default),
+            w_max: None,
+            cwnd_prior: 0.0,
+            epoch: None,
+        }
+    }
+
+    /// Lets the window grow.
+    #[inline]
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if window.in_slow_start() {
+            self.slow_start(window, ack);
+        } else {
+            self.avoid_congestion(window, ack);
+        }
+    }
+
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack) {
+        let Some(hystart) = &mut self.hystart else {
+            if ack.window_limited {
+                window.cwnd += f64::from(ack.acked.min(BYTE_COUNTING_LIMIT));
+            }
+            return;
+        };
+        // Delay is watched also while the window is not filled; only growth stops.
+        let growth = hystart.on_ack(ack);
+        if ack.window_limited {
+            window.cwnd += growth.segments;
+        }
+        if growth.exit {
+            window.ssthresh = window.cwnd;
+            self.hystart = None;
+        }
+    }
+
+    fn avoid_congestion(&mut self, window: &mut Window, ack: &Ack) {
+        let cwnd = window.cwnd;
+        let w_max = self.w_max;
+        let epoch = self
+            .epoch
+            .get_or_insert_with(|| Epoch::new(ack.now, cwnd, w_max));
+        let since_last = ack.now.since(epoch.last_ack);
+        epoch.last_ack = ack.now;
+        if !ack.window_limited {
+            epoch.start += since_last;
+            return;
+        }
+        let acked = f64::from(ack.acked);
+        let alpha = if epoch.w_est >= self.cwnd_prior {
+            1.0
+        } else {
+            ALPHA
+        };
+        epoch.w_est += alpha * acked / cwnd;
+
+        let t = ack.now.since(epoch.start).as_secs();
+        if epoch.w_cubic(t) < epoch.w_est {
+            // Never downward: W_est starts at cwnd, but a step toward the target may be ahead.
+            window.cwnd = cwnd.max(epoch.w_est);
+        } else {
+            let rtt = ack.srtt.unwrap_or(Span::ZERO).as_secs();
+            let target = epoch.w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
+            window.cwnd += (target - cwnd) * (acked / cwnd).min(1.0);
+        }
+    }
+
+    /// ssthresh after congestion.
+    pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        let cwnd = window.cwnd;
+        let had_more = self.w_max.is_some_and(|w_max| cwnd < w_max);
+        self.w_max = Some(if had_more {
+            cwnd * (1.0 + BETA) / 2.0
+        } else {
+            cwnd
+        });
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
+        self.hystart = None;
+        (BETA * cwnd).max(MIN_SSTHRESH)
+    }
+
+    /// Forgets the window before the time-out.
+    pub fn on_timeout(&mut self) {
+        self.w_max = None;
+        self.epoch = None;
+        self.hystart = None;
+    }
+
+    /// The next ACK opens a new stage.
+    pub fn on_recovery_exit(&mut self) {
+        self.epoch = None;
+    }
+}
+
+#[cfg(test)]
+#[path = "cubic_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+//! Reno: slow start and congestion avoidance.
+//! RFC 5681, sections 3.1 and 3.2; appropriate byte counting from RFC 3465.
+//!
+//! ```text
+//! slow start,            cwnd < ssthresh:  cwnd ← cwnd + 1           per ACK of new data
+//! congestion avoidance,  cwnd ≥ ssthresh:  cwnd ← cwnd + 1/cwnd      per ACK of new data
+//! congestion:                              ssthresh ← max(cwnd/2, 2)
+//! ```
+//!
+//! By default ACKs are counted, not bytes, as ns-2 and Linux up to 3.12 do (Linux as an option
+//! before): with delayed ACKs the window then grows by half a segment a round trip. With
+//! appropriate byte counting each ACK counts for the N segments it acknowledges, in slow start for
+//! at most L = 2 of them.
+//!
+//! Differs from RFC 5681: half of cwnd, not of the data in flight, as in Linux and ns-2; cwnd may
+//! rise by a fraction of a segment. A window that the sender does not fill does not grow (RFC 7661,
+//! section 3).
+
+use super::{Ack, MIN_SSTHRESH, Window};
+
+/// Share of the window kept on congestion.
+pub const BETA: f64 = 0.5;
+
+/// RFC 3465's limit L on the segments that one ACK counts for in slow start.
+pub const BYTE_COUNTING_LIMIT: u32 = 2;
+
+/// Parameters of Reno.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RenoParams {
+    /// Count the segments that an ACK acknowledges (RFC 3465) instead of ACKs.
+    pub appropriate_byte_counting: bool,
+}
+
+/// Reno has no state beyond the window.
+#[derive(Clone, Debug)]
+pub struct Reno {
+    params: RenoParams,
+}
+
+impl Reno {
+    /// A controller of a new connection.
+    pub fn new(params: RenoParams) -> Self {
+        Reno { params }
+    }
+
+    /// Lets the window grow.
+    #[inline]
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if !ack.window_limited {
+            return;
+        }
+        let counted = if self.params.appropriate_byte_counting {
+            ack.acked
+        } else {
+            1
+        };
+        window.cwnd += if window.in_slow_start() {
+            f64::from(counted.min(BYTE_COUNTING_LIMIT))
+        } else {
+            f64::from(counted) / window.cwnd
+        };
+    }
+
+    /// ssthresh after congestion.
+    pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        (BETA * window.cwnd).max(MIN_SSTHRESH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::ack_at;
+    use super::*;
+
+    const PER_BYTE: RenoParams = RenoParams {
+        appropriate_byte_counting: true,
+    };
+
+    /// Acknowledges one whole window, `per_ack` segments at a time.
+    fn round_trip(reno: &mut Reno, window: &mut Window, per_ack: u32) {
+        for _ in 0..(window.cwnd as u32).div_ceil(per_ack) {
+            reno.on_ack(
+                window,
+                &Ack {
+                    acked: per_ack,
+                    ..ack_at(0)
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn slow_start_doubles_the_window_every_round_trip() {
+        let (mut reno, mut window) = (Reno::new(RenoParams::default()), Window::new(3));
+        for want in [6.0, 12.0, 24.0] {
+            round_trip(&mut reno, &mut window, 1);
+            assert_eq!(window.cwnd, want);
+        }
+    }
+
+    #[test]
+    fn with_an_ack_for_every_second_segment_slow_start_grows_by_half_unless_bytes_are_counted() {
+        for (params, want) in [(RenoParams::default(), 24.0), (PER_BYTE, 32.0)] {
+            let (mut reno, mut window) = (Reno::new(params), Window::new(16));
+            round_trip(&mut reno, &mut window, 2);
+            assert_eq!(window.cwnd, want);
+        }
+    }
+
+    #[test]
+    fn an_ack_for_many_segments_opens_slow_start_by_no_more_than_two() {
+        let (mut reno, mut window) = (Reno::new(PER_BYTE), Window::new(4));
+        reno.on_ack(
+            &mut window,
+            &Ack {
+                acked: 50,
+                ..ack_at(0)
+            },
+        );
+        assert_eq!(window.cwnd, 6.0);
+    }
+
+    /// One segment per round trip; less by up to 1.5/cwnd, because cwnd grows during the round trip and
+    /// only whole segments are acknowledged.
+    #[test]
+    fn congestion_avoidance_adds_one_segment_a_round_trip() {
+        let mut reno = Reno::new(RenoParams::default());
+        let mut window = Window {
+            cwnd: 100.0,
+            ssthresh: 50.0,
+        };
+        for _ in 0..10 {
+            round_trip(&mut reno, &mut window, 1);
+        }
+        assert!(
+            (109.85..=110.0).contains(&window.cwnd),
+            "cwnd {}",
+            window.cwnd
+        );
+    }
+
+    /// n ACKs at 1/cwnd each integrate to √(cwnd² + 2n).
+    #[test]
+    fn congestion_avoidance_follows_the_square_root_law() {
+        let mut reno = Reno::new(RenoParams::default());
+        let mut window = Window {
+            cwnd: 10.0,
+            ssthresh: 5.0,
+        };
+        for _ in 0..10_000 {
+            reno.on_ack(&mut window, &ack_at(0));
+        }
+        let want = libm::sqrt(100.0 + 20_000.0);
+        assert!(
+            (window.cwnd - want).abs() < 0.05,
+            "cwnd {}, law {want}",
+            window.cwnd
+        );
+    }
+
+    #[test]
+    fn half_of_the_window_remains_after_congestion_and_at_least_two_segments() {
+        let mut reno = Reno::new(RenoParams::default());
+        for (cwnd, want) in [(31.0, 15.5), (4.0, 2.0), (3.0, 2.0)] {
+            assert_eq!(
+                reno.ssthresh_on_congestion(&Window {
+                    cwnd,
+                    ssthresh: 1e9
+                }),
+                want
+            );
+        }
+    }
+}
