@@ -1,0 +1,314 @@
+//! Checks that need more than one section: topology, routes, sizes, times.
+
+use tidegate_mechanisms::units::{Bytes, Span};
+
+use crate::document::Table;
+use crate::field::Reader;
+use crate::file::{File, Tcp, Traffic, User, packet_size_mistake};
+use crate::issue::nearest;
+use crate::network::Network;
+use crate::quantity::QueueLength;
+use crate::value::OrOff;
+
+/// What a run can hold in memory.
+const MAX_FLOWS: u64 = 1_000_000;
+const MAX_METERS: u64 = 1_000_000;
+const MAX_ROUTE_LINKS: u64 = 50_000_000;
+const MAX_SAMPLES: u64 = 10_000_000;
+
+/// Bytes of TCP and IP headers in a packet, without options, and of the timestamp option.
+const HEADERS: u64 = 40;
+const TIMESTAMPS: u64 = 12;
+
+/// There must be exactly one topology.
+pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
+    let given: Vec<_> = ["bottleneck", "parking_lot", "links"]
+        .into_iter()
+        .filter(|key| document.get(key).is_some())
+        .collect();
+    match given[..] {
+        [] => {
+            reader.wrong::<()>("no network: give one of [bottleneck], [parking_lot], [links.NAME]");
+        }
+        [_] => {}
+        [first, ..] => given[1..].iter().for_each(|key| {
+            reader.wrong_at(
+                key,
+                format!("there is already [{first}]; a scenario has one topology"),
+            );
+        }),
+    }
+}
+
+/// Checks a resolved file.
+pub(crate) fn whole(file: &File, reader: &mut Reader) {
+    times(file, reader);
+    packets(file, reader);
+    totals(file, reader);
+    let tcp = file.tcp.as_ref().expect("resolved");
+    reader.within("tcp", |reader| time_outs(tcp, reader));
+    let network = network_if_known(file);
+    reader.within("users", |reader| {
+        for (name, user) in &file.users.entries {
+            reader.within(name, |reader| {
+                user_group(file, user, network.as_ref(), reader)
+            });
+        }
+    });
+}
+
+fn times(file: &File, reader: &mut Reader) {
+    if file.duration == Span::ZERO {
+        reader.wrong_at("duration", "must not be zero");
+    }
+    match file.sample_interval.and_then(OrOff::span) {
+        Some(Span::ZERO) => reader.wrong_at(
+            "sample_interval",
+            "must not be zero; \"off\" keeps no series",
+        ),
+        Some(step) if file.duration.as_nanos() / step.as_nanos() > MAX_SAMPLES => {
+            reader.wrong_at(
+                "sample_interval",
+                format!("more than {MAX_SAMPLES} samples"),
+            );
+        }
+        _ => {}
+    }
+}
+
+fn packets(file: &File, reader: &mut Reader) {
+    if let Some(message) = packet_size_mistake(file.packet_size) {
+        reader.wrong_at("packet_size", message);
+    }
+    let sizes = file
+        .users
+        .entries
+        .iter()
+        .map(|(_, user)| user.packet_size.unwrap_or(file.packet_size));
+    let largest = sizes.max().unwrap_or(file.packet_size);
+    let mut holds_packet = |path: &[&str], buffer: QueueLength| {
+        nested(reader, path, |reader| holds(buffer, largest, reader));
+    };
+    if let Some(bottleneck) = &file.bottleneck {
+        holds_packet(&["bottleneck"], bottleneck.buffer);
+    }
+    if let Some(lot) = &file.parking_lot {
+        let hops = 0..lot.buffer.len().unwrap_or(1);
+        hops.for_each(|hop| holds_packet(&["parking_lot"], lot.buffer.at(hop)));
+    }
+    for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
+        holds_packet(&["links", name], link.buffer);
+    }
+    for (key, link) in [("access", &file.access), ("egress", &file.egress)] {
+        link.iter()
+            .filter_map(|link| link.buffer)
+            .for_each(|buffer| holds_packet(&[key], buffer));
+    }
+    for (name, user) in &file.users.entries {
+        for (key, link) in [("access", &user.access), ("egress", &user.egress)] {
+            let buffer = link.as_ref().and_then(|link| link.buffer);
+            buffer
+                .iter()
+                .for_each(|buffer| holds_packet(&["users", name, key], *buffer));
+        }
+    }
+}
+
+fn nested(reader: &mut Reader, path: &[&str], check: impl FnOnce(&mut Reader)) {
+    match path {
+        [] => check(reader),
+        [first, rest @ ..] => reader.within(first, |reader| nested(reader, rest, check)),
+    }
+}
+
+fn holds(buffer: QueueLength, packet: Bytes, reader: &mut Reader) {
+    match buffer {
+        QueueLength::Bytes(room) if room < packet => {
+            let message = format!(
+                "{} B do not hold a packet of {} B",
+                room.get(),
+                packet.get()
+            );
+            reader.wrong_at("buffer", message);
+        }
+        _ => {}
+    }
+}
+
+/// Refuses what would fill the memory before it fills the link.
+fn totals(file: &File, reader: &mut Reader) {
+    let sum = |size: fn(&User) -> u64| {
+        file.users
+            .entries
+            .iter()
+            .fold(0u64, |sum, (_, user)| sum.saturating_add(size(user)))
+    };
+    let flows = sum(|user| user.count.0 * user.flows.0);
+    if flows > MAX_FLOWS {
+        reader.wrong_at(
+            "users",
+            format!("{flows} flows in all; at most {MAX_FLOWS}"),
+        );
+    }
+    let meters = sum(|user| {
+        user.meter
+            .as_ref()
+            .map_or(0, |meter| user.count.0 * meter.meters.0)
+    });
+    if meters > MAX_METERS {
+        reader.wrong_at(
+            "users",
+            format!("{meters} meters in all; at most {MAX_METERS}"),
+        );
+    }
+}
+
+/// The network, unless one of its links could not be read: then nothing can be said about routes.
+fn network_if_known(file: &File) -> Option<Network> {
+    let topologies = [
+        file.bottleneck.is_some(),
+        file.parking_lot.is_some(),
+        file.links.is_some(),
+    ];
+    let one = topologies.iter().filter(|given| **given).count() == 1;
+    let complete = file.links.as_ref().is_none_or(|links| links.complete);
+    let lists_fit = file.parking_lot.as_ref().is_none_or(|lot| {
+        let lens = [lot.rate.len(), lot.delay.len(), lot.buffer.len()];
+        lens.iter().flatten().all(|len| *len == lot.hops.count())
+    });
+    let packets_fit = packet_size_mistake(file.packet_size).is_none();
+    (one && complete && lists_fit && packets_fit).then(|| Network::of(file))
+}
+
+fn user_group(file: &File, user: &User, network: Option<&Network>, reader: &mut Reader) {
+    let end = file.warm_up.as_nanos() + file.duration.as_nanos();
+    if user.start.is_some_and(|start| start.to.as_nanos() > end) {
+        reader.wrong_at("start", "is after the end of the run");
+    }
+    if let Some(message) = user.packet_size.and_then(packet_size_mistake) {
+        reader.wrong_at("packet_size", message);
+    }
+    match (&user.traffic, &user.tcp) {
+        (Traffic::Cbr(_), Some(_)) => {
+            reader.wrong_at("tcp", "has no meaning for cbr traffic, which is UDP")
+        }
+        (Traffic::Cbr(_), None) => {}
+        (_, own) => {
+            let tcp = user.tcp_options(file);
+            window(file, user, &tcp, reader);
+            if own.is_some() {
+                reader.within("tcp", |reader| time_outs(&tcp, reader));
+            }
+        }
+    }
+    if let Some(network) = network {
+        route(file, user, network, reader);
+    }
+}
+
+fn time_outs(tcp: &Tcp, reader: &mut Reader) {
+    let (min, max, initial) = (tcp.min_rto, tcp.max_rto, tcp.initial_rto);
+    if min == Some(Span::ZERO) {
+        reader.wrong_at("min_rto", "must not be zero");
+    }
+    if min > max {
+        reader.wrong_at("min_rto", "is above max_rto");
+    }
+    if initial > max {
+        reader.wrong_at("initial_rto", "is above max_rto");
+    }
+    if initial == Some(Span::ZERO) {
+        reader.wrong_at("initial_rto", "must not be zero");
+    }
+}
+
+/// A window must hold a segment, or nothing is ever sent.
+fn window(file: &File, user: &User, tcp: &Tcp, reader: &mut Reader) {
+    let options = if tcp.timestamps == Some(true) {
+        TIMESTAMPS
+    } else {
+        0
+    };
+    let packet = user.packet_size.unwrap_or(file.packet_size).get();
+    let segment = packet.saturating_sub(HEADERS + options);
+    if let Some(limit) = tcp.window_limit.filter(|limit| limit.get() < segment) {
+        let message = format!("{} B do not hold a segment of {segment} B", limit.get());
+        reader.within("tcp", |reader| reader.wrong_at("window_limit", message));
+    }
+}
+
+fn route(file: &File, user: &User, network: &Network, reader: &mut Reader) {
+    if file.bottleneck.is_some() {
+        for (key, end) in [("from", &user.from), ("to", &user.to)] {
+            if end.is_some() {
+                reader.wrong_at(key, "users of a [bottleneck] have no from and to");
+            }
+        }
+        return;
+    }
+    let nodes = network.nodes();
+    let mut known = true;
+    for (key, end) in [("from", &user.from), ("to", &user.to)] {
+        known &= match end {
+            None => missing_node(key, &nodes, reader),
+            Some(name) if !nodes.contains(name.as_str()) => unknown_node(key, name, &nodes, reader),
+            Some(_) => true,
+        };
+    }
+    if known {
+        path(file, user, network, reader);
+    }
+}
+
+type Nodes<'a> = std::collections::BTreeSet<&'a str>;
+
+fn missing_node(key: &str, nodes: &Nodes, reader: &mut Reader) -> bool {
+    reader.wrong_at(key, format!("missing; one of {}", list(nodes)));
+    false
+}
+
+fn unknown_node(key: &str, name: &str, nodes: &Nodes, reader: &mut Reader) -> bool {
+    let near = nearest(name, nodes.iter().copied()).map(str::to_owned);
+    let message = format!("there is no node \"{name}\"; nodes are {}", list(nodes));
+    reader.within(key, |reader| reader.wrong_near::<()>(message, near));
+    false
+}
+
+fn list(nodes: &Nodes) -> String {
+    let some: Vec<_> = nodes.iter().copied().take(20).collect();
+    let more = if nodes.len() > some.len() {
+        ", ..."
+    } else {
+        ""
+    };
+    some.join(", ") + more
+}
+
+fn path(file: &File, user: &User, network: &Network, reader: &mut Reader) {
+    let (from, to) = user.ends();
+    if from == to {
+        return reader.wrong_at("to", format!("the users send from {from} to itself"));
+    }
+    let router = |name: &str| name.strip_prefix('r').and_then(|n| n.parse::<u32>().ok());
+    if file.parking_lot.is_some() && router(from) > router(to) {
+        return reader.wrong_at(
+            "to",
+            format!("data flows along the row, not from {from} back to {to}"),
+        );
+    }
+    match (network.path(from, to), network.path(to, from)) {
+        (None, _) => reader.wrong_at("to", format!("no path leads from {from} to {to}")),
+        (_, None) => reader.wrong_at("from", format!("no path leads back from {to} to {from}")),
+        (Some(there), Some(back)) => {
+            let links = (there.len() + back.len()) as u64 * user.count.0 * user.flows.0;
+            if links > MAX_ROUTE_LINKS {
+                reader.wrong_at(
+                    "flows",
+                    format!(
+                        "the routes of all flows have {links} links; at most {MAX_ROUTE_LINKS}"
+                    ),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! A TOML document as a tree that remembers where in the file each value stands.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::issue::Issue;
+
+/// A place in the file, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// A value and where it stands; overrides stand nowhere.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub value: Value,
+    pub at: Option<Position>,
+}
+
+/// A TOML value. Integers keep their sign and size until a field says what it can take.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Bool(bool),
+    Integer(i128),
+    Float(f64),
+    Text(String),
+    Other(String),
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+/// Entries in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table(pub Vec<(String, Node)>);
+
+impl Table {
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.0.iter().find(|(k, _)| k == key).map(|(_, node)| node)
+    }
+    fn entry(&mut self, key: &str) -> &mut Node {
+        let found = self.0.iter().position(|(k, _)| k == key);
+        let index = found.unwrap_or_else(|| {
+            self.0.push((key.to_owned(), Node::from(Table::default())));
+            self.0.len() - 1
+        });
+        &mut self.0[index].1
+    }
+}
+
+impl<T: Into<Value>> From<T> for Node {
+    fn from(value: T) -> Self {
+        Node {
+            value: value.into(),
+            at: None,
+        }
+    }
+}
+impl From<Table> for Value {
+    fn from(table: Table) -> Self {
+        Value::Table(table)
+    }
+}
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Text(text.to_owned())
+    }
+}
+
+impl Value {
+    /// What the value is, in words for an error message.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Bool(_) => "a boolean",
+            Value::Integer(_) | Value::Float(_) => "a number",
+            Value::Text(_) => "a text",
+            Value::Other(_) => "a date",
+            Value::Array(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+}
+
+/// Parses a file.
+pub(crate) fn parse(text: &str) -> Result<Table, Vec<Issue>> {
+    if let Some(issue) = too_deep(text) {
+        return Err(vec![issue]);
+    }
+    let lines = Lines::of(text);
+    let (root, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(convert_table(root.get_ref(), Some(&lines)));
+    }
+    let mut issues: Vec<Issue> = errors
+        .iter()
+        .map(|error| syntax_issue(error, &lines))
+        .collect();
+    issues.dedup_by_key(|issue| issue.line);
+    Err(issues)
+}
+
+/// Dots that one line may hold: a key of a hundred thousand parts would become a tree as deep,
+/// and overflow the stack of whoever walks it.
+const MAX_DOTS: usize = 256;
+
+fn too_deep(text: &str) -> Option<Issue> {
+    // A dotted key may not be broken over lines.
+    let line = text
+        .lines()
+        .position(|l| l.bytes().filter(|b| *b == b'.').count() > MAX_DOTS)?;
+    Some(Issue {
+        line: Some(line + 1),
+        column: None,
+        key: String::new(),
+        message: format!("more than {MAX_DOTS} dots in one line"),
+        suggestion: None,
+    })
+}
+
+fn syntax_issue(error: &toml::de::Error, lines: &Lines) -> Issue {
+    let at = error.span().map(|span| lines.position(span.start));
+    let line = at.map_or("", |at| lines.text(at.line));
+    let message = match bare_quantity(line) {
+        Some(quantity) => format!("a quantity is a text: write \"{quantity}\", in quotes"),
+        None => format!("not valid TOML: {}", error.message().replace('\n', " ")),
+    };
+    Issue {
+        line: at.map(|at| at.line),
+        column: at.map(|at| at.column),
+        key: String::new(),
+        message,
+        suggestion: None,
+    }
+}
+
+/// The value in `rate = 10 Mb/s`, the mistake that everybody makes once.
+fn bare_quantity(line: &str) -> Option<&str> {
+    let value = line.split_once('=')?.1.split('#').next()?.trim();
+    let unit = value
+        .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+        .trim();
+    let plain = |c: char| c.is_alphabetic() || c == '/';
+    let starts_with_digit = value.starts_with(|c: char| c.is_ascii_digit());
+    (starts_with_digit && !unit.is_empty() && unit.chars().all(plain)).then_some(value)
+}
+
+/// Splits a dotted key as it stands in a file or an override.
+pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
+    let document = format!("{key} = 0");
+    if too_deep(key).is_some() || key.contains(['\n', '\r', '=', '#']) {
+        return None;
+    }
+    let mut path = Vec::new();
+    let mut table = convert_table(DeTable::parse(&document).ok()?.get_ref(), None);
+    loop {
+        let (key, node) = table.0.pop()?;
+        path.push(key);
+        match node.value {
+            Value::Table(inner) if table.0.is_empty() => table = inner,
+            Value::Integer(0) => return Some(path),
+            _ => return None,
+        }
+    }
+}
+
+/// The value of an override: TOML, or else a text without its quotes.
+pub(crate) fn parse_value(text: &str) -> Value {
+    let as_toml = || {
+        if too_deep(text).is_some() {
+            return None;
+        }
+        let document = format!("value = {text}");
+        let mut table = convert_table(DeTable::parse(&document).ok()?.get_ref(), None);
+        let (_, node) = table.0.pop()?;
+        table.0.is_empty().then_some(node.value)
+    };
+    as_toml().unwrap_or_else(|| Value::Text(text.trim().to_owned()))
+}
+
+/// Sets the value at `path`, making tables on the way. Fails with the part of the path that is
+/// not a table.
+pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(), String> {
+    let (last, parents) = path.split_last().expect("a key has at least one part");
+    let mut table = root;
+    for (depth, key) in parents.iter().enumerate() {
+        match &mut table.entry(key).value {
+            Value::Table(inner) => table = inner,
+            other => {
+                let parent = path[..=depth].join(".");
+                return Err(format!("{parent} is {}, not a table", other.kind()));
+            }
+        }
+    }
+    *table.entry(last) = Node { value, at: None };
+    Ok(())
+}
+
+/// Where `path` stands, or the nearest table around it. `None` if an override set it.
+pub(crate) fn locate(root: &Table, path: &[String]) -> Option<Position> {
+    let mut table = root;
+    let mut at = None;
+    for (depth, key) in path.iter().enumerate() {
+        let Some(node) = table.get(key) else { break };
+        at = node.at;
+        match &node.value {
+            Value::Table(inner) => table = inner,
+            Value::Array(items) => return locate_item(items, &path[depth + 1..]).or(at),
+            _ => break,
+        }
+    }
+    at
+}
+
+fn locate_item(items: &[Node], path: &[String]) -> Option<Position> {
+    let index: usize = path.first()?.parse().ok()?;
+    items.get(index)?.at
+}
+
+fn convert_table(table: &DeTable, lines: Option<&Lines>) -> Table {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue>)| {
+        let at = lines.map(|lines| lines.position(key.span().start));
+        let name: &std::borrow::Cow<str> = key.get_ref();
+        (
+            name.clone().into_owned(),
+            Node {
+                value: convert(value.get_ref(), lines),
+                at,
+            },
+        )
+    };
+    Table(entries.into_iter().map(entry).collect())
+}
+
+fn convert(value: &DeValue, lines: Option<&Lines>) -> Value {
+    match value {
+        DeValue::String(text) => Value::Text(text.clone().into_owned()),
+        DeValue::Boolean(value) => Value::Bool(*value),
+        DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
+        DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Datetime(date) => Value::Other(date.to_string()),
+        DeValue::Array(items) => Value::Array(items.iter().map(|i| item(i, lines)).collect()),
+        DeValue::Table(table) => Value::Table(convert_table(table, lines)),
+    }
+}
+
+fn item(item: &Spanned<DeValue>, lines: Option<&Lines>) -> Node {
+    let at = lines.map(|lines| lines.position(item.span().start));
+    Node {
+        value: convert(item.get_ref(), lines),
+        at,
+    }
+}
+
+/// Saturates: no field takes a number near the limit.
+fn integer(digits: &str, radix: u32) -> i128 {
+    let saturated = if digits.starts_with('-') {
+        i128::MIN
+    } else {
+        i128::MAX
+    };
+    i128::from_str_radix(digits, radix).unwrap_or(saturated)
+}
+
+/// Finds lines and columns from byte offsets.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let after_breaks = text
+            .bytes()
+            .enumerate()
+            .filter(|(_, b)| *b == b'\n')
+            .map(|(i, _)| i + 1);
+        Lines {
+            text,
+            starts: std::iter::once(0).chain(after_breaks).collect(),
+        }
+    }
+    fn position(&self, offset: usize) -> Position {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let before = self.text.get(self.starts[line - 1]..offset).unwrap_or("");
+        Position {
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+    fn text(&self, line: usize) -> &'a str {
+        let end = self.starts.get(line).copied().unwrap_or(self.text.len());
+        self.text.get(self.starts[line - 1]..end).unwrap_or("")
+    }
+}

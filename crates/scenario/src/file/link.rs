@@ -1,0 +1,294 @@
+//! Links and what decides about packets in front of them.
+
+use tidegate_mechanisms::units::{Bytes, Rate, Span};
+
+use crate::field::{Reader, choice, kinds, section};
+use crate::quantity::QueueLength;
+use crate::value::{Factor, Integer, Memory, OneOrEach, Points, Probability, Share};
+
+section! {
+    /// The link that all users of a dumbbell share. The way back has the same rate and delay and
+    /// a buffer that ACKs do not fill.
+    pub struct Bottleneck {
+        /// Bits on the wire per second.
+        required rate: Rate;
+        /// Propagation delay, one way.
+        default delay: Span = Span::from_millis(5);
+        /// Room for waiting packets, the one in transmission included.
+        default buffer: QueueLength = QueueLength::Packets(100);
+        /// Probability that a packet is lost on the wire.
+        default loss: Probability = Probability(0.0);
+        /// How congestion is signalled.
+        default aqm: Aqm = Aqm::DropTail(DropTail {});
+        /// Mark ECN-capable packets where the AQM would drop others.
+        default ecn: bool = false;
+        /// Whom the signals of the AQM fall on.
+        default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+    }
+}
+
+section! {
+    /// Routers r0, r1, ... in a row. Lists have one value for each hop.
+    pub struct ParkingLot {
+        /// Number of links in the row; there is one router more.
+        required hops: Integer<1, 1000>;
+        /// Bits on the wire per second.
+        required rate: OneOrEach<Rate>;
+        /// Propagation delay of a hop.
+        default delay: OneOrEach<Span> = OneOrEach::One(Span::from_millis(5));
+        /// Room for waiting packets, the one in transmission included.
+        default buffer: OneOrEach<QueueLength> = OneOrEach::One(QueueLength::Packets(100));
+        /// Probability that a packet is lost on the wire of a hop.
+        default loss: Probability = Probability(0.0);
+        /// How congestion is signalled, at each hop.
+        default aqm: Aqm = Aqm::DropTail(DropTail {});
+        /// Mark ECN-capable packets where the AQM would drop others.
+        default ecn: bool = false;
+        /// Whom the signals of the AQM fall on.
+        default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+    }
+    check lists_match_hops;
+}
+
+fn lists_match_hops(lot: &ParkingLot, reader: &mut Reader) {
+    let hops = lot.hops.count();
+    let lists = [
+        ("rate", lot.rate.len()),
+        ("delay", lot.delay.len()),
+        ("buffer", lot.buffer.len()),
+    ];
+    for (key, len) in lists {
+        if let Some(len) = len.filter(|len| *len != hops) {
+            reader.wrong_at(key, format!("{len} values for {hops} hops"));
+        }
+    }
+}
+
+section! {
+    /// A link of a free topology.
+    pub struct Link {
+        /// Node at its beginning.
+        required from: String;
+        /// Node at its end.
+        required to: String;
+        /// Bits on the wire per second.
+        required rate: Rate;
+        /// Propagation delay, one way.
+        default delay: Span = Span::from_millis(5);
+        /// Room for waiting packets, the one in transmission included.
+        default buffer: QueueLength = QueueLength::Packets(100);
+        /// Probability that a packet is lost on the wire.
+        default loss: Probability = Probability(0.0);
+        /// How congestion is signalled.
+        default aqm: Aqm = Aqm::DropTail(DropTail {});
+        /// Mark ECN-capable packets where the AQM would drop others.
+        default ecn: bool = false;
+        /// Whom the signals of the AQM fall on.
+        default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+        /// Keep statistics and series of its queue.
+        default bottleneck: bool = true;
+        /// An equal link leads back.
+        default duplex: bool = true;
+    }
+    check joins_two_nodes;
+}
+
+fn joins_two_nodes(link: &Link, reader: &mut Reader) {
+    for (key, node) in [("from", &link.from), ("to", &link.to)] {
+        if !crate::value::is_name(node) {
+            reader.wrong_at(key, "a node has 1 to 64 letters, digits, \"-\" and \"_\"");
+        }
+    }
+    if link.from == link.to {
+        reader.wrong_at("to", format!("the link leads from {} to itself", link.from));
+    }
+}
+
+section! {
+    /// A user's own link, both ways.
+    pub struct Access {
+        /// Bits on the wire per second. Default "1 Gb/s".
+        optional rate: Rate;
+        /// Propagation delay, one way. Default "0.1 ms".
+        optional delay: Span;
+        /// Room for waiting packets, the one in transmission included. Default "1000 packets".
+        optional buffer: QueueLength;
+    }
+}
+
+impl Access {
+    /// These options, and where they are open, those of `base`.
+    pub fn over(&self, base: &Access) -> Access {
+        let Access {
+            rate,
+            delay,
+            buffer,
+        } = self.clone();
+        Access {
+            rate: rate.or(base.rate),
+            delay: delay.or(base.delay),
+            buffer: buffer.or(base.buffer),
+        }
+    }
+    pub fn defaults() -> Access {
+        Access {
+            rate: Some(Rate::mbps(1_000)),
+            delay: Some(Span::from_micros(100)),
+            buffer: Some(QueueLength::Packets(1_000)),
+        }
+    }
+}
+
+kinds! {
+    /// How a queue signals congestion.
+    pub enum Aqm {
+        DropTail = "drop-tail",
+        PiecewiseLinear = "piecewise-linear",
+        Red = "red",
+    }
+}
+
+section! {
+    /// Loss only when the buffer is full.
+    pub struct DropTail {}
+}
+
+section! {
+    /// A probability that is a piecewise-linear function of the queue length in packets, without
+    /// the arriving one. Give either function or points.
+    pub struct PiecewiseLinear {
+        /// The function by its name in the ABC paper, pf-Q0-Q1-Q2-p1: 0 up to Q0, p1 at Q1, 1
+        /// from Q2 on. Such as "pf-11-17-24-0.01".
+        optional function: String;
+        /// Points [queue length in packets, probability], ascending.
+        optional points: Points;
+    }
+    check function_or_points;
+}
+
+fn function_or_points(aqm: &PiecewiseLinear, reader: &mut Reader) {
+    match (&aqm.function, &aqm.points) {
+        (Some(_), Some(_)) => reader.wrong_at("points", "give function or points, not both"),
+        (Some(name), None) if aqm.named().is_none() => {
+            let message = format!(
+                "\"{name}\" is not pf-Q0-Q1-Q2-p1 with Q0 < Q1 < Q2 up to 1000000 and p1 from 0 to 1, \
+                 such as \"pf-11-17-24-0.01\""
+            );
+            reader.wrong_at("function", message);
+        }
+        // A list that could not be read has been reported already.
+        (None, None) if reader.mistakes.is_empty() => {
+            reader.wrong_at("function", "missing; or give points");
+        }
+        _ => {}
+    }
+}
+
+impl PiecewiseLinear {
+    /// The points of the function; none in a file with mistakes.
+    pub fn resolved(&self) -> Vec<(f64, f64)> {
+        let points = self.points.as_ref().map(|points| points.0.clone());
+        points.or_else(|| self.named()).unwrap_or_default()
+    }
+
+    /// The points behind the name pf-Q0-Q1-Q2-p1.
+    fn named(&self) -> Option<Vec<(f64, f64)>> {
+        let parts: Vec<&str> = self
+            .function
+            .as_ref()?
+            .strip_prefix("pf-")?
+            .split('-')
+            .collect();
+        let &[q0, q1, q2, p1] = parts.as_slice() else {
+            return None;
+        };
+        let queue = |text: &str| text.parse::<u32>().ok().filter(|q| *q <= 1_000_000);
+        let (q0, q1, q2) = (queue(q0)?, queue(q1)?, queue(q2)?);
+        let p1: f64 = p1.parse().ok().filter(|p| (0.0..=1.0).contains(p))?;
+        let points = vec![(q0.into(), 0.0), (q1.into(), p1), (q2.into(), 1.0)];
+        (q0 < q1 && q1 < q2).then_some(points)
+    }
+}
+
+section! {
+    /// Random early detection: a probability that grows with the average queue.
+    pub struct Red {
+        /// No signal below this average queue.
+        required min_threshold: QueueLength;
+        /// Every packet is signalled from this average queue on, unless gentle.
+        required max_threshold: QueueLength;
+        /// Probability just below max_threshold.
+        default max_probability: Share = Share(0.1);
+        /// Weight of a new sample in the average queue.
+        default weight: Share = Share(0.002);
+        /// Rise from max_probability to 1 between max_threshold and its double.
+        default gentle: bool = false;
+        /// How the signals are spaced.
+        default spacing: Spacing = Spacing::Uniform;
+    }
+    check thresholds_ascend;
+}
+
+fn thresholds_ascend(red: &Red, reader: &mut Reader) {
+    use QueueLength::{Bytes, Packets};
+    let (min, max) = (red.min_threshold, red.max_threshold);
+    let ascend = match (min, max) {
+        (Packets(min), Packets(max)) => min < max,
+        (Bytes(min), Bytes(max)) => min < max,
+        _ => return reader.wrong_at("max_threshold", "must have the unit of min_threshold"),
+    };
+    if !ascend {
+        let message = format!(
+            "{} is not above min_threshold, {}",
+            max.write(),
+            min.write()
+        );
+        reader.wrong_at("max_threshold", message);
+    }
+}
+
+choice! {
+    /// How RED spaces its signals.
+    pub enum Spacing {
+        /// Each packet is judged on its own, with probability p.
+        Geometric = "geometric",
+        /// At most 1/p packets between two signals, all gaps equally likely.
+        Uniform = "uniform",
+        /// Between 1/p and 2/p packets between two signals, as ns-2 and ns-3 do with `wait`.
+        Wait = "wait",
+    }
+}
+
+kinds! {
+    /// Whom the signals of the AQM fall on.
+    pub enum Differentiation {
+        NoDifferentiation = "none",
+        Abc = "abc",
+    }
+}
+
+section! {
+    /// On all packets alike.
+    pub struct NoDifferentiation {}
+}
+
+section! {
+    /// Activity-based congestion management: more likely on packets of users whose activity is
+    /// above the average.
+    pub struct Abc {
+        /// Differentiation factor γ: how strongly activity matters; 0 is not at all.
+        default gamma: Factor = Factor(3.0);
+        /// Weight w_A of the past in the moving average of activity.
+        default activity_weight: Memory = Memory(0.99);
+    }
+}
+
+/// Smallest and largest packet, in bytes: room for TCP's headers, and the limit of IP.
+pub(crate) const PACKET_SIZES: std::ops::RangeInclusive<u64> = 64..=65_535;
+
+/// Refuses packets that no network carries.
+pub(crate) fn packet_size_mistake(size: Bytes) -> Option<String> {
+    let (min, max) = (PACKET_SIZES.start(), PACKET_SIZES.end());
+    let message = format!("{} B is not from {min} B to {max} B", size.get());
+    (!PACKET_SIZES.contains(&size.get())).then_some(message)
+}

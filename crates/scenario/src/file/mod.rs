@@ -1,0 +1,110 @@
+//! The scenario file, declared section by section. Doc comments are what the JSON Schema says.
+
+mod link;
+mod tcp;
+mod user;
+
+pub(crate) use link::*;
+pub(crate) use tcp::*;
+pub(crate) use user::*;
+
+use serde_json::{Value as Json, json};
+use tidegate_mechanisms::units::{Bytes, Span};
+
+use crate::document::{Node, Table, Value};
+use crate::field::{Field, Reader, section};
+use crate::schema::Definitions;
+use crate::value::{Count, HostJitter, Integer, Named, OrOff};
+
+section! {
+    /// A shared network, its users, and how long to watch them. Quantities are texts with a unit
+    /// ("10 Mb/s", "5 ms", "1500 B", "50 packets"); b is bit, B is byte, k is 1000, Ki is 1024.
+    pub struct File {
+        /// Version of this format: 1.
+        required version: Integer<1, 1>;
+        /// Short name. Default: the name of the file.
+        optional name: String;
+        /// What this scenario shows.
+        optional description: String;
+        /// Seed of the first replication; replication r runs with seed + r.
+        default seed: Integer<0, 1_000_000_000_000> = Integer(1);
+        /// How many independent runs to average over.
+        default replications: Count = Integer(1);
+        /// Sets all TCP options together; `tcp` overrides them one by one.
+        default profile: Profile = Profile::Linux;
+        /// Simulated first and left out of all results.
+        default warm_up: Span = Span::from_secs(5);
+        /// Measured after the warm-up.
+        default duration: Span = Span::from_secs(30);
+        /// Step of the time series, or "off". Default: a round value not below 1/300 of the
+        /// duration.
+        optional sample_interval: OrOff;
+        /// How long after the measurement a run may go on until transfers without repetition are
+        /// done.
+        default drain_limit: Span = Span::from_secs(600);
+        /// Each packet leaves its sender after a random delay of up to this much, against phase
+        /// effects. "auto" is the transmission time of a full packet on the slowest link of its
+        /// way; "off" is none.
+        default host_jitter: HostJitter = HostJitter::Auto;
+        /// Full packet on the wire, all headers included.
+        default packet_size: Bytes = Bytes::new(1500);
+        /// TCP options of all users, where they differ from the profile.
+        optional tcp: Tcp;
+        /// Dumbbell: all users share this one link. One of bottleneck, parking_lot, links.
+        optional bottleneck: Bottleneck;
+        /// Link between each user and the network.
+        optional access: Access;
+        /// Link between the network and each user's far end. Without it the far end stands
+        /// right behind the network.
+        optional egress: Access;
+        /// Parking lot: routers r0, r1, ... in a row, with a link from each to the next.
+        optional parking_lot: ParkingLot;
+        /// Free topology: links between named nodes; packets take the path of least delay.
+        optional links: Named<Link>;
+        /// Groups of equal users.
+        required users: Named<User>;
+        /// Only for `tidegate sweep`: dotted keys with the values to try, all combinations.
+        optional sweep: Sweep;
+    }
+}
+
+/// Keys with the values that each is to take.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sweep(pub Vec<(String, Vec<Value>)>);
+
+impl Field for Sweep {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let table = reader.table(node)?;
+        let read = |(key, node): &(String, Node)| match &node.value {
+            Value::Array(items) if !items.is_empty() => Some((
+                key.clone(),
+                items.iter().map(|item| item.value.clone()).collect(),
+            )),
+            Value::Array(_) => reader.within(key, |r| r.wrong("the list of values is empty")),
+            Value::Table(_) => {
+                let message = format!("put the dotted key in quotes: \"{key}. ...\" = [...]");
+                reader.within(key, |r| r.wrong(message))
+            }
+            _ => reader.within(key, |r| r.wrong("expected a list of values")),
+        };
+        let axes: Vec<Option<_>> = table.0.iter().map(read).collect();
+        axes.into_iter().collect::<Option<Vec<_>>>().map(Sweep)
+    }
+    fn write(&self) -> Value {
+        let list =
+            |values: &Vec<Value>| Value::Array(values.iter().cloned().map(Node::from).collect());
+        Table(
+            self.0
+                .iter()
+                .map(|(key, values)| (key.clone(), list(values).into()))
+                .collect(),
+        )
+        .into()
+    }
+    fn schema(_: &mut Definitions) -> Json {
+        json!({
+            "type": "object",
+            "additionalProperties": { "type": "array", "minItems": 1 },
+        })
+    }
+}

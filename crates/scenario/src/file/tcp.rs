@@ -1,0 +1,165 @@
+//! TCP's options, and the profiles that set them together.
+
+use tidegate_mechanisms::units::{Bytes, Span};
+
+use crate::field::{choice, section};
+use crate::value::{Integer, OrOff};
+
+choice! {
+    /// A set of TCP options.
+    pub enum Profile {
+        /// Today's Linux kernel.
+        Linux = "linux",
+        /// A plain research TCP, close to ns-2's.
+        Classic = "classic",
+        /// The kernel of 2009, which many papers used.
+        Linux2629 = "linux-2.6.29",
+    }
+}
+
+choice! {
+    /// Congestion controllers.
+    pub enum CongestionControl {
+        /// RFC 5681.
+        Reno = "reno",
+        /// RFC 9438.
+        Cubic = "cubic",
+    }
+}
+
+choice! {
+    /// How losses are found and repaired.
+    pub enum LossRecovery {
+        /// Selective acknowledgements, RFC 6675.
+        Sack = "sack",
+        /// Partial acknowledgements, RFC 6582.
+        NewReno = "newreno",
+        /// Fast retransmit and fast recovery alone, RFC 5681.
+        Reno = "reno",
+        /// Forward acknowledgement: as sack, but a segment counts as lost as soon as one that was
+        /// sent three later has arrived.
+        Fack = "fack",
+    }
+}
+
+choice! {
+    /// How the window shrinks after a congestion signal.
+    pub enum WindowReduction {
+        /// At once.
+        Immediate = "immediate",
+        /// By one segment on every second ACK.
+        RateHalving = "rate-halving",
+        /// Proportional rate reduction, RFC 9937.
+        Prr = "prr",
+    }
+}
+
+section! {
+    /// TCP options. What is not given comes from the scenario's tcp section, then from the
+    /// profile.
+    pub struct Tcp {
+        /// Congestion controller.
+        optional congestion_control: CongestionControl;
+        /// Leave slow start on growing delay (HyStart++, RFC 9406); cubic only.
+        optional hystart: bool;
+        /// How losses are found and repaired.
+        optional loss_recovery: LossRecovery;
+        /// How the window shrinks after a congestion signal.
+        optional window_reduction: WindowReduction;
+        /// New data on the first two duplicate ACKs, RFC 3042.
+        optional limited_transmit: bool;
+        /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
+        optional timestamps: bool;
+        /// ECN, RFC 3168.
+        optional ecn: bool;
+        /// Initial window, in segments.
+        optional initial_window: Integer<1, 10_000>;
+        /// Largest window, in bytes of payload. Default: none.
+        optional window_limit: Bytes;
+        /// Longest delay of an acknowledgement, or "off".
+        optional delayed_ack: OrOff;
+        /// So many ACKs at the start of a connection are not delayed.
+        optional quick_acks: Integer<0, 1_000_000>;
+        /// Smallest retransmission time-out.
+        optional min_rto: Span;
+        /// Largest retransmission time-out.
+        optional max_rto: Span;
+        /// Retransmission time-out before the first round-trip sample.
+        optional initial_rto: Span;
+        /// The smallest time-out bounds the variance term, srtt + max(4 rttvar, min_rto), as in
+        /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
+        optional min_rto_bounds_variance: bool;
+    }
+}
+
+impl Tcp {
+    /// These options, and where they are open, those of `base`.
+    pub fn over(&self, base: &Tcp) -> Tcp {
+        let own = self.clone();
+        Tcp {
+            congestion_control: own.congestion_control.or(base.congestion_control),
+            hystart: own.hystart.or(base.hystart),
+            loss_recovery: own.loss_recovery.or(base.loss_recovery),
+            window_reduction: own.window_reduction.or(base.window_reduction),
+            limited_transmit: own.limited_transmit.or(base.limited_transmit),
+            timestamps: own.timestamps.or(base.timestamps),
+            ecn: own.ecn.or(base.ecn),
+            initial_window: own.initial_window.or(base.initial_window),
+            window_limit: own.window_limit.or(base.window_limit),
+            delayed_ack: own.delayed_ack.or(base.delayed_ack),
+            quick_acks: own.quick_acks.or(base.quick_acks),
+            min_rto: own.min_rto.or(base.min_rto),
+            max_rto: own.max_rto.or(base.max_rto),
+            initial_rto: own.initial_rto.or(base.initial_rto),
+            min_rto_bounds_variance: own.min_rto_bounds_variance.or(base.min_rto_bounds_variance),
+        }
+    }
+}
+
+impl Profile {
+    /// Every option but the window limit, which no profile sets.
+    pub fn tcp(self) -> Tcp {
+        let linux = Tcp {
+            congestion_control: Some(CongestionControl::Cubic),
+            hystart: Some(true),
+            loss_recovery: Some(LossRecovery::Sack),
+            window_reduction: Some(WindowReduction::Prr),
+            limited_transmit: Some(true),
+            timestamps: Some(true),
+            ecn: Some(false),
+            initial_window: Some(Integer(10)),
+            window_limit: None,
+            delayed_ack: Some(OrOff::On(Span::from_millis(40))),
+            quick_acks: Some(Integer(16)),
+            min_rto: Some(Span::from_millis(200)),
+            max_rto: Some(Span::from_secs(120)),
+            initial_rto: Some(Span::from_secs(1)),
+            min_rto_bounds_variance: Some(true),
+        };
+        match self {
+            Profile::Linux => linux,
+            Profile::Classic => Tcp {
+                congestion_control: Some(CongestionControl::Reno),
+                hystart: Some(false),
+                window_reduction: Some(WindowReduction::Immediate),
+                timestamps: Some(false),
+                initial_window: Some(Integer(2)),
+                delayed_ack: Some(OrOff::Off),
+                quick_acks: Some(Integer(0)),
+                initial_rto: Some(Span::from_secs(3)),
+                max_rto: Some(Span::from_secs(64)),
+                min_rto_bounds_variance: Some(false),
+                ..linux
+            },
+            Profile::Linux2629 => Tcp {
+                congestion_control: Some(CongestionControl::Reno),
+                hystart: Some(false),
+                loss_recovery: Some(LossRecovery::Fack),
+                window_reduction: Some(WindowReduction::RateHalving),
+                initial_window: Some(Integer(3)),
+                initial_rto: Some(Span::from_secs(3)),
+                ..linux
+            },
+        }
+    }
+}

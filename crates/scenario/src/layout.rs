@@ -1,0 +1,267 @@
+//! Lays out the links, users and flows of a checked file.
+
+use tidegate_mechanisms::ingress::ActivityMeterParams;
+use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+
+use crate::file::{
+    Access, CongestionControl, File, LossRecovery, Meter, PauseDistribution, Start, Tcp, Traffic,
+    Transfer, User, WindowReduction,
+};
+use crate::network::{DUMBBELL, Network, buffer};
+use crate::plan::{
+    AqmPlan, ControllerPlan, DelayedAckPlan, DifferentiationPlan, FlowPlan, GroupPlan, LinkPlan,
+    PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan, TrafficPlan,
+    UserPlan,
+};
+use crate::value::{HostJitter, OrOff};
+
+/// The plan of a checked file.
+pub(crate) fn plan(file: &File) -> Plan {
+    let network = Network::of(file);
+    let mut plan = Plan {
+        warm_up: file.warm_up,
+        duration: file.duration,
+        drain_limit: if has_single_transfers(file) {
+            file.drain_limit
+        } else {
+            Span::ZERO
+        },
+        sample_interval: file.sample_interval.and_then(OrOff::span),
+        links: network.links.clone(),
+        meters: Vec::new(),
+        groups: Vec::new(),
+        users: Vec::new(),
+        flows: Vec::new(),
+    };
+    for (name, user) in &file.users.entries {
+        add_group(&mut plan, file, &network, name, user);
+    }
+    plan
+}
+
+fn has_single_transfers(file: &File) -> bool {
+    let single = |user: &User| matches!(&user.traffic, Traffic::Transfer(t) if t.pause.is_none());
+    file.users.entries.iter().any(|(_, user)| single(user))
+}
+
+fn add_group(plan: &mut Plan, file: &File, network: &Network, name: &str, user: &User) {
+    let group = plan.groups.len();
+    plan.groups.push(GroupPlan {
+        name: name.to_owned(),
+    });
+    let (from, to) = user.ends();
+    let there = network
+        .path(from, to)
+        .expect("routes are checked on reading");
+    let back = network
+        .path(to, from)
+        .expect("routes are checked on reading");
+    let traffic = traffic(file, user);
+    for number in 0..user.count.count() {
+        let owner = plan.users.len();
+        plan.users.push(UserPlan { group });
+        let links = add_user_links(plan, file, &format!("{name}.{number}"), user);
+        let meters = add_meters(plan, user.meter.as_ref());
+        let flow = flow(
+            plan,
+            file,
+            user,
+            owner,
+            links.routes(&there, &back),
+            meters,
+            &traffic,
+        );
+        plan.flows
+            .extend(std::iter::repeat_n(flow, user.flows.count()));
+    }
+}
+
+impl User {
+    /// The nodes that the users send from and to.
+    pub fn ends(&self) -> (&str, &str) {
+        let (left, right) = DUMBBELL;
+        (
+            self.from.as_deref().unwrap_or(left),
+            self.to.as_deref().unwrap_or(right),
+        )
+    }
+}
+
+/// A user's own links, each with its way back.
+struct UserLinks {
+    access: (u32, u32),
+    egress: Option<(u32, u32)>,
+}
+
+impl UserLinks {
+    /// Routes there and back, around the shared part of the way.
+    fn routes(&self, there: &[u32], back: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let (access, access_back) = self.access;
+        let mut forward = vec![access];
+        forward.extend(there);
+        forward.extend(self.egress.map(|(egress, _)| egress));
+        let mut reverse: Vec<u32> = self.egress.map(|(_, back)| back).into_iter().collect();
+        reverse.extend(back);
+        reverse.push(access_back);
+        (forward, reverse)
+    }
+}
+
+fn add_user_links(plan: &mut Plan, file: &File, owner: &str, user: &User) -> UserLinks {
+    let access = add_duplex(plan, format!("{owner}.access"), &user.access_link(file));
+    let egress = user.egress_link(file);
+    let egress = egress.map(|link| add_duplex(plan, format!("{owner}.egress"), &link));
+    UserLinks { access, egress }
+}
+
+fn add_duplex(plan: &mut Plan, name: String, file: &Access) -> (u32, u32) {
+    let there = LinkPlan {
+        name,
+        rate: file.rate.expect("resolved"),
+        delay: file.delay.expect("resolved"),
+        buffer: buffer(file.buffer.expect("resolved")),
+        loss: 0.0,
+        aqm: AqmPlan::DropTail,
+        differentiation: DifferentiationPlan::None,
+        ecn: false,
+        monitored: false,
+    };
+    let back = LinkPlan {
+        name: format!("{}.reverse", there.name),
+        ..there.clone()
+    };
+    let index = u32::try_from(plan.links.len()).expect("the number of links is checked");
+    plan.links.extend([there, back]);
+    (index, index + 1)
+}
+
+fn add_meters(plan: &mut Plan, meter: Option<&Meter>) -> Vec<u32> {
+    let Some(meter) = meter else {
+        return Vec::new();
+    };
+    let count = meter.meters.0;
+    let params = ActivityMeterParams {
+        reference_rate: Rate::from_bps(meter.reference_rate.as_bps() / count),
+        inertia: meter.inertia,
+        burst_allowance: Bytes::new(meter.burst_allowance.get() / count),
+        granularity: meter.granularity.map(|step| step.0),
+    };
+    let first = u32::try_from(plan.meters.len()).expect("the number of meters is checked");
+    plan.meters
+        .extend(std::iter::repeat_n(params, meter.meters.count()));
+    (first..first + meter.meters.small()).collect()
+}
+
+fn flow(
+    plan: &Plan,
+    file: &File,
+    user: &User,
+    owner: usize,
+    (forward, reverse): (Vec<u32>, Vec<u32>),
+    meters: Vec<u32>,
+    traffic: &TrafficPlan,
+) -> FlowPlan {
+    let packet_size = user.packet_size.unwrap_or(file.packet_size);
+    let Start { from, to } = user.start.expect("resolved");
+    let packet_time = |link: &u32| {
+        plan.links[*link as usize]
+            .rate
+            .transmission_time(packet_size)
+    };
+    let jitter = match file.host_jitter {
+        HostJitter::Auto => forward
+            .iter()
+            .map(packet_time)
+            .max()
+            .expect("routes are not empty"),
+        HostJitter::Fixed(jitter) => jitter.span().unwrap_or(Span::ZERO),
+    };
+    FlowPlan {
+        user: owner,
+        forward,
+        reverse,
+        meters,
+        packet_size,
+        start: StartPlan {
+            from: Time::ZERO + from,
+            to: Time::ZERO + to,
+        },
+        jitter,
+        traffic: traffic.clone(),
+    }
+}
+
+fn traffic(file: &File, user: &User) -> TrafficPlan {
+    match &user.traffic {
+        Traffic::Greedy(_) => TrafficPlan::Greedy(user.tcp_options(file).plan()),
+        Traffic::Transfer(transfer) => TrafficPlan::Transfer {
+            tcp: user.tcp_options(file).plan(),
+            size: transfer.size,
+            pause: transfer.pause_plan(),
+        },
+        Traffic::Cbr(cbr) => TrafficPlan::Cbr { rate: cbr.rate },
+    }
+}
+
+impl Transfer {
+    fn pause_plan(&self) -> Option<PausePlan> {
+        let plan = match self.pause_distribution {
+            Some(PauseDistribution::Exponential) => PausePlan::Exponential,
+            Some(PauseDistribution::Fixed) | None => PausePlan::Fixed,
+        };
+        self.pause.map(plan)
+    }
+}
+
+impl User {
+    /// The group's TCP options, with the scenario's where it has none.
+    pub fn tcp_options(&self, file: &File) -> Tcp {
+        let base = file.tcp.as_ref().expect("resolved");
+        self.tcp
+            .as_ref()
+            .map_or_else(|| base.clone(), |own| own.over(base))
+    }
+}
+
+impl Tcp {
+    /// The plan of options that have all been resolved.
+    fn plan(&self) -> TcpPlan {
+        let set = "resolved by the profile";
+        let quick_acks = self.quick_acks.expect(set).small();
+        let delayed = |timeout| DelayedAckPlan {
+            timeout,
+            quick_acks,
+        };
+        TcpPlan {
+            controller: match self.congestion_control.expect(set) {
+                CongestionControl::Reno => ControllerPlan::Reno,
+                CongestionControl::Cubic => ControllerPlan::Cubic {
+                    hystart: self.hystart.expect(set),
+                },
+            },
+            recovery: match self.loss_recovery.expect(set) {
+                LossRecovery::Sack => RecoveryPlan::Sack,
+                LossRecovery::NewReno => RecoveryPlan::NewReno,
+                LossRecovery::Reno => RecoveryPlan::Reno,
+                LossRecovery::Fack => RecoveryPlan::Fack,
+            },
+            reduction: match self.window_reduction.expect(set) {
+                WindowReduction::Immediate => ReductionPlan::Immediate,
+                WindowReduction::RateHalving => ReductionPlan::RateHalving,
+                WindowReduction::Prr => ReductionPlan::Prr,
+            },
+            limited_transmit: self.limited_transmit.expect(set),
+            timestamps: self.timestamps.expect(set),
+            ecn: self.ecn.expect(set),
+            initial_window: self.initial_window.expect(set).small(),
+            window_limit: self.window_limit,
+            delayed_ack: self.delayed_ack.expect(set).span().map(delayed),
+            rto: RtoPlan {
+                initial: self.initial_rto.expect(set),
+                min: self.min_rto.expect(set),
+                max: self.max_rto.expect(set),
+                min_bounds_variance: self.min_rto_bounds_variance.expect(set),
+            },
+        }
+    }
+}

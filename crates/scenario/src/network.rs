@@ -1,0 +1,230 @@
+//! The shared part of each topology as a graph, and the paths through it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use tidegate_mechanisms::bottleneck::{
+    AbcParams, PiecewiseLinearParams, QueueUnit, RedParams, RedSpacing,
+};
+use tidegate_mechanisms::units::{Bytes, Rate, Span};
+
+use crate::file::{Aqm, Bottleneck, Differentiation, File, Link, ParkingLot, Red, Spacing};
+use crate::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan};
+use crate::quantity::QueueLength;
+
+/// Where users of a dumbbell send from and to.
+pub(crate) const DUMBBELL: (&str, &str) = ("left", "right");
+
+/// Buffer of the way back, which ACKs do not fill.
+const REVERSE_BUFFER: Buffer = Buffer::Packets(10_000);
+
+/// Unidirectional links between named nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Network {
+    pub links: Vec<LinkPlan>,
+    ends: Vec<(String, String)>,
+    /// Links that leave a node, ascending.
+    leaving: BTreeMap<String, Vec<usize>>,
+}
+
+impl Network {
+    /// The network of the file's topology; empty if it has none.
+    pub fn of(file: &File) -> Network {
+        let mut network = Network::default();
+        if let Some(bottleneck) = &file.bottleneck {
+            network.add_bottleneck(bottleneck, file.packet_size);
+        }
+        if let Some(lot) = &file.parking_lot {
+            network.add_row(lot, file.packet_size);
+        }
+        for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
+            network.add_free(name, link, file.packet_size);
+        }
+        network
+    }
+
+    /// All nodes, in alphabetical order.
+    pub fn nodes(&self) -> BTreeSet<&str> {
+        self.ends
+            .iter()
+            .flat_map(|(from, to)| [from.as_str(), to.as_str()])
+            .collect()
+    }
+
+    fn add(&mut self, from: &str, to: &str, link: LinkPlan) {
+        self.leaving
+            .entry(from.to_owned())
+            .or_default()
+            .push(self.links.len());
+        self.ends.push((from.to_owned(), to.to_owned()));
+        self.links.push(link);
+    }
+
+    fn add_bottleneck(&mut self, file: &Bottleneck, packet_size: Bytes) {
+        let (left, right) = DUMBBELL;
+        let link = LinkPlan {
+            name: "bottleneck".to_owned(),
+            rate: file.rate,
+            delay: file.delay,
+            buffer: buffer(file.buffer),
+            loss: file.loss.0,
+            aqm: aqm(&file.aqm, file.rate, packet_size),
+            differentiation: differentiation(&file.differentiation),
+            ecn: file.ecn,
+            monitored: true,
+        };
+        let back = way_back("bottleneck.reverse".to_owned(), &link);
+        self.add(left, right, link);
+        self.add(right, left, back);
+    }
+
+    fn add_row(&mut self, file: &ParkingLot, packet_size: Bytes) {
+        for hop in 0..file.hops.count() {
+            let (from, to) = (format!("r{hop}"), format!("r{}", hop + 1));
+            let link = LinkPlan {
+                name: format!("{from}-{to}"),
+                rate: file.rate.at(hop),
+                delay: file.delay.at(hop),
+                buffer: buffer(file.buffer.at(hop)),
+                loss: file.loss.0,
+                aqm: aqm(&file.aqm, file.rate.at(hop), packet_size),
+                differentiation: differentiation(&file.differentiation),
+                ecn: file.ecn,
+                monitored: true,
+            };
+            let back = way_back(format!("{to}-{from}"), &link);
+            self.add(&from, &to, link);
+            self.add(&to, &from, back);
+        }
+    }
+
+    fn add_free(&mut self, name: &str, file: &Link, packet_size: Bytes) {
+        let link = LinkPlan {
+            name: name.to_owned(),
+            rate: file.rate,
+            delay: file.delay,
+            buffer: buffer(file.buffer),
+            loss: file.loss.0,
+            aqm: aqm(&file.aqm, file.rate, packet_size),
+            differentiation: differentiation(&file.differentiation),
+            ecn: file.ecn,
+            monitored: file.bottleneck,
+        };
+        if file.duplex {
+            let back = LinkPlan {
+                name: format!("{name}.reverse"),
+                ..link.clone()
+            };
+            self.add(&file.to, &file.from, back);
+        }
+        self.add(&file.from, &file.to, link);
+    }
+
+    /// The links from one node to another with the least delay, then the fewest hops; ties go to
+    /// the link that stands first. `None` if no path leads there.
+    pub fn path(&self, from: &str, to: &str) -> Option<Vec<u32>> {
+        // Distance and the link over which the node was reached.
+        let mut reached: BTreeMap<&str, (Span, u32, Option<usize>)> = BTreeMap::new();
+        let mut done = BTreeSet::new();
+        let mut queue = BinaryHeap::from([Reverse((Span::ZERO, 0, from))]);
+        reached.insert(from, (Span::ZERO, 0, None));
+        while let Some(Reverse((delay, hops, node))) = queue.pop() {
+            if node == to {
+                return Some(self.trace(to, &reached));
+            }
+            if !done.insert(node) {
+                continue;
+            }
+            for &link in self.leaving.get(node).into_iter().flatten() {
+                let next = self.ends[link].1.as_str();
+                // A sum of a million delays of 30 years would not fit.
+                let total = delay
+                    .as_nanos()
+                    .saturating_add(self.links[link].delay.as_nanos());
+                let (total, hops) = (Span::from_nanos(total), hops + 1);
+                let known = reached.get(next).map(|(delay, hops, _)| (*delay, *hops));
+                if known.is_none_or(|known| (total, hops) < known) {
+                    reached.insert(next, (total, hops, Some(link)));
+                    queue.push(Reverse((total, hops, next)));
+                }
+            }
+        }
+        None
+    }
+
+    fn trace(&self, to: &str, reached: &BTreeMap<&str, (Span, u32, Option<usize>)>) -> Vec<u32> {
+        let mut path = Vec::new();
+        let mut node = to;
+        while let Some((_, _, Some(link))) = reached.get(node) {
+            path.push(u32::try_from(*link).expect("links of a file fit 32 bits"));
+            node = &self.ends[*link].0;
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// The way back of a link that data crosses in one direction only.
+fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
+    LinkPlan {
+        name,
+        buffer: REVERSE_BUFFER,
+        loss: 0.0,
+        aqm: AqmPlan::DropTail,
+        differentiation: DifferentiationPlan::None,
+        ecn: false,
+        monitored: false,
+        ..link.clone()
+    }
+}
+
+pub(crate) fn buffer(length: QueueLength) -> Buffer {
+    match length {
+        QueueLength::Packets(packets) => Buffer::Packets(packets),
+        QueueLength::Bytes(bytes) => Buffer::Bytes(bytes),
+    }
+}
+
+fn aqm(aqm: &Aqm, rate: Rate, packet_size: Bytes) -> AqmPlan {
+    match aqm {
+        Aqm::DropTail(_) => AqmPlan::DropTail,
+        Aqm::PiecewiseLinear(function) => AqmPlan::PiecewiseLinear(PiecewiseLinearParams {
+            points: function.resolved(),
+        }),
+        Aqm::Red(file) => AqmPlan::Red(red(file, rate.transmission_time(packet_size))),
+    }
+}
+
+fn red(file: &Red, mean_packet_time: Span) -> RedParams {
+    let threshold = |length: QueueLength| match length {
+        QueueLength::Packets(packets) => f64::from(packets),
+        QueueLength::Bytes(bytes) => bytes.as_f64(),
+    };
+    RedParams {
+        min_threshold: threshold(file.min_threshold),
+        max_threshold: threshold(file.max_threshold),
+        max_probability: file.max_probability.0,
+        weight: file.weight.0,
+        mode: match file.min_threshold {
+            QueueLength::Packets(_) => QueueUnit::Packets,
+            QueueLength::Bytes(_) => QueueUnit::Bytes,
+        },
+        gentle: file.gentle,
+        spacing: match file.spacing {
+            Spacing::Geometric => RedSpacing::Geometric,
+            Spacing::Uniform => RedSpacing::Uniform,
+            Spacing::Wait => RedSpacing::Wait,
+        },
+        mean_packet_time,
+    }
+}
+
+fn differentiation(file: &Differentiation) -> DifferentiationPlan {
+    match file {
+        Differentiation::NoDifferentiation(_) => DifferentiationPlan::None,
+        Differentiation::Abc(abc) => DifferentiationPlan::Abc(AbcParams {
+            gamma: abc.gamma.0,
+            weight: abc.activity_weight.0,
+        }),
+    }
+}

@@ -1,0 +1,278 @@
+//! Quantities with units in text: rates, times, sizes, queue lengths.
+//!
+//! ```text
+//! quantity = number [spaces] unit         number = digits [ "." digits ]
+//! ```
+//!
+//! b is bit, B is byte; k, M, G, T are powers of 1000, Ki, Mi, Gi powers of 1024. Bare numbers are
+//! refused. Decimal fractions are exact: `0.05 Mb/s` is 50,000 bit/s.
+
+use tidegate_mechanisms::units::{Bytes, Rate, Span};
+
+use crate::issue::nearest;
+
+/// A unit: its symbol and how many of the smallest steps it has.
+pub(crate) type Unit = (&'static str, u128);
+
+/// What a quantity measures.
+pub(crate) struct Dimension {
+    /// As in "not a rate".
+    pub name: &'static str,
+    /// A good example.
+    pub example: &'static str,
+    /// All units; the first is the smallest step.
+    pub units: &'static [Unit],
+    /// So many of the first units, ascending, are the ones that are written.
+    pub written: usize,
+    /// Largest value, in the smallest step: keeps the arithmetic of a run far from overflow.
+    pub max: u128,
+    /// Whether zero makes sense.
+    pub zero: bool,
+}
+
+/// Rates, in bit/s.
+pub(crate) const RATE: Dimension = Dimension {
+    name: "rate",
+    example: "10 Mb/s",
+    units: &[
+        ("b/s", 1),
+        ("kb/s", 1_000),
+        ("Mb/s", 1_000_000),
+        ("Gb/s", 1_000_000_000),
+        ("Tb/s", 1_000_000_000_000),
+        ("Kib/s", 1 << 10),
+        ("Mib/s", 1 << 20),
+        ("Gib/s", 1 << 30),
+        ("B/s", 8),
+        ("kB/s", 8_000),
+        ("MB/s", 8_000_000),
+        ("GB/s", 8_000_000_000),
+        ("KiB/s", 8 << 10),
+        ("MiB/s", 8 << 20),
+        ("GiB/s", 8 << 30),
+    ],
+    written: 5,
+    max: 1_000_000_000_000_000,
+    zero: false,
+};
+
+/// Times, in nanoseconds.
+pub(crate) const TIME: Dimension = Dimension {
+    name: "time",
+    example: "5 ms",
+    units: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ],
+    written: 4,
+    max: 1_000_000_000_000_000_000,
+    zero: true,
+};
+
+/// Amounts of data, in bytes.
+pub(crate) const SIZE: Dimension = Dimension {
+    name: "size",
+    example: "1500 B",
+    units: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ],
+    written: 4,
+    max: 1_000_000_000_000_000,
+    zero: true,
+};
+
+/// Queue lengths in packets; those in bytes are sizes.
+pub(crate) const PACKETS: Dimension = Dimension {
+    name: "queue length",
+    example: "50 packets",
+    units: &[("packets", 1), ("packet", 1)],
+    written: 1,
+    max: 1_000_000_000,
+    zero: false,
+};
+
+impl Dimension {
+    /// The value in the smallest step, or what is wrong and the nearest valid unit.
+    pub fn parse(&self, text: &str) -> Result<u64, (String, Option<String>)> {
+        let plain = |message: String| Err((message, None));
+        let trimmed = text.trim();
+        if trimmed.starts_with('-') {
+            return plain(format!("\"{text}\" is negative; a {} is not", self.name));
+        }
+        let end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (digits, unit) = trimmed.split_at(end.unwrap_or(trimmed.len()));
+        let unit = unit.trim_start();
+        let Some((mantissa, decimals)) = number(digits) else {
+            return plain(format!(
+                "\"{text}\" is not a {}; write e.g. \"{}\"",
+                self.name, self.example
+            ));
+        };
+        if unit.is_empty() {
+            return plain(format!(
+                "\"{text}\" has no unit; write e.g. \"{}\"",
+                self.example
+            ));
+        }
+        let Some((_, step)) = self.units.iter().find(|(symbol, _)| *symbol == unit) else {
+            return Err(self.unknown_unit(text, digits, unit));
+        };
+        // Fewer than 10²² times fewer than 10¹⁴ stays below 2¹²⁸.
+        let scale = 10u128.pow(decimals);
+        let value = (mantissa * step + scale / 2) / scale;
+        match u64::try_from(value) {
+            Ok(0) if mantissa > 0 => plain(format!(
+                "\"{text}\" is less than 1 {}, the smallest step",
+                self.units[0].0
+            )),
+            Ok(0) if !self.zero => plain(format!("\"{text}\": a {} must not be zero", self.name)),
+            Ok(value) if u128::from(value) <= self.max => Ok(value),
+            _ => plain(format!(
+                "\"{text}\" is beyond any sense; at most \"{}\"",
+                self.write(self.max as u64)
+            )),
+        }
+    }
+
+    fn unknown_unit(&self, text: &str, digits: &str, unit: &str) -> (String, Option<String>) {
+        if ["k", "K", "M", "G", "T"].contains(&unit) {
+            return (
+                format!("\"{text}\" has no unit; write e.g. \"{}\"", self.example),
+                None,
+            );
+        }
+        let symbols = || self.units.iter().map(|(symbol, _)| *symbol);
+        // What others call these units.
+        let usual = unit
+            .replace("bit", "b")
+            .replace("bps", "b/s")
+            .replace("sec", "s")
+            .replace('µ', "u");
+        let folded = symbols().find(|symbol| symbol.eq_ignore_ascii_case(&usual));
+        let likely = folded.or_else(|| nearest(&usual, symbols()));
+        let all: Vec<_> = symbols().collect();
+        let all = all.join(", ");
+        let message = format!(
+            "\"{unit}\" is not a unit of a {}; units are {all}",
+            self.name
+        );
+        (message, likely.map(|symbol| format!("{digits} {symbol}")))
+    }
+
+    /// The value as text with the largest decimal unit that it fills.
+    pub fn write(&self, value: u64) -> String {
+        let value = u128::from(value);
+        let units = self.units[..self.written].iter().rev();
+        let fills = |unit: &&Unit| unit.1 <= value;
+        let (symbol, step) = units.clone().find(fills).unwrap_or(&self.units[0]);
+        let places = step.ilog10() as usize;
+        let fraction = format!("{:0places$}", value % step);
+        match fraction.trim_end_matches('0') {
+            "" => format!("{} {symbol}", value / step),
+            digits => format!("{}.{digits} {symbol}", value / step),
+        }
+    }
+
+    /// A regular expression that valid texts match.
+    pub fn pattern(&self) -> String {
+        let symbols: Vec<_> = self.units.iter().map(|(symbol, _)| *symbol).collect();
+        format!("^[0-9]+(\\.[0-9]+)? *({})$", symbols.join("|"))
+    }
+}
+
+/// Digits as an integer, and how many of them are decimals.
+fn number(digits: &str) -> Option<(u128, u32)> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(fraction) {
+        return None;
+    }
+    let fraction = fraction.trim_end_matches('0');
+    let all = format!("{}{fraction}", whole.trim_start_matches('0'));
+    // 22 digits are more than any quantity here needs.
+    (all.len() <= 22).then(|| (all.parse().unwrap_or(0), fraction.len() as u32))
+}
+
+/// A queue length or buffer, in packets or bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum QueueLength {
+    Packets(u32),
+    Bytes(Bytes),
+}
+
+impl QueueLength {
+    pub fn parse(text: &str) -> Result<Self, (String, Option<String>)> {
+        let unit = text
+            .trim()
+            .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+            .trim();
+        if SIZE.units.iter().any(|(symbol, _)| *symbol == unit) {
+            return match SIZE.parse(text)? {
+                0 => Err((format!("\"{text}\": a queue length must not be zero"), None)),
+                bytes => Ok(QueueLength::Bytes(Bytes::new(bytes))),
+            };
+        }
+        if unit.starts_with("packet") && text.contains('.') {
+            return Err((format!("\"{text}\": packets are whole"), None));
+        }
+        let packets = PACKETS.parse(text).map_err(|(message, near)| {
+            (
+                message.replace("packets, packet", "packets, B, kB, MB, GB, KiB, MiB, GiB"),
+                near,
+            )
+        })?;
+        Ok(QueueLength::Packets(
+            u32::try_from(packets).expect("the limit is below 2³²"),
+        ))
+    }
+    pub fn write(self) -> String {
+        match self {
+            QueueLength::Packets(n) => format!("{n} packets"),
+            QueueLength::Bytes(bytes) => SIZE.write(bytes.get()),
+        }
+    }
+}
+
+/// A type that is written as a quantity.
+pub(crate) trait Quantity: Sized {
+    const DIMENSION: Dimension;
+    fn from_steps(steps: u64) -> Self;
+    fn steps(&self) -> u64;
+}
+impl Quantity for Rate {
+    const DIMENSION: Dimension = RATE;
+    fn from_steps(steps: u64) -> Self {
+        Rate::from_bps(steps)
+    }
+    fn steps(&self) -> u64 {
+        self.as_bps()
+    }
+}
+impl Quantity for Span {
+    const DIMENSION: Dimension = TIME;
+    fn from_steps(steps: u64) -> Self {
+        Span::from_nanos(steps)
+    }
+    fn steps(&self) -> u64 {
+        self.as_nanos()
+    }
+}
+impl Quantity for Bytes {
+    const DIMENSION: Dimension = SIZE;
+    fn from_steps(steps: u64) -> Self {
+        Bytes::new(steps)
+    }
+    fn steps(&self) -> u64 {
+        self.get()
+    }
+}

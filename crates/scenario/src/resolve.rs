@@ -1,0 +1,75 @@
+//! Fills in the defaults that depend on other keys, so that nothing is left open.
+
+use tidegate_mechanisms::units::Span;
+
+use crate::file::{Access, File, Start, User};
+use crate::value::OrOff;
+
+/// The file with everything in it that the plan needs.
+pub(crate) fn resolve(mut file: File) -> File {
+    let tcp = file
+        .tcp
+        .as_ref()
+        .map_or_else(|| file.profile.tcp(), |tcp| tcp.over(&file.profile.tcp()));
+    file.tcp = Some(tcp);
+    let defaults = Access::defaults();
+    let access = file
+        .access
+        .as_ref()
+        .map_or_else(|| defaults.clone(), |own| own.over(&defaults));
+    file.access = Some(access);
+    file.egress = file.egress.map(|own| own.over(&defaults));
+    let interval = file
+        .sample_interval
+        .unwrap_or(OrOff::On(sample_interval(file.duration)));
+    file.sample_interval = Some(interval);
+    let start = default_start(file.warm_up, file.duration);
+    for (_, user) in &mut file.users.entries {
+        user.start = user.start.or(Some(start));
+    }
+    file
+}
+
+/// Uniform over the first second, or over the warm-up (or, without one, the run) if shorter.
+fn default_start(warm_up: Span, duration: Span) -> Start {
+    let whole = if warm_up == Span::ZERO {
+        duration
+    } else {
+        warm_up
+    };
+    Start {
+        from: Span::ZERO,
+        to: whole.min(Span::from_secs(1)),
+    }
+}
+
+/// The smallest 1, 2 or 5 times a power of ten nanoseconds that is at least 1/300 of `duration`.
+fn sample_interval(duration: Span) -> Span {
+    let least = duration.as_nanos().div_ceil(300).max(1);
+    let decade = 10u64.pow(least.ilog10());
+    let round = [1, 2, 5, 10].map(|digit| digit * decade);
+    Span::from_nanos(
+        *round
+            .iter()
+            .find(|step| **step >= least)
+            .expect("10 decades are enough"),
+    )
+}
+
+impl User {
+    /// The access link, with the scenario's options where the group has none.
+    pub fn access_link(&self, file: &File) -> Access {
+        let base = file.access.as_ref().expect("resolved");
+        self.access
+            .as_ref()
+            .map_or_else(|| base.clone(), |own| own.over(base))
+    }
+
+    /// The link at the far end, if there is one.
+    pub fn egress_link(&self, file: &File) -> Option<Access> {
+        match (&self.egress, &file.egress) {
+            (Some(own), base) => Some(own.over(base.as_ref().unwrap_or(&Access::defaults()))),
+            (None, base) => base.clone(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The JSON Schema of scenario files, put together by the declarations in [`crate::file`].
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::Value;
+use crate::field::Section;
+use crate::file::File;
+
+/// Schemas that others refer to by name.
+#[derive(Default)]
+pub(crate) struct Definitions(BTreeMap<String, Json>);
+
+impl Definitions {
+    /// A reference to the schema called `name`, which is made on first use.
+    pub fn refer(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Json) -> Json {
+        if !self.0.contains_key(name) {
+            // Holds the place, should the schema refer to itself.
+            self.0.insert(name.to_owned(), Json::Null);
+            let schema = make(self);
+            self.0.insert(name.to_owned(), schema);
+        }
+        json!({ "$ref": format!("#/$defs/{name}") })
+    }
+}
+
+/// The schema of a whole file, in JSON Schema draft 2020-12.
+pub fn schema() -> Json {
+    let mut definitions = Definitions::default();
+    let (properties, required) = File::properties(&mut definitions);
+    let mut schema = object(File::DOC, properties, required);
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "tidegate scenario, version 1".into();
+    schema["$defs"] = json!(definitions.0);
+    // Exactly one topology; the parser says so in its own words.
+    schema["oneOf"] = json!([
+        { "required": ["bottleneck"] },
+        { "required": ["parking_lot"] },
+        { "required": ["links"] },
+    ]);
+    schema
+}
+
+/// An object that has no other properties than these.
+pub(crate) fn object(doc: &str, properties: Map<String, Json>, required: Vec<Json>) -> Json {
+    let mut object = json!({
+        "type": "object",
+        "description": describe(doc),
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        object["required"] = Json::Array(required);
+    }
+    object
+}
+
+/// An object of one kind among several.
+pub(crate) fn kind(
+    kind: &str,
+    doc: &str,
+    mut properties: Map<String, Json>,
+    mut required: Vec<Json>,
+) -> Json {
+    properties.insert("kind".to_owned(), json!({ "const": kind }));
+    required.insert(0, "kind".into());
+    object(doc, properties, required)
+}
+
+/// The text of doc comments, without their indentation and line breaks.
+pub(crate) fn describe(doc: &str) -> Json {
+    let lines: Vec<_> = doc
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join(" ").into()
+}
+
+/// A value of a file as JSON.
+pub(crate) fn json(value: &Value) -> Json {
+    match value {
+        Value::Bool(value) => json!(value),
+        Value::Integer(n) => i64::try_from(*n).map_or_else(|_| json!(*n as f64), |n| json!(n)),
+        Value::Float(x) => json!(x),
+        Value::Text(text) | Value::Other(text) => json!(text),
+        Value::Array(items) => items.iter().map(|item| json(&item.value)).collect(),
+        Value::Table(table) => {
+            let entries = table
+                .0
+                .iter()
+                .map(|(key, node)| (key.clone(), json(&node.value)));
+            Json::Object(entries.collect())
+        }
+    }
+}

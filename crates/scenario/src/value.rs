@@ -1,0 +1,359 @@
+//! The small types of values: bounded numbers, words beside quantities, lists, named tables.
+
+use serde_json::{Value as Json, json};
+use tidegate_mechanisms::units::Span;
+
+use crate::document::{Node, Table, Value};
+use crate::field::{Field, Reader};
+use crate::schema::Definitions;
+
+/// A whole number between two bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Integer<const MIN: u64, const MAX: u64>(pub u64);
+
+impl<const MIN: u64, const MAX: u64> Field for Integer<MIN, MAX> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let bounds = format!("a whole number from {MIN} to {MAX}");
+        match &node.value {
+            Value::Integer(n) => match u64::try_from(*n) {
+                Ok(n) if (MIN..=MAX).contains(&n) => Some(Integer(n)),
+                _ => reader.wrong(format!("{n} is out of range; expected {bounds}")),
+            },
+            Value::Float(x) => reader.wrong(format!("{x} is not whole; expected {bounds}")),
+            other => reader.wrong(format!("expected {bounds}, not {}", other.kind())),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::Integer(self.0.into())
+    }
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "type": "integer", "minimum": MIN, "maximum": MAX })
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> Integer<MIN, MAX> {
+    /// The value as an index or a count of things in memory.
+    pub fn count(self) -> usize {
+        usize::try_from(self.0).expect("bounds of counts fit")
+    }
+    /// The value in 32 bits; for bounds that fit.
+    pub fn small(self) -> u32 {
+        u32::try_from(self.0).expect("bounds of this field fit 32 bits")
+    }
+}
+
+/// How many of something there are.
+pub(crate) type Count = Integer<1, 1_000_000>;
+
+/// Declares a number in an interval. `$inside` tells whether `$x` is in it.
+macro_rules! number {
+    ($(#[doc = $doc:literal])* $name:ident: $expected:literal, |$x:ident| $inside:expr, $bounds:tt) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) struct $name(pub f64);
+        impl Field for $name {
+            fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+                let $x = match &node.value {
+                    Value::Integer(n) => *n as f64,
+                    Value::Float(x) => *x,
+                    other => {
+                        return reader.wrong(format!("expected {}, not {}", $expected, other.kind()));
+                    }
+                };
+                match $inside && $x.is_finite() {
+                    true => Some($name($x)),
+                    false => reader.wrong(format!("{} is not {}", $x, $expected)),
+                }
+            }
+            fn write(&self) -> Value {
+                Value::Float(self.0)
+            }
+            fn schema(_: &mut Definitions) -> Json {
+                let mut schema = json!($bounds);
+                schema["type"] = "number".into();
+                schema
+            }
+        }
+    };
+}
+
+number! {
+    /// From 0 to 1.
+    Probability: "a probability from 0 to 1", |x| (0.0..=1.0).contains(&x),
+    { "minimum": 0, "maximum": 1 }
+}
+number! {
+    /// More than 0, at most 1.
+    Share: "a number above 0, at most 1", |x| x > 0.0 && x <= 1.0,
+    { "exclusiveMinimum": 0, "maximum": 1 }
+}
+number! {
+    /// From 0 to just below 1: the weight of the past in a moving average.
+    Memory: "a number from 0 to just below 1", |x| (0.0..1.0).contains(&x),
+    { "minimum": 0, "exclusiveMaximum": 1 }
+}
+number! {
+    /// From 0 to 1000.
+    Factor: "a number from 0 to 1000", |x| (0.0..=1000.0).contains(&x),
+    { "minimum": 0, "maximum": 1000 }
+}
+number! {
+    /// More than 0, at most 1000.
+    Step: "a number above 0, at most 1000", |x| x > 0.0 && x <= 1000.0,
+    { "exclusiveMinimum": 0, "maximum": 1000 }
+}
+
+/// A time, or the word `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OrOff {
+    Off,
+    On(Span),
+}
+
+impl OrOff {
+    pub fn span(self) -> Option<Span> {
+        match self {
+            OrOff::Off => None,
+            OrOff::On(span) => Some(span),
+        }
+    }
+}
+
+fn is_word(node: &Node, word: &str) -> bool {
+    matches!(&node.value, Value::Text(text) if text == word)
+}
+
+impl Field for OrOff {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match is_word(node, "off") {
+            true => Some(OrOff::Off),
+            false => Span::read(node, reader).map(OrOff::On),
+        }
+    }
+    fn write(&self) -> Value {
+        self.span().map_or("off".into(), |span| span.write())
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({ "anyOf": [{ "const": "off" }, Span::schema(definitions)] })
+    }
+}
+
+/// A time, or the words `auto` and `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostJitter {
+    Auto,
+    Fixed(OrOff),
+}
+
+impl Field for HostJitter {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match is_word(node, "auto") {
+            true => Some(HostJitter::Auto),
+            false => OrOff::read(node, reader).map(HostJitter::Fixed),
+        }
+    }
+    fn write(&self) -> Value {
+        match self {
+            HostJitter::Auto => "auto".into(),
+            HostJitter::Fixed(jitter) => jitter.write(),
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({ "anyOf": [{ "enum": ["auto", "off"] }, Span::schema(definitions)] })
+    }
+}
+
+/// A list of at most `MAX_ITEMS`.
+const MAX_ITEMS: usize = 10_000;
+
+fn read_list<T: Field>(items: &[Node], reader: &mut Reader) -> Option<Vec<T>> {
+    if items.len() > MAX_ITEMS {
+        return reader.wrong(format!("{} values; at most {MAX_ITEMS}", items.len()));
+    }
+    let read = |(index, item): (usize, &Node)| {
+        reader.within(&index.to_string(), |reader| T::read(item, reader))
+    };
+    let values: Vec<Option<T>> = items.iter().enumerate().map(read).collect();
+    values.into_iter().collect()
+}
+
+/// One value for all, or a list with one for each.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum OneOrEach<T> {
+    One(T),
+    Each(Vec<T>),
+}
+
+impl<T: Copy> OneOrEach<T> {
+    pub fn at(&self, index: usize) -> T {
+        match self {
+            OneOrEach::One(value) => *value,
+            OneOrEach::Each(values) => values[index],
+        }
+    }
+    pub fn len(&self) -> Option<usize> {
+        match self {
+            OneOrEach::One(_) => None,
+            OneOrEach::Each(values) => Some(values.len()),
+        }
+    }
+}
+
+impl<T: Field> Field for OneOrEach<T> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match &node.value {
+            Value::Array(items) => read_list(items, reader).map(OneOrEach::Each),
+            _ => T::read(node, reader).map(OneOrEach::One),
+        }
+    }
+    fn write(&self) -> Value {
+        match self {
+            OneOrEach::One(value) => value.write(),
+            OneOrEach::Each(values) => {
+                Value::Array(values.iter().map(|value| value.write().into()).collect())
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        let one = T::schema(definitions);
+        json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+    }
+}
+
+/// Points (queue length in packets, probability) of a piecewise-linear function.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Points(pub Vec<(f64, f64)>);
+
+/// Queue lengths are tabulated by the packet, up to this many.
+const MAX_QUEUE_PACKETS: f64 = 1e6;
+
+impl Field for Points {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let expected = "a list of [queue length in packets, probability] pairs";
+        let Value::Array(items) = &node.value else {
+            return reader.wrong(format!("expected {expected}, not {}", node.value.kind()));
+        };
+        let pairs: Vec<Pair> = read_list(items, reader)?;
+        let points: Vec<(f64, f64)> = pairs.into_iter().map(|pair| (pair.0, pair.1)).collect();
+        match points_mistake(&points) {
+            Some(message) => reader.wrong(message),
+            None => Some(Points(points)),
+        }
+    }
+    fn write(&self) -> Value {
+        let pair = |(q, p): &(f64, f64)| Pair(*q, *p).write().into();
+        Value::Array(self.0.iter().map(pair).collect())
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({ "type": "array", "minItems": 1, "items": Pair::schema(definitions) })
+    }
+}
+
+fn points_mistake(points: &[(f64, f64)]) -> Option<String> {
+    if points.is_empty() {
+        return Some("needs at least one [queue length, probability] pair".to_owned());
+    }
+    let ((q0, p0), (q1, p1)) = points
+        .windows(2)
+        .map(|pair| (pair[0], pair[1]))
+        .find(|((q0, p0), (q1, p1))| q1 <= q0 || p1 < p0)?;
+    Some(match q1 <= q0 {
+        true => format!("queue lengths must ascend, but {q1} follows {q0}"),
+        false => format!("probabilities must not fall, but {p1} follows {p0}"),
+    })
+}
+
+/// One point: a queue length and a probability.
+struct Pair(f64, f64);
+
+impl Field for Pair {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let number = |node: &Node| match &node.value {
+            Value::Integer(n) => Some(*n as f64),
+            Value::Float(x) => Some(*x),
+            _ => None,
+        };
+        let Value::Array(items) = &node.value else {
+            return reader.wrong("expected a pair [queue length, probability]");
+        };
+        let numbers: Vec<Option<f64>> = items.iter().map(number).collect();
+        match numbers[..] {
+            [Some(q), Some(p)] if !(0.0..=MAX_QUEUE_PACKETS).contains(&q) => reader.wrong(format!(
+                "queue length {q} is not from 0 to {MAX_QUEUE_PACKETS} (p = {p})"
+            )),
+            [Some(_), Some(p)] if !(0.0..=1.0).contains(&p) => {
+                reader.wrong(format!("{p} is not a probability from 0 to 1"))
+            }
+            [Some(q), Some(p)] => Some(Pair(q, p)),
+            _ => reader.wrong("expected a pair [queue length, probability]"),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::Array(vec![
+            Value::Float(self.0).into(),
+            Value::Float(self.1).into(),
+        ])
+    }
+    fn schema(_: &mut Definitions) -> Json {
+        json!({
+            "type": "array",
+            "prefixItems": [
+                { "type": "number", "minimum": 0, "maximum": MAX_QUEUE_PACKETS },
+                { "type": "number", "minimum": 0, "maximum": 1 },
+            ],
+            "minItems": 2,
+            "maxItems": 2,
+        })
+    }
+}
+
+/// Tables with names of the file's own, in its order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Named<T> {
+    pub entries: Vec<(String, T)>,
+    /// Whether all entries could be read.
+    pub complete: bool,
+}
+
+/// Names become parts of keys, of link names and of file names.
+const NAME_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
+
+pub(crate) fn is_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    !name.is_empty() && name.len() <= 64 && name.bytes().all(allowed)
+}
+
+impl<T: Field> Field for Named<T> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let table = reader.table(node)?;
+        let mut named = Named {
+            entries: Vec::new(),
+            complete: true,
+        };
+        if table.0.is_empty() {
+            return reader.wrong("is empty");
+        }
+        for (name, node) in &table.0 {
+            if !is_name(name) {
+                reader.wrong_at(name, "a name has 1 to 64 letters, digits, \"-\" and \"_\"");
+            }
+            match reader.within(name, |reader| T::read(node, reader)) {
+                Some(value) => named.entries.push((name.clone(), value)),
+                None => named.complete = false,
+            }
+        }
+        Some(named)
+    }
+    fn write(&self) -> Value {
+        let entry = |(name, value): &(String, T)| (name.clone(), value.write().into());
+        Table(self.entries.iter().map(entry).collect()).into()
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({
+            "type": "object",
+            "propertyNames": { "pattern": NAME_PATTERN },
+            "additionalProperties": T::schema(definitions),
+            "minProperties": 1,
+        })
+    }
+}
