@@ -8,5 +8,6 @@
 
 pub mod bottleneck;
 pub mod ingress;
+pub mod registry;
 pub mod sender;
 pub mod units;

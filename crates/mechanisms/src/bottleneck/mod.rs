@@ -7,6 +7,7 @@
 //! two and draws the verdict. What a signal does to a packet (mark or drop) is the queue's business.
 
 pub mod abc;
+mod drop_tail;
 pub mod piecewise_linear;
 pub mod red;
 
@@ -122,12 +123,6 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Loss only when the buffer is full.
-    pub const DROP_TAIL: Judge = Judge {
-        aqm: Aqm::DropTail,
-        differentiation: Differentiation::None,
-    };
-
     /// Judges an arriving packet. To be called for every arrival, also when the buffer is full,
     /// because averages run over all of them; `draw` gives a random number in [0, 1) and is called
     /// only if the verdict is open.
@@ -211,13 +206,6 @@ mod tests {
                 weight: 0.99,
             })),
         }
-    }
-
-    #[test]
-    fn drop_tail_never_signals_and_never_draws() {
-        let mut judge = Judge::DROP_TAIL;
-        let verdict = judge.signal(&arrival(1_000_000, 9.0), || panic!("drew a random number"));
-        assert_eq!(verdict, Signal::None);
     }
 
     #[test]

@@ -1,0 +1,224 @@
+//! Every mechanism with its parameters and its source, for people who look for one.
+//!
+//! `tidegate list` and the pages of `docs/mechanisms/` are made from this table and from the headers
+//! of the source files themselves, so that they cannot say anything but what the code says.
+
+use core::fmt;
+
+mod parameters;
+
+/// One mechanism.
+#[derive(Clone, Copy, Debug)]
+pub struct Mechanism {
+    /// Where on a packet's way it stands.
+    pub room: Room,
+    /// Its name in scenario files, and of its page.
+    pub name: &'static str,
+    /// Its name in words.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// How a scenario file asks for it.
+    pub usage: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// Its file, below `crates/mechanisms/src/`.
+    pub file: &'static str,
+    /// The whole text of that file.
+    text: &'static str,
+}
+
+/// Where on a packet's way a mechanism stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// In the sender: congestion controllers.
+    Sender,
+    /// At the network's edge: meters.
+    Ingress,
+    /// In front of a link: how congested it is.
+    Bottleneck,
+    /// On top of a bottleneck's signal: whose packet it falls on.
+    Differentiation,
+}
+
+impl Room {
+    /// In the order in which a packet comes through.
+    pub const ALL: [Room; 4] = [
+        Room::Sender,
+        Room::Ingress,
+        Room::Bottleneck,
+        Room::Differentiation,
+    ];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Room::Sender => "sender",
+            Room::Ingress => "ingress",
+            Room::Bottleneck => "bottleneck",
+            Room::Differentiation => "differentiation",
+        }
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Something that can be set in a scenario file.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its key.
+    pub name: &'static str,
+    /// What it is when not set, as written in a scenario file.
+    pub default: DefaultValue,
+    /// Its unit, or what else it may be.
+    pub unit: &'static str,
+    /// What it means, with its letter in the equations.
+    pub meaning: &'static str,
+}
+
+/// What a parameter is when it is not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultValue {
+    /// It has to be set.
+    Required,
+    /// The mechanism does without.
+    Unset,
+    /// It follows the profile of the scenario.
+    Profile,
+    /// This value.
+    Value(&'static str),
+}
+
+impl fmt::Display for DefaultValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DefaultValue::Required => "required",
+            DefaultValue::Unset => "not set",
+            DefaultValue::Profile => "by profile",
+            DefaultValue::Value(text) => text,
+        })
+    }
+}
+
+impl Mechanism {
+    /// What its source file says about it: the `//!` comment at the top, as Markdown.
+    pub fn header(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix("//!"));
+        let lines = lines.map(|line| line.strip_prefix(' ').unwrap_or(line));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The first sentence of the header: what it does.
+    pub fn summary(&self) -> String {
+        let header = self.header();
+        let paragraph = header.lines().take_while(|line| !line.is_empty());
+        let text = paragraph.collect::<Vec<_>>().join(" ");
+        let end = text.find(". ").unwrap_or(text.trim_end_matches('.').len());
+        text[..end].to_owned()
+    }
+}
+
+/// One line per mechanism.
+macro_rules! mechanisms {
+    ($($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:ident;)+) => {
+        /// All mechanisms, in the order in which a packet comes through.
+        pub const ALL: &[Mechanism] = &[$(Mechanism {
+            room: Room::$room,
+            name: $name,
+            title: $title,
+            source: $source,
+            usage: $usage,
+            parameters: parameters::$parameters,
+            file: $file,
+            text: include_str!($file),
+        }),+];
+    };
+}
+
+#[rustfmt::skip]
+mechanisms! {
+    Sender "reno", "Reno", "RFC 5681; RFC 3465", r#"tcp.congestion_control = "reno""#, "sender/reno.rs", NONE;
+    Sender "cubic", "CUBIC", "RFC 9438", r#"tcp.congestion_control = "cubic""#, "sender/cubic.rs", CUBIC;
+    Sender "hystart", "HyStart++", "RFC 9406", "tcp.hystart = true", "sender/hystart.rs", NONE;
+    Ingress "activity-meter", "Activity meter", "Menth and Zeitler, Activity-Based Congestion Management, section 3.2", r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#, "ingress/activity_meter.rs", ACTIVITY_METER;
+    Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", NONE;
+    Bottleneck "piecewise-linear", "Piecewise-linear AQM", "Menth and Zeitler, Activity-Based Congestion Management, section 5.1.2", r#"bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#, "bottleneck/piecewise_linear.rs", PIECEWISE_LINEAR;
+    Bottleneck "red", "RED", "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993", r#"bottleneck.aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "15 packets" }"#, "bottleneck/red.rs", RED;
+    Differentiation "abc", "Activity-based congestion management (ABC)", "Menth and Zeitler, Activity-Based Congestion Management, section 3.3", r#"bottleneck.differentiation = { kind = "abc" }"#, "bottleneck/abc.rs", ABC;
+}
+
+/// The mechanism of this name.
+pub fn find(name: &str) -> Option<&'static Mechanism> {
+    ALL.iter().find(|mechanism| mechanism.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bottleneck::AbcParams;
+    use crate::ingress::ActivityMeterParams;
+    use crate::units::Span;
+
+    fn default_of(mechanism: &str, parameter: &str) -> &'static str {
+        let parameters = find(mechanism).expect("is registered").parameters;
+        let found = parameters
+            .iter()
+            .find(|p| p.name == parameter)
+            .expect("has the parameter");
+        match found.default {
+            DefaultValue::Value(text) => text,
+            other => panic!("{mechanism}.{parameter} is {other}"),
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_rooms_in_the_order_of_a_packets_way() {
+        let place = |m: &Mechanism| Room::ALL.iter().position(|&room| room == m.room);
+        assert!(ALL.is_sorted_by_key(place));
+        for (i, mechanism) in ALL.iter().enumerate() {
+            assert!(ALL[..i].iter().all(|other| other.name != mechanism.name));
+        }
+    }
+
+    #[test]
+    fn every_source_file_opens_with_what_it_is_and_an_equation() {
+        for mechanism in ALL {
+            let header = mechanism.header();
+            assert!(
+                header.contains("```text"),
+                "{} shows no equation",
+                mechanism.name
+            );
+            assert!(!mechanism.summary().is_empty() && !mechanism.summary().contains("```"));
+        }
+    }
+
+    #[test]
+    fn a_summary_is_the_first_sentence() {
+        assert_eq!(
+            find("drop-tail").unwrap().summary(),
+            "Drop-tail: a packet is lost when the buffer is full, and only then"
+        );
+    }
+
+    /// The table says what the code does.
+    #[test]
+    fn defaults_are_those_of_the_parameter_structs() {
+        let abc = AbcParams::default();
+        assert_eq!(default_of("abc", "gamma").parse(), Ok(abc.gamma));
+        assert_eq!(default_of("abc", "activity_weight").parse(), Ok(abc.weight));
+
+        let meter = ActivityMeterParams::default();
+        let inertia = default_of("activity-meter", "inertia")
+            .strip_suffix(" s")
+            .unwrap();
+        assert_eq!(Span::from_secs_f64(inertia.parse().unwrap()), meter.inertia);
+        let burst = format!("{} B", meter.burst_allowance.get());
+        assert_eq!(default_of("activity-meter", "burst_allowance"), burst);
+        assert_eq!(meter.granularity, None);
+    }
+}
