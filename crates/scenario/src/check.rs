@@ -32,10 +32,8 @@ pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
         }
         [_] => {}
         [first, ..] => given[1..].iter().for_each(|key| {
-            reader.wrong_at(
-                key,
-                format!("there is already [{first}]; a scenario has one topology"),
-            );
+            reader
+                .wrong_at(key, format!("there is already [{first}]; a scenario has one topology"));
         }),
     }
 }
@@ -50,9 +48,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     let network = network_if_known(file);
     reader.within("users", |reader| {
         for (name, user) in &file.users.entries {
-            reader.within(name, |reader| {
-                user_group(file, user, network.as_ref(), reader)
-            });
+            reader.within(name, |reader| user_group(file, user, network.as_ref(), reader));
         }
     });
 }
@@ -62,15 +58,11 @@ fn times(file: &File, reader: &mut Reader) {
         reader.wrong_at("duration", "must not be zero");
     }
     match file.sample_interval.and_then(OrOff::span) {
-        Some(Span::ZERO) => reader.wrong_at(
-            "sample_interval",
-            "must not be zero; \"off\" keeps no series",
-        ),
+        Some(Span::ZERO) => {
+            reader.wrong_at("sample_interval", "must not be zero; \"off\" keeps no series")
+        }
         Some(step) if file.duration.as_nanos() / step.as_nanos() > MAX_SAMPLES => {
-            reader.wrong_at(
-                "sample_interval",
-                format!("more than {MAX_SAMPLES} samples"),
-            );
+            reader.wrong_at("sample_interval", format!("more than {MAX_SAMPLES} samples"));
         }
         _ => {}
     }
@@ -80,11 +72,8 @@ fn packets(file: &File, reader: &mut Reader) {
     if let Some(message) = packet_size_mistake(file.packet_size) {
         reader.wrong_at("packet_size", message);
     }
-    let sizes = file
-        .users
-        .entries
-        .iter()
-        .map(|(_, user)| user.packet_size.unwrap_or(file.packet_size));
+    let sizes =
+        file.users.entries.iter().map(|(_, user)| user.packet_size.unwrap_or(file.packet_size));
     let largest = sizes.max().unwrap_or(file.packet_size);
     let mut holds_packet = |path: &[&str], buffer: QueueLength| {
         nested(reader, path, |reader| holds(buffer, largest, reader));
@@ -100,16 +89,12 @@ fn packets(file: &File, reader: &mut Reader) {
         holds_packet(&["links", name], link.buffer);
     }
     for (key, link) in [("access", &file.access), ("egress", &file.egress)] {
-        link.iter()
-            .filter_map(|link| link.buffer)
-            .for_each(|buffer| holds_packet(&[key], buffer));
+        link.iter().filter_map(|link| link.buffer).for_each(|buffer| holds_packet(&[key], buffer));
     }
     for (name, user) in &file.users.entries {
         for (key, link) in [("access", &user.access), ("egress", &user.egress)] {
             let buffer = link.as_ref().and_then(|link| link.buffer);
-            buffer
-                .iter()
-                .for_each(|buffer| holds_packet(&["users", name, key], *buffer));
+            buffer.iter().for_each(|buffer| holds_packet(&["users", name, key], *buffer));
         }
     }
 }
@@ -124,11 +109,7 @@ fn nested(reader: &mut Reader, path: &[&str], check: impl FnOnce(&mut Reader)) {
 fn holds(buffer: QueueLength, packet: Bytes, reader: &mut Reader) {
     match buffer {
         QueueLength::Bytes(room) if room < packet => {
-            let message = format!(
-                "{} B do not hold a packet of {} B",
-                room.get(),
-                packet.get()
-            );
+            let message = format!("{} B do not hold a packet of {} B", room.get(), packet.get());
             reader.wrong_at("buffer", message);
         }
         _ => {}
@@ -138,38 +119,21 @@ fn holds(buffer: QueueLength, packet: Bytes, reader: &mut Reader) {
 /// Refuses what would fill the memory before it fills the link.
 fn totals(file: &File, reader: &mut Reader) {
     let sum = |size: fn(&User) -> u64| {
-        file.users
-            .entries
-            .iter()
-            .fold(0u64, |sum, (_, user)| sum.saturating_add(size(user)))
+        file.users.entries.iter().fold(0u64, |sum, (_, user)| sum.saturating_add(size(user)))
     };
     let flows = sum(|user| user.count.0 * user.flows.0);
     if flows > MAX_FLOWS {
-        reader.wrong_at(
-            "users",
-            format!("{flows} flows in all; at most {MAX_FLOWS}"),
-        );
+        reader.wrong_at("users", format!("{flows} flows in all; at most {MAX_FLOWS}"));
     }
-    let meters = sum(|user| {
-        user.meter
-            .as_ref()
-            .map_or(0, |meter| user.count.0 * meter.meters.0)
-    });
+    let meters = sum(|user| user.meter.as_ref().map_or(0, |meter| user.count.0 * meter.meters.0));
     if meters > MAX_METERS {
-        reader.wrong_at(
-            "users",
-            format!("{meters} meters in all; at most {MAX_METERS}"),
-        );
+        reader.wrong_at("users", format!("{meters} meters in all; at most {MAX_METERS}"));
     }
 }
 
 /// The network, unless one of its links could not be read: then nothing can be said about routes.
 fn network_if_known(file: &File) -> Option<Network> {
-    let topologies = [
-        file.bottleneck.is_some(),
-        file.parking_lot.is_some(),
-        file.links.is_some(),
-    ];
+    let topologies = [file.bottleneck.is_some(), file.parking_lot.is_some(), file.links.is_some()];
     let one = topologies.iter().filter(|given| **given).count() == 1;
     let complete = file.links.as_ref().is_none_or(|links| links.complete);
     let lists_fit = file.parking_lot.as_ref().is_none_or(|lot| {
@@ -224,11 +188,7 @@ fn time_outs(tcp: &Tcp, reader: &mut Reader) {
 
 /// A window must hold a segment, or nothing is ever sent.
 fn window(file: &File, user: &User, tcp: &Tcp, reader: &mut Reader) {
-    let options = if tcp.timestamps == Some(true) {
-        TIMESTAMPS
-    } else {
-        0
-    };
+    let options = if tcp.timestamps == Some(true) { TIMESTAMPS } else { 0 };
     let packet = user.packet_size.unwrap_or(file.packet_size).get();
     let segment = packet.saturating_sub(HEADERS + options);
     if let Some(limit) = tcp.window_limit.filter(|limit| limit.get() < segment) {
@@ -276,11 +236,7 @@ fn unknown_node(key: &str, name: &str, nodes: &Nodes, reader: &mut Reader) -> bo
 
 fn list(nodes: &Nodes) -> String {
     let some: Vec<_> = nodes.iter().copied().take(20).collect();
-    let more = if nodes.len() > some.len() {
-        ", ..."
-    } else {
-        ""
-    };
+    let more = if nodes.len() > some.len() { ", ..." } else { "" };
     some.join(", ") + more
 }
 
@@ -291,10 +247,8 @@ fn path(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     }
     let router = |name: &str| name.strip_prefix('r').and_then(|n| n.parse::<u32>().ok());
     if file.parking_lot.is_some() && router(from) > router(to) {
-        return reader.wrong_at(
-            "to",
-            format!("data flows along the row, not from {from} back to {to}"),
-        );
+        return reader
+            .wrong_at("to", format!("data flows along the row, not from {from} back to {to}"));
     }
     match (network.path(from, to), network.path(to, from)) {
         (None, _) => reader.wrong_at("to", format!("no path leads from {from} to {to}")),

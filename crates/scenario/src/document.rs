@@ -51,10 +51,7 @@ impl Table {
 
 impl<T: Into<Value>> From<T> for Node {
     fn from(value: T) -> Self {
-        Node {
-            value: value.into(),
-            at: None,
-        }
+        Node { value: value.into(), at: None }
     }
 }
 impl From<Table> for Value {
@@ -92,10 +89,7 @@ pub(crate) fn parse(text: &str) -> Result<Table, Vec<Issue>> {
     if errors.is_empty() {
         return Ok(convert_table(root.get_ref(), Some(&lines)));
     }
-    let mut issues: Vec<Issue> = errors
-        .iter()
-        .map(|error| syntax_issue(error, &lines))
-        .collect();
+    let mut issues: Vec<Issue> = errors.iter().map(|error| syntax_issue(error, &lines)).collect();
     issues.dedup_by_key(|issue| issue.line);
     Err(issues)
 }
@@ -106,9 +100,7 @@ const MAX_DOTS: usize = 256;
 
 fn too_deep(text: &str) -> Option<Issue> {
     // A dotted key may not be broken over lines.
-    let line = text
-        .lines()
-        .position(|l| l.bytes().filter(|b| *b == b'.').count() > MAX_DOTS)?;
+    let line = text.lines().position(|l| l.bytes().filter(|b| *b == b'.').count() > MAX_DOTS)?;
     Some(Issue {
         line: Some(line + 1),
         column: None,
@@ -137,9 +129,7 @@ fn syntax_issue(error: &toml::de::Error, lines: &Lines) -> Issue {
 /// The value in `rate = 10 Mb/s`, the mistake that everybody makes once.
 fn bare_quantity(line: &str) -> Option<&str> {
     let value = line.split_once('=')?.1.split('#').next()?.trim();
-    let unit = value
-        .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
-        .trim();
+    let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
     let plain = |c: char| c.is_alphabetic() || c == '/';
     let starts_with_digit = value.starts_with(|c: char| c.is_ascii_digit());
     (starts_with_digit && !unit.is_empty() && unit.chars().all(plain)).then_some(value)
@@ -223,13 +213,7 @@ fn convert_table(table: &DeTable, lines: Option<&Lines>) -> Table {
     let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue>)| {
         let at = lines.map(|lines| lines.position(key.span().start));
         let name: &std::borrow::Cow<str> = key.get_ref();
-        (
-            name.clone().into_owned(),
-            Node {
-                value: convert(value.get_ref(), lines),
-                at,
-            },
-        )
+        (name.clone().into_owned(), Node { value: convert(value.get_ref(), lines), at })
     };
     Table(entries.into_iter().map(entry).collect())
 }
@@ -248,19 +232,12 @@ fn convert(value: &DeValue, lines: Option<&Lines>) -> Value {
 
 fn item(item: &Spanned<DeValue>, lines: Option<&Lines>) -> Node {
     let at = lines.map(|lines| lines.position(item.span().start));
-    Node {
-        value: convert(item.get_ref(), lines),
-        at,
-    }
+    Node { value: convert(item.get_ref(), lines), at }
 }
 
 /// Saturates: no field takes a number near the limit.
 fn integer(digits: &str, radix: u32) -> i128 {
-    let saturated = if digits.starts_with('-') {
-        i128::MIN
-    } else {
-        i128::MAX
-    };
+    let saturated = if digits.starts_with('-') { i128::MIN } else { i128::MAX };
     i128::from_str_radix(digits, radix).unwrap_or(saturated)
 }
 
@@ -272,23 +249,14 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
-        let after_breaks = text
-            .bytes()
-            .enumerate()
-            .filter(|(_, b)| *b == b'\n')
-            .map(|(i, _)| i + 1);
-        Lines {
-            text,
-            starts: std::iter::once(0).chain(after_breaks).collect(),
-        }
+        let after_breaks =
+            text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1);
+        Lines { text, starts: std::iter::once(0).chain(after_breaks).collect() }
     }
     fn position(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset);
         let before = self.text.get(self.starts[line - 1]..offset).unwrap_or("");
-        Position {
-            line,
-            column: before.chars().count() + 1,
-        }
+        Position { line, column: before.chars().count() + 1 }
     }
     fn text(&self, line: usize) -> &'a str {
         let end = self.starts.get(line).copied().unwrap_or(self.text.len());

@@ -41,11 +41,7 @@ impl Reader {
     }
     pub fn wrong_near<T>(&mut self, message: impl Into<String>, near: Option<String>) -> Option<T> {
         let (path, message) = (self.path.clone(), message.into());
-        self.mistakes.push(Mistake {
-            path,
-            message,
-            suggestion: near,
-        });
+        self.mistakes.push(Mistake { path, message, suggestion: near });
         None
     }
     /// Notes a mistake in an entry of the table being read.
@@ -74,17 +70,9 @@ impl Reader {
     }
     /// Refuses keys that are not in `known`.
     pub fn known_keys(&mut self, table: &Table, known: &[&str]) {
-        for (key, _) in table
-            .0
-            .iter()
-            .filter(|(key, _)| !known.contains(&key.as_str()))
-        {
+        for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
             let near = nearest(key, known.iter().copied()).map(str::to_owned);
-            let keys = if known.is_empty() {
-                "none".to_owned()
-            } else {
-                known.join(", ")
-            };
+            let keys = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let message = format!("unknown key; valid keys here: {keys}");
             self.within(key, |reader| reader.wrong_near::<()>(message, near));
         }
@@ -96,9 +84,7 @@ impl Reader {
         }
     }
     pub fn optional<T: Field>(&mut self, table: &Table, key: &str) -> Option<T> {
-        table
-            .get(key)
-            .and_then(|node| self.within(key, |reader| T::read(node, reader)))
+        table.get(key).and_then(|node| self.within(key, |reader| T::read(node, reader)))
     }
 }
 
@@ -196,26 +182,18 @@ macro_rules! read_entry {
         Some($reader.optional::<$ty>($table, $key))
     };
     (default $ty:ty, $table:ident, $reader:ident, $key:expr, $default:expr) => {
-        Some(
-            $reader
-                .optional::<$ty>($table, $key)
-                .unwrap_or_else(|| $default),
-        )
+        Some($reader.optional::<$ty>($table, $key).unwrap_or_else(|| $default))
     };
 }
 
 macro_rules! write_entry {
     (optional $value:expr, $table:ident, $key:expr) => {
         if let Some(value) = &$value {
-            $table
-                .0
-                .push(($key.to_owned(), $crate::field::Field::write(value).into()));
+            $table.0.push(($key.to_owned(), $crate::field::Field::write(value).into()));
         }
     };
     ($mode:ident $value:expr, $table:ident, $key:expr) => {
-        $table
-            .0
-            .push(($key.to_owned(), $crate::field::Field::write(&$value).into()));
+        $table.0.push(($key.to_owned(), $crate::field::Field::write(&$value).into()));
     };
 }
 
@@ -375,11 +353,8 @@ impl<Q: Quantity> QuantityField for Q {}
 /// Reads and writes quantities as text; `Field` is implemented by type below.
 trait QuantityField: Quantity {
     fn read_quantity(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let expected = format!(
-            "a {} with a unit, e.g. \"{}\"",
-            Self::DIMENSION.name,
-            Self::DIMENSION.example
-        );
+        let expected =
+            format!("a {} with a unit, e.g. \"{}\"", Self::DIMENSION.name, Self::DIMENSION.example);
         let text = reader.text(node, &expected)?;
         match Self::DIMENSION.parse(text) {
             Ok(steps) => Some(Self::from_steps(steps)),
@@ -417,10 +392,8 @@ quantity_fields!(Rate Span Bytes);
 
 impl Field for QueueLength {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let text = reader.text(
-            node,
-            "a queue length with a unit, e.g. \"50 packets\" or \"75 kB\"",
-        )?;
+        let text =
+            reader.text(node, "a queue length with a unit, e.g. \"50 packets\" or \"75 kB\"")?;
         match QueueLength::parse(text) {
             Ok(length) => Some(length),
             Err((message, near)) => reader.wrong_near(message, near),

@@ -21,11 +21,7 @@ pub(crate) fn plan(file: &File) -> Plan {
     let mut plan = Plan {
         warm_up: file.warm_up,
         duration: file.duration,
-        drain_limit: if has_single_transfers(file) {
-            file.drain_limit
-        } else {
-            Span::ZERO
-        },
+        drain_limit: if has_single_transfers(file) { file.drain_limit } else { Span::ZERO },
         sample_interval: file.sample_interval.and_then(OrOff::span),
         links: network.links.clone(),
         meters: Vec::new(),
@@ -46,33 +42,18 @@ fn has_single_transfers(file: &File) -> bool {
 
 fn add_group(plan: &mut Plan, file: &File, network: &Network, name: &str, user: &User) {
     let group = plan.groups.len();
-    plan.groups.push(GroupPlan {
-        name: name.to_owned(),
-    });
+    plan.groups.push(GroupPlan { name: name.to_owned() });
     let (from, to) = user.ends();
-    let there = network
-        .path(from, to)
-        .expect("routes are checked on reading");
-    let back = network
-        .path(to, from)
-        .expect("routes are checked on reading");
+    let there = network.path(from, to).expect("routes are checked on reading");
+    let back = network.path(to, from).expect("routes are checked on reading");
     let traffic = traffic(file, user);
     for number in 0..user.count.count() {
         let owner = plan.users.len();
         plan.users.push(UserPlan { group });
         let links = add_user_links(plan, file, &format!("{name}.{number}"), user);
         let meters = add_meters(plan, user.meter.as_ref());
-        let flow = flow(
-            plan,
-            file,
-            user,
-            owner,
-            links.routes(&there, &back),
-            meters,
-            &traffic,
-        );
-        plan.flows
-            .extend(std::iter::repeat_n(flow, user.flows.count()));
+        let flow = flow(plan, file, user, owner, links.routes(&there, &back), meters, &traffic);
+        plan.flows.extend(std::iter::repeat_n(flow, user.flows.count()));
     }
 }
 
@@ -80,10 +61,7 @@ impl User {
     /// The nodes that the users send from and to.
     pub fn ends(&self) -> (&str, &str) {
         let (left, right) = DUMBBELL;
-        (
-            self.from.as_deref().unwrap_or(left),
-            self.to.as_deref().unwrap_or(right),
-        )
+        (self.from.as_deref().unwrap_or(left), self.to.as_deref().unwrap_or(right))
     }
 }
 
@@ -126,10 +104,7 @@ fn add_duplex(plan: &mut Plan, name: String, file: &Access) -> (u32, u32) {
         ecn: false,
         monitored: false,
     };
-    let back = LinkPlan {
-        name: format!("{}.reverse", there.name),
-        ..there.clone()
-    };
+    let back = LinkPlan { name: format!("{}.reverse", there.name), ..there.clone() };
     let index = u32::try_from(plan.links.len()).expect("the number of links is checked");
     plan.links.extend([there, back]);
     (index, index + 1)
@@ -147,8 +122,7 @@ fn add_meters(plan: &mut Plan, meter: Option<&Meter>) -> Vec<u32> {
         granularity: meter.granularity.map(|step| step.0),
     };
     let first = u32::try_from(plan.meters.len()).expect("the number of meters is checked");
-    plan.meters
-        .extend(std::iter::repeat_n(params, meter.meters.count()));
+    plan.meters.extend(std::iter::repeat_n(params, meter.meters.count()));
     (first..first + meter.meters.small()).collect()
 }
 
@@ -163,17 +137,9 @@ fn flow(
 ) -> FlowPlan {
     let packet_size = user.packet_size.unwrap_or(file.packet_size);
     let Start { from, to } = user.start.expect("resolved");
-    let packet_time = |link: &u32| {
-        plan.links[*link as usize]
-            .rate
-            .transmission_time(packet_size)
-    };
+    let packet_time = |link: &u32| plan.links[*link as usize].rate.transmission_time(packet_size);
     let jitter = match file.host_jitter {
-        HostJitter::Auto => forward
-            .iter()
-            .map(packet_time)
-            .max()
-            .expect("routes are not empty"),
+        HostJitter::Auto => forward.iter().map(packet_time).max().expect("routes are not empty"),
         HostJitter::Fixed(jitter) => jitter.span().unwrap_or(Span::ZERO),
     };
     FlowPlan {
@@ -182,10 +148,7 @@ fn flow(
         reverse,
         meters,
         packet_size,
-        start: StartPlan {
-            from: Time::ZERO + from,
-            to: Time::ZERO + to,
-        },
+        start: StartPlan { from: Time::ZERO + from, to: Time::ZERO + to },
         jitter,
         traffic: traffic.clone(),
     }
@@ -217,9 +180,7 @@ impl User {
     /// The group's TCP options, with the scenario's where it has none.
     pub fn tcp_options(&self, file: &File) -> Tcp {
         let base = file.tcp.as_ref().expect("resolved");
-        self.tcp
-            .as_ref()
-            .map_or_else(|| base.clone(), |own| own.over(base))
+        self.tcp.as_ref().map_or_else(|| base.clone(), |own| own.over(base))
     }
 }
 
@@ -228,16 +189,13 @@ impl Tcp {
     fn plan(&self) -> TcpPlan {
         let set = "resolved by the profile";
         let quick_acks = self.quick_acks.expect(set).small();
-        let delayed = |timeout| DelayedAckPlan {
-            timeout,
-            quick_acks,
-        };
+        let delayed = |timeout| DelayedAckPlan { timeout, quick_acks };
         TcpPlan {
             controller: match self.congestion_control.expect(set) {
                 CongestionControl::Reno => ControllerPlan::Reno,
-                CongestionControl::Cubic => ControllerPlan::Cubic {
-                    hystart: self.hystart.expect(set),
-                },
+                CongestionControl::Cubic => {
+                    ControllerPlan::Cubic { hystart: self.hystart.expect(set) }
+                }
             },
             recovery: match self.loss_recovery.expect(set) {
                 LossRecovery::Sack => RecoveryPlan::Sack,

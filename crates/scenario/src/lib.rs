@@ -92,21 +92,14 @@ impl Scenario {
 
     /// Names of the user groups, in the order of the file.
     pub fn groups(&self) -> impl Iterator<Item = &str> {
-        self.file
-            .users
-            .entries
-            .iter()
-            .map(|(name, _)| name.as_str())
+        self.file.users.entries.iter().map(|(name, _)| name.as_str())
     }
 }
 
 /// Parses the text and applies the overrides.
 fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Issue>> {
     if text.len() > MAX_FILE_BYTES {
-        let message = format!(
-            "the file has {} bytes; at most {MAX_FILE_BYTES}",
-            text.len()
-        );
+        let message = format!("the file has {} bytes; at most {MAX_FILE_BYTES}", text.len());
         return Err(vec![unplaced(String::new(), message)]);
     }
     let mut document = document::parse(text)?;
@@ -116,11 +109,7 @@ fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Issu
             issues.push(unplaced(key.clone(), message));
         }
     }
-    if issues.is_empty() {
-        Ok(document)
-    } else {
-        Err(issues)
-    }
+    if issues.is_empty() { Ok(document) } else { Err(issues) }
 }
 
 /// Sets the value at a dotted key.
@@ -164,11 +153,5 @@ fn locate(mistakes: Vec<Mistake>, document: &Table) -> Vec<Issue> {
 }
 
 fn unplaced(key: String, message: String) -> Issue {
-    Issue {
-        line: None,
-        column: None,
-        key,
-        message,
-        suggestion: None,
-    }
+    Issue { line: None, column: None, key, message, suggestion: None }
 }

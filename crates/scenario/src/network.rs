@@ -45,17 +45,11 @@ impl Network {
 
     /// All nodes, in alphabetical order.
     pub fn nodes(&self) -> BTreeSet<&str> {
-        self.ends
-            .iter()
-            .flat_map(|(from, to)| [from.as_str(), to.as_str()])
-            .collect()
+        self.ends.iter().flat_map(|(from, to)| [from.as_str(), to.as_str()]).collect()
     }
 
     fn add(&mut self, from: &str, to: &str, link: LinkPlan) {
-        self.leaving
-            .entry(from.to_owned())
-            .or_default()
-            .push(self.links.len());
+        self.leaving.entry(from.to_owned()).or_default().push(self.links.len());
         self.ends.push((from.to_owned(), to.to_owned()));
         self.links.push(link);
     }
@@ -111,10 +105,7 @@ impl Network {
             monitored: file.bottleneck,
         };
         if file.duplex {
-            let back = LinkPlan {
-                name: format!("{name}.reverse"),
-                ..link.clone()
-            };
+            let back = LinkPlan { name: format!("{name}.reverse"), ..link.clone() };
             self.add(&file.to, &file.from, back);
         }
         self.add(&file.from, &file.to, link);
@@ -138,9 +129,7 @@ impl Network {
             for &link in self.leaving.get(node).into_iter().flatten() {
                 let next = self.ends[link].1.as_str();
                 // A sum of a million delays of 30 years would not fit.
-                let total = delay
-                    .as_nanos()
-                    .saturating_add(self.links[link].delay.as_nanos());
+                let total = delay.as_nanos().saturating_add(self.links[link].delay.as_nanos());
                 let (total, hops) = (Span::from_nanos(total), hops + 1);
                 let known = reached.get(next).map(|(delay, hops, _)| (*delay, *hops));
                 if known.is_none_or(|known| (total, hops) < known) {
@@ -188,9 +177,9 @@ pub(crate) fn buffer(length: QueueLength) -> Buffer {
 fn aqm(aqm: &Aqm, rate: Rate, packet_size: Bytes) -> AqmPlan {
     match aqm {
         Aqm::DropTail(_) => AqmPlan::DropTail,
-        Aqm::PiecewiseLinear(function) => AqmPlan::PiecewiseLinear(PiecewiseLinearParams {
-            points: function.resolved(),
-        }),
+        Aqm::PiecewiseLinear(function) => {
+            AqmPlan::PiecewiseLinear(PiecewiseLinearParams { points: function.resolved() })
+        }
         Aqm::Red(file) => AqmPlan::Red(red(file, rate.transmission_time(packet_size))),
     }
 }

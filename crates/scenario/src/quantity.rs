@@ -119,10 +119,7 @@ impl Dimension {
             ));
         };
         if unit.is_empty() {
-            return plain(format!(
-                "\"{text}\" has no unit; write e.g. \"{}\"",
-                self.example
-            ));
+            return plain(format!("\"{text}\" has no unit; write e.g. \"{}\"", self.example));
         }
         let Some((_, step)) = self.units.iter().find(|(symbol, _)| *symbol == unit) else {
             return Err(self.unknown_unit(text, digits, unit));
@@ -131,10 +128,9 @@ impl Dimension {
         let scale = 10u128.pow(decimals);
         let value = (mantissa * step + scale / 2) / scale;
         match u64::try_from(value) {
-            Ok(0) if mantissa > 0 => plain(format!(
-                "\"{text}\" is less than 1 {}, the smallest step",
-                self.units[0].0
-            )),
+            Ok(0) if mantissa > 0 => {
+                plain(format!("\"{text}\" is less than 1 {}, the smallest step", self.units[0].0))
+            }
             Ok(0) if !self.zero => plain(format!("\"{text}\": a {} must not be zero", self.name)),
             Ok(value) if u128::from(value) <= self.max => Ok(value),
             _ => plain(format!(
@@ -146,26 +142,17 @@ impl Dimension {
 
     fn unknown_unit(&self, text: &str, digits: &str, unit: &str) -> (String, Option<String>) {
         if ["k", "K", "M", "G", "T"].contains(&unit) {
-            return (
-                format!("\"{text}\" has no unit; write e.g. \"{}\"", self.example),
-                None,
-            );
+            return (format!("\"{text}\" has no unit; write e.g. \"{}\"", self.example), None);
         }
         let symbols = || self.units.iter().map(|(symbol, _)| *symbol);
         // What others call these units.
-        let usual = unit
-            .replace("bit", "b")
-            .replace("bps", "b/s")
-            .replace("sec", "s")
-            .replace('µ', "u");
+        let usual =
+            unit.replace("bit", "b").replace("bps", "b/s").replace("sec", "s").replace('µ', "u");
         let folded = symbols().find(|symbol| symbol.eq_ignore_ascii_case(&usual));
         let likely = folded.or_else(|| nearest(&usual, symbols()));
         let all: Vec<_> = symbols().collect();
         let all = all.join(", ");
-        let message = format!(
-            "\"{unit}\" is not a unit of a {}; units are {all}",
-            self.name
-        );
+        let message = format!("\"{unit}\" is not a unit of a {}; units are {all}", self.name);
         (message, likely.map(|symbol| format!("{digits} {symbol}")))
     }
 
@@ -212,10 +199,7 @@ pub(crate) enum QueueLength {
 
 impl QueueLength {
     pub fn parse(text: &str) -> Result<Self, (String, Option<String>)> {
-        let unit = text
-            .trim()
-            .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
-            .trim();
+        let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
         if SIZE.units.iter().any(|(symbol, _)| *symbol == unit) {
             return match SIZE.parse(text)? {
                 0 => Err((format!("\"{text}\": a queue length must not be zero"), None)),
@@ -226,14 +210,9 @@ impl QueueLength {
             return Err((format!("\"{text}\": packets are whole"), None));
         }
         let packets = PACKETS.parse(text).map_err(|(message, near)| {
-            (
-                message.replace("packets, packet", "packets, B, kB, MB, GB, KiB, MiB, GiB"),
-                near,
-            )
+            (message.replace("packets, packet", "packets, B, kB, MB, GB, KiB, MiB, GiB"), near)
         })?;
-        Ok(QueueLength::Packets(
-            u32::try_from(packets).expect("the limit is below 2³²"),
-        ))
+        Ok(QueueLength::Packets(u32::try_from(packets).expect("the limit is below 2³²")))
     }
     pub fn write(self) -> String {
         match self {

@@ -7,21 +7,14 @@ use crate::value::OrOff;
 
 /// The file with everything in it that the plan needs.
 pub(crate) fn resolve(mut file: File) -> File {
-    let tcp = file
-        .tcp
-        .as_ref()
-        .map_or_else(|| file.profile.tcp(), |tcp| tcp.over(&file.profile.tcp()));
+    let tcp =
+        file.tcp.as_ref().map_or_else(|| file.profile.tcp(), |tcp| tcp.over(&file.profile.tcp()));
     file.tcp = Some(tcp);
     let defaults = Access::defaults();
-    let access = file
-        .access
-        .as_ref()
-        .map_or_else(|| defaults.clone(), |own| own.over(&defaults));
+    let access = file.access.as_ref().map_or_else(|| defaults.clone(), |own| own.over(&defaults));
     file.access = Some(access);
     file.egress = file.egress.map(|own| own.over(&defaults));
-    let interval = file
-        .sample_interval
-        .unwrap_or(OrOff::On(sample_interval(file.duration)));
+    let interval = file.sample_interval.unwrap_or(OrOff::On(sample_interval(file.duration)));
     file.sample_interval = Some(interval);
     let start = default_start(file.warm_up, file.duration);
     for (_, user) in &mut file.users.entries {
@@ -32,15 +25,8 @@ pub(crate) fn resolve(mut file: File) -> File {
 
 /// Uniform over the first second, or over the warm-up (or, without one, the run) if shorter.
 fn default_start(warm_up: Span, duration: Span) -> Start {
-    let whole = if warm_up == Span::ZERO {
-        duration
-    } else {
-        warm_up
-    };
-    Start {
-        from: Span::ZERO,
-        to: whole.min(Span::from_secs(1)),
-    }
+    let whole = if warm_up == Span::ZERO { duration } else { warm_up };
+    Start { from: Span::ZERO, to: whole.min(Span::from_secs(1)) }
 }
 
 /// The smallest 1, 2 or 5 times a power of ten nanoseconds that is at least 1/300 of `duration`.
@@ -48,21 +34,14 @@ fn sample_interval(duration: Span) -> Span {
     let least = duration.as_nanos().div_ceil(300).max(1);
     let decade = 10u64.pow(least.ilog10());
     let round = [1, 2, 5, 10].map(|digit| digit * decade);
-    Span::from_nanos(
-        *round
-            .iter()
-            .find(|step| **step >= least)
-            .expect("10 decades are enough"),
-    )
+    Span::from_nanos(*round.iter().find(|step| **step >= least).expect("10 decades are enough"))
 }
 
 impl User {
     /// The access link, with the scenario's options where the group has none.
     pub fn access_link(&self, file: &File) -> Access {
         let base = file.access.as_ref().expect("resolved");
-        self.access
-            .as_ref()
-            .map_or_else(|| base.clone(), |own| own.over(base))
+        self.access.as_ref().map_or_else(|| base.clone(), |own| own.over(base))
     }
 
     /// The link at the far end, if there is one.

@@ -70,11 +70,7 @@ pub(crate) fn kind(
 
 /// The text of doc comments, without their indentation and line breaks.
 pub(crate) fn describe(doc: &str) -> Json {
-    let lines: Vec<_> = doc
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<_> = doc.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.join(" ").into()
 }
 
@@ -87,10 +83,7 @@ pub(crate) fn json(value: &Value) -> Json {
         Value::Text(text) | Value::Other(text) => json!(text),
         Value::Array(items) => items.iter().map(|item| json(&item.value)).collect(),
         Value::Table(table) => {
-            let entries = table
-                .0
-                .iter()
-                .map(|(key, node)| (key.clone(), json(&node.value)));
+            let entries = table.0.iter().map(|(key, node)| (key.clone(), json(&node.value)));
             Json::Object(entries.collect())
         }
     }

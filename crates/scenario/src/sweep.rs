@@ -20,35 +20,23 @@ pub(crate) fn points(
         return Ok(Vec::new());
     };
     let mistakes = size_mistake(axes).map_or_else(|| value_mistakes(document, axes), |m| vec![m]);
-    if mistakes.is_empty() {
-        Ok(combinations(axes))
-    } else {
-        Err(mistakes)
-    }
+    if mistakes.is_empty() { Ok(combinations(axes)) } else { Err(mistakes) }
 }
 
 type Axis = (String, Vec<Value>);
 
 fn size_mistake(axes: &[Axis]) -> Option<Mistake> {
     let values: usize = axes.iter().map(|(_, values)| values.len()).sum();
-    let points = axes.iter().try_fold(1usize, |product, (_, values)| {
-        product.checked_mul(values.len())
-    });
+    let points =
+        axes.iter().try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()));
     let fits = values <= MAX_VALUES && points.is_some_and(|points| points <= MAX_POINTS);
     let message = format!("at most {MAX_VALUES} values and {MAX_POINTS} combinations");
     (!fits).then(|| mistake(&[], message))
 }
 
 fn mistake(keys: &[&str], message: String) -> Mistake {
-    let path = std::iter::once(&"sweep")
-        .chain(keys)
-        .map(|key| (*key).to_owned())
-        .collect();
-    Mistake {
-        path,
-        message,
-        suggestion: None,
-    }
+    let path = std::iter::once(&"sweep").chain(keys).map(|key| (*key).to_owned()).collect();
+    Mistake { path, message, suggestion: None }
 }
 
 fn value_mistakes(document: &Table, axes: &[Axis]) -> Vec<Mistake> {
@@ -58,11 +46,7 @@ fn value_mistakes(document: &Table, axes: &[Axis]) -> Vec<Mistake> {
             mistakes.push(mistake(&[key], "a sweep cannot change itself".to_owned()));
             continue;
         }
-        mistakes.extend(
-            values
-                .iter()
-                .filter_map(|value| value_mistake(document, key, value)),
-        );
+        mistakes.extend(values.iter().filter_map(|value| value_mistake(document, key, value)));
     }
     mistakes
 }
@@ -74,20 +58,9 @@ fn value_mistake(document: &Table, key: &str, value: &Value) -> Option<Mistake> 
         return Some(mistake(&[key], message));
     }
     let issue = read(&document).err()?.into_iter().next()?;
-    let place = if issue.key == key {
-        String::new()
-    } else {
-        format!("{}: ", issue.key)
-    };
-    let message = format!(
-        "with {}: {place}{}",
-        toml_text::inline(value),
-        issue.message
-    );
-    Some(Mistake {
-        suggestion: issue.suggestion,
-        ..mistake(&[key], message)
-    })
+    let place = if issue.key == key { String::new() } else { format!("{}: ", issue.key) };
+    let message = format!("with {}: {place}{}", toml_text::inline(value), issue.message);
+    Some(Mistake { suggestion: issue.suggestion, ..mistake(&[key], message) })
 }
 
 fn combinations(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
@@ -97,9 +70,6 @@ fn combinations(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
             point.push((key.clone(), toml_text::inline(value)));
             point
         };
-        points
-            .iter()
-            .flat_map(|point| values.iter().map(move |value| with(point, value)))
-            .collect()
+        points.iter().flat_map(|point| values.iter().map(move |value| with(point, value))).collect()
     })
 }

@@ -18,11 +18,7 @@ pub(crate) fn write(root: &Table) -> String {
 
 /// Entries that are no tables.
 fn write_plain(table: &Table, text: &mut String) {
-    for (key, node) in table
-        .0
-        .iter()
-        .filter(|(_, node)| !matches!(node.value, Value::Table(_)))
-    {
+    for (key, node) in table.0.iter().filter(|(_, node)| !matches!(node.value, Value::Table(_))) {
         line(key, &node.value, text);
     }
 }
@@ -78,19 +74,12 @@ fn entry(key: &str, node: &crate::document::Node) -> String {
 
 /// A path as a dotted key.
 pub(crate) fn dotted(path: &[String]) -> String {
-    path.iter()
-        .map(|part| key_part(part))
-        .collect::<Vec<_>>()
-        .join(".")
+    path.iter().map(|part| key_part(part)).collect::<Vec<_>>().join(".")
 }
 
 fn key_part(key: &str) -> String {
     let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    if !key.is_empty() && key.bytes().all(bare) {
-        key.to_owned()
-    } else {
-        quoted(key)
-    }
+    if !key.is_empty() && key.bytes().all(bare) { key.to_owned() } else { quoted(key) }
 }
 
 fn quoted(text: &str) -> String {

@@ -278,9 +278,8 @@ impl Field for Pair {
         };
         let numbers: Vec<Option<f64>> = items.iter().map(number).collect();
         match numbers[..] {
-            [Some(q), Some(p)] if !(0.0..=MAX_QUEUE_PACKETS).contains(&q) => reader.wrong(format!(
-                "queue length {q} is not from 0 to {MAX_QUEUE_PACKETS} (p = {p})"
-            )),
+            [Some(q), Some(p)] if !(0.0..=MAX_QUEUE_PACKETS).contains(&q) => reader
+                .wrong(format!("queue length {q} is not from 0 to {MAX_QUEUE_PACKETS} (p = {p})")),
             [Some(_), Some(p)] if !(0.0..=1.0).contains(&p) => {
                 reader.wrong(format!("{p} is not a probability from 0 to 1"))
             }
@@ -289,10 +288,7 @@ impl Field for Pair {
         }
     }
     fn write(&self) -> Value {
-        Value::Array(vec![
-            Value::Float(self.0).into(),
-            Value::Float(self.1).into(),
-        ])
+        Value::Array(vec![Value::Float(self.0).into(), Value::Float(self.1).into()])
     }
     fn schema(_: &mut Definitions) -> Json {
         json!({
@@ -326,10 +322,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 impl<T: Field> Field for Named<T> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let table = reader.table(node)?;
-        let mut named = Named {
-            entries: Vec::new(),
-            complete: true,
-        };
+        let mut named = Named { entries: Vec::new(), complete: true };
         if table.0.is_empty() {
             return reader.wrong("is empty");
         }

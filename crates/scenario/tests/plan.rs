@@ -13,23 +13,15 @@ fn scenario(text: &str) -> Scenario {
 fn plan_with(text: &str, overrides: &[(&str, &str)]) -> Plan {
     let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     let overrides: Vec<_> = overrides.iter().map(own).collect();
-    Scenario::parse(text, &overrides)
-        .unwrap_or_else(|issues| panic!("{issues:#?}"))
-        .plan()
+    Scenario::parse(text, &overrides).unwrap_or_else(|issues| panic!("{issues:#?}")).plan()
 }
 
 fn names<'a>(plan: &'a Plan, route: &[u32]) -> Vec<&'a str> {
-    route
-        .iter()
-        .map(|link| plan.links[*link as usize].name.as_str())
-        .collect()
+    route.iter().map(|link| plan.links[*link as usize].name.as_str()).collect()
 }
 
 fn link<'a>(plan: &'a Plan, name: &str) -> &'a LinkPlan {
-    plan.links
-        .iter()
-        .find(|link| link.name == name)
-        .expect(name)
+    plan.links.iter().find(|link| link.name == name).expect(name)
 }
 
 const DUMBBELL: &str = r#"
@@ -55,40 +47,19 @@ tcp = { congestion_control = "reno" }
 fn a_dumbbell_leads_every_flow_over_access_and_bottleneck_and_back() {
     let plan = scenario(DUMBBELL).plan();
     assert_eq!(plan.flows.len(), 5);
-    assert_eq!(
-        plan.users.iter().map(|user| user.group).collect::<Vec<_>>(),
-        [0, 1, 1]
-    );
+    assert_eq!(plan.users.iter().map(|user| user.group).collect::<Vec<_>>(), [0, 1, 1]);
     let last = &plan.flows[4];
-    assert_eq!(
-        names(&plan, &last.forward),
-        ["light.1.access", "bottleneck"]
-    );
-    assert_eq!(
-        names(&plan, &last.reverse),
-        ["bottleneck.reverse", "light.1.access.reverse"]
-    );
+    assert_eq!(names(&plan, &last.forward), ["light.1.access", "bottleneck"]);
+    assert_eq!(names(&plan, &last.reverse), ["bottleneck.reverse", "light.1.access.reverse"]);
 }
 
 #[test]
 fn an_egress_makes_the_dumbbell_two_sided() {
-    let plan = plan_with(
-        DUMBBELL,
-        &[
-            ("egress.delay", "3 ms"),
-            ("users.heavy.egress.delay", "7 ms"),
-        ],
-    );
+    let plan =
+        plan_with(DUMBBELL, &[("egress.delay", "3 ms"), ("users.heavy.egress.delay", "7 ms")]);
     let first = &plan.flows[0];
-    assert_eq!(
-        names(&plan, &first.forward),
-        ["heavy.0.access", "bottleneck", "heavy.0.egress"]
-    );
-    let back = [
-        "heavy.0.egress.reverse",
-        "bottleneck.reverse",
-        "heavy.0.access.reverse",
-    ];
+    assert_eq!(names(&plan, &first.forward), ["heavy.0.access", "bottleneck", "heavy.0.egress"]);
+    let back = ["heavy.0.egress.reverse", "bottleneck.reverse", "heavy.0.access.reverse"];
     assert_eq!(names(&plan, &first.reverse), back);
     assert_eq!(link(&plan, "heavy.0.egress").delay, Span::from_millis(7));
     assert_eq!(link(&plan, "light.1.egress").delay, Span::from_millis(3));
@@ -98,10 +69,7 @@ fn an_egress_makes_the_dumbbell_two_sided() {
 fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
     let plan = scenario(DUMBBELL).plan();
     let back = link(&plan, "bottleneck.reverse");
-    assert_eq!(
-        (back.rate, back.delay),
-        (Rate::mbps(10), Span::from_millis(20))
-    );
+    assert_eq!((back.rate, back.delay), (Rate::mbps(10), Span::from_millis(20)));
     assert_eq!(back.buffer, Buffer::Packets(10_000));
     assert_eq!((&back.aqm, back.monitored), (&AqmPlan::DropTail, false));
     assert!(link(&plan, "bottleneck").monitored);
@@ -111,9 +79,7 @@ fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
 #[test]
 fn a_named_function_becomes_its_three_points() {
     let plan = scenario(DUMBBELL).plan();
-    let AqmPlan::PiecewiseLinear(params) = &link(&plan, "bottleneck").aqm else {
-        panic!()
-    };
+    let AqmPlan::PiecewiseLinear(params) = &link(&plan, "bottleneck").aqm else { panic!() };
     assert_eq!(params.points, [(11.0, 0.0), (17.0, 0.01), (24.0, 1.0)]);
 }
 
@@ -129,10 +95,7 @@ fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
 
 #[test]
 fn a_group_overrides_the_scenario_which_overrides_the_profile() {
-    let plan = plan_with(
-        DUMBBELL,
-        &[("tcp.initial_window", "4"), ("users.light.tcp.ecn", "true")],
-    );
+    let plan = plan_with(DUMBBELL, &[("tcp.initial_window", "4"), ("users.light.tcp.ecn", "true")]);
     let tcp = |flow: usize| match &plan.flows[flow].traffic {
         TrafficPlan::Greedy(tcp) => tcp.clone(),
         other => panic!("{other:?}"),
@@ -148,36 +111,25 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
 /// 1500 B at 10 Mb/s take 1.2 ms; the access links are faster.
 #[test]
 fn automatic_host_jitter_is_a_packet_time_on_the_slowest_link() {
-    assert_eq!(
-        scenario(DUMBBELL).plan().flows[0].jitter,
-        Span::from_micros(1_200)
-    );
+    assert_eq!(scenario(DUMBBELL).plan().flows[0].jitter, Span::from_micros(1_200));
     let slow = plan_with(DUMBBELL, &[("users.heavy.access.rate", "1 Mb/s")]);
     assert_eq!(slow.flows[0].jitter, Span::from_millis(12));
     let fixed = plan_with(DUMBBELL, &[("host_jitter", "3 us")]);
     assert_eq!(fixed.flows[0].jitter, Span::from_micros(3));
-    assert_eq!(
-        plan_with(DUMBBELL, &[("host_jitter", "off")]).flows[0].jitter,
-        Span::ZERO
-    );
+    assert_eq!(plan_with(DUMBBELL, &[("host_jitter", "off")]).flows[0].jitter, Span::ZERO);
 }
 
 #[test]
 fn only_transfers_without_repetition_prolong_a_run() {
     assert_eq!(scenario(DUMBBELL).plan().drain_limit, Span::ZERO);
     let traffic = "users.heavy.traffic";
-    let once = plan_with(
-        DUMBBELL,
-        &[(traffic, "{ kind = 'transfer', size = '1 MB' }")],
-    );
+    let once = plan_with(DUMBBELL, &[(traffic, "{ kind = 'transfer', size = '1 MB' }")]);
     assert_eq!(once.drain_limit, Span::from_secs(600));
     let repeated =
         "{ kind = 'transfer', size = '1 MB', pause = '8 s', pause_distribution = 'exponential' }";
     let repeated = plan_with(DUMBBELL, &[(traffic, repeated)]);
     assert_eq!(repeated.drain_limit, Span::ZERO);
-    let TrafficPlan::Transfer { pause, .. } = &repeated.flows[0].traffic else {
-        panic!()
-    };
+    let TrafficPlan::Transfer { pause, .. } = &repeated.flows[0].traffic else { panic!() };
     assert_eq!(*pause, Some(PausePlan::Exponential(Span::from_secs(8))));
 }
 
@@ -187,19 +139,13 @@ fn series_have_at_most_three_hundred_samples_by_default() {
     assert_eq!(step("30 s"), Some(Span::from_millis(100)));
     assert_eq!(step("100 s"), Some(Span::from_millis(500)));
     assert_eq!(step("5 s"), Some(Span::from_millis(20)));
-    assert_eq!(
-        plan_with(DUMBBELL, &[("sample_interval", "off")]).sample_interval,
-        None
-    );
+    assert_eq!(plan_with(DUMBBELL, &[("sample_interval", "off")]).sample_interval, None);
 }
 
 #[test]
 fn overriding_a_kind_drops_what_the_other_kind_had() {
     let plan = plan_with(DUMBBELL, &[("bottleneck.differentiation.kind", "none")]);
-    assert_eq!(
-        link(&plan, "bottleneck").differentiation,
-        DifferentiationPlan::None
-    );
+    assert_eq!(link(&plan, "bottleneck").differentiation, DifferentiationPlan::None);
     let plan = plan_with(DUMBBELL, &[("bottleneck.aqm.kind", "drop-tail")]);
     assert_eq!(link(&plan, "bottleneck").aqm, AqmPlan::DropTail);
 }
@@ -221,23 +167,11 @@ fn a_parking_lot_leads_along_its_row() {
         to = "r2"
     "#;
     let plan = scenario(text).plan();
-    assert_eq!(
-        names(&plan, &plan.flows[0].forward),
-        ["long.0.access", "r0-r1", "r1-r2", "r2-r3"]
-    );
-    assert_eq!(
-        names(&plan, &plan.flows[1].forward),
-        ["short.0.access", "r1-r2"]
-    );
-    assert_eq!(
-        names(&plan, &plan.flows[1].reverse),
-        ["r2-r1", "short.0.access.reverse"]
-    );
+    assert_eq!(names(&plan, &plan.flows[0].forward), ["long.0.access", "r0-r1", "r1-r2", "r2-r3"]);
+    assert_eq!(names(&plan, &plan.flows[1].forward), ["short.0.access", "r1-r2"]);
+    assert_eq!(names(&plan, &plan.flows[1].reverse), ["r2-r1", "short.0.access.reverse"]);
     assert_eq!(link(&plan, "r1-r2").rate, Rate::mbps(2_000));
-    assert_eq!(
-        link(&plan, "r2-r3").buffer,
-        Buffer::Bytes(Bytes::new(30_000))
-    );
+    assert_eq!(link(&plan, "r2-r3").buffer, Buffer::Bytes(Bytes::new(30_000)));
 }
 
 const TRIANGLE: &str = r#"
@@ -267,23 +201,14 @@ const TRIANGLE: &str = r#"
 #[test]
 fn a_free_topology_takes_the_path_of_least_delay() {
     let plan = scenario(TRIANGLE).plan();
-    assert_eq!(
-        names(&plan, &plan.flows[0].forward),
-        ["all.0.access", "first", "second"]
-    );
-    assert_eq!(
-        names(&plan, &plan.flows[0].reverse),
-        ["direct.reverse", "all.0.access.reverse"]
-    );
+    assert_eq!(names(&plan, &plan.flows[0].forward), ["all.0.access", "first", "second"]);
+    assert_eq!(names(&plan, &plan.flows[0].reverse), ["direct.reverse", "all.0.access.reverse"]);
 }
 
 #[test]
 fn among_paths_of_equal_delay_the_one_with_fewer_hops_wins() {
     let plan = plan_with(TRIANGLE, &[("links.direct.delay", "20 ms")]);
-    assert_eq!(
-        names(&plan, &plan.flows[0].forward),
-        ["all.0.access", "direct"]
-    );
+    assert_eq!(names(&plan, &plan.flows[0].forward), ["all.0.access", "direct"]);
 }
 
 #[test]
@@ -297,15 +222,7 @@ fn a_sweep_has_all_combinations_the_last_key_fastest() {
         .iter()
         .map(|point| point.iter().map(|(_, value)| value.as_str()).collect())
         .collect();
-    assert_eq!(
-        values,
-        [
-            ["1", "\"none\""],
-            ["1", "\"abc\""],
-            ["2", "\"none\""],
-            ["2", "\"abc\""]
-        ]
-    );
+    assert_eq!(values, [["1", "\"none\""], ["1", "\"abc\""], ["2", "\"none\""], ["2", "\"abc\""]]);
     for point in &points {
         Scenario::parse(&text, point).unwrap_or_else(|issues| panic!("{issues:?}"));
     }

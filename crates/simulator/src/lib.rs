@@ -1,12 +1,32 @@
 //! Packet-level simulation in virtual time.
+//!
+//! A run is a function of a [`Plan`] and a seed: [`run`]. Inside, an event is either a packet that
+//! arrives at the far end of a link ([`network`]) or a timer ([`event_queue`]); end hosts stand
+//! behind a narrow door ([`tcp::Door`]): packets in, packets out, next wake-up.
 
+mod build;
+mod digest;
+mod engine;
+mod event_queue;
+mod link;
+mod network;
 pub mod output;
+mod packet;
+mod probe;
+mod random;
+mod ring;
+mod series;
+mod source;
+mod tables;
+mod tcp;
 
 use output::RunOutput;
 use tidegate_scenario::plan::Plan;
 
-/// Runs a plan. The same plan and seed give the same output on any machine.
+/// Runs a plan. The same plan and seed give the same output, bit for bit, on any machine.
+///
+/// # Panics
+/// If the plan breaks an invariant that validation guarantees, or a packet is unaccounted for.
 pub fn run(plan: &Plan, seed: u64) -> RunOutput {
-    let _ = plan;
-    RunOutput { seed, ..RunOutput::default() }
+    engine::Engine::new(plan, seed).run()
 }

@@ -66,7 +66,7 @@ pub struct FlowTable {
 pub struct LinkTable {
     /// Name.
     pub name: Vec<String>,
-    /// Whether it is monitored (sojourn columns are NaN otherwise).
+    /// Whether it is monitored (backlog and sojourn columns are NaN otherwise).
     pub monitored: Vec<bool>,
     /// Packets offered.
     pub arrivals: Vec<u64>,
@@ -74,6 +74,8 @@ pub struct LinkTable {
     pub departures: Vec<u64>,
     /// Bytes sent.
     pub departed_bytes: Vec<u64>,
+    /// Packets sent over the whole run, warm-up included.
+    pub departures_in_all: Vec<u64>,
     /// Share of the measured time in which the link was sending.
     pub utilization: Vec<f64>,
     /// Time average, the packet in transmission included.

@@ -52,11 +52,8 @@ section! {
 
 fn lists_match_hops(lot: &ParkingLot, reader: &mut Reader) {
     let hops = lot.hops.count();
-    let lists = [
-        ("rate", lot.rate.len()),
-        ("delay", lot.delay.len()),
-        ("buffer", lot.buffer.len()),
-    ];
+    let lists =
+        [("rate", lot.rate.len()), ("delay", lot.delay.len()), ("buffer", lot.buffer.len())];
     for (key, len) in lists {
         if let Some(len) = len.filter(|len| *len != hops) {
             reader.wrong_at(key, format!("{len} values for {hops} hops"));
@@ -119,11 +116,7 @@ section! {
 impl Access {
     /// These options, and where they are open, those of `base`.
     pub fn over(&self, base: &Access) -> Access {
-        let Access {
-            rate,
-            delay,
-            buffer,
-        } = self.clone();
+        let Access { rate, delay, buffer } = self.clone();
         Access {
             rate: rate.or(base.rate),
             delay: delay.or(base.delay),
@@ -193,12 +186,7 @@ impl PiecewiseLinear {
 
     /// The points behind the name pf-Q0-Q1-Q2-p1.
     fn named(&self) -> Option<Vec<(f64, f64)>> {
-        let parts: Vec<&str> = self
-            .function
-            .as_ref()?
-            .strip_prefix("pf-")?
-            .split('-')
-            .collect();
+        let parts: Vec<&str> = self.function.as_ref()?.strip_prefix("pf-")?.split('-').collect();
         let &[q0, q1, q2, p1] = parts.as_slice() else {
             return None;
         };
@@ -238,11 +226,7 @@ fn thresholds_ascend(red: &Red, reader: &mut Reader) {
         _ => return reader.wrong_at("max_threshold", "must have the unit of min_threshold"),
     };
     if !ascend {
-        let message = format!(
-            "{} is not above min_threshold, {}",
-            max.write(),
-            min.write()
-        );
+        let message = format!("{} is not above min_threshold, {}", max.write(), min.write());
         reader.wrong_at("max_threshold", message);
     }
 }

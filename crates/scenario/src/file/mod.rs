@@ -76,10 +76,9 @@ impl Field for Sweep {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let table = reader.table(node)?;
         let read = |(key, node): &(String, Node)| match &node.value {
-            Value::Array(items) if !items.is_empty() => Some((
-                key.clone(),
-                items.iter().map(|item| item.value.clone()).collect(),
-            )),
+            Value::Array(items) if !items.is_empty() => {
+                Some((key.clone(), items.iter().map(|item| item.value.clone()).collect()))
+            }
             Value::Array(_) => reader.within(key, |r| r.wrong("the list of values is empty")),
             Value::Table(_) => {
                 let message = format!("put the dotted key in quotes: \"{key}. ...\" = [...]");
@@ -93,13 +92,8 @@ impl Field for Sweep {
     fn write(&self) -> Value {
         let list =
             |values: &Vec<Value>| Value::Array(values.iter().cloned().map(Node::from).collect());
-        Table(
-            self.0
-                .iter()
-                .map(|(key, values)| (key.clone(), list(values).into()))
-                .collect(),
-        )
-        .into()
+        Table(self.0.iter().map(|(key, values)| (key.clone(), list(values).into())).collect())
+            .into()
     }
     fn schema(_: &mut Definitions) -> Json {
         json!({

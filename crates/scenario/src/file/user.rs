@@ -150,11 +150,7 @@ impl Field for Start {
     fn write(&self) -> Value {
         match self.from == self.to {
             true => self.from.write(),
-            false => StartRange {
-                from: self.from,
-                to: self.to,
-            }
-            .write(),
+            false => StartRange { from: self.from, to: self.to }.write(),
         }
     }
     fn schema(definitions: &mut Definitions) -> Json {

@@ -1,0 +1,32 @@
+//! From planned mechanisms to running ones.
+
+use tidegate_mechanisms::bottleneck::{Abc, Aqm, Differentiation, Judge, PiecewiseLinear, Red};
+use tidegate_mechanisms::sender::{Controller, Cubic, CubicParams, Reno, RenoParams};
+use tidegate_scenario::plan::{AqmPlan, ControllerPlan, DifferentiationPlan, LinkPlan};
+
+/// The judge of a link; `None` where nothing but the buffer decides.
+///
+/// # Panics
+/// If the points of a piecewise-linear function do not ascend, which validation rules out.
+pub fn judge(plan: &LinkPlan) -> Option<Judge> {
+    let aqm = match &plan.aqm {
+        AqmPlan::DropTail => return None,
+        AqmPlan::PiecewiseLinear(params) => {
+            Aqm::PiecewiseLinear(PiecewiseLinear::new(params).expect("the scenario was validated"))
+        }
+        AqmPlan::Red(params) => Aqm::Red(Red::new(params.clone())),
+    };
+    let differentiation = match plan.differentiation {
+        DifferentiationPlan::None => Differentiation::None,
+        DifferentiationPlan::Abc(params) => Differentiation::Abc(Abc::new(params)),
+    };
+    Some(Judge { aqm, differentiation })
+}
+
+/// A congestion controller.
+pub fn controller(plan: ControllerPlan) -> Controller {
+    match plan {
+        ControllerPlan::Reno => Controller::Reno(Reno::new(RenoParams::default())),
+        ControllerPlan::Cubic { hystart } => Controller::Cubic(Cubic::new(CubicParams { hystart })),
+    }
+}

@@ -1,0 +1,211 @@
+//! The event loop.
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::Plan;
+
+use crate::digest::Digest;
+use crate::event_queue::{Timers, Wake};
+use crate::network::{FlowFate, Network, Ways};
+use crate::output::RunOutput;
+use crate::packet::{Packet, flags};
+use crate::probe::Reading;
+use crate::random::Stream;
+use crate::series::Series;
+use crate::source::{Source, TransferRecord};
+use crate::tables;
+use crate::tcp::Door;
+use crate::tcp::sender::SenderCounts;
+
+/// Data that reached a flow's receiver.
+#[derive(Clone, Copy, Default)]
+pub struct Received {
+    /// Wire bytes.
+    pub bytes: u64,
+    /// Segments in order.
+    pub segments: u64,
+}
+
+/// All counters at one point in time.
+pub struct Readings {
+    /// By link.
+    pub links: Vec<Reading>,
+    /// By flow.
+    pub fates: Vec<FlowFate>,
+    /// By flow.
+    pub received: Vec<Received>,
+    /// By flow.
+    pub sent: Vec<SenderCounts>,
+}
+
+/// A run under way.
+pub struct Engine<'a> {
+    /// What is run.
+    pub plan: &'a Plan,
+    /// Its seed.
+    pub seed: u64,
+    /// Links and packets.
+    pub network: Network,
+    /// What flows send.
+    pub sources: Vec<Source>,
+    /// What flows receive.
+    pub received: Vec<Received>,
+    /// Finished transfers.
+    pub transfers: Vec<TransferRecord>,
+    /// Time series.
+    pub series: Series,
+    /// Events so far.
+    pub events: u64,
+    /// Hash of what happened.
+    pub digest: Digest,
+    /// The present.
+    pub now: Time,
+    ways: Vec<Ways>,
+    timers: Timers,
+    awaited: usize,
+}
+
+impl<'a> Engine<'a> {
+    /// Everything at rest, the starts of the flows planned.
+    pub fn new(plan: &'a Plan, seed: u64) -> Self {
+        let (network, ways) = Network::new(plan, seed);
+        let sources: Vec<Source> =
+            (plan.flows.iter().enumerate()).map(|(i, flow)| Source::new(flow, i, seed)).collect();
+        let mut timers = Timers::default();
+        for (i, flow) in plan.flows.iter().enumerate() {
+            let room = flow.start.to.since(flow.start.from).as_secs();
+            let draw = Stream::new(seed, &format!("flow/{i}/start")).unit();
+            timers.push(flow.start.from + Span::from_secs_f64(draw * room), Wake::Start(i as u32));
+        }
+        if let Some(interval) = plan.sample_interval {
+            timers.push(Time::ZERO + interval, Wake::Sample);
+        }
+        let awaited = sources.iter().filter(|s| matches!(s, Source::Tcp(t) if t.is_awaited()));
+        Engine {
+            plan,
+            seed,
+            awaited: awaited.count(),
+            received: vec![Received::default(); sources.len()],
+            sources,
+            transfers: Vec::new(),
+            series: Series::new(plan),
+            events: 0,
+            digest: Digest::default(),
+            now: Time::ZERO,
+            network,
+            ways,
+            timers,
+        }
+    }
+
+    /// Runs to the end of the measurement, then until the awaited transfers are done.
+    pub fn run(mut self) -> RunOutput {
+        let start = Time::ZERO + self.plan.warm_up;
+        let end = start + self.plan.duration;
+        let before = self.run_until(start);
+        let after = self.run_until(end);
+        let limit = end + self.plan.drain_limit;
+        while self.awaited > 0 && self.step(limit) {}
+        let output = tables::collect(&mut self, &before, &after);
+        let ledger = self.network.ledger;
+        assert_eq!(
+            ledger.injected,
+            ledger.delivered + ledger.dropped + self.network.under_way(),
+            "every packet is delivered, dropped or still under way"
+        );
+        output
+    }
+
+    /// Runs up to `end` and reads all counters there.
+    fn run_until(&mut self, end: Time) -> Readings {
+        while self.step(end) {}
+        Readings {
+            links: self.network.links.iter_mut().map(|link| Reading::take(link, end)).collect(),
+            fates: self.network.fates.clone(),
+            received: self.received.clone(),
+            sent: self.sources.iter().map(Source::counts).collect(),
+        }
+    }
+
+    /// Processes the next event, if it comes before `end`.
+    #[inline]
+    fn step(&mut self, end: Time) -> bool {
+        let (arrival, timer) = (self.network.arrivals.next_time(), self.timers.next_time());
+        if arrival <= timer {
+            if arrival >= end {
+                return false;
+            }
+            self.now = arrival;
+            self.events += 1;
+            if let Some(packet) = self.network.advance() {
+                self.deliver(&packet);
+            }
+        } else {
+            if timer >= end {
+                return false;
+            }
+            let (now, wake) = self.timers.pop().expect("a timer is due");
+            self.now = now;
+            self.events += 1;
+            self.wake(wake);
+        }
+        true
+    }
+
+    /// A packet has reached the end of its route.
+    #[inline]
+    fn deliver(&mut self, packet: &Packet) {
+        let Engine { network, timers, received, sources, digest, now, .. } = self;
+        digest.mix(now.as_nanos(), u64::from(packet.flow) << 40 ^ packet.number);
+        let flow = packet.flow as usize;
+        let mut door =
+            Door { network, timers, now: *now, flow: packet.flow, ways: self.ways[flow] };
+        if packet.has(flags::ACK) {
+            if let Source::Tcp(tcp) = &mut sources[flow] {
+                tcp.connection.sender.on_ack(packet, &mut door);
+                if let Some(record) = tcp.check_finished(&mut door) {
+                    self.awaited -= usize::from(tcp.is_awaited());
+                    self.transfers.push(record);
+                }
+            }
+            return;
+        }
+        let got = &mut received[flow];
+        got.bytes += u64::from(packet.len);
+        if let Source::Tcp(tcp) = &mut sources[flow] {
+            let before = tcp.connection.receiver.next;
+            tcp.connection.on_data(packet, &mut door);
+            got.segments += tcp.connection.receiver.next - before;
+        }
+    }
+
+    fn wake(&mut self, wake: Wake) {
+        let flow = match wake {
+            Wake::Sample => return self.sample(),
+            Wake::Start(id) | Wake::Retransmit(id) | Wake::DelayedAck(id) | Wake::Cbr(id) => id,
+        };
+        let source = &mut self.sources[flow as usize];
+        let mut door = Door {
+            network: &mut self.network,
+            timers: &mut self.timers,
+            now: self.now,
+            flow,
+            ways: self.ways[flow as usize],
+        };
+        match (wake, source) {
+            (Wake::Start(_), source) => source.start(&mut door),
+            (Wake::Cbr(_), Source::Cbr(cbr)) => cbr.send(&mut door),
+            (Wake::Retransmit(_), Source::Tcp(tcp)) => tcp.connection.sender.on_timer(&mut door),
+            (Wake::DelayedAck(_), Source::Tcp(tcp)) => {
+                tcp.connection.on_delayed_ack_timer(&mut door);
+            }
+            _ => unreachable!("timers belong to the source that set them"),
+        }
+    }
+
+    fn sample(&mut self) {
+        let Some(interval) = self.plan.sample_interval else { return };
+        let Engine { plan, now, network, sources, received, series, .. } = self;
+        series.sample(plan, *now, network, sources, received);
+        self.timers.push(self.now + interval, Wake::Sample);
+    }
+}

@@ -1,0 +1,313 @@
+//! Links, routes, and the way of a packet over them.
+//!
+//! A link that only one other link feeds needs no event between the two: a packet's arrival at
+//! the second follows, in order, from its departure from the first. Such links are *chained*; the
+//! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
+//! halves the events.
+
+use tidegate_mechanisms::ingress::ActivityMeter;
+use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_scenario::plan::Plan;
+
+use crate::event_queue::Arrivals;
+use crate::link::Link;
+use crate::packet::{Packet, SackStore, flags};
+use crate::random::Stream;
+
+/// One step of a route.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Hop {
+    /// The link to take; meaningless at the end.
+    link: u32,
+    /// The route ends here.
+    end: bool,
+    /// The next hop's link is fed by this one alone.
+    chained: bool,
+    /// The packet passes an activity meter after this link.
+    metered: bool,
+}
+
+/// Where a flow's packets enter the network.
+#[derive(Clone, Copy)]
+pub struct Ways {
+    /// First hop from the sender.
+    pub forward: u32,
+    /// First hop from the receiver.
+    pub reverse: u32,
+}
+
+/// Per-flow state of the network.
+struct Passage {
+    group: u16,
+    jitter_ns: u64,
+    host: u32,
+    meters: Box<[u32]>,
+    next_meter: u32,
+}
+
+/// What happened to a flow's packets.
+#[derive(Clone, Copy, Default)]
+pub struct FlowFate {
+    /// Lost for any reason.
+    pub losses: u64,
+    /// Marked.
+    pub marks: u64,
+}
+
+/// A sending host: the order of its packets and its jitter.
+struct Host {
+    entered: Time,
+    rng: Stream,
+}
+
+/// Packets by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Entered the network.
+    pub injected: u64,
+    /// Handed to an endpoint.
+    pub delivered: u64,
+    /// Dropped, whatever the reason.
+    pub dropped: u64,
+}
+
+/// The network.
+pub struct Network {
+    /// All links.
+    pub links: Vec<Link>,
+    /// Packets due at the far end of links.
+    pub arrivals: Arrivals,
+    /// SACK blocks under way.
+    pub sacks: SackStore,
+    /// Packets by what became of them.
+    pub ledger: Ledger,
+    /// Losses and marks by flow.
+    pub fates: Vec<FlowFate>,
+    /// Packet-hops so far.
+    pub hops_done: u64,
+    hops: Vec<Hop>,
+    passages: Vec<Passage>,
+    hosts: Vec<Host>,
+    meters: Vec<ActivityMeter>,
+}
+
+impl Network {
+    /// Builds the network of a plan.
+    ///
+    /// # Panics
+    /// If a route is empty or the first link of a sender also carries other traffic.
+    pub fn new(plan: &Plan, seed: u64) -> (Self, Vec<Ways>) {
+        let feeders = Feeders::of(plan);
+        let links = (plan.links.iter().enumerate())
+            .map(|(i, link)| Link::new(link, i, plan.groups.len(), seed))
+            .collect();
+        let mut network = Network {
+            links,
+            arrivals: Arrivals::default(),
+            sacks: SackStore::default(),
+            ledger: Ledger::default(),
+            fates: vec![FlowFate::default(); plan.flows.len()],
+            hops_done: 0,
+            hops: Vec::new(),
+            passages: Vec::new(),
+            hosts: Vec::new(),
+            meters: plan.meters.iter().map(|&params| ActivityMeter::new(params)).collect(),
+        };
+        let mut known = std::collections::HashMap::new();
+        let mut host_of_link = vec![u32::MAX; plan.links.len()];
+        let mut ways = Vec::with_capacity(plan.flows.len());
+        for flow in &plan.flows {
+            let metered = !flow.meters.is_empty();
+            let mut enter = |route: &[u32], metered: bool, network: &mut Network| {
+                let hops = feeders.hops(plan, route, metered);
+                *known.entry(hops.clone()).or_insert_with(|| {
+                    network.hops.extend(hops);
+                    (network.hops.len() - route.len() - 1) as u32
+                })
+            };
+            ways.push(Ways {
+                forward: enter(&flow.forward, metered, &mut network),
+                reverse: enter(&flow.reverse, false, &mut network),
+            });
+            let host = &mut host_of_link[flow.forward[0] as usize];
+            if *host == u32::MAX {
+                assert!(
+                    feeders.is_private(flow.forward[0]),
+                    "the first link of a sender belongs to it alone"
+                );
+                *host = network.hosts.len() as u32;
+                let rng = Stream::new(seed, &format!("host/{host}/jitter"));
+                network.hosts.push(Host { entered: Time::ZERO, rng });
+            }
+            network.passages.push(Passage {
+                group: plan.users[flow.user].group as u16,
+                jitter_ns: flow.jitter.as_nanos().min(u64::from(u32::MAX) - 1),
+                host: *host,
+                meters: flow.meters.clone().into(),
+                next_meter: 0,
+            });
+        }
+        (network, ways)
+    }
+
+    /// A sender's host lets go of a packet: it enters the first link after the host's jitter,
+    /// behind the packets that left before.
+    #[inline]
+    pub fn send_from_host(&mut self, packet: Packet, now: Time) {
+        let passage = &self.passages[packet.flow as usize];
+        let host = &mut self.hosts[passage.host as usize];
+        let mut at = now;
+        if passage.jitter_ns > 0 {
+            at += Span::from_nanos(host.rng.up_to(passage.jitter_ns));
+        }
+        host.entered = host.entered.max(at);
+        let at = host.entered;
+        self.send(packet, at);
+    }
+
+    /// A packet enters the network at its first hop.
+    #[inline]
+    pub fn send(&mut self, packet: Packet, at: Time) {
+        self.ledger.injected += 1;
+        self.forward(packet, at);
+    }
+
+    /// Moves a packet over the next link, and over those chained to it.
+    #[inline]
+    pub fn forward(&mut self, packet: Packet, mut now: Time) {
+        // Kept apart from the packet, which is put together once, in its pipe.
+        let Packet { mut hop, mut flags, mut extra, len, flow, .. } = packet;
+        loop {
+            let Hop { link: number, chained, metered, .. } = self.hops[hop as usize];
+            let link = &mut self.links[number as usize];
+            let group = || self.passages[flow as usize].group;
+            match link.offer(len, flags, extra, now, group) {
+                Ok(passed) => {
+                    now = passed.at;
+                    if flags != passed.flags {
+                        flags = passed.flags;
+                        self.fates[flow as usize].marks += 1;
+                    }
+                }
+                Err(_) => return self.lose(&Packet { flags, extra, ..packet }),
+            }
+            self.hops_done += 1;
+            hop += 1;
+            if !chained {
+                if link.pipe.is_empty() {
+                    self.arrivals.push(now, number as usize);
+                }
+                link.pipe.push(Packet { at: now, hop, flags, extra, ..packet });
+                return;
+            }
+            if metered {
+                extra = self.meter(flow, len, now);
+            }
+        }
+    }
+
+    /// Takes the packet that arrives next, if it has reached the end of its route; moves it on
+    /// otherwise.
+    #[inline]
+    pub fn advance(&mut self) -> Option<Packet> {
+        let number = self.arrivals.next_link().expect("called when an arrival is due");
+        let pipe = &mut self.links[number].pipe;
+        let mut packet = pipe.pop().expect("a link in the queue has a packet in its pipe");
+        self.arrivals.take_next(pipe.front().map(|next| next.at));
+        if self.hops[packet.hop as usize].end {
+            self.ledger.delivered += 1;
+            return Some(packet);
+        }
+        let now = packet.at;
+        if self.hops[packet.hop as usize - 1].metered {
+            packet.extra = self.meter(packet.flow, packet.len, now);
+        }
+        self.forward(packet, now);
+        None
+    }
+
+    /// Passes a packet by its flow's meter. Returns the activity, as the bits of an `f32`.
+    fn meter(&mut self, flow: u32, len: u16, now: Time) -> u32 {
+        let passage = &mut self.passages[flow as usize];
+        let turn = passage.next_meter as usize;
+        passage.next_meter = if turn + 1 < passage.meters.len() { turn as u32 + 1 } else { 0 };
+        let meter = &mut self.meters[passage.meters[turn] as usize];
+        meter.on_packet(now, Bytes::new(len.into())).to_bits()
+    }
+
+    #[cold]
+    fn lose(&mut self, packet: &Packet) {
+        self.ledger.dropped += 1;
+        if packet.has(flags::SACK) {
+            self.sacks.take(packet.extra);
+        }
+        if !packet.has(flags::ACK) {
+            self.fates[packet.flow as usize].losses += 1;
+        }
+    }
+
+    /// Packets still under way.
+    pub fn under_way(&self) -> u64 {
+        self.links.iter().map(|link| link.pipe.len() as u64).sum()
+    }
+}
+
+/// Which link feeds which, over all routes.
+struct Feeders {
+    /// The only link before this one; `None` when there are several, or a host.
+    only: Vec<Option<u32>>,
+    /// Links that a sender's host feeds, and nothing else.
+    private: Vec<bool>,
+}
+
+impl Feeders {
+    fn of(plan: &Plan) -> Self {
+        let mut before = vec![Vec::new(); plan.links.len()];
+        let mut owners = vec![Vec::new(); plan.links.len()];
+        for flow in &plan.flows {
+            for (route, owner) in [(&flow.forward, Some(flow.user)), (&flow.reverse, None)] {
+                assert!(!route.is_empty(), "a route has at least one link");
+                let mut previous = None;
+                for &link in route {
+                    let feeders = &mut before[link as usize];
+                    if !feeders.contains(&previous) {
+                        feeders.push(previous);
+                    }
+                    if previous.is_none() && !owners[link as usize].contains(&owner) {
+                        owners[link as usize].push(owner);
+                    }
+                    previous = Some(link);
+                }
+            }
+        }
+        let only = (before.iter().zip(&plan.links))
+            .map(|(feeders, link)| match feeders[..] {
+                // The backlog of a monitored link is sampled, so its clock must not run ahead.
+                [only] if !link.monitored => only,
+                _ => None,
+            })
+            .collect();
+        let private = (before.iter().zip(&owners))
+            .map(|(feeders, owners)| feeders[..] == [None] && matches!(owners[..], [Some(_)]))
+            .collect();
+        Feeders { only, private }
+    }
+
+    fn is_private(&self, link: u32) -> bool {
+        self.private[link as usize]
+    }
+
+    fn hops(&self, _plan: &Plan, route: &[u32], metered: bool) -> Vec<Hop> {
+        let mut hops: Vec<Hop> = (route.iter().enumerate())
+            .map(|(i, &link)| Hop {
+                link,
+                end: false,
+                chained: (route.get(i + 1))
+                    .is_some_and(|&next| self.only[next as usize] == Some(link)),
+                metered: metered && i == 0,
+            })
+            .collect();
+        hops.push(Hop { link: u32::MAX, end: true, chained: false, metered: false });
+        hops
+    }
+}

@@ -1,0 +1,166 @@
+//! What is measured on links.
+//!
+//! Counters run from the start to the end of a run. What happened in its measured part is the
+//! difference of two [`Reading`]s, so that counting costs an addition and no comparison. The time
+//! that accepted packets spend here is counted in advance; a reading takes off what lies after it.
+
+use hdrhistogram::Histogram;
+use tidegate_mechanisms::units::{Span, Time};
+
+use crate::link::{Drop, Link};
+
+/// Counters of a link.
+#[derive(Clone, Default)]
+pub struct LinkProbe {
+    /// Packets accepted.
+    pub accepted: u64,
+    /// Bytes accepted.
+    pub accepted_bytes: u64,
+    /// Drops by reason: full, AQM, wire.
+    pub drops: [u64; 3],
+    /// Marks.
+    pub marks: u64,
+    /// What only bottlenecks keep.
+    pub monitor: Option<Box<Monitor>>,
+}
+
+/// What is kept of a monitored link.
+#[derive(Clone)]
+pub struct Monitor {
+    /// Time in the queue and in transmission, since the last reading, in nanoseconds, to one part
+    /// in a hundred.
+    pub sojourn: Histogram<u32>,
+    /// Sum of it, packet-ns.
+    pub sojourn_ns: u128,
+    /// The same weighted with size, byte-ns.
+    pub sojourn_byte_ns: u128,
+    /// Time in transmission, ns.
+    pub busy_ns: u128,
+    /// By user group.
+    pub groups: Vec<GroupCounts>,
+    /// Drops and marks since the last sample.
+    pub since_sample: (u64, u64),
+}
+
+/// What a group of users did to a link and got from it.
+#[derive(Clone, Copy, Default)]
+pub struct GroupCounts {
+    /// Packets accepted.
+    pub accepted: u64,
+    /// Bytes accepted.
+    pub accepted_bytes: u64,
+    /// Packets refused, by the buffer or the AQM.
+    pub refused: u64,
+    /// Packets dropped for any reason.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Sum of the activity of arriving packets.
+    pub activity: f64,
+    /// Packets it is taken over.
+    pub metered: u64,
+}
+
+/// Longest sojourn time that is told apart, ns.
+const MAX_SOJOURN_NS: u64 = 3_600_000_000_000;
+
+impl LinkProbe {
+    /// A probe; `monitored_groups` is the number of user groups to tell apart.
+    pub fn new(monitored_groups: Option<usize>) -> Self {
+        let monitor = monitored_groups.map(|groups| {
+            Box::new(Monitor {
+                sojourn: Histogram::new_with_max(MAX_SOJOURN_NS, 2).expect("bounds are valid"),
+                sojourn_ns: 0,
+                sojourn_byte_ns: 0,
+                busy_ns: 0,
+                groups: vec![GroupCounts::default(); groups],
+                since_sample: (0, 0),
+            })
+        });
+        LinkProbe { monitor, ..LinkProbe::default() }
+    }
+
+    #[inline]
+    pub(crate) fn on_accepted(&mut self, bytes: u64) {
+        self.accepted += 1;
+        self.accepted_bytes += bytes;
+    }
+
+    #[inline]
+    pub(crate) fn on_activity(&mut self, group: u16, activity: f32) {
+        if let Some(monitor) = &mut self.monitor {
+            let counts = &mut monitor.groups[usize::from(group)];
+            counts.activity += f64::from(activity);
+            counts.metered += 1;
+        }
+    }
+
+    pub(crate) fn on_mark(&mut self, group: u16) {
+        self.marks += 1;
+        if let Some(monitor) = &mut self.monitor {
+            monitor.since_sample.1 += 1;
+            monitor.groups[usize::from(group)].marks += 1;
+        }
+    }
+
+    pub(crate) fn on_drop(&mut self, reason: Drop, group: u16) {
+        self.drops[reason as usize] += 1;
+        if let Some(monitor) = &mut self.monitor {
+            monitor.since_sample.0 += 1;
+            let counts = &mut monitor.groups[usize::from(group)];
+            counts.drops += 1;
+            counts.refused += u64::from(reason != Drop::Wire);
+        }
+    }
+}
+
+impl Monitor {
+    #[inline]
+    pub(crate) fn on_accepted(
+        &mut self,
+        group: u16,
+        bytes: u64,
+        sojourn: Span,
+        transmission: Span,
+    ) {
+        let ns = sojourn.as_nanos();
+        self.sojourn_ns += u128::from(ns);
+        self.sojourn_byte_ns += u128::from(ns) * u128::from(bytes);
+        self.busy_ns += u128::from(transmission.as_nanos());
+        self.sojourn.saturating_record(ns);
+        let counts = &mut self.groups[usize::from(group)];
+        counts.accepted += 1;
+        counts.accepted_bytes += bytes;
+    }
+}
+
+/// The counters of a link at a point in time, the time to come taken off.
+#[derive(Clone)]
+pub struct Reading {
+    /// The counters.
+    pub probe: LinkProbe,
+    /// Integral of the backlog, packet-ns.
+    pub backlog_packet_ns: u128,
+    /// Integral of the backlog, byte-ns.
+    pub backlog_byte_ns: u128,
+    /// Time in transmission, ns.
+    pub busy_ns: u128,
+}
+
+impl Reading {
+    /// Reads a link at `now`, and starts its histogram anew.
+    pub fn take(link: &mut Link, now: Time) -> Self {
+        let [packets, bytes, busy] = link.time_to_come(now);
+        let probe = link.probe.clone();
+        let Some(monitor) = &mut link.probe.monitor else {
+            return Reading { probe, backlog_packet_ns: 0, backlog_byte_ns: 0, busy_ns: 0 };
+        };
+        monitor.sojourn.reset();
+        Reading {
+            backlog_packet_ns: monitor.sojourn_ns - packets,
+            backlog_byte_ns: monitor.sojourn_byte_ns - bytes,
+            busy_ns: monitor.busy_ns - busy,
+            probe,
+        }
+    }
+}

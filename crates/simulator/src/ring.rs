@@ -1,0 +1,109 @@
+//! A first-in-first-out ring for small values: a `VecDeque` without what a hot path has no use for.
+
+/// Values in the order they came.
+pub struct Ring<T> {
+    /// Power-of-two many places, or none yet.
+    slots: Vec<T>,
+    head: usize,
+    len: usize,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Ring { slots: Vec::new(), head: 0, len: 0 }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The oldest.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        if self.len == 0 { None } else { self.slots.get(self.head) }
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        let place = (self.head + self.len) & (self.slots.len() - 1);
+        self.slots[place] = value;
+        self.len += 1;
+    }
+
+    /// Takes the oldest.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let value = self.slots[self.head];
+        self.head = (self.head + 1) & (self.slots.len() - 1);
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// Forgets all.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// All, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let (back, front) = self.slots.split_at(self.head.min(self.slots.len()));
+        front.iter().chain(back).take(self.len)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut slots: Vec<T> = self.iter().copied().collect();
+        slots.resize((2 * self.slots.len()).max(4), T::default());
+        self.slots = slots;
+        self.head = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn it_is_a_queue(steps in prop::collection::vec(0..5u8, 0..500)) {
+            let (mut ring, mut model) = (Ring::default(), VecDeque::new());
+            for (i, step) in steps.into_iter().enumerate() {
+                match step {
+                    0..3 => {
+                        ring.push(i);
+                        model.push_back(i);
+                    }
+                    3 => prop_assert_eq!(ring.pop(), model.pop_front()),
+                    _ if i % 50 == 0 => {
+                        ring.clear();
+                        model.clear();
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(ring.len(), model.len());
+                prop_assert_eq!(ring.front(), model.front());
+            }
+            prop_assert!(ring.iter().eq(model.iter()));
+        }
+    }
+}

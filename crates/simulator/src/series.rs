@@ -1,0 +1,82 @@
+//! Time series, sampled at a fixed step.
+
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::Plan;
+
+use crate::engine::Received;
+use crate::network::Network;
+use crate::output::{FlowSeries, GroupSeries, LinkSeries};
+use crate::source::Source;
+
+/// The series kept so far.
+#[derive(Default)]
+pub struct Series {
+    /// Throughput of groups.
+    pub groups: GroupSeries,
+    /// Backlog of monitored links.
+    pub links: LinkSeries,
+    /// Window and round-trip time of the first flow of each group.
+    pub flows: FlowSeries,
+    group_bytes: Vec<u64>,
+    group_of_flow: Vec<usize>,
+    watched: Vec<usize>,
+}
+
+impl Series {
+    /// Nothing sampled yet.
+    pub fn new(plan: &Plan) -> Self {
+        let group_of_flow: Vec<usize> =
+            plan.flows.iter().map(|flow| plan.users[flow.user].group).collect();
+        let watched = (0..plan.groups.len())
+            .filter_map(|group| group_of_flow.iter().position(|&g| g == group))
+            .collect();
+        Series {
+            group_bytes: vec![0; plan.groups.len()],
+            group_of_flow,
+            watched,
+            ..Series::default()
+        }
+    }
+
+    /// Takes a sample.
+    pub fn sample(
+        &mut self,
+        plan: &Plan,
+        now: Time,
+        network: &mut Network,
+        sources: &[Source],
+        received: &[Received],
+    ) {
+        let Some(interval) = plan.sample_interval else { return };
+        let mut bytes = vec![0; self.group_bytes.len()];
+        for (&group, got) in self.group_of_flow.iter().zip(received) {
+            bytes[group] += got.bytes;
+        }
+        for (group, (&total, before)) in bytes.iter().zip(&mut self.group_bytes).enumerate() {
+            self.groups.time_s.push(now.as_secs());
+            self.groups.group.push(group as u32);
+            let bits = 8.0 * (total - *before) as f64;
+            self.groups.throughput_bps.push(bits / interval.as_secs());
+            *before = total;
+        }
+        for (link, planned) in network.links.iter_mut().zip(&plan.links) {
+            let (packets, bytes) = link.backlog(now);
+            let Some(monitor) = &mut link.probe.monitor else { continue };
+            self.links.time_s.push(now.as_secs());
+            self.links.link.push(planned.name.clone());
+            self.links.backlog_packets.push(packets);
+            self.links.backlog_bytes.push(bytes);
+            let (drops, marks) = core::mem::take(&mut monitor.since_sample);
+            self.links.drops.push(drops);
+            self.links.marks.push(marks);
+        }
+        for &flow in &self.watched {
+            let Source::Tcp(tcp) = &sources[flow] else { continue };
+            let sender = &tcp.connection.sender;
+            self.flows.time_s.push(now.as_secs());
+            self.flows.flow.push(flow as u32);
+            self.flows.cwnd_packets.push(sender.cwnd());
+            self.flows.srtt_s.push(sender.srtt_s().unwrap_or(f64::NAN));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a flow sends: TCP without end, TCP transfers, or UDP at a constant bit rate.
+
+use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Span, Time};
+use tidegate_scenario::plan::{FlowPlan, PausePlan, TcpPlan, TrafficPlan};
+
+use crate::event_queue::Wake;
+use crate::random::Stream;
+use crate::tcp::sender::SenderCounts;
+use crate::tcp::{Connection, Door};
+
+/// IPv4 and UDP headers.
+pub const UDP_HEADER_BYTES: u16 = 28;
+
+/// The sending application of one flow, and its receiver.
+pub enum Source {
+    /// TCP.
+    Tcp(Box<Tcp>),
+    /// UDP.
+    Cbr(Cbr),
+}
+
+/// TCP, with one connection after the other.
+pub struct Tcp {
+    /// The connection in use.
+    pub connection: Connection,
+    transfer: Option<Transfer>,
+}
+
+struct Transfer {
+    plan: TcpPlan,
+    packet_size: u16,
+    size_bytes: u64,
+    pause: Option<PausePlan>,
+    rng: Stream,
+    started: Option<Time>,
+}
+
+/// A transfer, finished or not.
+#[derive(Clone, Copy, Debug)]
+pub struct TransferRecord {
+    /// The flow.
+    pub flow: u32,
+    /// When the connection was requested.
+    pub start: Time,
+    /// Application bytes.
+    pub size_bytes: u64,
+    /// From the request to the last ACK at the sender.
+    pub completion: Option<Span>,
+}
+
+/// UDP at a constant bit rate.
+pub struct Cbr {
+    started: Time,
+    sent: u64,
+    len: u16,
+    bits_per_s: u64,
+}
+
+impl Source {
+    /// The source of a flow; `number` names its random stream.
+    pub fn new(plan: &FlowPlan, number: usize, seed: u64) -> Self {
+        let packet_size = plan.packet_size.get() as u16;
+        match &plan.traffic {
+            TrafficPlan::Greedy(tcp) => Source::Tcp(Box::new(Tcp {
+                connection: Connection::new(tcp, packet_size, None),
+                transfer: None,
+            })),
+            TrafficPlan::Transfer { tcp, size, pause } => Source::Tcp(Box::new(Tcp {
+                connection: Connection::new(tcp, packet_size, Some(size.get())),
+                transfer: Some(Transfer {
+                    plan: tcp.clone(),
+                    packet_size,
+                    size_bytes: size.get(),
+                    pause: *pause,
+                    rng: Stream::new(seed, &format!("flow/{number}/pause")),
+                    started: None,
+                }),
+            })),
+            TrafficPlan::Cbr { rate } => Source::Cbr(Cbr {
+                started: Time::ZERO,
+                sent: 0,
+                len: packet_size,
+                bits_per_s: rate.as_bps(),
+            }),
+        }
+    }
+
+    /// What has been sent so far.
+    pub fn counts(&self) -> SenderCounts {
+        match self {
+            Source::Tcp(tcp) => tcp.connection.sender.counts,
+            Source::Cbr(cbr) => SenderCounts { sent: cbr.sent, ..SenderCounts::default() },
+        }
+    }
+
+    /// The flow starts, or starts its next transfer.
+    pub fn start(&mut self, door: &mut Door) {
+        match self {
+            Source::Tcp(tcp) => tcp.start(door),
+            Source::Cbr(cbr) => {
+                cbr.started = door.now;
+                cbr.send(door);
+            }
+        }
+    }
+}
+
+impl Tcp {
+    fn start(&mut self, door: &mut Door) {
+        if let Some(transfer) = &mut self.transfer {
+            if self.connection.sender.is_done() {
+                let counts = self.connection.sender.counts;
+                self.connection = Connection::new(
+                    &transfer.plan,
+                    transfer.packet_size,
+                    Some(transfer.size_bytes),
+                );
+                self.connection.sender.counts = counts;
+            }
+            transfer.started = Some(door.now);
+        }
+        self.connection.sender.open(door);
+    }
+
+    /// Looks whether the transfer has just finished, and plans the next one.
+    #[inline]
+    pub fn check_finished(&mut self, door: &mut Door) -> Option<TransferRecord> {
+        let transfer = self.transfer.as_mut()?;
+        if !self.connection.sender.is_done() {
+            return None;
+        }
+        let start = transfer.started.take()?;
+        if let Some(pause) = transfer.pause {
+            let length = match pause {
+                PausePlan::Fixed(span) => span,
+                PausePlan::Exponential(mean) => {
+                    Span::from_secs_f64(mean.as_secs() * transfer.rng.exponential())
+                }
+            };
+            door.wake(door.now + length, Wake::Start(door.flow));
+        }
+        let completion = Some(door.now - start);
+        Some(TransferRecord { flow: door.flow, start, size_bytes: transfer.size_bytes, completion })
+    }
+
+    /// The transfer under way, if any.
+    pub fn unfinished(&self, flow: u32) -> Option<TransferRecord> {
+        let transfer = self.transfer.as_ref()?;
+        let start = transfer.started?;
+        Some(TransferRecord { flow, start, size_bytes: transfer.size_bytes, completion: None })
+    }
+
+    /// Whether this is a single transfer, for whose end a run waits.
+    pub fn is_awaited(&self) -> bool {
+        self.transfer.as_ref().is_some_and(|transfer| transfer.pause.is_none())
+    }
+}
+
+impl Cbr {
+    /// Sends a packet and plans the next. The times are multiples of the exact interval, so that
+    /// rounding never adds up.
+    pub fn send(&mut self, door: &mut Door) {
+        door.send_data(self.sent, self.len, 0);
+        self.sent += 1;
+        let bits = u128::from(self.sent) * u128::from(Bytes::new(self.len.into()).as_bits());
+        let offset_ns = bits * u128::from(NANOS_PER_SEC) / u128::from(self.bits_per_s);
+        door.wake(self.started + Span::from_nanos(offset_ns as u64), Wake::Cbr(door.flow));
+    }
+}

@@ -1,0 +1,154 @@
+//! From the counters of a finished run to its tables.
+
+use tidegate_mechanisms::units::Time;
+
+use crate::engine::{Engine, Readings};
+use crate::output::{FlowTable, LinkGroupTable, LinkTable, RunOutput, TransferTable};
+use crate::source::{Source, UDP_HEADER_BYTES};
+
+fn mean(sum: f64, count: u64) -> f64 {
+    if count == 0 { f64::NAN } else { sum / count as f64 }
+}
+
+/// Collects all tables of a run: what changed between the readings `before` and `after`.
+pub fn collect(engine: &mut Engine, before: &Readings, after: &Readings) -> RunOutput {
+    let output = RunOutput {
+        seed: engine.seed,
+        events: engine.events,
+        hops: engine.network.hops_done,
+        simulated_s: engine.now.as_secs(),
+        flows: flows(engine, before, after),
+        links: links(engine, before, after),
+        link_groups: link_groups(engine, before, after),
+        transfers: transfers(engine),
+        group_series: core::mem::take(&mut engine.series.groups),
+        link_series: core::mem::take(&mut engine.series.links),
+        flow_series: core::mem::take(&mut engine.series.flows),
+        digest: String::new(),
+    };
+    let mut digest = engine.digest;
+    for link in &engine.network.links {
+        digest.mix(link.probe.accepted, link.probe.accepted_bytes);
+        digest.mix(link.probe.drops.iter().sum(), link.probe.marks);
+    }
+    digest.mix(engine.events, engine.network.ledger.injected);
+    RunOutput { digest: digest.hex(), ..output }
+}
+
+fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
+    let mut table = FlowTable::default();
+    let seconds = engine.plan.duration.as_secs();
+    for (i, flow) in engine.plan.flows.iter().enumerate() {
+        let bytes = (after.received[i].bytes - before.received[i].bytes) as f64;
+        let segments = after.received[i].segments - before.received[i].segments;
+        let (sent, was) = (after.sent[i], before.sent[i]);
+        let acks = sent.acks - was.acks;
+        table.user.push(flow.user as u32);
+        table.group.push(engine.plan.users[flow.user].group as u32);
+        table.throughput_bps.push(8.0 * bytes / seconds);
+        table.losses.push(after.fates[i].losses - before.fates[i].losses);
+        table.marks.push(after.fates[i].marks - before.fates[i].marks);
+        table.packets_sent.push(sent.sent - was.sent);
+        table.retransmits.push(sent.retransmits - was.retransmits);
+        table.timeouts.push(sent.timeouts - was.timeouts);
+        table.fast_recoveries.push(sent.recoveries - was.recoveries);
+        table.mean_srtt_s.push(mean((sent.srtt_sum_ns - was.srtt_sum_ns) as f64 * 1e-9, acks));
+        table.mean_cwnd_packets.push(mean(sent.cwnd_sum - was.cwnd_sum, acks));
+        let payload = match &engine.sources[i] {
+            Source::Tcp(tcp) => (segments * tcp.connection.sizes.mss()) as f64,
+            Source::Cbr(_) => {
+                let size = flow.packet_size.as_f64();
+                bytes * (size - f64::from(UDP_HEADER_BYTES)) / size
+            }
+        };
+        table.goodput_bps.push(8.0 * payload / seconds);
+    }
+    table
+}
+
+fn links(engine: &Engine, before: &Readings, after: &Readings) -> LinkTable {
+    let mut table = LinkTable::default();
+    let span_ns = engine.plan.duration.as_nanos() as f64;
+    for (i, planned) in engine.plan.links.iter().enumerate() {
+        let (from, to) = (&before.links[i], &after.links[i]);
+        let accepted = to.probe.accepted - from.probe.accepted;
+        let bytes = to.probe.accepted_bytes - from.probe.accepted_bytes;
+        let [full, aqm, wire] = [0, 1, 2].map(|r| to.probe.drops[r] - from.probe.drops[r]);
+        table.name.push(planned.name.clone());
+        table.monitored.push(planned.monitored);
+        table.arrivals.push(accepted + full + aqm);
+        table.departures.push(accepted);
+        table.departed_bytes.push(bytes);
+        table.departures_in_all.push(engine.network.links[i].probe.accepted);
+        table.drops_full.push(full);
+        table.drops_aqm.push(aqm);
+        table.drops_wire.push(wire);
+        table.marks.push(to.probe.marks - from.probe.marks);
+        let (Some(monitor), Some(was)) = (&to.probe.monitor, &from.probe.monitor) else {
+            let sending_s = 8.0 * bytes as f64 / planned.rate.as_bps() as f64;
+            table.utilization.push(sending_s * 1e9 / span_ns);
+            for column in [
+                &mut table.mean_backlog_packets,
+                &mut table.mean_backlog_bytes,
+                &mut table.mean_sojourn_s,
+                &mut table.p95_sojourn_s,
+                &mut table.p99_sojourn_s,
+                &mut table.max_sojourn_s,
+            ] {
+                column.push(f64::NAN);
+            }
+            continue;
+        };
+        let per_time = |from: u128, to: u128| (to - from) as f64 / span_ns;
+        table.utilization.push(per_time(from.busy_ns, to.busy_ns));
+        table.mean_backlog_packets.push(per_time(from.backlog_packet_ns, to.backlog_packet_ns));
+        table.mean_backlog_bytes.push(per_time(from.backlog_byte_ns, to.backlog_byte_ns));
+        let sojourn_s = (monitor.sojourn_ns - was.sojourn_ns) as f64 * 1e-9;
+        table.mean_sojourn_s.push(mean(sojourn_s, accepted));
+        let at = |quantile: f64| match monitor.sojourn.is_empty() {
+            true => f64::NAN,
+            false => monitor.sojourn.value_at_quantile(quantile) as f64 * 1e-9,
+        };
+        table.p95_sojourn_s.push(at(0.95));
+        table.p99_sojourn_s.push(at(0.99));
+        table.max_sojourn_s.push(at(1.0));
+    }
+    table
+}
+
+fn link_groups(engine: &Engine, before: &Readings, after: &Readings) -> LinkGroupTable {
+    let mut table = LinkGroupTable::default();
+    for (i, planned) in engine.plan.links.iter().enumerate() {
+        let monitors = (&before.links[i].probe.monitor, &after.links[i].probe.monitor);
+        let (Some(was), Some(is)) = monitors else { continue };
+        for (group, (from, to)) in was.groups.iter().zip(&is.groups).enumerate() {
+            let accepted = to.accepted - from.accepted;
+            table.link.push(planned.name.clone());
+            table.group.push(group as u32);
+            table.arrivals.push(accepted + to.refused - from.refused);
+            table.departures.push(accepted);
+            table.departed_bytes.push(to.accepted_bytes - from.accepted_bytes);
+            table.drops.push(to.drops - from.drops);
+            table.marks.push(to.marks - from.marks);
+            table.mean_activity.push(mean(to.activity - from.activity, to.metered - from.metered));
+        }
+    }
+    table
+}
+
+fn transfers(engine: &Engine) -> TransferTable {
+    let mut table = TransferTable::default();
+    let unfinished = engine.sources.iter().enumerate().filter_map(|(flow, source)| match source {
+        Source::Tcp(tcp) => tcp.unfinished(flow as u32),
+        Source::Cbr(_) => None,
+    });
+    for record in engine.transfers.iter().copied().chain(unfinished) {
+        let user = engine.plan.flows[record.flow as usize].user;
+        table.flow.push(record.flow);
+        table.group.push(engine.plan.users[user].group as u32);
+        table.start_s.push((record.start.since(Time::ZERO)).as_secs());
+        table.size_bytes.push(record.size_bytes);
+        table.completion_s.push(record.completion.map_or(f64::NAN, |span| span.as_secs()));
+    }
+    table
+}

@@ -1,0 +1,276 @@
+//! The receiving end of a connection: in-order point, out-of-order blocks, acknowledgements.
+//!
+//! Acknowledges every second segment (RFC 5681, section 4.2), or each if delaying is off; at once
+//! when a segment is out of order, fills a hole, comes again or carries a congestion mark, and for
+//! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start).
+
+use std::collections::VecDeque;
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::{DelayedAckPlan, TcpPlan};
+
+use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
+
+/// Segments that make a delayed acknowledgement due (RFC 1122).
+const SEGMENTS_PER_ACK: u32 = 2;
+
+/// What to do after a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Acknowledge now.
+    Now,
+    /// Acknowledge when the delay is over, unless something else causes it before.
+    Later(Span),
+    /// The timer is running already.
+    Wait,
+}
+
+/// State of one receiver.
+pub struct Receiver {
+    /// Next segment expected.
+    pub next: u64,
+    /// Blocks above it, ascending and disjoint.
+    blocks: VecDeque<(u64, u64)>,
+    /// A segment of each of the blocks that changed last, most recent first.
+    recent: [u64; MAX_SACK_BLOCKS],
+    sack: bool,
+    ecn: bool,
+    echo_congestion: bool,
+    delay: Option<DelayedAckPlan>,
+    quick: u32,
+    unacknowledged: u32,
+    /// Acknowledged up to here.
+    last_ack: u64,
+    /// Timestamp to echo (RFC 7323, section 4.3).
+    echo: Time,
+    /// When the delayed acknowledgement is due.
+    pub due: Time,
+    /// When the pending timer fires; [`Time::NEVER`] if none.
+    pub timer_at: Time,
+}
+
+impl Receiver {
+    /// A receiver before the first segment.
+    pub fn new(plan: &TcpPlan, sack: bool) -> Self {
+        Receiver {
+            next: 0,
+            blocks: VecDeque::new(),
+            recent: [0; MAX_SACK_BLOCKS],
+            sack,
+            ecn: plan.ecn,
+            echo_congestion: false,
+            delay: plan.delayed_ack,
+            quick: plan.delayed_ack.map_or(0, |delay| delay.quick_acks),
+            unacknowledged: 0,
+            last_ack: 0,
+            echo: Time::ZERO,
+            due: Time::NEVER,
+            timer_at: Time::NEVER,
+        }
+    }
+
+    /// A data segment arrives.
+    #[inline]
+    pub fn on_segment(&mut self, packet: &Packet) -> Reply {
+        let segment = packet.number;
+        if segment <= self.last_ack {
+            self.echo = packet.stamp;
+        }
+        let mut at_once = self.ecn && self.note_congestion(packet);
+        if segment == self.next {
+            self.next += 1;
+            if !self.blocks.is_empty() {
+                at_once = true;
+                self.absorb_first_block();
+            }
+        } else {
+            at_once = true;
+            if segment > self.next {
+                self.insert(segment);
+            }
+        }
+        let Some(delay) = self.delay else { return Reply::Now };
+        self.unacknowledged += 1;
+        if at_once || self.quick > 0 || self.unacknowledged >= SEGMENTS_PER_ACK {
+            Reply::Now
+        } else if self.unacknowledged == 1 {
+            Reply::Later(delay.timeout)
+        } else {
+            Reply::Wait
+        }
+    }
+
+    /// RFC 3168, section 6.1.3. Returns whether to acknowledge at once.
+    fn note_congestion(&mut self, packet: &Packet) -> bool {
+        if packet.has(flags::CWR) {
+            self.echo_congestion = false;
+        }
+        let marked = packet.has(flags::CE);
+        let news = marked && !self.echo_congestion;
+        self.echo_congestion |= marked;
+        news
+    }
+
+    fn absorb_first_block(&mut self) {
+        if let Some(&(start, end)) = self.blocks.front()
+            && start == self.next
+        {
+            self.next = end;
+            self.blocks.pop_front();
+        }
+    }
+
+    /// Adds an out-of-order segment to its block.
+    fn insert(&mut self, segment: u64) {
+        // Mostly it extends the last block.
+        let after = match self.blocks.back() {
+            Some(&(start, _)) if segment >= start => self.blocks.len(),
+            _ => self.blocks.partition_point(|&(start, _)| start <= segment),
+        };
+        let joins_before = after > 0 && self.blocks[after - 1].1 >= segment;
+        let joins_after = after < self.blocks.len() && self.blocks[after].0 == segment + 1;
+        match (joins_before, joins_after) {
+            (true, true) => {
+                self.blocks[after - 1].1 = self.blocks[after].1;
+                self.blocks.remove(after);
+            }
+            (true, false) => {
+                let end = &mut self.blocks[after - 1].1;
+                *end = (*end).max(segment + 1);
+            }
+            (false, true) => self.blocks[after].0 = segment,
+            (false, false) => self.blocks.insert(after, (segment, segment + 1)),
+        }
+        if self.block_of(self.recent[0]).is_none_or(|(s, e)| !(s..e).contains(&segment)) {
+            self.recent.rotate_right(1);
+        }
+        self.recent[0] = segment;
+    }
+
+    fn block_of(&self, segment: u64) -> Option<(u64, u64)> {
+        let after = self.blocks.partition_point(|&(start, _)| start <= segment);
+        let block = *self.blocks.get(after.checked_sub(1)?)?;
+        (block.1 > segment).then_some(block)
+    }
+
+    /// The blocks to report, most recent first; `None` when all is in order.
+    pub fn sack_blocks(&self) -> Option<SackBlocks> {
+        if self.blocks.is_empty() || !self.sack {
+            return None;
+        }
+        let mut report = SackBlocks::default();
+        let mut used = 0;
+        for &segment in &self.recent {
+            if let Some(block) = self.block_of(segment)
+                && !report[..used].contains(&block)
+            {
+                report[used] = block;
+                used += 1;
+            }
+        }
+        Some(report)
+    }
+
+    /// An acknowledgement leaves: what it echoes, and whether it echoes congestion.
+    pub fn on_ack_sent(&mut self) -> (Time, bool) {
+        self.quick = self.quick.saturating_sub(1);
+        self.unacknowledged = 0;
+        self.last_ack = self.next;
+        self.due = Time::NEVER;
+        (self.echo, self.echo_congestion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(number: u64) -> Packet {
+        Packet {
+            at: Time::ZERO,
+            number,
+            stamp: Time::from_nanos(number + 100),
+            flow: 0,
+            hop: 0,
+            extra: 0,
+            len: 1500,
+            flags: 0,
+        }
+    }
+
+    fn receiver(quick_acks: u32) -> Receiver {
+        let mut plan = crate::tcp::tests::classic();
+        plan.delayed_ack = Some(DelayedAckPlan { timeout: Span::from_millis(40), quick_acks });
+        Receiver::new(&plan, true)
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged() {
+        let mut rx = receiver(0);
+        let replies: Vec<_> = (0..4)
+            .map(|n| {
+                let reply = rx.on_segment(&segment(n));
+                if reply == Reply::Now {
+                    rx.on_ack_sent();
+                }
+                reply
+            })
+            .collect();
+        let later = Reply::Later(Span::from_millis(40));
+        assert_eq!(replies, [later, Reply::Now, later, Reply::Now]);
+    }
+
+    #[test]
+    fn quick_acks_come_first() {
+        let mut rx = receiver(2);
+        for n in 0..2 {
+            assert_eq!(rx.on_segment(&segment(n)), Reply::Now);
+            rx.on_ack_sent();
+        }
+        assert_ne!(rx.on_segment(&segment(2)), Reply::Now);
+    }
+
+    /// RFC 2018, section 4: the first block holds the segment that caused the ACK.
+    #[test]
+    fn blocks_are_reported_most_recent_first() {
+        let mut rx = receiver(0);
+        for n in [0, 2, 4, 5, 8, 2] {
+            rx.on_segment(&segment(n));
+        }
+        assert_eq!(rx.sack_blocks(), Some([(2, 3), (8, 9), (4, 6)]));
+        rx.on_segment(&segment(3));
+        assert_eq!(rx.sack_blocks(), Some([(2, 6), (8, 9), (0, 0)]));
+        rx.on_segment(&segment(1));
+        assert_eq!((rx.next, rx.sack_blocks()), (6, Some([(8, 9), (0, 0), (0, 0)])));
+    }
+
+    /// RFC 7323, section 4.3: a delayed ACK echoes the first segment it covers, and an ACK that
+    /// fills a hole the segment that filled it.
+    #[test]
+    fn the_echo_is_of_the_earliest_unacknowledged_segment() {
+        let mut rx = receiver(0);
+        rx.on_segment(&segment(0));
+        rx.on_segment(&segment(1));
+        assert_eq!(rx.on_ack_sent().0, Time::from_nanos(100));
+        rx.on_segment(&segment(3));
+        assert_eq!(rx.on_ack_sent().0, Time::from_nanos(100));
+        rx.on_segment(&segment(2));
+        assert_eq!(rx.on_ack_sent().0, Time::from_nanos(102));
+    }
+
+    #[test]
+    fn congestion_is_echoed_until_the_sender_says_it_has_reacted() {
+        let mut plan = crate::tcp::tests::classic();
+        plan.ecn = true;
+        let mut rx = Receiver::new(&plan, true);
+        let mut arrive = |number, flags| {
+            rx.on_segment(&Packet { flags, ..segment(number) });
+            rx.on_ack_sent().1
+        };
+        assert!(!arrive(0, flags::ECT));
+        assert!(arrive(1, flags::ECT | flags::CE));
+        assert!(arrive(2, flags::ECT));
+        assert!(!arrive(3, flags::ECT | flags::CWR));
+        assert!(arrive(4, flags::ECT | flags::CWR | flags::CE));
+    }
+}

@@ -1,0 +1,151 @@
+//! How the window comes down while losses are repaired, from the window at the loss to `ssthresh`.
+
+use tidegate_scenario::plan::ReductionPlan;
+
+/// What an ACK during recovery says.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Segments newly acknowledged or sacked (RFC 9937: DeliveredData).
+    pub delivered: u32,
+    /// Segments in the network after this ACK (RFC 6675: pipe).
+    pub in_flight: u32,
+    /// The cumulative acknowledgement moved and no further loss showed.
+    pub safe: bool,
+}
+
+/// State of one reduction.
+#[derive(Clone, Copy, Debug)]
+pub enum Reduction {
+    /// At once (RFC 6675, step 4.2).
+    Immediate,
+    /// One segment less on every second ACK, never more than one segment above what is in flight
+    /// (Linux until 3.1; M. Mathis et al., "Rate-halving algorithm for TCP congestion control",
+    /// 1999). May come down to half of `ssthresh` while the pipe drains.
+    RateHalving {
+        /// An ACK is counted that has not yet lowered the window.
+        odd: bool,
+    },
+    /// In proportion to what is delivered (RFC 9937).
+    ///
+    /// ```text
+    /// pipe > ssthresh:  sndcnt = ⌈prr_delivered · ssthresh / RecoverFS⌉ − prr_out
+    /// otherwise:        limit  = max(prr_delivered − prr_out, DeliveredData) [+ 1 if safe]
+    ///                   sndcnt = min(ssthresh − pipe, limit)
+    /// cwnd = pipe + sndcnt
+    /// ```
+    Prr {
+        /// Delivered since recovery began.
+        delivered: u32,
+        /// Sent since recovery began.
+        sent: u32,
+        /// In flight when it began.
+        flight_size: u32,
+    },
+}
+
+impl Reduction {
+    /// Begins with `flight_size` segments in flight.
+    pub fn begin(plan: ReductionPlan, flight_size: u32) -> Self {
+        match plan {
+            ReductionPlan::Immediate => Reduction::Immediate,
+            ReductionPlan::RateHalving => Reduction::RateHalving { odd: false },
+            ReductionPlan::Prr => {
+                Reduction::Prr { delivered: 0, sent: 0, flight_size: flight_size.max(1) }
+            }
+        }
+    }
+
+    /// The window after an ACK.
+    pub fn on_ack(&mut self, cwnd: f64, ssthresh: f64, progress: Progress) -> f64 {
+        let pipe = f64::from(progress.in_flight);
+        match self {
+            Reduction::Immediate => ssthresh,
+            Reduction::RateHalving { odd } => {
+                let mut lowered = cwnd;
+                if *odd && cwnd > ssthresh / 2.0 {
+                    lowered = (cwnd - 1.0).max(1.0);
+                }
+                *odd = !*odd;
+                lowered.min(pipe + 1.0)
+            }
+            Reduction::Prr { delivered, sent, flight_size } => {
+                *delivered += progress.delivered;
+                let count = if pipe > ssthresh {
+                    let due = f64::from(*delivered) * ssthresh / f64::from(*flight_size);
+                    libm::ceil(due) - f64::from(*sent)
+                } else {
+                    let owed = f64::from(*delivered) - f64::from(*sent);
+                    let limit = if progress.safe {
+                        owed.max(f64::from(progress.delivered)) + 1.0
+                    } else {
+                        owed
+                    };
+                    (ssthresh - pipe).min(limit)
+                };
+                // The first ACK always lets the fast retransmit out.
+                let least = if *sent == 0 { 1.0 } else { 0.0 };
+                pipe + count.max(least)
+            }
+        }
+    }
+
+    /// A segment was sent.
+    #[inline]
+    pub fn on_sent(&mut self) {
+        if let Reduction::Prr { sent, .. } = self {
+            *sent += 1;
+        }
+    }
+
+    /// The window when everything outstanding at the loss is acknowledged.
+    pub fn finish(&self, cwnd: f64, ssthresh: f64) -> f64 {
+        match self {
+            Reduction::RateHalving { .. } => cwnd.min(ssthresh),
+            Reduction::Immediate | Reduction::Prr { .. } => ssthresh,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As in the example of RFC 9937 (RFC 6937, figure 1): one loss out of 20, ssthresh 10.
+    #[test]
+    fn prr_sends_in_proportion_to_what_is_delivered() {
+        let mut prr = Reduction::begin(ReductionPlan::Prr, 20);
+        let (mut pipe, mut sent) = (19, Vec::new());
+        for _ in 0..18 {
+            pipe -= 1;
+            let progress = Progress { delivered: 1, in_flight: pipe, safe: false };
+            let room = prr.on_ack(20.0, 10.0, progress) as u32 - pipe;
+            for _ in 0..room {
+                prr.on_sent();
+                pipe += 1;
+            }
+            sent.push(room);
+        }
+        assert_eq!(sent[..16], [1, 0].repeat(8), "one for two, while more than 10 are in flight");
+        assert_eq!(sent[16..], [0, 1], "then one for one, to keep 10 in flight");
+        assert_eq!(pipe, 10);
+    }
+
+    #[test]
+    fn rate_halving_takes_a_segment_on_every_second_ack() {
+        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20);
+        let mut cwnd = 20.0;
+        for _ in 0..10 {
+            let progress = Progress { delivered: 1, in_flight: 30, safe: true };
+            cwnd = reduction.on_ack(cwnd, 10.0, progress);
+        }
+        assert_eq!(cwnd, 15.0);
+        assert_eq!(reduction.finish(cwnd, 10.0), 10.0);
+    }
+
+    #[test]
+    fn rate_halving_never_opens_a_burst() {
+        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20);
+        let progress = Progress { delivered: 9, in_flight: 4, safe: true };
+        assert_eq!(reduction.on_ack(20.0, 10.0, progress), 5.0);
+    }
+}

@@ -1,0 +1,373 @@
+//! What the sender knows about each segment between `una` and `nxt`.
+//!
+//! Three bits a segment (sacked, lost, retransmitted) in a ring of 64-segment words, and a count
+//! of each, so that the number of segments in the network is a subtraction (RFC 6675 calls it
+//! *pipe*):
+//!
+//! ```text
+//! in flight = (nxt − una) − sacked − lost + retransmitted
+//! ```
+//!
+//! A segment loses its lost and retransmitted bits when it is acknowledged or sacked. A sender
+//! without SACK counts each duplicate ACK as one sacked segment it cannot name.
+
+use std::collections::VecDeque;
+
+/// Duplicate ACKs, or segments sacked above a hole, that count as a loss (RFC 5681, RFC 6675).
+pub const DUP_THRESH: u32 = 3;
+
+#[derive(Clone, Copy, Default)]
+struct Word {
+    sacked: u64,
+    lost: u64,
+    retransmitted: u64,
+}
+
+/// The scoreboard of one sender.
+#[derive(Default)]
+pub struct Scoreboard {
+    words: Vec<Word>,
+    /// Segments sacked.
+    pub sacked: u32,
+    /// Segments lost and neither sacked since.
+    pub lost: u32,
+    /// Lost segments that were sent again and are not known to be lost again.
+    pub retransmitted: u32,
+    /// The highest three segments sacked, descending, each plus one; 0 for none.
+    top: [u64; DUP_THRESH as usize],
+    /// All unsacked segments below are marked lost.
+    lost_below: u64,
+    /// No lost segment below waits for its retransmission.
+    repair_from: u64,
+    /// Retransmissions in the order sent: segment, and `nxt` at that time.
+    repairs: VecDeque<(u64, u64)>,
+}
+
+/// Visits the words that hold segments `from..to`: word index, mask of the bits inside.
+fn words_of(from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> {
+    (from >> 6..to.div_ceil(64)).map(move |word| {
+        let low = if word == from >> 6 { !0 << (from & 63) } else { !0 };
+        let high = if word == to >> 6 { !(!0 << (to & 63)) } else { !0 };
+        (word, low & high)
+    })
+}
+
+impl Scoreboard {
+    /// Whether nothing is sacked, lost or retransmitted.
+    #[inline]
+    pub fn is_clean(&self) -> bool {
+        self.sacked | self.lost | self.retransmitted == 0
+    }
+
+    fn word(&mut self, word: u64) -> &mut Word {
+        let mask = self.words.len() as u64 - 1;
+        &mut self.words[(word & mask) as usize]
+    }
+
+    /// Makes room for segments `una..nxt`.
+    fn reserve(&mut self, una: u64, nxt: u64) {
+        let need = ((nxt >> 6) - (una >> 6) + 1).next_power_of_two() as usize;
+        if need <= self.words.len() {
+            return;
+        }
+        let old = core::mem::replace(&mut self.words, vec![Word::default(); need]);
+        if !old.is_empty() {
+            let first = una >> 6;
+            for word in first..first + old.len() as u64 {
+                *self.word(word) = old[(word & (old.len() as u64 - 1)) as usize];
+            }
+        }
+    }
+
+    /// Segments `una..ack` are acknowledged. Returns how many of them had not been sacked.
+    pub fn advance(&mut self, una: u64, ack: u64) -> u32 {
+        let mut already = 0;
+        if !self.words.is_empty() && !self.is_clean() {
+            // Segments beyond the ring were never marked.
+            let end = ack.min(((una >> 6) + self.words.len() as u64) << 6);
+            for (index, mask) in words_of(una, end) {
+                let word = self.word(index);
+                let sacked = (word.sacked & mask).count_ones();
+                let lost = (word.lost & mask).count_ones();
+                let retransmitted = (word.retransmitted & mask).count_ones();
+                *word = Word {
+                    sacked: word.sacked & !mask,
+                    lost: word.lost & !mask,
+                    retransmitted: word.retransmitted & !mask,
+                };
+                already += sacked;
+                self.sacked -= sacked;
+                self.lost -= lost;
+                self.retransmitted -= retransmitted;
+            }
+        }
+        self.lost_below = self.lost_below.max(ack);
+        self.repair_from = self.repair_from.max(ack);
+        (ack - una) as u32 - already
+    }
+
+    /// Marks `start..end` as sacked, as far as it lies in `una..nxt`. Returns how many are new.
+    pub fn sack(&mut self, una: u64, nxt: u64, start: u64, end: u64) -> u32 {
+        let (start, end) = (start.max(una), end.min(nxt));
+        if start >= end {
+            return 0;
+        }
+        self.reserve(una, nxt);
+        let mut newly = 0;
+        for (index, mask) in words_of(start, end) {
+            let word = self.word(index);
+            let new = mask & !word.sacked;
+            if new == 0 {
+                continue;
+            }
+            let lost = (word.lost & new).count_ones();
+            let retransmitted = (word.retransmitted & new).count_ones();
+            word.sacked |= new;
+            word.lost &= !new;
+            word.retransmitted &= !new;
+            newly += new.count_ones();
+            self.lost -= lost;
+            self.retransmitted -= retransmitted;
+            self.note_top(index << 6, new);
+        }
+        self.sacked += newly;
+        newly
+    }
+
+    /// Keeps the highest three sacked segments up to date with newly sacked `bits`.
+    fn note_top(&mut self, base: u64, mut bits: u64) {
+        for _ in 0..DUP_THRESH {
+            if bits == 0 {
+                return;
+            }
+            let bit = 63 - u64::from(bits.leading_zeros());
+            bits &= !(1 << bit);
+            let segment = base + bit + 1;
+            let [first, second, third] = self.top;
+            self.top = if segment > first {
+                [segment, first, second]
+            } else if segment > second {
+                [first, segment, second]
+            } else if segment > third {
+                [first, second, segment]
+            } else {
+                return;
+            };
+        }
+    }
+
+    /// One past the highest sacked segment, or 0.
+    pub fn highest_sacked(&self) -> u64 {
+        self.top[0]
+    }
+
+    /// Marks what SACK shows to be lost (RFC 6675, IsLost): a hole with three sacked segments
+    /// above it. With `forward` (FACK), a hole three below the highest sacked segment.
+    pub fn detect_losses(&mut self, una: u64, nxt: u64, forward: bool) {
+        let below = if forward {
+            self.top[0].saturating_sub(u64::from(DUP_THRESH))
+        } else {
+            self.top[2].saturating_sub(1)
+        };
+        self.mark_lost_below(una, nxt, below);
+    }
+
+    /// Marks all unsacked segments below `end` as lost.
+    pub fn mark_lost_below(&mut self, una: u64, nxt: u64, end: u64) {
+        let start = self.lost_below.max(una);
+        let end = end.min(nxt);
+        if start >= end {
+            return;
+        }
+        self.reserve(una, nxt);
+        for (index, mask) in words_of(start, end) {
+            let word = self.word(index);
+            let new = mask & !word.sacked & !word.lost;
+            word.lost |= new;
+            self.lost += new.count_ones();
+        }
+        self.lost_below = end;
+    }
+
+    /// A retransmission is lost if a segment sent after it has been sacked. Marks such segments
+    /// as lost once more (Linux `tcp_mark_lost_retrans`; exact where nothing is reordered).
+    pub fn detect_lost_repairs(&mut self, una: u64) {
+        while let Some(&(segment, nxt_then)) = self.repairs.front()
+            && nxt_then < self.top[0]
+        {
+            self.repairs.pop_front();
+            if segment >= una {
+                self.lose_repair(segment);
+            }
+        }
+    }
+
+    fn lose_repair(&mut self, segment: u64) {
+        let bit = 1 << (segment & 63);
+        let word = self.word(segment >> 6);
+        if word.retransmitted & bit != 0 {
+            word.retransmitted &= !bit;
+            self.retransmitted -= 1;
+            self.repair_from = self.repair_from.min(segment);
+        }
+    }
+
+    /// The first segment is lost (partial ACK, or the third duplicate, without SACK).
+    pub fn mark_head_lost(&mut self, una: u64, nxt: u64) {
+        self.reserve(una, nxt);
+        let bit = 1 << (una & 63);
+        let word = self.word(una >> 6);
+        if word.lost & bit == 0 {
+            word.lost |= bit;
+            self.lost += 1;
+        }
+        self.repair_from = self.repair_from.min(una);
+    }
+
+    /// Time-out: everything not sacked is lost, retransmissions too (RFC 6675 section 5.1 keeps
+    /// what is sacked).
+    pub fn mark_all_lost(&mut self, una: u64, nxt: u64) {
+        self.reserve(una, nxt);
+        for (index, mask) in words_of(una, nxt) {
+            let word = self.word(index);
+            word.lost |= mask & !word.sacked;
+            word.retransmitted &= !mask;
+        }
+        self.lost = (nxt - una) as u32 - self.named_sacked(una, nxt);
+        self.retransmitted = 0;
+        self.repairs.clear();
+        self.lost_below = nxt;
+        self.repair_from = una;
+    }
+
+    fn named_sacked(&mut self, una: u64, nxt: u64) -> u32 {
+        words_of(una, nxt).map(|(i, mask)| (self.word(i).sacked & mask).count_ones()).sum()
+    }
+
+    /// The next lost segment to send again.
+    pub fn next_repair(&mut self, una: u64, nxt: u64) -> Option<u64> {
+        if self.lost <= self.retransmitted {
+            return None;
+        }
+        let from = self.repair_from.max(una);
+        for (index, mask) in words_of(from, nxt.min(self.lost_below.max(una + 1))) {
+            let word = self.word(index);
+            let open = mask & word.lost & !word.retransmitted;
+            if open != 0 {
+                let segment = (index << 6) + u64::from(open.trailing_zeros());
+                self.repair_from = segment;
+                return Some(segment);
+            }
+        }
+        None
+    }
+
+    /// A lost segment was sent again while `nxt` was the next new one.
+    pub fn on_repair(&mut self, segment: u64, nxt: u64, remember: bool) {
+        self.word(segment >> 6).retransmitted |= 1 << (segment & 63);
+        self.retransmitted += 1;
+        if remember {
+            self.repairs.push_back((segment, nxt));
+        }
+    }
+
+    /// Forgets the unnamed segments counted by duplicate ACKs.
+    pub fn forget_unnamed(&mut self) {
+        self.sacked = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn three_sacked_segments_above_a_hole_make_it_a_loss() {
+        let mut board = Scoreboard::default();
+        board.sack(10, 20, 12, 14);
+        board.detect_losses(10, 20, false);
+        assert_eq!(board.lost, 0, "only two above the hole");
+        board.sack(10, 20, 15, 16);
+        board.detect_losses(10, 20, false);
+        assert_eq!(board.lost, 2, "10 and 11 have three above, 14 has one");
+        assert_eq!(board.next_repair(10, 20), Some(10));
+    }
+
+    #[test]
+    fn forward_acknowledgement_needs_one_segment_sent_three_later() {
+        let mut board = Scoreboard::default();
+        board.sack(10, 20, 13, 14);
+        board.detect_losses(10, 20, false);
+        assert_eq!(board.lost, 0);
+        board.detect_losses(10, 20, true);
+        assert_eq!(board.lost, 1, "10 only");
+    }
+
+    #[test]
+    fn a_repair_is_lost_when_something_sent_after_it_is_sacked() {
+        let mut board = Scoreboard::default();
+        board.sack(0, 10, 3, 10);
+        board.detect_losses(0, 10, false);
+        assert_eq!(board.next_repair(0, 10), Some(0));
+        board.on_repair(0, 10, true);
+        board.detect_lost_repairs(0);
+        assert_eq!(board.retransmitted, 1, "nothing sent later has arrived");
+        board.sack(0, 11, 10, 11);
+        board.detect_lost_repairs(0);
+        assert_eq!(board.retransmitted, 0);
+        assert_eq!(board.next_repair(0, 11), Some(0));
+    }
+
+    proptest! {
+        /// The counts are the sizes of the sets, whatever happens in whatever order.
+        #[test]
+        fn counts_are_the_sizes_of_the_sets(
+            steps in prop::collection::vec((0..5u8, 0..400u64, 1..90u64), 1..200)
+        ) {
+            let mut board = Scoreboard::default();
+            let (mut una, mut nxt) = (1000, 1000);
+            let (mut sacked, mut lost, mut again) =
+                (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+            for (kind, at, len) in steps {
+                match kind {
+                    0 => nxt += len,
+                    1 if nxt > una => {
+                        let start = una + 1 + at;
+                        board.sack(una, nxt, start, start + len);
+                        for s in start..(start + len).min(nxt) {
+                            sacked.insert(s);
+                            lost.remove(&s);
+                            again.remove(&s);
+                        }
+                    }
+                    2 if nxt > una => {
+                        let ack = (una + len).min(nxt);
+                        board.advance(una, ack);
+                        una = ack;
+                        for set in [&mut sacked, &mut lost, &mut again] {
+                            set.retain(|&s| s >= ack);
+                        }
+                    }
+                    3 if nxt > una => {
+                        board.mark_all_lost(una, nxt);
+                        again.clear();
+                        lost = (una..nxt).filter(|s| !sacked.contains(s)).collect();
+                    }
+                    _ => {
+                        let want = lost.difference(&again).next().copied();
+                        prop_assert_eq!(board.next_repair(una, nxt), want);
+                        if let Some(segment) = want {
+                            board.on_repair(segment, nxt, false);
+                            again.insert(segment);
+                        }
+                    }
+                }
+                prop_assert_eq!(board.sacked as usize, sacked.len());
+                prop_assert_eq!(board.lost as usize, lost.len());
+                prop_assert_eq!(board.retransmitted as usize, again.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! The sending end of a connection.
+//!
+//! Sequence machinery, loss detection and repair, in the style of RFC 6675 and of Linux: four
+//! states, and one rule for when to send: while fewer segments are in flight than the window
+//! allows, lost ones first. How much the window grows and shrinks is the controller's business,
+//! how it comes down during a repair that of [`Reduction`].
+
+use tidegate_mechanisms::sender::{Ack, Controller, Window};
+use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
+
+use super::reduction::{Progress, Reduction};
+use super::round_trip::RoundTrip;
+use super::scoreboard::{DUP_THRESH, Scoreboard};
+use super::{Door, Sizes};
+use crate::build;
+use crate::event_queue::Wake;
+use crate::packet::{Packet, flags};
+
+/// Where a sender stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not started, or all is acknowledged.
+    Closed,
+    /// The connection request is out.
+    SynSent,
+    /// No known congestion.
+    Open,
+    /// Reducing the window after a congestion mark.
+    Reducing,
+    /// Fast recovery.
+    Recovery,
+    /// After a time-out.
+    Loss,
+}
+
+/// Counters of a sender from the start of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SenderCounts {
+    /// Segments sent, again or for the first time.
+    pub sent: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Time-outs.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub recoveries: u64,
+    /// ACKs over which the means below are taken.
+    pub acks: u64,
+    /// Sum of the window over ACKs, segments.
+    pub cwnd_sum: f64,
+    /// Sum of the smoothed round-trip time over ACKs, ns.
+    pub srtt_sum_ns: u64,
+}
+
+/// State of one sender.
+pub struct Sender {
+    state: State,
+    sack: bool,
+    forward_ack: bool,
+    partial_acks: bool,
+    limited_transmit: bool,
+    timestamps: bool,
+    ecn: bool,
+    announce_reduction: bool,
+    reduction_plan: ReductionPlan,
+    sizes: Sizes,
+    last_len: u16,
+    dup_acks: u32,
+    /// Window limit, segments.
+    window_limit: u32,
+    /// First segment not acknowledged.
+    una: u64,
+    /// Next segment to send for the first time.
+    nxt: u64,
+    /// Segments there are.
+    end: u64,
+    /// Recovery, loss or reduction ends when this is acknowledged.
+    point: u64,
+    /// A round trip ends when this is acknowledged.
+    round_end: u64,
+    window: Window,
+    controller: Controller,
+    round_trip: RoundTrip,
+    /// Segment and time of the round trip being timed, without timestamps.
+    timed: Option<(u64, Time)>,
+    reduction: Reduction,
+    board: Scoreboard,
+    /// When the retransmission timer runs out.
+    deadline: Time,
+    /// When the wake-up that looks after it comes.
+    timer_at: Time,
+    /// Counters.
+    pub counts: SenderCounts,
+}
+
+impl Sender {
+    /// A closed sender with `size_bytes` to send, or no end of data.
+    pub fn new(plan: &TcpPlan, sizes: Sizes, size_bytes: Option<u64>) -> Self {
+        let mss = sizes.mss();
+        let end = size_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss).max(1));
+        let last_payload = size_bytes.map_or(mss, |bytes| bytes.max(1) - (end - 1) * mss);
+        let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
+        let sack = matches!(plan.recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
+        Sender {
+            state: State::Closed,
+            sack,
+            forward_ack: plan.recovery == RecoveryPlan::Fack,
+            partial_acks: plan.recovery != RecoveryPlan::Reno,
+            limited_transmit: plan.limited_transmit,
+            timestamps: plan.timestamps,
+            ecn: plan.ecn,
+            announce_reduction: false,
+            reduction_plan: plan.reduction,
+            sizes,
+            last_len: sizes.header + last_payload as u16,
+            dup_acks: 0,
+            window_limit: plan.window_limit.map_or(u32::MAX, segments),
+            una: 0,
+            nxt: 0,
+            end,
+            point: 0,
+            round_end: 0,
+            window: Window { cwnd: f64::from(plan.initial_window), ssthresh: f64::INFINITY },
+            controller: build::controller(plan.controller),
+            round_trip: RoundTrip::new(plan.rto),
+            timed: None,
+            reduction: Reduction::Immediate,
+            board: Scoreboard::default(),
+            deadline: Time::NEVER,
+            timer_at: Time::NEVER,
+            counts: SenderCounts::default(),
+        }
+    }
+
+    /// Whether the connection agreed on SACK.
+    pub fn uses_sack(&self) -> bool {
+        self.sack
+    }
+
+    /// Whether everything there was to send is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.una == self.end
+    }
+
+    /// Congestion window, segments.
+    pub fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    /// Smoothed round-trip time in seconds, if there is one.
+    pub fn srtt_s(&self) -> Option<f64> {
+        self.round_trip.srtt().map(|srtt| srtt.as_secs())
+    }
+
+    /// Requests the connection.
+    pub fn open(&mut self, door: &mut Door) {
+        self.state = State::SynSent;
+        self.send_request(door);
+    }
+
+    fn send_request(&mut self, door: &mut Door) {
+        door.send_data(0, self.sizes.syn, flags::SYN);
+        self.restart_timer(door);
+    }
+
+    /// Segments in the network, by what the sender knows.
+    #[inline]
+    fn in_flight(&self) -> u32 {
+        let outstanding = (self.nxt - self.una) as u32;
+        let (board, sacked) = (&self.board, self.board.sacked);
+        if self.state == State::Open && !self.limited_transmit {
+            return outstanding;
+        }
+        (outstanding + board.retransmitted).saturating_sub(sacked + board.lost)
+    }
+
+    /// An acknowledgement (or the answer to the request) arrives.
+    pub fn on_ack(&mut self, packet: &Packet, door: &mut Door) {
+        let blocks = packet.has(flags::SACK).then(|| door.network.sacks.take(packet.extra));
+        if packet.has(flags::SYN) {
+            if self.state == State::SynSent {
+                self.establish(packet, door);
+            }
+            return;
+        }
+        if packet.number < self.una || packet.number > self.nxt || self.state == State::Closed {
+            return;
+        }
+        let before = self.in_flight();
+        let newly = (packet.number - self.una) as u32;
+        let mut delivered = 0;
+        let mut rtt = None;
+        if newly > 0 {
+            rtt = self.round_trip_of(packet, door.now);
+            delivered += self.board.advance(self.una, packet.number);
+            self.una = packet.number;
+            if let Some(rtt) = rtt {
+                self.round_trip.sample(rtt);
+            }
+        }
+        let lost_before = self.board.lost;
+        if let Some(blocks) = blocks {
+            for (start, end) in blocks {
+                delivered += self.board.sack(self.una, self.nxt, start, end);
+            }
+        }
+        let duplicate = newly == 0 && self.nxt > self.una && (!self.sack || delivered > 0);
+        self.count_duplicate(newly, duplicate);
+        if packet.has(flags::ECE) && self.ecn {
+            self.on_congestion_echo(door.now);
+        }
+        self.look_for_losses();
+        let fresh_loss = self.board.lost > lost_before;
+        match self.state {
+            State::Open => {
+                if self.board.lost > 0 {
+                    self.enter_recovery(before, door);
+                } else if newly > 0 {
+                    self.grow(newly, rtt, before, door.now);
+                }
+            }
+            State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
+            State::Loss if newly > 0 && self.una < self.point => {
+                self.grow(newly, rtt, before, door.now);
+            }
+            _ => {}
+        }
+        if self.point_reached(newly) {
+            self.leave_reduction(door.now);
+        } else if matches!(self.state, State::Recovery | State::Reducing) {
+            self.reduce(Progress {
+                delivered,
+                in_flight: self.in_flight(),
+                safe: newly > 0 && !fresh_loss,
+            });
+        }
+        if newly > 0 {
+            self.restart_timer(door);
+        }
+        self.counts.acks += 1;
+        self.counts.cwnd_sum += self.window.cwnd;
+        self.counts.srtt_sum_ns += self.round_trip.srtt_ns();
+        self.send(door);
+    }
+
+    fn establish(&mut self, packet: &Packet, door: &mut Door) {
+        self.state = State::Open;
+        self.round_trip.sample(door.now.since(packet.stamp));
+        self.deadline = Time::NEVER;
+        self.send(door);
+    }
+
+    #[inline]
+    fn round_trip_of(&mut self, packet: &Packet, now: Time) -> Option<Span> {
+        if self.timestamps {
+            return Some(now.since(packet.stamp));
+        }
+        let (segment, sent) = self.timed?;
+        if packet.number <= segment {
+            return None;
+        }
+        self.timed = None;
+        Some(now.since(sent))
+    }
+
+    /// Without SACK, a duplicate ACK stands for one segment that has left the network, and an
+    /// advancing one for those among it.
+    #[inline]
+    fn count_duplicate(&mut self, newly: u32, duplicate: bool) {
+        if newly > 0 {
+            self.dup_acks = 0;
+            if !self.sack {
+                self.board.sacked = self.board.sacked.saturating_sub(newly - 1);
+            }
+        } else if duplicate {
+            self.dup_acks += 1;
+            if !self.sack {
+                let room = (self.nxt - self.una) as u32 - 1;
+                self.board.sacked = (self.board.sacked + 1).min(room);
+            }
+        }
+    }
+
+    #[inline]
+    fn look_for_losses(&mut self) {
+        if self.sack {
+            if self.board.sacked > 0 {
+                self.board.detect_losses(self.una, self.nxt, self.forward_ack);
+                if self.dup_acks >= DUP_THRESH {
+                    self.board.mark_lost_below(self.una, self.nxt, self.una + 1);
+                }
+                if self.forward_ack {
+                    self.board.detect_lost_repairs(self.una);
+                }
+            }
+            return;
+        }
+        match self.state {
+            // RFC 6582, step 2: no second recovery for segments sent before the last one ended.
+            State::Open | State::Reducing
+                if self.dup_acks == DUP_THRESH && (self.una > self.point || self.point == 0) =>
+            {
+                self.board.mark_head_lost(self.una, self.nxt);
+            }
+            State::Recovery if self.dup_acks == 0 && self.una < self.point => {
+                if self.partial_acks {
+                    self.board.mark_head_lost(self.una, self.nxt);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn enter_recovery(&mut self, flight_size: u32, door: &mut Door) {
+        self.counts.recoveries += 1;
+        if self.state == State::Open {
+            self.begin_reduction(flight_size, door.now);
+        }
+        self.state = State::Recovery;
+        self.point = self.nxt;
+        // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
+        if matches!(self.reduction, Reduction::Immediate) {
+            self.repair_next(door);
+        }
+    }
+
+    fn begin_reduction(&mut self, flight_size: u32, now: Time) {
+        self.window.ssthresh =
+            self.controller.ssthresh_on_congestion(&self.window, now, flight_size);
+        self.reduction = Reduction::begin(self.reduction_plan, flight_size);
+        if matches!(self.reduction, Reduction::Immediate) {
+            self.window.cwnd = self.window.ssthresh;
+        }
+        self.announce_reduction = self.ecn;
+    }
+
+    /// RFC 3168, section 6.1.2: once per window.
+    fn on_congestion_echo(&mut self, now: Time) {
+        if self.state != State::Open || self.nxt == self.una {
+            return;
+        }
+        let flight_size = self.in_flight();
+        self.begin_reduction(flight_size, now);
+        self.state = State::Reducing;
+        self.point = self.nxt;
+    }
+
+    #[inline]
+    fn point_reached(&self, newly: u32) -> bool {
+        match self.state {
+            State::Recovery if !self.partial_acks => newly > 0,
+            State::Recovery | State::Reducing | State::Loss => self.una >= self.point,
+            _ => false,
+        }
+    }
+
+    fn leave_reduction(&mut self, now: Time) {
+        if self.state != State::Loss {
+            self.window.cwnd = self.reduction.finish(self.window.cwnd, self.window.ssthresh);
+        }
+        if !self.sack {
+            self.board.forget_unnamed();
+        }
+        self.state = State::Open;
+        self.dup_acks = 0;
+        self.controller.on_recovery_exit(&mut self.window, now);
+    }
+
+    fn reduce(&mut self, progress: Progress) {
+        let Window { cwnd, ssthresh } = self.window;
+        self.window.cwnd = self.reduction.on_ack(cwnd, ssthresh, progress);
+    }
+
+    #[inline]
+    fn grow(&mut self, newly: u32, rtt: Option<Span>, in_flight: u32, now: Time) {
+        let round_start = self.una > self.round_end;
+        if round_start {
+            self.round_end = self.nxt;
+        }
+        let ack = Ack {
+            now,
+            acked: newly,
+            rtt,
+            srtt: self.round_trip.srtt(),
+            in_flight,
+            window_limited: in_flight + 1 > self.window.cwnd as u32,
+            round_start,
+        };
+        self.controller.on_ack(&mut self.window, &ack);
+    }
+
+    /// Sends what the window allows: lost segments first.
+    #[inline]
+    fn send(&mut self, door: &mut Door) {
+        loop {
+            let window = (self.window.cwnd as u32).min(self.window_limit);
+            if self.in_flight() >= window {
+                return;
+            }
+            if self.board.lost > self.board.retransmitted && self.repair_next(door) {
+                continue;
+            }
+            let outstanding = (self.nxt - self.una) as u32;
+            if self.nxt >= self.end || outstanding >= self.window_limit {
+                return;
+            }
+            self.send_new(door);
+        }
+    }
+
+    #[inline]
+    fn send_new(&mut self, door: &mut Door) {
+        let segment = self.nxt;
+        self.nxt += 1;
+        if !self.timestamps && self.timed.is_none() {
+            self.timed = Some((segment, door.now));
+        }
+        let mut flags = 0;
+        if self.ecn {
+            flags |= flags::ECT;
+            if self.announce_reduction {
+                self.announce_reduction = false;
+                flags |= flags::CWR;
+            }
+        }
+        self.transmit(segment, flags, door);
+    }
+
+    /// Sends the next lost segment again, if one is waiting for it.
+    fn repair_next(&mut self, door: &mut Door) -> bool {
+        let Some(segment) = self.board.next_repair(self.una, self.nxt) else { return false };
+        self.board.on_repair(segment, self.nxt, self.forward_ack);
+        // Karn: a round trip over a retransmission means nothing.
+        self.timed = None;
+        self.counts.retransmits += 1;
+        self.transmit(segment, 0, door);
+        if segment == self.una {
+            self.restart_timer(door);
+        }
+        true
+    }
+
+    #[inline]
+    fn transmit(&mut self, segment: u64, flags: u8, door: &mut Door) {
+        let len = if segment + 1 == self.end { self.last_len } else { self.sizes.full };
+        self.counts.sent += 1;
+        self.reduction.on_sent();
+        door.send_data(segment, len, flags);
+        if self.deadline == Time::NEVER {
+            self.restart_timer(door);
+        }
+    }
+
+    /// RFC 6298, section 5. The wake-up is set only where none comes soon enough already; one that
+    /// comes too early sets the next.
+    #[inline]
+    fn restart_timer(&mut self, door: &mut Door) {
+        if self.state != State::SynSent && self.una == self.nxt {
+            self.deadline = Time::NEVER;
+            return;
+        }
+        self.deadline = door.now + self.round_trip.rto();
+        if self.deadline < self.timer_at {
+            self.timer_at = self.deadline;
+            door.wake(self.deadline, Wake::Retransmit(door.flow));
+        }
+    }
+
+    /// The wake-up of the retransmission timer comes.
+    pub fn on_timer(&mut self, door: &mut Door) {
+        if door.now != self.timer_at {
+            return;
+        }
+        self.timer_at = Time::NEVER;
+        if self.deadline == Time::NEVER {
+            return;
+        }
+        if self.deadline > door.now {
+            self.timer_at = self.deadline;
+            return door.wake(self.deadline, Wake::Retransmit(door.flow));
+        }
+        self.deadline = Time::NEVER;
+        self.round_trip.back_off();
+        if self.state == State::SynSent {
+            // RFC 5681, section 3.1: a lost request leaves an initial window of one segment.
+            self.window.cwnd = 1.0;
+            return self.send_request(door);
+        }
+        self.on_time_out(door);
+    }
+
+    fn on_time_out(&mut self, door: &mut Door) {
+        self.counts.timeouts += 1;
+        // RFC 5681, section 3.1: further time-outs of the same data leave ssthresh as it is, and
+        // so does one amid a reduction that has been made already.
+        if self.state == State::Open {
+            let flight_size = self.in_flight();
+            self.window.ssthresh =
+                self.controller.ssthresh_on_congestion(&self.window, door.now, flight_size);
+        }
+        self.controller.on_timeout(&mut self.window, door.now);
+        self.window.cwnd = 1.0;
+        if !self.sack {
+            self.board.forget_unnamed();
+        }
+        self.board.mark_all_lost(self.una, self.nxt);
+        self.state = State::Loss;
+        self.point = self.nxt;
+        self.dup_acks = 0;
+        self.timed = None;
+        self.announce_reduction = self.ecn;
+        self.send(door);
+    }
+}
