@@ -1,5 +1,90 @@
-"""When a network link is congested: who gets what, and what would make it fair?"""
+"""When a network link is congested: who gets what, and what would make it fair?
 
-from tidegate._native import __version__
+>>> import tidegate
+>>> result = tidegate.simulate("scenarios/evening-peak.toml")  # doctest: +SKIP
+>>> result.plot("figures")  # doctest: +SKIP
+"""
 
-__all__ = ["__version__"]
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tidegate import _native
+from tidegate._native import Scenario, __version__
+from tidegate.errors import Issue, ResultError, RunError, ScenarioError, TidegateError, UsageError
+from tidegate.scenario import load_scenario
+from tidegate.simulation import compare, simulate
+
+if TYPE_CHECKING:
+    from tidegate._native import MechanismEntry
+    from tidegate.result import Comparison, Result
+    from tidegate.store import load
+    from tidegate.sweeping import Sweep, load_sweep, sweep
+
+__all__ = [
+    "Comparison",
+    "Issue",
+    "Result",
+    "ResultError",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Sweep",
+    "TidegateError",
+    "UsageError",
+    "__version__",
+    "compare",
+    "list_mechanisms",
+    "load",
+    "load_scenario",
+    "load_sweep",
+    "reproduce",
+    "schema",
+    "simulate",
+    "sweep",
+    "validate",
+]
+
+# Tables cost a quarter of a second to import, which `tidegate --help` shall not pay.
+_LAZY = {
+    "Comparison": "tidegate.result",
+    "Result": "tidegate.result",
+    "Sweep": "tidegate.sweeping",
+    "load": "tidegate.store",
+    "load_sweep": "tidegate.sweeping",
+    "sweep": "tidegate.sweeping",
+}
+
+
+def list_mechanisms() -> list[MechanismEntry]:
+    """Every mechanism with its parameters, defaults and source, as a packet meets them."""
+    return _native.mechanisms()
+
+
+def validate(scenario: object, **options: object) -> Scenario:
+    """Check a scenario without running it: `load_scenario` under the command's name."""
+    return load_scenario(scenario, **options)  # type: ignore[arg-type]
+
+
+def schema() -> dict[str, object]:
+    """JSON Schema of scenario files."""
+    content: dict[str, object] = json.loads(_native.schema())
+    return content
+
+
+def reproduce(
+    target: str | None = None, *, quick: bool = False, jobs: int | None = None
+) -> list[dict[str, object]]:
+    """Reproduce the papers, or one, or one experiment of one; see ``tidegate reproduce --help``."""
+    from tidegate import reproduction
+
+    return list(reproduction.run(target, quick, jobs, None))
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'tidegate' has no attribute {name!r}")

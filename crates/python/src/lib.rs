@@ -1,9 +1,10 @@
 //! `tidegate._native`: scenario in, columns out.
 //!
 //! Everything that is convenient (tables, statistics, files, figures) is Python's part; everything
-//! that is slow or must be exact is on this side. No Arrow here: see `docs/adr/`.
+//! that is slow or must be exact is on this side. No Arrow here: `docs/adr/` says why.
 
-#[expect(dead_code, reason = "until a scenario can be run")]
+mod catalogue;
+mod scenario;
 mod tables;
 
 use pyo3::prelude::*;
@@ -11,17 +12,29 @@ use pyo3::prelude::*;
 /// The compiled part of tidegate.
 #[pymodule]
 mod _native {
-    /// Version of the engine, the same as the package's.
-    #[pymodule_export]
-    #[allow(non_upper_case_globals, reason = "a Python name")]
-    const __version__: &str = env!("CARGO_PKG_VERSION");
+    use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::version;
+    use super::catalogue::mechanisms;
+    #[pymodule_export]
+    use super::scenario::Scenario;
+    #[pymodule_export]
+    use super::{schema, version};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", super::version())
+    }
 }
 
 /// Version of the engine.
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// JSON Schema of scenario files.
+#[pyfunction]
+fn schema() -> String {
+    format!("{:#}", tidegate_scenario::schema())
 }

@@ -6,15 +6,19 @@
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::output::{
+    FlowSeries, FlowTable, GroupSeries, LinkGroupTable, LinkSeries, LinkTable, RunOutput,
+    TransferTable,
+};
 
-/// Moves the named vectors of a table into a dictionary under the same names.
+/// Moves a table's vectors into a dictionary under the same names. Naming all of them is the
+/// point: a column that the engine gains is missed here by the compiler.
 macro_rules! columns {
-    ($py:expr, $table:expr, [$($text:ident),*], [$($number:ident),* $(,)?]) => {{
-        let table = $table;
+    ($py:expr, $table:expr => $kind:ident, [$($text:ident),*], [$($number:ident),* $(,)?]) => {{
+        let $kind { $($text,)* $($number,)* } = $table;
         let columns = PyDict::new($py);
-        $(columns.set_item(stringify!($text), PyList::new($py, table.$text)?)?;)*
-        $(columns.set_item(stringify!($number), table.$number.into_pyarray($py))?;)*
+        $(columns.set_item(stringify!($text), PyList::new($py, $text)?)?;)*
+        $(columns.set_item(stringify!($number), $number.into_pyarray($py))?;)*
         columns
     }};
 }
@@ -33,7 +37,7 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
         "flows",
         columns!(
             py,
-            output.flows,
+            output.flows => FlowTable,
             [],
             [
                 user,
@@ -55,13 +59,14 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
         "links",
         columns!(
             py,
-            output.links,
+            output.links => LinkTable,
             [name],
             [
                 monitored,
                 arrivals,
                 departures,
                 departed_bytes,
+                departures_in_all,
                 utilization,
                 mean_backlog_packets,
                 mean_backlog_bytes,
@@ -80,7 +85,7 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
         "link_groups",
         columns!(
             py,
-            output.link_groups,
+            output.link_groups => LinkGroupTable,
             [link],
             [
                 group,
@@ -97,20 +102,20 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
         "transfers",
         columns!(
             py,
-            output.transfers,
+            output.transfers => TransferTable,
             [],
             [flow, group, start_s, size_bytes, completion_s]
         ),
     )?;
     tables.set_item(
         "group_series",
-        columns!(py, output.group_series, [], [time_s, group, throughput_bps]),
+        columns!(py, output.group_series => GroupSeries, [], [time_s, group, throughput_bps]),
     )?;
     tables.set_item(
         "link_series",
         columns!(
             py,
-            output.link_series,
+            output.link_series => LinkSeries,
             [link],
             [time_s, backlog_packets, backlog_bytes, drops, marks,]
         ),
@@ -119,7 +124,7 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
         "flow_series",
         columns!(
             py,
-            output.flow_series,
+            output.flow_series => FlowSeries,
             [],
             [time_s, flow, cwnd_packets, srtt_s]
         ),

@@ -1,0 +1,38 @@
+//! The mechanisms and their parameters, for `tidegate list` and the documentation.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use tidegate_mechanisms::registry::{self, Mechanism, Parameter};
+
+/// Every mechanism as a dictionary, in the order in which a packet comes through.
+#[pyfunction]
+pub fn mechanisms(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let all = registry::ALL.iter();
+    let rows: Vec<_> = all.map(|mechanism| describe(py, mechanism)).collect::<PyResult<_>>()?;
+    PyList::new(py, rows)
+}
+
+fn describe<'py>(py: Python<'py>, mechanism: &Mechanism) -> PyResult<Bound<'py, PyDict>> {
+    let parameters = mechanism.parameters.iter();
+    let parameters: Vec<_> = parameters.map(|p| parameter(py, p)).collect::<PyResult<_>>()?;
+    let row = PyDict::new(py);
+    row.set_item("name", mechanism.name)?;
+    row.set_item("room", mechanism.room.as_str())?;
+    row.set_item("title", mechanism.title)?;
+    row.set_item("summary", mechanism.summary())?;
+    row.set_item("source", mechanism.source)?;
+    row.set_item("usage", mechanism.usage)?;
+    row.set_item("parameters", parameters)?;
+    row.set_item("file", mechanism.file)?;
+    row.set_item("header", mechanism.header())?;
+    Ok(row)
+}
+
+fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("name", parameter.name)?;
+    row.set_item("default", parameter.default.to_string())?;
+    row.set_item("unit", parameter.unit)?;
+    row.set_item("meaning", parameter.meaning)?;
+    Ok(row)
+}

@@ -1,0 +1,122 @@
+//! A validated scenario, ready to run.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tidegate_scenario::plan::Plan;
+use tidegate_scenario::{Issue, Scenario as Parsed};
+
+use crate::tables;
+
+pyo3::import_exception!(tidegate.errors, ScenarioError);
+pyo3::import_exception!(tidegate.errors, RunError);
+
+/// A validated scenario: one point in the space of its settings, or a whole sweep.
+#[pyclass(frozen, module = "tidegate")]
+pub struct Scenario {
+    parsed: Parsed,
+    plan: Plan,
+}
+
+#[pymethods]
+impl Scenario {
+    /// Reads a scenario file's text. `overrides` are dotted keys with TOML values (bare words are
+    /// taken as text) that win over the file. Raises `ScenarioError` with every mistake in it.
+    #[staticmethod]
+    #[pyo3(signature = (text, overrides = Vec::new()))]
+    fn parse(text: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
+        let parsed = Parsed::parse(text, &overrides).map_err(|issues| refused(&issues))?;
+        let plan = parsed.plan();
+        Ok(Scenario { parsed, plan })
+    }
+
+    /// Runs it once, with the interpreter's lock released: table name -> column name -> values.
+    fn run<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        let run = || tidegate_simulator::run(&self.plan, seed);
+        let output = py
+            .detach(|| catch_unwind(AssertUnwindSafe(run)))
+            .map_err(|panic| RunError::new_err((seed, said(panic.as_ref()))))?;
+        tables::to_python(py, output)
+    }
+
+    /// The overrides of each point of `[sweep]`, in the order of the file; none without.
+    fn points(&self) -> Vec<Vec<(String, String)>> {
+        self.parsed.points()
+    }
+
+    /// The scenario with every default filled in.
+    fn to_toml(&self) -> String {
+        self.parsed.to_toml()
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.parsed.name().unwrap_or("scenario")
+    }
+
+    #[getter]
+    fn description(&self) -> Option<&str> {
+        self.parsed.description()
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.parsed.seed()
+    }
+
+    #[getter]
+    fn replications(&self) -> u64 {
+        self.parsed.replications()
+    }
+
+    /// Names of the user groups, in the order of the file.
+    #[getter]
+    fn groups(&self) -> Vec<&str> {
+        self.plan.groups.iter().map(|group| group.name.as_str()).collect()
+    }
+
+    /// The group of each user, as an index into `groups`.
+    #[getter]
+    fn user_groups(&self) -> Vec<usize> {
+        self.plan.users.iter().map(|user| user.group).collect()
+    }
+
+    /// Name, rate in bit/s and propagation delay in seconds of each bottleneck.
+    #[getter]
+    fn bottlenecks(&self) -> Vec<(&str, u64, f64)> {
+        let links = self.plan.links.iter().filter(|link| link.monitored);
+        links.map(|link| (link.name.as_str(), link.rate.as_bps(), link.delay.as_secs())).collect()
+    }
+
+    /// Measured time in seconds.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        self.plan.duration.as_secs()
+    }
+
+    /// Discarded time before, in seconds.
+    #[getter]
+    fn warm_up_s(&self) -> f64 {
+        self.plan.warm_up.as_secs()
+    }
+}
+
+/// All mistakes as one Python exception.
+fn refused(issues: &[Issue]) -> PyErr {
+    let rows: Vec<_> = issues
+        .iter()
+        .map(|issue| {
+            let Issue { line, column, key, message, suggestion } = issue.clone();
+            (line, column, key, message, suggestion, issue.to_string())
+        })
+        .collect();
+    ScenarioError::new_err((rows,))
+}
+
+/// What a panic said. The simulator panics where one of its invariants is broken.
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "the engine stopped for an unknown reason".to_owned())
+}

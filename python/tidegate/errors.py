@@ -1,0 +1,73 @@
+"""What can go wrong, each with the exit code that the command ends with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class TidegateError(Exception):
+    """Base of all errors that tidegate raises on purpose."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One mistake in a scenario."""
+
+    line: int | None
+    """Line of the file, from 1; None where the value was set from outside the file."""
+    column: int | None
+    """Column in characters, from 1."""
+    key: str
+    """Dotted path, such as ``bottleneck.rate``."""
+    message: str
+    """What is wrong and what was expected."""
+    suggestion: str | None
+    """The nearest valid name, if one is near."""
+    text: str
+    """All of it in one line, for people."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ScenarioError(TidegateError):
+    """A scenario was refused; ``issues`` has every mistake, not only the first."""
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        issues: list[tuple[int | None, int | None, str, str, str | None, str]],
+        source: str | None = None,
+    ) -> None:
+        self.issues = [Issue(*issue) for issue in issues]
+        self.source = source
+        super().__init__(issues, source)
+
+    def __str__(self) -> str:
+        prefix = f"{self.source}: " if self.source else ""
+        return "\n".join(f"{prefix}{issue}" for issue in self.issues)
+
+
+class RunError(TidegateError):
+    """A run stopped: an invariant of the simulator broke, which is a bug in tidegate."""
+
+    def __init__(self, seed: int, reason: str) -> None:
+        self.seed = seed
+        self.reason = reason
+        super().__init__(seed, reason)
+
+    def __str__(self) -> str:
+        return f"the run with seed {self.seed} failed: {self.reason}"
+
+
+class ResultError(TidegateError):
+    """A result folder cannot be read or written."""
+
+
+class UsageError(TidegateError):
+    """An argument makes no sense."""
+
+    exit_code = 2

@@ -1,0 +1,181 @@
+"""Simulate a scenario, or a few variants of it, on all cores."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeAlias
+
+from tidegate.errors import UsageError
+from tidegate.execution import Threads
+from tidegate.scenario import Scenario, load_scenario, setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tidegate.execution import Executor, Progress
+    from tidegate.result import Comparison, Result
+    from tidegate.scenario import Settings, Source
+    from tidegate.tables import Tables
+
+Showing: TypeAlias = "bool | Progress"
+"""Whether to draw a progress bar, or what to call instead."""
+
+
+def simulate(
+    scenario: Source,
+    *,
+    set: Settings | None = None,  # noqa: A002 - the same word as on the command line
+    seed: int | None = None,
+    replications: int | None = None,
+    jobs: int | None = None,
+    progress: Showing = False,
+    executor: Executor | None = None,
+) -> Result:
+    """Simulate a scenario.
+
+    Parameters
+    ----------
+    scenario
+        Path of a scenario file, its text, its content as a dictionary, or a `Scenario`.
+    set
+        Settings that win over the file, such as ``{"users.heavy.flows": 20}``.
+    seed
+        Seed of the first replication; default: the scenario's. Replication r runs with seed + r.
+    replications
+        Independent runs; default: the scenario's.
+    jobs
+        Threads; default: one per core. The results do not depend on it.
+    progress
+        True for a progress bar on a terminal, or a function of (done, all) runs.
+    executor
+        Where to run; default: `Threads`.
+
+    Returns
+    -------
+    Result
+        Tables of all replications.
+
+    Examples
+    --------
+    >>> result = simulate("scenarios/evening-peak.toml", replications=2)  # doctest: +SKIP
+    >>> result.summary().to_pandas()  # doctest: +SKIP
+
+    """
+    parsed = load_scenario(scenario, set=set)
+    results = simulate_all(
+        {"": parsed}, seed=seed, replications=replications, jobs=jobs, progress=progress,
+        executor=executor,
+    )  # fmt: skip
+    return results[""]
+
+
+def compare(
+    scenario: Source,
+    *,
+    against: Sequence[tuple[str, object]],
+    set: Settings | None = None,  # noqa: A002
+    seed: int | None = None,
+    replications: int | None = None,
+    jobs: int | None = None,
+    progress: Showing = False,
+    executor: Executor | None = None,
+) -> Comparison:
+    """Simulate a scenario and variants of it that differ in one setting each.
+
+    ``against=[("bottleneck.differentiation.kind", "none")]`` shows what the differentiation does.
+    All variants run with the same seeds. Other parameters as in `simulate`.
+    """
+    from tidegate.result import Comparison
+
+    base = load_scenario(scenario, set=set)
+    settings = [(key, {**(set or {}), key: value}) for key, value in against]
+    variants = [(key, load_scenario(scenario, set=changed)) for key, changed in settings]
+    named = name_variants(base, variants)
+    results = simulate_all(
+        named, seed=seed, replications=replications, jobs=jobs, progress=progress,
+        executor=executor,
+    )  # fmt: skip
+    return Comparison(results)
+
+
+def name_variants(base: Scenario, variants: Sequence[tuple[str, Scenario]]) -> dict[str, Scenario]:
+    """Name each variant by the value of the key in which it differs."""
+    keys = {key for key, _ in variants}
+    if len(keys) == 1:
+        (key,) = keys
+        named = [(f"{_short(key)} = {setting(base, key)}", base)]
+    else:
+        named = [("as in the file", base)]
+    named += [(f"{_short(key)} = {setting(variant, key)}", variant) for key, variant in variants]
+    names = dict(named)
+    if len(names) < len(named):
+        raise UsageError(
+            "two variants are the same: " + ", ".join(name for name, _ in named)
+            + "; give --against a value that the scenario does not have"
+        )  # fmt: skip
+    return names
+
+
+def simulate_all(
+    scenarios: Mapping[str, Scenario],
+    *,
+    seed: int | None = None,
+    replications: int | None = None,
+    jobs: int | None = None,
+    progress: Showing = False,
+    executor: Executor | None = None,
+) -> dict[str, Result]:
+    """Run named scenarios side by side; the first failure ends it."""
+    from tidegate.progress import shown
+    from tidegate.result import Result
+    from tidegate.tables import concatenate
+
+    started = time.monotonic()
+    seeds = {
+        name: seeds_of(scenario, seed, replications) for name, scenario in scenarios.items()
+    }
+    tasks = [(name, run_seed) for name, all_seeds in seeds.items() for run_seed in all_seeds]
+    done: dict[tuple[str, int], Tables] = {}
+
+    def run(task: tuple[str, int]) -> Tables:
+        return run_once(scenarios[task[0]], task[1])
+
+    with shown(progress) as tell:
+        tell(0, len(tasks))
+        for task, outcome in (executor or Threads(jobs)).work(tasks, run):
+            if isinstance(outcome, Exception):
+                raise outcome
+            done[task] = outcome
+            tell(len(done), len(tasks))
+    wall_s = time.monotonic() - started
+    return {
+        name: Result(
+            scenario=scenario,
+            wall_s=wall_s,
+            **concatenate([done[name, run_seed] for run_seed in seeds[name]], scenario),
+        )
+        for name, scenario in scenarios.items()
+    }
+
+
+def run_once(scenario: Scenario, seed: int) -> Tables:
+    """One run's tables."""
+    from tidegate.tables import run_tables
+
+    return run_tables(scenario.run(seed), scenario)
+
+
+def seeds_of(scenario: Scenario, seed: int | None, replications: int | None) -> range:
+    """Seed of each replication."""
+    first = scenario.seed if seed is None else seed
+    count = scenario.replications if replications is None else replications
+    if count < 1:
+        raise UsageError(f"replications: at least 1 is needed, not {count}")
+    if not 0 <= first < 2**63:
+        raise UsageError(f"seed: {first} is not between 0 and 2^63")
+    return range(first, first + count)
+
+
+def _short(key: str) -> str:
+    """The last two parts of a dotted key say enough in a legend."""
+    return ".".join(key.split(".")[-2:])

@@ -1,0 +1,79 @@
+"""Who got what: means over replications with their confidence intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.statistics import estimate
+from tidegate.tables import numbers, table, unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.tables import Tables
+
+GROUP_METRICS = (
+    "throughput_bps", "goodput_bps", "total_throughput_bps", "share", "ratio_to_first",
+    "loss_ratio", "mark_ratio", "retransmit_ratio", "timeouts", "mean_srtt_s",
+    "transfers_finished", "mean_completion_s",
+)  # fmt: skip
+LINK_METRICS = (
+    "utilization", "mean_backlog_packets", "mean_backlog_bytes", "mean_sojourn_s",
+    "p95_sojourn_s", "p99_sojourn_s", "max_sojourn_s", "drop_ratio", "drops_full", "drops_aqm",
+    "drops_wire", "marks",
+)  # fmt: skip
+
+
+class Row(NamedTuple):
+    """One metric of one group or link."""
+
+    kind: str
+    """``group`` or ``link``."""
+    name: str
+    metric: str
+    unit: str
+    mean: float
+    ci95: float
+    """Half-width of the 95 % confidence interval (Student's t), NaN without replications."""
+    count: int
+
+
+def rows(tables: Tables) -> Iterator[Row]:
+    """All metrics of all groups and bottlenecks."""
+    yield from _rows("group", tables["groups"], "group", GROUP_METRICS)
+    yield from _rows("link", bottlenecks(tables["links"]), "name", LINK_METRICS)
+
+
+def summary_table(tables: Tables) -> pa.Table:
+    """`rows` as a table."""
+    content = list(rows(tables))
+    columns: dict[str, object] = {
+        name: [getattr(row, name) for row in content] for name in ("kind", "name", "metric", "unit")
+    }
+    columns["mean"] = np.array([row.mean for row in content], dtype=float)
+    columns["ci95"] = np.array([row.ci95 for row in content], dtype=float)
+    columns["count"] = np.array([row.count for row in content], dtype="u4")
+    return table(columns)
+
+
+def bottlenecks(links: pa.Table) -> pa.Table:
+    """Return the monitored links, with the share of arriving packets that was dropped."""
+    kept = links.filter(links["monitored"])
+    drops = sum(numbers(kept, name) for name in ("drops_full", "drops_aqm", "drops_wire"))
+    arrivals = numbers(kept, "arrivals")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(arrivals > 0, drops / arrivals, np.nan)
+    field = pa.field("drop_ratio", pa.float64(), metadata={"unit": unit_of("drop_ratio")})
+    return kept.append_column(field, pa.array(ratio, from_pandas=True))
+
+
+def _rows(kind: str, source: pa.Table, key: str, metrics: tuple[str, ...]) -> Iterator[Row]:
+    names = source[key].cast(pa.string())
+    for name in pc.unique(names).to_pylist():
+        part = source.filter(pc.equal(names, name))
+        for metric in metrics:
+            yield Row(kind, name, metric, unit_of(metric), *estimate(numbers(part, metric)))
