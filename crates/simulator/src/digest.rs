@@ -1,6 +1,9 @@
 //! A hash of everything that happened, to tell whether two runs were the same.
 
 /// Running hash; not cryptographic.
+///
+/// Each flow has one, and they are joined at the end, so that it does not matter in which order the
+/// engine looks at things that happen to different flows.
 #[derive(Clone, Copy, Debug)]
 pub struct Digest(u64);
 
@@ -16,6 +19,11 @@ impl Digest {
     pub fn mix(&mut self, a: u64, b: u64) {
         self.0 =
             (self.0.rotate_left(23) ^ a ^ b.rotate_left(32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    }
+
+    /// Mixes in another digest.
+    pub fn join(&mut self, other: Digest) {
+        self.mix(other.0, 0);
     }
 
     /// As 16 hexadecimal digits.

@@ -23,6 +23,8 @@ pub struct Received {
     pub bytes: u64,
     /// Segments in order.
     pub segments: u64,
+    /// What happened to the flow's packets.
+    pub digest: Digest,
 }
 
 /// All counters at one point in time.
@@ -55,13 +57,17 @@ pub struct Engine<'a> {
     pub series: Series,
     /// Events so far.
     pub events: u64,
-    /// Hash of what happened.
-    pub digest: Digest,
     /// The present.
     pub now: Time,
     ways: Vec<Ways>,
     timers: Timers,
     awaited: usize,
+    /// End of the measurement.
+    end: Time,
+    /// When the counters are read next.
+    reading_at: Time,
+    /// What was delivered early and counts after that: flow, bytes, segments.
+    ahead: Vec<(u32, u16, u32)>,
 }
 
 impl<'a> Engine<'a> {
@@ -89,21 +95,21 @@ impl<'a> Engine<'a> {
             transfers: Vec::new(),
             series: Series::new(plan),
             events: 0,
-            digest: Digest::default(),
             now: Time::ZERO,
             network,
             ways,
             timers,
+            end: Time::ZERO + plan.warm_up + plan.duration,
+            reading_at: Time::ZERO,
+            ahead: Vec::new(),
         }
     }
 
     /// Runs to the end of the measurement, then until the awaited transfers are done.
     pub fn run(mut self) -> RunOutput {
-        let start = Time::ZERO + self.plan.warm_up;
-        let end = start + self.plan.duration;
-        let before = self.run_until(start);
-        let after = self.run_until(end);
-        let limit = end + self.plan.drain_limit;
+        let before = self.run_until(Time::ZERO + self.plan.warm_up);
+        let after = self.run_until(self.end);
+        let limit = self.end + self.plan.drain_limit;
         while self.awaited > 0 && self.step(limit) {}
         let output = tables::collect(&mut self, &before, &after);
         let ledger = self.network.ledger;
@@ -117,6 +123,12 @@ impl<'a> Engine<'a> {
 
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time) -> Readings {
+        self.reading_at = end;
+        for (flow, bytes, segments) in core::mem::take(&mut self.ahead) {
+            let got = &mut self.received[flow as usize];
+            got.bytes += u64::from(bytes);
+            got.segments += u64::from(segments);
+        }
         while self.step(end) {}
         Readings {
             links: self.network.links.iter_mut().map(|link| Reading::take(link, end)).collect(),
@@ -151,31 +163,43 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// A packet has reached the end of its route.
+    /// A packet reaches the end of its route.
     #[inline]
     fn deliver(&mut self, packet: &Packet) {
-        let Engine { network, timers, received, sources, digest, now, .. } = self;
-        digest.mix(now.as_nanos(), u64::from(packet.flow) << 40 ^ packet.number);
+        let Engine { network, timers, received, sources, .. } = self;
         let flow = packet.flow as usize;
-        let mut door =
-            Door { network, timers, now: *now, flow: packet.flow, ways: self.ways[flow] };
+        let now = packet.at;
+        let got = &mut received[flow];
+        if now < self.end {
+            got.digest.mix(now.as_nanos(), packet.number << 8 | u64::from(packet.flags));
+        }
+        let mut door = Door { network, timers, now, flow: packet.flow, ways: self.ways[flow] };
+        let Source::Tcp(tcp) = &mut sources[flow] else {
+            return self.count(packet, 0);
+        };
         if packet.has(flags::ACK) {
-            if let Source::Tcp(tcp) = &mut sources[flow] {
-                tcp.connection.sender.on_ack(packet, &mut door);
-                if let Some(record) = tcp.check_finished(&mut door) {
-                    self.awaited -= usize::from(tcp.is_awaited());
-                    self.transfers.push(record);
-                }
+            tcp.connection.sender.on_ack(packet, &mut door);
+            if let Some(record) = tcp.check_finished(&mut door) {
+                self.awaited -= usize::from(tcp.is_awaited());
+                self.transfers.push(record);
             }
             return;
         }
-        let got = &mut received[flow];
-        got.bytes += u64::from(packet.len);
-        if let Source::Tcp(tcp) = &mut sources[flow] {
-            let before = tcp.connection.receiver.next;
-            tcp.connection.on_data(packet, &mut door);
-            got.segments += tcp.connection.receiver.next - before;
+        let before = tcp.connection.receiver.next;
+        tcp.connection.on_data(packet, &mut door);
+        let segments = tcp.connection.receiver.next - before;
+        self.count(packet, segments as u32);
+    }
+
+    /// Counts data that reached its receiver.
+    #[inline]
+    fn count(&mut self, packet: &Packet, segments: u32) {
+        if packet.at >= self.reading_at {
+            return self.ahead.push((packet.flow, packet.len, segments));
         }
+        let got = &mut self.received[packet.flow as usize];
+        got.bytes += u64::from(packet.len);
+        got.segments += u64::from(segments);
     }
 
     fn wake(&mut self, wake: Wake) {

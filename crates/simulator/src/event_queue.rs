@@ -16,7 +16,7 @@ use tidegate_mechanisms::units::Time;
 /// Packets due at the far end of links, one entry per busy link.
 #[derive(Default)]
 pub struct Arrivals {
-    heap: QuaternaryHeap<Reverse<u128>>,
+    heap: QuaternaryHeap<Reverse<u64>>,
     /// The first entry is over: the next push takes its place, which costs one descent through the
     /// heap where a pop and a push would cost two.
     vacant: bool,
@@ -27,6 +27,7 @@ pub struct Arrivals {
 pub struct Timers {
     heap: QuaternaryHeap<Reverse<u128>>,
     inserted: u32,
+    next: Option<Time>,
 }
 
 /// Whom a timer wakes.
@@ -71,8 +72,17 @@ impl Wake {
     }
 }
 
-fn time_of(key: u128) -> u64 {
-    (key >> 64) as u64
+/// An arrival's key packs time and link into one word, because the heap lives on comparing them.
+const LINK_BITS: u32 = 18;
+/// So many links fit.
+pub const MAX_LINKS: usize = 1 << LINK_BITS;
+/// Simulated time ends here, after 19 hours.
+pub const MAX_TIME: Time = Time::from_nanos(1 << (64 - LINK_BITS));
+
+#[inline]
+fn arrival_key(at: Time, link: usize) -> Reverse<u64> {
+    debug_assert!(at < MAX_TIME && link < MAX_LINKS);
+    Reverse(at.as_nanos() << LINK_BITS | link as u64)
 }
 
 impl Arrivals {
@@ -83,20 +93,20 @@ impl Arrivals {
             self.vacant = false;
             self.heap.pop();
         }
-        self.heap.peek().map_or(Time::NEVER, |key| Time::from_nanos(time_of(key.0)))
+        self.heap.peek().map_or(Time::NEVER, |key| Time::from_nanos(key.0 >> LINK_BITS))
     }
 
     /// The link whose head arrives next. To be asked after [`Arrivals::next_time`].
     #[inline]
     pub fn next_link(&self) -> Option<usize> {
         debug_assert!(!self.vacant);
-        self.heap.peek().map(|key| key.0 as u32 as usize)
+        self.heap.peek().map(|key| key.0 as usize & (MAX_LINKS - 1))
     }
 
     /// A link that was empty has a head now.
     #[inline]
     pub fn push(&mut self, at: Time, link: usize) {
-        let key = Reverse(u128::from(at.as_nanos()) << 64 | link as u128);
+        let key = arrival_key(at, link);
         if self.vacant {
             self.vacant = false;
             self.set_first(key);
@@ -107,18 +117,15 @@ impl Arrivals {
 
     /// The head of the next link is taken; `following` is due next on that link.
     #[inline]
-    pub fn take_next(&mut self, following: Option<Time>) {
-        match (following, self.heap.peek()) {
-            (Some(at), Some(first)) => {
-                let link = u128::from(first.0 as u32);
-                self.set_first(Reverse(u128::from(at.as_nanos()) << 64 | link));
-            }
-            _ => self.vacant = true,
+    pub fn take_next(&mut self, link: usize, following: Option<Time>) {
+        match following {
+            Some(at) => self.set_first(arrival_key(at, link)),
+            None => self.vacant = true,
         }
     }
 
     #[inline]
-    fn set_first(&mut self, key: Reverse<u128>) {
+    fn set_first(&mut self, key: Reverse<u64>) {
         if let Some(mut first) = self.heap.peek_mut() {
             *first = key;
         }
@@ -129,7 +136,7 @@ impl Timers {
     /// When the next timer fires; [`Time::NEVER`] if none is set.
     #[inline]
     pub fn next_time(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |key| Time::from_nanos(time_of(key.0)))
+        self.next.unwrap_or(Time::NEVER)
     }
 
     /// Sets a timer. There is no cancelling: whoever is woken checks whether it still matters.
@@ -138,13 +145,16 @@ impl Timers {
         self.inserted = self.inserted.wrapping_add(1);
         let order = u128::from(self.inserted) << 32 | u128::from(wake.pack());
         self.heap.push(Reverse(u128::from(at.as_nanos()) << 64 | order));
+        self.next = Some(self.next_time().min(at));
     }
 
     /// Takes the next timer.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Wake)> {
+        let time_of = |key: u128| Time::from_nanos((key >> 64) as u64);
         let Reverse(key) = self.heap.pop()?;
-        Some((Time::from_nanos(time_of(key)), Wake::unpack(key as u32)))
+        self.next = self.heap.peek().map(|next| time_of(next.0));
+        Some((time_of(key), Wake::unpack(key as u32)))
     }
 }
 
@@ -175,14 +185,14 @@ mod tests {
         arrivals.push(at(10), 4);
         arrivals.push(at(12), 5);
         assert_eq!(next(&mut arrivals), (at(10), Some(4)));
-        arrivals.take_next(Some(at(20)));
+        arrivals.take_next(4, Some(at(20)));
         assert_eq!(next(&mut arrivals), (at(12), Some(5)));
-        arrivals.take_next(None);
+        arrivals.take_next(5, None);
         arrivals.push(at(15), 6);
         assert_eq!(next(&mut arrivals), (at(15), Some(6)), "takes the place that was left");
-        arrivals.take_next(None);
+        arrivals.take_next(6, None);
         assert_eq!(next(&mut arrivals), (at(20), Some(4)));
-        arrivals.take_next(None);
+        arrivals.take_next(4, None);
         assert_eq!(arrivals.next_time(), Time::NEVER);
     }
 }

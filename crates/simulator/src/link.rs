@@ -30,8 +30,11 @@ pub enum Drop {
 pub struct Link {
     /// When the transmitter is free.
     free_at: Time,
-    /// Packets that have not left yet, the one in transmission first.
+    /// Packets that have not left yet, the one in transmission first. The last one accepted is
+    /// entered when the next arrives before it has left, so that an idle link keeps no list.
     waiting: Ring<Waiting>,
+    last_len: u16,
+    last_entered: bool,
     backlog_bytes: u64,
     limit_packets: usize,
     limit_bytes: u64,
@@ -88,6 +91,8 @@ impl Link {
         Link {
             free_at: Time::ZERO,
             waiting: Ring::default(),
+            last_len: 0,
+            last_entered: true,
             backlog_bytes: 0,
             limit_packets,
             limit_bytes,
@@ -115,8 +120,11 @@ impl Link {
         if self.free_at <= now {
             self.waiting.clear();
             self.backlog_bytes = 0;
-        } else if self.exact || self.waiting.len() >= self.limit_packets {
-            self.strike_off_departed(now);
+        } else {
+            self.enter_last();
+            if self.exact || self.waiting.len() >= self.limit_packets {
+                self.strike_off_departed(now);
+            }
         }
         if self.management.is_some() {
             flags = self.manage(len, flags, activity, now, group())?;
@@ -130,7 +138,7 @@ impl Link {
         let departs = self.free_at.max(now) + transmission;
         self.free_at = departs;
         self.backlog_bytes += bytes;
-        self.waiting.push(Waiting { departs, len: len.into() });
+        (self.last_len, self.last_entered) = (len, false);
         self.probe.on_accepted(bytes);
         if let Some(monitor) = &mut self.probe.monitor {
             monitor.on_accepted(group(), bytes, departs - now, transmission);
@@ -191,6 +199,14 @@ impl Link {
     }
 
     #[inline]
+    fn enter_last(&mut self) {
+        if !self.last_entered {
+            self.last_entered = true;
+            self.waiting.push(Waiting { departs: self.free_at, len: self.last_len.into() });
+        }
+    }
+
+    #[inline]
     fn strike_off_departed(&mut self, now: Time) {
         while let Some(first) = self.waiting.front()
             && first.departs <= now
@@ -210,6 +226,7 @@ impl Link {
 
     /// Packets and bytes waiting or in transmission at `now`.
     pub fn backlog(&mut self, now: Time) -> (u32, u64) {
+        self.enter_last();
         self.strike_off_departed(now);
         (self.waiting.len() as u32, self.backlog_bytes)
     }
@@ -217,6 +234,7 @@ impl Link {
     /// The part of the accepted packets' time here that lies after `now`: packet-ns, byte-ns, and
     /// ns in transmission.
     pub fn time_to_come(&mut self, now: Time) -> [u128; 3] {
+        self.enter_last();
         self.strike_off_departed(now);
         let mut sums = [0; 3];
         for packet in self.waiting.iter() {

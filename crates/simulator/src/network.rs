@@ -7,9 +7,9 @@
 
 use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::Plan;
+use tidegate_scenario::plan::{Plan, TrafficPlan};
 
-use crate::event_queue::Arrivals;
+use crate::event_queue::{Arrivals, MAX_LINKS};
 use crate::link::Link;
 use crate::packet::{Packet, SackStore, flags};
 use crate::random::Stream;
@@ -25,6 +25,8 @@ struct Hop {
     chained: bool,
     /// The packet passes an activity meter after this link.
     metered: bool,
+    /// The route ends after this link, at a host that may be served ahead of time.
+    early: bool,
 }
 
 /// Where a flow's packets enter the network.
@@ -83,8 +85,6 @@ pub struct Network {
     pub ledger: Ledger,
     /// Losses and marks by flow.
     pub fates: Vec<FlowFate>,
-    /// Packet-hops so far.
-    pub hops_done: u64,
     hops: Vec<Hop>,
     passages: Vec<Passage>,
     hosts: Vec<Host>,
@@ -97,7 +97,9 @@ impl Network {
     /// # Panics
     /// If a route is empty or the first link of a sender also carries other traffic.
     pub fn new(plan: &Plan, seed: u64) -> (Self, Vec<Ways>) {
+        assert!(plan.links.len() < MAX_LINKS, "at most {MAX_LINKS} links");
         let feeders = Feeders::of(plan);
+        let early = EarlyDelivery::of(plan, &feeders);
         let links = (plan.links.iter().enumerate())
             .map(|(i, link)| Link::new(link, i, plan.groups.len(), seed))
             .collect();
@@ -107,7 +109,6 @@ impl Network {
             sacks: SackStore::default(),
             ledger: Ledger::default(),
             fates: vec![FlowFate::default(); plan.flows.len()],
-            hops_done: 0,
             hops: Vec::new(),
             passages: Vec::new(),
             hosts: Vec::new(),
@@ -116,18 +117,18 @@ impl Network {
         let mut known = std::collections::HashMap::new();
         let mut host_of_link = vec![u32::MAX; plan.links.len()];
         let mut ways = Vec::with_capacity(plan.flows.len());
-        for flow in &plan.flows {
+        for (i, flow) in plan.flows.iter().enumerate() {
             let metered = !flow.meters.is_empty();
-            let mut enter = |route: &[u32], metered: bool, network: &mut Network| {
-                let hops = feeders.hops(plan, route, metered);
+            let mut enter = |route: &[u32], metered: bool, early: bool, network: &mut Network| {
+                let hops = feeders.hops(route, metered, early);
                 *known.entry(hops.clone()).or_insert_with(|| {
                     network.hops.extend(hops);
                     (network.hops.len() - route.len() - 1) as u32
                 })
             };
             ways.push(Ways {
-                forward: enter(&flow.forward, metered, &mut network),
-                reverse: enter(&flow.reverse, false, &mut network),
+                forward: enter(&flow.forward, metered, early.flows[i], &mut network),
+                reverse: enter(&flow.reverse, false, false, &mut network),
             });
             let host = &mut host_of_link[flow.forward[0] as usize];
             if *host == u32::MAX {
@@ -169,16 +170,18 @@ impl Network {
     #[inline]
     pub fn send(&mut self, packet: Packet, at: Time) {
         self.ledger.injected += 1;
-        self.forward(packet, at);
+        let delivered = self.forward(packet, at);
+        debug_assert!(delivered.is_none(), "nothing is delivered early from its first link");
     }
 
-    /// Moves a packet over the next link, and over those chained to it.
+    /// Moves a packet over the next link, and over those chained to it. Returns it if it is to be
+    /// delivered early.
     #[inline]
-    pub fn forward(&mut self, packet: Packet, mut now: Time) {
+    fn forward(&mut self, packet: Packet, mut now: Time) -> Option<Packet> {
         // Kept apart from the packet, which is put together once, in its pipe.
         let Packet { mut hop, mut flags, mut extra, len, flow, .. } = packet;
         loop {
-            let Hop { link: number, chained, metered, .. } = self.hops[hop as usize];
+            let Hop { link: number, chained, metered, early, .. } = self.hops[hop as usize];
             let link = &mut self.links[number as usize];
             let group = || self.passages[flow as usize].group;
             match link.offer(len, flags, extra, now, group) {
@@ -189,16 +192,23 @@ impl Network {
                         self.fates[flow as usize].marks += 1;
                     }
                 }
-                Err(_) => return self.lose(&Packet { flags, extra, ..packet }),
+                Err(_) => {
+                    self.lose(&Packet { flags, extra, ..packet });
+                    return None;
+                }
             }
-            self.hops_done += 1;
             hop += 1;
             if !chained {
+                let packet = Packet { at: now, hop, flags, extra, ..packet };
+                if early {
+                    self.ledger.delivered += 1;
+                    return Some(packet);
+                }
                 if link.pipe.is_empty() {
                     self.arrivals.push(now, number as usize);
                 }
-                link.pipe.push(Packet { at: now, hop, flags, extra, ..packet });
-                return;
+                link.pipe.push(packet);
+                return None;
             }
             if metered {
                 extra = self.meter(flow, len, now);
@@ -207,13 +217,13 @@ impl Network {
     }
 
     /// Takes the packet that arrives next, if it has reached the end of its route; moves it on
-    /// otherwise.
+    /// otherwise, which may deliver it early. The packet says when it arrives.
     #[inline]
     pub fn advance(&mut self) -> Option<Packet> {
         let number = self.arrivals.next_link().expect("called when an arrival is due");
         let pipe = &mut self.links[number].pipe;
         let mut packet = pipe.pop().expect("a link in the queue has a packet in its pipe");
-        self.arrivals.take_next(pipe.front().map(|next| next.at));
+        self.arrivals.take_next(number, pipe.front().map(|next| next.at));
         if self.hops[packet.hop as usize].end {
             self.ledger.delivered += 1;
             return Some(packet);
@@ -222,8 +232,7 @@ impl Network {
         if self.hops[packet.hop as usize - 1].metered {
             packet.extra = self.meter(packet.flow, packet.len, now);
         }
-        self.forward(packet, now);
-        None
+        self.forward(packet, now)
     }
 
     /// Passes a packet by its flow's meter. Returns the activity, as the bits of an `f32`.
@@ -258,6 +267,8 @@ struct Feeders {
     only: Vec<Option<u32>>,
     /// Links that a sender's host feeds, and nothing else.
     private: Vec<bool>,
+    /// Links that no other link feeds.
+    hosts_alone: Vec<bool>,
 }
 
 impl Feeders {
@@ -290,24 +301,73 @@ impl Feeders {
         let private = (before.iter().zip(&owners))
             .map(|(feeders, owners)| feeders[..] == [None] && matches!(owners[..], [Some(_)]))
             .collect();
-        Feeders { only, private }
+        let hosts_alone = before.iter().map(|feeders| feeders[..] == [None]).collect();
+        Feeders { only, private, hosts_alone }
+    }
+
+    fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
+        self.hosts_alone[link as usize]
     }
 
     fn is_private(&self, link: u32) -> bool {
         self.private[link as usize]
     }
 
-    fn hops(&self, _plan: &Plan, route: &[u32], metered: bool) -> Vec<Hop> {
+    fn chained(&self, link: u32, next: u32) -> bool {
+        self.only[next as usize] == Some(link)
+    }
+
+    fn hops(&self, route: &[u32], metered: bool, early: bool) -> Vec<Hop> {
         let mut hops: Vec<Hop> = (route.iter().enumerate())
             .map(|(i, &link)| Hop {
                 link,
                 end: false,
-                chained: (route.get(i + 1))
-                    .is_some_and(|&next| self.only[next as usize] == Some(link)),
+                chained: route.get(i + 1).is_some_and(|&next| self.chained(link, next)),
                 metered: metered && i == 0,
+                early: early && i + 1 == route.len(),
             })
             .collect();
-        hops.push(Hop { link: u32::MAX, end: true, chained: false, metered: false });
+        hops.push(Hop { link: u32::MAX, end: true, chained: false, metered: false, early: false });
         hops
+    }
+}
+
+/// Which flows' data may reach its receiver ahead of time.
+///
+/// A receiver that does not delay acknowledgements depends on nothing but the order and times of
+/// the packets that arrive, which are known when they leave the last queue. So it can be served at
+/// once, at the time of arrival to come, and needs no event, provided that its acknowledgements
+/// enter their first link in order: everything that enters that link comes from such receivers, and
+/// their data over one last link. What flows measure and exchange is the same, packet by packet.
+/// Time series are the exception (they look at receivers), so they turn this off.
+struct EarlyDelivery {
+    flows: Vec<bool>,
+}
+
+impl EarlyDelivery {
+    fn of(plan: &Plan, feeders: &Feeders) -> Self {
+        let mut last_link = vec![None; plan.links.len()];
+        let mut ordered = vec![plan.sample_interval.is_none(); plan.links.len()];
+        for flow in &plan.flows {
+            let first = flow.reverse[0] as usize;
+            let last = *flow.forward.last().expect("a route has at least one link");
+            let acknowledges_at_once = match &flow.traffic {
+                TrafficPlan::Greedy(tcp) | TrafficPlan::Transfer { tcp, .. } => {
+                    tcp.delayed_ack.is_none()
+                }
+                TrafficPlan::Cbr { .. } => continue,
+            };
+            let same = *last_link[first].get_or_insert(last) == last;
+            ordered[first] &=
+                acknowledges_at_once && same && feeders.is_fed_by_hosts_alone(first as u32);
+        }
+        let flows = (plan.flows.iter())
+            .map(|flow| {
+                // Not from the first link on: a sender must not meet its receiver in one call.
+                let has_event = flow.forward.windows(2).any(|w| !feeders.chained(w[0], w[1]));
+                ordered[flow.reverse[0] as usize] && has_event
+            })
+            .collect();
+        EarlyDelivery { flows }
     }
 }

@@ -1,9 +1,11 @@
 //! From the counters of a finished run to its tables.
 
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Span, Time};
 
+use crate::digest::Digest;
 use crate::engine::{Engine, Readings};
 use crate::output::{FlowTable, LinkGroupTable, LinkTable, RunOutput, TransferTable};
+use crate::probe::Reading;
 use crate::source::{Source, UDP_HEADER_BYTES};
 
 fn mean(sum: f64, count: u64) -> f64 {
@@ -15,7 +17,7 @@ pub fn collect(engine: &mut Engine, before: &Readings, after: &Readings) -> RunO
     let output = RunOutput {
         seed: engine.seed,
         events: engine.events,
-        hops: engine.network.hops_done,
+        hops: engine.network.links.iter().map(|link| link.probe.accepted).sum(),
         simulated_s: engine.now.as_secs(),
         flows: flows(engine, before, after),
         links: links(engine, before, after),
@@ -26,13 +28,22 @@ pub fn collect(engine: &mut Engine, before: &Readings, after: &Readings) -> RunO
         flow_series: core::mem::take(&mut engine.series.flows),
         digest: String::new(),
     };
-    let mut digest = engine.digest;
-    for link in &engine.network.links {
-        digest.mix(link.probe.accepted, link.probe.accepted_bytes);
-        digest.mix(link.probe.drops.iter().sum(), link.probe.marks);
+    RunOutput { digest: digest(engine, &after.links), ..output }
+}
+
+/// Everything that reached a host until the end of the measurement, what bottlenecks did, and when
+/// transfers finished.
+fn digest(engine: &Engine, links: &[Reading]) -> String {
+    let mut digest = Digest::default();
+    engine.received.iter().for_each(|got| digest.join(got.digest));
+    for reading in links.iter().filter(|reading| reading.probe.monitor.is_some()) {
+        digest.mix(reading.probe.accepted, reading.probe.accepted_bytes);
+        digest.mix(reading.probe.drops.iter().sum(), reading.probe.marks);
     }
-    digest.mix(engine.events, engine.network.ledger.injected);
-    RunOutput { digest: digest.hex(), ..output }
+    for record in &engine.transfers {
+        digest.mix(record.start.as_nanos(), record.completion.map_or(0, Span::as_nanos));
+    }
+    digest.hex()
 }
 
 fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
