@@ -43,12 +43,8 @@ pub enum Room {
 
 impl Room {
     /// In the order in which a packet comes through.
-    pub const ALL: [Room; 4] = [
-        Room::Sender,
-        Room::Ingress,
-        Room::Bottleneck,
-        Room::Differentiation,
-    ];
+    pub const ALL: [Room; 4] =
+        [Room::Sender, Room::Ingress, Room::Bottleneck, Room::Differentiation];
 
     /// Its name.
     pub const fn as_str(self) -> &'static str {
@@ -165,10 +161,7 @@ mod tests {
 
     fn default_of(mechanism: &str, parameter: &str) -> &'static str {
         let parameters = find(mechanism).expect("is registered").parameters;
-        let found = parameters
-            .iter()
-            .find(|p| p.name == parameter)
-            .expect("has the parameter");
+        let found = parameters.iter().find(|p| p.name == parameter).expect("has the parameter");
         match found.default {
             DefaultValue::Value(text) => text,
             other => panic!("{mechanism}.{parameter} is {other}"),
@@ -188,11 +181,7 @@ mod tests {
     fn every_source_file_opens_with_what_it_is_and_an_equation() {
         for mechanism in ALL {
             let header = mechanism.header();
-            assert!(
-                header.contains("```text"),
-                "{} shows no equation",
-                mechanism.name
-            );
+            assert!(header.contains("```text"), "{} shows no equation", mechanism.name);
             assert!(!mechanism.summary().is_empty() && !mechanism.summary().contains("```"));
         }
     }
@@ -213,9 +202,7 @@ mod tests {
         assert_eq!(default_of("abc", "activity_weight").parse(), Ok(abc.weight));
 
         let meter = ActivityMeterParams::default();
-        let inertia = default_of("activity-meter", "inertia")
-            .strip_suffix(" s")
-            .unwrap();
+        let inertia = default_of("activity-meter", "inertia").strip_suffix(" s").unwrap();
         assert_eq!(Span::from_secs_f64(inertia.parse().unwrap()), meter.inertia);
         let burst = format!("{} B", meter.burst_allowance.get());
         assert_eq!(default_of("activity-meter", "burst_allowance"), burst);

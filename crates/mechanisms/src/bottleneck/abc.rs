@@ -30,10 +30,7 @@ pub struct AbcParams {
 impl Default for AbcParams {
     /// The paper's Table 1.
     fn default() -> Self {
-        AbcParams {
-            gamma: 3.0,
-            weight: 0.99,
-        }
+        AbcParams { gamma: 3.0, weight: 0.99 }
     }
 }
 
@@ -48,10 +45,7 @@ pub struct Abc {
 impl Abc {
     /// ABC before the first packet.
     pub fn new(params: AbcParams) -> Self {
-        Abc {
-            params,
-            average: 0.0,
-        }
+        Abc { params, average: 0.0 }
     }
 
     /// Averages the activity of an arriving packet (4). For every arrival, whatever p.
@@ -85,13 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn abc(gamma: f64, average: f64) -> Abc {
-        Abc {
-            params: AbcParams {
-                gamma,
-                weight: 0.99,
-            },
-            average,
-        }
+        Abc { params: AbcParams { gamma, weight: 0.99 }, average }
     }
 
     fn adapted(gamma: f64, average: f64, p: f64, activity: f64) -> f64 {
@@ -121,10 +109,8 @@ mod tests {
     #[test]
     fn scaling_all_reference_rates_changes_nothing() {
         for shift in [-3.0, 0.7, 5.0] {
-            let (here, there) = (
-                adapted(3.0, 1.2, 0.1, 2.0),
-                adapted(3.0, 1.2 + shift, 0.1, 2.0 + shift),
-            );
+            let (here, there) =
+                (adapted(3.0, 1.2, 0.1, 2.0), adapted(3.0, 1.2 + shift, 0.1, 2.0 + shift));
             assert!((here - there).abs() < 1e-12);
         }
     }

@@ -11,10 +11,8 @@ use super::{Aqm, Differentiation, Judge};
 
 impl Judge {
     /// Loss only when the buffer is full.
-    pub const DROP_TAIL: Judge = Judge {
-        aqm: Aqm::DropTail,
-        differentiation: Differentiation::None,
-    };
+    pub const DROP_TAIL: Judge =
+        Judge { aqm: Aqm::DropTail, differentiation: Differentiation::None };
 }
 
 #[cfg(test)]

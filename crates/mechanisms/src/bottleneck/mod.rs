@@ -201,10 +201,7 @@ mod tests {
         let points = PiecewiseLinearParams::pf(11.0, 17.0, 24.0, 0.01);
         Judge {
             aqm: Aqm::PiecewiseLinear(PiecewiseLinear::new(&points).unwrap()),
-            differentiation: Differentiation::Abc(Abc::new(AbcParams {
-                gamma: 3.0,
-                weight: 0.99,
-            })),
+            differentiation: Differentiation::Abc(Abc::new(AbcParams { gamma: 3.0, weight: 0.99 })),
         }
     }
 

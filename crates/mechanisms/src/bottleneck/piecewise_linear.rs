@@ -28,9 +28,7 @@ pub struct PiecewiseLinearParams {
 impl PiecewiseLinearParams {
     /// The paper's pf-Q₀-Q₁-Q₂-p₁.
     pub fn pf(q0: f64, q1: f64, q2: f64, p1: f64) -> Self {
-        PiecewiseLinearParams {
-            points: vec![(q0, 0.0), (q1, p1), (q2, 1.0)],
-        }
+        PiecewiseLinearParams { points: vec![(q0, 0.0), (q1, p1), (q2, 1.0)] }
     }
 
     /// p(Q) by definition (11), for points that [`PiecewiseLinear::new`] has accepted.
@@ -69,21 +67,13 @@ impl fmt::Display for InvalidPoints {
         match *self {
             InvalidPoints::Empty => f.write_str("needs at least one point"),
             InvalidPoints::QueueOutOfRange(i) => {
-                write!(
-                    f,
-                    "point {}: queue length is not within 0 to {MAX_QUEUE_PACKETS}",
-                    i + 1
-                )
+                write!(f, "point {}: queue length is not within 0 to {MAX_QUEUE_PACKETS}", i + 1)
             }
             InvalidPoints::NotAProbability(i) => {
                 write!(f, "point {}: probability is not within 0 to 1", i + 1)
             }
             InvalidPoints::Descending(i) => {
-                write!(
-                    f,
-                    "point {}: queue length is less than that of the point before",
-                    i + 1
-                )
+                write!(f, "point {}: queue length is less than that of the point before", i + 1)
             }
         }
     }
@@ -153,10 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn aqm(points: &[(f64, f64)]) -> PiecewiseLinear {
-        PiecewiseLinear::new(&PiecewiseLinearParams {
-            points: points.to_vec(),
-        })
-        .unwrap()
+        PiecewiseLinear::new(&PiecewiseLinearParams { points: points.to_vec() }).unwrap()
     }
 
     /// Equation 11 as printed.
@@ -187,10 +174,7 @@ mod tests {
             let aqm = PiecewiseLinear::new(&PiecewiseLinearParams::pf(q0, q1, q2, p1)).unwrap();
             for q in 0..=50 {
                 let want = equation_11(f64::from(q), pf);
-                assert!(
-                    (aqm.probability(q) - want).abs() < 1e-15,
-                    "pf {pf:?} at {q}"
-                );
+                assert!((aqm.probability(q) - want).abs() < 1e-15, "pf {pf:?} at {q}");
             }
         }
     }
@@ -201,9 +185,7 @@ mod tests {
         for (q1, levels) in [(23.0, 0), (22.0, 1), (17.0, 6), (11.0, 12)] {
             let aqm =
                 PiecewiseLinear::new(&PiecewiseLinearParams::pf(10.0, q1, 24.0, 0.0)).unwrap();
-            let open = (0..=50)
-                .map(|q| aqm.probability(q))
-                .filter(|&p| p > 0.0 && p < 1.0);
+            let open = (0..=50).map(|q| aqm.probability(q)).filter(|&p| p > 0.0 && p < 1.0);
             assert_eq!(open.count(), levels, "pf-10-{q1}-24-0");
         }
     }
@@ -225,21 +207,12 @@ mod tests {
     #[test]
     fn points_that_are_no_function_are_refused_by_place() {
         let error = |points: &[(f64, f64)]| {
-            PiecewiseLinear::new(&PiecewiseLinearParams {
-                points: points.to_vec(),
-            })
-            .unwrap_err()
+            PiecewiseLinear::new(&PiecewiseLinearParams { points: points.to_vec() }).unwrap_err()
         };
         assert_eq!(error(&[]), InvalidPoints::Empty);
-        assert_eq!(
-            error(&[(1.0, 0.0), (f64::NAN, 1.0)]),
-            InvalidPoints::QueueOutOfRange(1)
-        );
+        assert_eq!(error(&[(1.0, 0.0), (f64::NAN, 1.0)]), InvalidPoints::QueueOutOfRange(1));
         assert_eq!(error(&[(1.0, 1.5)]), InvalidPoints::NotAProbability(0));
-        assert_eq!(
-            error(&[(2.0, 0.0), (1.0, 1.0)]),
-            InvalidPoints::Descending(1)
-        );
+        assert_eq!(error(&[(2.0, 0.0), (1.0, 1.0)]), InvalidPoints::Descending(1));
     }
 
     proptest! {

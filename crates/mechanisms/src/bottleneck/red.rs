@@ -104,12 +104,7 @@ enum Zone {
 impl Red {
     /// RED before the first packet.
     pub fn new(params: RedParams) -> Self {
-        Red {
-            params,
-            average: 0.0,
-            zone: Zone::Calm,
-            count: 0,
-        }
+        Red { params, average: 0.0, zone: Zone::Calm, count: 0 }
     }
 
     /// Updates the average with what an arriving packet finds, and returns the probability p_a with
@@ -177,21 +172,13 @@ impl Red {
     #[inline]
     fn forced_threshold(&self) -> f64 {
         let max_th = self.params.max_threshold;
-        if self.params.gentle {
-            2.0 * max_th
-        } else {
-            max_th
-        }
+        if self.params.gentle { 2.0 * max_th } else { max_th }
     }
 
     /// p_b between min_th and the forced threshold.
     #[inline]
     fn early_probability(&self) -> f64 {
-        let RedParams {
-            min_threshold: min_th,
-            max_threshold: max_th,
-            ..
-        } = self.params;
+        let RedParams { min_threshold: min_th, max_threshold: max_th, .. } = self.params;
         let max_p = self.params.max_probability;
         if self.average < max_th {
             max_p * (self.average - min_th) / (max_th - min_th)

@@ -29,12 +29,7 @@ fn arrival(packets: u32) -> Arrival {
 
 /// A queue whose average has always been what it is.
 fn settled(params: RedParams, average: f64) -> Red {
-    Red {
-        params,
-        average,
-        zone: Zone::Early,
-        count: 0,
-    }
+    Red { params, average, zone: Zone::Early, count: 0 }
 }
 
 /// Seeded linear congruential generator (Knuth's MMIX constants), for draws in [0, 1).
@@ -42,10 +37,7 @@ struct Lcg(u64);
 
 impl Lcg {
     fn draw(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 }
@@ -59,10 +51,7 @@ fn gaps(spacing: RedSpacing, signals: usize) -> Vec<usize> {
     let mut lcg = Lcg(20261120);
     let mut next_gap = || {
         let passed = core::iter::repeat_with(|| judge.signal(&arrival(10), || lcg.draw()));
-        passed
-            .take_while(|&verdict| verdict == Signal::None)
-            .count()
-            + 1
+        passed.take_while(|&verdict| verdict == Signal::None).count() + 1
     };
     (0..signals).map(|_| next_gap()).collect()
 }
@@ -71,9 +60,7 @@ fn gaps(spacing: RedSpacing, signals: usize) -> Vec<usize> {
 fn chi_square_against_uniform(gaps: &[usize], first: usize, last: usize) -> f64 {
     let expected = gaps.len() as f64 / (last - first + 1) as f64;
     let observed = |gap: usize| gaps.iter().filter(|&&g| g == gap).count() as f64;
-    (first..=last)
-        .map(|gap| (observed(gap) - expected).powi(2) / expected)
-        .sum()
+    (first..=last).map(|gap| (observed(gap) - expected).powi(2) / expected).sum()
 }
 
 /// With p_b = 1/20 the ratio at count 19 is 0.05/(1 − 0.95) = 1, so 19 is the longest gap.
@@ -107,10 +94,7 @@ fn independent_draws_give_gaps_geometric_with_mean_1_over_p() {
     assert!((mean - 20.0).abs() < 0.45, "mean gap {mean}");
     // P(gap > 20) = 0.95²⁰ = 0.3585, standard error 0.0034
     let long = gaps.iter().filter(|&&gap| gap > 20).count() as f64 / n;
-    assert!(
-        (long - 0.3585).abs() < 3.29 * 0.0034,
-        "share of gaps above 20: {long}"
-    );
+    assert!((long - 0.3585).abs() < 3.29 * 0.0034, "share of gaps above 20: {long}");
 }
 
 #[test]
@@ -127,23 +111,13 @@ fn the_average_takes_up_a_step_by_the_power_of_the_weight() {
 #[test]
 fn idle_time_decays_the_average_as_if_packets_had_come_to_an_empty_queue() {
     let mut red = settled(params(RedSpacing::Wait), 10.0);
-    red.probability(&Arrival {
-        idle: Span::from_micros(500_900),
-        ..arrival(0)
-    });
-    assert!(
-        (red.average() - 3.66776).abs() < 1e-5,
-        "average {}",
-        red.average()
-    );
+    red.probability(&Arrival { idle: Span::from_micros(500_900), ..arrival(0) });
+    assert!((red.average() - 3.66776).abs() < 1e-5, "average {}", red.average());
 }
 
 #[test]
 fn byte_mode_averages_bytes() {
-    let mut red = Red::new(RedParams {
-        mode: QueueUnit::Bytes,
-        ..params(RedSpacing::Wait)
-    });
+    let mut red = Red::new(RedParams { mode: QueueUnit::Bytes, ..params(RedSpacing::Wait) });
     red.probability(&arrival(4));
     assert!((red.average() - 0.002 * 6000.0).abs() < 1e-12);
 }
@@ -159,10 +133,7 @@ fn the_probability_rises_linearly_between_the_thresholds() {
 
 #[test]
 fn gentle_rises_on_to_1_at_twice_the_maximum_threshold() {
-    let gentle = RedParams {
-        gentle: true,
-        ..params(RedSpacing::Geometric)
-    };
+    let gentle = RedParams { gentle: true, ..params(RedSpacing::Geometric) };
     for (average, want) in [(15.0, 0.1), (22.5, 0.55), (30.0 - 1e-9, 1.0)] {
         let p_b = settled(gentle.clone(), average).early_probability();
         assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
@@ -176,22 +147,9 @@ fn a_signal_is_forced_from_the_upper_threshold_on_and_twice_as_far_up_when_gentl
         (true, 16.0, Signal::Congestion),
         (true, 31.0, Signal::Forced),
     ] {
-        let red = settled(
-            RedParams {
-                gentle,
-                ..params(RedSpacing::Geometric)
-            },
-            average,
-        );
-        let mut judge = Judge {
-            aqm: Aqm::Red(red),
-            differentiation: Differentiation::None,
-        };
-        assert_eq!(
-            judge.signal(&arrival(average as u32), || 0.0),
-            want,
-            "average {average}"
-        );
+        let red = settled(RedParams { gentle, ..params(RedSpacing::Geometric) }, average);
+        let mut judge = Judge { aqm: Aqm::Red(red), differentiation: Differentiation::None };
+        assert_eq!(judge.signal(&arrival(average as u32), || 0.0), want, "average {average}");
     }
 }
 
@@ -224,14 +182,9 @@ fn the_first_packet_after_the_average_has_risen_is_passed_over_and_counts_as_one
 #[test]
 fn a_loss_to_a_full_buffer_starts_the_count_anew() {
     let red = settled(params(RedSpacing::Wait), 10.0);
-    let mut judge = Judge {
-        aqm: Aqm::Red(red),
-        differentiation: Differentiation::None,
-    };
+    let mut judge = Judge { aqm: Aqm::Red(red), differentiation: Differentiation::None };
     let first_gap = |judge: &mut Judge| {
-        (1..)
-            .find(|_| judge.signal(&arrival(10), || 0.0).is_some())
-            .expect("signals in the end")
+        (1..).find(|_| judge.signal(&arrival(10), || 0.0).is_some()).expect("signals in the end")
     };
     for _ in 0..15 {
         judge.signal(&arrival(10), || 0.0);

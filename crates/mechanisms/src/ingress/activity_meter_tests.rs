@@ -16,12 +16,8 @@ fn meter(reference_kbps: u64, inertia_s: f64, burst_bytes: u64) -> ActivityMeter
 /// (time in s, activity) of every packet of a constant-rate user who sends for `secs`.
 fn cbr(meter: &mut ActivityMeter, sent_kbps: u64, secs: f64) -> Vec<(f64, f64)> {
     let gap_ns = 1500 * 8 * 1_000_000 / sent_kbps;
-    let times = (0..)
-        .map(|n| Time::from_nanos(n * gap_ns))
-        .take_while(|t| t.as_secs() < secs);
-    times
-        .map(|t| (t.as_secs(), f64::from(meter.on_packet(t, PACKET))))
-        .collect()
+    let times = (0..).map(|n| Time::from_nanos(n * gap_ns)).take_while(|t| t.as_secs() < secs);
+    times.map(|t| (t.as_secs(), f64::from(meter.on_packet(t, PACKET)))).collect()
 }
 
 fn final_activity(trace: &[(f64, f64)]) -> f64 {
@@ -30,11 +26,7 @@ fn final_activity(trace: &[(f64, f64)]) -> f64 {
 
 /// Time of the first packet with a positive activity.
 fn onset(trace: &[(f64, f64)]) -> f64 {
-    trace
-        .iter()
-        .find(|&&(_, activity)| activity > 0.0)
-        .expect("became active")
-        .0
+    trace.iter().find(|&&(_, activity)| activity > 0.0).expect("became active").0
 }
 
 /// Figure 1 and t_A⁺ = B/(R_t − R_r): 0.8 s at 2 Mb/s, 0.114 s at 8 Mb/s. One packet more or less
@@ -43,10 +35,7 @@ fn onset(trace: &[(f64, f64)]) -> f64 {
 fn activity_sets_in_when_the_burst_allowance_is_used_up() {
     for (sent_kbps, want, tolerance) in [(2_000, 0.8, 0.024), (8_000, 0.8 / 7.0, 0.006)] {
         let got = onset(&cbr(&mut meter(1_000, 0.1, 100_000), sent_kbps, STOP));
-        assert!(
-            (got - want).abs() < tolerance,
-            "{sent_kbps} kb/s: onset {got} s, not {want} s"
-        );
+        assert!((got - want).abs() < tolerance, "{sent_kbps} kb/s: onset {got} s, not {want} s");
     }
 }
 
@@ -59,32 +48,26 @@ fn without_burst_allowance_the_second_packet_is_active() {
     }
 }
 
-/// Figure 1 and equation 7: 1 and 3, whatever the inertia and the burst allowance. The activity
-/// read just before a packet is drained lies between the values before and after it, hence 0.05.
+/// Figure 1 and equation 7: 1 and 3, whatever the inertia. At the arrivals the law is exact: what a
+/// packet takes out, L·2^(−A), is what has come in since the last one, L·R_r/R_t.
 #[test]
 fn stationary_activity_is_log2_of_the_rate_ratio() {
     for (sent_kbps, want) in [(2_000, 1.0), (4_000, 2.0), (8_000, 3.0)] {
         for inertia_s in [0.1, 1.0] {
             let got = final_activity(&cbr(&mut meter(1_000, inertia_s, 0), sent_kbps, 60.0));
-            assert!(
-                (got - want).abs() < 0.05,
-                "{sent_kbps} kb/s, I = {inertia_s} s: {got}"
-            );
+            assert!((got - want).abs() < 1e-6, "{sent_kbps} kb/s, I = {inertia_s} s: {got}");
         }
     }
 }
 
-/// With much inertia the packets' own steps vanish and equation 7 is met closely, at any ratio.
+/// Rates that are no power of two apart.
 #[test]
 fn stationary_activity_meets_equation_7_at_any_ratio() {
     for ratio in [1.5, 3.0, 10.0, 100.0] {
         let sent_kbps = (1_000.0 * ratio) as u64;
         let got = final_activity(&cbr(&mut meter(1_000, 2.0, 0), sent_kbps, 120.0));
         let want = libm::log2(ratio);
-        assert!(
-            (got - want).abs() < 0.005,
-            "ratio {ratio}: {got}, not {want}"
-        );
+        assert!((got - want).abs() < 1e-4, "ratio {ratio}: {got}, not {want}");
     }
 }
 
@@ -111,10 +94,7 @@ fn after_the_last_packet_activity_falls_linearly_within_inertia_times_activity()
         for share in [0.25, 0.5, 0.75] {
             let got = f64::from(activity_after(share * inertia_s * a_s));
             let want = a_s * (1.0 - share);
-            assert!(
-                (got - want).abs() < own_step + 0.05,
-                "after {share}: {got}, not {want}"
-            );
+            assert!((got - want).abs() < own_step + 0.05, "after {share}: {got}, not {want}");
         }
         assert_eq!(activity_after(inertia_s * (a_s + own_step + 0.05)), 0.0);
     }
@@ -125,17 +105,10 @@ fn after_the_last_packet_activity_falls_linearly_within_inertia_times_activity()
 fn the_rise_takes_as_long_as_the_inertia_says_and_hardly_depends_on_the_activity() {
     let rise = |inertia_s: f64, sent_kbps: u64, a_s: f64| {
         let trace = cbr(&mut meter(1_000, inertia_s, 0), sent_kbps, 20.0);
-        trace
-            .iter()
-            .find(|&&(_, activity)| activity > a_s - 0.1)
-            .expect("gets there")
-            .0
+        trace.iter().find(|&&(_, activity)| activity > a_s - 0.1).expect("gets there").0
     };
     let (to_1, to_3) = (rise(0.1, 2_000, 1.0), rise(0.1, 8_000, 3.0));
-    assert!(
-        (to_1 - to_3).abs() < 0.1,
-        "to 1 in {to_1} s, to 3 in {to_3} s"
-    );
+    assert!((to_1 - to_3).abs() < 0.1, "to 1 in {to_1} s, to 3 in {to_3} s");
     assert!(rise(1.0, 2_000, 1.0) > 5.0 * to_1);
 }
 
@@ -152,10 +125,7 @@ fn a_burst_between_once_and_twice_rate_times_inertia_raises_activity_by_one() {
         }
         let rate_times_inertia = sent_kbps as f64 * 125.0;
         let share = burst_bytes / rate_times_inertia;
-        assert!(
-            (1.0..2.0).contains(&share),
-            "R_r {reference_kbps} kb/s: V = {share} R_t I"
-        );
+        assert!((1.0..2.0).contains(&share), "R_r {reference_kbps} kb/s: V = {share} R_t I");
     }
 }
 
@@ -165,16 +135,9 @@ fn a_burst_between_once_and_twice_rate_times_inertia_raises_activity_by_one() {
 fn too_little_inertia_makes_activity_oscillate() {
     let largest_fall = |inertia_s: f64| {
         let trace = cbr(&mut meter(10, inertia_s, 0), 20, STOP);
-        trace
-            .windows(2)
-            .map(|w| w[0].1 - w[1].1)
-            .fold(0.0, f64::max)
+        trace.windows(2).map(|w| w[0].1 - w[1].1).fold(0.0, f64::max)
     };
-    assert!(
-        largest_fall(1.2) < 0.02,
-        "I = 1.2 s: falls by {}",
-        largest_fall(1.2)
-    );
+    assert!(largest_fall(1.2) < 1e-6, "I = 1.2 s: falls by {}", largest_fall(1.2));
     // At 0.6 s the second packet happens to meet A_s exactly (see below); under that it swings.
     assert!(largest_fall(0.5) > 0.1);
     assert!(largest_fall(0.3) > 0.5);
@@ -185,10 +148,7 @@ fn too_little_inertia_makes_activity_oscillate() {
 fn too_little_inertia_overshoots_at_the_second_packet() {
     for (inertia_s, want) in [(1.2, 0.5), (0.6, 1.0), (0.3, 2.0), (0.15, 4.0)] {
         let second = cbr(&mut meter(10, inertia_s, 0), 20, STOP)[1].1;
-        assert!(
-            (second - want).abs() < 1e-6,
-            "I = {inertia_s} s: {second}, not {want}"
-        );
+        assert!((second - want).abs() < 1e-6, "I = {inertia_s} s: {second}, not {want}");
     }
 }
 
@@ -203,10 +163,7 @@ fn two_meters_of_half_the_rate_give_the_same_activity() {
         let one = whole.on_packet(now, PACKET);
         let of_two = halves[(n % 2) as usize].on_packet(now, PACKET);
         // One packet moves a half meter by at most 1500/62,500 = 0.024.
-        assert!(
-            (one - of_two).abs() < 0.025,
-            "packet {n}: {one} and {of_two}"
-        );
+        assert!((one - of_two).abs() < 0.025, "packet {n}: {one} and {of_two}");
     }
 }
 

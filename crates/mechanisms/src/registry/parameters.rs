@@ -9,48 +9,19 @@ const fn parameter(
     unit: &'static str,
     meaning: &'static str,
 ) -> Parameter {
-    Parameter {
-        name,
-        default,
-        unit,
-        meaning,
-    }
+    Parameter { name, default, unit, meaning }
 }
 
 pub(super) const NONE: &[Parameter] = &[];
 
-pub(super) const CUBIC: &[Parameter] = &[parameter(
-    "hystart",
-    Profile,
-    "true or false",
-    "leave the first slow start by HyStart++",
-)];
+pub(super) const CUBIC: &[Parameter] =
+    &[parameter("hystart", Profile, "true or false", "leave the first slow start by HyStart++")];
 
 pub(super) const ACTIVITY_METER: &[Parameter] = &[
-    parameter(
-        "reference_rate",
-        Required,
-        "bit/s",
-        "rate R_r that the user is entitled to",
-    ),
-    parameter(
-        "inertia",
-        Value("0.6 s"),
-        "s",
-        "I: time in which activity falls by 1",
-    ),
-    parameter(
-        "burst_allowance",
-        Value("0 B"),
-        "B",
-        "B: what passes at activity 0 after a pause",
-    ),
-    parameter(
-        "granularity",
-        Unset,
-        "1",
-        "g: activity is rounded up to a multiple of it",
-    ),
+    parameter("reference_rate", Required, "bit/s", "rate R_r that the user is entitled to"),
+    parameter("inertia", Value("0.6 s"), "s", "I: time in which activity falls by 1"),
+    parameter("burst_allowance", Value("0 B"), "B", "B: what passes at activity 0 after a pause"),
+    parameter("granularity", Unset, "1", "g: activity is rounded up to a multiple of it"),
     parameter(
         "meters",
         Value("1"),
@@ -60,51 +31,21 @@ pub(super) const ACTIVITY_METER: &[Parameter] = &[
 ];
 
 pub(super) const PIECEWISE_LINEAR: &[Parameter] = &[
-    parameter(
-        "function",
-        Unset,
-        "pf-Q₀-Q₁-Q₂-p₁",
-        "the function by its name in the paper, or:",
-    ),
-    parameter(
-        "points",
-        Unset,
-        "[packets, probability], …",
-        "(Qᵢ, pᵢ), ascending in Q",
-    ),
+    parameter("function", Unset, "pf-Q₀-Q₁-Q₂-p₁", "the function by its name in the paper, or:"),
+    parameter("points", Unset, "[packets, probability], …", "(Qᵢ, pᵢ), ascending in Q"),
 ];
 
 pub(super) const RED: &[Parameter] = &[
-    parameter(
-        "min_threshold",
-        Required,
-        "packets or B",
-        "min_th: no signal below this average",
-    ),
+    parameter("min_threshold", Required, "packets or B", "min_th: no signal below this average"),
     parameter(
         "max_threshold",
         Required,
         "as min_threshold",
         "max_th: every packet is signalled from this average on, unless gentle",
     ),
-    parameter(
-        "max_probability",
-        Value("0.1"),
-        "1",
-        "max_p: probability just below max_th",
-    ),
-    parameter(
-        "weight",
-        Value("0.002"),
-        "1",
-        "w_q: weight of a new sample in the average",
-    ),
-    parameter(
-        "gentle",
-        Value("false"),
-        "true or false",
-        "rise from max_p to 1 up to 2 max_th",
-    ),
+    parameter("max_probability", Value("0.1"), "1", "max_p: probability just below max_th"),
+    parameter("weight", Value("0.002"), "1", "w_q: weight of a new sample in the average"),
+    parameter("gentle", Value("false"), "true or false", "rise from max_p to 1 up to 2 max_th"),
     parameter(
         "spacing",
         Value("uniform"),
@@ -114,16 +55,6 @@ pub(super) const RED: &[Parameter] = &[
 ];
 
 pub(super) const ABC: &[Parameter] = &[
-    parameter(
-        "gamma",
-        Value("3.0"),
-        "1",
-        "γ: differentiation factor; 0 tells nobody apart",
-    ),
-    parameter(
-        "activity_weight",
-        Value("0.99"),
-        "1",
-        "w_A: weight of the past in A_avg",
-    ),
+    parameter("gamma", Value("3.0"), "1", "γ: differentiation factor; 0 tells nobody apart"),
+    parameter("activity_weight", Value("0.99"), "1", "w_A: weight of the past in A_avg"),
 ];

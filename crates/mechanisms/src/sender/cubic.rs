@@ -74,13 +74,7 @@ impl Epoch {
     fn new(now: Time, cwnd: f64, w_max: Option<f64>) -> Self {
         let w_max = w_max.unwrap_or(cwnd).max(cwnd);
         let k = libm::cbrt((w_max - cwnd) / C);
-        Epoch {
-            start: now,
-            last_ack: now,
-            k,
-            w_max,
-            w_est: cwnd,
-        }
+        Epoch { start: now, last_ack: now, k, w_max, w_est: cwnd }
     }
 
     /// W_cubic, `t` seconds after the start.
@@ -132,9 +126,7 @@ impl Cubic {
     fn avoid_congestion(&mut self, window: &mut Window, ack: &Ack) {
         let cwnd = window.cwnd;
         let w_max = self.w_max;
-        let epoch = self
-            .epoch
-            .get_or_insert_with(|| Epoch::new(ack.now, cwnd, w_max));
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(ack.now, cwnd, w_max));
         let since_last = ack.now.since(epoch.last_ack);
         epoch.last_ack = ack.now;
         if !ack.window_limited {
@@ -142,11 +134,7 @@ impl Cubic {
             return;
         }
         let acked = f64::from(ack.acked);
-        let alpha = if epoch.w_est >= self.cwnd_prior {
-            1.0
-        } else {
-            ALPHA
-        };
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
         epoch.w_est += alpha * acked / cwnd;
 
         let t = ack.now.since(epoch.start).as_secs();
@@ -164,11 +152,7 @@ impl Cubic {
     pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         let cwnd = window.cwnd;
         let had_more = self.w_max.is_some_and(|w_max| cwnd < w_max);
-        self.w_max = Some(if had_more {
-            cwnd * (1.0 + BETA) / 2.0
-        } else {
-            cwnd
-        });
+        self.w_max = Some(if had_more { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.hystart = None;

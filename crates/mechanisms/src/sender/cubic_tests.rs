@@ -5,10 +5,7 @@ use proptest::prelude::*;
 /// A controller that lost a packet at `cwnd` segments, and its window after the reduction.
 fn after_loss_at(cwnd: f64) -> (Cubic, Window) {
     let mut cubic = Cubic::new(CubicParams::default());
-    let mut window = Window {
-        cwnd,
-        ssthresh: f64::INFINITY,
-    };
+    let mut window = Window { cwnd, ssthresh: f64::INFINITY };
     window.ssthresh = cubic.ssthresh_on_congestion(&window);
     window.cwnd = window.ssthresh;
     cubic.on_recovery_exit();
@@ -27,14 +24,7 @@ fn run(
     let mut now = Time::from_nanos(1_000_000_000);
     let first = now;
     while now.since(first).as_secs() < secs {
-        cubic.on_ack(
-            window,
-            &Ack {
-                now,
-                srtt: Some(rtt),
-                ..ack_at(0)
-            },
-        );
+        cubic.on_ack(window, &Ack { now, srtt: Some(rtt), ..ack_at(0) });
         check(now.since(first).as_secs(), window);
         now += Span::from_nanos((rtt.as_nanos() as f64 / window.cwnd) as u64);
     }
@@ -50,8 +40,8 @@ fn the_plateau_comes_after_the_cube_root_of_the_loss_over_c() {
     assert!((epoch.w_cubic(2.0 * epoch.k) - 1300.0).abs() < 1e-9);
 }
 
-/// RTT 200 ms, far from the Reno-friendly region: cwnd is on the curve at every ACK. It aims one
-/// round trip ahead and lags about one behind; in between the curve moves by at most W'·RTT.
+/// RTT 200 ms, far from the Reno-friendly region: cwnd is on the curve at every ACK, to 0.1 %. It
+/// aims one round trip ahead and gets there in about one.
 #[test]
 fn the_window_follows_the_cubic_function_through_concave_and_convex_region() {
     let (mut cubic, mut window) = after_loss_at(1000.0);
@@ -59,10 +49,8 @@ fn the_window_follows_the_cubic_function_through_concave_and_convex_region() {
     let k = libm::cbrt(300.0 / C);
     run(&mut cubic, &mut window, rtt, 14.0, |t, window| {
         let want = C * (t - k).powi(3) + 1000.0;
-        let slope = 3.0 * C * (t - k).powi(2);
-        let slack = 0.5 + 0.2 * slope;
         assert!(
-            (window.cwnd - want).abs() < slack,
+            (window.cwnd / want - 1.0).abs() < 0.001,
             "t = {t}: {} against {want}",
             window.cwnd
         );
@@ -77,16 +65,8 @@ fn in_the_reno_friendly_region_the_window_is_the_estimate() {
     let rtt = Span::from_millis(10);
     let regain = 6.0 / ALPHA * 0.01; // seconds until W_est = cwnd_prior: 0.1133
     run(&mut cubic, &mut window, rtt, 0.3, |t, window| {
-        let want = if t < regain {
-            14.0 + ALPHA * t / 0.01
-        } else {
-            20.0 + (t - regain) / 0.01
-        };
-        assert!(
-            (window.cwnd - want).abs() < 0.3,
-            "t = {t}: {} against {want}",
-            window.cwnd
-        );
+        let want = if t < regain { 14.0 + ALPHA * t / 0.01 } else { 20.0 + (t - regain) / 0.01 };
+        assert!((window.cwnd - want).abs() < 0.1, "t = {t}: {} against {want}", window.cwnd);
     });
 }
 
@@ -101,16 +81,10 @@ fn alpha_is_that_of_the_rfc() {
 fn fast_convergence_remembers_less_when_the_window_had_not_recovered() {
     let (mut cubic, _) = after_loss_at(100.0);
     assert_eq!(cubic.w_max, Some(100.0));
-    let ssthresh = cubic.ssthresh_on_congestion(&Window {
-        cwnd: 90.0,
-        ssthresh: 70.0,
-    });
+    let ssthresh = cubic.ssthresh_on_congestion(&Window { cwnd: 90.0, ssthresh: 70.0 });
     assert!((ssthresh - 63.0).abs() < 1e-9);
     assert!((cubic.w_max.unwrap() - 76.5).abs() < 1e-9);
-    cubic.ssthresh_on_congestion(&Window {
-        cwnd: 80.0,
-        ssthresh: 63.0,
-    });
+    cubic.ssthresh_on_congestion(&Window { cwnd: 80.0, ssthresh: 63.0 });
     assert_eq!(cubic.w_max, Some(80.0));
 }
 
@@ -137,13 +111,7 @@ fn idle_time_does_not_move_the_window_along_the_curve() {
             cubic.on_ack(&mut window, &ack_at(ms));
         }
         let resume = 1_000 + pause_ms;
-        cubic.on_ack(
-            &mut window,
-            &Ack {
-                window_limited: false,
-                ..ack_at(resume)
-            },
-        );
+        cubic.on_ack(&mut window, &Ack { window_limited: false, ..ack_at(resume) });
         for ms in 1..1_000 {
             cubic.on_ack(&mut window, &ack_at(resume + ms));
         }
@@ -173,32 +141,18 @@ fn hystart_ends_slow_start_on_growing_delay() {
         assert!(rounds <= 7, "still in slow start after {rounds} rounds");
         for n in 0..window.cwnd as u32 {
             let rtt = Some(Span::from_millis(50 + 10 * rounds));
-            cubic.on_ack(
-                &mut window,
-                &Ack {
-                    rtt,
-                    round_start: n == 0,
-                    ..ack_at(0)
-                },
-            );
+            cubic.on_ack(&mut window, &Ack { rtt, round_start: n == 0, ..ack_at(0) });
         }
         rounds += 1;
     }
     assert_eq!(window.ssthresh.min(window.cwnd), window.ssthresh);
-    assert!(
-        window.cwnd < 16.0 * 2.0 * 2.0 * 1.25_f64.powi(5),
-        "cwnd {}",
-        window.cwnd
-    );
+    assert!(window.cwnd < 16.0 * 2.0 * 2.0 * 1.25_f64.powi(5), "cwnd {}", window.cwnd);
 }
 
 #[test]
 fn hystart_watches_only_until_the_first_congestion() {
     let mut cubic = Cubic::new(CubicParams { hystart: true });
-    cubic.ssthresh_on_congestion(&Window {
-        cwnd: 50.0,
-        ssthresh: f64::INFINITY,
-    });
+    cubic.ssthresh_on_congestion(&Window { cwnd: 50.0, ssthresh: f64::INFINITY });
     assert!(cubic.hystart.is_none());
 }
 

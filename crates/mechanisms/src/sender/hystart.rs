@@ -81,10 +81,7 @@ impl HyStart {
         };
         self.compare_rounds();
         let exit = matches!(self.phase, Phase::Css { rounds, .. } if rounds >= CSS_ROUNDS);
-        Growth {
-            segments: if exit { 0.0 } else { segments },
-            exit,
-        }
+        Growth { segments: if exit { 0.0 } else { segments }, exit }
     }
 
     fn start_round(&mut self) {
@@ -97,22 +94,13 @@ impl HyStart {
 
     /// Moves between slow start and CSS, once a round has samples enough to be judged.
     fn compare_rounds(&mut self) {
-        let Some(current) = self
-            .current_round_min
-            .filter(|_| self.samples >= N_RTT_SAMPLE)
-        else {
+        let Some(current) = self.current_round_min.filter(|_| self.samples >= N_RTT_SAMPLE) else {
             return;
         };
         match self.phase {
             Phase::SlowStart => {
-                if self
-                    .last_round_min
-                    .is_some_and(|last| current >= last + threshold(last))
-                {
-                    self.phase = Phase::Css {
-                        baseline_min: current,
-                        rounds: 0,
-                    };
+                if self.last_round_min.is_some_and(|last| current >= last + threshold(last)) {
+                    self.phase = Phase::Css { baseline_min: current, rounds: 0 };
                 }
             }
             Phase::Css { baseline_min, .. } => {
@@ -146,11 +134,7 @@ mod tests {
         let mut gained = 0.0;
         for n in 0..acks {
             let rtt = Some(Span::from_millis(rtt_ms));
-            let growth = hystart.on_ack(&Ack {
-                rtt,
-                round_start: n == 0,
-                ..ack_at(0)
-            });
+            let growth = hystart.on_ack(&Ack { rtt, round_start: n == 0, ..ack_at(0) });
             gained += growth.segments;
             if growth.exit {
                 return (gained, true);
@@ -218,16 +202,7 @@ mod tests {
 
     #[test]
     fn an_ack_for_many_segments_counts_for_eight() {
-        let growth = HyStart::default().on_ack(&Ack {
-            acked: 30,
-            ..ack_at(0)
-        });
-        assert_eq!(
-            growth,
-            Growth {
-                segments: 8.0,
-                exit: false
-            }
-        );
+        let growth = HyStart::default().on_ack(&Ack { acked: 30, ..ack_at(0) });
+        assert_eq!(growth, Growth { segments: 8.0, exit: false });
     }
 }

@@ -35,10 +35,7 @@ pub struct Window {
 impl Window {
     /// The window of a new connection.
     pub fn new(initial_window: u32) -> Self {
-        Window {
-            cwnd: f64::from(initial_window),
-            ssthresh: f64::INFINITY,
-        }
+        Window { cwnd: f64::from(initial_window), ssthresh: f64::INFINITY }
     }
 
     /// Whether the window is below its threshold.
@@ -153,18 +150,9 @@ mod tests {
     #[test]
     fn a_timeout_leaves_one_segment_and_the_threshold_alone() {
         for mut controller in both() {
-            let mut window = Window {
-                cwnd: 40.0,
-                ssthresh: 20.0,
-            };
+            let mut window = Window { cwnd: 40.0, ssthresh: 20.0 };
             controller.on_timeout(&mut window, Time::ZERO);
-            assert_eq!(
-                window,
-                Window {
-                    cwnd: 1.0,
-                    ssthresh: 20.0
-                }
-            );
+            assert_eq!(window, Window { cwnd: 1.0, ssthresh: 20.0 });
         }
     }
 
@@ -172,14 +160,7 @@ mod tests {
     fn the_threshold_is_the_kept_share_of_the_window_and_at_least_two() {
         for mut controller in both() {
             let mut threshold = |cwnd| {
-                controller.ssthresh_on_congestion(
-                    &Window {
-                        cwnd,
-                        ssthresh: 1e9,
-                    },
-                    Time::ZERO,
-                    0,
-                )
+                controller.ssthresh_on_congestion(&Window { cwnd, ssthresh: 1e9 }, Time::ZERO, 0)
             };
             let (large, small) = (threshold(100.0), threshold(2.5));
             assert!((large - 100.0 * controller.beta()).abs() < 1e-9);
@@ -191,15 +172,9 @@ mod tests {
     fn a_window_that_is_not_used_does_not_grow() {
         for mut controller in both() {
             for ssthresh in [5.0, f64::INFINITY] {
-                let mut window = Window {
-                    cwnd: 10.0,
-                    ssthresh,
-                };
+                let mut window = Window { cwnd: 10.0, ssthresh };
                 for ms in 0..1_000 {
-                    let ack = Ack {
-                        window_limited: false,
-                        ..ack_at(ms)
-                    };
+                    let ack = Ack { window_limited: false, ..ack_at(ms) };
                     controller.on_ack(&mut window, &ack);
                 }
                 assert_eq!(window.cwnd, 10.0);

@@ -49,11 +49,7 @@ impl Reno {
         if !ack.window_limited {
             return;
         }
-        let counted = if self.params.appropriate_byte_counting {
-            ack.acked
-        } else {
-            1
-        };
+        let counted = if self.params.appropriate_byte_counting { ack.acked } else { 1 };
         window.cwnd += if window.in_slow_start() {
             f64::from(counted.min(BYTE_COUNTING_LIMIT))
         } else {
@@ -72,20 +68,12 @@ mod tests {
     use super::super::tests::ack_at;
     use super::*;
 
-    const PER_BYTE: RenoParams = RenoParams {
-        appropriate_byte_counting: true,
-    };
+    const PER_BYTE: RenoParams = RenoParams { appropriate_byte_counting: true };
 
     /// Acknowledges one whole window, `per_ack` segments at a time.
     fn round_trip(reno: &mut Reno, window: &mut Window, per_ack: u32) {
         for _ in 0..(window.cwnd as u32).div_ceil(per_ack) {
-            reno.on_ack(
-                window,
-                &Ack {
-                    acked: per_ack,
-                    ..ack_at(0)
-                },
-            );
+            reno.on_ack(window, &Ack { acked: per_ack, ..ack_at(0) });
         }
     }
 
@@ -110,13 +98,7 @@ mod tests {
     #[test]
     fn an_ack_for_many_segments_opens_slow_start_by_no_more_than_two() {
         let (mut reno, mut window) = (Reno::new(PER_BYTE), Window::new(4));
-        reno.on_ack(
-            &mut window,
-            &Ack {
-                acked: 50,
-                ..ack_at(0)
-            },
-        );
+        reno.on_ack(&mut window, &Ack { acked: 50, ..ack_at(0) });
         assert_eq!(window.cwnd, 6.0);
     }
 
@@ -125,50 +107,30 @@ mod tests {
     #[test]
     fn congestion_avoidance_adds_one_segment_a_round_trip() {
         let mut reno = Reno::new(RenoParams::default());
-        let mut window = Window {
-            cwnd: 100.0,
-            ssthresh: 50.0,
-        };
+        let mut window = Window { cwnd: 100.0, ssthresh: 50.0 };
         for _ in 0..10 {
             round_trip(&mut reno, &mut window, 1);
         }
-        assert!(
-            (109.85..=110.0).contains(&window.cwnd),
-            "cwnd {}",
-            window.cwnd
-        );
+        assert!((109.85..=110.0).contains(&window.cwnd), "cwnd {}", window.cwnd);
     }
 
     /// n ACKs at 1/cwnd each integrate to √(cwnd² + 2n).
     #[test]
     fn congestion_avoidance_follows_the_square_root_law() {
         let mut reno = Reno::new(RenoParams::default());
-        let mut window = Window {
-            cwnd: 10.0,
-            ssthresh: 5.0,
-        };
+        let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
         for _ in 0..10_000 {
             reno.on_ack(&mut window, &ack_at(0));
         }
         let want = libm::sqrt(100.0 + 20_000.0);
-        assert!(
-            (window.cwnd - want).abs() < 0.05,
-            "cwnd {}, law {want}",
-            window.cwnd
-        );
+        assert!((window.cwnd - want).abs() < 0.05, "cwnd {}, law {want}", window.cwnd);
     }
 
     #[test]
     fn half_of_the_window_remains_after_congestion_and_at_least_two_segments() {
         let mut reno = Reno::new(RenoParams::default());
         for (cwnd, want) in [(31.0, 15.5), (4.0, 2.0), (3.0, 2.0)] {
-            assert_eq!(
-                reno.ssthresh_on_congestion(&Window {
-                    cwnd,
-                    ssthresh: 1e9
-                }),
-                want
-            );
+            assert_eq!(reno.ssthresh_on_congestion(&Window { cwnd, ssthresh: 1e9 }), want);
         }
     }
 }
