@@ -42,8 +42,8 @@ pub enum Signal {
     /// Signal congestion: mark the packet if it is ECN-capable, else drop it.
     Congestion,
     /// The AQM has lost hold of the queue (RED: the average has reached its upper end). As
-    /// [`Signal::Congestion`], but RFC 3168 (section 7) asks to drop even ECN-capable packets here,
-    /// and ns-2 does.
+    /// [`Signal::Congestion`], but a queue may drop even ECN-capable packets here, as ns-2 does and
+    /// Linux's RED with `harddrop`.
     Forced,
 }
 

@@ -13,9 +13,9 @@
 //! p_b = max_p + (1 − max_p)(avg − max_th)/max_th          max_th ≤ avg < 2 max_th, if gentle
 //! ```
 //!
-//! and 1 beyond, where the signal is *forced*: ns-2 drops there even what it would have marked, and
-//! so RFC 3168 (section 7) recommends. Signals are spaced by the number `count` of packets since
-//! the last one, this packet included:
+//! and 1 beyond, where the signal is *forced*: ns-2 always drops there, even what it would have
+//! marked, and so does Linux with its option `harddrop`. Signals are spaced by the number `count` of
+//! packets since the last one, this packet included:
 //!
 //! ```text
 //! geometric  p_a = p_b                                    independent draws
@@ -31,9 +31,10 @@
 //! average has risen through min_th is passed over and starts the count at 1; a packet lost to a
 //! full buffer counts as a signal.
 //!
-//! Differs: the 1993 paper starts the count one lower where the average comes from below min_th,
-//! and its text (not its algorithm) one lower after each signal; with independent draws nothing is passed over; no scaling by
-//! packet size; no adaptive max_p. The draw is in [0, 1) and signals below p_a, ns-2's at or below.
+//! Differs from the 1993 paper, with ns-2: its count is one lower when the average comes from below
+//! min_th, and its text (not its algorithm) counts one lower after each signal too. Differs from
+//! ns-2: with independent draws nothing is passed over; no scaling by packet size; no adaptive
+//! max_p; a draw in [0, 1) signals below p_a, not also at it.
 
 use super::Arrival;
 use crate::units::Span;

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! C = 0.4, β = 0.7. The time t counts from the first ACK in congestion avoidance, and stands still
-//! while the sender does not fill its window (section 5.8). After a time-out, or when slow start has ended
-//! without loss, K = 0 and W_max = cwnd at that first ACK (sections 4.8 and 4.10).
+//! while the sender does not fill its window (section 5.8). After a time-out, or when slow start has
+//! ended without loss, K = 0 and W_max = cwnd at that first ACK (sections 4.8 and 4.10).
 //!
 //! Slow start counts up to two segments per ACK (RFC 3465), or follows [`HyStart`]
 //! (RFC 9406) until the first congestion.

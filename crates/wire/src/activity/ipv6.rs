@@ -17,7 +17,7 @@
 //! padding; the option has to begin at an even offset.
 //!
 //! RFC 8200 lets no router insert a header on the way. So the sender leaves room, and the meter
-//! writes into it ([`write`]).
+//! writes into it ([`write()`]).
 
 use super::Activity;
 use crate::WireError;
