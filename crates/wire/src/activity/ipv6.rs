@@ -71,14 +71,8 @@ pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
 /// Length of the header at the start of `bytes`, all of which is there.
 fn header_len(bytes: &[u8]) -> Result<usize, WireError> {
     let have = bytes.len();
-    let need = bytes
-        .get(1)
-        .map_or(UNIT, |&units| (usize::from(units) + 1) * UNIT);
-    if have < need {
-        Err(WireError::Truncated { have, need })
-    } else {
-        Ok(need)
-    }
+    let need = bytes.get(1).map_or(UNIT, |&units| (usize::from(units) + 1) * UNIT);
+    if have < need { Err(WireError::Truncated { have, need }) } else { Ok(need) }
 }
 
 /// Where in `header` the activity stands. Reads all options, so that a second one is found out.
@@ -165,14 +159,8 @@ mod tests {
     #[test]
     fn what_is_not_all_there_is_an_error() {
         assert_eq!(parse(&[]), Err(WireError::Truncated { have: 0, need: 8 }));
-        assert_eq!(
-            parse(&SAMPLE[..7]),
-            Err(WireError::Truncated { have: 7, need: 8 })
-        );
-        assert_eq!(
-            parse(&[TCP, 1, 0, 0]),
-            Err(WireError::Truncated { have: 4, need: 16 })
-        );
+        assert_eq!(parse(&SAMPLE[..7]), Err(WireError::Truncated { have: 7, need: 8 }));
+        assert_eq!(parse(&[TCP, 1, 0, 0]), Err(WireError::Truncated { have: 4, need: 16 }));
         let overrun = [TCP, 0, 0x1E, 5, 0x54, 0x47, 0x01, 0x80];
         assert_eq!(parse(&overrun), Err(WireError::OptionOverrun { at: 2 }));
         let no_length = [TCP, 0, 1, 3, 0, 0, 0, 0x1E];
