@@ -146,7 +146,7 @@ fn network_if_known(file: &File) -> Option<Network> {
 
 fn user_group(file: &File, user: &User, network: Option<&Network>, reader: &mut Reader) {
     let end = file.warm_up.as_nanos() + file.duration.as_nanos();
-    if user.start.is_some_and(|start| start.to.as_nanos() > end) {
+    if user.start.is_some_and(|start| start.from.as_nanos() > end) {
         reader.wrong_at("start", "is after the end of the run");
     }
     if let Some(message) = user.packet_size.and_then(packet_size_mistake) {
