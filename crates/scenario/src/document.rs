@@ -94,18 +94,22 @@ pub(crate) fn parse(text: &str) -> Result<Table, Vec<Issue>> {
     Err(issues)
 }
 
-/// Dots that one line may hold: a key of a hundred thousand parts would become a tree as deep,
-/// and overflow the stack of whoever walks it.
-const MAX_DOTS: usize = 256;
+/// Parts that a dotted key may have: one with a hundred thousand would become a tree as deep, and
+/// overflow the stack of whoever walks it.
+const MAX_KEY_PARTS: usize = 1_000;
 
+/// Refuses what could be a very long dotted key. Those may not be broken over lines, and nothing
+/// but dots separates their parts.
 fn too_deep(text: &str) -> Option<Issue> {
-    // A dotted key may not be broken over lines.
-    let line = text.lines().position(|l| l.bytes().filter(|b| *b == b'.').count() > MAX_DOTS)?;
+    let dots = |run: &str| run.bytes().filter(|byte| *byte == b'.').count();
+    let between_keys = [',', '=', '[', ']', '{', '}', '#'];
+    let deep = |line: &str| line.split(between_keys).any(|run| dots(run) >= MAX_KEY_PARTS);
+    let line = text.lines().position(deep)?;
     Some(Issue {
         line: Some(line + 1),
         column: None,
         key: String::new(),
-        message: format!("more than {MAX_DOTS} dots in one line"),
+        message: format!("{MAX_KEY_PARTS} dots in a row of names"),
         suggestion: None,
     })
 }

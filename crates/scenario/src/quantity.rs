@@ -255,3 +255,66 @@ impl Quantity for Bytes {
         self.get()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Dimension, PACKETS, QueueLength, RATE, SIZE, TIME};
+
+    #[test]
+    fn decimal_fractions_are_exact() {
+        for (dimension, text, want) in [
+            (&RATE, "0.05 Mb/s", 50_000),
+            (&RATE, "4.8Gb/s", 4_800_000_000),
+            (&RATE, " 1.000  MB/s ", 8_000_000),
+            (&RATE, "1 KiB/s", 8_192),
+            (&TIME, "0.1 ms", 100_000),
+            (&TIME, "2 h", 7_200_000_000_000),
+            (&TIME, "1.4999999999 ns", 1),
+            (&TIME, "0 s", 0),
+            (&SIZE, "2 MiB", 2_097_152),
+            (&SIZE, "64 kB", 64_000),
+        ] {
+            assert_eq!(dimension.parse(text), Ok(want), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        for text in ["", " ", "b/s", "1", "1.", ".5 b/s", "1.2.3 b/s", "1e3 b/s", "+1 b/s", "٣ b/s"]
+        {
+            assert!(RATE.parse(text).is_err(), "{text:?}");
+        }
+        assert!(TIME.parse("0.1 ns").is_err(), "less than a step is not zero");
+        assert!(SIZE.parse(&format!("{} B", "9".repeat(30))).is_err());
+    }
+
+    #[test]
+    fn queue_lengths_are_packets_or_bytes() {
+        assert_eq!(QueueLength::parse("50 packets"), Ok(QueueLength::Packets(50)));
+        assert_eq!(QueueLength::parse("1 packet"), Ok(QueueLength::Packets(1)));
+        assert_eq!(QueueLength::parse("75 kB").map(QueueLength::write), Ok("75 kB".to_owned()));
+        assert!(QueueLength::parse("0 packets").is_err());
+        assert!(QueueLength::parse("75 kb").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(value in 1..=PACKETS.max as u64, large in 0..=TIME.max as u64) {
+            for dimension in [&RATE, &TIME, &SIZE, &PACKETS] {
+                let both = [value, large.clamp(1, dimension.max as u64)];
+                for value in both {
+                    prop_assert_eq!(dimension.parse(&dimension.write(value)), Ok(value));
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_gets_an_answer(text in any::<String>()) {
+            let dimensions: [&Dimension; 4] = [&RATE, &TIME, &SIZE, &PACKETS];
+            dimensions.iter().for_each(|dimension| drop(dimension.parse(&text)));
+            drop(QueueLength::parse(&text));
+        }
+    }
+}

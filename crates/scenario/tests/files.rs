@@ -13,9 +13,7 @@ fn root() -> PathBuf {
 /// Name and text of each file in a folder of the project.
 fn files(folder: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(root().join(folder)).expect(folder);
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("readable").path())
-        .collect();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
     paths.sort();
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("readable");
@@ -40,10 +38,7 @@ fn all_scenarios_have_a_plan_and_resolve_to_the_same_one() {
         let scenario = parse(&name, &text);
         let resolved = scenario.to_toml();
         assert_eq!(scenario.plan(), parse(&name, &resolved).plan(), "{name}");
-        assert!(
-            scenario.description().is_some(),
-            "{name} has no description"
-        );
+        assert!(scenario.description().is_some(), "{name} has no description");
     }
 }
 
@@ -66,11 +61,7 @@ fn the_committed_schema_is_in_step() {
         fs::write(&path, &want).expect("writable");
     }
     let have = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        have == want,
-        "{} is out of step; run UPDATE=1 cargo test",
-        path.display()
-    );
+    assert!(have == want, "{} is out of step; run UPDATE=1 cargo test", path.display());
 }
 
 #[test]
@@ -94,34 +85,20 @@ fn the_schema_refuses_what_the_parser_refuses() {
         ("version", "2"),
         ("colour", "\"blue\""),
         ("bottleneck", "{ rate = 10 }"),
-        (
-            "bottleneck",
-            "{ rate = \"10 Mb/s\", aqm = { kind = \"blue\" } }",
-        ),
+        ("bottleneck", "{ rate = \"10 Mb/s\", aqm = { kind = \"blue\" } }"),
         ("bottleneck", "{ rate = \"10 Mb/s\", loss = 1.5 }"),
         ("users", "{}"),
         ("users", "{ a = { flows = 0 } }"),
     ] {
-        let rest = [
-            ("version", "1"),
-            ("bottleneck", "{ rate = \"1 Mb/s\" }"),
-            ("users", "{ a = {} }"),
-        ];
+        let rest =
+            [("version", "1"), ("bottleneck", "{ rate = \"1 Mb/s\" }"), ("users", "{ a = {} }")];
         let rest = rest.iter().filter(|(other, _)| *other != key);
-        let lines = rest
-            .map(|(key, value)| format!("{key} = {value}\n"))
-            .collect::<String>();
+        let lines = rest.map(|(key, value)| format!("{key} = {value}\n")).collect::<String>();
         let text = format!("{lines}{key} = {value}\n");
-        assert!(
-            Scenario::parse(&text, &[]).is_err(),
-            "the parser takes {text}"
-        );
+        assert!(Scenario::parse(&text, &[]).is_err(), "the parser takes {text}");
         let document: toml::Table = text.parse().expect("valid TOML");
         let document = serde_json::to_value(document).expect("JSON");
-        assert!(
-            matches(&document, &schema, &schema).is_err(),
-            "the schema takes {text}"
-        );
+        assert!(matches(&document, &schema, &schema).is_err(), "the schema takes {text}");
     }
 }
 
@@ -129,17 +106,12 @@ fn the_schema_refuses_what_the_parser_refuses() {
 fn matches(value: &Json, schema: &Json, root: &Json) -> Result<(), String> {
     let fail = |what: &str| Err(format!("{value} {what}"));
     if let Some(reference) = schema["$ref"].as_str() {
-        let target = root
-            .pointer(reference.trim_start_matches('#'))
-            .expect(reference);
+        let target = root.pointer(reference.trim_start_matches('#')).expect(reference);
         matches(value, target, root)?;
     }
     let count = |list: &Json| {
         let schemas = list.as_array().expect("a list of schemas");
-        schemas
-            .iter()
-            .filter(|schema| matches(value, schema, root).is_ok())
-            .count()
+        schemas.iter().filter(|schema| matches(value, schema, root).is_ok()).count()
     };
     match schema.as_object().expect("a schema is an object") {
         s if s.contains_key("oneOf") && count(&schema["oneOf"]) != 1 => {
@@ -153,10 +125,7 @@ fn matches(value: &Json, schema: &Json, root: &Json) -> Result<(), String> {
         }
         _ => {}
     }
-    if schema["enum"]
-        .as_array()
-        .is_some_and(|list| !list.contains(value))
-    {
+    if schema["enum"].as_array().is_some_and(|list| !list.contains(value)) {
         return fail("is not in the list");
     }
     let type_fits = match schema["type"].as_str() {
@@ -185,11 +154,7 @@ fn matches(value: &Json, schema: &Json, root: &Json) -> Result<(), String> {
             let number = number.as_f64().expect("finite");
             let low = schema["minimum"].as_f64().is_some_and(|min| number < min);
             let high = schema["maximum"].as_f64().is_some_and(|max| number > max);
-            if low || high {
-                fail("is out of bounds")
-            } else {
-                Ok(())
-            }
+            if low || high { fail("is out of bounds") } else { Ok(()) }
         }
         _ => Ok(()),
     }
@@ -207,10 +172,7 @@ fn object_matches(value: &Json, schema: &Json, root: &Json) -> Result<(), String
         }
     }
     for (key, value) in object {
-        match (
-            schema["properties"].get(key),
-            &schema["additionalProperties"],
-        ) {
+        match (schema["properties"].get(key), &schema["additionalProperties"]) {
             (Some(schema), _) => matches(value, schema, root).map_err(|e| format!("{key}: {e}"))?,
             (None, Json::Bool(false)) => return Err(format!("unknown key {key}")),
             (None, Json::Null) => {}

@@ -230,7 +230,10 @@ fn a_sweep_has_all_combinations_the_last_key_fastest() {
 
 #[test]
 fn the_resolved_file_gives_the_same_plan() {
-    for text in [DUMBBELL, TRIANGLE] {
+    let points: Vec<_> = (0..1500).map(|q| format!("[{q}.5, 0.5]")).collect();
+    let many_points = DUMBBELL
+        .replace("function = \"pf-11-17-24-0.01\"", &format!("points = [{}]", points.join(", ")));
+    for text in [DUMBBELL, TRIANGLE, &many_points] {
         let first = scenario(text);
         let second = scenario(&first.to_toml());
         assert_eq!(first.plan(), second.plan());

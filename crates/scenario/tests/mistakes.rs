@@ -1,0 +1,286 @@
+//! What the user of a wrong file reads.
+
+use tidegate_scenario::{Issue, Scenario};
+
+fn issues(text: &str) -> Vec<Issue> {
+    Scenario::parse(text, &[]).expect_err("the file has mistakes")
+}
+
+fn messages(text: &str) -> Vec<String> {
+    issues(text).iter().map(Issue::to_string).collect()
+}
+
+/// A valid file, in which one line can be replaced or added.
+fn with(section: &str, line: &str) -> String {
+    let key = line.split('=').next().unwrap_or("").trim();
+    let mut text = String::new();
+    let mut here = section.is_empty();
+    if here {
+        text.push_str(&format!("{line}\n"));
+    }
+    for original in BASE.lines() {
+        if original.starts_with('[') {
+            here = original == format!("[{section}]");
+        }
+        let replaced = here && original.split('=').next().unwrap_or("").trim() == key;
+        if !replaced {
+            text.push_str(&format!("{original}\n"));
+        }
+        if here && original.starts_with('[') {
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    text
+}
+
+const BASE: &str = "version = 1
+warm_up = \"1 s\"
+[bottleneck]
+rate = \"10 Mb/s\"
+[access]
+[tcp]
+[users.a]
+flows = 2
+";
+
+#[test]
+fn the_base_of_these_tests_is_valid() {
+    Scenario::parse(BASE, &[]).expect("valid");
+}
+
+#[test]
+fn each_mistake_is_told_with_place_expectation_and_remedy() {
+    for (section, line, want) in [
+        (
+            "bottleneck",
+            "rate = \"10 M\"",
+            "line 4: bottleneck.rate: \"10 M\" has no unit; write e.g. \"10 Mb/s\"",
+        ),
+        (
+            "bottleneck",
+            "rate = 10",
+            "bottleneck.rate: expected a rate with a unit, e.g. \"10 Mb/s\", not a number",
+        ),
+        ("bottleneck", "rate = 10 Mb/s", "a quantity is a text: write \"10 Mb/s\", in quotes"),
+        ("bottleneck", "rate = \"10 Mbit/s\"", "did you mean \"10 Mb/s\"?"),
+        ("bottleneck", "rate = \"10 Mbps\"", "did you mean \"10 Mb/s\"?"),
+        ("bottleneck", "rate = \"10 mb/s\"", "did you mean \"10 Mb/s\"?"),
+        ("bottleneck", "rate = \"0 Mb/s\"", "a rate must not be zero"),
+        ("bottleneck", "rate = \"-1 Mb/s\"", "\"-1 Mb/s\" is negative; a rate is not"),
+        ("bottleneck", "rate = \"99999999 Tb/s\"", "is beyond any sense; at most"),
+        ("bottleneck", "delay = \"5 msec\"", "did you mean \"5 ms\"?"),
+        ("bottleneck", "delay = \"five ms\"", "\"five ms\" is not a time; write e.g. \"5 ms\""),
+        ("bottleneck", "buffer = \"50\"", "\"50\" has no unit; write e.g. \"50 packets\""),
+        ("bottleneck", "buffer = \"50 pkts\"", "units are packets, B, kB"),
+        ("bottleneck", "buffer = \"1.5 packets\"", "packets are whole"),
+        ("bottleneck", "buffer = \"1 kB\"", "1000 B do not hold a packet of 1500 B"),
+        ("bottleneck", "loss = 1.5", "bottleneck.loss: 1.5 is not a probability from 0 to 1"),
+        ("bottleneck", "loss = nan", "is not a probability"),
+        ("bottleneck", "ecn = \"yes\"", "expected true or false, not a text"),
+        (
+            "bottleneck",
+            "aqm = { kind = \"redd\" }",
+            "bottleneck.aqm.kind: \"redd\" is none of drop-tail, piecewise-linear, red; did you mean \"red\"?",
+        ),
+        ("bottleneck", "aqm = {}", "bottleneck.aqm.kind: missing; one of drop-tail"),
+        (
+            "bottleneck",
+            "aqm = { kind = \"drop-tail\", gentle = true }",
+            "bottleneck.aqm.gentle: unknown key",
+        ),
+        ("bottleneck", "aqm = { kind = \"piecewise-linear\" }", "missing; or give points"),
+        (
+            "bottleneck",
+            "aqm = { kind = \"piecewise-linear\", function = \"pf-17-11-24-0\" }",
+            "is not pf-Q0-Q1-Q2-p1",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"piecewise-linear\", points = [[1, 0.0], [1, 1.0]] }",
+            "queue lengths must ascend, but 1 follows 1",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"piecewise-linear\", points = [[1, 0.5], [2, 0.1]] }",
+            "probabilities must not fall, but 0.1 follows 0.5",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"piecewise-linear\", points = [[1, 7]] }",
+            "7 is not a probability from 0 to 1",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"red\", min_threshold = \"9 packets\", max_threshold = \"5 packets\" }",
+            "bottleneck.aqm.max_threshold: 5 packets is not above min_threshold, 9 packets",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"red\", min_threshold = \"9 packets\", max_threshold = \"5 kB\" }",
+            "must have the unit of min_threshold",
+        ),
+        (
+            "bottleneck",
+            "bufer = \"50 packets\"",
+            "line 4: bottleneck.bufer: unknown key; valid keys here: rate, delay, buffer",
+        ),
+        ("bottleneck", "bufer = \"50 packets\"", "did you mean \"buffer\"?"),
+        (
+            "users.a",
+            "flows = 0",
+            "users.a.flows: 0 is out of range; expected a whole number from 1 to 1000000",
+        ),
+        ("users.a", "flows = 1.5", "1.5 is not whole"),
+        ("users.a", "count = 600000", "1200000 flows in all; at most 1000000"),
+        ("users.a", "count = 99999999999999999999", "99999999999999999999 is out of range"),
+        ("users.a", "from = \"r0\"", "users of a [bottleneck] have no from and to"),
+        ("users.a", "start = \"40 s\"", "is after the end of the run"),
+        ("users.a", "start = { from = \"2 s\", to = \"1 s\" }", "users.a.start.to: is before from"),
+        (
+            "users.a",
+            "traffic = { kind = \"transfer\", size = \"0 B\" }",
+            "a transfer has at least 1 B",
+        ),
+        (
+            "users.a",
+            "traffic = { kind = \"transfer\", size = \"1 B\", pause_distribution = \"fixed\" }",
+            "has no meaning without a pause",
+        ),
+        (
+            "users.a",
+            "meter = { reference_rate = \"5 b/s\", meters = 9 }",
+            "less than 1 b/s for each meter",
+        ),
+        (
+            "users.a",
+            "meter = { reference_rate = \"5 b/s\", inertia = \"0 s\" }",
+            "users.a.meter.inertia: must not be zero",
+        ),
+        ("users.a", "meter = { inertia = \"1 s\" }", "users.a.meter.reference_rate: missing"),
+        ("users.a", "packet_size = \"20 B\"", "20 B is not from 64 B to 65535 B"),
+        ("tcp", "window_limit = \"1 kB\"", "1000 B do not hold a segment of 1448 B"),
+        ("tcp", "min_rto = \"200 s\"", "tcp.min_rto: is above max_rto"),
+        (
+            "access",
+            "rates = \"1 Gb/s\"",
+            "access.rates: unknown key; valid keys here: rate, delay, buffer; did you mean \"rate\"?",
+        ),
+        ("", "duration = \"0 s\"", "duration: must not be zero"),
+        ("", "sample_interval = \"1 ns\"", "more than 10000000 samples"),
+        ("", "packet_size = \"1 GB\"", "1000000000 B is not from 64 B to 65535 B"),
+        (
+            "",
+            "parking_lot = { hops = 1, rate = \"1 Mb/s\" }",
+            "there is already [bottleneck]; a scenario has one topology",
+        ),
+        ("", "version = 2", "version: 2 is out of range"),
+        ("", "profile = \"linx\"", "did you mean \"linux\"?"),
+        ("", "users.\"a b\".flows = 1", "a name has 1 to 64 letters"),
+    ] {
+        let text = with(section, line);
+        let messages = messages(&text);
+        assert!(messages.iter().any(|message| message.contains(want)), "{line}: {messages:#?}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
+    let text = "version = 1
+sed = 7
+[bottleneck]
+rate = \"10 M\"
+loss = 2
+aqm = { kind = \"red\", min_threshold = \"9 packets\", max_threshold = \"5 packets\", weight = 7 }
+[users.a]
+flows = -1
+trafic = 1
+[users.b]
+start = \"1 week\"
+";
+    let places: Vec<_> = issues(text).into_iter().map(|i| (i.line.unwrap_or(0), i.key)).collect();
+    let want = [
+        (2, "sed"),
+        (4, "bottleneck.rate"),
+        (5, "bottleneck.loss"),
+        (6, "bottleneck.aqm.max_threshold"),
+        (6, "bottleneck.aqm.weight"),
+        (8, "users.a.flows"),
+        (9, "users.a.trafic"),
+        (11, "users.b.start"),
+    ];
+    assert_eq!(places.iter().map(|(line, key)| (*line, key.as_str())).collect::<Vec<_>>(), want);
+}
+
+#[test]
+fn routes_are_checked() {
+    let network = "version = 1
+[links.ab]
+from = \"a\"
+to = \"berlin\"
+rate = \"1 Mb/s\"
+duplex = false
+";
+    for (users, want) in [
+        ("from = \"a\"", "users.x.to: missing; one of a, berlin"),
+        (
+            "from = \"a\"\nto = \"berln\"",
+            "there is no node \"berln\"; nodes are a, berlin; did you mean \"berlin\"?",
+        ),
+        ("from = \"berlin\"\nto = \"a\"", "no path leads from berlin to a"),
+        ("from = \"a\"\nto = \"berlin\"", "no path leads back from berlin to a"),
+        ("from = \"a\"\nto = \"a\"", "the users send from a to itself"),
+    ] {
+        let messages = messages(&format!("{network}[users.x]\n{users}\n"));
+        assert!(messages.iter().any(|message| message.contains(want)), "{users}: {messages:#?}");
+    }
+    let lot = "version = 1\n[parking_lot]\nhops = 2\nrate = [\"1 Mb/s\"]\n[users.x]\nfrom = \"r2\"\nto = \"r0\"\n";
+    assert_eq!(messages(lot), ["line 4: parking_lot.rate: 1 values for 2 hops"]);
+    let lot = lot.replace("[\"1 Mb/s\"]", "\"1 Mb/s\"");
+    assert!(messages(&lot)[0].contains("not from r2 back to r0"));
+}
+
+#[test]
+fn a_file_without_a_network_or_users_says_so() {
+    assert_eq!(
+        messages("version = 1\n"),
+        ["users: missing", "no network: give one of [bottleneck], [parking_lot], [links.NAME]",]
+    );
+}
+
+#[test]
+fn overrides_are_checked_like_the_file_but_have_no_line() {
+    for (key, value, want) in [
+        ("bottleneck.rat", "10 Mb/s", "bottleneck.rat: unknown key"),
+        (
+            "bottleneck.rate",
+            "10 M",
+            "bottleneck.rate: \"10 M\" has no unit; write e.g. \"10 Mb/s\"",
+        ),
+        ("bottleneck.rate.x", "1", "bottleneck.rate.x: bottleneck.rate is a text, not a table"),
+        ("users.b.flows", "none", "users.b.flows: expected a whole number"),
+        ("bottleneck..rate", "1", "is not a dotted key"),
+        ("x = 1\ny", "1", "is not a dotted key"),
+    ] {
+        let given = [(key.to_owned(), value.to_owned())];
+        let issues = Scenario::parse(BASE, &given).expect_err(key);
+        assert!(issues[0].to_string().starts_with(key) || issues[0].key == key, "{issues:?}");
+        assert!(issues[0].to_string().contains(want), "{issues:?}");
+        assert_eq!(issues[0].line, None);
+    }
+}
+
+#[test]
+fn the_values_of_a_sweep_are_checked_before_anything_runs() {
+    for (axis, want) in [
+        ("\"users.a.flos\" = [1]", "sweep.\"users.a.flos\": with 1: unknown key"),
+        ("\"users.a.flows\" = [1, 0]", "with 0: 0 is out of range"),
+        ("\"users.a.flows\" = 1", "expected a list of values"),
+        ("\"users.a.flows\" = []", "the list of values is empty"),
+        ("users.a.flows = [1]", "put the dotted key in quotes"),
+        ("\"sweep.x\" = [1]", "a sweep cannot change itself"),
+    ] {
+        let messages = messages(&format!("{BASE}[sweep]\n{axis}\n"));
+        assert!(messages.iter().any(|message| message.contains(want)), "{axis}: {messages:#?}");
+        assert!(messages[0].starts_with("line 10"), "{messages:?}");
+    }
+}
