@@ -1,0 +1,53 @@
+//! Runs one scenario once and prints one line of JSON, so that a benchmark or a profiler sees the
+//! simulator and nothing else: no interpreter, no threads, no files written.
+//!
+//! The whole run is measured, from its first moment, whatever the scenario says about a warm-up:
+//! speed is counted in packets of the whole process. `bench/run.py` takes the CPU time from the
+//! operating system; there is no clock in here.
+
+mod options;
+mod report;
+
+use std::process::ExitCode;
+
+use options::Options;
+use tidegate_mechanisms::units::Span;
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::Plan;
+
+fn main() -> ExitCode {
+    match Options::from_args(std::env::args().skip(1)).and_then(|options| run(&options)) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("tidegate-bench: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<serde_json::Value, String> {
+    let path = &options.scenario;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let scenario = Scenario::parse(&text, &options.overrides()).map_err(|issues| {
+        let lines: Vec<String> = issues.iter().map(ToString::to_string).collect();
+        format!("{} is not valid\n{}", path.display(), lines.join("\n"))
+    })?;
+    let plan = measured_from_the_start(scenario.plan());
+    let seed = options.seed.unwrap_or_else(|| scenario.seed());
+    let output = tidegate_simulator::run(&plan, seed);
+    Ok(report::to_json(&plan, &output))
+}
+
+/// The plan without warm-up and drain. This is done after the file is resolved, since start times
+/// may be given relative to the warm-up.
+fn measured_from_the_start(plan: Plan) -> Plan {
+    Plan {
+        warm_up: Span::ZERO,
+        drain_limit: Span::ZERO,
+        ..plan
+    }
+}
