@@ -45,9 +45,5 @@ fn run(options: &Options) -> Result<serde_json::Value, String> {
 /// The plan without warm-up and drain. This is done after the file is resolved, since start times
 /// may be given relative to the warm-up.
 fn measured_from_the_start(plan: Plan) -> Plan {
-    Plan {
-        warm_up: Span::ZERO,
-        drain_limit: Span::ZERO,
-        ..plan
-    }
+    Plan { warm_up: Span::ZERO, drain_limit: Span::ZERO, ..plan }
 }

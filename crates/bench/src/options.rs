@@ -25,10 +25,7 @@ impl Options {
         let mut options = Options::default();
         let mut scenario = None;
         while let Some(arg) = args.next() {
-            let mut value = || {
-                args.next()
-                    .ok_or_else(|| format!("{arg} needs a value\n{USAGE}"))
-            };
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
             match arg.as_str() {
                 "--time" => options.time_s = Some(number(&arg, &value()?)?),
                 "--seed" => options.seed = Some(number(&arg, &value()?)?),
@@ -45,22 +42,18 @@ impl Options {
     /// All that the scenario file is overridden with. The duration goes the same way as the rest,
     /// so that what depends on it (the sample interval) follows.
     pub fn overrides(&self) -> Vec<(String, String)> {
-        let duration = self
-            .time_s
-            .map(|time_s| ("duration".into(), format!("\"{time_s} s\"")));
+        let duration = self.time_s.map(|time_s| ("duration".into(), format!("\"{time_s} s\"")));
         self.set.iter().cloned().chain(duration).collect()
     }
 }
 
 fn number<T: FromStr>(flag: &str, text: &str) -> Result<T, String> {
-    text.parse()
-        .map_err(|_| format!("{flag}: expected a number, found '{text}'"))
+    text.parse().map_err(|_| format!("{flag}: expected a number, found '{text}'"))
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or_else(|| format!("--set: expected KEY=VALUE, found '{text}'"))?;
+    let (key, value) =
+        text.split_once('=').ok_or_else(|| format!("--set: expected KEY=VALUE, found '{text}'"))?;
     Ok((key.trim().into(), value.trim().into()))
 }
 
@@ -78,10 +71,7 @@ mod tests {
         assert_eq!(options.scenario, PathBuf::from("s1.toml"));
         assert_eq!((options.time_s, options.seed), (Some(0.001), Some(7)));
         let want = [("users.heavy.flows", "20"), ("duration", "\"0.001 s\"")];
-        assert_eq!(
-            options.overrides(),
-            want.map(|(key, value)| (key.into(), value.into()))
-        );
+        assert_eq!(options.overrides(), want.map(|(key, value)| (key.into(), value.into())));
     }
 
     #[test]

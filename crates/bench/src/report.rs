@@ -7,9 +7,8 @@ use tidegate_simulator::output::{LinkTable, RunOutput};
 /// What happened in the run, and how much memory it took.
 pub fn to_json(plan: &Plan, output: &RunOutput) -> Value {
     let links = &output.links;
-    let bottlenecks: Vec<usize> = (0..links.name.len())
-        .filter(|&link| links.monitored[link])
-        .collect();
+    let bottlenecks: Vec<usize> =
+        (0..links.name.len()).filter(|&link| links.monitored[link]).collect();
     json!({
         "seed": output.seed,
         "digest": output.digest,
@@ -19,6 +18,7 @@ pub fn to_json(plan: &Plan, output: &RunOutput) -> Value {
         "events": output.events,
         "peak_rss_mib": peak_rss_mib(),
         "throughput_mbps_per_user": throughput_per_user(plan, output),
+        "goodput_mbps": output.flows.goodput_bps.iter().sum::<f64>() / 1e6,
         "queues": bottlenecks.iter().map(|&link| queue(links, link)).collect::<Vec<_>>(),
     })
 }
@@ -31,18 +31,9 @@ fn throughput_per_user(plan: &Plan, output: &RunOutput) -> Value {
     }
     let mean = |(group, total): (usize, &f64)| {
         let users = plan.users.iter().filter(|user| user.group == group).count();
-        (
-            plan.groups[group].name.clone(),
-            Value::from(total / users as f64 / 1e6),
-        )
+        (plan.groups[group].name.clone(), Value::from(total / users as f64 / 1e6))
     };
-    Value::Object(
-        total_bps
-            .iter()
-            .enumerate()
-            .map(mean)
-            .collect::<Map<_, _>>(),
-    )
+    Value::Object(total_bps.iter().enumerate().map(mean).collect::<Map<_, _>>())
 }
 
 fn queue(links: &LinkTable, link: usize) -> Value {
