@@ -122,6 +122,36 @@ fn byte_mode_averages_bytes() {
     assert!((red.average() - 0.002 * 6000.0).abs() < 1e-12);
 }
 
+/// ns-2's own RED on the same arrivals, through all zones and 29 idle times: the average to the six
+/// digits that ns-2 writes, p_b where ns-2 has computed one, passed over where it has not, and forced
+/// from 2 max_th = 30 on.
+#[test]
+fn average_and_probability_are_those_of_ns_2_packet_by_packet() {
+    let trace = include_str!("../../tests/traces/red/ns2.trace");
+    let gentle = RedParams { gentle: true, weight: 0.02, ..params(RedSpacing::Wait) };
+    let mut red = Red::new(RedParams { mean_packet_time: Span::from_millis(8), ..gentle });
+    let mut compared = 0;
+    for line in trace.lines().filter(|line| !line.starts_with('#')) {
+        let mut columns = line.split(' ');
+        let mut column = || columns.next().expect("four columns");
+        let packets = column().parse().expect("waiting packets");
+        let idle = Span::from_micros(column().parse().expect("idle time"));
+        let average: f64 = column().parse().expect("average");
+
+        let p_a = red.probability(&Arrival { idle, ..arrival(packets) });
+        assert!((red.average() - average).abs() < 1e-4, "{line}: {}", red.average());
+        assert_eq!(red.is_forced(), average >= 30.0 && packets > 1, "{line}");
+        if let Ok(p_b) = column().parse::<f64>() {
+            let ours = red.early_probability();
+            assert!((ours - p_b).abs() < 1e-5, "{line}: p_b {ours}");
+            compared += 1;
+        } else if !red.is_forced() {
+            assert_eq!(p_a, 0.0, "{line}: signal where ns-2 has none");
+        }
+    }
+    assert!(compared > 300, "{compared} probabilities compared");
+}
+
 /// p_b at the averages (5, 10, just under 15) is (0, max_p/2, max_p).
 #[test]
 fn the_probability_rises_linearly_between_the_thresholds() {
