@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
-__file__: str
 
 class ParameterEntry(TypedDict):
     name: str
@@ -29,6 +28,7 @@ class MechanismEntry(TypedDict):
 def version() -> str: ...
 def schema() -> str: ...
 def mechanisms() -> list[MechanismEntry]: ...
+
 @final
 class Scenario:
     @staticmethod

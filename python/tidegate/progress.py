@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def shown(progress: bool | Progress, what: str = "runs") -> Iterator[Progress]:  # noqa: FBT001
+def shown(progress: bool | Progress, what: str = "runs") -> Iterator[Progress]:
     """Give something to call with (done, all): a bar on a terminal, `progress`, or nothing."""
     if callable(progress):
         yield progress

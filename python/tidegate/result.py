@@ -76,7 +76,7 @@ class Result:
     def summary(self) -> pa.Table:
         """Means over replications with 95 % confidence half-widths (Student's t).
 
-        One row per group or bottleneck and metric: kind, name, metric, unit, mean, ci95, count.
+        One row per group or bottleneck and metric: kind, name, metric, unit, mean, ci95, runs.
         """
         from tidegate.summary import summary_table
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate.errors import UsageError
 from tidegate.execution import Threads
-from tidegate.scenario import Scenario, load_scenario, setting
+from tidegate.scenario import load_scenario, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tidegate._native import Scenario
     from tidegate.execution import Executor, Progress
     from tidegate.result import Comparison, Result
     from tidegate.scenario import Settings, Source
@@ -131,9 +132,7 @@ def simulate_all(
     from tidegate.tables import concatenate
 
     started = time.monotonic()
-    seeds = {
-        name: seeds_of(scenario, seed, replications) for name, scenario in scenarios.items()
-    }
+    seeds = {name: seeds_of(scenario, seed, replications) for name, scenario in scenarios.items()}
     tasks = [(name, run_seed) for name, all_seeds in seeds.items() for run_seed in all_seeds]
     done: dict[tuple[str, int], Tables] = {}
 

@@ -16,7 +16,7 @@ class Estimate(NamedTuple):
     mean: float
     ci95: float
     """Half-width of the 95 % confidence interval; NaN with fewer than two values."""
-    count: int
+    runs: int
     """Replications that had a value."""
 
 
@@ -35,7 +35,7 @@ def estimate(values: ArrayLike) -> Estimate:
     """Mean of independent values and its 95 % confidence half-width; NaN values do not count.
 
     >>> estimate([9.0, 10.0, 11.0])
-    Estimate(mean=10.0, ci95=2.484..., count=3)
+    Estimate(mean=10.0, ci95=2.484..., runs=3)
     """
     known = np.asarray(values, dtype=float)
     known = known[~np.isnan(known)]

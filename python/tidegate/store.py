@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from tidegate import _native
+from tidegate._native import Scenario
 from tidegate.errors import ResultError, TidegateError
-from tidegate.scenario import Scenario, build_id, content_hash
+from tidegate.scenario import build_id, content_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tidegate.result import Comparison, Result
 
@@ -114,6 +115,17 @@ def write_parquet(table: Any, path: Path) -> None:  # noqa: ANN401 - pyarrow has
         pq.write_table(table, file, compression="zstd")
         file.flush()
         os.fsync(file.fileno())
+
+
+def replace_with(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make a file beside its place, then rename it there."""
+    building = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(building)
+        building.rename(path)
+    except OSError as error:
+        building.unlink(missing_ok=True)
+        raise ResultError(f"cannot write {path}: {error.strerror}") from error
 
 
 def git_revision() -> str | None:

@@ -39,7 +39,8 @@ class Row(NamedTuple):
     mean: float
     ci95: float
     """Half-width of the 95 % confidence interval (Student's t), NaN without replications."""
-    count: int
+    runs: int
+    """Replications that had a value."""
 
 
 def rows(tables: Tables) -> Iterator[Row]:
@@ -56,7 +57,7 @@ def summary_table(tables: Tables) -> pa.Table:
     }
     columns["mean"] = np.array([row.mean for row in content], dtype=float)
     columns["ci95"] = np.array([row.ci95 for row in content], dtype=float)
-    columns["count"] = np.array([row.count for row in content], dtype="u4")
+    columns["runs"] = np.array([row.runs for row in content], dtype="u4")
     return table(columns)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +86,7 @@ def derive(run: Tables, scenario: Scenario) -> Tables:
     return {"users": table(user_table), "groups": table({"group": names, **groups})}
 
 
-def numbers(source: pa.Table, column: str) -> NDArray[np.float64]:
+def numbers(source: pa.Table, column: str) -> NDArray[Any]:
     """Return a column as floats, NaN where a value is missing; names as their index."""
     array = source[column].combine_chunks()
     if pa.types.is_dictionary(array.type):
@@ -94,13 +94,11 @@ def numbers(source: pa.Table, column: str) -> NDArray[np.float64]:
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=float)
 
 
-def _users(
-    flows: dict[str, NDArray[np.float64]], user_group: NDArray[np.int32]
-) -> dict[str, NDArray[np.float64]]:
+def _users(flows: dict[str, NDArray[Any]], user_group: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Sum over each user's flows; round-trip times are averaged."""
     owner = flows["user"].astype(int)
 
-    def total(column: str) -> NDArray[np.float64]:
+    def total(column: str) -> NDArray[Any]:
         return np.bincount(owner, flows[column], minlength=len(user_group))
 
     count = ("packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "marks")
@@ -114,14 +112,14 @@ def _users(
 
 
 def _groups(
-    flows: dict[str, NDArray[np.float64]],
-    users: dict[str, NDArray[np.float64]],
-    user_group: NDArray[np.int32],
+    flows: dict[str, NDArray[Any]],
+    users: dict[str, NDArray[Any]],
+    user_group: NDArray[Any],
     groups: int,
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, NDArray[Any]]:
     """Mean per user of each group, and its part of the whole."""
 
-    def total(column: str) -> NDArray[np.float64]:
+    def total(column: str) -> NDArray[Any]:
         return np.bincount(user_group, users[column], minlength=groups)
 
     size = np.bincount(user_group, minlength=groups)
@@ -144,7 +142,7 @@ def _groups(
     }
 
 
-def _completions(transfers: pa.Table, groups: int) -> dict[str, NDArray[np.float64]]:
+def _completions(transfers: pa.Table, groups: int) -> dict[str, NDArray[Any]]:
     """Finished transfers of each group and how long they took on average."""
     group = numbers(transfers, "group").astype(int)
     time = numbers(transfers, "completion_s")
@@ -154,15 +152,13 @@ def _completions(transfers: pa.Table, groups: int) -> dict[str, NDArray[np.float
     }
 
 
-def _known_mean(
-    values: NDArray[np.float64], index: NDArray[np.int_], size: int
-) -> NDArray[np.float64]:
+def _known_mean(values: NDArray[Any], index: NDArray[Any], size: int) -> NDArray[Any]:
     known = ~np.isnan(values)
     total = np.bincount(index[known], values[known], minlength=size)
     return _ratio(total, np.bincount(index[known], minlength=size))
 
 
-def _ratio(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(b > 0, np.asarray(a, dtype=float) / b, np.nan)
 
@@ -175,7 +171,7 @@ def _array(values: object) -> pa.Array:
     return pa.array(values, from_pandas=True, type=pa.string() if text else None)
 
 
-def _named(index: NDArray[np.int_], names: Sequence[str]) -> pa.DictionaryArray:
+def _named(index: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(
         pa.array(index.astype("i4")), pa.array(names, pa.string())
     )

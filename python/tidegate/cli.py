@@ -1,6 +1,0 @@
-"""The command `tidegate`."""
-
-
-def main() -> None:
-    """Entry point."""
-    raise SystemExit("not yet")

@@ -1,0 +1,56 @@
+"""The command `tidegate`: the package's functions under the same names."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from tidegate.cli import catalogue, doctor, plot, reproduce, simulate, sweep
+
+app = typer.Typer(
+    name="tidegate",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=(
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused, 4 some points of a sweep"
+        " failed, 5 `reproduce --check` missed, 77 privilege missing, 130 interrupted."
+    ),
+)
+
+
+@app.callback(invoke_without_command=True)
+def tidegate(
+    version: bool = typer.Option(False, "--version", help="Print the version."),
+) -> None:
+    """When a network link is congested: who gets what, and what would make it fair?
+
+    **Try:** tidegate simulate scenarios/evening-peak.toml
+    """
+    if version:
+        from tidegate._native import __version__
+
+        typer.echo(f"tidegate {__version__}")
+        raise typer.Exit
+
+
+app.command()(simulate.simulate)
+app.command()(sweep.sweep)
+app.command()(reproduce.reproduce)
+app.command("list")(catalogue.list_mechanisms)
+app.command()(catalogue.validate)
+app.command()(catalogue.schema)
+app.command()(plot.plot)
+app.command()(doctor.doctor)
+
+
+def main() -> None:
+    """Run the command."""
+    # Names and signs such as ± must not stop a program in a terminal without UTF-8.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure:
+            reconfigure(errors="replace")
+    app()

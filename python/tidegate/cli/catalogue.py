@@ -1,0 +1,151 @@
+"""`tidegate list`, `validate` and `schema`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli.common import (
+    Format,
+    Set,
+    Shape,
+    command,
+    overrides,
+    print_csv,
+    print_json,
+    print_tables,
+    remark,
+    stdout_console,
+)
+from tidegate.errors import ScenarioError, UsageError
+
+if TYPE_CHECKING:
+    from tidegate._native import MechanismEntry
+
+
+@command
+def list_mechanisms(
+    mechanism: Annotated[
+        str | None, typer.Argument(help="Only this one, with its parameters.")
+    ] = None,
+    shape: Shape = Format.table,
+) -> None:
+    """List the mechanisms, or one with its parameters, defaults, units and source.
+
+    **Examples**
+
+    tidegate list
+
+    tidegate list abc
+    """
+    from tidegate import _native
+
+    entries = _native.mechanisms()
+    if mechanism is not None:
+        entries = [_find(entries, mechanism)]
+    if shape is Format.json:
+        print_json(entries[0] if mechanism is not None else entries)
+    elif shape is Format.csv:
+        _list_csv(entries, detailed=mechanism is not None)
+    elif mechanism is not None:
+        _print_one(entries[0])
+    else:
+        _print_all(entries)
+
+
+@command
+def validate(
+    scenarios: Annotated[list[Path], typer.Argument(help="Scenario files.")],
+    set_: Set = None,
+    shape: Shape = Format.table,
+) -> None:
+    """Check scenario files without running them; all mistakes are told at once.
+
+    **Example**
+
+    tidegate validate scenarios/*.toml
+    """
+    from tidegate.scenario import parse
+
+    found = []
+    for path in scenarios:
+        try:
+            parse(path, overrides(set_))
+        except ScenarioError as error:
+            found += [{"file": str(path), **asdict(issue)} for issue in error.issues]
+            if shape is Format.table:
+                remark(str(error))
+        else:
+            if shape is Format.table:
+                typer.echo(f"{path}: valid")
+    if shape is Format.json:
+        print_json(found)
+    elif shape is Format.csv:
+        names = ["file", "line", "column", "key", "message", "suggestion"]
+        print_csv(names, [[issue[name] for name in names] for issue in found])
+    if found:
+        raise typer.Exit(ScenarioError.exit_code)
+
+
+@command
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors.
+
+    **Example**
+
+    tidegate schema > scenario.schema.json
+    """
+    from tidegate import _native
+
+    typer.echo(_native.schema())
+
+
+def _find(entries: list[MechanismEntry], name: str) -> MechanismEntry:
+    for entry in entries:
+        if entry["name"] == name:
+            return entry
+    near = get_close_matches(name, [entry["name"] for entry in entries], n=1)
+    hint = f"; did you mean {near[0]}?" if near else "; `tidegate list` names them"
+    raise UsageError(f"there is no mechanism {name!r}{hint}")
+
+
+def _print_all(entries: list[MechanismEntry]) -> None:
+    from tidegate.show import Grid, rich_table
+
+    grid = Grid("Mechanisms", ["room", "name", "title", "source"], text_columns=4)
+    room = None
+    for entry in entries:
+        grid.cells.append([
+            entry["room"] if entry["room"] != room else "", entry["name"], entry["title"],
+            entry["source"],
+        ])  # fmt: skip
+        room = entry["room"]
+    print_tables([rich_table(grid)])
+
+
+def _print_one(entry: MechanismEntry) -> None:
+    from tidegate.show import Grid, rich_table
+
+    typer.echo(f"{entry['name']}: {entry['title']}\n{entry['source']}\n")
+    typer.echo(f"{entry['usage']}\n")
+    grid = Grid("Parameters", ["name", "default", "unit", "meaning"], text_columns=4)
+    grid.cells = [[p["name"], p["default"], p["unit"], p["meaning"]] for p in entry["parameters"]]
+    if grid.cells:
+        print_tables([rich_table(grid)])
+    from rich.markdown import Markdown
+
+    stdout_console().print(Markdown(entry["header"]), width=100)
+
+
+def _list_csv(entries: list[MechanismEntry], *, detailed: bool) -> None:
+    if detailed:
+        parameters = entries[0]["parameters"]
+        rows = [[p["name"], p["default"], p["unit"], p["meaning"]] for p in parameters]
+        print_csv(["name", "default", "unit", "meaning"], rows)
+    else:
+        rows = [[e["room"], e["name"], e["title"], e["source"]] for e in entries]
+        print_csv(["room", "name", "title", "source"], rows)

@@ -1,0 +1,149 @@
+"""What the commands share: options, output, and how they end."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, NoReturn, ParamSpec, TypeAlias
+
+import typer
+
+from tidegate.errors import TidegateError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console, RenderableType
+
+Arguments = ParamSpec("Arguments")
+
+INTERRUPTED = 130
+
+
+class Format(StrEnum):
+    """How data is printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+Set: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting that wins over the file, such as users.heavy.flows=20 (repeatable).",
+    ),
+]
+Seed: TypeAlias = Annotated[
+    int | None,
+    typer.Option(help="Seed of the first replication; the others follow.", envvar="TIDEGATE_SEED"),
+]
+Replications: TypeAlias = Annotated[
+    int | None, typer.Option("--replications", "-r", min=1, help="Independent runs.")
+]
+Jobs: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", min=1, envvar="TIDEGATE_JOBS",
+        help="Threads; default: one per core. Results do not depend on it.",
+    ),
+]  # fmt: skip
+Out: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR", envvar="TIDEGATE_OUT", help="Result folder; default: results/NAME-HASH."
+    ),
+]
+Shape: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="Form of the output.")]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")
+]
+
+
+def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """End with the exit code of what happened, and say it in a line instead of a traceback."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+            sys.stdout.flush()
+        except TidegateError as error:
+            remark(f"tidegate: {error}" if error.exit_code != 3 else str(error))
+            raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:
+            leave(0)  # the reader, such as `head`, has seen enough
+        except KeyboardInterrupt:
+            remark("interrupted")
+            leave(INTERRUPTED)
+
+    return wrapped
+
+
+def leave(code: int) -> NoReturn:
+    """End at once: threads in the middle of a run cannot be stopped, and need not be waited for."""
+    try:
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def remark(text: str) -> None:
+    """Print to stderr."""
+    typer.echo(text, err=True)
+
+
+def overrides(settings: Sequence[str] | None, option: str = "--set") -> list[tuple[str, str]]:
+    """Split KEY=VALUE."""
+    pairs = []
+    for text in settings or ():
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise UsageError(f"{option}: {text!r} is not of the form KEY=VALUE")
+        pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def print_json(content: object) -> None:
+    """Print as JSON, where numbers that are not are null."""
+    typer.echo(json.dumps(finite(content), indent=2, ensure_ascii=False))
+
+
+def print_csv(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print as CSV; a missing number is an empty field."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows([["" if finite(cell) is None else cell for cell in row] for row in rows])
+
+
+def print_tables(tables: Sequence[RenderableType]) -> None:
+    """Print tables; into a file or pipe as wide as they are."""
+    console = stdout_console()
+    for table in tables:
+        console.print(table)
+
+
+def stdout_console() -> Console:
+    """A console that neither wraps nor colours what is not read in a terminal."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=240, no_color=True)
+
+
+def finite(content: object) -> object:
+    """Replace NaN and infinities, which JSON has no word for."""
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    if isinstance(content, dict):
+        return {key: finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [finite(value) for value in content]
+    return content

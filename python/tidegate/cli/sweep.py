@@ -1,0 +1,119 @@
+"""`tidegate sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli.common import (
+    INTERRUPTED,
+    Format,
+    Jobs,
+    Out,
+    Quiet,
+    Replications,
+    Seed,
+    Set,
+    Shape,
+    command,
+    leave,
+    overrides,
+    print_csv,
+    print_json,
+    print_tables,
+    remark,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tidegate.sweeping import Sweep
+
+SOME_FAILED = 4
+
+
+@command
+def sweep(
+    scenario: Annotated[Path, typer.Argument(help="Scenario file with a [sweep].")],
+    set_: Set = None,
+    seed: Seed = None,
+    replications: Replications = None,
+    jobs: Jobs = None,
+    out: Out = None,
+    resume: Annotated[bool, typer.Option(help="Skip runs whose results are already there.")] = True,
+    shape: Shape = Format.table,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate every point of a scenario's [sweep] on all cores.
+
+    Each finished run is kept; the same command goes on where an interrupted one stopped.
+
+    **Examples**
+
+    tidegate sweep sweeps/heavy-flows.toml --jobs 2
+
+    tidegate sweep sweeps/heavy-flows.toml --format csv > flows.csv
+    """
+    from tidegate.sweeping import sweep_points
+
+    try:
+        done = sweep_points(
+            scenario, overrides(set_), seed=seed, replications=replications, jobs=jobs, out=out,
+            resume=resume, progress=not quiet,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        remark("interrupted; the finished runs are kept, and the same command goes on from there")
+        leave(INTERRUPTED)
+    if shape is Format.json:
+        print_json(_json(done))
+    elif shape is Format.csv:
+        summary = done.summary()
+        print_csv(summary.column_names, [list(row.values()) for row in summary.to_pylist()])
+    else:
+        print_tables([_table(done)])
+        typer.echo(f"results in {done.folder}")
+    for point in done.failed:
+        for failed_seed, reason in point.failures.items():
+            remark(f"failed: {point.label} with seed {failed_seed}: {reason}")
+    if done.failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _json(done: Sweep) -> dict[str, object]:
+    from tidegate.sweeping import point_values
+
+    summaries = {id(point): result.summary().to_pylist() for point, result in done.results()}
+    points = [
+        {
+            "settings": point_values(point),
+            "runs": [{"seed": seed, "digest": digest} for seed, digest in point.digests],
+            "summary": summaries.get(id(point), []),
+            "failures": {str(seed): reason for seed, reason in point.failures.items()},
+        }
+        for point in done.points
+    ]
+    return {"scenario": {"name": done.scenario.name}, "points": points, "folder": str(done.folder)}
+
+
+def _table(done: Sweep) -> RenderableType:
+    """Throughput per user of each group at each point."""
+    from tidegate.show import Grid, rate_unit, rich_table, uncertain
+    from tidegate.statistics import Estimate
+    from tidegate.summary import rows
+
+    groups = done.scenario.groups
+    found = [
+        (point, {r.name: r for r in rows(result.tables) if r.metric == "throughput_bps"})
+        for point, result in done.results()
+    ]
+    largest = max((row.mean for _, by_group in found for row in by_group.values()), default=0.0)
+    unit, scale = rate_unit(largest)
+    grid = Grid(f"Throughput per user [{unit}]", [*done.axes, *groups], text_columns=len(done.axes))
+    for point, by_group in found:
+        values = dict(point.settings)
+        estimates = (Estimate(r.mean, r.ci95, r.runs) for r in map(by_group.get, groups) if r)
+        cells = [uncertain(value, scale) for value in estimates]
+        grid.cells.append([*(values.get(key, "") for key in done.axes), *cells])
+    return rich_table(grid)
