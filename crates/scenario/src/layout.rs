@@ -189,10 +189,13 @@ impl Tcp {
     fn plan(&self) -> TcpPlan {
         let set = "resolved by the profile";
         let quick_acks = self.quick_acks.expect(set).small();
-        let delayed = |timeout| DelayedAckPlan { timeout, quick_acks };
+        let quick_acks_again = self.quick_acks_again.expect(set);
+        let delayed = |timeout| DelayedAckPlan { timeout, quick_acks, quick_acks_again };
         TcpPlan {
             controller: match self.congestion_control.expect(set) {
-                CongestionControl::Reno => ControllerPlan::Reno,
+                CongestionControl::Reno => {
+                    ControllerPlan::Reno { whole_segments: self.whole_segments.expect(set) }
+                }
                 CongestionControl::Cubic => {
                     ControllerPlan::Cubic { hystart: self.hystart.expect(set) }
                 }

@@ -188,7 +188,10 @@ pub struct TcpPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerPlan {
     /// RFC 5681.
-    Reno,
+    Reno {
+        /// The window moves in whole segments (Linux).
+        whole_segments: bool,
+    },
     /// RFC 9438, optionally with HyStart++ (RFC 9406).
     Cubic {
         /// Leave slow start on growing delay.
@@ -228,6 +231,8 @@ pub struct DelayedAckPlan {
     pub timeout: Span,
     /// So many ACKs at the start of a connection are not delayed (Linux: 16).
     pub quick_acks: u32,
+    /// So many again after a silence of a time-out, and after a segment that came twice (Linux).
+    pub quick_acks_again: bool,
 }
 
 /// Retransmission time-out (RFC 6298).

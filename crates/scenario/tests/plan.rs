@@ -101,7 +101,7 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
         other => panic!("{other:?}"),
     };
     assert_eq!(tcp(0).controller, ControllerPlan::Cubic { hystart: true });
-    assert_eq!(tcp(3).controller, ControllerPlan::Reno);
+    assert_eq!(tcp(3).controller, ControllerPlan::Reno { whole_segments: true });
     assert_eq!((tcp(0).initial_window, tcp(3).initial_window), (4, 4));
     assert_eq!((tcp(0).ecn, tcp(3).ecn), (false, true));
     assert_eq!(link(&plan, "light.0.access").rate, Rate::mbps(50));

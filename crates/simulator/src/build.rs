@@ -26,7 +26,9 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
 /// A congestion controller.
 pub fn controller(plan: ControllerPlan) -> Controller {
     match plan {
-        ControllerPlan::Reno => Controller::Reno(Reno::new(RenoParams::default())),
+        ControllerPlan::Reno { whole_segments } => {
+            Controller::Reno(Reno::new(RenoParams { whole_segments, ..RenoParams::default() }))
+        }
         ControllerPlan::Cubic { hystart } => Controller::Cubic(Cubic::new(CubicParams { hystart })),
     }
 }

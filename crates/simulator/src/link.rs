@@ -150,7 +150,8 @@ impl Link {
         Ok(Passed { at: departs + self.delay, flags })
     }
 
-    /// Lets the AQM judge; returns the flags of a packet that may pass.
+    /// Lets the AQM judge; returns the flags of a packet that may pass. The AQM sees the packets
+    /// that wait, not the one in transmission, as in ns-2, ns-3, INET and Linux.
     #[inline]
     fn manage(
         &mut self,
@@ -162,12 +163,13 @@ impl Link {
     ) -> Result<u8, Drop> {
         let Some(management) = &mut self.management else { return Ok(flags) };
         let carries_activity = flags & flags::ACK == 0;
+        let in_transmission = self.waiting.front().map_or(0, |first| u64::from(first.len));
         let arrival = Arrival {
             now,
             len: Bytes::new(u64::from(len)),
             activity: if carries_activity { f32::from_bits(activity) } else { 0.0 },
-            backlog_packets: self.waiting.len() as u32,
-            backlog_bytes: self.backlog_bytes,
+            backlog_packets: self.waiting.len().saturating_sub(1) as u32,
+            backlog_bytes: self.backlog_bytes - in_transmission,
             idle: now.since(self.free_at),
         };
         self.probe.on_activity(group, arrival.activity);

@@ -26,9 +26,10 @@ pub struct Arrival {
     pub len: Bytes,
     /// Activity that the packet carries; 0 if it carries none.
     pub activity: f32,
-    /// Packets in the queue, this one not counted.
+    /// Packets that wait, neither this one nor the one in transmission counted (as in ns-2, ns-3,
+    /// INET and Linux).
     pub backlog_packets: u32,
-    /// Bytes in the queue, this packet not counted.
+    /// Bytes of those packets.
     pub backlog_bytes: u64,
     /// How long the queue has been empty; zero if it is not.
     pub idle: Span,

@@ -12,6 +12,17 @@
 //! appropriate byte counting each ACK counts for the N segments it acknowledges, in slow start for
 //! at most L = 2 of them.
 //!
+//! Linux moves the window in whole segments, and compares differently:
+//!
+//! ```text
+//! slow start,            cwnd ≤ ssthresh:  cwnd ← cwnd + 1           per ACK of new data
+//! congestion avoidance,  cwnd > ssthresh:  cwnd ← cwnd + 1           per cwnd + 1 ACKs of new data
+//! congestion:                              ssthresh ← max(⌊cwnd/2⌋, 2)
+//! ```
+//!
+//! So a window that was just halved grows at once by a segment, which counts where windows are
+//! small.
+//!
 //! Differs from RFC 5681: half of cwnd, not of the data in flight, as in Linux and ns-2; cwnd may
 //! rise by a fraction of a segment. A window that the sender does not fill does not grow (RFC 7661,
 //! section 3).
@@ -29,18 +40,22 @@ pub const BYTE_COUNTING_LIMIT: u32 = 2;
 pub struct RenoParams {
     /// Count the segments that an ACK acknowledges (RFC 3465) instead of ACKs.
     pub appropriate_byte_counting: bool,
+    /// Move the window in whole segments, as Linux does.
+    pub whole_segments: bool,
 }
 
-/// Reno has no state beyond the window.
+/// State of Reno.
 #[derive(Clone, Debug)]
 pub struct Reno {
     params: RenoParams,
+    /// ACKs counted towards the next whole segment.
+    counted: u32,
 }
 
 impl Reno {
     /// A controller of a new connection.
     pub fn new(params: RenoParams) -> Self {
-        Reno { params }
+        Reno { params, counted: 0 }
     }
 
     /// Lets the window grow.
@@ -50,6 +65,9 @@ impl Reno {
             return;
         }
         let counted = if self.params.appropriate_byte_counting { ack.acked } else { 1 };
+        if self.params.whole_segments {
+            return self.grow_by_whole_segments(window, counted);
+        }
         window.cwnd += if window.in_slow_start() {
             f64::from(counted.min(BYTE_COUNTING_LIMIT))
         } else {
@@ -57,9 +75,24 @@ impl Reno {
         };
     }
 
+    /// Linux `tcp_reno_cong_avoid` with `tcp_cong_avoid_ai`, as of 2.6.29.
+    fn grow_by_whole_segments(&mut self, window: &mut Window, counted: u32) {
+        if window.cwnd <= window.ssthresh {
+            window.cwnd += f64::from(counted.min(BYTE_COUNTING_LIMIT));
+        } else if f64::from(self.counted) >= window.cwnd {
+            window.cwnd += 1.0;
+            self.counted = 0;
+        } else {
+            self.counted += counted;
+        }
+    }
+
     /// ssthresh after congestion.
     pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        (BETA * window.cwnd).max(MIN_SSTHRESH)
+        self.counted = 0;
+        let kept = BETA * window.cwnd;
+        let kept = if self.params.whole_segments { libm::floor(kept) } else { kept };
+        kept.max(MIN_SSTHRESH)
     }
 }
 
@@ -68,7 +101,9 @@ mod tests {
     use super::super::tests::ack_at;
     use super::*;
 
-    const PER_BYTE: RenoParams = RenoParams { appropriate_byte_counting: true };
+    const PER_BYTE: RenoParams =
+        RenoParams { appropriate_byte_counting: true, whole_segments: false };
+    const WHOLE: RenoParams = RenoParams { appropriate_byte_counting: false, whole_segments: true };
 
     /// Acknowledges one whole window, `per_ack` segments at a time.
     fn round_trip(reno: &mut Reno, window: &mut Window, per_ack: u32) {
@@ -132,5 +167,20 @@ mod tests {
         for (cwnd, want) in [(31.0, 15.5), (4.0, 2.0), (3.0, 2.0)] {
             assert_eq!(reno.ssthresh_on_congestion(&Window { cwnd, ssthresh: 1e9 }), want);
         }
+    }
+
+    /// From ssthresh 4: one segment on the first ACK, then one for six, then one for seven.
+    #[test]
+    fn whole_segments_come_one_for_a_window_and_one_acks() {
+        let mut reno = Reno::new(WHOLE);
+        let mut window = Window { cwnd: 4.0, ssthresh: 4.0 };
+        let windows: Vec<f64> = (0..14)
+            .map(|_| {
+                reno.on_ack(&mut window, &ack_at(0));
+                window.cwnd
+            })
+            .collect();
+        assert_eq!(windows, [[5.0; 6].as_slice(), &[6.0; 7], &[7.0]].concat());
+        assert_eq!(reno.ssthresh_on_congestion(&window), 3.0);
     }
 }

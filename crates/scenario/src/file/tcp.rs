@@ -80,6 +80,11 @@ section! {
         optional delayed_ack: OrOff;
         /// So many ACKs at the start of a connection are not delayed.
         optional quick_acks: Integer<0, 1_000_000>;
+        /// As many again are not delayed after a silence of a retransmission time-out and after a
+        /// segment that had arrived before, as in Linux.
+        optional quick_acks_again: bool;
+        /// The window moves in whole segments, as in Linux; reno only.
+        optional whole_segments: bool;
         /// Smallest retransmission time-out.
         optional min_rto: Span;
         /// Largest retransmission time-out.
@@ -108,6 +113,8 @@ impl Tcp {
             window_limit: own.window_limit.or(base.window_limit),
             delayed_ack: own.delayed_ack.or(base.delayed_ack),
             quick_acks: own.quick_acks.or(base.quick_acks),
+            quick_acks_again: own.quick_acks_again.or(base.quick_acks_again),
+            whole_segments: own.whole_segments.or(base.whole_segments),
             min_rto: own.min_rto.or(base.min_rto),
             max_rto: own.max_rto.or(base.max_rto),
             initial_rto: own.initial_rto.or(base.initial_rto),
@@ -131,6 +138,8 @@ impl Profile {
             window_limit: None,
             delayed_ack: Some(OrOff::On(Span::from_millis(40))),
             quick_acks: Some(Integer(16)),
+            quick_acks_again: Some(true),
+            whole_segments: Some(true),
             min_rto: Some(Span::from_millis(200)),
             max_rto: Some(Span::from_secs(120)),
             initial_rto: Some(Span::from_secs(1)),
@@ -146,6 +155,8 @@ impl Profile {
                 initial_window: Some(Integer(2)),
                 delayed_ack: Some(OrOff::Off),
                 quick_acks: Some(Integer(0)),
+                quick_acks_again: Some(false),
+                whole_segments: Some(false),
                 initial_rto: Some(Span::from_secs(3)),
                 max_rto: Some(Span::from_secs(64)),
                 min_rto_bounds_variance: Some(false),

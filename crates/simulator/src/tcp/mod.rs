@@ -116,6 +116,7 @@ impl Connection {
     #[inline]
     pub fn on_data(&mut self, packet: &Packet, door: &mut Door) {
         if packet.has(flags::SYN) {
+            self.receiver.on_request(packet.at);
             return door.send_ack(0, packet.stamp, self.sizes.syn, flags::SYN, 0);
         }
         match self.receiver.on_segment(packet) {
@@ -168,7 +169,7 @@ pub(crate) mod tests {
     /// ns-2's sender, more or less: SACK, no timestamps, no delayed acknowledgements.
     pub(crate) fn classic() -> TcpPlan {
         TcpPlan {
-            controller: ControllerPlan::Reno,
+            controller: ControllerPlan::Reno { whole_segments: false },
             recovery: RecoveryPlan::Sack,
             reduction: ReductionPlan::Immediate,
             limited_transmit: true,

@@ -2,13 +2,16 @@
 //!
 //! Acknowledges every second segment (RFC 5681, section 4.2), or each if delaying is off; at once
 //! when a segment is out of order, fills a hole, comes again or carries a congestion mark, and for
-//! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start).
+//! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start; it
+//! grants them anew after a silence of a retransmission time-out and after a segment that came
+//! twice, both signs that the sender is in slow start again).
 
 use std::collections::VecDeque;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, TcpPlan};
 
+use super::round_trip::RoundTrip;
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
 
 /// Segments that make a delayed acknowledgement due (RFC 1122).
@@ -38,6 +41,11 @@ pub struct Receiver {
     echo_congestion: bool,
     delay: Option<DelayedAckPlan>,
     quick: u32,
+    /// The receiver's own retransmission time-out, for the silence after which it acknowledges
+    /// quickly; its only round-trip sample is that of the handshake.
+    silence: RoundTrip,
+    answered: Option<Time>,
+    last_arrival: Time,
     unacknowledged: u32,
     /// Acknowledged up to here.
     last_ack: u64,
@@ -61,6 +69,9 @@ impl Receiver {
             echo_congestion: false,
             delay: plan.delayed_ack,
             quick: plan.delayed_ack.map_or(0, |delay| delay.quick_acks),
+            silence: RoundTrip::new(plan.rto),
+            answered: None,
+            last_arrival: Time::ZERO,
             unacknowledged: 0,
             last_ack: 0,
             echo: Time::ZERO,
@@ -69,10 +80,33 @@ impl Receiver {
         }
     }
 
+    /// The connection request is answered.
+    pub fn on_request(&mut self, now: Time) {
+        self.answered = Some(now);
+    }
+
+    /// Grants quick ACKs anew where Linux does (`tcp_event_data_recv`, `tcp_enter_quickack_mode`).
+    #[inline]
+    fn renew_quick_acks(&mut self, packet: &Packet, delay: DelayedAckPlan) {
+        if let Some(answered) = self.answered.take() {
+            self.silence.sample(packet.at.since(answered));
+        } else if packet.at.since(self.last_arrival) > self.silence.rto()
+            || packet.number < self.next
+        {
+            self.quick = delay.quick_acks;
+        }
+        self.last_arrival = packet.at;
+    }
+
     /// A data segment arrives.
     #[inline]
     pub fn on_segment(&mut self, packet: &Packet) -> Reply {
         let segment = packet.number;
+        if let Some(delay) = self.delay
+            && delay.quick_acks_again
+        {
+            self.renew_quick_acks(packet, delay);
+        }
         if segment <= self.last_ack {
             self.echo = packet.stamp;
         }
@@ -200,7 +234,8 @@ mod tests {
 
     fn receiver(quick_acks: u32) -> Receiver {
         let mut plan = crate::tcp::tests::classic();
-        plan.delayed_ack = Some(DelayedAckPlan { timeout: Span::from_millis(40), quick_acks });
+        let timeout = Span::from_millis(40);
+        plan.delayed_ack = Some(DelayedAckPlan { timeout, quick_acks, quick_acks_again: true });
         Receiver::new(&plan, true)
     }
 
@@ -228,6 +263,22 @@ mod tests {
             rx.on_ack_sent();
         }
         assert_ne!(rx.on_segment(&segment(2)), Reply::Now);
+    }
+
+    #[test]
+    fn quick_acks_come_again_after_a_silence_and_after_a_repeated_segment() {
+        let quick_after = |gap_ms: u64, number: u64| {
+            let mut rx = receiver(1);
+            rx.on_request(Time::ZERO);
+            rx.on_segment(&Packet { at: Time::ZERO + Span::from_millis(10), ..segment(0) });
+            rx.on_ack_sent();
+            let at = Time::ZERO + Span::from_millis(10 + gap_ms);
+            let reply = rx.on_segment(&Packet { at, ..segment(number) });
+            reply == Reply::Now
+        };
+        assert!(!quick_after(100, 1));
+        assert!(quick_after(300, 1), "the time-out is at least 200 ms");
+        assert!(quick_after(100, 0));
     }
 
     /// RFC 2018, section 4: the first block holds the segment that caused the ACK.

@@ -156,11 +156,6 @@ impl Scoreboard {
         }
     }
 
-    /// One past the highest sacked segment, or 0.
-    pub fn highest_sacked(&self) -> u64 {
-        self.top[0]
-    }
-
     /// Marks what SACK shows to be lost (RFC 6675, IsLost): a hole with three sacked segments
     /// above it. With `forward` (FACK), a hole three below the highest sacked segment.
     pub fn detect_losses(&mut self, una: u64, nxt: u64, forward: bool) {

@@ -303,10 +303,8 @@ impl Sender {
             {
                 self.board.mark_head_lost(self.una, self.nxt);
             }
-            State::Recovery if self.dup_acks == 0 && self.una < self.point => {
-                if self.partial_acks {
-                    self.board.mark_head_lost(self.una, self.nxt);
-                }
+            State::Recovery if self.partial_acks && self.dup_acks == 0 && self.una < self.point => {
+                self.board.mark_head_lost(self.una, self.nxt);
             }
             _ => {}
         }
