@@ -1,0 +1,101 @@
+"""All points that were measured or computed, by experiment and series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tidegate.papers.errors import ReproductionError
+from tidegate.papers.estimates import Estimate
+from tidegate.papers.metrics import measure
+from tidegate.papers.models import compute
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate.papers.experiments import Series
+    from tidegate.papers.factors import Level, Setting
+    from tidegate.papers.runs import Runner
+
+SeriesKey = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of levels with every metric that it has."""
+
+    levels: Mapping[str, Level]
+    metrics: Mapping[str, Estimate]
+
+
+@dataclass
+class Book:
+    """Points by (experiment, series)."""
+
+    points: dict[SeriesKey, list[Point]] = field(default_factory=dict)
+
+    def series(self, key: SeriesKey) -> list[Point]:
+        """Points of a series."""
+        if key not in self.points:
+            raise ReproductionError(f"no series {key[0]}:{key[1]}")
+        return self.points[key]
+
+    def matching(self, experiment: str, levels: Mapping[str, Level], metric: str) -> Point:
+        """Give the one point of an experiment that a published cell speaks of."""
+        found = [
+            point
+            for (name, _), points in self.points.items()
+            if name == experiment
+            for point in points
+            if metric in point.metrics and _agrees(point.levels, levels)
+        ]
+        if len(found) != 1:
+            raise ReproductionError(
+                f"{experiment}: {len(found)} points, not one, for {dict(levels)} {metric}"
+            )
+        return found[0]
+
+
+def series_key(reference: str, experiment: str) -> SeriesKey:
+    """`table2:tcp`, or `tcp` for a series of the experiment at hand."""
+    name, colon, series = reference.rpartition(":")
+    return (name, series) if colon else (experiment, series)
+
+
+def fill(
+    book: Book,
+    wanted: Mapping[SeriesKey, Series],
+    runner: Runner,
+    replications: int | None,
+) -> None:
+    """Measure these series; `replications` caps the number of runs a point."""
+    # All runs of all series go into one queue, so that no core waits for a series to end.
+    runner.prepare(
+        (setting.overrides, capped(series, replications))
+        for series in wanted.values()
+        if series.model is None
+        for setting in series.settings
+    )
+    for key, series in wanted.items():
+        book.points[key] = [
+            Point(setting.levels, _metrics(series, setting, runner, replications))
+            for setting in series.settings
+        ]
+
+
+def capped(series: Series, replications: int | None) -> int:
+    """Give runs a point of this series."""
+    return min(series.replications, replications or series.replications)
+
+
+def _metrics(
+    series: Series, setting: Setting, runner: Runner, replications: int | None
+) -> dict[str, Estimate]:
+    if series.model is None:
+        return measure(runner.runs(setting.overrides, capped(series, replications)))
+    exact = compute(series.model, setting.levels)
+    return {metric: Estimate(value) for metric, value in exact.items()}
+
+
+def _agrees(point: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:
+    return all(name in point and point[name] == level for name, level in wanted.items())

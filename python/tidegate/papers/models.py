@@ -1,0 +1,154 @@
+"""Closed forms and recursions of `tidegate.analysis` as points of an experiment.
+
+A model takes the levels of a point (rates in Mbit/s, as in the papers' figures) and gives metrics.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tidegate.analysis import (
+    CbrUser,
+    Meter,
+    burst_bytes_for_one_more,
+    cbr_shares,
+    cbr_trace,
+    intended_shares_bps,
+    smallest_rate_reaching_bps,
+)
+from tidegate.papers.errors import ReproductionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tidegate.analysis import Trace
+
+_MEGA = 1e6
+_BITS_PER_KILOBYTE = 8e3
+# How near to its stationary value an activity counts as there (the ε of section 4.1).
+_SETTLED = 0.05
+_BURST_PACKETS = 10_000
+
+
+def compute(model: str, levels: Mapping[str, Any]) -> dict[str, float]:
+    """Metrics of one point."""
+    if model not in MODELS:
+        raise ReproductionError(f"no model {model!r}; there are {', '.join(sorted(MODELS))}")
+    return MODELS[model](levels)
+
+
+def meter_trace(levels: Mapping[str, Any], *, burst_packets: int = 0) -> Trace:
+    """Give a CBR sender through a meter: R_r, R_t [Mbit/s], I [s], B_KB [kB], stop_s [s]."""
+    meter = Meter(
+        reference_rate_bps=levels["R_r"] * _MEGA,
+        inertia_s=levels["I"],
+        burst_allowance_bytes=levels.get("B_KB", 0) * 1e3,
+    )
+    return cbr_trace(
+        meter,
+        rate_bps=levels["R_t"] * _MEGA,
+        stop_s=levels["stop_s"],
+        burst_packets=burst_packets,
+    )
+
+
+def activity_meter(levels: Mapping[str, Any]) -> dict[str, float]:
+    """Give what figures 1 and 2 show of the recursion (1) to (3)."""
+    trace = meter_trace(levels)
+    activity = trace.activity
+    stationary = math.log2(levels["R_t"] / levels["R_r"])
+    steps = np.diff(activity)
+    return {
+        "onset_s": trace.onset_s,
+        "stationary_activity": float(activity[-1]),
+        "decay_s": trace.decay_s(levels["stop_s"]),
+        "rise_s": trace.time_to_reach_s(stationary - _SETTLED),
+        "second_packet_activity": float(activity[1]),
+        "largest_jump": float(np.abs(steps).max()),
+        "largest_fall": float(np.maximum(0.0, -steps).max()),
+        "reference_rate_times_inertia_bytes": levels["R_r"] * _MEGA * levels["I"] / 8,
+    }
+
+
+def activity_burst(levels: Mapping[str, Any]) -> dict[str, float]:
+    """Bytes that a settled sender has to send at once to lift the activity by one."""
+    trace = meter_trace(levels, burst_packets=_BURST_PACKETS)
+    before = trace.activity.size - _BURST_PACKETS
+    raised = np.flatnonzero(trace.activity >= trace.activity[before] + 1.0)
+    return {
+        "burst_bytes": float(raised[0] - before) * 1500 if raised.size else math.nan,
+        "closed_form_bytes": burst_bytes_for_one_more(
+            rate_bps=levels["R_t"] * _MEGA,
+            reference_rate_bps=levels["R_r"] * _MEGA,
+            inertia_s=levels["I"],
+        ),
+    }
+
+
+def cbr_users(levels: Mapping[str, Any]) -> dict[str, float]:
+    """Shares of the users with rates R_t0, R_t1, .. and reference rates R_r0, R_r1, .. [Mbit/s].
+
+    `gamma` 0 is a link without differentiation. With `base` b, gamma is multiplied by log2(b), the
+    adaptation that section 4.3.1 asks for; `scale` multiplies all reference rates.
+    """
+    users = _users(levels)
+    base = float(levels.get("base", 2))
+    capacity_bps = levels["C_b"] * _MEGA
+    shares = cbr_shares(
+        users,
+        capacity_bps=capacity_bps,
+        gamma=levels["gamma"] * math.log2(base),
+        base=base,
+        granularity=levels.get("g") or None,
+    )
+    intended = intended_shares_bps(users, capacity_bps=capacity_bps)
+    metrics = {"mean_activity": shares.mean_activity, "p": shares.aqm_probability}
+    for i in range(len(users)):
+        metrics[f"throughput_{i}_mbps"] = shares.throughput_bps[i] / _MEGA
+        metrics[f"intended_{i}_mbps"] = intended[i] / _MEGA
+        metrics[f"activity_{i}"] = shares.activity[i]
+    metrics["throughput_ratio_T_R"] = shares.throughput_bps[0] / shares.throughput_bps[1]
+    return metrics
+
+
+def cbr_operating_point(levels: Mapping[str, Any]) -> dict[str, float]:
+    """Smallest rate of user 0 that gets him his intended share against user 1."""
+    capacity_bps = levels["C_b"] * _MEGA
+    goal = intended_shares_bps(_users({**levels, "R_t0": 1.0}), capacity_bps=capacity_bps)[0]
+
+    def throughput_at(rate_bps: float) -> float:
+        return cbr_shares(
+            _users({**levels, "R_t0": rate_bps / _MEGA}),
+            capacity_bps=capacity_bps,
+            gamma=levels["gamma"],
+        ).throughput_bps[0]
+
+    candidates = (np.arange(5.0, 20.0, 0.05) * _MEGA).tolist()
+    rate_bps = smallest_rate_reaching_bps(goal, throughput_at, candidates)
+    return {"smallest_rate_mbps": rate_bps / _MEGA}
+
+
+def same_signalled_activity(levels: Mapping[str, Any]) -> dict[str, float]:
+    """Two users whose rates differ by all but 2^g and whose rounded activities are yet the same."""
+    g, steps = levels["g"], levels["steps"]
+    margin = 1e-6
+    lower, upper = 2.0 ** (g * steps) * (1 + margin), 2.0 ** (g * (steps + 1)) * (1 - margin)
+    return cbr_users({**levels, "R_r0": 1.0, "R_r1": 1.0, "R_t0": upper, "R_t1": lower})
+
+
+def _users(levels: Mapping[str, Any]) -> list[CbrUser]:
+    count = next(i for i in range(len(levels) + 1) if f"R_t{i}" not in levels)
+    scale = levels.get("scale", 1) * _MEGA
+    return [CbrUser(levels[f"R_t{i}"] * _MEGA, levels[f"R_r{i}"] * scale) for i in range(count)]
+
+
+MODELS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
+    "activity-meter": activity_meter,
+    "activity-burst": activity_burst,
+    "cbr-users": cbr_users,
+    "cbr-operating-point": cbr_operating_point,
+    "same-signalled-activity": same_signalled_activity,
+}

@@ -1,0 +1,192 @@
+"""RESULTS.md: every cell and every claim of a paper beside what we measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.papers.estimates import decimals
+from tidegate.papers.figures import draw
+from tidegate.papers.traits import trait_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from tidegate.papers.book import Book
+    from tidegate.papers.experiments import Paper
+    from tidegate.papers.explanations import Support
+    from tidegate.papers.outcome import Outcome
+    from tidegate.papers.verdicts import CellVerdict, ClaimVerdict
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a reproduction cost."""
+
+    runs: int
+    packets: int
+    cpu_s: float
+    replications: int | None
+    """Runs a point at most; `None`: the paper's own counts."""
+
+
+def write_report(
+    folder: Path,
+    *,
+    paper: Paper,
+    outcomes: Sequence[Outcome],
+    supports: Sequence[Support],
+    book: Book,
+    effort: Effort,
+) -> None:
+    """Write RESULTS.md and the figures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for outcome in outcomes:
+        draw(outcome.experiment, book, folder / "figures")
+    sections = [
+        _head(paper, effort),
+        _totals(outcomes),
+        _how_to_read(),
+        *(_experiment(outcome) for outcome in outcomes),
+        *trait_section(paper, book),
+        _explanations(supports),
+    ]
+    text = "\n\n".join(section.strip() for section in sections if section.strip())
+    (folder / "RESULTS.md").write_text(text + "\n", encoding="utf-8")
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Give a table with the first row as head."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell_text(text) for text in line) + " |" for line in lines)
+
+
+def _cell_text(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _head(paper: Paper, effort: Effort) -> str:
+    counts = (
+        "the paper's own numbers of runs"
+        if effort.replications is None
+        else f"at most {effort.replications} runs a point (`--quick`), not the paper's numbers"
+    )
+    return f"""
+# {paper.title}: our results beside the paper's
+
+Written by `tidegate reproduce {paper.name}`, with {counts}: {effort.runs:,} simulated runs,
+{effort.packets / 1e6:,.0f} million packets through the bottleneck,
+{effort.cpu_s:,.0f} CPU seconds in all.
+"""
+
+
+def _totals(outcomes: Sequence[Outcome]) -> str:
+    rows = []
+    for outcome in outcomes:
+        counts = outcome.summary("")
+        rows.append(
+            [
+                f"[{outcome.experiment.title}](#{outcome.experiment.name})",
+                f"{counts['cells_within']} of {counts['cells']}" if counts["cells"] else "",
+                f"{counts['claims_held']} of {counts['claims']}" if counts["claims"] else "",
+                str(len(counts["explained"]) or ""),
+                str(len(counts["unexplained"]) or ""),
+            ]
+        )
+    cells = [verdict for outcome in outcomes for verdict in outcome.cells]
+    claims = [verdict for outcome in outcomes for verdict in outcome.claims]
+    within, held = sum(v.within for v in cells), sum(v.held for v in claims)
+    rows.append(
+        ["**all**", f"**{within} of {len(cells)}**", f"**{held} of {len(claims)}**", "", ""]
+    )
+    head = ["experiment", "cells within", "claims held", "explained", "not explained"]
+    return "## Summary\n\n" + markdown_table(head, rows)
+
+
+def _how_to_read() -> str:
+    return """
+## How to read this
+
+- A **cell** is a number that the paper prints. It is *within* where ours deviates by at most 10 %,
+  or, for a throughput ratio, by at most 0.1. Behind ± is the half-width of the 95 % confidence
+  interval (Student's t over independent runs).
+- **T_R**, the throughput ratio, is the mean over the runs of each run's ratio (mean throughput of
+  a UG0 user over that of a UG1 user), as the paper defines T_R for a run and reports means over
+  runs. Where the ratio of the mean throughputs differs by more than 1 %, it is given in brackets.
+- **Q_avg** is the time average of the bottleneck's queue with the packet in transmission.
+- A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
+  Orderings fail only where two means contradict them by more than the 95 % interval of their
+  difference; all other claims are put to the means.
+- *Explained*: deviates, but an explanation at the end of this page is listed for it and one of our
+  measurements shows its effect. It still counts neither as within nor as held.
+"""
+
+
+def _experiment(outcome: Outcome) -> str:
+    experiment = outcome.experiment
+    parts = [
+        f'<a id="{experiment.name}"></a>\n\n## {experiment.title}',
+        f"Section {experiment.section} of the paper. {experiment.notes}".replace("\n", " "),
+    ]
+    if experiment.figure is not None:
+        parts.append(f"![{experiment.title}](figures/{experiment.name}.png)")
+    if outcome.cells:
+        parts.append(_cell_table(outcome))
+    if outcome.claims:
+        head = ["claim", "the paper says", "asked for", "measured", "verdict"]
+        rows = [_claim_row(outcome, verdict) for verdict in outcome.claims]
+        parts.append(markdown_table(head, rows))
+    return "\n\n".join(parts)
+
+
+def _cell_table(outcome: Outcome) -> str:
+    factors = list(outcome.cells[0].cell.levels)
+    head = [*factors, "metric", "paper", "ours", "deviation", "verdict"]
+    return markdown_table(head, [_cell_row(outcome, verdict) for verdict in outcome.cells])
+
+
+def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
+    cell = verdict.cell
+    digits = max(2, decimals(cell.value)) if cell.unit != "s" else 1
+    ours = f"{verdict.ours.mean:.{digits}f} ± {verdict.ours.half_width:.{digits}f}"
+    other = verdict.ratio_of_means
+    if other is not None and not math.isclose(other, verdict.ours.mean, rel_tol=0.01):
+        ours += f" ({other:.{digits}f})"
+    unit = "" if cell.unit == "1" else f" {cell.unit}"
+    return [
+        *(str(level) for level in cell.levels.values()),
+        cell.metric,
+        f"{cell.value:g}{unit}",
+        ours,
+        f"{100 * verdict.deviation:+.1f} %",
+        "within" if verdict.within else _deviates(outcome, verdict, "out"),
+    ]
+
+
+def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
+    claim = verdict.claim
+    judged = "holds" if verdict.held else _deviates(outcome, verdict, "fails")
+    return [f"`{claim.id}`", claim.text, claim.check_text, verdict.measured, judged]
+
+
+def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) -> str:
+    support = outcome.explanation_of(verdict)
+    if support is not None:
+        return f"**{word}**, explained: [{support.explanation.id}](#{support.explanation.id})"
+    stale = [support.explanation.id for support in outcome.listed_for(verdict)]
+    return f"**{word}**" + (f" (stale explanation: {', '.join(stale)})" if stale else "")
+
+
+def _explanations(supports: Sequence[Support]) -> str:
+    parts = ["## Explanations"]
+    if not supports:
+        parts.append("None are listed.")
+    for support in supports:
+        one = support.explanation
+        shown = "; ".join(f"{label} {finding.text}".strip() for label, finding in support.findings)
+        state = "does NOT show it any more (stale)" if support.stale else "shows it"
+        head = f'<a id="{one.id}"></a>\n\n### {one.id}'
+        parts.append(f"{head}\n\n{one.text}\n\nMeasured: {shown}. This {state}.")
+    return "\n\n".join(parts)

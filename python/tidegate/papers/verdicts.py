@@ -1,0 +1,103 @@
+"""Verdicts on cells and claims, and the explanations that stand beside those that deviate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate.papers.checks import Finding, check
+from tidegate.papers.metrics import RATIO_OF_MEANS
+from tidegate.papers.selection import groups
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tidegate.papers.book import Book
+    from tidegate.papers.estimates import Estimate
+    from tidegate.papers.experiments import Cell, Claim
+
+CELL_REL_TOL = 0.10
+RATIO_ABS_TOL = 0.1
+# 11.0 / 10.0 − 1 is a little more than 0.1 in binary.
+_ROUNDING = 1e-9
+_RATIO_METRIC = "throughput_ratio_T_R"
+_LISTED = 4
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """A published number beside ours."""
+
+    cell: Cell
+    ours: Estimate
+    ratio_of_means: float | None
+
+    @property
+    def deviation(self) -> float:
+        """Ours over the paper's, minus 1."""
+        return self.ours.mean / self.cell.value - 1.0
+
+    @property
+    def within(self) -> bool:
+        """Within 10 %, or 0.1 of a throughput ratio."""
+        if math.isnan(self.ours.mean):
+            return False
+        if abs(self.deviation) <= CELL_REL_TOL + _ROUNDING:
+            return True
+        near = abs(self.ours.mean - self.cell.value) <= RATIO_ABS_TOL + _ROUNDING
+        return self.cell.metric == _RATIO_METRIC and near
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """A published statement beside our measurements."""
+
+    claim: Claim
+    findings: tuple[tuple[str, Finding], ...]
+    """Label of the group, and what was found there."""
+
+    @property
+    def held(self) -> bool:
+        """Whether all findings satisfy the claim."""
+        return all(finding.held for _, finding in self.findings)
+
+    @property
+    def measured(self) -> str:
+        """Our values in a line: those that fail, or else all, or else their range."""
+        failed = [f"{label} {f.text}".strip() for label, f in self.findings if not f.held]
+        if failed:
+            more = f" and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
+            return f"fails at {'; '.join(failed[:_LISTED])}{more} (of {len(self.findings)})"
+        if len(self.findings) <= _LISTED:
+            return "; ".join(f"{label} {finding.text}".strip() for label, finding in self.findings)
+        means = [finding.value.mean for _, finding in self.findings]
+        return f"{min(means):.3g} to {max(means):.3g} ({len(means)} comparisons)"
+
+
+def judge_cell(cell: Cell, book: Book) -> CellVerdict:
+    """Put a published number beside the point that it speaks of."""
+    point = book.matching(cell.experiment, cell.levels, cell.metric)
+    other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
+    return CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
+
+
+def judge_claim(claim: Claim, book: Book) -> ClaimVerdict:
+    """Put a published statement to the measurements that it speaks of."""
+    return ClaimVerdict(claim, tuple(judge_parts(claim.parts, claim.experiment, book, claim.check)))
+
+
+def judge_parts(
+    parts: Sequence[Mapping[str, Any]],
+    experiment: str,
+    book: Book,
+    published: Mapping[str, Any],
+) -> list[tuple[str, Finding]]:
+    """Judge all parts; a part's `check` with a kind stands alone, another adds details."""
+    findings = []
+    for part in parts:
+        own = part.get("check", {})
+        rules = own if "kind" in own else {**published, **own}
+        for group in groups(part, experiment, book):
+            findings += [(group.label, finding) for finding in check(rules, group)]
+    return findings

@@ -1,0 +1,125 @@
+"""Reproduce published results: run a paper's experiments and judge every cell and claim.
+
+What is run and what it is judged by are data in the paper's folder; see `tidegate.papers`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegate.papers.book import Book, fill
+from tidegate.papers.errors import ReproductionError
+from tidegate.papers.experiments import Experiment, Paper, load_paper
+from tidegate.papers.explanations import load_explanations, weigh
+from tidegate.papers.library import paper_names, papers_dir
+from tidegate.papers.outcome import Outcome
+from tidegate.papers.runs import Engine, Runner, cpu_seconds, native_engine
+from tidegate.papers.study import relevant, wanted_series
+from tidegate.papers.verdicts import judge_cell, judge_claim
+from tidegate.progress import shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.execution import Progress
+
+__all__ = ["ReproductionError", "paper_names", "run"]
+
+
+def run(
+    target: str | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: bool | Progress = False,
+    *,
+    write: bool = True,
+    engine: Engine = native_engine,
+) -> list[dict[str, Any]]:
+    """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
+
+    Gives one object per experiment: how many cells lie within their tolerance and how many claims
+    hold, what deviates but is explained by a measurement, and what is not (`ok` is then false).
+
+    Writes a report with figures: to the paper's own folder after a complete run, and below
+    `results/` after a quick one or one of a single experiment.
+    """
+    names, experiment = _parse(target)
+    summaries = []
+    for name in names:
+        paper = load_paper(name)
+        summaries += _reproduce(
+            paper, experiment, quick=quick, jobs=jobs, progress=progress, write=write,
+            engine=engine,
+        )  # fmt: skip
+    return summaries
+
+
+def _parse(target: str | None) -> tuple[list[str], str | None]:
+    if target is None:
+        return paper_names(), None
+    name, _, experiment = target.partition("/")
+    return [name], experiment or None
+
+
+def _reproduce(
+    paper: Paper,
+    only: str | None,
+    *,
+    quick: bool,
+    jobs: int | None,
+    progress: bool | Progress,
+    write: bool,
+    engine: Engine,
+) -> list[dict[str, Any]]:
+    chosen = _chosen(paper, only)
+    explanations = load_explanations(paper.folder / "explanations.toml")
+    if only is not None:
+        explanations = relevant(explanations, chosen)
+    studied = [*chosen, paper.traits] if only is None and paper.traits else chosen
+    book = Book()
+    replications = paper.quick_replications if quick else None
+    started_cpu_s = cpu_seconds()
+    with shown(progress, f"reproducing {paper.name}") as on_progress:
+        runner = Runner(engine, paper.base, jobs, on_progress)
+        fill(book, wanted_series(paper, studied, explanations), runner, replications)
+    supports = weigh(explanations, book)
+    outcomes = [
+        Outcome(
+            experiment,
+            tuple(judge_cell(cell, book) for cell in experiment.cells),
+            tuple(judge_claim(claim, book) for claim in experiment.claims),
+            supports,
+        )
+        for experiment in chosen
+        if experiment is not paper.traits
+    ]
+    summaries = [outcome.summary(paper.name) for outcome in outcomes]
+    if write:
+        from tidegate.papers.report import Effort, write_report
+
+        effort = Effort(
+            runner.run_count, runner.packets, cpu_seconds() - started_cpu_s, replications
+        )
+        folder = _folder(paper, complete=only is None, quick=quick)
+        write_report(
+            folder, paper=paper, outcomes=outcomes, supports=supports, book=book, effort=effort
+        )
+    return summaries
+
+
+def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
+    if only is None:
+        return list(paper.experiments.values())
+    if paper.traits and only == paper.traits.name:
+        return [paper.traits]
+    if only not in paper.experiments:
+        there = ", ".join(paper.experiments)
+        raise ReproductionError(f"no experiment {only!r} in {paper.name}; there are {there}")
+    return [paper.experiments[only]]
+
+
+def _folder(paper: Paper, *, complete: bool, quick: bool) -> Path:
+    if complete and not quick:
+        return paper.folder
+    suffix = "-quick" if quick else ""
+    return papers_dir().parent / "results" / f"reproduce-{paper.name}{suffix}"

@@ -1,0 +1,73 @@
+"""Data and an engine that tests make up."""
+
+from tidegate.papers.book import Book, Point
+from tidegate.papers.estimates import Estimate
+from tidegate.papers.selection import Datum, Group
+
+
+def estimate(value, half_width=0.0):
+    return Estimate(value, half_width, 10 if half_width else 0)
+
+
+def group(values, half_width=0.0, factor="x"):
+    """Data over one factor, from {level: mean}."""
+    data = [Datum({factor: level}, estimate(mean, half_width)) for level, mean in values.items()]
+    return Group("", {"": data})
+
+
+def named(values, half_width=0.0):
+    """A datum (or several) for each level name, from {name: mean or means}."""
+    listed = {name: means if isinstance(means, list) else [means] for name, means in values.items()}
+    return Group(
+        "",
+        {
+            name: [Datum({}, estimate(mean, half_width)) for mean in means]
+            for name, means in listed.items()
+        },
+    )
+
+
+def book(rows, metric="m", half_width=0.0, key=("e", "s")):
+    """A book of one series, from [(levels, mean)]."""
+    return Book({key: [Point(levels, {metric: estimate(v, half_width)}) for levels, v in rows]})
+
+
+class FakeSimulation:
+    """Answers as the engine does; heavy users get `ratio` times what light ones get."""
+
+    seed = 1
+
+    def __init__(self, text, overrides, ratio=10.0):
+        self.text = text + repr(overrides)
+        self.ratio = ratio
+
+    def to_toml(self):
+        return self.text
+
+    def run(self, seed):
+        wobble = 1.0 + 0.01 * (seed % 3)
+        return {
+            "flows": {
+                "user": [0, 0, 1],
+                "group": [0, 0, 1],
+                "throughput_bps": [2.5e6 * wobble, 2.5e6 * wobble, 5e6 / self.ratio],
+                "timeouts": [0, 1, 0],
+            },
+            "links": {
+                "name": ["ug0.0.access", "bottleneck"],
+                "arrivals": [10, 100],
+                "departures_in_all": [10, 90],
+                "utilization": [0.1, 1.0],
+                "mean_backlog_packets": [0.0, 12.0],
+                "drops_full": [0, 1],
+                "drops_aqm": [0, 9],
+                "drops_wire": [0, 0],
+                "marks": [0, 5],
+            },
+            "link_groups": {
+                "link": ["bottleneck", "bottleneck"],
+                "group": [0, 1],
+                "mean_activity": [1.0, 3.0],
+            },
+            "transfers": {"completion_s": [2.7]},
+        }

@@ -1,0 +1,134 @@
+"""Each kind of check: what it accepts, and what it has to refuse."""
+
+import math
+
+import pytest
+
+from tidegate.papers.checks import check
+from tidegate.papers.errors import ReproductionError
+
+from .synthetic import group, named
+
+
+def held(rules, data):
+    return all(finding.held for finding in check(rules, data))
+
+
+def test_value():
+    rules = {"kind": "value", "expect": 10, "rel_tol": 0.1}
+    assert held(rules, group({1: 10.9, 2: 9.1}))
+    assert not held(rules, group({1: 10.9, 2: 11.1}))
+    assert held({"kind": "value", "expect": 0, "abs_tol": 0.02}, group({1: 0.01}))
+    assert not held(rules, group({1: math.nan}))
+
+
+def test_a_value_without_tolerance_has_to_be_met_exactly():
+    assert not held({"kind": "value", "expect": 10}, group({1: 10.0001}))
+
+
+def test_range_with_limits_made_of_levels():
+    rules = {"kind": "range", "min": "x", "max": "2*x"}
+    assert held(rules, group({3: 4.0, 5: 9.9}))
+    assert not held(rules, group({3: 6.1}))
+    assert not held(rules, group({3: 2.9}))
+    assert held({**rules, "slack": 0.05}, group({3: 6.1}))
+
+
+@pytest.mark.parametrize(
+    ("op", "good", "bad"), [("<", 0.99, 1.0), ("<=", 1.0, 1.01), (">", 1.01, 1.0), (">=", 1.0, 0.9)]
+)
+def test_threshold(op, good, bad):
+    assert held({"kind": "threshold", "op": op, "value": 1}, group({1: good}))
+    assert not held({"kind": "threshold", "op": op, "value": 1}, group({1: bad}))
+
+
+def test_threshold_with_slack_and_with_a_level_as_limit():
+    assert held({"kind": "threshold", "op": ">=", "value": 4.06, "abs_tol": 0.03}, group({1: 4.04}))
+    assert not held({"kind": "threshold", "op": "<", "value": "x"}, group({11: 12.0}))
+
+
+def test_threshold_with_published_values_wants_both():
+    rules = {
+        "kind": "threshold", "op": "<", "value": 1, "key": "x", "rel_tol": 0.1,
+        "values": {"5": 0.89, "50": 0.86},
+    }  # fmt: skip
+    assert held(rules, group({5: 0.9, 50: 0.9}))
+    assert not held(rules, group({5: 0.9, 50: 0.6}))
+
+
+def test_order():
+    rules = {"kind": "order", "less": ["a", "b", "c"]}
+    assert held(rules, named({"a": 1, "b": 2, "c": 3}))
+    assert not held(rules, named({"a": 1, "b": 3, "c": 2}))
+    assert not held(rules, named({"a": 1, "b": 1, "c": 2}))
+    assert held({**rules, "ties_ok": True}, named({"a": 1, "b": 1, "c": 2}))
+
+
+def test_order_fails_only_beyond_the_joint_interval():
+    rules = {"kind": "order", "less": ["a", "b"]}
+    assert held(rules, named({"a": 1.1, "b": 1.0}, half_width=0.08))
+    assert not held(rules, named({"a": 1.2, "b": 1.0}, half_width=0.08))
+
+
+def test_order_of_groups_compares_every_pair():
+    rules = {"kind": "order", "less": [["a", "b"], ["c"]]}
+    assert held(rules, named({"a": 1, "b": 2, "c": [3, 4]}))
+    assert not held(rules, named({"a": 1, "b": 5, "c": [6, 4]}))
+
+
+def test_a_stated_effect_has_to_be_seen_beyond_the_interval():
+    rules = {"kind": "order", "less": ["a", "b"], "min_rel_gap": 0.1}
+    assert held(rules, named({"a": 1.0, "b": 1.2}, half_width=0.05))
+    assert not held(rules, named({"a": 1.0, "b": 1.05}, half_width=0.01))
+    assert not held(rules, named({"a": 1.0, "b": 1.2}, half_width=0.5))
+
+
+def test_monotonic():
+    rules = {"kind": "monotonic", "over": "x", "direction": "decreasing"}
+    assert held(rules, group({3: 1.0, 1: 3.0, 2: 2.0}))
+    assert not held(rules, group({1: 3.0, 2: 3.5, 3: 1.0}))
+    assert not held({**rules, "direction": "increasing"}, group({1: 3.0, 2: 2.0}))
+
+
+def test_monotonic_forgives_a_step_within_the_interval_but_not_a_flat_curve():
+    rules = {"kind": "monotonic", "over": "x", "direction": "increasing"}
+    assert held(rules, group({1: 1.0, 2: 2.05, 3: 2.0}, half_width=0.1))
+    assert not held(rules, group({1: 1.0, 2: 1.0}, half_width=0.1))
+    assert held({**rules, "ties_ok": True}, group({1: 1.0, 2: 1.0}, half_width=0.1))
+
+
+def test_monotonic_over_an_expression_and_with_a_formula():
+    rules = {"kind": "monotonic", "over": "2*x", "direction": "increasing", "formula": "x*x"}
+    assert held({**rules, "rel_tol": 0.01}, group({1: 1.0, 2: 4.0}))
+    assert not held({**rules, "rel_tol": 0.01}, group({1: 1.0, 2: 5.0}))
+
+
+def test_same():
+    rules = {"kind": "same", "items": ["a", "b"], "rel_tol": 0.2}
+    assert held(rules, named({"a": 1.0, "b": 1.19}))
+    assert not held(rules, named({"a": 1.0, "b": 0.79}))
+
+
+def test_formula_with_variables_in_other_units():
+    rules = {"kind": "formula", "expr": "B/8", "variables": {"B": "x*1000"}, "rel_tol": 0.01}
+    assert held(rules, group({8: 1000.0}))
+    assert not held(rules, group({8: 1100.0}))
+
+
+def test_events():
+    peak = {"kind": "peak-then-below", "over": "x", "level": 1.0, "between": [0.3, 3]}
+    rules = {"kind": "event", "event": peak}
+    assert held(rules, group({0.5: 0.8, 1: 1.5, 10: 0.6}))
+    assert not held(rules, group({0.5: 0.8, 1: 1.5, 10: 1.2}))  # never falls below 1
+    assert not held(rules, group({0.5: 0.8, 1: 0.9, 10: 0.6}))  # never exceeds 1
+    assert not held(rules, group({0.5: 0.8, 9: 1.5, 10: 0.6}))  # peaks elsewhere
+    rise = {"kind": "event", "event": {"kind": "rises-at-the-end", "over": "x", "by": 0.05}}
+    assert held(rise, group({1: 2.0, 10: 0.5, 20: 0.6}))
+    assert not held(rise, group({1: 2.0, 10: 0.5, 20: 0.51}))
+
+
+def test_a_check_that_does_not_exist_or_looks_at_nothing_is_an_error():
+    with pytest.raises(ReproductionError, match="no check 'vaguely'"):
+        check({"kind": "vaguely"}, group({1: 1.0}))
+    with pytest.raises(ReproductionError, match="looked at nothing"):
+        check({"kind": "value", "expect": 1}, group({}))

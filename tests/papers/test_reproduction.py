@@ -1,0 +1,99 @@
+"""A reproduction from end to end, with an engine that tests make up, and once with the real one."""
+
+import pytest
+
+from tidegate import reproduction
+from tidegate.papers.factors import combinations, read_factors, settings, toml_literal
+from tidegate.papers.library import papers_dir
+from tidegate.papers.runs import Runner
+
+from .synthetic import FakeSimulation
+
+
+def test_one_experiment_with_a_made_up_engine():
+    (summary,) = reproduction.run("abc/table2", quick=True, write=False, engine=FakeSimulation)
+    # A ratio of 10 whatever gamma: right without differentiation, wrong with.
+    assert (summary["cells"], summary["cells_within"]) == (24, 4)
+    assert summary["claims"] == 7
+    assert 0 < summary["claims_held"] < 7
+    assert not summary["ok"]
+    assert len(summary["unexplained"]) + len(summary["explained"]) == (
+        24 - 4 + 7 - summary["claims_held"]
+    )
+
+
+def test_unknown_targets_are_errors_that_name_what_exists():
+    with pytest.raises(reproduction.ReproductionError, match="no paper 'abd'; there are abc"):
+        reproduction.run("abd")
+    with pytest.raises(reproduction.ReproductionError, match="there are fig1, "):
+        reproduction.run("abc/table9")
+
+
+def test_same_scenario_and_seed_run_once():
+    runs = []
+
+    class Counting(FakeSimulation):
+        def run(self, seed):
+            runs.append(seed)
+            return super().run(seed)
+
+        def to_toml(self):
+            return "the same"
+
+    runner = Runner(Counting, "")
+    runner.prepare([((("a", "1"),), 3), ((("a", "2"),), 5)])
+    assert sorted(runs) == [1, 2, 3, 4, 5]
+    assert len(runner.runs((("a", "1"),), 4)) == 4
+    assert runner.run_count == 5
+
+
+def test_an_error_in_a_run_is_not_swallowed():
+    class Failing(FakeSimulation):
+        def run(self, seed):  # noqa: ARG002
+            raise RuntimeError("conservation")
+
+    with pytest.raises(RuntimeError, match="conservation"):
+        Runner(Failing, "").prepare([((), 2)])
+
+
+def test_factors_that_vary_together_and_levels_with_changes_of_their_own():
+    assert combinations({"a/b": [[1, 2], [3, 4]], "c": [5]}) == [
+        {"a": 1, "b": 2, "c": 5},
+        {"a": 3, "b": 4, "c": 5},
+    ]
+    factors = read_factors(
+        {"d": {"set": {"x.delay": "{} ms"}}, "abc": {"named": {"no": {"y": {"kind": "none"}}}}}
+    )
+    (setting,) = settings({"d": [5], "abc": ["no"]}, factors, {"duration": "5 s"})
+    assert setting.overrides == (
+        ("duration", '"5 s"'),
+        ("x.delay", '"5 ms"'),
+        ("y", '{ "kind" = "none" }'),
+    )
+    with pytest.raises(reproduction.ReproductionError, match="no level 'maybe'"):
+        settings({"abc": ["maybe"]}, factors, {})
+
+
+def test_toml_literals():
+    assert toml_literal([[11, 0.0], [True, "a"]]) == '[[11, 0.0], [true, "a"]]'
+
+
+def test_analytic_experiments_hold_completely_and_need_no_simulation():
+    for name in ("abc/fig2", "abc/fig4", "abc/three-users", "abc/independence"):
+        (summary,) = reproduction.run(name, write=False)
+        assert summary["ok"], summary
+
+
+def test_report_and_figures(tmp_path, monkeypatch):
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "abc").symlink_to(papers_dir() / "abc")
+    monkeypatch.setenv("TIDEGATE_PAPERS", str(folder))
+    reproduction.run("abc/table4", quick=True, engine=FakeSimulation)
+    written = tmp_path / "results" / "reproduce-abc-quick"
+    report = (written / "RESULTS.md").read_text(encoding="utf-8")
+    assert report.count("| throughput_ratio_T_R |") == 12
+    assert report.count("| mean_queue_length_Q_avg |") == 12
+    assert "at most 8 runs a point" in report
+    assert (written / "figures" / "table4.png").stat().st_size > 10_000
+    assert (written / "figures" / "table4.svg").exists()

@@ -1,0 +1,98 @@
+"""Cells within their tolerance, and explanations that have to be shown."""
+
+import pytest
+
+from tidegate.papers.errors import ReproductionError
+from tidegate.papers.estimates import Estimate
+from tidegate.papers.experiments import Cell, Claim, Experiment
+from tidegate.papers.explanations import load_explanations, weigh
+from tidegate.papers.outcome import Outcome
+from tidegate.papers.verdicts import CellVerdict, judge_cell, judge_claim
+
+from .synthetic import book
+
+
+def cell(value, metric="throughput_ratio_T_R"):
+    return Cell("e", {"u": 1}, metric, value, "1")
+
+
+def claim(**check):
+    return Claim("c", "e", "text", "", "1", check, ({"metric": "m", "where": {"u": 1}},))
+
+
+@pytest.mark.parametrize(
+    ("paper", "ours", "metric", "within"),
+    [
+        (10.0, 11.0, "throughput_ratio_T_R", True),
+        (10.0, 11.1, "throughput_ratio_T_R", False),
+        (0.8, 0.89, "throughput_ratio_T_R", True),  # 11 %, but only 0.09 apart
+        (0.8, 0.91, "throughput_ratio_T_R", False),
+        (0.8, 0.89, "upload_time", False),
+        (0.8, float("nan"), "throughput_ratio_T_R", False),
+    ],
+)
+def test_a_cell_is_within_10_percent_or_a_tenth_of_a_ratio(paper, ours, metric, within):
+    assert CellVerdict(cell(paper, metric), Estimate(ours), None).within is within
+
+
+def test_a_cell_that_no_point_speaks_of_is_an_error():
+    measured = book([({"u": 1}, 2.0)], "throughput_ratio_T_R")
+    assert judge_cell(cell(2.1), measured).within
+    other = Cell("e", {"u": 3}, "throughput_ratio_T_R", 2.0, "1")
+    with pytest.raises(ReproductionError, match="0 points, not one"):
+        judge_cell(other, measured)
+
+
+EXPLANATION = """
+[[explanation]]
+id = "why"
+text = "because"
+claims = ["c"]
+cells = [{{ experiment = "e", where = {{ u = [1, 2] }} }}]
+[[explanation.shown_by]]
+series = "e:s"
+metric = "m"
+levels = {{ without = {{ u = 1 }}, with = {{ u = 9 }} }}
+check = {{ kind = "order", less = ["without", "with"], min_rel_gap = {gap} }}
+"""
+
+
+def outcome(tmp_path, gap):
+    file = tmp_path / "explanations.toml"
+    file.write_text(EXPLANATION.format(gap=gap))
+    measured = book([({"u": 1}, 1.0), ({"u": 9}, 1.3)])
+    failing = judge_claim(claim(kind="value", expect=5), measured)
+    out = CellVerdict(cell(9.0), Estimate(1.0), None)
+    good = CellVerdict(cell(1.0), Estimate(1.0), None)
+    experiment = Experiment("e", "", "", {}, (), (), None, "", {})
+    return Outcome(experiment, (out, good), (failing,), weigh(load_explanations(file), measured))
+
+
+def test_what_is_only_explained_is_neither_within_nor_held(tmp_path):
+    summary = outcome(tmp_path, gap=0.2).summary("p")
+    assert summary == {
+        "experiment": "p/e",
+        "cells": 2,
+        "cells_within": 1,
+        "claims": 1,
+        "claims_held": 0,
+        "explained": ["e: u=1 throughput_ratio_T_R", "c"],
+        "unexplained": [],
+        "ok": True,
+    }
+
+
+def test_an_explanation_that_is_not_shown_any_more_explains_nothing(tmp_path):
+    stale = outcome(tmp_path, gap=0.5)
+    summary = stale.summary("p")
+    assert not summary["ok"]
+    assert summary["unexplained"] == ["e: u=1 throughput_ratio_T_R", "c"]
+    assert stale.supports[0].stale
+    assert stale.listed_for(stale.claims[0])
+
+
+def test_an_explanation_without_a_measurement_is_refused(tmp_path):
+    file = tmp_path / "explanations.toml"
+    file.write_text('[[explanation]]\nid = "a"\ntext = "b"\nclaims = ["c"]\n')
+    with pytest.raises(ReproductionError, match="names no measurement"):
+        load_explanations(file)
