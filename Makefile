@@ -51,6 +51,7 @@ lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/stubtest --concise tidegate._native
 	$(BIN)/typos
 
 format: $(TOOLS) ## put the sources into the form that lint asks for

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from tidegate import _native
 from tidegate._native import Scenario, __version__
 from tidegate.errors import Issue, ResultError, RunError, ScenarioError, TidegateError, UsageError
+from tidegate.mechanisms import list_mechanisms
 from tidegate.scenario import load_scenario
 from tidegate.simulation import compare, simulate
 
 if TYPE_CHECKING:
-    from tidegate._native import MechanismEntry
     from tidegate.result import Comparison, Result
     from tidegate.store import load
     from tidegate.sweeping import Sweep, load_sweep, sweep
@@ -55,11 +55,6 @@ _LAZY = {
     "load_sweep": "tidegate.sweeping",
     "sweep": "tidegate.sweeping",
 }
-
-
-def list_mechanisms() -> list[MechanismEntry]:
-    """Every mechanism with its parameters, defaults and source, as a packet meets them."""
-    return _native.mechanisms()
 
 
 def validate(scenario: object, **options: object) -> Scenario:

@@ -1,33 +1,20 @@
 """The compiled part; `crates/python` says what each name does."""
 
 from collections.abc import Sequence
-from typing import TypedDict, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.mechanisms import Mechanism
+
+__all__ = ["Scenario", "__version__", "mechanisms", "schema", "version"]
+
 __version__: str
-
-class ParameterEntry(TypedDict):
-    name: str
-    default: str
-    unit: str
-    meaning: str
-
-class MechanismEntry(TypedDict):
-    name: str
-    room: str
-    title: str
-    summary: str
-    source: str
-    usage: str
-    parameters: list[ParameterEntry]
-    file: str
-    header: str
 
 def version() -> str: ...
 def schema() -> str: ...
-def mechanisms() -> list[MechanismEntry]: ...
+def mechanisms() -> list[Mechanism]: ...
 
 @final
 class Scenario:

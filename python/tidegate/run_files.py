@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,7 +21,6 @@ from tidegate.tables import ENGINE_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tidegate.tables import Tables
 
@@ -44,7 +44,8 @@ class RunFiles:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for leftover in self.folder.glob(".*.tmp"):
-                leftover.unlink(missing_ok=True)
+                if not _alive(leftover.name.split(".")[2]):
+                    leftover.unlink(missing_ok=True)
         except OSError as error:
             raise ResultError(f"cannot write to {self.folder}: {error.strerror}") from error
 
@@ -69,6 +70,11 @@ class RunFiles:
         except (OSError, ValueError) as error:
             raise ResultError(f"{self.path(key)} cannot be read: {error}") from error
         return {name: _flat(row[name].combine_chunks()) for name in names}
+
+
+def _alive(process: str) -> bool:
+    """Whether a process still runs; another sweep may be writing to the same folder."""
+    return process.isdigit() and Path(f"/proc/{process}").exists()
 
 
 def _nested(table: pa.Table) -> pa.ListArray:

@@ -87,8 +87,7 @@ def toml_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | os.PathLike):
-        # JSON's escapes are TOML's, but for the one control character that JSON lets through.
-        return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+        return _quoted(os.fspath(value))
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
@@ -132,6 +131,11 @@ def _names_itself(text: str) -> bool:
         return True  # the engine tells what is wrong; a second mistake would only distract
 
 
+def _quoted(text: str) -> str:
+    # JSON's escapes are TOML's, but for the one control character that JSON lets through.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _toml_key(key: str) -> str:
     bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
-    return key if bare else json.dumps(key, ensure_ascii=False)
+    return key if bare else _quoted(key)

@@ -104,6 +104,8 @@ def uncertain(value: Estimate, scale: float = 1.0) -> str:
     '0.913 ± 0.005'
     >>> uncertain(Estimate(0.25, float("nan"), 1), 100)
     '25.0'
+    >>> uncertain(Estimate(0.999996, 0.000007, 20), 100)     # four digits are enough for anyone
+    '100.00'
     """
     mean, half = value.mean * scale, value.ci95 * scale
     if math.isnan(mean):
@@ -111,8 +113,20 @@ def uncertain(value: Estimate, scale: float = 1.0) -> str:
     if math.isnan(half) or half == 0.0:
         # One run, or the same in all: three digits, and no half-width that says nothing.
         return f"{mean:.{_decimals(abs(mean) / 100)}f}"
-    places = _decimals(half)
+    most = _decimals(abs(mean) / 1000) if mean else 6
+    places = min(_decimals(half), most)
+    if round(half, places) == 0.0:
+        return f"{mean:.{max(places, 0)}f}"
     return f"{mean:.{places}f} ± {half:.{places}f}"
+
+
+def plain(value: str) -> str:
+    """Take a TOML value's quotation marks off.
+
+    >>> plain('"none"'), plain("3")
+    ('none', '3')
+    """
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
 
 
 def rate_unit(largest_bps: float) -> tuple[str, float]:

@@ -43,10 +43,11 @@ def default_folder(results: Mapping[str, Result]) -> Path:
 
 def save(results: Mapping[str, Result], folder: Path) -> Path:
     """Write results; replaces an older result folder, and nothing else."""
-    if folder.exists() and any(folder.iterdir()) and not (folder / MANIFEST).is_file():
-        raise ResultError(f"{folder} is not empty and not a result folder; it was left alone")
+    folder = folder.absolute() if folder.name in ("", "..") else folder
     building = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
+        if folder.exists() and not (folder / MANIFEST).is_file() and any(folder.iterdir()):
+            raise ResultError(f"{folder} is not empty and not a result folder; it was left alone")
         building.mkdir(parents=True)
         _write(results, building)
         _replace(building, folder)
@@ -74,16 +75,19 @@ def load(folder: str | os.PathLike[str]) -> Result | Comparison:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read and check a folder's manifest."""
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "its manifest is damaged"
         raise ResultError(f"{folder} is no result folder: {MANIFEST}: {reason}") from None
+    if not isinstance(manifest, dict):
+        raise ResultError(f"{folder} is no result folder: its manifest is damaged")
     if manifest.get("schema_version") != SCHEMA_VERSION:
         raise ResultError(
             f"{folder} has schema version {manifest.get('schema_version')}; "
             f"this tidegate reads version {SCHEMA_VERSION}"
         )
-    return manifest
+    known: dict[str, Any] = manifest
+    return known
 
 
 def manifest_of(scenario: Scenario, **more: object) -> dict[str, object]:

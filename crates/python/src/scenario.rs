@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 use tidegate_scenario::{Issue, Scenario as Parsed};
 
@@ -86,20 +87,25 @@ impl Scenario {
     #[getter]
     fn bottlenecks(&self) -> Vec<(&str, u64, f64)> {
         let links = self.plan.links.iter().filter(|link| link.monitored);
-        links.map(|link| (link.name.as_str(), link.rate.as_bps(), link.delay.as_secs())).collect()
+        links.map(|link| (link.name.as_str(), link.rate.as_bps(), in_seconds(link.delay))).collect()
     }
 
     /// Measured time in seconds.
     #[getter]
     fn duration_s(&self) -> f64 {
-        self.plan.duration.as_secs()
+        in_seconds(self.plan.duration)
     }
 
     /// Discarded time before, in seconds.
     #[getter]
     fn warm_up_s(&self) -> f64 {
-        self.plan.warm_up.as_secs()
+        in_seconds(self.plan.warm_up)
     }
+}
+
+/// The nearest number to what the file says: 60 s are 60.0, which a product with 1e-9 is not.
+fn in_seconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
 }
 
 /// All mistakes as one Python exception.

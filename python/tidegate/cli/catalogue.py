@@ -24,7 +24,7 @@ from tidegate.cli.common import (
 from tidegate.errors import ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from tidegate._native import MechanismEntry
+    from tidegate.mechanisms import Mechanism
 
 
 @command
@@ -104,7 +104,7 @@ def schema() -> None:
     typer.echo(_native.schema())
 
 
-def _find(entries: list[MechanismEntry], name: str) -> MechanismEntry:
+def _find(entries: list[Mechanism], name: str) -> Mechanism:
     for entry in entries:
         if entry["name"] == name:
             return entry
@@ -113,7 +113,7 @@ def _find(entries: list[MechanismEntry], name: str) -> MechanismEntry:
     raise UsageError(f"there is no mechanism {name!r}{hint}")
 
 
-def _print_all(entries: list[MechanismEntry]) -> None:
+def _print_all(entries: list[Mechanism]) -> None:
     from tidegate.show import Grid, rich_table
 
     grid = Grid("Mechanisms", ["room", "name", "title", "source"], text_columns=4)
@@ -127,7 +127,7 @@ def _print_all(entries: list[MechanismEntry]) -> None:
     print_tables([rich_table(grid)])
 
 
-def _print_one(entry: MechanismEntry) -> None:
+def _print_one(entry: Mechanism) -> None:
     from tidegate.show import Grid, rich_table
 
     typer.echo(f"{entry['name']}: {entry['title']}\n{entry['source']}\n")
@@ -141,7 +141,7 @@ def _print_one(entry: MechanismEntry) -> None:
     stdout_console().print(Markdown(entry["header"]), width=100)
 
 
-def _list_csv(entries: list[MechanismEntry], *, detailed: bool) -> None:
+def _list_csv(entries: list[Mechanism], *, detailed: bool) -> None:
     if detailed:
         parameters = entries[0]["parameters"]
         rows = [[p["name"], p["default"], p["unit"], p["meaning"]] for p in parameters]

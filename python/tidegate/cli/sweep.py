@@ -99,7 +99,7 @@ def _json(done: Sweep) -> dict[str, object]:
 
 def _table(done: Sweep) -> RenderableType:
     """Throughput per user of each group at each point."""
-    from tidegate.show import Grid, rate_unit, rich_table, uncertain
+    from tidegate.show import Grid, plain, rate_unit, rich_table, uncertain
     from tidegate.statistics import Estimate
     from tidegate.summary import rows
 
@@ -115,5 +115,5 @@ def _table(done: Sweep) -> RenderableType:
         values = dict(point.settings)
         estimates = (Estimate(r.mean, r.ci95, r.runs) for r in map(by_group.get, groups) if r)
         cells = [uncertain(value, scale) for value in estimates]
-        grid.cells.append([*(values.get(key, "") for key in done.axes), *cells])
+        grid.cells.append([*(plain(values.get(key, "")) for key in done.axes), *cells])
     return rich_table(grid)

@@ -1,0 +1,69 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMAND = Path(sys.executable).with_name("tidegate")
+
+SMALL = """\
+version = 1
+name = "small"
+seed = 5
+replications = 3
+warm_up = "1 s"
+duration = "2 s"
+
+[bottleneck]
+rate = "10 Mb/s"
+delay = "5 ms"
+buffer = "50 packets"
+aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }
+differentiation = { kind = "abc", gamma = 3.0 }
+
+[users.heavy]
+flows = 4
+meter = { reference_rate = "0.05 Mb/s" }
+
+[users.light]
+count = 2
+meter = { reference_rate = "0.05 Mb/s" }
+"""
+
+SWEEP = (
+    SMALL
+    + """
+[sweep]
+"users.heavy.flows" = [1, 4]
+"bottleneck.differentiation.gamma" = [0.0, 3.0]
+"""
+)
+
+
+class Command:
+    """Runs the installed command in a folder of its own, as a user would."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def environment(self, **more):
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("TIDEGATE_")}
+        return {**kept, **more}
+
+    def __call__(self, *arguments, **environment):
+        return subprocess.run(
+            [COMMAND, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=120, env=self.environment(**environment),
+        )  # fmt: skip
+
+    def start(self, *arguments):
+        return subprocess.Popen(
+            [COMMAND, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=self.environment(),
+        )  # fmt: skip
+
+    def json(self, *arguments):
+        done = self(*arguments, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)

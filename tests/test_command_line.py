@@ -1,0 +1,263 @@
+"""The command as a user types it: what it prints, where, and how it ends."""
+
+import csv
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+import pytest
+from support import COMMAND, ROOT, SMALL
+
+COMMANDS = ("simulate", "sweep", "reproduce", "list", "validate", "schema", "plot", "doctor")
+COLOUR = r"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|9[0-7])[;m]"
+
+
+def test_help_of_every_command_has_an_example(tidegate_command):
+    for name in COMMANDS:
+        done = tidegate_command(name, "--help")
+        assert done.returncode == 0
+        assert f"tidegate {name}" in done.stdout
+
+
+def test_help_loads_no_heavy_library():
+    # A table library costs 0.3 s, a plot library more than one: not for a help text.
+    code = (
+        "import sys; from tidegate.cli import app; app(['--help'], standalone_mode=False);"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert {"typer", "tidegate"} <= loaded
+    assert not loaded & {"numpy", "pyarrow", "scipy", "matplotlib", "pandas", "duckdb"}
+
+
+def test_version(tidegate_command):
+    import tidegate
+
+    assert tidegate_command("--version").stdout == f"tidegate {tidegate.__version__}\n"
+
+
+def test_simulate_prints_who_got_what_and_where_the_results_are(tidegate_command):
+    done = tidegate_command("simulate", "small.toml")
+    assert done.returncode == 0, done.stderr
+    for word in ("heavy", "light", "per user [Mb/s]", "×", "RTT [ms]", "bottleneck", "95 % delay"):
+        assert word in done.stdout
+    assert "±" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr, "no colours and no progress bar in a pipe"
+    (folder,) = (tidegate_command.folder / "results").iterdir()
+    assert f"results in results/{folder.name}" in done.stdout
+    assert folder.name.startswith("small-")
+    assert tomllib.loads((folder / "scenario.toml").read_text())["users"]["heavy"]["flows"] == 4
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert [run["seed"] for run in manifest["runs"]] == [5, 6, 7]
+
+
+def test_json_has_seeds_and_digests_and_the_summary(tidegate_command):
+    found = tidegate_command.json("simulate", "small.toml", "--no-save")
+    assert found["scenario"]["name"] == "small"
+    assert [run["seed"] for run in found["runs"]] == [5, 6, 7]
+    assert len({run["digest"] for run in found["runs"]}) == 3
+    rows = {(r["kind"], r["name"], r["metric"]): r for r in found["summary"]}
+    heavy = rows["group", "heavy", "throughput_bps"]
+    assert heavy["unit"] == "bit/s"
+    assert heavy["runs"] == 3
+    assert 0 < heavy["ci95"] < heavy["mean"] < 10e6
+    assert 0.9 < rows["link", "bottleneck", "utilization"]["mean"] <= 1.0
+    assert not (tidegate_command.folder / "results").exists()
+
+
+def test_json_is_strict_even_where_a_number_is_missing(tidegate_command):
+    done = tidegate_command("simulate", "small.toml", "-r", "1", "--format", "json")
+    found = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+    assert all(row["ci95"] is None for row in found["summary"])
+
+
+def test_csv_is_a_table(tidegate_command):
+    done = tidegate_command("simulate", "small.toml", "--format", "csv", "--quiet")
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert {row["name"] for row in rows} == {"heavy", "light", "bottleneck"}
+    assert all(float(row["mean"]) >= 0 for row in rows if row["metric"] == "throughput_bps")
+    assert done.stderr == ""
+
+
+def test_threads_and_repetition_do_not_change_a_run(tidegate_command):
+    one = tidegate_command.json("simulate", "small.toml", "--jobs", 1, "--no-save")
+    two = tidegate_command.json("simulate", "small.toml", "--jobs", 2, "--no-save")
+    assert one == two
+    alone = tidegate_command.json("simulate", "small.toml", "--seed", 6, "-r", 1, "--no-save")
+    assert alone["runs"] == [one["runs"][1]], "a replication is the run of its seed"
+
+
+def test_settings_win_over_the_file(tidegate_command):
+    more = ("--set", "users.heavy.flows=1", "--set", "bottleneck.rate=20 Mb/s")
+    found = tidegate_command.json("simulate", "small.toml", *more)
+    kept = tomllib.loads((tidegate_command.folder / found["folder"] / "scenario.toml").read_text())
+    assert kept["users"]["heavy"]["flows"] == 1
+    assert kept["bottleneck"]["rate"] == "20 Mb/s"
+
+
+def test_variants_stand_side_by_side(tidegate_command):
+    against = ("--against", "bottleneck.differentiation.kind=none")
+    found = tidegate_command.json("simulate", "small.toml", *against, "--plot")
+    names = ["differentiation.kind = abc", "differentiation.kind = none"]
+    assert list(dict.fromkeys(run["variant"] for run in found["runs"])) == names
+    shares = {
+        row["variant"]: row["mean"]
+        for row in found["summary"]
+        if (row["name"], row["metric"]) == ("heavy", "share")
+    }
+    assert shares[names[0]] < shares[names[1]], "ABC takes from the heavy user"
+    folder = tidegate_command.folder / found["folder"]
+    assert {path.name for path in folder.glob("*.png")} == {
+        "who-got-what.png", "group-heavy.png", "group-light.png", "queue-bottleneck.png",
+    }  # fmt: skip
+
+
+def test_a_variant_that_is_none_is_refused(tidegate_command):
+    done = tidegate_command("simulate", "small.toml", "--against", "bottleneck.buffer=50 packets")
+    assert done.returncode == 2
+    assert "the same" in done.stderr
+
+
+def test_plot_draws_a_saved_result(tidegate_command):
+    folder = tidegate_command.json("simulate", "small.toml", "--out", "kept")["folder"]
+    assert folder == "kept"
+    done = tidegate_command("plot", "kept", "--out", "figures")
+    assert done.returncode == 0, done.stderr
+    files = [tidegate_command.folder / line for line in done.stdout.split()]
+    assert len(files) == 4
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in files)
+
+
+def test_a_refused_scenario_tells_every_mistake(tidegate_command):
+    bad = SMALL.replace('"10 Mb/s"', '"10 M"').replace("[users.light]", "[user.light]")
+    (tidegate_command.folder / "bad.toml").write_text(bad)
+    done = tidegate_command("simulate", "bad.toml")
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert 'bad.toml: line 9: bottleneck.rate: "10 M" has no unit; write e.g.' in done.stderr
+    assert 'did you mean "users"?' in done.stderr
+    assert "Traceback" not in done.stderr
+    assert tidegate_command("validate", "bad.toml", "small.toml").returncode == 3
+    listed = json.loads(tidegate_command("validate", "bad.toml", "--format", "json").stdout)
+    assert {issue["line"] for issue in listed} >= {9}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["simulate"], 2, "Missing argument"),
+        (["simulate", "small.toml", "--set", "flows"], 2, "KEY=VALUE"),
+        (["simulate", "small.toml", "--format", "xml"], 2, "xml"),
+        (["simulate", "small.toml", "--seed", "-1"], 2, "seed"),
+        (["simulate", "small.toml", "--jobs", "0"], 2, "jobs"),
+        (["simulate", "missing.toml"], 3, "missing.toml: cannot read"),
+        (["simulate", "."], 3, "cannot read"),
+        (["simulate", "small.toml", "--set", "users.heavy.flowz=3"], 3, "flows"),
+        (["simulate", "small.toml", "--set", "bottleneck.rate=10"], 3, "Mb/s"),
+        (["simulate", "small.toml", "--out", "small.toml"], 1, "small.toml"),
+        (["simulate", "small.toml", "--out", "precious"], 1, "left alone"),
+        (["plot", "precious"], 1, "manifest.json"),
+        (["list", "abx"], 2, "abc"),
+        (["frobnicate"], 2, "frobnicate"),
+    ],
+)
+def test_mistakes_end_with_their_code_and_a_line(tidegate_command, arguments, code, said):
+    precious = tidegate_command.folder / "precious"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("years of work")
+    done = tidegate_command(*arguments)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert (precious / "thesis.txt").exists()
+
+
+def test_an_unwritable_place_does_not_cost_the_results(tidegate_command):
+    (tidegate_command.folder / "results").write_text("a file where the folder would be")
+    done = tidegate_command("simulate", "small.toml")
+    assert done.returncode == 0
+    assert "heavy" in done.stdout
+    assert "not saved" in done.stderr
+
+
+def test_list_names_parameters_units_and_sources(tidegate_command):
+    assert {"abc", "red", "cubic"} <= {entry["name"] for entry in tidegate_command.json("list")}
+    one = tidegate_command("list", "abc").stdout
+    assert "gamma" in one
+    assert "3.0" in one
+    assert "Menth" in one
+
+
+def test_schema_is_the_one_in_the_repository(tidegate_command):
+    printed = json.loads(tidegate_command("schema").stdout)
+    assert printed == json.loads((ROOT / "schema/scenario-v1.json").read_text())
+
+
+def test_doctor_finds_this_installation_healthy(tidegate_command):
+    done = tidegate_command("doctor")
+    assert done.returncode == 0, done.stdout
+    assert "BAD" not in done.stdout
+
+
+@pytest.mark.parametrize("folder", ["scenarios", "sweeps"])
+def test_every_scenario_in_the_repository_is_valid(tidegate_command, folder):
+    files = sorted((ROOT / folder).glob("*.toml"))
+    assert files
+    done = tidegate_command("validate", *files)
+    assert done.returncode == 0, done.stderr
+
+
+def test_interrupting_ends_with_130(tidegate_command):
+    process = tidegate_command.start("simulate", "small.toml", "--set", "duration=100000 s")
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted" in said
+    assert "Traceback" not in said
+
+
+def test_a_reader_that_leaves_early_is_no_error(tidegate_command):
+    shell = f"set -o pipefail; '{COMMAND}' schema | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", shell], cwd=tidegate_command.folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
+def in_terminal(command, *arguments, **environment):
+    """Run with a pseudo-terminal on stdout and stderr; return what appears there."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [COMMAND, *arguments], cwd=command.folder, stdin=follower, stdout=follower,
+        stderr=follower, env=command.environment(TERM="xterm", COLUMNS="160", **environment),
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    try:
+        while part := os.read(leader, 65536):
+            seen += part
+    except OSError:  # how a pseudo-terminal says that nobody writes to it any more
+        pass
+    os.close(leader)
+    assert process.wait() == 0
+    return seen.decode()
+
+
+def test_a_terminal_sees_progress_and_style_but_no_colour_against_its_will(tidegate_command):
+    arguments = ("simulate", "small.toml", "--no-save")
+    assert "runs" in (coloured := in_terminal(tidegate_command, *arguments))
+    assert "\x1b[" in coloured
+    plain = in_terminal(tidegate_command, *arguments, NO_COLOR="1")
+    assert re.search(COLOUR, coloured)
+    assert not re.search(COLOUR, plain)
+    assert "runs" not in in_terminal(tidegate_command, *arguments, "--quiet").split("mean")[0]

@@ -1,0 +1,228 @@
+"""The package from Python: what goes in, what comes out."""
+
+import math
+import tomllib
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import SMALL
+
+import tidegate
+from tidegate.scenario import content_hash, toml_value
+from tidegate.tables import unit_of
+
+
+@pytest.fixture(scope="module")
+def result():
+    return tidegate.simulate(SMALL)
+
+
+def test_the_package_has_the_version_of_its_engine():
+    from tidegate import _native
+
+    assert tidegate.__version__ == _native.version()
+
+
+def test_a_scenario_is_a_path_a_text_a_dictionary_or_a_scenario(tmp_path, result):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    for source in (path, str(path), tomllib.loads(SMALL), tidegate.load_scenario(SMALL)):
+        assert tidegate.simulate(source).digests == result.digests
+
+
+def test_a_file_without_name_goes_by_its_file_name(tmp_path):
+    path = tmp_path / "rush-hour.toml"
+    path.write_text(SMALL.replace('name = "small"\n', ""))
+    assert tidegate.load_scenario(path).name == "rush-hour"
+
+
+def test_settings_are_python_values(result):
+    changed = tidegate.simulate(
+        SMALL, set={"users.heavy.flows": np.int64(1), "bottleneck.rate": "5 Mb/s"}
+    )
+    assert changed.flows.num_rows == 3 * 3
+    assert changed.digests != result.digests
+
+
+def test_every_mistake_is_in_the_exception():
+    with pytest.raises(tidegate.ScenarioError) as caught:
+        tidegate.load_scenario(
+            {"version": 1, "bottleneck": {"rate": "10 M", "buffer": 5}, "users": {"a": {}}}
+        )
+    keys = {issue.key for issue in caught.value.issues}
+    assert {"bottleneck.rate", "bottleneck.buffer"} <= keys
+    assert isinstance(caught.value, tidegate.TidegateError)
+
+
+def test_tables_are_arrow_with_units(result):
+    for name, table in result.tables.items():
+        assert isinstance(table, pa.Table)
+        assert table.column_names[:2] == ["replication", "seed"], name
+        for field in table.schema:
+            unit = unit_of(field.name).encode()
+            assert (field.metadata or {}).get(b"unit", b"") == unit
+    assert result.flows.schema.field("mean_srtt_s").metadata == {b"unit": b"s"}
+    assert set(result.flows["group"].to_pylist()) == {"heavy", "light"}
+    assert result.run["seed"].to_pylist() == [5, 6, 7]
+
+
+def test_users_and_groups_add_up_to_the_flows(result):
+    total = sum(result.flows["throughput_bps"].to_pylist())
+    assert sum(result.users["throughput_bps"].to_pylist()) == pytest.approx(total)
+    assert sum(result.groups["total_throughput_bps"].to_pylist()) == pytest.approx(total)
+    assert sum(result.groups["share"].to_pylist()) == pytest.approx(3)
+    heavy = result.groups.slice(0, 1).to_pylist()[0]
+    assert (heavy["users"], heavy["flows"], heavy["ratio_to_first"]) == (1, 4, 1.0)
+
+
+def test_throughput_at_the_receivers_is_what_left_the_bottleneck(result):
+    for replication in range(3):
+        links = [row for row in result.links.to_pylist() if row["replication"] == replication]
+        (bottleneck,) = [row for row in links if row["name"] == "bottleneck"]
+        flows = [row for row in result.flows.to_pylist() if row["replication"] == replication]
+        received = sum(row["throughput_bps"] for row in flows) * 2.0
+        assert received == pytest.approx(bottleneck["departed_bytes"] * 8, rel=0.01)
+
+
+def test_a_result_survives_its_folder(tmp_path, result):
+    folder = result.save(tmp_path / "kept")
+    again = tidegate.load(folder)
+    for name, table in result.tables.items():
+        assert again.tables[name].equals(table), name
+        assert again.tables[name].schema.equals(table.schema, check_metadata=True), name
+    assert again.summary().equals(result.summary())
+    assert again.scenario.to_toml() == result.scenario.to_toml()
+    repeated = tidegate.simulate(folder / "scenario.toml")
+    assert repeated.digests == result.digests, "the folder says how to repeat it"
+
+
+def test_a_comparison_survives_its_folder(tmp_path):
+    against = [("bottleneck.differentiation.kind", "none")]
+    compared = tidegate.compare(SMALL, against=against, replications=2)
+    again = tidegate.load(compared.save(tmp_path / "kept"))
+    assert list(again) == list(compared)
+    assert again.summary().equals(compared.summary())
+
+
+def test_saving_replaces_an_older_result_and_nothing_else(tmp_path, result):
+    result.save(tmp_path / "kept")
+    result.plot(tmp_path / "kept")
+    result.save(tmp_path / "kept")
+    assert not list((tmp_path / "kept").glob("*.png")), "old figures would belong to nothing"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema_version": 99}'])
+def test_a_folder_that_is_none_is_told(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(tidegate.ResultError):
+        tidegate.load(tmp_path)
+
+
+def test_a_damaged_table_is_told(tmp_path, result):
+    folder = result.save(tmp_path / "kept")
+    (folder / "flows.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(tidegate.ResultError, match="damaged"):
+        tidegate.load(folder)
+
+
+def test_summary_is_the_mean_over_replications(result):
+    rows = {(r["name"], r["metric"]): r for r in result.summary().to_pylist()}
+    by_hand = [r["throughput_bps"] for r in result.groups.to_pylist() if r["group"] == "light"]
+    assert rows["light", "throughput_bps"]["mean"] == pytest.approx(np.mean(by_hand))
+    spread = np.std(by_hand, ddof=1) / math.sqrt(3) * 4.302653  # Student's t, 2 degrees of freedom
+    assert rows["light", "throughput_bps"]["ci95"] == pytest.approx(spread, rel=1e-6)
+
+
+def test_notebooks_show_a_table(result):
+    shown = result._repr_html_()
+    assert shown.count("<table>") == 2
+    assert "±" in shown
+    assert "heavy" in shown
+
+
+def test_names_cannot_smuggle_markup_into_a_notebook():
+    text = SMALL.replace("[users.light]", "[users.'b<i>']")
+    try:
+        shown = tidegate.simulate(text, replications=1)._repr_html_()
+    except tidegate.ScenarioError:
+        return  # even better
+    assert "<i>" not in shown
+
+
+def test_plots_work_with_one_run_and_without_series(tmp_path):
+    one = tidegate.simulate(SMALL, replications=1).plot(tmp_path / "one")
+    assert [path.name for path in one] == [
+        "who-got-what.png", "group-heavy.png", "group-light.png", "queue-bottleneck.png",
+    ]  # fmt: skip
+    without = tidegate.simulate(SMALL, set={"sample_interval": "off"}).plot(tmp_path / "none")
+    assert [path.name for path in without] == ["who-got-what.png"]
+
+
+def test_the_same_result_gives_the_same_figure(tmp_path, result):
+    first, second = result.plot(tmp_path / "a"), result.plot(tmp_path / "b")
+    for a, b in zip(first, second, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_the_hash_follows_the_content_not_its_dress():
+    base = tidegate.load_scenario(SMALL)
+    dressed = SMALL.replace('name = "small"', 'description = "other"\n# a remark\nname = "x"')
+    dressed = dressed.replace("seed = 5", "seed = 6").replace('"50 packets"', '"50packets"')
+    assert content_hash(tidegate.load_scenario(dressed)) == content_hash(base)
+    other = tidegate.load_scenario(SMALL, set={"users.heavy.flows": 5})
+    assert content_hash(other) != content_hash(base)
+
+
+def test_a_broken_invariant_is_an_error_of_the_run():
+    class Broken:
+        name, seed, replications, groups, user_groups = "broken", 1, 1, [], []
+
+        def run(self, seed):
+            raise tidegate.RunError(seed, "a packet is unaccounted for")
+
+    from tidegate.simulation import simulate_all
+
+    with pytest.raises(tidegate.RunError, match="seed 1 failed: a packet"):
+        simulate_all({"": Broken()})
+
+
+def test_mechanisms_and_schema_are_there():
+    names = [entry["name"] for entry in tidegate.list_mechanisms()]
+    assert len(names) == len(set(names))
+    assert tidegate.schema()["$schema"].startswith("https://json-schema.org/")
+    assert tidegate.validate(SMALL).groups == ["heavy", "light"]
+    with pytest.raises(AttributeError, match="simulation_of"):
+        tidegate.simulation_of  # noqa: B018
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_any_value_survives_toml(value):
+    assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
+
+
+@given(st.text())
+def test_no_text_makes_the_reader_fall_over(text):
+    with pytest.raises(tidegate.ScenarioError):
+        tidegate.load_scenario(text + "\n")
+
+
+@given(st.dictionaries(TEXTS, VALUES, max_size=4))
+def test_no_dictionary_makes_the_reader_fall_over(content):
+    with pytest.raises(tidegate.ScenarioError) as caught:
+        tidegate.load_scenario(content)
+    assert str(caught.value)

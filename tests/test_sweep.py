@@ -1,0 +1,145 @@
+"""Sweeps: every point, each run kept, nothing done twice, nothing lost."""
+
+import csv
+import os
+import signal
+import time
+
+import pyarrow.parquet as pq
+import pytest
+from support import SMALL, SWEEP
+from typer.testing import CliRunner
+
+import tidegate
+from tidegate import sweeping
+from tidegate.cli import app
+from tidegate.errors import RunError
+
+
+def runs_in(folder):
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("runs/*.parquet")}
+
+
+def test_every_point_has_its_runs_and_its_summary(tidegate_command):
+    found = tidegate_command.json("sweep", "sweep.toml", "--out", "kept")
+    assert [point["settings"] for point in found["points"]] == [
+        {"users.heavy.flows": flows, "bottleneck.differentiation.gamma": gamma}
+        for flows in (1, 4)
+        for gamma in (0.0, 3.0)
+    ]
+    assert len({run["digest"] for point in found["points"] for run in point["runs"]}) == 12
+    assert len(runs_in(tidegate_command.folder / "kept")) == 12
+    for point in found["points"]:
+        assert {row["name"] for row in point["summary"]} == {"heavy", "light", "bottleneck"}
+    alone = tidegate_command.json("simulate", "small.toml", "--no-save")
+    assert alone["runs"] == found["points"][-1]["runs"], "a point is the scenario at that point"
+
+
+def test_a_sweep_that_was_killed_goes_on_where_it_stopped(tidegate_command):
+    # Long enough to be killed in the middle, on any machine.
+    longer = SWEEP.replace("replications = 3", "replications = 15")
+    longer = longer.replace('duration = "2 s"', 'duration = "20 s"')
+    (tidegate_command.folder / "sweep.toml").write_text(longer)
+    folder = tidegate_command.folder / "kept"
+    process = tidegate_command.start("sweep", "sweep.toml", "--out", "kept", "--jobs", "1")
+    while len(before := runs_in(folder)) < 5:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = runs_in(folder)
+    assert 5 <= len(before) < 60
+    assert not (folder / "manifest.json").exists()
+
+    resumed = tidegate_command.json("sweep", "sweep.toml", "--out", "kept")
+    after = runs_in(folder)
+    assert len(after) == 60
+    assert {name: after[name] for name in before} == before, "finished runs were not done again"
+    assert not list(folder.glob("runs/.*")), "nothing half-written is left"
+    whole = tidegate_command.json("sweep", "sweep.toml", "--out", "whole", "--jobs", "2")
+    assert resumed["points"] == whole["points"], "and it makes no difference"
+
+
+def test_more_replications_only_add_runs(tidegate_command):
+    folder = tidegate_command.folder / "kept"
+    tidegate_command.json("sweep", "sweep.toml", "--out", "kept", "-r", 1)
+    before = runs_in(folder)
+    tidegate_command.json("sweep", "sweep.toml", "--out", "kept", "-r", 2)
+    after = runs_in(folder)
+    assert (len(before), len(after)) == (4, 8)
+    assert {name: after[name] for name in before} == before
+    tidegate_command.json("sweep", "sweep.toml", "--out", "kept", "-r", 2, "--no-resume")
+    assert not set(runs_in(folder).items()) & set(after.items())
+
+
+def test_csv_has_a_column_for_each_key(tidegate_command):
+    done = tidegate_command("sweep", "sweep.toml", "-r", 1, "--format", "csv")
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert {row["users.heavy.flows"] for row in rows} == {"1", "4"}
+    shown = tidegate_command("sweep", "sweep.toml", "-r", 1).stdout
+    assert "users.heavy.flows" in shown
+    assert "Throughput per user" in shown
+
+
+def test_a_point_that_cannot_be_is_refused_before_anything_runs(tidegate_command):
+    bad = SWEEP.replace("[1, 4]", "[1, -4]")
+    (tidegate_command.folder / "sweep.toml").write_text(bad)
+    done = tidegate_command("sweep", "sweep.toml", "--out", "kept")
+    assert done.returncode == 3
+    assert "flows" in done.stderr
+    assert not (tidegate_command.folder / "kept").exists()
+
+
+def test_a_failed_run_costs_its_point_only(tmp_path, monkeypatch):
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    real = sweeping.run_once
+
+    def sometimes(scenario, seed):
+        if seed == 6 and len(scenario.groups) and "flows = 4" in scenario.to_toml():
+            raise RunError(seed, "a packet is unaccounted for")
+        return real(scenario, seed)
+
+    monkeypatch.setattr(sweeping, "run_once", sometimes)
+    arguments = ["sweep", str(tmp_path / "sweep.toml"), "--out", str(tmp_path / "kept")]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 4
+    assert "users.heavy.flows = 4" in done.stderr
+    assert "a packet is unaccounted for" in done.stderr
+    kept = tidegate.load_sweep(tmp_path / "kept")
+    assert [list(point.failures) for point in kept.points] == [[], [], [6], [6]]
+    assert [result.replications for _, result in kept.results()] == [3, 3, 2, 2]
+    assert len(kept.failed) == 2
+
+    monkeypatch.setattr(sweeping, "run_once", real)
+    assert CliRunner().invoke(app, arguments).exit_code == 0, "the same command repairs it"
+
+
+def test_a_kept_sweep_reads_the_same(tmp_path):
+    done = tidegate.sweep(SWEEP, out=tmp_path / "kept", replications=2)
+    kept = tidegate.load_sweep(tmp_path / "kept")
+    assert kept.summary().equals(done.summary())
+    assert kept.axes == ["users.heavy.flows", "bottleneck.differentiation.gamma"]
+    with pytest.raises(tidegate.ResultError, match="load_sweep"):
+        tidegate.load(tmp_path / "kept")
+
+
+def test_a_scenario_without_sweep_is_a_sweep_of_one_point(tmp_path):
+    done = tidegate.sweep(SMALL, out=tmp_path, replications=1)
+    assert len(done.points) == 1
+
+
+def test_a_run_file_is_one_row_that_other_tools_can_read(tmp_path):
+    tidegate.sweep(SMALL, out=tmp_path, replications=1)
+    (path,) = tmp_path.glob("runs/*.parquet")
+    row = pq.read_table(path)
+    assert row.num_rows == 1
+    assert row["seed"].to_pylist() == [5]
+    flows = row["flows"].to_pylist()[0]
+    assert [flow["group"] for flow in flows] == ["heavy"] * 4 + ["light"] * 2
+
+
+def test_progress_counts_what_was_there_already(tmp_path):
+    tidegate.sweep(SWEEP, out=tmp_path, replications=1)
+    seen = []
+    tidegate.sweep(SWEEP, out=tmp_path, replications=2, progress=lambda *at: seen.append(at))
+    assert seen == [(done, 8) for done in range(4, 9)]
