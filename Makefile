@@ -59,8 +59,9 @@ format: $(TOOLS) ## put the sources into the form that lint asks for
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(NATIVE) ## speed of the engine (against ns-2 where installed); writes target/bench.json
-	$(BIN)/python tools/bench.py
+bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes target/bench.json
+	cargo build --release --locked --quiet --package tidegate-bench
+	$(BIN)/python bench/run.py
 
 reproduce: $(NATIVE) ## every paper, cell by cell
 	$(BIN)/tidegate reproduce

@@ -165,6 +165,7 @@ def test_a_refused_scenario_tells_every_mistake(tidegate_command):
         (["simulate", "small.toml", "--out", "precious"], 1, "left alone"),
         (["plot", "precious"], 1, "manifest.json"),
         (["list", "abx"], 2, "abc"),
+        (["reproduce", "abd/table2"], 2, "abc"),
         (["frobnicate"], 2, "frobnicate"),
     ],
 )

@@ -72,9 +72,9 @@ def reproduce(
     target: str | None = None, *, quick: bool = False, jobs: int | None = None
 ) -> list[dict[str, object]]:
     """Reproduce the papers, or one, or one experiment of one; see ``tidegate reproduce --help``."""
-    from tidegate import reproduction
+    from tidegate.reproduction import run
 
-    return list(reproduction.run(target, quick, jobs, None))
+    return run(target, quick, jobs)
 
 
 def __getattr__(name: str) -> object:

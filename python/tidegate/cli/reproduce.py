@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tidegate.cli.common import Format, Jobs, Quiet, Shape, command, print_csv, print_json
+from tidegate.errors import UsageError
 
 CHECK_MISSED = 5
 
@@ -38,11 +39,12 @@ def reproduce(
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate import reproduction
-    from tidegate.progress import shown
+    from tidegate.reproduction import paper_names, run
 
-    with shown(not quiet) as tell:
-        outcomes = reproduction.run(target, quick, jobs, tell)
+    paper = (target or "").partition("/")[0]
+    if paper and paper not in paper_names():
+        raise UsageError(f"there is no paper {paper!r}; there are {', '.join(paper_names())}")
+    outcomes = run(target, quick, jobs, not quiet)
     if shape is Format.json:
         print_json(outcomes)
     elif shape is Format.csv:
