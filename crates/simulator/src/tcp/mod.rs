@@ -9,6 +9,8 @@ pub mod reduction;
 pub mod round_trip;
 pub mod scoreboard;
 pub mod sender;
+#[cfg(test)]
+mod timelines;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;

@@ -1,0 +1,288 @@
+//! One connection on a test bench: events in by hand, and what it sends in words.
+//!
+//! The network behind the door is there to take packets in; it is emptied after every event, so
+//! that neither its rate nor its delay matter. Time moves with the events.
+
+use std::fmt::Write;
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::{TcpPlan, TrafficPlan};
+
+use crate::event_queue::{Timers, Wake};
+use crate::network::{Network, Ways};
+use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
+use crate::tcp::{Connection, Door};
+
+const PACKET_BYTES: u16 = 1500;
+
+/// A network that never delays, loses or fills.
+const NETWORK: &str = r#"
+version = 1
+profile = "classic"
+host_jitter = "off"
+sample_interval = "off"
+
+[bottleneck]
+rate = "1 Tb/s"
+delay = "0 s"
+
+[access]
+rate = "1 Tb/s"
+delay = "0 s"
+
+[users.one]
+"#;
+
+/// A connection and the clock it lives by.
+pub struct Bench {
+    network: Network,
+    timers: Timers,
+    ways: Ways,
+    connection: Connection,
+    ecn: bool,
+    now: Time,
+    /// The segments up to here have been sent before.
+    sent_below: u64,
+    requested: Time,
+    /// Round-trip time that timestamps show.
+    rtt: Span,
+    cwnd: f64,
+}
+
+impl Bench {
+    /// A connection with the profile `classic`, and the given options over it: those of a
+    /// scenario's `tcp` section, and `size=1000` for a transfer of so many bytes.
+    pub fn new(options: &str) -> Self {
+        let (mut overrides, mut size) = (Vec::new(), None);
+        for option in options.split_whitespace() {
+            let (key, value) = option.split_once('=').expect("an option is key=value");
+            match key {
+                "size" => size = Some(value.parse().expect("bytes")),
+                _ => overrides.push((format!("tcp.{key}"), value.replace('_', " "))),
+            }
+        }
+        let plan = Scenario::parse(NETWORK, &overrides).expect("options as in a scenario").plan();
+        let TrafficPlan::Greedy(tcp) = &plan.flows[0].traffic else { unreachable!("greedy") };
+        let tcp: TcpPlan = tcp.clone();
+        let (network, ways) = Network::new(&plan, 1);
+        let connection = Connection::new(&tcp, PACKET_BYTES, size);
+        Bench {
+            network,
+            timers: Timers::default(),
+            ways: ways[0],
+            cwnd: connection.sender.cwnd(),
+            connection,
+            ecn: tcp.ecn,
+            now: Time::ZERO,
+            sent_below: 0,
+            requested: Time::ZERO,
+            rtt: Span::from_millis(100),
+        }
+    }
+
+    /// Sets the clock to `now` and does what `event` says. Returns what was sent.
+    pub fn perform(&mut self, now: Time, event: &str) -> String {
+        self.now = now;
+        let words: Vec<&str> = event.split_whitespace().collect();
+        match words[..] {
+            ["open"] => self.at_door(|connection, door| connection.sender.open(door)),
+            ["answer"] => {
+                let stamp = self.requested;
+                self.acknowledge(Packet { stamp, flags: flags::SYN, ..Packet::default() }, None);
+            }
+            ["ack", ref rest @ ..] => self.acknowledge_all(rest),
+            ["segment", ref rest @ ..] => self.arrive_all(rest),
+            ["wait"] => {}
+            _ => panic!("no such event: {event}"),
+        }
+        self.report()
+    }
+
+    /// Lets the next timer before `end` fire. Returns when, its name and what was sent.
+    pub fn fire(&mut self, end: Time) -> Option<(Time, &'static str, String)> {
+        if self.timers.next_time() >= end {
+            return None;
+        }
+        let (at, wake) = self.timers.pop()?;
+        self.now = at;
+        let name = match wake {
+            Wake::Retransmit(_) => {
+                self.at_door(|connection, door| connection.sender.on_timer(door));
+                "time-out"
+            }
+            Wake::DelayedAck(_) => {
+                self.at_door(Connection::on_delayed_ack_timer);
+                "delayed"
+            }
+            _ => unreachable!("a connection has two timers"),
+        };
+        Some((at, name, self.report()))
+    }
+
+    fn at_door(&mut self, act: impl FnOnce(&mut Connection, &mut Door)) {
+        let Bench { network, timers, connection, ways, now, .. } = self;
+        act(connection, &mut Door { network, timers, now: *now, flow: 0, ways: *ways });
+    }
+
+    /// `ack 4 5` are two ACKs, `ack 4-9` six. They may end in `ece`, `rtt 80` (what the timestamp
+    /// shows from now on) and `sack 7-9 11` (most recent block first).
+    fn acknowledge_all(&mut self, words: &[&str]) {
+        let mut words = words.iter().peekable();
+        let mut numbers = Vec::new();
+        while let Some(range) = words.next_if(|word| word.starts_with(|c: char| c.is_numeric())) {
+            let (first, last) = inclusive(range);
+            numbers.extend(first..=last);
+        }
+        let (mut blocks, mut more) = (None, 0);
+        while let Some(&word) = words.next() {
+            match word {
+                "ece" => more |= flags::ECE,
+                "rtt" => {
+                    let ms = words.next().expect("rtt in ms").parse().expect("rtt in ms");
+                    self.rtt = Span::from_millis(ms);
+                }
+                "sack" => blocks = Some(sack_blocks(words.by_ref().copied())),
+                _ => panic!("no such part of an ACK: {word}"),
+            }
+        }
+        let stamp = Time::from_nanos(self.now.as_nanos().saturating_sub(self.rtt.as_nanos()));
+        for number in numbers {
+            self.acknowledge(Packet { number, stamp, flags: more, ..Packet::default() }, blocks);
+        }
+    }
+
+    fn acknowledge(&mut self, mut packet: Packet, blocks: Option<SackBlocks>) {
+        packet.at = self.now;
+        packet.flags |= flags::ACK;
+        if let Some(blocks) = blocks {
+            packet.flags |= flags::SACK;
+            packet.extra = self.network.sacks.put(blocks);
+        }
+        self.at_door(|connection, door| connection.sender.on_ack(&packet, door));
+    }
+
+    /// `segment 3 4 6-8` arrive at the receiver; `ce` or `cwr` at the end holds for all of them.
+    fn arrive_all(&mut self, words: &[&str]) {
+        let more = words.iter().fold(0, |flags, &word| match word {
+            "ce" => flags | flags::CE,
+            "cwr" => flags | flags::CWR,
+            _ => flags,
+        });
+        for range in words.iter().filter(|word| !["ce", "cwr"].contains(word)) {
+            let (first, last) = inclusive(range);
+            for number in first..=last {
+                let (at, stamp) = (self.now, self.now);
+                let flags = flags::ECT | more;
+                let packet = Packet { at, stamp, number, flags, ..Packet::default() };
+                self.at_door(|connection, door| connection.on_data(&packet, door));
+            }
+        }
+    }
+
+    /// What was sent since the last report, and the window if it has moved.
+    fn report(&mut self) -> String {
+        let mut sent = Sent::default();
+        while self.network.arrivals.next_time() < Time::NEVER {
+            if let Some(packet) = self.network.advance() {
+                self.note(&packet, &mut sent);
+            }
+        }
+        let mut text = sent.finish();
+        let cwnd = self.connection.sender.cwnd();
+        if cwnd != self.cwnd {
+            self.cwnd = cwnd;
+            let rounded = (cwnd * 100.0).round() / 100.0;
+            let _ = write!(text, " cwnd {rounded}");
+        }
+        text
+    }
+
+    fn note(&mut self, packet: &Packet, sent: &mut Sent) {
+        if packet.has(flags::ACK) {
+            let mut text = format!("ack {}", packet.number);
+            if packet.has(flags::SACK) {
+                text += " sack";
+                for (start, end) in self.network.sacks.take(packet.extra) {
+                    if start < end {
+                        text += &format!(" {}", range_text(start, end - 1));
+                    }
+                }
+            }
+            text += if packet.has(flags::ECE) { " ece" } else { "" };
+            return sent.word(text);
+        }
+        if packet.has(flags::SYN) {
+            self.requested = packet.stamp;
+            return sent.word("SYN".to_owned());
+        }
+        let again = packet.number < self.sent_below;
+        self.sent_below = self.sent_below.max(packet.number + 1);
+        // RFC 3168, section 6.1.5: what is sent again is not ECN-capable.
+        assert_eq!(packet.has(flags::ECT), self.ecn && !again, "ECT of segment {}", packet.number);
+        let mut suffix = String::from(if again { "r" } else { "" });
+        if packet.has(flags::CWR) {
+            suffix += "+CWR";
+        }
+        if packet.len < PACKET_BYTES {
+            let _ = write!(suffix, "({}B)", packet.len);
+        }
+        sent.segment(packet.number, suffix);
+    }
+}
+
+/// Packets in the order sent, neighbours joined to ranges.
+#[derive(Default)]
+struct Sent {
+    words: Vec<String>,
+    /// First and last segment of the range at the end, and what is said about each of it.
+    range: Option<(u64, u64, String)>,
+}
+
+impl Sent {
+    fn segment(&mut self, number: u64, suffix: String) {
+        match &mut self.range {
+            Some((_, last, same)) if *last + 1 == number && *same == suffix => *last = number,
+            _ => {
+                self.close();
+                self.range = Some((number, number, suffix));
+            }
+        }
+    }
+
+    fn word(&mut self, word: String) {
+        self.close();
+        self.words.push(word);
+    }
+
+    fn close(&mut self) {
+        if let Some((first, last, suffix)) = self.range.take() {
+            self.words.push(range_text(first, last) + &suffix);
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.close();
+        self.words.join(", ")
+    }
+}
+
+fn range_text(first: u64, last: u64) -> String {
+    if first == last { first.to_string() } else { format!("{first}-{last}") }
+}
+
+fn inclusive(text: &str) -> (u64, u64) {
+    let number = |text: &str| text.parse().expect("a segment number");
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    (number(first), number(last))
+}
+
+fn sack_blocks<'a>(words: impl Iterator<Item = &'a str>) -> SackBlocks {
+    let mut blocks = SackBlocks::default();
+    for (i, word) in words.enumerate() {
+        assert!(i < MAX_SACK_BLOCKS, "at most {MAX_SACK_BLOCKS} blocks");
+        let (first, last) = inclusive(word);
+        blocks[i] = (first, last + 1);
+    }
+    blocks
+}

@@ -1,0 +1,116 @@
+//! Timelines: what a connection sends when, driven by hand and compared with a page of text.
+//!
+//! ```text
+//! == one segment of ten is lost                   a timeline and its name
+//! with initial_window=10                          options over the profile "classic"
+//!      0 ms  open            > SYN                an event and what is sent because of it
+//!    100 ms  answer          > 0-9                segments 0 to 9
+//!    200 ms  ack 1 sack 3-5  > 1r, 10  cwnd 5     1 goes out again; the window is 5 now
+//!    420 ms  time-out        > 1r      cwnd 1     a timer's doing, which nobody asked for
+//! ```
+//!
+//! Segments have 1460 bytes (1448 with timestamps). What stands after `#` is a comment. Where a
+//! timeline differs, the test prints the one that was measured.
+
+mod bench;
+
+use bench::Bench;
+use tidegate_mechanisms::units::Time;
+
+/// Replays all timelines of a file.
+fn replay(file: &str) {
+    let mut failures = String::new();
+    for section in file.split("\n== ").skip(1) {
+        let (name, body) = section.split_once('\n').expect("a timeline has lines");
+        let lines: Vec<String> = body.lines().map(normalised).filter(|l| !l.is_empty()).collect();
+        let measured = measure(&lines);
+        if measured != lines {
+            failures += &format!("== {name}\n{}\n", layout(&measured, &lines));
+        }
+    }
+    assert!(failures.is_empty(), "these timelines differ (!); measured was:\n\n{failures}");
+}
+
+/// A line without its comment, single spaces between words.
+fn normalised(line: &str) -> String {
+    let line = line.split('#').next().unwrap_or_default();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Performs the events among the lines. Returns the lines as they should be.
+fn measure(lines: &[String]) -> Vec<String> {
+    let (options, events) = match lines.split_first() {
+        Some((first, rest)) if first.starts_with("with") => (first.as_str(), rest),
+        _ => ("", lines),
+    };
+    let mut bench = Bench::new(options.trim_start_matches("with"));
+    let mut measured: Vec<String> =
+        Some(options).filter(|o| !o.is_empty()).map(str::to_owned).into_iter().collect();
+    for line in events {
+        let (time, rest) = line.split_once(" ms ").expect("a line begins with a time in ms");
+        let event = rest.split(" >").next().unwrap_or_default();
+        let event = event.split(" cwnd").next().unwrap_or_default();
+        if ["time-out", "delayed"].contains(&event) {
+            continue;
+        }
+        let time = Time::from_nanos((time.parse::<f64>().expect("ms") * 1e6) as u64);
+        while let Some((at, name, report)) = bench.fire(time) {
+            if !report.is_empty() {
+                measured.push(written(at, name, &report));
+            }
+        }
+        measured.push(written(time, event, &bench.perform(time, event)));
+    }
+    measured
+}
+
+fn written(at: Time, event: &str, report: &str) -> String {
+    let arrow = if report.is_empty() || report.starts_with(" cwnd") { "" } else { " > " };
+    format!("{} ms {event}{arrow}{report}", at.as_nanos() as f64 / 1e6)
+}
+
+/// Lines in columns; those that were expected otherwise begin with an exclamation mark.
+fn layout(measured: &[String], expected: &[String]) -> String {
+    let mut text = String::new();
+    for line in measured {
+        let mark = if expected.contains(line) { ' ' } else { '!' };
+        let Some((time, rest)) = line.split_once(" ms ") else {
+            text += &format!("{line}\n");
+            continue;
+        };
+        let (rest, cwnd) = match rest.split_once(" cwnd ") {
+            Some((rest, cwnd)) => (rest, format!("cwnd {cwnd}")),
+            None => (rest, String::new()),
+        };
+        let (event, sent) = rest.split_once(" > ").unwrap_or((rest, ""));
+        let sent = if sent.is_empty() { String::new() } else { format!("> {sent}") };
+        let line = format!("{mark}{time:>8} ms  {event:<26} {sent:<20} {cwnd}");
+        text += &format!("{}\n", line.trim_end());
+    }
+    text
+}
+
+#[test]
+fn connections_open_and_slow_start_doubles_the_window() {
+    replay(include_str!("slow_start.trace"));
+}
+
+#[test]
+fn selective_acknowledgements_repair_losses_within_one_window() {
+    replay(include_str!("fast_recovery.trace"));
+}
+
+#[test]
+fn without_selective_acknowledgements_one_loss_is_repaired_per_round_trip() {
+    replay(include_str!("without_sack.trace"));
+}
+
+#[test]
+fn time_outs_double_and_start_over_with_one_segment() {
+    replay(include_str!("time_out.trace"));
+}
+
+#[test]
+fn congestion_marks_halve_the_window_once() {
+    replay(include_str!("ecn.trace"));
+}
