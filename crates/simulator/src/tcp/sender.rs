@@ -221,9 +221,7 @@ impl Sender {
                 }
             }
             State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
-            State::Loss if newly > 0 && self.una < self.point => {
-                self.grow(newly, rtt, before, door.now);
-            }
+            State::Loss if newly > 0 => self.grow(newly, rtt, before, door.now),
             _ => {}
         }
         if self.point_reached(newly) {
@@ -265,7 +263,8 @@ impl Sender {
     }
 
     /// Without SACK, a duplicate ACK stands for one segment that has left the network, and an
-    /// advancing one for those among it.
+    /// advancing one for those among it. After a time-out it stands for nothing: everything counts
+    /// as lost, and what is sent again in vain causes duplicates, too.
     #[inline]
     fn count_duplicate(&mut self, newly: u32, duplicate: bool) {
         if newly > 0 {
@@ -275,7 +274,7 @@ impl Sender {
             }
         } else if duplicate {
             self.dup_acks += 1;
-            if !self.sack {
+            if !self.sack && self.state != State::Loss {
                 let room = (self.nxt - self.una) as u32 - 1;
                 self.board.sacked = (self.board.sacked + 1).min(room);
             }
