@@ -67,6 +67,8 @@ reproduce: $(NATIVE) ## every paper, cell by cell
 	$(BIN)/tidegate reproduce
 
 docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
+	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release \
+		--package tidegate-mechanisms --test pages
 	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
