@@ -1,10 +1,12 @@
 """Figures of an experiment: lines over one factor, the paper's cells as open markers beside ours.
 
-An experiment's `[figure]` says which metric over which factor, and which factors name a line.
+An experiment's `[figure]` says which metric over which factor, which factors name a line, and, for
+several panels, what each of them shows.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidegate.papers.models import meter_trace
+from tidegate.papers.selection import matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,14 +42,37 @@ _STYLE: Any = {
     "svg.hashsalt": "tidegate",
     "svg.fonttype": "none",
 }
-_PANEL_INCHES = (7.0, 4.4)
+_WIDTH_INCHES = 7.6
+_PANEL_INCHES = 3.9
+_TITLE_CHARACTERS = 80
+_LONG_TICK = 6
 
 
 @dataclass(frozen=True)
 class _Line:
     label: str
+    series: str
     points: list[Point]
-    style: str = "-"
+    colour: str
+    style: str
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """What one pair of axes shows of an experiment."""
+
+    experiment: Experiment
+    book: Book
+    spec: Mapping[str, Any]
+
+    @property
+    def metric(self) -> str:
+        return str(self.spec["metric"])
+
+    @property
+    def published(self) -> dict[tuple[Any, ...], float]:
+        cells = self.experiment.cells
+        return {_place(c.levels): c.value for c in cells if c.metric == self.metric}
 
 
 def draw(experiment: Experiment, book: Book, folder: Path) -> list[Path]:
@@ -58,17 +84,16 @@ def draw(experiment: Experiment, book: Book, folder: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(_STYLE):
-        metrics = _listed(spec.get("metric", "activity"))
-        width, height = _PANEL_INCHES
-        figure = Figure(figsize=(width, height * len(metrics)), layout="constrained")
-        figure.suptitle(experiment.title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-        panels = figure.subplots(len(metrics), 1, squeeze=False)[:, 0]
-        if spec.get("kind") == "activity":
-            _draw_activity(panels[0], experiment, book)
-        else:
-            for panel, metric, label in zip(panels, metrics, _listed(spec["y_label"]), strict=True):
-                _draw_lines(panel, experiment, book, metric)
-                panel.set_ylabel(label)
+        specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
+        figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
+        title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        axes = figure.subplots(len(specs), 1, squeeze=False)[:, 0]
+        for pair, one in zip(axes, specs, strict=True):
+            if spec.get("kind") == "activity":
+                _draw_activity(pair, experiment, book)
+            else:
+                _draw_panel(pair, _Panel(experiment, book, one))
         return _saved(figure, folder / experiment.name)
 
 
@@ -80,58 +105,54 @@ def _saved(figure: Figure, stem: Path) -> list[Path]:
     return files
 
 
-def _draw_lines(axes: Axes, experiment: Experiment, book: Book, metric: str) -> None:
-    spec = experiment.figure or {}
-    lines = _lines(experiment, book, metric)
+def _draw_panel(axes: Axes, panel: _Panel) -> None:
+    spec, published = panel.spec, panel.published
+    lines = _lines(panel)
     ticks = _categories(lines, spec["x"]) if spec.get("x_category") else None
-    published = {
-        tuple(sorted(cell.levels.items())): cell.value
-        for cell in experiment.cells
-        if cell.metric == metric
-    }
-    for number, line in enumerate(lines):
-        colour = _COLOURS[number % len(_COLOURS)]
-        x = [_place(point, spec["x"], ticks) for point in line.points]
-        ours = [point.metrics[metric] for point in line.points]
-        marker = "o" if published or not spec.get("points") else ""
-        axes.errorbar(
-            x,
-            [estimate.mean for estimate in ours],
-            [estimate.half_width for estimate in ours] if ours[0].runs else None,
-            color=colour,
-            linestyle=line.style,
-            marker=marker if ours[0].runs else "",
-            markersize=4,
-            capsize=2,
-            label=line.label,
-        )
-        theirs = [(_place(p, spec["x"], ticks), _published(p, published)) for p in line.points]
-        _draw_published(axes, [pair for pair in theirs if pair[1] is not None], colour)
-        if spec.get("points"):
-            _draw_dots(axes, line, book.series((experiment.name, spec["points"])), spec, colour)
+    for line in lines:
+        _draw_line(axes, line, spec, ticks)
+        theirs = [
+            (_x(point, spec["x"], ticks), published[_place(point.levels)])
+            for point in line.points
+            if _place(point.levels) in published
+        ]
+        axes.plot(*_columns(theirs), "D", mfc="none", mec=line.colour, ms=7, mew=1.2, zorder=3)
+        if "points" in spec:
+            _draw_dots(axes, line, panel)
     if published:
         axes.plot([], [], "D", mfc="white", mec="#555555", ms=6, label="the paper")
+    axes.set_title(", ".join(_told(name, level) for name, level in spec.get("where", {}).items()))
     _finish(axes, spec, ticks)
 
 
-def _draw_published(axes: Axes, pairs: list[tuple[float, Any]], colour: str) -> None:
-    if pairs:
-        x, y = zip(*pairs, strict=True)
-        axes.plot(x, y, "D", mfc="none", mec=colour, ms=7, mew=1.2, zorder=3)
+def _draw_line(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
+    """Our values, with their intervals where they were measured."""
+    ours = [point.metrics[spec["metric"]] for point in line.points]
+    measured = ours[0].runs > 0
+    axes.errorbar(
+        [_x(point, spec["x"], ticks) for point in line.points],
+        [estimate.mean for estimate in ours],
+        [estimate.half_width for estimate in ours] if measured else None,
+        color=line.colour,
+        linestyle=line.style,
+        marker="o" if measured else "",
+        markersize=4,
+        capsize=2,
+        label=line.label,
+    )
 
 
-def _draw_dots(
-    axes: Axes, line: _Line, points: list[Point], spec: Mapping[str, Any], colour: str
-) -> None:
-    """Give simulated points on a computed line."""
-    name = line.points[0].levels
-    own = [p for p in points if all(p.levels.get(f) == name.get(f) for f in spec["lines"])]
-    estimates = [point.metrics[spec["metric"]] for point in own]
+def _draw_dots(axes: Axes, line: _Line, panel: _Panel) -> None:
+    """Simulated points on a computed line."""
+    spec, levels = panel.spec, line.points[0].levels
+    points = panel.book.series((panel.experiment.name, spec["points"]))
+    own = [p for p in points if all(p.levels.get(f) == levels.get(f) for f in spec["lines"])]
+    estimates = [point.metrics[panel.metric] for point in own]
     axes.errorbar(
         [float(point.levels[spec["x"]]) for point in own],
         [estimate.mean for estimate in estimates],
         [estimate.half_width for estimate in estimates],
-        color=colour,
+        color=line.colour,
         fmt="o",
         markersize=5,
         capsize=2,
@@ -143,54 +164,60 @@ def _draw_activity(axes: Axes, experiment: Experiment, book: Book) -> None:
     spec = experiment.figure or {}
     for number, point in enumerate(book.series((experiment.name, spec["series"]))):
         trace = meter_trace(point.levels)
-        after = np.linspace(float(point.levels["stop_s"]), spec["x_end"], 400)
-        units = spec["unit"]
-        label = ", ".join(f"{f} = {point.levels[f]:g} {units[f]}" for f in spec["lines"])
+        stop_s = float(point.levels["stop_s"])
         colour = _COLOURS[number % len(_COLOURS)]
-        marker = "." if spec.get("markers") else ""
-        axes.plot(trace.time_s, trace.activity, color=colour, marker=marker, label=label, lw=1.4)
-        if spec["x_end"] > float(point.levels["stop_s"]):
-            axes.plot(after, trace.activity_after(after), color=colour, lw=1.4)
+        style = "--" if spec.get("dashed") and matches(point.levels, spec["dashed"]) else "-"
+        axes.plot(
+            trace.time_s,
+            trace.activity,
+            style,
+            color=colour,
+            marker="." if spec.get("markers") else "",
+            label=spec["line_name"].format(**point.levels),
+            linewidth=1.5,
+        )
+        if spec["x_end"] > stop_s:
+            after = np.linspace(stop_s, spec["x_end"], 400)
+            axes.plot(after, trace.activity_after(after), style, color=colour, linewidth=1.5)
     axes.set(xlabel="time (s)", ylabel="activity A", xlim=(0, spec["x_end"]))
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8.5, loc="upper right")
+    _legend(axes)
 
 
-def _lines(experiment: Experiment, book: Book, metric: str) -> list[_Line]:
-    spec = experiment.figure or {}
-    lines = []
-    for series in _listed(spec.get("series", next(iter(experiment.series)))):
+def _lines(panel: _Panel) -> list[_Line]:
+    spec = panel.spec
+    series = spec.get("series", next(iter(panel.experiment.series)))
+    lines: list[_Line] = []
+    for name in [series] if isinstance(series, str) else series:
         grouped: dict[tuple[Any, ...], list[Point]] = defaultdict(list)
-        for point in book.series((experiment.name, series)):
-            if metric in point.metrics:
+        for point in panel.book.series((panel.experiment.name, name)):
+            if panel.metric in point.metrics and matches(point.levels, spec.get("where", {})):
                 grouped[tuple(point.levels.get(factor) for factor in spec["lines"])].append(point)
-        template = spec.get("line_name", "")
-        template = template if isinstance(template, str) else template[series]
-        dashed = spec.get("dashed", {})
+        template = spec["line_name"]
+        template = template if isinstance(template, str) else template[name]
         for points in grouped.values():
             levels = points[0].levels
-            style = "--" if dashed and _matches_all(levels, dashed) else "-"
-            lines.append(_Line(template.format(**levels), points, style))
+            style = "--" if spec.get("dashed") and matches(levels, spec["dashed"]) else "-"
+            colour = _COLOURS[len(lines) % len(_COLOURS)]
+            lines.append(_Line(template.format(**levels), name, points, colour, style))
     return lines
 
 
-def _matches_all(levels: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(levels.get(name) == level for name, level in wanted.items())
-
-
 def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
-    axes.set_xlabel(spec["x_label"])
+    axes.set(xlabel=spec["x_label"], ylabel=spec["y_label"])
     if spec.get("x_log"):
         axes.set_xscale("log")
+        _plain_log_ticks(axes.xaxis)
     if spec.get("y_log"):
         axes.set_yscale("log")
-    for axis, log in ((axes.xaxis, spec.get("x_log")), (axes.yaxis, spec.get("y_log"))):
-        if log:
-            _plain_log_ticks(axis)
-    if not spec.get("y_log"):
+        _plain_log_ticks(axes.yaxis)
+    else:
         axes.set_ylim(bottom=0)
+    if "y_limits" in spec:
+        axes.set_ylim(*spec["y_limits"])
     if ticks is not None:
-        axes.set_xticks(range(len(ticks)), ticks)
+        long = max(map(len, ticks)) > _LONG_TICK
+        axes.set_xticks(range(len(ticks)), ticks, rotation=20 if long else 0)
     for height, name in spec.get("horizontal", {}).items():
         axes.axhline(float(height), color="#999999", linestyle=":", linewidth=1.2)
         axes.annotate(
@@ -202,6 +229,10 @@ def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> Non
             fontsize=8,
             color="#666666",
         )
+    _legend(axes)
+
+
+def _legend(axes: Axes) -> None:
     axes.legend(fontsize=8.5, loc="center left", bbox_to_anchor=(1.01, 0.5))
 
 
@@ -215,25 +246,27 @@ def _plain_log_ticks(axis: XAxis | YAxis) -> None:
 
 
 def _categories(lines: list[_Line], factor: str) -> list[str]:
-    names: dict[str, None] = {}
-    for line in lines:
-        for point in line.points:
-            names[_category(point.levels[factor])] = None
-    return list(names)
+    return list(dict.fromkeys(_category(p.levels[factor]) for line in lines for p in line.points))
 
 
 def _category(level: object) -> str:
     return "none" if level == "" else str(level)
 
 
-def _place(point: Point, factor: str, ticks: list[str] | None) -> float:
+def _told(factor: str, level: object) -> str:
+    """A level as a panel's title: `D_b_ms` 5 reads `D_b = 5 ms`."""
+    stem, _, unit = factor.rpartition("_")
+    return f"{stem} = {level} {unit}"
+
+
+def _x(point: Point, factor: str, ticks: list[str] | None) -> float:
     level = point.levels[factor]
     return float(level) if ticks is None else float(ticks.index(_category(level)))
 
 
-def _published(point: Point, published: Mapping[tuple[Any, ...], float]) -> float | None:
-    return published.get(tuple(sorted(point.levels.items())))
+def _place(levels: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(sorted(levels.items()))
 
 
-def _listed(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
+def _columns(pairs: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in pairs], [y for _, y in pairs]

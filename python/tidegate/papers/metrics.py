@@ -24,7 +24,9 @@ _PER_RUN: Mapping[str, Callable[[Run], float]] = {
     # The paper defines T_R by a run's mean throughputs per user and reports means over runs, so
     # this is the mean of the ratios; the ratio of the means stands in the report beside it.
     "throughput_ratio_T_R": _throughput_ratio,
-    "mean_queue_length_Q_avg": lambda run: run.mean_backlog_packets,
+    # Packets that wait: what the AQM sees, too. The one in transmission is there for as large a
+    # part of the time as the link is busy.
+    "mean_queue_length_Q_avg": lambda run: run.mean_backlog_packets - run.utilization,
     "utilization": lambda run: run.utilization,
     "upload_time": lambda run: run.upload_s,
     "loss_share": lambda run: run.loss_share,

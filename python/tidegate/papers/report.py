@@ -115,7 +115,8 @@ def _how_to_read() -> str:
 - **T_R**, the throughput ratio, is the mean over the runs of each run's ratio (mean throughput of
   a UG0 user over that of a UG1 user), as the paper defines T_R for a run and reports means over
   runs. Where the ratio of the mean throughputs differs by more than 1 %, it is given in brackets.
-- **Q_avg** is the time average of the bottleneck's queue with the packet in transmission.
+- **Q_avg** is the time average of the packets that wait at the bottleneck, without the one in
+  transmission, which is also what its AQM sees.
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
   Orderings fail only where two means contradict them by more than the 95 % interval of their
   difference; all other claims are put to the means.
