@@ -4,7 +4,7 @@ import tidegate
 
 project = "tidegate"
 author = "the tidegate contributors"
-copyright = "the tidegate contributors, Apache-2.0"  # noqa: A001
+copyright = "the tidegate contributors, Apache-2.0"
 version = release = tidegate.__version__
 
 extensions = [
@@ -17,7 +17,7 @@ extensions = [
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 # Links out of docs/ (to sources and scenarios) are for those who read the checkout.
-suppress_warnings = ["myst.xref_missing", "toc.empty_glob"]
+suppress_warnings = ["myst.xref_missing"]
 exclude_patterns = ["_build"]
 
 autodoc_typehints = "description"
