@@ -41,6 +41,7 @@ def summary(result: dict[str, Any]) -> dict[str, float]:
     queue = result["queues"][0]
     return {
         "ratio": heavy / light,
+        "throughput_mbps": queue["departures"] * packets_to_mbps,
         "goodput_mbps": sum(by_user.values()),
         "flow_sd_mbps": stdev(acked * packets_to_mbps for _, acked in result["flows"]),
         "mean_queue_packets": queue["mean_waiting_packets"],

@@ -28,6 +28,7 @@ VARIANTS: list[tuple[str, str, str, dict[str, float]]] = [
 
 METRICS = (
     "ratio",
+    "throughput_mbps",
     "goodput_mbps",
     "flow_sd_mbps",
     "mean_queue_packets",
@@ -38,12 +39,12 @@ METRICS = (
 COLUMNS = ("scenario", "simulator", "runs", "metric", "mean", "ci95", "sd", "min", "max")
 
 SINGLE_RUNS: list[tuple[str, str, tuple[float | None, ...]]] = [
-    ("S1", "ns-3 3.37 NewReno with SACK", (9.90, 9.90, 0.022, 45.8, 6.9, None)),
-    ("S1", "ns-3 3.44 NewReno with SACK", (9.94, 9.92, 0.010, 45.8, 7.0, None)),
-    ("S1", "htsim 841d9e7 NewReno", (9.95, 9.96, 0.040, 41.0, 6.5, None)),
-    ("S2-ecn", "ns-3 3.37 NewReno with SACK", (35.98, 99.5, 0.015, 341, 0.15, 24.6)),
-    ("S2-drop", "ns-3 3.37 NewReno with SACK", (35.74, 96.4, 0.010, 191, 10.1, None)),
-    ("S2-drop", "htsim 841d9e7 NewReno, its own RED", (35.83, 98.2, 0.012, 166, 9.4, None)),
+    ("S1", "ns-3 3.37 NewReno with SACK", (9.90, 9.988, 9.90, 0.022, 45.8, 6.9, None)),
+    ("S1", "ns-3 3.44 NewReno with SACK", (9.94, 9.988, 9.92, 0.010, 45.8, 7.0, None)),
+    ("S1", "htsim 841d9e7 NewReno", (9.95, 9.988, 9.96, 0.040, 41.0, 6.5, None)),
+    ("S2-ecn", "ns-3 3.37 NewReno with SACK", (35.98, 99.70, 99.5, 0.015, 341, 0.15, 24.6)),
+    ("S2-drop", "ns-3 3.37 NewReno with SACK", (35.74, None, 96.4, 0.010, 191, 10.1, None)),
+    ("S2-drop", "htsim 841d9e7 NewReno, its own RED", (35.83, 99.39, 98.2, 0.012, 166, 9.4, None)),
 ]
 """Measured once, 100 s, one seed; the order of the values is that of METRICS."""
 
@@ -56,7 +57,9 @@ HEADER = """\
 #
 # ratio               throughput of a heavy user over that of a light one (S1: 10 flows against 1,
 #                     S2: 36 against 1), means over the users of each kind
-# goodput_mbps        in-order packets of all flows times the packet's size on the wire (1500 B)
+# throughput_mbps     packets that left the bottleneck times their size on the wire (1500 B)
+# goodput_mbps        in-order packets of all flows times that size: less than the throughput by
+#                     what was sent twice without need, and by what is on its way at the end
 # flow_sd_mbps        standard deviation of that over the flows of a run
 # mean_queue_packets  time average of the waiting packets, the one in transmission not included
 #                     in ns-2 and ns-3 (a link's backlog in tidegate includes it: about one more)

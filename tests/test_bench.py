@@ -73,6 +73,7 @@ def test_ns2_summary_compares_users_not_flows(bench):
     )
     assert got["ratio"] == pytest.approx(3.0)
     assert got["goodput_mbps"] == pytest.approx(100 * 1500 * 8 / 10 / 1e6)
+    assert got["throughput_mbps"] == pytest.approx(190 * 1500 * 8 / 10 / 1e6)
     assert got["loss_percent"] == pytest.approx(5.0)
     assert got["marked_percent"] == pytest.approx(2.0)
 
