@@ -58,6 +58,7 @@ HEADER = """\
 # ratio               throughput of a heavy user over that of a light one (S1: 10 flows against 1,
 #                     S2: 36 against 1), means over the users of each kind
 # throughput_mbps     packets that left the bottleneck times their size on the wire (1500 B)
+#                     (ns-3 and htsim: from the packet counts of separate, timed runs)
 # goodput_mbps        in-order packets of all flows times that size: less than the throughput by
 #                     what was sent twice without need, and by what is on its way at the end
 # flow_sd_mbps        standard deviation of that over the flows of a run
