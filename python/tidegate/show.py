@@ -71,24 +71,34 @@ def grids(results: Mapping[str, Result]) -> list[Grid]:
     ]
 
 
-def rich_tables(results: Mapping[str, Result]) -> list[RenderableType]:
+def rich_tables(results: Mapping[str, Result], *, narrow: bool = False) -> list[RenderableType]:
     """`grids` for a terminal."""
-    return [rich_table(grid) for grid in grids(results)]
+    return [rich_table(grid, narrow=narrow) for grid in grids(results)]
 
 
-def rich_table(grid: Grid) -> RenderableType:
-    """Draw a grid for a terminal."""
+def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
+    """Draw a grid for a terminal, which may be narrow, or for a pipe."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(title=grid.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    drawn = Table(
+        title=grid.title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+    )
     for number, heading in enumerate(grid.headings):
         name = number < grid.text_columns
         # As Text, or rich would take a unit in brackets for one of its own tags.
-        drawn.add_column(Text(heading), justify="left" if name else "right", no_wrap=not name)
+        drawn.add_column(
+            Text(heading), justify="left" if name else "right", vertical="top", overflow="fold"
+        )
     for number, cells in enumerate(grid.cells):
-        drawn.add_row(*map(Text, cells), end_section=number in grid.breaks)
+        # Where a terminal is too narrow, break before the sign and not after it.
+        whole = [cell.replace("± ", "±") if narrow else cell for cell in cells]
+        drawn.add_row(*map(Text, whole), end_section=number in grid.breaks)
     return drawn
 
 
@@ -104,8 +114,8 @@ def uncertain(value: Estimate, scale: float = 1.0) -> str:
     '0.913 ± 0.005'
     >>> uncertain(Estimate(0.25, float("nan"), 1), 100)
     '25.0'
-    >>> uncertain(Estimate(0.999996, 0.000007, 20), 100)     # four digits are enough for anyone
-    '100.00'
+    >>> uncertain(Estimate(0.999996, 0.000007, 20), 100)     # three or four digits are enough
+    '100.0'
     """
     mean, half = value.mean * scale, value.ci95 * scale
     if math.isnan(mean):
@@ -113,7 +123,7 @@ def uncertain(value: Estimate, scale: float = 1.0) -> str:
     if math.isnan(half) or half == 0.0:
         # One run, or the same in all: three digits, and no half-width that says nothing.
         return f"{mean:.{_decimals(abs(mean) / 100)}f}"
-    most = _decimals(abs(mean) / 1000) if mean else 6
+    most = _decimals(abs(mean) / 100) if mean else 6
     places = min(_decimals(half), most)
     if round(half, places) == 0.0:
         return f"{mean:.{max(places, 0)}f}"
@@ -165,7 +175,9 @@ def _grid(
     kept = [column for column in (_fitted(c, every) for c in columns) if column]
     axis, labels = split_names(list(results))
     several = len(results) > 1
-    grid = Grid(title, [axis] * several + [heading] + [_heading(c) for c in kept])
+    by = f", by {axis}" if several else ""
+    names = [axis.rpartition(".")[2]] * several + [heading]
+    grid = Grid(title + by, names + [_heading(c) for c in kept])
     grid.text_columns = 1 + several
     for label, variant in zip(labels, found.values(), strict=True):
         for number, (name, metrics) in enumerate(variant.items()):
@@ -196,7 +208,7 @@ def _fitted(column: Quantity, found: list[Row]) -> Quantity | None:
 
 
 def _heading(column: Quantity) -> str:
-    return f"{column.heading} [{column.unit}]" if column.unit else column.heading
+    return f"{column.heading}\n[{column.unit}]" if column.unit else column.heading
 
 
 def _decimals(size: float) -> int:

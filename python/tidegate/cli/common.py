@@ -127,8 +127,14 @@ def print_csv(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 def print_tables(tables: Sequence[RenderableType]) -> None:
     """Print tables; into a file or pipe as wide as they are."""
     console = stdout_console()
-    for table in tables:
-        console.print(table)
+    if console.is_terminal:
+        for table in tables:
+            console.print(table)
+        return
+    with console.capture() as captured:
+        for table in tables:
+            console.print(table)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def stdout_console() -> Console:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -117,7 +118,7 @@ def _print_tables(results: Mapping[str, Result], folder: Path | None) -> None:
     runs = f"mean of {count} runs ± 95 % confidence" if count > 1 else "one run"
     digests = " ".join(digest for result in results.values() for _, digest in result.digests[:1])
     typer.echo(f"{first.scenario.name}: {runs}; {_measured(first)}; first digest {digests}\n")
-    print_tables(rich_tables(results))
+    print_tables(rich_tables(results, narrow=sys.stdout.isatty()))
     if folder:
         figures = sorted(path.name for path in folder.glob("*.png"))
         typer.echo(f"results in {folder}" + (f": {', '.join(figures)}" if figures else ""))
