@@ -2,8 +2,8 @@
 
 /// Running hash; not cryptographic.
 ///
-/// Each flow has one, and they are joined at the end, so that it does not matter in which order the
-/// engine looks at things that happen to different flows.
+/// Each flow has one for either direction, and they are joined at the end, so that it does not matter
+/// in which order the engine looks at things that happen to different flows, or at different ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Digest(u64);
 

@@ -23,8 +23,9 @@ pub struct Received {
     pub bytes: u64,
     /// Segments in order.
     pub segments: u64,
-    /// What happened to the flow's packets.
-    pub digest: Digest,
+    /// What happened to the flow's packets, by direction: the receiver may be served ahead of time,
+    /// so that the two can take turns in one way or another.
+    pub digests: [Digest; 2],
 }
 
 /// All counters at one point in time.
@@ -171,7 +172,8 @@ impl<'a> Engine<'a> {
         let now = packet.at;
         let got = &mut received[flow];
         if now < self.end {
-            got.digest.mix(now.as_nanos(), packet.number << 8 | u64::from(packet.flags));
+            let digest = &mut got.digests[usize::from(packet.has(flags::ACK))];
+            digest.mix(now.as_nanos(), packet.number << 8 | u64::from(packet.flags));
         }
         let mut door = Door { network, timers, now, flow: packet.flow, ways: self.ways[flow] };
         let Source::Tcp(tcp) = &mut sources[flow] else {

@@ -7,7 +7,7 @@
 
 use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{Plan, TrafficPlan};
+use tidegate_scenario::plan::{LinkPlan, Plan, TrafficPlan};
 
 use crate::event_queue::{Arrivals, MAX_LINKS};
 use crate::link::Link;
@@ -347,7 +347,9 @@ struct EarlyDelivery {
 impl EarlyDelivery {
     fn of(plan: &Plan, feeders: &Feeders) -> Self {
         let mut last_link = vec![None; plan.links.len()];
-        let mut ordered = vec![plan.sample_interval.is_none(); plan.links.len()];
+        // The backlog of a monitored link is measured, so its clock must not run ahead.
+        let unwatched = |link: &LinkPlan| plan.sample_interval.is_none() && !link.monitored;
+        let mut ordered: Vec<bool> = plan.links.iter().map(unwatched).collect();
         for flow in &plan.flows {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");

@@ -35,7 +35,8 @@ pub fn collect(engine: &mut Engine, before: &Readings, after: &Readings) -> RunO
 /// transfers finished.
 fn digest(engine: &Engine, links: &[Reading]) -> String {
     let mut digest = Digest::default();
-    engine.received.iter().for_each(|got| digest.join(got.digest));
+    let ways = engine.received.iter().flat_map(|got| got.digests);
+    ways.for_each(|way| digest.join(way));
     for reading in links.iter().filter(|reading| reading.probe.monitor.is_some()) {
         digest.mix(reading.probe.accepted, reading.probe.accepted_bytes);
         digest.mix(reading.probe.drops.iter().sum(), reading.probe.marks);
