@@ -1,0 +1,45 @@
+//! What the tests of whole runs share.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+pub mod scenarios;
+pub mod statistics;
+
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::Plan;
+use tidegate_simulator::output::RunOutput;
+
+/// The plan of a scenario with some of its values set otherwise.
+pub fn plan_with(text: &str, overrides: &[(&str, &str)]) -> Plan {
+    let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let overrides: Vec<_> = overrides.iter().map(own).collect();
+    Scenario::parse(text, &overrides).unwrap_or_else(|issues| panic!("{issues:#?}\n{text}")).plan()
+}
+
+/// The plan of a scenario.
+pub fn plan(text: &str) -> Plan {
+    plan_with(text, &[])
+}
+
+/// Runs of one plan with several seeds, on two threads, in the order of the seeds.
+pub fn runs(plan: &Plan, seeds: std::ops::RangeInclusive<u64>) -> Vec<RunOutput> {
+    let seeds: Vec<u64> = seeds.collect();
+    let (first, second) = seeds.split_at(seeds.len() / 2);
+    let run = |seeds: &[u64]| -> Vec<RunOutput> {
+        seeds.iter().map(|&seed| tidegate_simulator::run(plan, seed)).collect()
+    };
+    std::thread::scope(|scope| {
+        let half = scope.spawn(|| run(first));
+        let rest = run(second);
+        half.join().expect("a run failed").into_iter().chain(rest).collect()
+    })
+}
+
+/// The row of a link.
+pub fn link(output: &RunOutput, name: &str) -> usize {
+    output.links.name.iter().position(|n| n == name).unwrap_or_else(|| panic!("no link {name}"))
+}
+
+/// Everything a run yields, as text: equal texts mean equal bits, NaN included.
+pub fn whole(output: &RunOutput) -> String {
+    format!("{output:?}")
+}

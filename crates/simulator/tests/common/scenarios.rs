@@ -1,0 +1,162 @@
+//! Random small scenarios: every topology, traffic, AQM and TCP option, a few thousand packets each.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// A whole scenario file.
+pub fn any_scenario() -> impl Strategy<Value = String> {
+    (prop_oneof![dumbbell(), parking_lot(), free_topology()], head(), tcp())
+        .prop_map(|(network, head, tcp)| format!("version = 1\n{head}\n[tcp]\n{tcp}\n{network}"))
+}
+
+fn head() -> impl Strategy<Value = String> {
+    (
+        select(vec!["linux", "classic", "linux-2.6.29"]),
+        0..1500u32,
+        300..1500u32,
+        select(vec!["auto", "off", "1 ms"]),
+        select(vec!["off", "50 ms"]),
+        0..2u32,
+    )
+        .prop_map(|(profile, warm_up, duration, jitter, sampling, drain)| {
+            format!(
+                "profile = \"{profile}\"\nwarm_up = \"{warm_up} ms\"\nduration = \"{duration} ms\"\n\
+                 host_jitter = \"{jitter}\"\nsample_interval = \"{sampling}\"\n\
+                 drain_limit = \"{drain} s\"\n"
+            )
+        })
+}
+
+/// One option in three is given; the others are the profile's.
+fn tcp() -> impl Strategy<Value = String> {
+    let one_of = |key: &'static str, values: Vec<&'static str>| {
+        prop_oneof![
+            2 => Just(String::new()),
+            1 => select(values).prop_map(move |value| format!("{key} = {value}\n")),
+        ]
+    };
+    (
+        one_of("congestion_control", vec!["\"reno\"", "\"cubic\""]),
+        one_of("loss_recovery", vec!["\"sack\"", "\"fack\"", "\"newreno\"", "\"reno\""]),
+        one_of("window_reduction", vec!["\"immediate\"", "\"rate-halving\"", "\"prr\""]),
+        one_of("limited_transmit", vec!["true", "false"]),
+        one_of("timestamps", vec!["true", "false"]),
+        one_of("ecn", vec!["true"]),
+        one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
+        one_of("initial_window", vec!["1", "3", "40"]),
+        one_of("window_limit", vec!["\"1460 B\"", "\"20 kB\""]),
+        one_of("initial_rto", vec!["\"1 s\"", "\"210 ms\""]),
+    )
+        .prop_map(|(a, b, c, d, e, f, g, h, i, j)| [a, b, c, d, e, f, g, h, i, j].concat())
+}
+
+/// Rate, delay and all that a queue can do.
+fn queue() -> impl Strategy<Value = String> {
+    let aqm = select(vec![
+        r#"{ kind = "drop-tail" }"#,
+        r#"{ kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#,
+        r#"{ kind = "piecewise-linear", points = [[2, 0.0], [9, 1.0]] }"#,
+        r#"{ kind = "red", min_threshold = "3 packets", max_threshold = "12 packets" }"#,
+        r#"{ kind = "red", min_threshold = "4 packets", max_threshold = "9 packets", max_probability = 1.0, gentle = true, spacing = "wait", weight = 0.1 }"#,
+    ]);
+    let differentiation = select(vec!["", "differentiation = { kind = \"abc\", gamma = 3.0 }\n"]);
+    (
+        1..20u32,
+        select(vec!["0 s", "2 ms", "30 ms"]),
+        select(vec!["1 packets", "20 packets", "60 packets", "9 kB", "30 kB"]),
+        select(vec!["0.0", "0.0", "0.01", "0.2"]),
+        aqm,
+        differentiation,
+        any::<bool>(),
+    )
+        .prop_map(|(rate, delay, buffer, loss, aqm, differentiation, ecn)| {
+            format!(
+                "rate = \"{rate} Mb/s\"\ndelay = \"{delay}\"\nbuffer = \"{buffer}\"\nloss = {loss}\n\
+                 aqm = {aqm}\necn = {ecn}\n{differentiation}"
+            )
+        })
+}
+
+fn side(name: &'static str) -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        (
+            select(vec!["3 Mb/s", "100 Mb/s"]),
+            select(vec!["0 s", "0.1 ms", "7 ms"]),
+            select(vec!["2 packets", "50 packets", "20 kB"]),
+        )
+            .prop_map(move |(rate, delay, buffer)| {
+                format!("[{name}]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nbuffer = \"{buffer}\"\n")
+            }),
+    ]
+}
+
+/// Users without their place: how many, what they send, how they are metered.
+fn user() -> impl Strategy<Value = String> {
+    let traffic = select(vec![
+        r#"{ kind = "greedy" }"#,
+        r#"{ kind = "greedy" }"#,
+        r#"{ kind = "transfer", size = "60 kB" }"#,
+        r#"{ kind = "transfer", size = "1 B", pause = "1 ms" }"#,
+        r#"{ kind = "transfer", size = "9 kB", pause = "50 ms", pause_distribution = "exponential" }"#,
+        r#"{ kind = "cbr", rate = "1 Mb/s" }"#,
+        r#"{ kind = "cbr", rate = "12 Mb/s" }"#,
+    ]);
+    let meter = select(vec![
+        "",
+        "meter = { reference_rate = \"0.3 Mb/s\" }\n",
+        "meter = { reference_rate = \"0.3 Mb/s\", burst_allowance = \"20 kB\", meters = 3 }\n",
+    ]);
+    let size = select(vec!["", "", "packet_size = \"200 B\"\n"]);
+    (1..4u32, 1..4u32, traffic, meter, size).prop_map(|(count, flows, traffic, meter, size)| {
+        format!("count = {count}\nflows = {flows}\ntraffic = {traffic}\n{meter}{size}")
+    })
+}
+
+fn users(places: Vec<&'static str>) -> impl Strategy<Value = String> {
+    vec((user(), select(places)), 1..4).prop_map(|users| {
+        let section = |(i, (user, place)): (usize, &(String, &str))| {
+            format!("[users.group-{i}]\n{place}{user}\n")
+        };
+        users.iter().enumerate().map(section).collect()
+    })
+}
+
+fn dumbbell() -> impl Strategy<Value = String> {
+    (queue(), side("access"), side("egress"), users(vec![""])).prop_map(
+        |(queue, access, egress, users)| format!("[bottleneck]\n{queue}\n{access}{egress}{users}"),
+    )
+}
+
+fn parking_lot() -> impl Strategy<Value = String> {
+    let places = vec![
+        "from = \"r0\"\nto = \"r3\"\n",
+        "from = \"r0\"\nto = \"r1\"\n",
+        "from = \"r1\"\nto = \"r3\"\n",
+        "from = \"r2\"\nto = \"r3\"\n",
+    ];
+    (queue(), side("access"), side("egress"), users(places)).prop_map(
+        |(queue, access, egress, users)| {
+            format!("[parking_lot]\nhops = 3\n{queue}\n{access}{egress}{users}")
+        },
+    )
+}
+
+/// A triangle whose users send in both directions, so that data and ACKs share queues.
+fn free_topology() -> impl Strategy<Value = String> {
+    let places = vec![
+        "from = \"a\"\nto = \"b\"\n",
+        "from = \"b\"\nto = \"a\"\n",
+        "from = \"a\"\nto = \"c\"\n",
+        "from = \"c\"\nto = \"b\"\n",
+    ];
+    (queue(), queue(), any::<bool>(), side("access"), users(places)).prop_map(
+        |(first, second, monitored, access, users)| {
+            format!(
+                "[links.ab]\nfrom = \"a\"\nto = \"b\"\n{first}\n[links.bc]\nfrom = \"b\"\nto = \"c\"\n\
+                 bottleneck = {monitored}\n{second}\n{access}{users}"
+            )
+        },
+    )
+}

@@ -1,0 +1,130 @@
+//! The same plan and seed give the same output, whoever watches and however many threads run.
+
+mod common;
+
+use common::scenarios::any_scenario;
+use common::{plan, plan_with, runs, whole};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use tidegate_scenario::plan::Plan;
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+const DUMBBELL: &str = r#"
+version = 1
+warm_up = "1 s"
+duration = "5 s"
+sample_interval = "off"
+
+[bottleneck]
+rate = "10 Mb/s"
+buffer = "50 packets"
+aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }
+differentiation = { kind = "abc", gamma = 3.0 }
+
+[users.heavy]
+flows = 10
+meter = { reference_rate = "0.05 Mb/s" }
+
+[users.light]
+count = 5
+meter = { reference_rate = "0.05 Mb/s" }
+
+[users.upload]
+traffic = { kind = "transfer", size = "200 kB", pause = "1 s", pause_distribution = "exponential" }
+meter = { reference_rate = "0.05 Mb/s" }
+"#;
+
+#[test]
+fn the_same_seed_gives_the_same_output_and_another_seed_another() {
+    let plan = plan(DUMBBELL);
+    let first = run(&plan, 1);
+    assert_eq!(whole(&first), whole(&run(&plan, 1)));
+    let mut digests: Vec<String> = (1..=20).map(|seed| run(&plan, seed).digest).collect();
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), 20, "every seed has a digest of its own");
+}
+
+#[test]
+fn runs_on_two_threads_at_once_are_those_on_one() {
+    let plan = plan(DUMBBELL);
+    let alone: Vec<String> = (1..=8).map(|seed| whole(&run(&plan, seed))).collect();
+    let together: Vec<String> = runs(&plan, 1..=8).iter().map(whole).collect();
+    assert_eq!(alone, together);
+}
+
+/// Samples look at receivers, so with them every packet waits for its event; without them a receiver
+/// may be served when its packet leaves the last queue. Both must be the same to everyone concerned.
+fn assert_watching_changes_nothing(plan: &Plan, seed: u64) {
+    let step = tidegate_mechanisms::units::Span::from_millis(100);
+    let watched = run(&Plan { sample_interval: Some(step), ..plan.clone() }, seed);
+    let alone = run(&Plan { sample_interval: None, ..plan.clone() }, seed);
+    assert_eq!(alone.digest, watched.digest);
+    assert_eq!(format!("{:?}", alone.flows), format!("{:?}", watched.flows));
+    assert_eq!(format!("{:?}", alone.transfers), format!("{:?}", watched.transfers));
+    assert_eq!(format!("{:?}", alone.link_groups), format!("{:?}", watched.link_groups));
+    assert_eq!(monitored_links(&alone), monitored_links(&watched));
+}
+
+/// The links that are measured. Others count what they accept when it is offered to them, ahead of
+/// time or not.
+fn monitored_links(output: &RunOutput) -> Vec<String> {
+    let links = &output.links;
+    let row = |i: usize| {
+        let counts = [
+            links.arrivals[i],
+            links.departures[i],
+            links.departed_bytes[i],
+            links.departures_in_all[i],
+            links.drops_full[i],
+            links.drops_aqm[i],
+            links.drops_wire[i],
+            links.marks[i],
+        ];
+        let times = [
+            links.utilization[i],
+            links.mean_backlog_packets[i],
+            links.mean_backlog_bytes[i],
+            links.mean_sojourn_s[i],
+            links.p95_sojourn_s[i],
+            links.p99_sojourn_s[i],
+            links.max_sojourn_s[i],
+        ];
+        format!("{} {counts:?} {times:?}", links.name[i])
+    };
+    (0..links.name.len()).filter(|&i| links.monitored[i]).map(row).collect()
+}
+
+#[test]
+fn watching_changes_nothing_where_receivers_are_served_ahead_of_time() {
+    let networks = [
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n",
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[egress]\nrate = \"8 Mb/s\"\ndelay = \"9 ms\"\n",
+        "[parking_lot]\nhops = 3\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n",
+    ];
+    for (network, place) in networks.into_iter().zip(["", "", "from = \"r0\"\nto = \"r3\"\n"]) {
+        let text = format!(
+            "version = 1\nprofile = \"classic\"\nwarm_up = \"3 s\"\nduration = \"10 s\"\n{network}\n\
+             [users.a]\ncount = 3\nflows = 2\n{place}\n[users.b]\n{place}\
+             traffic = {{ kind = \"transfer\", size = \"300 kB\", pause = \"0.1 s\" }}\n"
+        );
+        for seed in 1..=5 {
+            assert_watching_changes_nothing(&plan_with(&text, &[]), seed);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1500,
+        rng_seed: RngSeed::Fixed(21),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn watching_changes_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {
+        assert_watching_changes_nothing(&plan(&text), seed);
+    }
+}

@@ -1,0 +1,247 @@
+//! Laws that hold for every run, whatever the scenario. That every packet is accounted for, the
+//! engine asserts itself at the end of each.
+
+mod common;
+
+use common::scenarios::any_scenario;
+use common::{link, plan, plan_with};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::collections::BTreeSet;
+use tidegate_scenario::plan::{Buffer, LinkPlan, Plan};
+use tidegate_simulator::output::{LinkTable, RunOutput};
+
+/// The same cases every time.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(20),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1500))]
+
+    #[test]
+    fn every_run_obeys_the_laws_of_queues(text in any_scenario(), seed in 0..1000u64) {
+        let plan = plan(&text);
+        let output = tidegate_simulator::run(&plan, seed);
+        numbers_are_no_nonsense(&output);
+        links_carry_no_more_than_their_rate(&plan, &output);
+        queues_stay_within_their_buffers(&plan, &output);
+        backlog_follows_littles_law(&plan, &output);
+        drops_have_a_possible_reason(&plan, &output);
+        tables_agree(&plan, &output);
+        transfers_take_their_time(&plan, &output);
+    }
+}
+
+fn numbers_are_no_nonsense(output: &RunOutput) {
+    let (flows, links) = (&output.flows, &output.links);
+    let columns = [
+        (&flows.throughput_bps, false),
+        (&flows.goodput_bps, false),
+        (&flows.mean_srtt_s, true),
+        (&flows.mean_cwnd_packets, true),
+        (&links.utilization, false),
+        (&links.mean_backlog_packets, true),
+        (&links.mean_backlog_bytes, true),
+        (&links.mean_sojourn_s, true),
+        (&links.max_sojourn_s, true),
+        (&output.transfers.completion_s, true),
+    ];
+    for (column, may_be_unknown) in columns {
+        for &value in column {
+            let unknown = value.is_nan() && may_be_unknown;
+            assert!(unknown || (value.is_finite() && value >= 0.0), "{value} in {column:?}");
+        }
+    }
+    for flow in 0..flows.user.len() {
+        assert!(flows.retransmits[flow] <= flows.packets_sent[flow]);
+        assert!(flows.mean_cwnd_packets[flow].is_nan() || flows.mean_cwnd_packets[flow] >= 1.0);
+    }
+}
+
+fn seconds(plan: &Plan) -> f64 {
+    plan.duration.as_secs()
+}
+
+fn largest_packet_bits(plan: &Plan) -> f64 {
+    plan.flows.iter().map(|flow| 8.0 * flow.packet_size.as_f64()).fold(0.0, f64::max)
+}
+
+/// What a full buffer holds.
+fn buffer_bits(plan: &Plan, link: &LinkPlan) -> f64 {
+    match link.buffer {
+        Buffer::Packets(packets) => f64::from(packets) * largest_packet_bits(plan),
+        Buffer::Bytes(bytes) => 8.0 * bytes.as_f64(),
+    }
+}
+
+fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
+    for (number, planned) in plan.links.iter().enumerate() {
+        let utilization = output.links.utilization[number];
+        if planned.monitored {
+            assert!(utilization <= 1.0 + 1e-9, "{}: utilisation {utilization}", planned.name);
+        }
+        // What arrives in the time measured has left this link in a time as long, give or take
+        // what had been waiting behind it.
+        let crossing = |flow: &usize| plan.flows[*flow].forward.contains(&(number as u32));
+        let flows: Vec<usize> = (0..plan.flows.len()).filter(crossing).collect();
+        let throughput: f64 = flows.iter().map(|&flow| output.flows.throughput_bps[flow]).sum();
+        let behind: BTreeSet<u32> = (flows.iter())
+            .flat_map(|&flow| {
+                let route = &plan.flows[flow].forward;
+                let here = route.iter().position(|&l| l as usize == number).expect("it crosses");
+                route[here + 1..].to_vec()
+            })
+            .collect();
+        let waiting: f64 = behind.iter().map(|&l| buffer_bits(plan, &plan.links[l as usize])).sum();
+        let room =
+            planned.rate.as_bps() as f64 + (waiting + largest_packet_bits(plan)) / seconds(plan);
+        assert!(throughput <= room, "{}: {throughput} bit/s, at most {room}", planned.name);
+    }
+}
+
+fn monitored(plan: &Plan) -> impl Iterator<Item = (usize, &LinkPlan)> {
+    plan.links.iter().enumerate().filter(|(_, link)| link.monitored)
+}
+
+/// The histogram of sojourn times is exact to one part in a hundred.
+fn longest_sojourn_s(plan: &Plan, link: &LinkPlan) -> f64 {
+    1.01 * (buffer_bits(plan, link) / link.rate.as_bps() as f64) + 1e-6
+}
+
+fn queues_stay_within_their_buffers(plan: &Plan, output: &RunOutput) {
+    for (number, planned) in monitored(plan) {
+        let LinkTable { max_sojourn_s, mean_backlog_bytes, mean_backlog_packets, .. } =
+            &output.links;
+        let (longest, bound) = (max_sojourn_s[number], longest_sojourn_s(plan, planned));
+        assert!(longest.is_nan() || longest <= bound, "{}: {longest} s", planned.name);
+        assert!(8.0 * mean_backlog_bytes[number] <= buffer_bits(plan, planned) + 1e-6);
+        if let Buffer::Packets(packets) = planned.buffer {
+            assert!(mean_backlog_packets[number] <= f64::from(packets) + 1e-9);
+        }
+    }
+}
+
+/// Mean backlog × time is the sum of the sojourn times, but for those who were there at the
+/// beginning or still are at the end.
+fn backlog_follows_littles_law(plan: &Plan, output: &RunOutput) {
+    for (number, planned) in monitored(plan) {
+        let links = &output.links;
+        if links.departures[number] == 0 {
+            continue;
+        }
+        let integral = links.mean_backlog_packets[number] * seconds(plan);
+        let sojourns = links.mean_sojourn_s[number] * links.departures[number] as f64;
+        // The smallest packets are ACKs of 40 bytes.
+        let most_packets = match planned.buffer {
+            Buffer::Packets(packets) => f64::from(packets),
+            Buffer::Bytes(bytes) => bytes.as_f64() / 40.0,
+        };
+        let at_the_edges = most_packets * longest_sojourn_s(plan, planned);
+        let gap = (integral - sojourns).abs();
+        assert!(gap <= at_the_edges + 1e-6, "{}: {integral} and {sojourns}", planned.name);
+    }
+}
+
+fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
+    use tidegate_scenario::plan::AqmPlan;
+    for (number, planned) in plan.links.iter().enumerate() {
+        let links = &output.links;
+        if planned.aqm == AqmPlan::DropTail {
+            assert_eq!((links.drops_aqm[number], links.marks[number]), (0, 0), "{}", planned.name);
+        }
+        if planned.loss == 0.0 {
+            assert_eq!(links.drops_wire[number], 0, "{}", planned.name);
+        }
+        if !planned.ecn {
+            assert_eq!(links.marks[number], 0, "{}", planned.name);
+        }
+    }
+}
+
+/// Links, groups and flows are counted apart, and come to the same.
+fn tables_agree(plan: &Plan, output: &RunOutput) {
+    let (links, parts) = (&output.links, &output.link_groups);
+    for (number, planned) in monitored(plan) {
+        let rows: Vec<usize> =
+            (0..parts.link.len()).filter(|&row| parts.link[row] == planned.name).collect();
+        let total = |column: &Vec<u64>| rows.iter().map(|&row| column[row]).sum::<u64>();
+        let drops = links.drops_full[number] + links.drops_aqm[number] + links.drops_wire[number];
+        assert_eq!(total(&parts.arrivals), links.arrivals[number]);
+        assert_eq!(total(&parts.departures), links.departures[number]);
+        assert_eq!(total(&parts.departed_bytes), links.departed_bytes[number]);
+        assert_eq!(total(&parts.drops), drops);
+        assert_eq!(total(&parts.marks), links.marks[number]);
+    }
+    let back: BTreeSet<u32> = plan.flows.iter().flat_map(|flow| flow.reverse.clone()).collect();
+    let there: BTreeSet<u32> = plan.flows.iter().flat_map(|flow| flow.forward.clone()).collect();
+    if back.is_disjoint(&there) {
+        let on_the_way = |column: &Vec<u64>| -> u64 {
+            there.iter().map(|&number| column[number as usize]).sum()
+        };
+        let drops = [&links.drops_full, &links.drops_aqm, &links.drops_wire].map(on_the_way);
+        let lost: u64 = output.flows.losses.iter().sum();
+        assert_eq!(drops.iter().sum::<u64>(), lost, "dropped by links, lost by flows");
+        // A packet can be marked by several links.
+        assert!(output.flows.marks.iter().sum::<u64>() <= on_the_way(&links.marks));
+    }
+}
+
+fn transfers_take_their_time(plan: &Plan, output: &RunOutput) {
+    let transfers = &output.transfers;
+    for row in 0..transfers.flow.len() {
+        let flow = &plan.flows[transfers.flow[row] as usize];
+        let routes = flow.forward.iter().chain(&flow.reverse);
+        let round_trip: f64 = routes.map(|&l| plan.links[l as usize].delay.as_secs()).sum();
+        // The handshake takes one, the last segment and its ACK another.
+        let took = transfers.completion_s[row];
+        assert!(took.is_nan() || took >= 2.0 * round_trip, "transfer of {took} s");
+        assert!(transfers.start_s[row] <= output.simulated_s);
+    }
+}
+
+/// A link that never has to wait for room keeps the order: nobody sees a hole, sends anything again
+/// or slows down, with many flows, jitter and all three topologies.
+#[test]
+fn a_network_that_loses_nothing_reorders_nothing() {
+    let networks = [
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n[egress]\ndelay = \"3 ms\"\n",
+        "[parking_lot]\nhops = 3\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n",
+        "[links.ab]\nfrom = \"r0\"\nto = \"r3\"\nrate = \"10 Mb/s\"\nbuffer = \"2000 packets\"\n",
+    ];
+    for (network, place) in
+        networks.into_iter().zip(["", "from='r0'\nto='r3'\n", "from='r0'\nto='r3'\n"])
+    {
+        for acks in ["off", "40 ms"] {
+            let text = format!(
+                "version = 1\nduration = \"10 s\"\n{network}\n[users.one]\ncount = 5\nflows = 3\n{place}\
+                 [users.one.tcp]\nwindow_limit = \"40 kB\"\ninitial_rto = \"3 s\"\ntimestamps = true\n\
+                 min_rto = \"3 s\"\ndelayed_ack = \"{acks}\"\n"
+            );
+            let output = tidegate_simulator::run(&plan(&text), 7);
+            let flows = &output.flows;
+            for column in
+                [&flows.losses, &flows.retransmits, &flows.timeouts, &flows.fast_recoveries]
+            {
+                assert_eq!(column.iter().sum::<u64>(), 0, "{text}");
+            }
+        }
+    }
+}
+
+/// The law itself, without the edges: a stationary M/D/1-like queue of a Poisson-like many.
+#[test]
+fn littles_law_holds_to_a_thousandth_over_a_long_run() {
+    let text = "version = 1\nprofile = \"classic\"\nwarm_up = \"10 s\"\nduration = \"200 s\"\n\
+                [bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"50 packets\"\n[users.one]\nflows = 8\n";
+    let output = tidegate_simulator::run(&plan_with(text, &[]), 3);
+    let row = link(&output, "bottleneck");
+    let rate = output.links.departures[row] as f64 / 200.0;
+    let ratio = output.links.mean_backlog_packets[row] / (rate * output.links.mean_sojourn_s[row]);
+    assert!((ratio - 1.0).abs() < 1e-3, "backlog over rate × sojourn: {ratio}");
+}
