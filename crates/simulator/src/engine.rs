@@ -67,8 +67,8 @@ pub struct Engine<'a> {
     end: Time,
     /// When the counters are read next.
     reading_at: Time,
-    /// What was delivered early and counts after that: flow, bytes, segments.
-    ahead: Vec<(u32, u16, u32)>,
+    /// What was delivered early and counts after that: when, flow, bytes, segments.
+    ahead: Vec<(Time, u32, u16, u32)>,
 }
 
 impl<'a> Engine<'a> {
@@ -125,11 +125,15 @@ impl<'a> Engine<'a> {
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time) -> Readings {
         self.reading_at = end;
-        for (flow, bytes, segments) in core::mem::take(&mut self.ahead) {
+        self.ahead.retain(|&(at, flow, bytes, segments)| {
+            if at >= end {
+                return true;
+            }
             let got = &mut self.received[flow as usize];
             got.bytes += u64::from(bytes);
             got.segments += u64::from(segments);
-        }
+            false
+        });
         while self.step(end) {}
         Readings {
             links: self.network.links.iter_mut().map(|link| Reading::take(link, end)).collect(),
@@ -197,7 +201,7 @@ impl<'a> Engine<'a> {
     #[inline]
     fn count(&mut self, packet: &Packet, segments: u32) {
         if packet.at >= self.reading_at {
-            return self.ahead.push((packet.flow, packet.len, segments));
+            return self.ahead.push((packet.at, packet.flow, packet.len, segments));
         }
         let got = &mut self.received[packet.flow as usize];
         got.bytes += u64::from(packet.len);
