@@ -184,16 +184,17 @@ impl<'a> Engine<'a> {
             return self.count(packet, 0);
         };
         if packet.has(flags::ACK) {
-            tcp.connection.sender.on_ack(packet, &mut door);
+            tcp.connection_of(packet).sender.on_ack(packet, &mut door);
             if let Some(record) = tcp.check_finished(&mut door) {
                 self.awaited -= usize::from(tcp.is_awaited());
                 self.transfers.push(record);
             }
             return;
         }
-        let before = tcp.connection.receiver.next;
-        tcp.connection.on_data(packet, &mut door);
-        let segments = tcp.connection.receiver.next - before;
+        let connection = tcp.connection_of(packet);
+        let before = connection.receiver.next;
+        connection.on_data(packet, &mut door);
+        let segments = connection.receiver.next - before;
         self.count(packet, segments as u32);
     }
 

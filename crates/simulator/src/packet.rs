@@ -39,6 +39,9 @@ pub mod flags {
     pub const CWR: u8 = 1 << 5;
     /// It carries SACK blocks; `extra` is their ticket.
     pub const SACK: u8 = 1 << 6;
+    /// It belongs to the second, fourth, ... connection of its flow. One bit tells a connection from
+    /// the one before, and there are never packets of more than two: all take the same way.
+    pub const EVEN: u8 = 1 << 7;
 }
 
 impl Packet {

@@ -4,6 +4,7 @@ use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, PausePlan, TcpPlan, TrafficPlan};
 
 use crate::event_queue::Wake;
+use crate::packet::Packet;
 use crate::random::Stream;
 use crate::tcp::sender::SenderCounts;
 use crate::tcp::{Connection, Door};
@@ -23,6 +24,8 @@ pub enum Source {
 pub struct Tcp {
     /// The connection in use.
     pub connection: Connection,
+    /// The one before, for packets sent again in vain that arrive when the next has begun.
+    previous: Option<Box<Connection>>,
     transfer: Option<Transfer>,
 }
 
@@ -63,10 +66,12 @@ impl Source {
         match &plan.traffic {
             TrafficPlan::Greedy(tcp) => Source::Tcp(Box::new(Tcp {
                 connection: Connection::new(tcp, packet_size, None),
+                previous: None,
                 transfer: None,
             })),
             TrafficPlan::Transfer { tcp, size, pause } => Source::Tcp(Box::new(Tcp {
                 connection: Connection::new(tcp, packet_size, Some(size.get())),
+                previous: None,
                 transfer: Some(Transfer {
                     plan: tcp.clone(),
                     packet_size,
@@ -110,16 +115,27 @@ impl Tcp {
         if let Some(transfer) = &mut self.transfer {
             if self.connection.sender.is_done() {
                 let counts = self.connection.sender.counts;
-                self.connection = Connection::new(
+                let next = Connection::new(
                     &transfer.plan,
                     transfer.packet_size,
                     Some(transfer.size_bytes),
                 );
+                let next = next.after(&self.connection);
+                self.previous = Some(Box::new(core::mem::replace(&mut self.connection, next)));
                 self.connection.sender.counts = counts;
             }
             transfer.started = Some(door.now);
         }
         self.connection.sender.open(door);
+    }
+
+    /// The connection that a packet belongs to.
+    #[inline]
+    pub fn connection_of(&mut self, packet: &Packet) -> &mut Connection {
+        match &mut self.previous {
+            Some(previous) if !self.connection.owns(packet) => previous,
+            _ => &mut self.connection,
+        }
     }
 
     /// Looks whether the transfer has just finished, and plans the next one.

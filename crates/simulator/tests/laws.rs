@@ -205,6 +205,38 @@ fn transfers_take_their_time(plan: &Plan, output: &RunOutput) {
     }
 }
 
+/// Bursts of 200 packets put 2.4 s of queue in the way at once: short transfers send requests and
+/// segments again in vain, which arrive when the next transfer has begun. Nobody takes them for its
+/// own: each transfer needs its two round trips, and none hangs.
+#[test]
+fn late_packets_of_a_transfer_leave_the_next_alone() {
+    let text = r#"
+version = 1
+profile = "classic"
+warm_up = "0 s"
+duration = "60 s"
+tcp = { initial_rto = "210 ms" }
+bottleneck = { rate = "1 Mb/s", delay = "30 ms", buffer = "300 packets" }
+
+[users.burst]
+traffic = { kind = "transfer", size = "290 kB", pause = "3 s" }
+tcp = { initial_window = 200 }
+
+[users.short]
+count = 5
+traffic = { kind = "transfer", size = "3 kB", pause = "1 ms" }
+"#;
+    let plan = plan(text);
+    for seed in 1..=5 {
+        let output = tidegate_simulator::run(&plan, seed);
+        transfers_take_their_time(&plan, &output);
+        let in_vain = output.flows.retransmits.iter().sum::<u64>();
+        assert!(in_vain > 20, "only {in_vain} in vain");
+        let last = output.transfers.start_s.iter().copied().fold(0.0, f64::max);
+        assert!(last > 50.0, "the last transfer began after {last} s");
+    }
+}
+
 /// A link that never has to wait for room keeps the order: nobody sees a hole, sends anything again
 /// or slows down, with many flows, jitter and all three topologies.
 #[test]

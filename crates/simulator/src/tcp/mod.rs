@@ -103,6 +103,8 @@ pub struct Connection {
     pub receiver: receiver::Receiver,
     /// Sizes on the wire.
     pub sizes: Sizes,
+    /// Which of a flow's connections it is: the flag [`flags::EVEN`], or none.
+    parity: u8,
 }
 
 impl Connection {
@@ -111,7 +113,20 @@ impl Connection {
         let sizes = Sizes::new(packet_size, plan.timestamps);
         let sender = sender::Sender::new(plan, sizes, size_bytes);
         let receiver = receiver::Receiver::new(plan, sender.uses_sack());
-        Connection { sender, receiver, sizes }
+        Connection { sender, receiver, sizes, parity: 0 }
+    }
+
+    /// This closed connection as the one that follows `previous`.
+    pub fn after(mut self, previous: &Connection) -> Self {
+        self.parity = previous.parity ^ flags::EVEN;
+        self.sender.parity = self.parity;
+        self
+    }
+
+    /// Whether a packet is one of this connection's, not a late one of the connection before.
+    #[inline]
+    pub fn owns(&self, packet: &Packet) -> bool {
+        packet.flags & flags::EVEN == self.parity
     }
 
     /// A data packet (or the connection request) arrives at the receiver.
@@ -119,7 +134,7 @@ impl Connection {
     pub fn on_data(&mut self, packet: &Packet, door: &mut Door) {
         if packet.has(flags::SYN) {
             self.receiver.on_request(packet.at);
-            return door.send_ack(0, packet.stamp, self.sizes.syn, flags::SYN, 0);
+            return door.send_ack(0, packet.stamp, self.sizes.syn, flags::SYN | self.parity, 0);
         }
         match self.receiver.on_segment(packet) {
             receiver::Reply::Now => self.acknowledge(door),
@@ -131,7 +146,7 @@ impl Connection {
     #[inline]
     fn acknowledge(&mut self, door: &mut Door) {
         let (echo, congestion) = self.receiver.on_ack_sent();
-        let mut flags = if congestion { flags::ECE } else { 0 };
+        let mut flags = self.parity | if congestion { flags::ECE } else { 0 };
         let (mut len, mut ticket) = (self.sizes.header, 0);
         if let Some(blocks) = self.receiver.sack_blocks() {
             let used = blocks.iter().filter(|(start, end)| start < end).count();

@@ -90,6 +90,8 @@ pub struct Sender {
     deadline: Time,
     /// When the wake-up that looks after it comes.
     timer_at: Time,
+    /// Added to the flags of all packets: which of a flow's connections this is.
+    pub parity: u8,
     /// Counters.
     pub counts: SenderCounts,
 }
@@ -129,6 +131,7 @@ impl Sender {
             board: Scoreboard::default(),
             deadline: Time::NEVER,
             timer_at: Time::NEVER,
+            parity: 0,
             counts: SenderCounts::default(),
         }
     }
@@ -160,7 +163,7 @@ impl Sender {
     }
 
     fn send_request(&mut self, door: &mut Door) {
-        door.send_data(0, self.sizes.syn, flags::SYN);
+        door.send_data(0, self.sizes.syn, flags::SYN | self.parity);
         self.restart_timer(door);
     }
 
@@ -443,7 +446,7 @@ impl Sender {
         let len = if segment + 1 == self.end { self.last_len } else { self.sizes.full };
         self.counts.sent += 1;
         self.reduction.on_sent();
-        door.send_data(segment, len, flags);
+        door.send_data(segment, len, flags | self.parity);
         if self.deadline == Time::NEVER {
             self.restart_timer(door);
         }
