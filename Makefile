@@ -11,6 +11,8 @@ RUNTIME := .venv/.runtime
 TOOLS := .venv/.tools
 NATIVE := .venv/.native
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+# A venv does not survive the moving of its folder, so a moved checkout is set up anew.
+$(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
 
 .PHONY: help setup run test test-rust test-python lint format bench reproduce docs lock clean

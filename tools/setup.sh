@@ -7,7 +7,7 @@
 #
 # Needs no root and writes only below the checkout (and cargo's and pip's caches).
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd -P "$(dirname "$0")/.."
 
 readonly VENV=.venv
 readonly RUST_NEEDED=1.95
