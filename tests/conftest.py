@@ -1,5 +1,12 @@
 import pytest
+from hypothesis import HealthCheck, settings
 from support import SMALL, SWEEP, Command
+
+# Examples may be slow on a busy machine; a failing one says how to repeat it.
+settings.register_profile(
+    "patient", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("patient")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,6 +63,16 @@ class Command:
             [COMMAND, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=self.environment(),
         )  # fmt: skip
+
+    @staticmethod
+    def wait_until_it_computes(process, cpu_s=3.0):
+        """Starting costs less than a second of processor time, however busy the machine is."""
+        while process.poll() is None:
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            if sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") > cpu_s:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"ended with {process.returncode}: {process.communicate()}")
 
     def json(self, *arguments):
         done = self(*arguments, "--format", "json")

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 
 import pytest
@@ -218,7 +217,7 @@ def test_every_scenario_in_the_repository_is_valid(tidegate_command, folder):
 
 def test_interrupting_ends_with_130(tidegate_command):
     process = tidegate_command.start("simulate", "small.toml", "--set", "duration=100000 s")
-    time.sleep(2)
+    tidegate_command.wait_until_it_computes(process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130

@@ -38,7 +38,7 @@ def test_every_point_has_its_runs_and_its_summary(tidegate_command):
 def test_a_sweep_that_was_killed_goes_on_where_it_stopped(tidegate_command):
     # Long enough to be killed in the middle, on any machine.
     longer = SWEEP.replace("replications = 3", "replications = 15")
-    longer = longer.replace('duration = "2 s"', 'duration = "20 s"')
+    longer = longer.replace('duration = "2 s"', 'duration = "100 s"')
     (tidegate_command.folder / "sweep.toml").write_text(longer)
     folder = tidegate_command.folder / "kept"
     process = tidegate_command.start("sweep", "sweep.toml", "--out", "kept", "--jobs", "1")
@@ -58,6 +58,18 @@ def test_a_sweep_that_was_killed_goes_on_where_it_stopped(tidegate_command):
     assert not list(folder.glob("runs/.*")), "nothing half-written is left"
     whole = tidegate_command.json("sweep", "sweep.toml", "--out", "whole", "--jobs", "2")
     assert resumed["points"] == whole["points"], "and it makes no difference"
+
+
+def test_an_interrupted_sweep_says_that_it_can_go_on(tidegate_command):
+    longer = SWEEP.replace('duration = "2 s"', 'duration = "100000 s"')
+    (tidegate_command.folder / "sweep.toml").write_text(longer)
+    process = tidegate_command.start("sweep", "sweep.toml")
+    tidegate_command.wait_until_it_computes(process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in said
+    assert "Traceback" not in said
 
 
 def test_more_replications_only_add_runs(tidegate_command):
