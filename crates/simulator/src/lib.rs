@@ -9,6 +9,8 @@ mod digest;
 mod engine;
 mod event_queue;
 mod link;
+#[cfg(test)]
+mod link_model;
 mod network;
 pub mod output;
 mod packet;

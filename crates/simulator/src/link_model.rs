@@ -1,0 +1,104 @@
+//! A link against a model of it: a list of packets, searched anew for every arrival.
+//!
+//! The link itself strikes off departures only when it must, keeps the last packet out of its list
+//! and looks up transmission times; none of this may show.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+use tidegate_scenario::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan};
+
+use crate::link::{Drop, Link};
+
+/// First come, first served, until the buffer is full.
+struct Model {
+    plan: LinkPlan,
+    /// Departure and length of all packets so far.
+    accepted: Vec<(Time, u64)>,
+}
+
+impl Model {
+    fn waiting(&self, now: Time) -> impl Iterator<Item = &(Time, u64)> {
+        self.accepted.iter().filter(move |(departs, _)| *departs > now)
+    }
+
+    fn backlog(&self, now: Time) -> (u32, u64) {
+        (self.waiting(now).count() as u32, self.waiting(now).map(|(_, len)| len).sum())
+    }
+
+    fn offer(&mut self, len: u64, now: Time) -> Result<Time, Drop> {
+        let (packets, bytes) = self.backlog(now);
+        let has_room = match self.plan.buffer {
+            Buffer::Packets(room) => packets < room,
+            Buffer::Bytes(room) => bytes + len <= room.get(),
+        };
+        if !has_room {
+            return Err(Drop::Full);
+        }
+        let free_at = self.accepted.last().map_or(now, |(departs, _)| (*departs).max(now));
+        let departs = free_at + self.plan.rate.transmission_time(Bytes::new(len));
+        self.accepted.push((departs, len));
+        Ok(departs + self.plan.delay)
+    }
+}
+
+fn any_plan() -> impl Strategy<Value = LinkPlan> {
+    let buffer = prop_oneof![
+        (1..9u32).prop_map(Buffer::Packets),
+        (1500..9000u64).prop_map(|bytes| Buffer::Bytes(Bytes::new(bytes))),
+    ];
+    (1..20u64, 0..5u64, buffer, any::<bool>()).prop_map(|(mbps, delay_ms, buffer, monitored)| {
+        LinkPlan {
+            name: "link".to_owned(),
+            rate: Rate::mbps(mbps),
+            delay: Span::from_millis(delay_ms),
+            buffer,
+            loss: 0.0,
+            aqm: AqmPlan::DropTail,
+            differentiation: DifferentiationPlan::None,
+            ecn: false,
+            monitored,
+        }
+    })
+}
+
+/// Gaps between arrivals in ns, and lengths: bursts, trickles, and the moment of a departure.
+fn any_arrivals() -> impl Strategy<Value = Vec<(u64, u16)>> {
+    let gap = prop_oneof![Just(0), 0..10_000u64, 0..3_000_000u64, Just(1_200_000u64)];
+    let len = prop_oneof![Just(1500u16), Just(40), 40..=1500u16];
+    prop::collection::vec((gap, len), 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 2000,
+        rng_seed: RngSeed::Fixed(22),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_link_accepts_delays_and_drops_what_the_model_does(
+        plan in any_plan(),
+        arrivals in any_arrivals(),
+    ) {
+        let mut link = Link::new(&plan, 0, 1, 1);
+        let mut model = Model { plan, accepted: Vec::new() };
+        let (mut now, mut last) = (Time::ZERO, Time::ZERO);
+        for (gap_ns, len) in arrivals {
+            now += Span::from_nanos(gap_ns);
+            let want = model.offer(len.into(), now);
+            let got = link.offer(len, 0, 0, now, || 0).map(|passed| passed.at);
+            prop_assert_eq!(got, want);
+            if let Ok(at) = got {
+                prop_assert!(at >= last, "first in, first out");
+                last = at;
+            }
+            if model.plan.monitored {
+                prop_assert_eq!(link.backlog(now), model.backlog(now));
+            }
+        }
+        let accepted = model.accepted.len() as u64;
+        prop_assert_eq!(link.probe.accepted, accepted);
+    }
+}
