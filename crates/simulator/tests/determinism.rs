@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::scenarios::any_scenario;
+use common::scenarios::{any_scenario, cases};
 use common::{plan, plan_with, runs, whole};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
@@ -116,12 +115,7 @@ fn watching_changes_nothing_where_receivers_are_served_ahead_of_time() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 1500,
-        rng_seed: RngSeed::Fixed(21),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(1500, 21))]
 
     #[test]
     fn watching_changes_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {

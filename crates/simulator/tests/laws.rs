@@ -3,26 +3,15 @@
 
 mod common;
 
-use common::scenarios::any_scenario;
-use common::{link, plan, plan_with};
+use common::scenarios::{any_scenario, cases};
+use common::{link, plan};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
-use tidegate_scenario::plan::{Buffer, LinkPlan, Plan};
+use tidegate_scenario::plan::{AqmPlan, Buffer, LinkPlan, Plan};
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
-/// The same cases every time.
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(20),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(cases(1500))]
+    #![proptest_config(cases(1500, 20))]
 
     #[test]
     fn every_run_obeys_the_laws_of_queues(text in any_scenario(), seed in 0..1000u64) {
@@ -149,7 +138,6 @@ fn backlog_follows_littles_law(plan: &Plan, output: &RunOutput) {
 }
 
 fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
-    use tidegate_scenario::plan::AqmPlan;
     for (number, planned) in plan.links.iter().enumerate() {
         let links = &output.links;
         if planned.aqm == AqmPlan::DropTail {
@@ -266,12 +254,12 @@ fn a_network_that_loses_nothing_reorders_nothing() {
     }
 }
 
-/// The law itself, without the edges: a stationary M/D/1-like queue of a Poisson-like many.
+/// Little's law itself, where a long run leaves no room for the edges.
 #[test]
 fn littles_law_holds_to_a_thousandth_over_a_long_run() {
     let text = "version = 1\nprofile = \"classic\"\nwarm_up = \"10 s\"\nduration = \"200 s\"\n\
                 [bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"50 packets\"\n[users.one]\nflows = 8\n";
-    let output = tidegate_simulator::run(&plan_with(text, &[]), 3);
+    let output = tidegate_simulator::run(&plan(text), 3);
     let row = link(&output, "bottleneck");
     let rate = output.links.departures[row] as f64 / 200.0;
     let ratio = output.links.mean_backlog_packets[row] / (rate * output.links.mean_sojourn_s[row]);

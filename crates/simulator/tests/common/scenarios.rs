@@ -3,6 +3,17 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::RngSeed;
+
+/// So many cases, the same every time.
+pub fn cases(cases: u32, seed: u64) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
 
 /// A whole scenario file.
 pub fn any_scenario() -> impl Strategy<Value = String> {
