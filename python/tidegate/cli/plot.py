@@ -17,16 +17,13 @@ def plot(
         Path | None, typer.Option(metavar="DIR", help="Where to; default: the result folder.")
     ] = None,
 ) -> None:
-    """Draw a result: who got what, each user group and each queue over time; or a sweep.
+    """Draw a result: who got what, each user group and each queue over time.
 
     **Example**
 
     tidegate plot results/evening-peak-1a2b3c4d --out figures
     """
-    from tidegate.store import load, read_manifest
-    from tidegate.sweeping import load_sweep
+    from tidegate.store import load
 
-    sweep = read_manifest(result).get("kind") == "sweep"
-    kept = load_sweep(result) if sweep else load(result)
-    for path in kept.plot(out or result):
+    for path in load(result).plot(out or result):
         typer.echo(path)
