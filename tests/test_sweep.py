@@ -135,6 +135,16 @@ def test_a_kept_sweep_reads_the_same(tmp_path):
         tidegate.load(tmp_path / "kept")
 
 
+def test_a_sweep_is_drawn_group_by_group(tidegate_command):
+    done = tidegate_command("sweep", "sweep.toml", "-r", "2", "--out", "kept", "--plot")
+    assert "sweep-heavy.png, sweep-light.png" in done.stdout, done.stderr
+    again = tidegate_command("plot", "kept", "--out", "figures")
+    assert len(again.stdout.split()) == 2
+    for name in ("sweep-heavy.png", "sweep-light.png"):
+        first, second = (tidegate_command.folder / at / name for at in ("kept", "figures"))
+        assert first.read_bytes() == second.read_bytes()
+
+
 def test_a_scenario_without_sweep_is_a_sweep_of_one_point(tmp_path):
     done = tidegate.sweep(SMALL, out=tmp_path, replications=1)
     assert len(done.points) == 1

@@ -1,22 +1,27 @@
-"""Figures of results: who got what, each group over time, each queue over time.
-
-Colours are Okabe and Ito's, which people with any colour vision can tell apart; lines differ in
-their dashes as well, for print.
-"""
+"""Figures of results: who got what, each group over time, each queue over time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib import rc_context
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tidegate.errors import ResultError
+from tidegate.figures import (
+    COLOURS,
+    DASHES,
+    INK,
+    STYLE,
+    averaged,
+    file_name,
+    new_figure,
+    subtitle,
+    write,
+)
 from tidegate.show import rate_unit, split_names
 from tidegate.statistics import band95, estimate
 from tidegate.tables import numbers
@@ -29,18 +34,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tidegate.result import Result
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
-INK = "#333333"
-STYLE: dict[Any, Any] = {
-    "font.size": 11, "axes.titlesize": 13, "axes.titleweight": "bold", "axes.titlelocation": "left",
-    "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK,
-    "ytick.color": INK, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "grid.color": "#dddddd", "grid.linewidth": 0.8, "axes.axisbelow": True, "lines.linewidth": 1.6,
-    "legend.frameon": False, "figure.dpi": 150, "savefig.dpi": 150,
-    "text.parse_math": False,
-}  # fmt: skip
 
 
 def draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
@@ -56,7 +49,7 @@ def draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
 def _bars(results: Mapping[str, Result], folder: Path) -> list[Path]:
     """Throughput per user of every group, with confidence intervals."""
     groups = _first(results).scenario.groups
-    figure, axes = _figure(height=1.7 + 0.42 * len(groups) * len(results))
+    figure, axes = new_figure(height=1.7 + 0.42 * len(groups) * len(results))
     largest = max(numbers(r.groups, "throughput_bps").max(initial=0.0) for r in results.values())
     unit, scale = rate_unit(float(largest))
     thick = 0.8 / len(results)
@@ -86,7 +79,7 @@ def _bars(results: Mapping[str, Result], folder: Path) -> list[Path]:
     axes.margins(x=0.12)
     axes.set_xlim(left=0)
     _finish(axes, results, "Who got what")
-    return [_write(figure, folder / "who-got-what.png")]
+    return [write(figure, folder / "who-got-what.png")]
 
 
 def _groups(results: Mapping[str, Result], folder: Path) -> list[Path]:
@@ -104,7 +97,7 @@ def _groups(results: Mapping[str, Result], folder: Path) -> list[Path]:
             unit, scale = rate_unit(max(v.mean(axis=0).max() for _, v in curves.values()))
             scaled = {name: (time, values * scale) for name, (time, values) in curves.items()}
             title = f"{group}: throughput per user over time"
-            path = folder / f"group-{_file_name(group)}.png"
+            path = folder / f"group-{file_name(group)}.png"
             files.append(_lines(results, scaled, title, f"throughput per user [{unit}]", path))
     return files
 
@@ -119,7 +112,7 @@ def _queues(results: Mapping[str, Result], folder: Path) -> list[Path]:
             if part.num_rows:
                 curves[name] = _over_time(part, "backlog_packets", result.replications)
         if curves:
-            path = folder / f"queue-{_file_name(link)}.png"
+            path = folder / f"queue-{file_name(link)}.png"
             title = f"{link}: queue over time"
             files.append(_lines(results, curves, title, "backlog [packets]", path))
     return files
@@ -133,7 +126,7 @@ def _lines(
     path: Path,
 ) -> Path:
     """Mean over replications with a band of 95 % confidence, a line per variant."""
-    figure, axes = _figure(height=4.2)
+    figure, axes = new_figure(height=4.2)
     _, labels = split_names(list(results))
     for number, (name, shown) in enumerate(zip(results, labels, strict=True)):
         if name not in curves:
@@ -158,7 +151,7 @@ def _lines(
     axes.set_ylabel(label)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
     _finish(axes, results, title)
-    return _write(figure, path)
+    return write(figure, path)
 
 
 def _over_time(
@@ -170,33 +163,15 @@ def _over_time(
     return time[:steps], numbers(series, column).reshape(replications, steps)
 
 
-def _figure(height: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(8.0, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.add_subplot()
-
-
 def _finish(axes: Axes, results: Mapping[str, Result], title: str) -> None:
     """Title, what was averaged, and a legend where there is something to tell apart."""
     first = _first(results)
-    count = first.replications
-    runs = f"mean of {count} runs, 95 % confidence" if count > 1 else "one run"
-    axes.set_title(f"{title}\n", pad=4)
-    axes.annotate(
-        f"{first.scenario.name}: {runs}", (0, 1), (0, 7), xycoords="axes fraction",
-        textcoords="offset points", fontsize=10, color="#666666",
-    )  # fmt: skip
+    subtitle(axes, title, f"{first.scenario.name}: {averaged(first.replications)}")
     if len(results) > 1:
         heading, _ = split_names(list(results))
         axes.figure.legend(
             title=heading, loc="outside right upper", alignment="left", title_fontsize=10
         )
-
-
-def _write(figure: Figure, path: Path) -> Path:
-    # Without the program's version, the same result gives the same file.
-    figure.savefig(path, metadata={"Software": None})
-    return path
 
 
 def _first(results: Mapping[str, Result]) -> Result:
@@ -212,7 +187,3 @@ def _group_label(result: Result, group: str) -> str:
     users, flows = (int(numbers(rows, name)[0]) for name in ("users", "flows"))
     of_each = flows // max(users, 1)
     return f"{group}\n{users} user{'s' * (users != 1)} × {of_each} flow{'s' * (of_each != 1)}"
-
-
-def _file_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)

@@ -109,6 +109,12 @@ class Sweep:
             if len(point.failures) < len(point.seeds):
                 yield point, point.result()
 
+    def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
+        """Draw each group's throughput over the swept keys; return the PNG files."""
+        from tidegate.sweep_plots import draw_sweep
+
+        return draw_sweep(self, Path(folder))
+
     def __repr__(self) -> str:
         return f"<Sweep of {self.scenario.name!r}: {len(self.points)} points in {self.folder}>"
 

@@ -122,9 +122,11 @@ def test_events():
     assert not held(rules, group({0.5: 0.8, 1: 1.5, 10: 1.2}))  # never falls below 1
     assert not held(rules, group({0.5: 0.8, 1: 0.9, 10: 0.6}))  # never exceeds 1
     assert not held(rules, group({0.5: 0.8, 9: 1.5, 10: 0.6}))  # peaks elsewhere
-    rise = {"kind": "event", "event": {"kind": "rises-at-the-end", "over": "x", "by": 0.05}}
-    assert held(rise, group({1: 2.0, 10: 0.5, 20: 0.6}))
-    assert not held(rise, group({1: 2.0, 10: 0.5, 20: 0.51}))
+    assert not held(rules, group({0.5: 0.8, 2: 1.5, 5: 1.6, 10: 0.6}))  # still rising there
+    assert held(rules, group({0.5: 0.8, 1: 1.5, 10: 0.6, 30: 5.0}))  # may rise again
+    rise = {"kind": "rises-at-the-end", "over": "x", "by": 0.05, "beyond": 3}
+    assert held({"kind": "event", "event": rise}, group({1: 0.1, 10: 0.5, 20: 0.6}))
+    assert not held({"kind": "event", "event": rise}, group({1: 0.1, 10: 0.5, 20: 0.51}))
 
 
 def test_a_check_that_does_not_exist_or_looks_at_nothing_is_an_error():

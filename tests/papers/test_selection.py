@@ -54,6 +54,9 @@ def test_crossing_is_read_off_on_a_logarithmic_axis():
     part["derive"]["crossing"]["level"] = 5.0
     (datum,) = data(part, "e", book(rows))
     assert datum.value.mean != datum.value.mean  # NaN: never crossed
+    part["derive"]["crossing"] = {"of": "x", "rise": 1.0, "from": 0.1}
+    (datum,) = data(part, "e", book(rows))
+    assert datum.value.mean == pytest.approx(10**0.5)
 
 
 def test_values_over_an_expression():

@@ -38,7 +38,7 @@ impl Time {
     }
     /// Seconds since the start.
     pub fn as_secs(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
     /// The time that has passed since `earlier`, zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Span {
@@ -76,7 +76,7 @@ impl Span {
     }
     /// Seconds.
     pub fn as_secs(self) -> f64 {
-        self.0 as f64 * 1e-9
+        self.0 as f64 / 1e9
     }
 }
 

@@ -102,6 +102,7 @@ fn add_duplex(plan: &mut Plan, name: String, file: &Access) -> (u32, u32) {
         aqm: AqmPlan::DropTail,
         differentiation: DifferentiationPlan::None,
         ecn: false,
+        ecn_marks_all: false,
         monitored: false,
     };
     let back = LinkPlan { name: format!("{}.reverse", there.name), ..there.clone() };

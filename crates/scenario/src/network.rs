@@ -65,6 +65,7 @@ impl Network {
             aqm: aqm(&file.aqm, file.rate, packet_size),
             differentiation: differentiation(&file.differentiation),
             ecn: file.ecn,
+            ecn_marks_all: file.ecn_marks_all,
             monitored: true,
         };
         let back = way_back("bottleneck.reverse".to_owned(), &link);
@@ -84,6 +85,7 @@ impl Network {
                 aqm: aqm(&file.aqm, file.rate.at(hop), packet_size),
                 differentiation: differentiation(&file.differentiation),
                 ecn: file.ecn,
+                ecn_marks_all: file.ecn_marks_all,
                 monitored: true,
             };
             let back = way_back(format!("{to}-{from}"), &link);
@@ -102,6 +104,7 @@ impl Network {
             aqm: aqm(&file.aqm, file.rate, packet_size),
             differentiation: differentiation(&file.differentiation),
             ecn: file.ecn,
+            ecn_marks_all: file.ecn_marks_all,
             monitored: file.bottleneck,
         };
         if file.duplex {
@@ -162,6 +165,7 @@ fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
         aqm: AqmPlan::DropTail,
         differentiation: DifferentiationPlan::None,
         ecn: false,
+        ecn_marks_all: false,
         monitored: false,
         ..link.clone()
     }

@@ -64,6 +64,8 @@ pub struct LinkPlan {
     pub differentiation: DifferentiationPlan,
     /// Whether the signal marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
+    /// Whether it then marks packets that are not ECN-capable as well, against RFC 3168.
+    pub ecn_marks_all: bool,
     /// Whether histograms and time series are kept (bottlenecks), or counters alone.
     pub monitored: bool,
 }

@@ -63,6 +63,7 @@ struct Waiting {
 struct Management {
     judge: Judge,
     ecn: bool,
+    ecn_marks_all: bool,
     rng: Stream,
 }
 
@@ -84,7 +85,8 @@ impl Link {
         };
         let management = build::judge(plan).map(|judge| {
             let rng = Stream::new(seed, &format!("link/{number}/aqm"));
-            Box::new(Management { judge, ecn: plan.ecn, rng })
+            let LinkPlan { ecn, ecn_marks_all, .. } = *plan;
+            Box::new(Management { judge, ecn, ecn_marks_all, rng })
         });
         let wire_loss = (plan.loss > 0.0)
             .then(|| Box::new((plan.loss, Stream::new(seed, &format!("link/{number}/wire")))));
@@ -173,10 +175,10 @@ impl Link {
             idle: now.since(self.free_at),
         };
         self.probe.on_activity(group, arrival.activity);
-        let Management { judge, ecn, rng } = &mut **management;
+        let Management { judge, ecn, ecn_marks_all, rng } = &mut **management;
         match judge.signal(&arrival, || rng.unit()) {
             Signal::None => Ok(flags),
-            Signal::Congestion if *ecn && flags & flags::ECT != 0 => {
+            Signal::Congestion if *ecn && (*ecn_marks_all || flags & flags::ECT != 0) => {
                 self.probe.on_mark(group);
                 Ok(flags | flags::CE)
             }

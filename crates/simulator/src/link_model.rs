@@ -57,6 +57,7 @@ fn any_plan() -> impl Strategy<Value = LinkPlan> {
             aqm: AqmPlan::DropTail,
             differentiation: DifferentiationPlan::None,
             ecn: false,
+            ecn_marks_all: false,
             monitored,
         }
     })

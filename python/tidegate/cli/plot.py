@@ -17,13 +17,16 @@ def plot(
         Path | None, typer.Option(metavar="DIR", help="Where to; default: the result folder.")
     ] = None,
 ) -> None:
-    """Draw a result: who got what, each user group and each queue over time.
+    """Draw a result: who got what, each user group and each queue over time; or a sweep.
 
     **Example**
 
     tidegate plot results/evening-peak-1a2b3c4d --out figures
     """
-    from tidegate.store import load
+    from tidegate.store import load, read_manifest
+    from tidegate.sweeping import load_sweep
 
-    for path in load(result).plot(out or result):
+    sweep = read_manifest(result).get("kind") == "sweep"
+    kept = load_sweep(result) if sweep else load(result)
+    for path in kept.plot(out or result):
         typer.echo(path)

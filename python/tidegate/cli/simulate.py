@@ -72,6 +72,10 @@ def simulate(
 
     given = overrides(set_)
     base = parse(scenario, given)
+    if base.points() and not quiet:
+        remark(
+            f"{scenario} has a [sweep]; this is its base alone, `tidegate sweep` runs all points"
+        )
     changes = overrides(against, "--against")
     variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in changes]
     scenarios = name_variants(base, variants) if variants else {"": base}

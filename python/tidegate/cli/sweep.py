@@ -43,6 +43,7 @@ def sweep(
     jobs: Jobs = None,
     out: Out = None,
     resume: Annotated[bool, typer.Option(help="Skip runs whose results are already there.")] = True,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
@@ -52,9 +53,9 @@ def sweep(
 
     **Examples**
 
-    tidegate sweep sweeps/heavy-flows.toml --jobs 2
+    tidegate sweep sweeps/flows.toml --plot
 
-    tidegate sweep sweeps/heavy-flows.toml --format csv > flows.csv
+    tidegate sweep sweeps/flows.toml --format csv > flows.csv
     """
     from tidegate.sweeping import sweep_points
 
@@ -66,6 +67,7 @@ def sweep(
     except KeyboardInterrupt:
         remark("interrupted; the finished runs are kept, and the same command goes on from there")
         leave(INTERRUPTED)
+    figures = done.plot(done.folder) if plot else []
     if shape is Format.json:
         print_json(_json(done))
     elif shape is Format.csv:
@@ -73,7 +75,8 @@ def sweep(
         print_csv(summary.column_names, [list(row.values()) for row in summary.to_pylist()])
     else:
         print_tables([_table(done)])
-        typer.echo(f"results in {done.folder}")
+        names = ", ".join(path.name for path in figures)
+        typer.echo(f"results in {done.folder}" + (f": {names}" if names else ""))
     for point in done.failed:
         for failed_seed, reason in point.failures.items():
             remark(f"failed: {point.label} with seed {failed_seed}: {reason}")

@@ -11,18 +11,22 @@ Curve = list[tuple[float, float]]
 
 
 def peak_then_below(curve: Curve, event: Mapping[str, Any]) -> bool:
-    """Peak above `level`, within `between`, and fall below `level` later."""
-    x_peak, y_peak = max(curve, key=lambda point: point[1])
+    """Exceed `level` within `between`, by more than at its upper end, and fall below it later.
+
+    What the curve does after that is another statement's business.
+    """
     low, high = event["between"]
+    inside = [(x, y) for x, y in curve if low <= x <= high]
+    x_peak, y_peak = max(inside, key=lambda point: point[1])
     later = [y for x, y in curve if x > x_peak]
-    fell = any(y < event["level"] for y in later)
-    return bool(y_peak > event["level"] and low <= x_peak <= high and fell)
+    first_outside = next((y for x, y in curve if x > high), y_peak)
+    falls = first_outside < y_peak and any(y < event["level"] for y in later)
+    return bool(y_peak > event["level"] and falls)
 
 
 def rises_at_the_end(curve: Curve, event: Mapping[str, Any]) -> bool:
-    """Fall after the peak, then end above the smallest value by `by` (relative)."""
-    x_peak, _ = max(curve[:-1], key=lambda point: point[1])
-    smallest = min(y for x, y in curve if x > x_peak)
+    """End above the smallest value beyond `beyond` by `by` (relative)."""
+    smallest = min(y for x, y in curve if x > event["beyond"])
     return bool(curve[-1][1] >= smallest * (1.0 + event["by"]))
 
 

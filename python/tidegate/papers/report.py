@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tidegate.papers.estimates import decimals
 from tidegate.papers.figures import draw
 from tidegate.papers.traits import trait_section
+from tidegate.papers.verdicts import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -186,7 +187,7 @@ def _explanations(supports: Sequence[Support]) -> str:
         parts.append("None are listed.")
     for support in supports:
         one = support.explanation
-        shown = "; ".join(f"{label} {finding.text}".strip() for label, finding in support.findings)
+        shown = told(support.findings)
         state = "does NOT show it any more (stale)" if support.stale else "shows it"
         head = f'<a id="{one.id}"></a>\n\n### {one.id}'
         parts.append(f"{head}\n\n{one.text}\n\nMeasured: {shown}. This {state}.")

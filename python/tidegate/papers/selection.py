@@ -8,7 +8,8 @@ each       factors to judge separately
 levels     for claims that compare named groups: name → further `where` (or series, metric)
 derive     a value made of several points: { max = factors }, { min = factors },
            { over = expression }, { ratio = { of = where, to = where } },
-           { crossing = { of = factor, level = number } }
+           { crossing = { of = factor, level = number } } or, for a level relative to the value
+           at one place, { crossing = { of = factor, rise = 0.1, from = level } }
 =========  =====================================================================================
 """
 
@@ -162,11 +163,18 @@ def _ratio(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
 
 def _crossing(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
     """Level of a factor up to which the values stay below a limit; between points by its log."""
-    factor, limit = argument["of"], argument["level"]
+    factor = argument["of"]
     return [
-        Datum(dict(rest), Estimate(_first_above(curve, factor, limit)))
+        Datum(dict(rest), Estimate(_first_above(curve, factor, _limit(curve, argument))))
         for rest, curve in _curves(found, {factor}).items()
     ]
+
+
+def _limit(curve: list[Datum], argument: Mapping[str, Any]) -> float:
+    if "level" in argument:
+        return float(argument["level"])
+    start = next(datum for datum in curve if datum.levels[argument["of"]] == argument["from"])
+    return start.value.mean * (1.0 + float(argument["rise"]))
 
 
 def _first_above(curve: list[Datum], factor: str, limit: float) -> float:

@@ -64,15 +64,20 @@ class ClaimVerdict:
 
     @property
     def measured(self) -> str:
-        """Our values in a line: those that fail, or else all, or else their range."""
-        failed = [f"{label} {f.text}".strip() for label, f in self.findings if not f.held]
-        if failed:
-            more = f" and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
-            return f"fails at {'; '.join(failed[:_LISTED])}{more} (of {len(self.findings)})"
-        if len(self.findings) <= _LISTED:
-            return "; ".join(f"{label} {finding.text}".strip() for label, finding in self.findings)
-        means = [finding.value.mean for _, finding in self.findings]
-        return f"{min(means):.3g} to {max(means):.3g} ({len(means)} comparisons)"
+        """Our values in a line."""
+        return told(self.findings)
+
+
+def told(findings: Sequence[tuple[str, Finding]]) -> str:
+    """Values in a line: those that fail, or else all, or else their range."""
+    failed = [f"{label} {finding.text}".strip() for label, finding in findings if not finding.held]
+    if failed:
+        more = f" and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
+        return f"fails at {'; '.join(failed[:_LISTED])}{more} (of {len(findings)})"
+    if len(findings) <= _LISTED:
+        return "; ".join(f"{label} {finding.text}".strip() for label, finding in findings)
+    means = [finding.value.mean for _, finding in findings]
+    return f"{min(means):.3g} to {max(means):.3g} (all of {len(means)})"
 
 
 def judge_cell(cell: Cell, book: Book) -> CellVerdict:

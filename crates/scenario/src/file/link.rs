@@ -22,6 +22,9 @@ section! {
         default aqm: Aqm = Aqm::DropTail(DropTail {});
         /// Mark ECN-capable packets where the AQM would drop others.
         default ecn: bool = false;
+        /// With ecn: mark every packet, also one that is not ECN-capable (requests,
+        /// retransmissions). Against RFC 3168; simple models of queues do it.
+        default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
     }
@@ -44,6 +47,9 @@ section! {
         default aqm: Aqm = Aqm::DropTail(DropTail {});
         /// Mark ECN-capable packets where the AQM would drop others.
         default ecn: bool = false;
+        /// With ecn: mark every packet, also one that is not ECN-capable (requests,
+        /// retransmissions). Against RFC 3168; simple models of queues do it.
+        default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
     }
@@ -80,6 +86,9 @@ section! {
         default aqm: Aqm = Aqm::DropTail(DropTail {});
         /// Mark ECN-capable packets where the AQM would drop others.
         default ecn: bool = false;
+        /// With ecn: mark every packet, also one that is not ECN-capable (requests,
+        /// retransmissions). Against RFC 3168; simple models of queues do it.
+        default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
         /// Keep statistics and series of its queue.

@@ -1,7 +1,7 @@
 //! The receiving end of a connection: in-order point, out-of-order blocks, acknowledgements.
 //!
 //! Acknowledges every second segment (RFC 5681, section 4.2), or each if delaying is off; at once
-//! when a segment is out of order, fills a hole, comes again or carries a congestion mark, and for
+//! when a segment is out of order, fills a hole or comes again, and for
 //! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start; it
 //! grants them anew after a silence of a retransmission time-out and after a segment that came
 //! twice, both signs that the sender is in slow start again).
@@ -110,7 +110,10 @@ impl Receiver {
         if segment <= self.last_ack {
             self.echo = packet.stamp;
         }
-        let mut at_once = self.ecn && self.note_congestion(packet);
+        if self.ecn {
+            self.note_congestion(packet);
+        }
+        let mut at_once = false;
         if segment == self.next {
             self.next += 1;
             if !self.blocks.is_empty() {
@@ -134,15 +137,12 @@ impl Receiver {
         }
     }
 
-    /// RFC 3168, section 6.1.3. Returns whether to acknowledge at once.
-    fn note_congestion(&mut self, packet: &Packet) -> bool {
+    /// RFC 3168, section 6.1.3.
+    fn note_congestion(&mut self, packet: &Packet) {
         if packet.has(flags::CWR) {
             self.echo_congestion = false;
         }
-        let marked = packet.has(flags::CE);
-        let news = marked && !self.echo_congestion;
-        self.echo_congestion |= marked;
-        news
+        self.echo_congestion |= packet.has(flags::CE);
     }
 
     fn absorb_first_block(&mut self) {

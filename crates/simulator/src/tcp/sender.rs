@@ -210,6 +210,10 @@ impl Sender {
         }
         let duplicate = newly == 0 && self.nxt > self.una && (!self.sack || delivered > 0);
         self.count_duplicate(newly, duplicate);
+        // The segment that announces a reduction has to arrive before the next echo is news.
+        if self.state == State::Reducing && self.una > self.point {
+            self.leave_reduction(door.now);
+        }
         if packet.has(flags::ECE) && self.ecn {
             self.on_congestion_echo(door.now);
         }
@@ -335,9 +339,10 @@ impl Sender {
         self.announce_reduction = self.ecn;
     }
 
-    /// RFC 3168, section 6.1.2: once per window.
+    /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
+    /// was outstanding.
     fn on_congestion_echo(&mut self, now: Time) {
-        if self.state != State::Open || self.nxt == self.una {
+        if self.state != State::Open {
             return;
         }
         let flight_size = self.in_flight();
@@ -350,7 +355,7 @@ impl Sender {
     fn point_reached(&self, newly: u32) -> bool {
         match self.state {
             State::Recovery if !self.partial_acks => newly > 0,
-            State::Recovery | State::Reducing | State::Loss => self.una >= self.point,
+            State::Recovery | State::Loss => self.una >= self.point,
             _ => false,
         }
     }

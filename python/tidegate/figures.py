@@ -1,0 +1,61 @@
+"""The look that all figures share.
+
+Colours are Okabe and Ito's, which people with any colour vision can tell apart; lines differ in
+their dashes as well, for print.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
+INK = "#333333"
+STYLE: dict[Any, Any] = {
+    "font.size": 11, "axes.titlesize": 13, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK,
+    "ytick.color": INK, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "grid.color": "#dddddd", "grid.linewidth": 0.8, "axes.axisbelow": True, "lines.linewidth": 1.6,
+    "legend.frameon": False, "figure.dpi": 150, "savefig.dpi": 150,
+    "text.parse_math": False,
+}  # fmt: skip
+
+
+def new_figure(height: float) -> tuple[Figure, Axes]:
+    """A figure of its own, apart from pyplot's, so that threads may draw."""
+    figure = Figure(figsize=(8.0, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def subtitle(axes: Axes, title: str, below: str) -> None:
+    """Title, and a line below it in grey."""
+    axes.set_title(f"{title}\n", pad=4)
+    axes.annotate(
+        below, (0, 1), (0, 7), xycoords="axes fraction", textcoords="offset points", fontsize=10,
+        color="#666666",
+    )  # fmt: skip
+
+
+def averaged(runs: int) -> str:
+    """What a line or bar stands for."""
+    return f"mean of {runs} runs, 95 % confidence" if runs > 1 else "one run"
+
+
+def write(figure: Figure, path: Path) -> Path:
+    """Write without the program's version: the same result gives the same file."""
+    figure.savefig(path, metadata={"Software": None})
+    return path
+
+
+def file_name(name: str) -> str:
+    """A name as part of a file's name."""
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
