@@ -43,7 +43,31 @@ def trait_section(paper: Paper, book: Book) -> list[str]:
         head = [f"trait changed, {metric}", *cells]
         tables.append(markdown_table(head, rows))
     runs = points[0].metrics["utilization"].runs
-    return [f"## {study.title}\n\n{study.notes}\n\n{runs} runs a point.", *tables]
+    head = f"## {study.title}\n\n{study.notes}\n\n{runs} runs a point."
+    return [head, _ranking(by_place, metric_of, list(traits)), *tables]
+
+
+def _ranking(
+    points: Mapping[tuple[Level, Level], Point], metric_of: Mapping[str, str], traits: list[str]
+) -> str:
+    """Tell which traits matter: how many cells each moves beyond doubt, and how far at most."""
+    from tidegate.papers.report import markdown_table
+
+    rows: list[tuple[float, list[str]]] = []
+    for trait in traits:
+        if trait == _BASE:
+            continue
+        changes: list[tuple[float, str]] = []
+        for cell, metric in metric_of.items():
+            ours, base = points[cell, trait].metrics[metric], points[cell, _BASE].metrics[metric]
+            if _differs(ours, base):
+                changes.append((ours.mean / base.mean - 1.0, cell))
+        largest, where = max(changes, key=lambda change: abs(change[0]), default=(0.0, ""))
+        told = f"{100 * largest:+.0f} % ({where})" if where else "none"
+        rows.append((abs(largest), [trait, f"{len(changes)} of {len(metric_of)}", told]))
+    rows.sort(key=lambda row: -row[0])
+    head = ["trait changed", "cells moved beyond the interval", "largest change"]
+    return markdown_table(head, [row for _, row in rows])
 
 
 def _entry(points: Mapping[tuple[Level, Level], Point], cell: str, trait: str, metric: str) -> str:
