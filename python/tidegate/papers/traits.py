@@ -37,11 +37,11 @@ def trait_section(paper: Paper, book: Book) -> list[str]:
     tables = []
     for metric in dict.fromkeys(metric_of.values()):
         cells = [cell for cell in metric_of if metric_of[cell] == metric]
-        rows = [
+        lines = [
             [trait, *(_entry(by_place, cell, trait, metric) for cell in cells)] for trait in traits
         ]
-        head = [f"trait changed, {metric}", *cells]
-        tables.append(markdown_table(head, rows))
+        columns = [f"trait changed, {metric}", *cells]
+        tables.append(markdown_table(columns, lines))
     runs = points[0].metrics["utilization"].runs
     head = f"## {study.title}\n\n{study.notes}\n\n{runs} runs a point."
     return [head, _ranking(by_place, metric_of, list(traits)), *tables]
@@ -53,7 +53,7 @@ def _ranking(
     """Tell which traits matter: how many cells each moves beyond doubt, and how far at most."""
     from tidegate.papers.report import markdown_table
 
-    rows: list[tuple[float, list[str]]] = []
+    ranked: list[tuple[float, list[str]]] = []
     for trait in traits:
         if trait == _BASE:
             continue
@@ -64,10 +64,10 @@ def _ranking(
                 changes.append((ours.mean / base.mean - 1.0, cell))
         largest, where = max(changes, key=lambda change: abs(change[0]), default=(0.0, ""))
         told = f"{100 * largest:+.0f} % ({where})" if where else "none"
-        rows.append((abs(largest), [trait, f"{len(changes)} of {len(metric_of)}", told]))
-    rows.sort(key=lambda row: -row[0])
+        ranked.append((abs(largest), [trait, f"{len(changes)} of {len(metric_of)}", told]))
+    ranked.sort(key=lambda row: -row[0])
     head = ["trait changed", "cells moved beyond the interval", "largest change"]
-    return markdown_table(head, [row for _, row in rows])
+    return markdown_table(head, [row for _, row in ranked])
 
 
 def _entry(points: Mapping[tuple[Level, Level], Point], cell: str, trait: str, metric: str) -> str:
