@@ -215,6 +215,7 @@ impl Tcp {
             limited_transmit: self.limited_transmit.expect(set),
             timestamps: self.timestamps.expect(set),
             ecn: self.ecn.expect(set),
+            frto: self.frto.expect(set),
             initial_window: self.initial_window.expect(set).small(),
             window_limit: self.window_limit,
             delayed_ack: self.delayed_ack.expect(set).span().map(delayed),

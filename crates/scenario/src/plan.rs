@@ -176,6 +176,8 @@ pub struct TcpPlan {
     pub timestamps: bool,
     /// ECN (RFC 3168).
     pub ecn: bool,
+    /// Find out first whether a time-out was premature (F-RTO with SACK, RFC 5682).
+    pub frto: bool,
     /// Initial window, in segments.
     pub initial_window: u32,
     /// Largest window, in bytes of payload (send or receive buffer, whichever is less).

@@ -72,6 +72,8 @@ section! {
         optional timestamps: bool;
         /// ECN, RFC 3168.
         optional ecn: bool;
+        /// Find out first whether a time-out was premature, F-RTO with SACK, RFC 5682.
+        optional frto: bool;
         /// Initial window, in segments.
         optional initial_window: Integer<1, 10_000>;
         /// Largest window, in bytes of payload. Default: none.
@@ -109,6 +111,7 @@ impl Tcp {
             limited_transmit: own.limited_transmit.or(base.limited_transmit),
             timestamps: own.timestamps.or(base.timestamps),
             ecn: own.ecn.or(base.ecn),
+            frto: own.frto.or(base.frto),
             initial_window: own.initial_window.or(base.initial_window),
             window_limit: own.window_limit.or(base.window_limit),
             delayed_ack: own.delayed_ack.or(base.delayed_ack),
@@ -134,6 +137,7 @@ impl Profile {
             limited_transmit: Some(true),
             timestamps: Some(true),
             ecn: Some(false),
+            frto: Some(true),
             initial_window: Some(Integer(10)),
             window_limit: None,
             delayed_ack: Some(OrOff::On(Span::from_millis(40))),
@@ -150,6 +154,7 @@ impl Profile {
             Profile::Classic => Tcp {
                 congestion_control: Some(CongestionControl::Reno),
                 hystart: Some(false),
+                frto: Some(false),
                 window_reduction: Some(WindowReduction::Immediate),
                 timestamps: Some(false),
                 initial_window: Some(Integer(2)),

@@ -192,6 +192,7 @@ pub(crate) mod tests {
             limited_transmit: true,
             timestamps: false,
             ecn: false,
+            frto: false,
             initial_window: 2,
             window_limit: None,
             delayed_ack: None,

@@ -219,24 +219,36 @@ impl Scoreboard {
         self.repair_from = self.repair_from.min(una);
     }
 
-    /// Time-out: everything not sacked is lost, retransmissions too (RFC 6675 section 5.1 keeps
-    /// what is sacked).
-    pub fn mark_all_lost(&mut self, una: u64, nxt: u64) {
+    /// One past the highest sacked segment, or 0.
+    pub fn highest_sacked(&self) -> u64 {
+        self.top[0]
+    }
+
+    /// Time-out: everything in `una..end` that is not sacked is lost, retransmissions too (RFC 6675
+    /// section 5.1 keeps what is sacked).
+    pub fn mark_all_lost(&mut self, una: u64, end: u64, nxt: u64) {
+        let end = end.max(una);
         self.reserve(una, nxt);
         for (index, mask) in words_of(una, nxt) {
+            self.word(index).retransmitted &= !mask;
+        }
+        for (index, mask) in words_of(una, end) {
             let word = self.word(index);
             word.lost |= mask & !word.sacked;
-            word.retransmitted &= !mask;
         }
-        self.lost = (nxt - una) as u32 - self.named_sacked(una, nxt);
+        self.lost =
+            words_of(una, nxt).map(|(i, mask)| (self.word(i).lost & mask).count_ones()).sum();
         self.retransmitted = 0;
         self.repairs.clear();
-        self.lost_below = nxt;
+        self.lost_below = self.lost_below.max(end);
         self.repair_from = una;
     }
 
-    fn named_sacked(&mut self, una: u64, nxt: u64) -> u32 {
-        words_of(una, nxt).map(|(i, mask)| (self.word(i).sacked & mask).count_ones()).sum()
+    /// Takes back that a segment was sent again.
+    pub fn forget_repair(&mut self, segment: u64) {
+        if !self.words.is_empty() && !self.is_clean() {
+            self.lose_repair(segment);
+        }
     }
 
     /// The next lost segment to send again.
@@ -258,7 +270,8 @@ impl Scoreboard {
     }
 
     /// A lost segment was sent again while `nxt` was the next new one.
-    pub fn on_repair(&mut self, segment: u64, nxt: u64, remember: bool) {
+    pub fn on_repair(&mut self, una: u64, segment: u64, nxt: u64, remember: bool) {
+        self.reserve(una, nxt);
         self.word(segment >> 6).retransmitted |= 1 << (segment & 63);
         self.retransmitted += 1;
         if remember {
@@ -306,7 +319,7 @@ mod tests {
         board.sack(0, 10, 3, 10);
         board.detect_losses(0, 10, false);
         assert_eq!(board.next_repair(0, 10), Some(0));
-        board.on_repair(0, 10, true);
+        board.on_repair(0, 0, 10, true);
         board.detect_lost_repairs(0);
         assert_eq!(board.retransmitted, 1, "nothing sent later has arrived");
         board.sack(0, 11, 10, 11);
@@ -346,7 +359,7 @@ mod tests {
                         }
                     }
                     3 if nxt > una => {
-                        board.mark_all_lost(una, nxt);
+                        board.mark_all_lost(una, nxt, nxt);
                         again.clear();
                         lost = (una..nxt).filter(|s| !sacked.contains(s)).collect();
                     }
@@ -354,7 +367,7 @@ mod tests {
                         let want = lost.difference(&again).next().copied();
                         prop_assert_eq!(board.next_repair(una, nxt), want);
                         if let Some(segment) = want {
-                            board.on_repair(segment, nxt, false);
+                            board.on_repair(una, segment, nxt, false);
                             again.insert(segment);
                         }
                     }

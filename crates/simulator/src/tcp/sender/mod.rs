@@ -5,6 +5,8 @@
 //! allows, lost ones first. How much the window grows and shrinks is the controller's business,
 //! how it comes down during a repair that of [`Reduction`].
 
+mod time_out;
+
 use tidegate_mechanisms::sender::{Ack, Controller, Window};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
@@ -14,8 +16,8 @@ use super::round_trip::RoundTrip;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
 use super::{Door, Sizes};
 use crate::build;
-use crate::event_queue::Wake;
 use crate::packet::{Packet, flags};
+use time_out::Probe;
 
 /// Where a sender stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub enum State {
     Reducing,
     /// Fast recovery.
     Recovery,
+    /// After a time-out that may have been premature (F-RTO).
+    Probing,
     /// After a time-out.
     Loss,
 }
@@ -62,6 +66,7 @@ pub struct Sender {
     limited_transmit: bool,
     timestamps: bool,
     ecn: bool,
+    frto: bool,
     announce_reduction: bool,
     reduction_plan: ReductionPlan,
     sizes: Sizes,
@@ -77,6 +82,8 @@ pub struct Sender {
     end: u64,
     /// Recovery, loss or reduction ends when this is acknowledged.
     point: u64,
+    /// What F-RTO found out so far.
+    probe: Probe,
     /// A round trip ends when this is acknowledged.
     round_end: u64,
     window: Window,
@@ -112,6 +119,7 @@ impl Sender {
             limited_transmit: plan.limited_transmit,
             timestamps: plan.timestamps,
             ecn: plan.ecn,
+            frto: plan.frto && sack,
             announce_reduction: false,
             reduction_plan: plan.reduction,
             sizes,
@@ -122,6 +130,7 @@ impl Sender {
             nxt: 0,
             end,
             point: 0,
+            probe: Probe::default(),
             round_end: 0,
             window: Window { cwnd: f64::from(plan.initial_window), ssthresh: f64::INFINITY },
             controller: build::controller(plan.controller),
@@ -203,6 +212,7 @@ impl Sender {
             }
         }
         let lost_before = self.board.lost;
+        let acknowledged = delivered;
         if let Some(blocks) = blocks {
             for (start, end) in blocks {
                 delivered += self.board.sack(self.una, self.nxt, start, end);
@@ -217,7 +227,12 @@ impl Sender {
         if packet.has(flags::ECE) && self.ecn {
             self.on_congestion_echo(door.now);
         }
-        self.look_for_losses();
+        let probing = self.state == State::Probing;
+        if probing {
+            self.judge_time_out(newly, delivered > acknowledged, door.now);
+        } else {
+            self.look_for_losses();
+        }
         let fresh_loss = self.board.lost > lost_before;
         match self.state {
             State::Open => {
@@ -228,7 +243,7 @@ impl Sender {
                 }
             }
             State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
-            State::Loss if newly > 0 => self.grow(newly, rtt, before, door.now),
+            State::Loss if newly > 0 && !probing => self.grow(newly, rtt, before, door.now),
             _ => {}
         }
         if self.point_reached(newly) {
@@ -403,7 +418,10 @@ impl Sender {
             if self.in_flight() >= window {
                 return;
             }
-            if self.board.lost > self.board.retransmitted && self.repair_next(door) {
+            if self.board.lost > self.board.retransmitted
+                && self.state != State::Probing
+                && self.repair_next(door)
+            {
                 continue;
             }
             let outstanding = (self.nxt - self.una) as u32;
@@ -435,7 +453,12 @@ impl Sender {
     /// Sends the next lost segment again, if one is waiting for it.
     fn repair_next(&mut self, door: &mut Door) -> bool {
         let Some(segment) = self.board.next_repair(self.una, self.nxt) else { return false };
-        self.board.on_repair(segment, self.nxt, self.forward_ack);
+        self.send_again(segment, door);
+        true
+    }
+
+    fn send_again(&mut self, segment: u64, door: &mut Door) {
+        self.board.on_repair(self.una, segment, self.nxt, self.forward_ack);
         // Karn: a round trip over a retransmission means nothing.
         self.timed = None;
         self.counts.retransmits += 1;
@@ -443,7 +466,6 @@ impl Sender {
         if segment == self.una {
             self.restart_timer(door);
         }
-        true
     }
 
     #[inline]
@@ -455,66 +477,5 @@ impl Sender {
         if self.deadline == Time::NEVER {
             self.restart_timer(door);
         }
-    }
-
-    /// RFC 6298, section 5. The wake-up is set only where none comes soon enough already; one that
-    /// comes too early sets the next.
-    #[inline]
-    fn restart_timer(&mut self, door: &mut Door) {
-        if self.state != State::SynSent && self.una == self.nxt {
-            self.deadline = Time::NEVER;
-            return;
-        }
-        self.deadline = door.now + self.round_trip.rto();
-        if self.deadline < self.timer_at {
-            self.timer_at = self.deadline;
-            door.wake(self.deadline, Wake::Retransmit(door.flow));
-        }
-    }
-
-    /// The wake-up of the retransmission timer comes.
-    pub fn on_timer(&mut self, door: &mut Door) {
-        if door.now != self.timer_at {
-            return;
-        }
-        self.timer_at = Time::NEVER;
-        if self.deadline == Time::NEVER {
-            return;
-        }
-        if self.deadline > door.now {
-            self.timer_at = self.deadline;
-            return door.wake(self.deadline, Wake::Retransmit(door.flow));
-        }
-        self.deadline = Time::NEVER;
-        self.round_trip.back_off();
-        if self.state == State::SynSent {
-            // RFC 5681, section 3.1: a lost request leaves an initial window of one segment.
-            self.window.cwnd = 1.0;
-            return self.send_request(door);
-        }
-        self.on_time_out(door);
-    }
-
-    fn on_time_out(&mut self, door: &mut Door) {
-        self.counts.timeouts += 1;
-        // RFC 5681, section 3.1: further time-outs of the same data leave ssthresh as it is, and
-        // so does one amid a reduction that has been made already.
-        if self.state == State::Open {
-            let flight_size = self.in_flight();
-            self.window.ssthresh =
-                self.controller.ssthresh_on_congestion(&self.window, door.now, flight_size);
-        }
-        self.controller.on_timeout(&mut self.window, door.now);
-        self.window.cwnd = 1.0;
-        if !self.sack {
-            self.board.forget_unnamed();
-        }
-        self.board.mark_all_lost(self.una, self.nxt);
-        self.state = State::Loss;
-        self.point = self.nxt;
-        self.dup_acks = 0;
-        self.timed = None;
-        self.announce_reduction = self.ecn;
-        self.send(door);
     }
 }

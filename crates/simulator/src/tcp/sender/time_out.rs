@@ -1,0 +1,155 @@
+//! The retransmission timer, and what its running out means.
+//!
+//! RFC 6298, section 5, and F-RTO with SACK (RFC 5682; Linux since 2.6.21), which finds out whether
+//! a time-out was premature before it sends everything again:
+//!
+//! ```text
+//! time-out                     send the first segment again
+//! 1st ACK  all acknowledged    repair is over, cwnd = 2
+//!          advances            send two new segments
+//! 2nd ACK  advances, or sacks what was sent once and before    the time-out was premature
+//!          otherwise           everything not sacked is lost, cwnd = in flight + 3
+//! ```
+//!
+//! Details (the windows above, and ssthresh on repeated time-outs) as in Linux 2.6.29
+//! (`tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`).
+
+use tidegate_mechanisms::sender::Window;
+use tidegate_mechanisms::units::Time;
+
+use super::{Sender, State};
+use crate::event_queue::Wake;
+use crate::tcp::Door;
+use crate::tcp::reduction::Reduction;
+
+/// What F-RTO knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Probe {
+    /// Whether an ACK has advanced since the time-out.
+    advanced: bool,
+    /// What was outstanding at the time-out ends here.
+    outstanding_to: u64,
+}
+
+impl Sender {
+    /// RFC 6298, section 5. The wake-up is set only where none comes soon enough already; one that
+    /// comes too early sets the next.
+    #[inline]
+    pub(super) fn restart_timer(&mut self, door: &mut Door) {
+        if self.state != State::SynSent && self.una == self.nxt {
+            self.deadline = Time::NEVER;
+            return;
+        }
+        self.deadline = door.now + self.round_trip.rto();
+        if self.deadline < self.timer_at {
+            self.timer_at = self.deadline;
+            door.wake(self.deadline, Wake::Retransmit(door.flow));
+        }
+    }
+
+    /// The wake-up of the retransmission timer comes.
+    pub fn on_timer(&mut self, door: &mut Door) {
+        if door.now != self.timer_at {
+            return;
+        }
+        self.timer_at = Time::NEVER;
+        if self.deadline == Time::NEVER {
+            return;
+        }
+        if self.deadline > door.now {
+            self.timer_at = self.deadline;
+            return door.wake(self.deadline, Wake::Retransmit(door.flow));
+        }
+        self.deadline = Time::NEVER;
+        self.round_trip.back_off();
+        if self.state == State::SynSent {
+            // RFC 5681, section 3.1: a lost request leaves an initial window of one segment.
+            self.window.cwnd = 1.0;
+            return self.send_request(door);
+        }
+        self.on_time_out(door);
+    }
+
+    fn on_time_out(&mut self, door: &mut Door) {
+        self.counts.timeouts += 1;
+        self.dup_acks = 0;
+        self.timed = None;
+        self.announce_reduction = self.ecn;
+        self.lower_threshold(door.now);
+        if self.frto {
+            return self.probe_time_out(door);
+        }
+        self.controller.on_timeout(&mut self.window, door.now);
+        self.window.cwnd = 1.0;
+        if !self.sack {
+            self.board.forget_unnamed();
+        }
+        self.board.mark_all_lost(self.una, self.nxt, self.nxt);
+        self.state = State::Loss;
+        self.point = self.nxt;
+        self.send(door);
+    }
+
+    /// RFC 5681, section 3.1: further time-outs of the same data leave ssthresh as it is, and so
+    /// does one amid a reduction that has been made already.
+    fn lower_threshold(&mut self, now: Time) {
+        let flight_size = self.in_flight();
+        let window = match self.state {
+            State::Open => self.window,
+            // Linux: another time-out while probing, after progress.
+            State::Probing if self.probe.advanced => Window { cwnd: 2.0, ..self.window },
+            _ => return,
+        };
+        self.window.ssthresh = self.controller.ssthresh_on_congestion(&window, now, flight_size);
+    }
+
+    fn probe_time_out(&mut self, door: &mut Door) {
+        let repairing = matches!(self.state, State::Recovery | State::Loss);
+        self.probe = Probe {
+            advanced: false,
+            outstanding_to: if repairing && self.point > self.una { self.point } else { self.nxt },
+        };
+        self.board.forget_repair(self.una);
+        self.window.cwnd = self.window.cwnd.min(f64::from(self.in_flight() + 1));
+        self.state = State::Probing;
+        self.point = self.nxt;
+        self.send_again(self.una, door);
+    }
+
+    /// An ACK arrives while probing.
+    pub(super) fn judge_time_out(&mut self, newly: u32, sacks_more: bool, now: Time) {
+        if self.una >= self.probe.outstanding_to {
+            let allowed = if self.probe.advanced { 3 } else { 2 };
+            return self.take_as_lost(allowed, now);
+        }
+        if !self.probe.advanced {
+            if newly == 0 {
+                // The first segment has not arrived: nothing new is to be sent.
+                self.window.cwnd = self.window.cwnd.min(f64::from(self.in_flight()));
+            } else if self.nxt < self.end && (self.nxt - self.una) as u32 <= self.window_limit {
+                self.window.cwnd = f64::from(self.in_flight() + 2);
+                self.probe.advanced = true;
+            } else {
+                self.take_as_lost(2, now);
+            }
+            return;
+        }
+        let sacks_new = sacks_more && self.board.highest_sacked() > self.probe.outstanding_to;
+        if sacks_new || (newly == 0 && !sacks_more) {
+            return self.take_as_lost(3, now);
+        }
+        // Premature. The window comes down all the same, as for a congestion mark.
+        self.reduction = Reduction::begin(self.reduction_plan, self.in_flight());
+        self.state = State::Reducing;
+        self.point = self.nxt;
+    }
+
+    /// The time-out was right: repair what was outstanding, and is not sacked.
+    fn take_as_lost(&mut self, allowed: u32, now: Time) {
+        self.board.mark_all_lost(self.una, self.probe.outstanding_to, self.nxt);
+        self.controller.on_timeout(&mut self.window, now);
+        self.window.cwnd = f64::from(self.in_flight() + allowed);
+        self.state = State::Loss;
+        self.point = self.probe.outstanding_to;
+    }
+}
