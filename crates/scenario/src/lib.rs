@@ -9,6 +9,7 @@
 //! [`Scenario::parse`] finds all mistakes at once; what it returns always has a [`Plan`].
 
 mod check;
+mod declare;
 mod document;
 mod field;
 mod file;
@@ -17,6 +18,8 @@ mod layout;
 mod network;
 pub mod plan;
 mod quantity;
+#[cfg(test)]
+mod reference;
 mod resolve;
 mod schema;
 mod sweep;

@@ -24,6 +24,8 @@ pub(crate) struct Dimension {
     pub units: &'static [Unit],
     /// So many of the first units, ascending, are the ones that are written.
     pub written: usize,
+    /// Whether it is usual to write decimals: "4.8 Gb/s", but "1500 B".
+    pub decimals: bool,
     /// Largest value, in the smallest step: keeps the arithmetic of a run far from overflow.
     pub max: u128,
     /// Whether zero makes sense.
@@ -52,6 +54,7 @@ pub(crate) const RATE: Dimension = Dimension {
         ("GiB/s", 8 << 30),
     ],
     written: 5,
+    decimals: true,
     max: 1_000_000_000_000_000,
     zero: false,
 };
@@ -69,6 +72,7 @@ pub(crate) const TIME: Dimension = Dimension {
         ("h", 3_600_000_000_000),
     ],
     written: 4,
+    decimals: true,
     max: 1_000_000_000_000_000_000,
     zero: true,
 };
@@ -87,6 +91,7 @@ pub(crate) const SIZE: Dimension = Dimension {
         ("GiB", 1 << 30),
     ],
     written: 4,
+    decimals: false,
     max: 1_000_000_000_000_000,
     zero: true,
 };
@@ -97,6 +102,7 @@ pub(crate) const PACKETS: Dimension = Dimension {
     example: "50 packets",
     units: &[("packets", 1), ("packet", 1)],
     written: 1,
+    decimals: false,
     max: 1_000_000_000,
     zero: false,
 };
@@ -160,7 +166,7 @@ impl Dimension {
     pub fn write(&self, value: u64) -> String {
         let value = u128::from(value);
         let units = self.units[..self.written].iter().rev();
-        let fills = |unit: &&Unit| unit.1 <= value;
+        let fills = |unit: &&Unit| unit.1 <= value && (self.decimals || value % unit.1 == 0);
         let (symbol, step) = units.clone().find(fills).unwrap_or(&self.units[0]);
         let places = step.ilog10() as usize;
         let fraction = format!("{:0places$}", value % step);

@@ -25,6 +25,13 @@ impl Definitions {
     }
 }
 
+#[cfg(test)]
+impl Definitions {
+    pub fn get(&self, name: &str) -> &Json {
+        &self.0[name]
+    }
+}
+
 /// The schema of a whole file, in JSON Schema draft 2020-12.
 pub fn schema() -> Json {
     let mut definitions = Definitions::default();

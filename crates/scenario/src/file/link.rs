@@ -2,7 +2,8 @@
 
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 
-use crate::field::{Reader, choice, kinds, section};
+use crate::declare::{choice, kinds, section};
+use crate::field::Reader;
 use crate::quantity::QueueLength;
 use crate::value::{Factor, Integer, Memory, OneOrEach, Points, Probability, Share};
 
@@ -115,7 +116,7 @@ section! {
     pub struct Access {
         /// Bits on the wire per second. Default "1 Gb/s".
         optional rate: Rate;
-        /// Propagation delay, one way. Default "0.1 ms".
+        /// Propagation delay, one way. Default "100 us".
         optional delay: Span;
         /// Room for waiting packets, the one in transmission included. Default "1000 packets".
         optional buffer: QueueLength;

@@ -11,8 +11,9 @@ pub(crate) use user::*;
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::units::{Bytes, Span};
 
+use crate::declare::section;
 use crate::document::{Node, Table, Value};
-use crate::field::{Field, Reader, section};
+use crate::field::{Field, Reader};
 use crate::schema::Definitions;
 use crate::value::{Count, HostJitter, Integer, Named, OrOff};
 

@@ -2,7 +2,8 @@
 
 use tidegate_mechanisms::units::{Bytes, Span};
 
-use crate::field::{choice, section};
+use crate::declare::{choice, section};
+
 use crate::value::{Integer, OrOff};
 
 choice! {

@@ -4,8 +4,9 @@ use serde_json::{Value as Json, json};
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 
 use super::{Access, Tcp};
+use crate::declare::{choice, kinds, section};
 use crate::document::{Node, Value};
-use crate::field::{Field, Reader, choice, kinds, section};
+use crate::field::{Field, Reader};
 use crate::schema::Definitions;
 use crate::value::{Count, Integer, Step};
 

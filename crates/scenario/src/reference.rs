@@ -1,0 +1,200 @@
+//! Keeps the tables of `docs/scenario-file.md` in step with the declarations in [`crate::file`].
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::document::Value;
+use crate::field::Section;
+use crate::file::{
+    Abc, Access, Bottleneck, Cbr, File, Link, Meter, ParkingLot, PiecewiseLinear, Profile, Red,
+    StartRange, Tcp, Transfer, User,
+};
+use crate::schema::Definitions;
+use crate::toml_text::inline;
+
+/// `UPDATE=1 cargo test` writes the tables anew.
+#[test]
+fn the_tables_of_the_reference_are_in_step() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario-file.md");
+    let have = std::fs::read_to_string(&path).expect("the reference is there");
+    let want = tables().iter().fold(have.clone(), |text, (name, table)| filled(&text, name, table));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, want).expect("writable");
+        return;
+    }
+    assert!(have == want, "{} is out of step; run UPDATE=1 cargo test", path.display());
+}
+
+/// The examples of the reference are whole files.
+#[test]
+fn the_examples_of_the_reference_are_valid() {
+    let text = include_str!("../../../docs/scenario-file.md");
+    let examples: Vec<_> = text.split("```toml\n").skip(1).collect();
+    assert!(!examples.is_empty());
+    for example in examples {
+        let example = example.split("```").next().expect("one part at least");
+        if example.contains("version = 1") {
+            crate::Scenario::parse(example, &[]).unwrap_or_else(|issues| panic!("{issues:#?}"));
+        }
+    }
+}
+
+/// Replaces what stands between the marks of a table.
+fn filled(text: &str, name: &str, table: &str) -> String {
+    let (begin, end) = (format!("<!-- table: {name} -->\n"), "<!-- end -->");
+    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("no table {name}"));
+    let (_, after) = rest.split_once(end).expect("each table has an end");
+    format!("{before}{begin}{table}{end}{after}")
+}
+
+fn tables() -> Vec<(&'static str, String)> {
+    vec![
+        ("file", keys::<File>()),
+        ("bottleneck", keys::<Bottleneck>()),
+        ("parking_lot", keys::<ParkingLot>()),
+        ("links", keys::<Link>()),
+        ("access", keys::<Access>()),
+        ("piecewise-linear", keys::<PiecewiseLinear>()),
+        ("red", keys::<Red>()),
+        ("abc", keys::<Abc>()),
+        ("users", keys::<User>()),
+        ("transfer", keys::<Transfer>()),
+        ("cbr", keys::<Cbr>()),
+        ("start", keys::<StartRange>()),
+        ("meter", keys::<Meter>()),
+        ("tcp", keys::<Tcp>()),
+        ("profiles", profiles()),
+        ("mistakes", mistakes()),
+    ]
+}
+
+/// The keys of a section, in the order of their declaration.
+fn keys<S: Section>() -> String {
+    let mut definitions = Definitions::default();
+    let (properties, required) = S::properties(&mut definitions);
+    let mut table = "| key | value | default | meaning |\n|---|---|---|---|\n".to_owned();
+    for key in S::KEYS {
+        let property = &properties[*key];
+        let default = match property.get("default") {
+            Some(default) => code(default),
+            None if required.contains(&(*key).into()) => "required".to_owned(),
+            None => String::new(),
+        };
+        let meaning = property["description"].as_str().expect("all keys are described");
+        let value = value_in_words(property, &definitions);
+        table += &format!("| `{key}` | {value} | {default} | {meaning} |\n");
+    }
+    table
+}
+
+fn code(default: &Json) -> String {
+    match default {
+        Json::Object(object) => format!("`kind = {}`", object["kind"]),
+        other => format!("`{other}`"),
+    }
+}
+
+/// What can stand as a value, in a few words.
+fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
+    if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
+        let known = match name {
+            "Rate" => "rate",
+            "Span" => "time",
+            "Bytes" => "size",
+            "QueueLength" => "packets or size",
+            _ => "",
+        };
+        return match known {
+            "" => alternatives(&definitions.get(name)["oneOf"], "table"),
+            known => known.to_owned(),
+        };
+    }
+    if let Some(options) = schema["anyOf"].as_array() {
+        let words = options.iter().map(|option| value_in_words(option, definitions));
+        return words.collect::<Vec<_>>().join(" or ");
+    }
+    if schema.get("const").is_some() {
+        return format!("`{}`", schema["const"]);
+    }
+    if schema.get("enum").is_some() {
+        return alternatives(&schema["enum"], "");
+    }
+    match schema["type"].as_str() {
+        Some("boolean") => "true or false".to_owned(),
+        Some("string") => "text".to_owned(),
+        Some("array") => "list".to_owned(),
+        Some("object") => "tables".to_owned(),
+        Some(number) => format!("{number} {}", bounds(schema)),
+        None => "any".to_owned(),
+    }
+}
+
+/// Words to choose from, or `otherwise` if it is not words that one chooses from.
+fn alternatives(list: &Json, otherwise: &str) -> String {
+    let word = |option: &Json| option.get("const").unwrap_or(option).as_str().map(str::to_owned);
+    let words: Option<Vec<_>> =
+        list.as_array().and_then(|options| options.iter().map(word).collect());
+    words.map_or(otherwise.to_owned(), |words| format!("`{}`", words.join("`, `")))
+}
+
+fn bounds(schema: &Json) -> String {
+    let bound = |closed: &str, open: &str, word: &str| match (&schema[closed], &schema[open]) {
+        (Json::Null, Json::Null) => String::new(),
+        (Json::Null, bound) => format!("{word} {bound}"),
+        (bound, _) => format!("{} {bound}", if word == "above" { "from" } else { "to" }),
+    };
+    let low = bound("minimum", "exclusiveMinimum", "above");
+    let high = bound("maximum", "exclusiveMaximum", "below");
+    format!("{low} {high}").trim().to_owned()
+}
+
+/// What each profile sets.
+fn profiles() -> String {
+    let names: Vec<_> = Profile::ALL.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let rule = "---|".repeat(names.len() + 1);
+    let mut table = format!("| option | {} |\n|{rule}\n", names.join(" | "));
+    for key in Tcp::KEYS {
+        let cell = |(_, profile): &(_, Profile)| {
+            let options = profile.tcp().write_table();
+            options.get(key).map_or("none".to_owned(), |node| plain(&node.value))
+        };
+        let cells: Vec<String> = Profile::ALL.iter().map(cell).collect();
+        table += &format!("| `{key}` | {} |\n", cells.join(" | "));
+    }
+    table
+}
+
+/// What a user reads who got a few things wrong.
+fn mistakes() -> String {
+    let file = "version = 1\n\
+        [bottleneck]\n\
+        rate = \"10 M\"\n\
+        bufer = \"50 packets\"\n\
+        aqm = { kind = \"red\", min_threshold = \"20 packets\", max_threshold = \"10 packets\" }\n\
+        [users.light]\n\
+        count = 0\n\
+        access = { delay = \"30 msec\" }\n\
+        traffic = { kind = \"greed\" }\n";
+    let issues = crate::Scenario::parse(file, &[]).expect_err("a few things are wrong");
+    let lines: Vec<_> = issues.iter().map(|issue| format!("{issue}\n")).collect();
+    format!("```text\n{}```\n", lines.concat())
+}
+
+/// Access links are described by their defaults in words, since groups override them.
+#[test]
+fn access_links_are_what_their_keys_say() {
+    let mut definitions = Definitions::default();
+    let (properties, _) = Access::properties(&mut definitions);
+    for (key, node) in &Access::defaults().write_table().0 {
+        let description = properties[key]["description"].as_str().expect("described");
+        assert!(description.contains(&plain(&node.value)), "{key}: {description}");
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        other => inline(other),
+    }
+}
