@@ -52,6 +52,7 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
                 marks,
                 mean_srtt_s,
                 mean_cwnd_packets,
+                host_jitter_s,
             ]
         ),
     )?;

@@ -59,6 +59,8 @@ pub struct FlowTable {
     pub mean_srtt_s: Vec<f64>,
     /// Mean congestion window over ACKs in segments, NaN without any.
     pub mean_cwnd_packets: Vec<f64>,
+    /// Largest random delay at the sending host, against phase effects.
+    pub host_jitter_s: Vec<f64>,
 }
 
 /// Per-link results over the measured time.

@@ -56,6 +56,7 @@ fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
         let (sent, was) = (after.sent[i], before.sent[i]);
         let acks = sent.acks - was.acks;
         table.user.push(flow.user as u32);
+        table.host_jitter_s.push(flow.jitter.as_secs());
         table.group.push(engine.plan.users[flow.user].group as u32);
         table.throughput_bps.push(8.0 * bytes / seconds);
         table.losses.push(after.fates[i].losses - before.fates[i].losses);

@@ -1,0 +1,121 @@
+//! Losses and marks: how the sender finds them, and what it does about its window.
+//!
+//! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno) and RFC 3168 (ECN).
+
+use tidegate_mechanisms::sender::Window;
+use tidegate_mechanisms::units::Time;
+
+use super::{Sender, State};
+use crate::tcp::Door;
+use crate::tcp::reduction::{Progress, Reduction};
+use crate::tcp::scoreboard::DUP_THRESH;
+
+impl Sender {
+    /// Without SACK, a duplicate ACK stands for one segment that has left the network, and an
+    /// advancing one for those among it. After a time-out it stands for nothing: everything counts
+    /// as lost, and what is sent again in vain causes duplicates, too.
+    #[inline]
+    pub(super) fn count_duplicate(&mut self, newly: u32, duplicate: bool) {
+        if newly > 0 {
+            self.dup_acks = 0;
+            if !self.sack {
+                self.board.sacked = self.board.sacked.saturating_sub(newly - 1);
+            }
+        } else if duplicate {
+            self.dup_acks += 1;
+            if !self.sack && self.state != State::Loss {
+                let room = (self.nxt - self.una) as u32 - 1;
+                self.board.sacked = (self.board.sacked + 1).min(room);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn look_for_losses(&mut self) {
+        if self.sack {
+            if self.board.sacked > 0 {
+                self.board.detect_losses(self.una, self.nxt, self.forward_ack);
+                if self.dup_acks >= DUP_THRESH {
+                    self.board.mark_lost_below(self.una, self.nxt, self.una + 1);
+                }
+                if self.forward_ack {
+                    self.board.detect_lost_repairs(self.una);
+                }
+            }
+            return;
+        }
+        match self.state {
+            // RFC 6582, step 2: no second recovery for segments sent before the last one ended.
+            State::Open | State::Reducing
+                if self.dup_acks == DUP_THRESH && (self.una > self.point || self.point == 0) =>
+            {
+                self.board.mark_head_lost(self.una, self.nxt);
+            }
+            State::Recovery if self.partial_acks && self.dup_acks == 0 && self.una < self.point => {
+                self.board.mark_head_lost(self.una, self.nxt);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn enter_recovery(&mut self, flight_size: u32, door: &mut Door) {
+        self.counts.recoveries += 1;
+        if self.state == State::Open {
+            self.begin_reduction(flight_size, door.now);
+        }
+        self.state = State::Recovery;
+        self.point = self.nxt;
+        // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
+        if matches!(self.reduction, Reduction::Immediate) {
+            self.repair_next(door);
+        }
+    }
+
+    pub(super) fn begin_reduction(&mut self, flight_size: u32, now: Time) {
+        self.window.ssthresh =
+            self.controller.ssthresh_on_congestion(&self.window, now, flight_size);
+        self.reduction = Reduction::begin(self.reduction_plan, flight_size);
+        if matches!(self.reduction, Reduction::Immediate) {
+            self.window.cwnd = self.window.ssthresh;
+        }
+        self.announce_reduction = self.ecn;
+    }
+
+    /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
+    /// was outstanding.
+    pub(super) fn on_congestion_echo(&mut self, now: Time) {
+        if self.state != State::Open {
+            return;
+        }
+        let flight_size = self.in_flight();
+        self.begin_reduction(flight_size, now);
+        self.state = State::Reducing;
+        self.point = self.nxt;
+    }
+
+    #[inline]
+    pub(super) fn point_reached(&self, newly: u32) -> bool {
+        match self.state {
+            State::Recovery if !self.partial_acks => newly > 0,
+            State::Recovery | State::Loss => self.una >= self.point,
+            _ => false,
+        }
+    }
+
+    pub(super) fn leave_reduction(&mut self, now: Time) {
+        if self.state != State::Loss {
+            self.window.cwnd = self.reduction.finish(self.window.cwnd, self.window.ssthresh);
+        }
+        if !self.sack {
+            self.board.forget_unnamed();
+        }
+        self.state = State::Open;
+        self.dup_acks = 0;
+        self.controller.on_recovery_exit(&mut self.window, now);
+    }
+
+    pub(super) fn reduce(&mut self, progress: Progress) {
+        let Window { cwnd, ssthresh } = self.window;
+        self.window.cwnd = self.reduction.on_ack(cwnd, ssthresh, progress);
+    }
+}
