@@ -41,6 +41,8 @@ pub struct Link {
     /// Whether the exact backlog matters for every packet. Otherwise departures are struck off
     /// only when the list looks full.
     exact: bool,
+    /// Whether a packet that finds the link idle passes, with nothing to draw or to record.
+    plain: bool,
     rate: Rate,
     /// Transmission time of the length seen last: most packets have one of two.
     cached: (u16, Span),
@@ -90,7 +92,10 @@ impl Link {
         });
         let wire_loss = (plan.loss > 0.0)
             .then(|| Box::new((plan.loss, Stream::new(seed, &format!("link/{number}/wire")))));
+        let exact = plan.monitored || management.is_some() || limit_bytes < u64::MAX;
         Link {
+            plain: !exact && wire_loss.is_none() && limit_packets > 0,
+            exact,
             free_at: Time::ZERO,
             waiting: Ring::default(),
             last_len: 0,
@@ -98,7 +103,6 @@ impl Link {
             backlog_bytes: 0,
             limit_packets,
             limit_bytes,
-            exact: plan.monitored || management.is_some() || limit_bytes < u64::MAX,
             rate: plan.rate,
             cached: (0, Span::ZERO),
             delay: plan.delay,
@@ -120,6 +124,9 @@ impl Link {
         group: impl Fn() -> u16,
     ) -> Result<Passed, Drop> {
         if self.free_at <= now {
+            if self.plain {
+                return Ok(Passed { at: self.pass_at_once(len, now), flags });
+            }
             self.waiting.clear();
             self.backlog_bytes = 0;
         } else {
@@ -150,6 +157,18 @@ impl Link {
             return Err(Drop::Wire);
         }
         Ok(Passed { at: departs + self.delay, flags })
+    }
+
+    /// Most packets find most links idle, and nothing to be decided there.
+    #[inline]
+    fn pass_at_once(&mut self, len: u16, now: Time) -> Time {
+        let bytes = u64::from(len);
+        self.waiting.clear();
+        self.backlog_bytes = bytes;
+        self.free_at = now + self.transmission_time(len);
+        (self.last_len, self.last_entered) = (len, false);
+        self.probe.on_accepted(bytes);
+        self.free_at + self.delay
     }
 
     /// Lets the AQM judge; returns the flags of a packet that may pass. The AQM sees the packets

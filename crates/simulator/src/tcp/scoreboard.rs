@@ -80,9 +80,18 @@ impl Scoreboard {
     }
 
     /// Segments `una..ack` are acknowledged. Returns how many of them had not been sacked.
+    #[inline]
     pub fn advance(&mut self, una: u64, ack: u64) -> u32 {
+        let already = if self.is_clean() { 0 } else { self.clear(una, ack) };
+        self.lost_below = self.lost_below.max(ack);
+        self.repair_from = self.repair_from.max(ack);
+        (ack - una) as u32 - already
+    }
+
+    /// Forgets segments `una..ack`. Returns how many of them had been sacked.
+    fn clear(&mut self, una: u64, ack: u64) -> u32 {
         let mut already = 0;
-        if !self.words.is_empty() && !self.is_clean() {
+        if !self.words.is_empty() {
             // Segments beyond the ring were never marked.
             let end = ack.min(((una >> 6) + self.words.len() as u64) << 6);
             for (index, mask) in words_of(una, end) {
@@ -101,9 +110,7 @@ impl Scoreboard {
                 self.retransmitted -= retransmitted;
             }
         }
-        self.lost_below = self.lost_below.max(ack);
-        self.repair_from = self.repair_from.max(ack);
-        (ack - una) as u32 - already
+        already
     }
 
     /// Marks `start..end` as sacked, as far as it lies in `una..nxt`. Returns how many are new.

@@ -189,7 +189,47 @@ impl Sender {
     }
 
     /// An acknowledgement (or the answer to the request) arrives.
+    #[inline]
     pub fn on_ack(&mut self, packet: &Packet, door: &mut Door) {
+        let news = flags::SYN | flags::SACK | flags::ECE;
+        if packet.flags & news == 0
+            && self.state == State::Open
+            && self.board.is_clean()
+            && (self.una + 1..=self.nxt).contains(&packet.number)
+        {
+            self.on_expected_ack(packet, door);
+        } else {
+            self.on_any_ack(packet, door);
+        }
+    }
+
+    /// New data is acknowledged and nothing is amiss: the same as [`Self::on_any_ack`] does,
+    /// without looking at what cannot be.
+    #[inline]
+    fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
+        let before = (self.nxt - self.una) as u32;
+        let newly = (packet.number - self.una) as u32;
+        let rtt = self.round_trip_of(packet, door.now);
+        self.board.advance(self.una, packet.number);
+        self.una = packet.number;
+        if let Some(rtt) = rtt {
+            self.round_trip.sample(rtt);
+        }
+        self.dup_acks = 0;
+        self.grow(newly, rtt, before, door.now);
+        self.restart_timer(door);
+        self.count_ack();
+        self.send(door);
+    }
+
+    #[inline]
+    fn count_ack(&mut self) {
+        self.counts.acks += 1;
+        self.counts.cwnd_sum += self.window.cwnd;
+        self.counts.srtt_sum_ns += self.round_trip.srtt_ns();
+    }
+
+    fn on_any_ack(&mut self, packet: &Packet, door: &mut Door) {
         let blocks = packet.has(flags::SACK).then(|| door.network.sacks.take(packet.extra));
         if packet.has(flags::SYN) {
             if self.state == State::SynSent {
@@ -259,9 +299,7 @@ impl Sender {
         if newly > 0 {
             self.restart_timer(door);
         }
-        self.counts.acks += 1;
-        self.counts.cwnd_sum += self.window.cwnd;
-        self.counts.srtt_sum_ns += self.round_trip.srtt_ns();
+        self.count_ack();
         self.send(door);
     }
 
