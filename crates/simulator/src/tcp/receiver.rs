@@ -175,7 +175,9 @@ impl Receiver {
             (false, true) => self.blocks[after].0 = segment,
             (false, false) => self.blocks.insert(after, (segment, segment + 1)),
         }
-        if self.block_of(self.recent[0]).is_none_or(|(s, e)| !(s..e).contains(&segment)) {
+        let same_block = self.blocks.len() == 1
+            || self.block_of(self.recent[0]).is_some_and(|(s, e)| (s..e).contains(&segment));
+        if !same_block {
             self.recent.rotate_right(1);
         }
         self.recent[0] = segment;
@@ -193,6 +195,10 @@ impl Receiver {
             return None;
         }
         let mut report = SackBlocks::default();
+        if self.blocks.len() == 1 {
+            report[0] = self.blocks[0];
+            return Some(report);
+        }
         let mut used = 0;
         for &segment in &self.recent {
             if let Some(block) = self.block_of(segment)
