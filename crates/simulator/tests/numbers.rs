@@ -212,8 +212,8 @@ fn epochs_s(output: &RunOutput) -> Vec<f64> {
 #[test]
 fn cubic_fills_a_long_fat_pipe_in_the_time_of_its_formula() {
     let output = run(&plan_with(LONG_FAT_PIPE, &[("tcp.congestion_control", "cubic")]), 1);
-    let k = (0.3 * PIPE_PACKETS / 0.4).cbrt();
-    let converging = 2.0 * (0.15 * PIPE_PACKETS / 0.4).cbrt();
+    let k = libm::cbrt(0.3 * PIPE_PACKETS / 0.4);
+    let converging = 2.0 * libm::cbrt(0.15 * PIPE_PACKETS / 0.4);
     let epochs = epochs_s(&output);
     println!("{epochs:.2?}: at most K = {k:.2}, or 2 K' = {converging:.2}");
     assert!(epochs.len() >= 10);

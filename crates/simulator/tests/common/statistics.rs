@@ -13,7 +13,7 @@ pub struct Mean {
 pub fn mean(values: &[f64]) -> Mean {
     let n = values.len() as f64;
     let value = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|x| (x - value).powi(2)).sum::<f64>() / (n - 1.0);
+    let variance = values.iter().map(|x| (x - value) * (x - value)).sum::<f64>() / (n - 1.0);
     Mean { value, ci95: t_quantile(values.len() - 1) * (variance / n).sqrt() }
 }
 
