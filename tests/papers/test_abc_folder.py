@@ -99,3 +99,12 @@ def test_explanations_name_existing_cells_and_claims(paper):
         for group in one.cells:
             cells = paper.experiments[group["experiment"]].cells
             assert any(one.covers_cell(cell) for cell in cells), group
+
+
+def test_every_cell_that_another_assumption_is_tried_on_is_measured_with_it(paper):
+    series = {("traits", name): one for name, one in paper.traits.series.items()}
+    for one in load_explanations(paper.folder / "explanations.toml"):
+        settings = [setting for key in one.assuming for setting in series[key].settings]
+        for cell in (c for e in paper.experiments.values() for c in e.cells if one.covers_cell(c)):
+            points = [s for s in settings if cell.levels.items() <= s.levels.items()]
+            assert len(points) == bool(one.assuming), (one.id, cell.id)

@@ -96,3 +96,22 @@ def test_an_explanation_without_a_measurement_is_refused(tmp_path):
     file.write_text('[[explanation]]\nid = "a"\ntext = "b"\nclaims = ["c"]\n')
     with pytest.raises(ReproductionError, match="names no measurement"):
         load_explanations(file)
+
+
+def test_another_assumption_explains_only_the_cells_that_it_brings_within(tmp_path):
+    file = tmp_path / "explanations.toml"
+    file.write_text(
+        '[[explanation]]\nid = "why"\ntext = "because"\nassuming = ["traits:other"]\n'
+        'cells = [{ experiment = "e" }]\n'
+    )
+    measured = book([({"u": 1}, 1.0), ({"u": 2}, 1.0)], "throughput_ratio_T_R")
+    other = book([({"u": 1}, 2.1), ({"u": 2}, 2.1)], "throughput_ratio_T_R")
+    measured.points["traits", "other"] = next(iter(other.points.values()))
+    cells = (cell(2.0), Cell("e", {"u": 2}, "throughput_ratio_T_R", 3.0, "1"))
+    supports = weigh(load_explanations(file), measured)
+    verdicts = tuple(judge_cell(one, measured) for one in cells)
+    experiment = Experiment("e", "", "", {}, cells, (), None, "", {})
+    summary = Outcome(experiment, verdicts, (), supports).summary("p")
+    assert summary["cells_within"] == 0
+    assert summary["explained"] == [cells[0].id]
+    assert summary["unexplained"] == [cells[1].id]

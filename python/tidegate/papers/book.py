@@ -42,18 +42,22 @@ class Book:
 
     def matching(self, experiment: str, levels: Mapping[str, Level], metric: str) -> Point:
         """Give the one point of an experiment that a published cell speaks of."""
-        found = [
-            point
-            for (name, _), points in self.points.items()
-            if name == experiment
-            for point in points
-            if metric in point.metrics and _agrees(point.levels, levels)
+        points = [
+            p for (name, _), points in self.points.items() if name == experiment for p in points
         ]
-        if len(found) != 1:
-            raise ReproductionError(
-                f"{experiment}: {len(found)} points, not one, for {dict(levels)} {metric}"
-            )
-        return found[0]
+        return the_one_point(points, experiment, levels, metric)
+
+
+def the_one_point(
+    points: list[Point], place: str, levels: Mapping[str, Level], metric: str
+) -> Point:
+    """Give the one of these points that has the levels and the metric."""
+    found = [p for p in points if metric in p.metrics and _agrees(p.levels, levels)]
+    if len(found) != 1:
+        raise ReproductionError(
+            f"{place}: {len(found)} points, not one, for {dict(levels)} {metric}"
+        )
+    return found[0]
 
 
 def series_key(reference: str, experiment: str) -> SeriesKey:

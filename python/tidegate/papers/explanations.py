@@ -15,6 +15,10 @@
 
 `shown_by` is a claim of our own, in the language of `selection` and `checks`. One that no longer
 holds makes its explanation stale: it then explains nothing, and the report says so.
+
+Where another assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
+have the points of these cells measured with it. Of the cells listed it then explains only those
+that come to lie within their tolerance; the report says what the others come to.
 """
 
 from __future__ import annotations
@@ -23,16 +27,18 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidegate.papers.book import series_key
 from tidegate.papers.errors import ReproductionError
-from tidegate.papers.verdicts import judge_parts
+from tidegate.papers.verdicts import judge_cell_in, judge_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from tidegate.papers.book import Book
+    from tidegate.papers.book import Book, SeriesKey
     from tidegate.papers.checks import Finding
     from tidegate.papers.experiments import Cell, Claim
+    from tidegate.papers.verdicts import CellVerdict
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class Explanation:
     claims: frozenset[str]
     cells: tuple[Mapping[str, Any], ...]
     shown_by: tuple[Mapping[str, Any], ...]
+    assuming: tuple[SeriesKey, ...] = ()
+    """Series that measure the cells with another assumption."""
 
     def covers_claim(self, claim: Claim) -> bool:
         """Whether it is listed for this claim."""
@@ -68,18 +76,38 @@ class Support:
 
     explanation: Explanation
     findings: tuple[tuple[str, Finding], ...]
+    book: Book
 
     @property
     def stale(self) -> bool:
         """Whether the measurements do not show the effect (any more)."""
         return not all(finding.held for _, finding in self.findings)
 
+    def explains_claim(self, claim: Claim) -> bool:
+        """Whether it is listed for this claim and shown."""
+        return self.explanation.covers_claim(claim) and not self.stale
+
+    def explains_cell(self, cell: Cell) -> bool:
+        """Whether it is listed for this cell and shown, for the cell itself where it can be."""
+        if not self.explanation.covers_cell(cell) or self.stale:
+            return False
+        other = self.with_other_assumption(cell)
+        return other is None or other.within
+
+    def with_other_assumption(self, cell: Cell) -> CellVerdict | None:
+        """Give the cell as it comes out with the assumption that is to explain it."""
+        if not self.explanation.assuming:
+            return None
+        return judge_cell_in(
+            [point for key in self.explanation.assuming for point in self.book.series(key)], cell
+        )
+
 
 def load_explanations(file: Path) -> list[Explanation]:
     """Read them; an explanation without a measurement is an error."""
     entries = tomllib.loads(file.read_text(encoding="utf-8")).get("explanation", [])
     for entry in entries:
-        if not entry.get("shown_by"):
+        if not entry.get("shown_by") and not entry.get("assuming"):
             raise ReproductionError(f"explanation {entry['id']!r} names no measurement")
     return [
         Explanation(
@@ -87,7 +115,8 @@ def load_explanations(file: Path) -> list[Explanation]:
             entry["text"].strip(),
             frozenset(entry.get("claims", [])),
             tuple(entry.get("cells", [])),
-            tuple(entry["shown_by"]),
+            tuple(entry.get("shown_by", [])),
+            tuple(series_key(name, "") for name in entry.get("assuming", [])),
         )
         for entry in entries
     ]
@@ -95,4 +124,6 @@ def load_explanations(file: Path) -> list[Explanation]:
 
 def weigh(explanations: Iterable[Explanation], book: Book) -> list[Support]:
     """Put every explanation to the measurements that are to show it."""
-    return [Support(one, tuple(judge_parts(one.shown_by, "", book, {}))) for one in explanations]
+    return [
+        Support(one, tuple(judge_parts(one.shown_by, "", book, {})), book) for one in explanations
+    ]

@@ -46,6 +46,8 @@ _WIDTH_INCHES = 7.6
 _PANEL_INCHES = 3.9
 _TITLE_CHARACTERS = 80
 _LONG_TICK = 6
+# So few levels of a factor are the ticks of its axis themselves.
+_MOST_OWN_TICKS = 7
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,10 @@ def _draw_panel(axes: Axes, panel: _Panel) -> None:
         axes.plot([], [], "D", mfc="white", mec="#555555", ms=6, label="the paper")
     axes.set_title(", ".join(_told(name, level) for name, level in spec.get("where", {}).items()))
     _finish(axes, spec, ticks)
+    levels = _levels(lines, spec["x"]) if spec.get("x_log") else []
+    if 0 < len(levels) <= _MOST_OWN_TICKS:
+        axes.set_xticks(levels, [f"{level:g}" for level in levels])
+        axes.set_xticks([], minor=True)
 
 
 def _draw_line(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
@@ -228,6 +234,7 @@ def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> Non
             va="bottom",
             fontsize=8,
             color="#666666",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )
     _legend(axes)
 
@@ -247,6 +254,10 @@ def _plain_log_ticks(axis: XAxis | YAxis) -> None:
 
 def _categories(lines: list[_Line], factor: str) -> list[str]:
     return list(dict.fromkeys(_category(p.levels[factor]) for line in lines for p in line.points))
+
+
+def _levels(lines: list[_Line], factor: str) -> list[float]:
+    return sorted({float(point.levels[factor]) for line in lines for point in line.points})
 
 
 def _category(level: object) -> str:

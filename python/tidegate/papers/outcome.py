@@ -24,7 +24,7 @@ class Outcome:
 
     def explanation_of(self, verdict: CellVerdict | ClaimVerdict) -> Support | None:
         """Give the first explanation listed for it that our measurements show."""
-        return next((s for s in self.listed_for(verdict) if not s.stale), None)
+        return next((s for s in self.supports if _explains(s, verdict)), None)
 
     def listed_for(self, verdict: CellVerdict | ClaimVerdict) -> list[Support]:
         """All explanations listed for it, stale ones too."""
@@ -65,3 +65,9 @@ def _covers(support: Support, verdict: CellVerdict | ClaimVerdict) -> bool:
     if hasattr(verdict, "cell"):
         return support.explanation.covers_cell(verdict.cell)
     return support.explanation.covers_claim(verdict.claim)
+
+
+def _explains(support: Support, verdict: CellVerdict | ClaimVerdict) -> bool:
+    if hasattr(verdict, "cell"):
+        return support.explains_cell(verdict.cell)
+    return support.explains_claim(verdict.claim)

@@ -52,7 +52,7 @@ def write_report(
         _how_to_read(),
         *(_experiment(outcome) for outcome in outcomes),
         *trait_section(paper, book),
-        _explanations(supports),
+        _explanations(supports, outcomes),
     ]
     text = "\n\n".join(section.strip() for section in sections if section.strip())
     (folder / "RESULTS.md").write_text(text + "\n", encoding="utf-8")
@@ -176,19 +176,46 @@ def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
 def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) -> str:
     support = outcome.explanation_of(verdict)
     if support is not None:
-        return f"**{word}**, explained: [{support.explanation.id}](#{support.explanation.id})"
-    stale = [support.explanation.id for support in outcome.listed_for(verdict)]
-    return f"**{word}**" + (f" (stale explanation: {', '.join(stale)})" if stale else "")
+        link = f"[{support.explanation.id}](#{support.explanation.id})"
+        other = support.with_other_assumption(verdict.cell) if hasattr(verdict, "cell") else None
+        return f"**{word}**, explained: {link}" + (f", then {other.ours}" if other else "")
+    notes = []
+    for support in outcome.listed_for(verdict):
+        one = support.explanation
+        other = support.with_other_assumption(verdict.cell) if hasattr(verdict, "cell") else None
+        if support.stale or other is None:
+            notes.append(f"stale explanation: {one.id}")
+        else:
+            notes.append(f"[{one.id}](#{one.id}) comes to {other.ours}")
+    return f"**{word}**" + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def _explanations(supports: Sequence[Support]) -> str:
+def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> str:
     parts = ["## Explanations"]
     if not supports:
         parts.append("None are listed.")
     for support in supports:
         one = support.explanation
-        shown = told(support.findings)
-        state = "does NOT show it any more (stale)" if support.stale else "shows it"
         head = f'<a id="{one.id}"></a>\n\n### {one.id}'
-        parts.append(f"{head}\n\n{one.text}\n\nMeasured: {shown}. This {state}.")
+        shown = []
+        if support.findings:
+            state = "does NOT show it any more (stale)" if support.stale else "shows it"
+            shown.append(f"Measured: {told(support.findings)}. This {state}.")
+        if one.assuming:
+            shown.append(_with_other_assumption(support, outcomes))
+        parts.append("\n\n".join([head, one.text, *shown]))
     return "\n\n".join(parts)
+
+
+def _with_other_assumption(support: Support, outcomes: Sequence[Outcome]) -> str:
+    listed = [
+        verdict
+        for outcome in outcomes
+        for verdict in outcome.cells
+        if not verdict.within and support.explanation.covers_cell(verdict.cell)
+    ]
+    good = sum(support.explains_cell(verdict.cell) for verdict in listed)
+    return (
+        f"Measured with this assumption: {good} of the {len(listed)} deviating cells that it is tried "
+        f"on come to lie within their tolerance; only these it explains."
+    )

@@ -34,8 +34,20 @@ def wanted_series(
         for claim in experiment.claims
         for part in claim.parts
     ]
+    explanations = list(explanations)
     parts += [(part, "") for one in explanations for part in one.shown_by]
     selected: dict[SeriesKey, list[Mapping[str, Any]]] = {}
+    # Measured with another assumption: the cells that it is listed for.
+    for one in explanations:
+        covered = [
+            cell.levels
+            for experiment in chosen
+            for cell in experiment.cells
+            if one.covers_cell(cell)
+        ]
+        for key in one.assuming:
+            if key not in wanted:
+                selected.setdefault(key, []).extend(covered)
     for part, experiment_name in parts:
         for key, where in needs(part, experiment_name):
             if key not in wanted:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidegate.papers.book import the_one_point
 from tidegate.papers.checks import Finding, check
 from tidegate.papers.metrics import RATIO_OF_MEANS
 from tidegate.papers.selection import groups
@@ -13,7 +14,7 @@ from tidegate.papers.selection import groups
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidegate.papers.book import Book
+    from tidegate.papers.book import Book, Point
     from tidegate.papers.estimates import Estimate
     from tidegate.papers.experiments import Cell, Claim
 
@@ -85,6 +86,12 @@ def judge_cell(cell: Cell, book: Book) -> CellVerdict:
     point = book.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
     return CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
+
+
+def judge_cell_in(points: list[Point], cell: Cell) -> CellVerdict:
+    """Put a published number beside the one of these points that has its levels."""
+    point = the_one_point(points, cell.id, cell.levels, cell.metric)
+    return CellVerdict(cell, point.metrics[cell.metric], None)
 
 
 def judge_claim(claim: Claim, book: Book) -> ClaimVerdict:
