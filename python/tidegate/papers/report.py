@@ -216,6 +216,6 @@ def _with_other_assumption(support: Support, outcomes: Sequence[Outcome]) -> str
     ]
     good = sum(support.explains_cell(verdict.cell) for verdict in listed)
     return (
-        f"Measured with this assumption: {good} of the {len(listed)} deviating cells that it is tried "
-        f"on come to lie within their tolerance; only these it explains."
+        f"Measured with this assumption: {good} of the {len(listed)} deviating cells that it is "
+        f"tried on come to lie within their tolerance; only these it explains."
     )
