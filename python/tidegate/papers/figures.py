@@ -225,18 +225,22 @@ def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> Non
         long = max(map(len, ticks)) > _LONG_TICK
         axes.set_xticks(range(len(ticks)), ticks, rotation=20 if long else 0)
     for height, name in spec.get("horizontal", {}).items():
-        axes.axhline(float(height), color="#999999", linestyle=":", linewidth=1.2)
-        axes.annotate(
-            name,
-            (1.0, float(height)),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            color="#666666",
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
-        )
+        _draw_horizontal(axes, float(height), name, below=name in spec.get("named_below", []))
     _legend(axes)
+
+
+def _draw_horizontal(axes: Axes, height: float, name: str, *, below: bool) -> None:
+    """Dotted line with its name above its left end, or below its right one, clear of the curves."""
+    axes.axhline(height, color="#999999", linestyle=":", linewidth=1.2)
+    axes.annotate(
+        name,
+        (1.0 if below else 0.01, height),
+        xycoords=("axes fraction", "data"),
+        ha="right" if below else "left",
+        va="top" if below else "bottom",
+        fontsize=8,
+        color="#666666",
+    )
 
 
 def _legend(axes: Axes) -> None:
