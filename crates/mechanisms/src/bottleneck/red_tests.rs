@@ -60,7 +60,7 @@ fn gaps(spacing: RedSpacing, signals: usize) -> Vec<usize> {
 fn chi_square_against_uniform(gaps: &[usize], first: usize, last: usize) -> f64 {
     let expected = gaps.len() as f64 / (last - first + 1) as f64;
     let observed = |gap: usize| gaps.iter().filter(|&&g| g == gap).count() as f64;
-    (first..=last).map(|gap| (observed(gap) - expected).powi(2) / expected).sum()
+    (first..=last).map(|gap| libm::pow(observed(gap) - expected, 2.0) / expected).sum()
 }
 
 /// With p_b = 1/20 the ratio at count 19 is 0.05/(1 − 0.95) = 1, so 19 is the longest gap.

@@ -90,7 +90,7 @@ fn after_the_last_packet_activity_falls_linearly_within_inertia_times_activity()
             probe.on_packet(stopped + Span::from_secs_f64(secs), PACKET)
         };
         // The last packet itself adds up to L·2^(−A_s)/(R_r I).
-        let own_step = 1500.0 / f64::exp2(a_s) / (125_000.0 * inertia_s);
+        let own_step = 1500.0 / libm::exp2(a_s) / (125_000.0 * inertia_s);
         for share in [0.25, 0.5, 0.75] {
             let got = f64::from(activity_after(share * inertia_s * a_s));
             let want = a_s * (1.0 - share);
