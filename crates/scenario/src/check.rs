@@ -7,6 +7,7 @@ use crate::field::Reader;
 use crate::file::{File, Tcp, Traffic, User, packet_size_mistake};
 use crate::issue::nearest;
 use crate::network::Network;
+use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN};
 use crate::quantity::QueueLength;
 use crate::value::OrOff;
 
@@ -56,6 +57,13 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
 fn times(file: &File, reader: &mut Reader) {
     if file.duration == Span::ZERO {
         reader.wrong_at("duration", "must not be zero");
+    }
+    let longest = [file.warm_up, file.duration, file.drain_limit]
+        .iter()
+        .fold(0u64, |sum, span| sum.saturating_add(span.as_nanos()));
+    if longest >= MAX_RUN.as_nanos() {
+        let message = "warm_up, duration and drain_limit together must stay below 19.5 h";
+        reader.wrong_at("duration", message);
     }
     match file.sample_interval.and_then(OrOff::span) {
         Some(Span::ZERO) => {
@@ -128,6 +136,25 @@ fn totals(file: &File, reader: &mut Reader) {
     let meters = sum(|user| user.meter.as_ref().map_or(0, |meter| user.count.0 * meter.meters.0));
     if meters > MAX_METERS {
         reader.wrong_at("users", format!("{meters} meters in all; at most {MAX_METERS}"));
+    }
+    links_fit(file, reader);
+}
+
+/// An access link per user, another on the far side where there are any, and the core, both ways.
+fn links_fit(file: &File, reader: &mut Reader) {
+    let far = u64::from(file.egress.is_some());
+    let of_users = file.users.entries.iter().fold(0u64, |sum, (_, user)| {
+        let sides = 1 + far.max(u64::from(user.egress.is_some()));
+        sum.saturating_add(2 * sides * user.count.0)
+    });
+    let row = file.parking_lot.as_ref().map_or(1, |lot| lot.hops.count());
+    let core = 2 * file.links.as_ref().map_or(row, |links| links.entries.len()) as u64;
+    let links = of_users.saturating_add(core);
+    if links >= MAX_LINKS as u64 {
+        reader.wrong_at("users", format!("{links} links in all; at most {}", MAX_LINKS - 1));
+    }
+    if file.users.entries.len() >= MAX_GROUPS {
+        reader.wrong_at("users", format!("at most {} groups", MAX_GROUPS - 1));
     }
 }
 

@@ -7,6 +7,13 @@ use tidegate_mechanisms::bottleneck::{AbcParams, PiecewiseLinearParams, RedParam
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
+/// So many links fit in a run: link and time share a word where events are compared.
+pub const MAX_LINKS: usize = 1 << 18;
+/// A run ends before this, for the same reason: after 19.5 hours.
+pub const MAX_RUN: Span = Span::from_nanos(1 << 46);
+/// So many user groups can be told apart.
+pub const MAX_GROUPS: usize = 1 << 16;
+
 /// A run, but for its seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {

@@ -132,6 +132,8 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
         ),
         ("users.a", "flows = 1.5", "1.5 is not whole"),
         ("users.a", "count = 600000", "1200000 flows in all; at most 1000000"),
+        ("users.a", "count = 200000", "links in all; at most 262143"),
+        ("", "warm_up = \"20 h\"", "together must stay below 19.5 h"),
         ("users.a", "count = 99999999999999999999", "99999999999999999999 is out of range"),
         ("users.a", "from = \"r0\"", "users of a [bottleneck] have no from and to"),
         ("users.a", "start = \"40 s\"", "is after the end of the run"),

@@ -1,7 +1,7 @@
 //! The event loop.
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::Plan;
+use tidegate_scenario::plan::{MAX_RUN, Plan};
 
 use crate::digest::Digest;
 use crate::event_queue::{Timers, Wake};
@@ -73,7 +73,12 @@ pub struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     /// Everything at rest, the starts of the flows planned.
+    ///
+    /// # Panics
+    /// If the run could be longer than the event queue can tell times apart.
     pub fn new(plan: &'a Plan, seed: u64) -> Self {
+        let longest = plan.warm_up + plan.duration + plan.drain_limit;
+        assert!(longest < MAX_RUN, "a run ends before {MAX_RUN}");
         let (network, ways) = Network::new(plan, seed);
         let sources: Vec<Source> =
             (plan.flows.iter().enumerate()).map(|(i, flow)| Source::new(flow, i, seed)).collect();
@@ -111,6 +116,9 @@ impl<'a> Engine<'a> {
         let before = self.run_until(Time::ZERO + self.plan.warm_up);
         let after = self.run_until(self.end);
         let limit = self.end + self.plan.drain_limit;
+        // Nothing that is delivered from here on is counted, early or not.
+        self.ahead = Vec::new();
+        self.reading_at = Time::NEVER;
         while self.awaited > 0 && self.step(limit) {}
         let output = tables::collect(&mut self, &before, &after);
         let ledger = self.network.ledger;

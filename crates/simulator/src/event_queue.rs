@@ -12,6 +12,7 @@ use core::cmp::Reverse;
 
 use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN};
 
 /// Packets due at the far end of links, one entry per busy link.
 #[derive(Default)]
@@ -73,16 +74,15 @@ impl Wake {
 }
 
 /// An arrival's key packs time and link into one word, because the heap lives on comparing them.
-const LINK_BITS: u32 = 18;
-/// So many links fit.
-pub const MAX_LINKS: usize = 1 << LINK_BITS;
-/// Simulated time ends here, after 19 hours.
-pub const MAX_TIME: Time = Time::from_nanos(1 << (64 - LINK_BITS));
+const LINK_BITS: u32 = MAX_LINKS.trailing_zeros();
+const _: () = assert!(MAX_RUN.as_nanos() == 1 << (64 - LINK_BITS));
 
 #[inline]
 fn arrival_key(at: Time, link: usize) -> Reverse<u64> {
-    debug_assert!(at < MAX_TIME && link < MAX_LINKS);
-    Reverse(at.as_nanos() << LINK_BITS | link as u64)
+    debug_assert!(link < MAX_LINKS);
+    // What arrives after the longest run is never taken, so that its order does not matter.
+    let at_ns = at.as_nanos().min(MAX_RUN.as_nanos() - 1);
+    Reverse(at_ns << LINK_BITS | link as u64)
 }
 
 impl Arrivals {
@@ -175,6 +175,17 @@ mod tests {
             order,
             [Wake::Sample, Wake::Retransmit(3), Wake::Retransmit(1), Wake::Retransmit(2)]
         );
+    }
+
+    #[test]
+    fn what_is_due_after_the_longest_run_comes_last() {
+        let mut arrivals = Arrivals::default();
+        arrivals.push(Time::ZERO + MAX_RUN * 3, 1);
+        arrivals.push(Time::from_nanos(5), 2);
+        assert_eq!((arrivals.next_time(), arrivals.next_link()), (Time::from_nanos(5), Some(2)));
+        arrivals.take_next(2, None);
+        assert!(arrivals.next_time() > Time::from_nanos(5));
+        assert_eq!(arrivals.next_link(), Some(1));
     }
 
     #[test]

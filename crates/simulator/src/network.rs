@@ -7,9 +7,9 @@
 
 use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{LinkPlan, Plan, TrafficPlan};
+use tidegate_scenario::plan::{LinkPlan, MAX_LINKS, Plan, TrafficPlan};
 
-use crate::event_queue::{Arrivals, MAX_LINKS};
+use crate::event_queue::Arrivals;
 use crate::link::Link;
 use crate::packet::{Packet, SackStore, flags};
 use crate::random::Stream;
