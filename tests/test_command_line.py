@@ -216,7 +216,7 @@ def test_every_scenario_in_the_repository_is_valid(tidegate_command, folder):
 
 
 def test_interrupting_ends_with_130(tidegate_command):
-    process = tidegate_command.start("simulate", "small.toml", "--set", "duration=100000 s")
+    process = tidegate_command.start("simulate", "small.toml", "--set", "duration=60000 s")
     tidegate_command.wait_until_it_computes(process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)

@@ -61,7 +61,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_stopped(tidegate_command):
 
 
 def test_an_interrupted_sweep_says_that_it_can_go_on(tidegate_command):
-    longer = SWEEP.replace('duration = "2 s"', 'duration = "100000 s"')
+    longer = SWEEP.replace('duration = "2 s"', 'duration = "60000 s"')
     (tidegate_command.folder / "sweep.toml").write_text(longer)
     process = tidegate_command.start("sweep", "sweep.toml")
     tidegate_command.wait_until_it_computes(process)
