@@ -2,10 +2,13 @@
 //!
 //! A run is a function of a [`Plan`] and a seed: [`run`]. Inside, an event is either a packet that
 //! arrives at the far end of a link ([`network`]) or a timer ([`event_queue`]); end hosts stand
-//! behind a narrow door ([`tcp::Door`]): packets in, packets out, next wake-up.
+//! behind a narrow door ([`tcp::Door`]): packets in, packets out, next wake-up. The same network
+//! also stands between real hosts, in real time: [`Emulation`].
 
 mod build;
+mod contents;
 mod digest;
+mod emulation;
 mod engine;
 mod event_queue;
 mod link;
@@ -15,13 +18,15 @@ mod network;
 pub mod output;
 mod packet;
 mod probe;
-mod random;
+pub mod random;
 mod ring;
 mod series;
 mod source;
 mod tables;
 mod tcp;
 
+pub use contents::Contents;
+pub use emulation::{Delivery, Emulated, Emulation, Way};
 use output::RunOutput;
 use tidegate_scenario::plan::Plan;
 

@@ -113,6 +113,12 @@ impl Link {
         }
     }
 
+    /// Whether an AQM looks at its packets.
+    #[inline]
+    pub fn is_managed(&self) -> bool {
+        self.management.is_some()
+    }
+
     /// Offers a packet of the given user group at `now`, which never goes back.
     #[inline]
     pub fn offer(

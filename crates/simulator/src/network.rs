@@ -9,6 +9,7 @@ use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{LinkPlan, MAX_LINKS, Plan, TrafficPlan};
 
+use crate::contents::{Contents, InPacket};
 use crate::event_queue::Arrivals;
 use crate::link::Link;
 use crate::packet::{Packet, SackStore, flags};
@@ -73,8 +74,8 @@ pub struct Ledger {
     pub dropped: u64,
 }
 
-/// The network.
-pub struct Network {
+/// The network. `C` says where the contents of its packets are kept.
+pub struct Network<C = InPacket> {
     /// All links.
     pub links: Vec<Link>,
     /// Packets due at the far end of links.
@@ -85,6 +86,8 @@ pub struct Network {
     pub ledger: Ledger,
     /// Losses and marks by flow.
     pub fates: Vec<FlowFate>,
+    /// What packets carry beyond what the network knows of them.
+    pub contents: C,
     hops: Vec<Hop>,
     passages: Vec<Passage>,
     hosts: Vec<Host>,
@@ -92,14 +95,35 @@ pub struct Network {
 }
 
 impl Network {
-    /// Builds the network of a plan.
+    /// The network of a plan, for simulated hosts.
     ///
     /// # Panics
     /// If a route is empty or the first link of a sender also carries other traffic.
     pub fn new(plan: &Plan, seed: u64) -> (Self, Vec<Ways>) {
-        assert!(plan.links.len() < MAX_LINKS, "at most {MAX_LINKS} links");
         let feeders = Feeders::of(plan);
         let early = EarlyDelivery::of(plan, &feeders);
+        Network::build(plan, seed, InPacket, &feeders, &early)
+    }
+}
+
+impl<C: Contents> Network<C> {
+    /// The network of a plan, for hosts that exist: nothing is delivered ahead of time.
+    ///
+    /// # Panics
+    /// As [`Network::new`].
+    pub fn in_real_time(plan: &Plan, seed: u64, contents: C) -> (Self, Vec<Ways>) {
+        let early = EarlyDelivery { flows: vec![false; plan.flows.len()] };
+        Network::build(plan, seed, contents, &Feeders::of(plan), &early)
+    }
+
+    fn build(
+        plan: &Plan,
+        seed: u64,
+        contents: C,
+        feeders: &Feeders,
+        early: &EarlyDelivery,
+    ) -> (Self, Vec<Ways>) {
+        assert!(plan.links.len() < MAX_LINKS, "at most {MAX_LINKS} links");
         let links = (plan.links.iter().enumerate())
             .map(|(i, link)| Link::new(link, i, plan.groups.len(), seed))
             .collect();
@@ -109,6 +133,7 @@ impl Network {
             sacks: SackStore::default(),
             ledger: Ledger::default(),
             fates: vec![FlowFate::default(); plan.flows.len()],
+            contents,
             hops: Vec::new(),
             passages: Vec::new(),
             hosts: Vec::new(),
@@ -119,7 +144,7 @@ impl Network {
         let mut ways = Vec::with_capacity(plan.flows.len());
         for (i, flow) in plan.flows.iter().enumerate() {
             let metered = !flow.meters.is_empty();
-            let mut enter = |route: &[u32], metered: bool, early: bool, network: &mut Network| {
+            let mut enter = |route: &[u32], metered: bool, early: bool, network: &mut Self| {
                 let hops = feeders.hops(route, metered, early);
                 *known.entry(hops.clone()).or_insert_with(|| {
                     network.hops.extend(hops);
@@ -183,6 +208,9 @@ impl Network {
         loop {
             let Hop { link: number, chained, metered, early, .. } = self.hops[hop as usize];
             let link = &mut self.links[number as usize];
+            if C::OUTSIDE && link.is_managed() && flags & flags::ACK == 0 {
+                extra = self.contents.activity(packet.number).to_bits();
+            }
             let group = || self.passages[flow as usize].group;
             match link.offer(len, flags, extra, now, group) {
                 Ok(passed) => {
@@ -211,7 +239,7 @@ impl Network {
                 return None;
             }
             if metered {
-                extra = self.meter(flow, len, now);
+                extra = self.meter(flow, packet.number, len, now);
             }
         }
     }
@@ -230,18 +258,22 @@ impl Network {
         }
         let now = packet.at;
         if self.hops[packet.hop as usize - 1].metered {
-            packet.extra = self.meter(packet.flow, packet.len, now);
+            packet.extra = self.meter(packet.flow, packet.number, packet.len, now);
         }
         self.forward(packet, now)
     }
 
     /// Passes a packet by its flow's meter. Returns the activity, as the bits of an `f32`.
-    fn meter(&mut self, flow: u32, len: u16, now: Time) -> u32 {
+    fn meter(&mut self, flow: u32, number: u64, len: u16, now: Time) -> u32 {
         let passage = &mut self.passages[flow as usize];
         let turn = passage.next_meter as usize;
         passage.next_meter = if turn + 1 < passage.meters.len() { turn as u32 + 1 } else { 0 };
         let meter = &mut self.meters[passage.meters[turn] as usize];
-        meter.on_packet(now, Bytes::new(len.into())).to_bits()
+        let activity = meter.on_packet(now, Bytes::new(len.into()));
+        if C::OUTSIDE {
+            self.contents.set_activity(number, activity);
+        }
+        activity.to_bits()
     }
 
     #[cold]
@@ -249,6 +281,9 @@ impl Network {
         self.ledger.dropped += 1;
         if packet.has(flags::SACK) {
             self.sacks.take(packet.extra);
+        }
+        if C::OUTSIDE {
+            self.contents.discard(packet.number);
         }
         if !packet.has(flags::ACK) {
             self.fates[packet.flow as usize].losses += 1;

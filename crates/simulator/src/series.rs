@@ -4,6 +4,7 @@ use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
 use crate::engine::Received;
+use crate::link::Link;
 use crate::network::Network;
 use crate::output::{FlowSeries, GroupSeries, LinkSeries};
 use crate::source::Source;
@@ -38,7 +39,7 @@ impl Series {
         }
     }
 
-    /// Takes a sample.
+    /// Takes a sample of what simulated hosts and their network do.
     pub fn sample(
         &mut self,
         plan: &Plan,
@@ -47,10 +48,24 @@ impl Series {
         sources: &[Source],
         received: &[Received],
     ) {
+        self.sample_groups(plan, now, received.iter().map(|got| got.bytes));
+        self.sample_links(plan, now, &mut network.links);
+        for &flow in &self.watched {
+            let Source::Tcp(tcp) = &sources[flow] else { continue };
+            let sender = &tcp.connection.sender;
+            self.flows.time_s.push(now.as_secs());
+            self.flows.flow.push(flow as u32);
+            self.flows.cwnd_packets.push(sender.cwnd());
+            self.flows.srtt_s.push(sender.srtt_s().unwrap_or(f64::NAN));
+        }
+    }
+
+    /// Samples the throughput of groups: all bytes received so far, flow by flow.
+    pub fn sample_groups(&mut self, plan: &Plan, now: Time, received: impl Iterator<Item = u64>) {
         let Some(interval) = plan.sample_interval else { return };
         let mut bytes = vec![0; self.group_bytes.len()];
         for (&group, got) in self.group_of_flow.iter().zip(received) {
-            bytes[group] += got.bytes;
+            bytes[group] += got;
         }
         for (group, (&total, before)) in bytes.iter().zip(&mut self.group_bytes).enumerate() {
             self.groups.time_s.push(now.as_secs());
@@ -59,7 +74,11 @@ impl Series {
             self.groups.throughput_bps.push(bits / interval.as_secs());
             *before = total;
         }
-        for (link, planned) in network.links.iter_mut().zip(&plan.links) {
+    }
+
+    /// Samples the backlog of monitored links.
+    pub fn sample_links(&mut self, plan: &Plan, now: Time, links: &mut [Link]) {
+        for (link, planned) in links.iter_mut().zip(&plan.links) {
             let (packets, bytes) = link.backlog(now);
             let Some(monitor) = &mut link.probe.monitor else { continue };
             self.links.time_s.push(now.as_secs());
@@ -69,14 +88,6 @@ impl Series {
             let (drops, marks) = core::mem::take(&mut monitor.since_sample);
             self.links.drops.push(drops);
             self.links.marks.push(marks);
-        }
-        for &flow in &self.watched {
-            let Source::Tcp(tcp) = &sources[flow] else { continue };
-            let sender = &tcp.connection.sender;
-            self.flows.time_s.push(now.as_secs());
-            self.flows.flow.push(flow as u32);
-            self.flows.cwnd_packets.push(sender.cwnd());
-            self.flows.srtt_s.push(sender.srtt_s().unwrap_or(f64::NAN));
         }
     }
 }

@@ -1,9 +1,11 @@
 //! From the counters of a finished run to its tables.
 
 use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::Plan;
 
 use crate::digest::Digest;
 use crate::engine::{Engine, Readings};
+use crate::link::Link;
 use crate::output::{FlowTable, LinkGroupTable, LinkTable, RunOutput, TransferTable};
 use crate::probe::Reading;
 use crate::source::{Source, UDP_HEADER_BYTES};
@@ -20,8 +22,8 @@ pub fn collect(engine: &mut Engine, before: &Readings, after: &Readings) -> RunO
         hops: engine.network.links.iter().map(|link| link.probe.accepted).sum(),
         simulated_s: engine.now.as_secs(),
         flows: flows(engine, before, after),
-        links: links(engine, before, after),
-        link_groups: link_groups(engine, before, after),
+        links: links(engine.plan, &engine.network.links, &before.links, &after.links),
+        link_groups: link_groups(engine.plan, &before.links, &after.links),
         transfers: transfers(engine),
         group_series: core::mem::take(&mut engine.series.groups),
         link_series: core::mem::take(&mut engine.series.links),
@@ -79,11 +81,12 @@ fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
     table
 }
 
-fn links(engine: &Engine, before: &Readings, after: &Readings) -> LinkTable {
+/// What links did between two readings.
+pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading]) -> LinkTable {
     let mut table = LinkTable::default();
-    let span_ns = engine.plan.duration.as_nanos() as f64;
-    for (i, planned) in engine.plan.links.iter().enumerate() {
-        let (from, to) = (&before.links[i], &after.links[i]);
+    let span_ns = plan.duration.as_nanos() as f64;
+    for (i, planned) in plan.links.iter().enumerate() {
+        let (from, to) = (&before[i], &after[i]);
         let accepted = to.probe.accepted - from.probe.accepted;
         let bytes = to.probe.accepted_bytes - from.probe.accepted_bytes;
         let [full, aqm, wire] = [0, 1, 2].map(|r| to.probe.drops[r] - from.probe.drops[r]);
@@ -92,7 +95,7 @@ fn links(engine: &Engine, before: &Readings, after: &Readings) -> LinkTable {
         table.arrivals.push(accepted + full + aqm);
         table.departures.push(accepted);
         table.departed_bytes.push(bytes);
-        table.departures_in_all.push(engine.network.links[i].probe.accepted);
+        table.departures_in_all.push(links[i].probe.accepted);
         table.drops_full.push(full);
         table.drops_aqm.push(aqm);
         table.drops_wire.push(wire);
@@ -129,10 +132,11 @@ fn links(engine: &Engine, before: &Readings, after: &Readings) -> LinkTable {
     table
 }
 
-fn link_groups(engine: &Engine, before: &Readings, after: &Readings) -> LinkGroupTable {
+/// What groups of users did to monitored links between two readings, and got from them.
+pub fn link_groups(plan: &Plan, before: &[Reading], after: &[Reading]) -> LinkGroupTable {
     let mut table = LinkGroupTable::default();
-    for (i, planned) in engine.plan.links.iter().enumerate() {
-        let monitors = (&before.links[i].probe.monitor, &after.links[i].probe.monitor);
+    for (i, planned) in plan.links.iter().enumerate() {
+        let monitors = (&before[i].probe.monitor, &after[i].probe.monitor);
         let (Some(was), Some(is)) = monitors else { continue };
         for (group, (from, to)) in was.groups.iter().zip(&is.groups).enumerate() {
             let accepted = to.accepted - from.accepted;

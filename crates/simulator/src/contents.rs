@@ -1,0 +1,36 @@
+//! Where the contents of packets are kept.
+//!
+//! Simulated packets are nothing but what the network knows of them. Packets of real hosts have
+//! bytes, which the network never touches: it knows them by a number, and their keeper writes and
+//! reads what mechanisms put into their headers.
+
+/// The keeper of packets' contents.
+pub trait Contents {
+    /// Whether there is anything outside the network's own packets.
+    const OUTSIDE: bool;
+
+    /// A meter writes an activity into a packet.
+    fn set_activity(&mut self, packet: u64, activity: f32);
+
+    /// A bottleneck reads the activity of a packet, 0 where it carries none.
+    fn activity(&mut self, packet: u64) -> f32;
+
+    /// A packet was dropped.
+    fn discard(&mut self, packet: u64);
+}
+
+/// Everything is in the network's own packets.
+#[derive(Clone, Copy, Default)]
+pub struct InPacket;
+
+impl Contents for InPacket {
+    const OUTSIDE: bool = false;
+
+    fn set_activity(&mut self, _: u64, _: f32) {}
+
+    fn activity(&mut self, _: u64) -> f32 {
+        0.0
+    }
+
+    fn discard(&mut self, _: u64) {}
+}

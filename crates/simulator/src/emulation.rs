@@ -1,0 +1,226 @@
+//! The network alone, for hosts that exist: packets in, packets out, next event.
+//!
+//! Links, AQMs, meters and probes are those of a simulation. Their clock is whatever the caller
+//! says, so the very same code stands between real hosts in real time, and anything that a
+//! scenario can say about a network is emulated without another word.
+
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::Plan;
+
+use crate::contents::Contents;
+use crate::network::{FlowFate, Ledger, Network, Ways};
+use crate::output::{GroupSeries, LinkGroupTable, LinkSeries, LinkTable};
+use crate::packet::{Packet, flags};
+use crate::probe::Reading;
+use crate::series::Series;
+use crate::tables;
+
+/// Which way along a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the sender to the receiver.
+    Forward,
+    /// From the receiver back to the sender.
+    Reverse,
+}
+
+/// A packet that has reached the end of its route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its number.
+    pub packet: u64,
+    /// Its flow.
+    pub flow: u32,
+    /// Its direction.
+    pub way: Way,
+    /// When it was due there.
+    pub at: Time,
+    /// Whether it was marked on the way.
+    pub marked: bool,
+}
+
+/// A network in the hands of a caller who has the hosts.
+pub struct Emulation<'a, C: Contents> {
+    plan: &'a Plan,
+    network: Network<C>,
+    ways: Vec<Ways>,
+    received_bytes: Vec<u64>,
+    series: Series,
+    next_sample: Time,
+    readings: Vec<Counters>,
+    /// When the counters are read: the start and the end of the measurement.
+    reading_times: [Time; 2],
+    now: Time,
+}
+
+/// All counters at one point in time.
+struct Counters {
+    links: Vec<Reading>,
+    fates: Vec<FlowFate>,
+    received_bytes: Vec<u64>,
+}
+
+/// What an emulated network measured between the end of the warm-up and the end of the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Emulated {
+    /// Wire bytes that left each flow's last link.
+    pub received_bytes: Vec<u64>,
+    /// Data packets of each flow that were lost.
+    pub losses: Vec<u64>,
+    /// Data packets of each flow that were marked.
+    pub marks: Vec<u64>,
+    /// One row per link.
+    pub links: LinkTable,
+    /// One row per monitored link and group.
+    pub link_groups: LinkGroupTable,
+    /// One row per sample and group.
+    pub group_series: GroupSeries,
+    /// One row per sample and monitored link.
+    pub link_series: LinkSeries,
+    /// Packets times links over the whole time.
+    pub hops: u64,
+    /// Packets by what became of them, over the whole time.
+    pub ledger: Ledger,
+}
+
+impl<'a, C: Contents> Emulation<'a, C> {
+    /// An idle network at time zero. `contents` keeps the packets' bytes.
+    pub fn new(plan: &'a Plan, seed: u64, contents: C) -> Self {
+        let (network, ways) = Network::in_real_time(plan, seed, contents);
+        let start = Time::ZERO + plan.warm_up;
+        Emulation {
+            plan,
+            network,
+            ways,
+            received_bytes: vec![0; plan.flows.len()],
+            series: Series::new(plan),
+            next_sample: plan.sample_interval.map_or(Time::NEVER, |step| Time::ZERO + step),
+            readings: Vec::new(),
+            reading_times: [start, start + plan.duration],
+            now: Time::ZERO,
+        }
+    }
+
+    /// The keeper of the packets' bytes.
+    pub fn contents(&mut self) -> &mut C {
+        &mut self.network.contents
+    }
+
+    /// A host sends a packet, `len` bytes on the wire. `at` counts as the time of the last event
+    /// where it lies before that, since the network cannot go back.
+    pub fn inject(
+        &mut self,
+        flow: u32,
+        way: Way,
+        packet: u64,
+        len: u16,
+        ecn_capable: bool,
+        at: Time,
+    ) {
+        let ways = self.ways[flow as usize];
+        let (hop, direction) = match way {
+            Way::Forward => (ways.forward, 0),
+            Way::Reverse => (ways.reverse, flags::ACK),
+        };
+        let flags = direction | if ecn_capable { flags::ECT } else { 0 };
+        let packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
+        self.network.send(packet, at.max(self.now));
+    }
+
+    /// When something happens next.
+    pub fn next_time(&mut self) -> Time {
+        self.network.arrivals.next_time().min(self.next_own())
+    }
+
+    /// The next reading of all counters.
+    fn next_reading(&self) -> Time {
+        self.reading_times.get(self.readings.len()).copied().unwrap_or(Time::NEVER)
+    }
+
+    /// The next sample or reading.
+    fn next_own(&self) -> Time {
+        self.next_sample.min(self.next_reading())
+    }
+
+    /// Lets the next thing happen, which may deliver a packet.
+    ///
+    /// # Panics
+    /// If nothing is due ([`Emulation::next_time`] is [`Time::NEVER`]).
+    pub fn advance(&mut self) -> Option<Delivery> {
+        // As in a simulation: at equal times readings come first and samples last.
+        let arrival = self.network.arrivals.next_time();
+        if self.next_reading() <= arrival.min(self.next_sample) {
+            self.now = self.next_reading();
+            self.read(self.now);
+            return None;
+        }
+        if self.next_sample < arrival {
+            self.now = self.next_sample;
+            self.sample(self.now);
+            return None;
+        }
+        self.now = arrival;
+        let packet = self.network.advance()?;
+        let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
+        if way == Way::Forward {
+            self.received_bytes[packet.flow as usize] += u64::from(packet.len);
+        }
+        Some(Delivery {
+            packet: packet.number,
+            flow: packet.flow,
+            way,
+            at: packet.at,
+            marked: packet.has(flags::CE),
+        })
+    }
+
+    fn sample(&mut self, now: Time) {
+        self.series.sample_groups(self.plan, now, self.received_bytes.iter().copied());
+        self.series.sample_links(self.plan, now, &mut self.network.links);
+        let step = self.plan.sample_interval.expect("samples are taken");
+        self.next_sample = now + step;
+    }
+
+    fn read(&mut self, now: Time) {
+        let links = self.network.links.iter_mut().map(|link| Reading::take(link, now));
+        self.readings.push(Counters {
+            links: links.collect(),
+            fates: self.network.fates.clone(),
+            received_bytes: self.received_bytes.clone(),
+        });
+        if now >= self.reading_times[1] {
+            self.next_sample = Time::NEVER;
+        }
+    }
+
+    /// What was measured; `None` before the end of the measurement.
+    ///
+    /// # Panics
+    /// If a packet is unaccounted for.
+    pub fn finish(self) -> Option<Emulated> {
+        let Emulation { plan, network, readings, series, .. } = self;
+        let ledger = network.ledger;
+        assert_eq!(
+            ledger.injected,
+            ledger.delivered + ledger.dropped + network.under_way(),
+            "every packet is delivered, dropped or still under way"
+        );
+        let [before, after] = &readings[..] else { return None };
+        let since = |of: fn(&FlowFate) -> u64| {
+            let pairs = before.fates.iter().zip(&after.fates);
+            pairs.map(|(before, after)| of(after) - of(before)).collect()
+        };
+        let received = before.received_bytes.iter().zip(&after.received_bytes);
+        Some(Emulated {
+            received_bytes: received.map(|(before, after)| after - before).collect(),
+            losses: since(|fate| fate.losses),
+            marks: since(|fate| fate.marks),
+            links: tables::links(plan, &network.links, &before.links, &after.links),
+            link_groups: tables::link_groups(plan, &before.links, &after.links),
+            group_series: series.groups,
+            link_series: series.links,
+            hops: network.links.iter().map(|link| link.probe.accepted).sum(),
+            ledger,
+        })
+    }
+}

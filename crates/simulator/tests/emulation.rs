@@ -1,0 +1,123 @@
+//! The network between hosts of the caller's own.
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::{Plan, TrafficPlan};
+use tidegate_simulator::output::LinkTable;
+use tidegate_simulator::{Contents, Emulated, Emulation, Way, run};
+
+/// Two senders at constant rates, together above the link's, one with a meter and twice the other.
+const SCENARIO: &str = r#"
+version = 1
+warm_up = "1 s"
+duration = "3 s"
+sample_interval = "100 ms"
+host_jitter = "off"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "5 ms"
+buffer = "60 packets"
+aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }
+differentiation = { kind = "abc", gamma = 2.0 }
+[users.heavy]
+traffic = { kind = "cbr", rate = "8 Mb/s" }
+start = "0 s"
+meter = { reference_rate = "5 Mb/s" }
+[users.light]
+traffic = { kind = "cbr", rate = "4 Mb/s" }
+start = "0 s"
+meter = { reference_rate = "5 Mb/s" }
+"#;
+
+/// Keeps one activity per packet, as a header would.
+#[derive(Default)]
+struct Shelf {
+    activities: Vec<f32>,
+    discarded: u64,
+}
+
+impl Contents for Shelf {
+    const OUTSIDE: bool = true;
+
+    fn set_activity(&mut self, packet: u64, activity: f32) {
+        self.activities[packet as usize] = activity;
+    }
+
+    fn activity(&mut self, packet: u64) -> f32 {
+        self.activities[packet as usize]
+    }
+
+    fn discard(&mut self, _: u64) {
+        self.discarded += 1;
+    }
+}
+
+fn plan() -> Plan {
+    Scenario::parse(SCENARIO, &[]).expect("the scenario is valid").plan()
+}
+
+/// Sends what the constant-bit-rate sources of the plan would, and returns what was delivered.
+fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
+    let end = Time::ZERO + plan.warm_up + plan.duration + Span::from_millis(1);
+    let mut sends: Vec<(Time, u32, u16)> = Vec::new();
+    for (flow, planned) in plan.flows.iter().enumerate() {
+        let TrafficPlan::Cbr { rate } = planned.traffic else { panic!("all flows are CBR") };
+        let len = planned.packet_size;
+        let at = |n: u64| Span::from_nanos(n * len.as_bits() * 1_000_000_000 / rate.as_bps());
+        let times = (0..).map(|n| Time::ZERO + at(n)).take_while(|&at| at < end);
+        sends.extend(times.map(|at| (at, flow as u32, len.get() as u16)));
+    }
+    sends.sort_by_key(|&(at, flow, _)| (at, flow));
+    let mut emulation = Emulation::new(plan, 1, Shelf::default());
+    let mut delivered = 0;
+    for (at, flow, len) in sends {
+        while emulation.next_time() <= at {
+            delivered += u64::from(emulation.advance().is_some());
+        }
+        let shelf = emulation.contents();
+        shelf.activities.push(0.0);
+        let number = shelf.activities.len() as u64 - 1;
+        emulation.inject(flow, Way::Forward, number, len, false, at);
+    }
+    while emulation.next_time() <= end {
+        delivered += u64::from(emulation.advance().is_some());
+    }
+    let discarded = emulation.contents().discarded;
+    (emulation.finish().expect("the measurement is over"), delivered, discarded)
+}
+
+fn bottleneck(table: &LinkTable) -> (u64, u64, u64, f64, f64) {
+    let i = table.name.iter().position(|name| name == "bottleneck").expect("there is one");
+    let drops = table.drops_aqm[i] + table.drops_full[i];
+    let backlog = table.mean_backlog_packets[i];
+    (table.arrivals[i], table.departures[i], drops, backlog, table.p95_sojourn_s[i])
+}
+
+#[test]
+fn an_emulated_network_measures_what_a_simulated_one_does() {
+    let plan = plan();
+    let (emulated, ..) = emulate(&plan);
+    let simulated = run(&plan, 1);
+    assert_eq!(bottleneck(&emulated.links), bottleneck(&simulated.links));
+    assert_eq!(emulated.link_groups.drops, simulated.link_groups.drops);
+    assert_eq!(emulated.link_groups.mean_activity, simulated.link_groups.mean_activity);
+    assert_eq!(emulated.losses, simulated.flows.losses);
+    assert!(emulated.losses[0] > emulated.losses[1], "activity reaches the bottleneck");
+    let throughput = |i: usize| emulated.received_bytes[i] as f64 * 8.0 / 3.0;
+    assert_eq!([throughput(0), throughput(1)], simulated.flows.throughput_bps[..]);
+    assert_eq!(emulated.group_series, simulated.group_series);
+    assert_eq!(emulated.link_series, simulated.link_series);
+}
+
+#[test]
+fn the_keeper_of_packets_hears_of_every_end() {
+    let (emulated, delivered, discarded) = emulate(&plan());
+    assert_eq!((emulated.ledger.delivered, emulated.ledger.dropped), (delivered, discarded));
+    assert!(discarded > 0);
+}
+
+#[test]
+fn there_is_no_result_before_the_end() {
+    let plan = plan();
+    assert_eq!(Emulation::new(&plan, 1, Shelf::default()).finish(), None);
+}
