@@ -148,6 +148,20 @@ def test_a_refused_scenario_tells_every_mistake(tidegate_command):
     assert {issue["line"] for issue in listed} >= {9}
 
 
+def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
+    bbr = ["--set", "tcp.congestion_control=bbr"]
+    checked = tidegate_command("validate", "small.toml", *bbr)
+    assert (checked.returncode, checked.stdout) == (0, "small.toml: valid\n")
+    assert "the simulator has no BBR" in checked.stderr
+    for command in ("simulate", "sweep"):
+        done = tidegate_command(command, "small.toml", *bbr)
+        assert done.returncode == 3
+        assert "tcp.congestion_control: the simulator has no BBR; run it on a kernel with " in (
+            done.stderr
+        )
+        assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

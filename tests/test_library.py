@@ -181,6 +181,9 @@ def test_a_broken_invariant_is_an_error_of_the_run():
     class Broken:
         name, seed, replications, groups, user_groups = "broken", 1, 1, [], []
 
+        def check_simulator(self):
+            pass
+
         def run(self, seed):
             raise tidegate.RunError(seed, "a packet is unaccounted for")
 

@@ -131,6 +131,8 @@ def simulate_all(
     from tidegate.result import Result
     from tidegate.tables import concatenate
 
+    for scenario in scenarios.values():
+        scenario.check_simulator()
     started = time.monotonic()
     seeds = {name: seeds_of(scenario, seed, replications) for name, scenario in scenarios.items()}
     tasks = [(name, run_seed) for name, all_seeds in seeds.items() for run_seed in all_seeds]

@@ -233,6 +233,7 @@ def _points(
     for values in settings:
         try:
             parsed = parse(scenario, [*overrides, *values])
+            parsed.check_simulator()
         except ScenarioError as error:
             refused.update({issue.text: error for issue in error.issues})
         else:

@@ -32,8 +32,22 @@ impl Scenario {
         Ok(Scenario { parsed, plan })
     }
 
+    /// What it asks for that the simulator does not have, for people.
+    fn simulator_lacks(&self) -> Vec<String> {
+        self.parsed.simulator_lacks().iter().map(Issue::to_string).collect()
+    }
+
+    /// Raises `ScenarioError` if it asks for what the simulator does not have.
+    fn check_simulator(&self) -> PyResult<()> {
+        match self.parsed.simulator_lacks() {
+            [] => Ok(()),
+            issues => Err(refused(issues)),
+        }
+    }
+
     /// Runs it once, with the interpreter's lock released: table name -> column name -> values.
     fn run<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        self.check_simulator()?;
         let run = || tidegate_simulator::run(&self.plan, seed);
         let output = py
             .detach(|| catch_unwind(AssertUnwindSafe(run)))

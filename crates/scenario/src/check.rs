@@ -3,8 +3,8 @@
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::document::Table;
-use crate::field::Reader;
-use crate::file::{File, Tcp, Traffic, User, packet_size_mistake};
+use crate::field::{Mistake, Reader};
+use crate::file::{CongestionControl, File, Tcp, Traffic, User, packet_size_mistake};
 use crate::issue::nearest;
 use crate::network::Network;
 use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN};
@@ -211,6 +211,27 @@ fn time_outs(tcp: &Tcp, reader: &mut Reader) {
     if initial == Some(Span::ZERO) {
         reader.wrong_at("initial_rto", "must not be zero");
     }
+}
+
+/// What a kernel has and the simulator has not, at the key that asks for it.
+pub(crate) fn simulator_lacks(file: &File) -> Vec<Mistake> {
+    let mut reader = Reader::default();
+    for (name, user) in &file.users.entries {
+        if matches!(user.traffic, Traffic::Cbr(_)) {
+            continue;
+        }
+        let lacks = match user.tcp_options(file).congestion_control {
+            Some(CongestionControl::Bbr) => "BBR",
+            Some(CongestionControl::Sbrm) => "SBRM",
+            Some(CongestionControl::Reno | CongestionControl::Cubic) | None => continue,
+        };
+        let message =
+            format!("the simulator has no {lacks}; run it on a kernel with `tidegate lab`");
+        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.is_some());
+        let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
+        nested(&mut reader, &path, |reader| reader.wrong_at("congestion_control", message));
+    }
+    reader.mistakes
 }
 
 /// A window must hold a segment, or nothing is ever sent.

@@ -200,6 +200,11 @@ impl Tcp {
                 CongestionControl::Cubic => {
                     ControllerPlan::Cubic { hystart: self.hystart.expect(set) }
                 }
+                CongestionControl::Bbr => ControllerPlan::Bbr,
+                CongestionControl::Sbrm => ControllerPlan::Sbrm {
+                    willingness_to_pay: self.willingness_to_pay.expect(set).0,
+                    kappa: self.kappa.expect(set).0,
+                },
             },
             recovery: match self.loss_recovery.expect(set) {
                 LossRecovery::Sack => RecoveryPlan::Sack,

@@ -39,6 +39,7 @@ use plan::Plan;
 pub struct Scenario {
     file: File,
     points: Vec<Vec<(String, String)>>,
+    simulator_lacks: Vec<Issue>,
 }
 
 /// Files beyond this are no scenarios.
@@ -55,10 +56,17 @@ impl Scenario {
         let file = read(&document)?;
         let points = sweep::points(&document, file.sweep.as_ref())
             .map_err(|mistakes| locate(mistakes, &document))?;
-        Ok(Scenario { file, points })
+        let simulator_lacks = locate(check::simulator_lacks(&file), &document);
+        Ok(Scenario { file, points, simulator_lacks })
     }
 
-    /// What the simulator needs to know.
+    /// What is in the scenario that the simulator does not have, and what to do instead. Where there
+    /// is any, the plan must not be simulated.
+    pub fn simulator_lacks(&self) -> &[Issue] {
+        &self.simulator_lacks
+    }
+
+    /// What an engine needs to know.
     pub fn plan(&self) -> Plan {
         layout::plan(&self.file)
     }

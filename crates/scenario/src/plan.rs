@@ -195,8 +195,8 @@ pub struct TcpPlan {
     pub rto: RtoPlan,
 }
 
-/// Congestion controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Congestion controllers. The last two are a kernel's: the simulator has none of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ControllerPlan {
     /// RFC 5681.
     Reno {
@@ -207,6 +207,16 @@ pub enum ControllerPlan {
     Cubic {
         /// Leave slow start on growing delay.
         hystart: bool,
+    },
+    /// The kernel's BBR.
+    Bbr,
+    /// Single bit resource marking, κ RTT/cwnd w up for every ACK without a mark, κ down for every
+    /// other (Zimmermann 2005, section 5.4.2).
+    Sbrm {
+        /// w, in segments per second.
+        willingness_to_pay: f64,
+        /// κ, in segments.
+        kappa: f64,
     },
 }
 

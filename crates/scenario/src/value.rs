@@ -103,6 +103,12 @@ number! {
     { "exclusiveMinimum": 0, "maximum": 1000 }
 }
 
+number! {
+    /// More than 0, at most a million.
+    Demand: "a number above 0, at most 1000000", |x| x > 0.0 && x <= 1e6,
+    { "exclusiveMinimum": 0, "maximum": 1_000_000 }
+}
+
 /// A time, or the word `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OrOff {

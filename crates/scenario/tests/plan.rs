@@ -96,6 +96,7 @@ fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
 #[test]
 fn a_group_overrides_the_scenario_which_overrides_the_profile() {
     let plan = plan_with(DUMBBELL, &[("tcp.initial_window", "4"), ("users.light.tcp.ecn", "true")]);
+    assert!(scenario(DUMBBELL).simulator_lacks().is_empty());
     let tcp = |flow: usize| match &plan.flows[flow].traffic {
         TrafficPlan::Greedy(tcp) => tcp.clone(),
         other => panic!("{other:?}"),
@@ -106,6 +107,26 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
     assert_eq!((tcp(0).ecn, tcp(3).ecn), (false, true));
     assert_eq!(link(&plan, "light.0.access").rate, Rate::mbps(50));
     assert_eq!(link(&plan, "light.0.access").delay, Span::from_micros(100));
+}
+
+#[test]
+fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
+    let sbrm = DUMBBELL.replace("\"reno\" }", "\"sbrm\", kappa = 0.5 }");
+    let scenario = scenario(&sbrm);
+    let plan = scenario.plan();
+    let TrafficPlan::Greedy(tcp) = &plan.flows[3].traffic else { panic!("greedy") };
+    assert_eq!(tcp.controller, ControllerPlan::Sbrm { willingness_to_pay: 20.0, kappa: 0.5 });
+    let lacks: Vec<_> = scenario.simulator_lacks().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lacks,
+        ["line 17: users.light.tcp.congestion_control: the simulator has no SBRM; run it on a \
+          kernel with `tidegate lab`"]
+    );
+
+    let bbr = [("tcp.congestion_control".to_owned(), "bbr".to_owned())];
+    let scenario = Scenario::parse(DUMBBELL, &bbr).expect("valid");
+    let keys: Vec<_> = scenario.simulator_lacks().iter().map(|lack| lack.key.as_str()).collect();
+    assert_eq!(keys, ["tcp.congestion_control"], "light users have their own, reno");
 }
 
 /// 1500 B at 10 Mb/s take 1.2 ms; the access links are faster.

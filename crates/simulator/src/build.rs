@@ -24,11 +24,18 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
 }
 
 /// A congestion controller.
+///
+/// # Panics
+/// If the simulator has none such, which whoever starts a run rules out by
+/// [`tidegate_scenario::Scenario::simulator_lacks`].
 pub fn controller(plan: ControllerPlan) -> Controller {
     match plan {
         ControllerPlan::Reno { whole_segments } => {
             Controller::Reno(Reno::new(RenoParams { whole_segments, ..RenoParams::default() }))
         }
         ControllerPlan::Cubic { hystart } => Controller::Cubic(Cubic::new(CubicParams { hystart })),
+        ControllerPlan::Bbr | ControllerPlan::Sbrm { .. } => {
+            panic!("the simulator has no {plan:?}: ask simulator_lacks() first")
+        }
     }
 }

@@ -74,7 +74,7 @@ def validate(
     found = []
     for path in scenarios:
         try:
-            parse(path, overrides(set_))
+            parsed = parse(path, overrides(set_))
         except ScenarioError as error:
             found += [{"file": str(path), **asdict(issue)} for issue in error.issues]
             if shape is Format.table:
@@ -82,6 +82,8 @@ def validate(
         else:
             if shape is Format.table:
                 typer.echo(f"{path}: valid")
+                for lack in parsed.simulator_lacks():
+                    remark(f"{path}: {lack}")
     if shape is Format.json:
         print_json(found)
     elif shape is Format.csv:

@@ -4,7 +4,7 @@ use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::declare::{choice, section};
 
-use crate::value::{Integer, OrOff};
+use crate::value::{Demand, Integer, OrOff, Step};
 
 choice! {
     /// A set of TCP options.
@@ -25,6 +25,11 @@ choice! {
         Reno = "reno",
         /// RFC 9438.
         Cubic = "cubic",
+        /// The kernel's BBR; not in the simulator.
+        Bbr = "bbr",
+        /// Single bit resource marking (Zimmermann 2005, section 5.4.2): every ACK moves the window,
+        /// up without a congestion mark, down with one. Not in the simulator.
+        Sbrm = "sbrm",
     }
 }
 
@@ -63,6 +68,10 @@ section! {
         optional congestion_control: CongestionControl;
         /// Leave slow start on growing delay (HyStart++, RFC 9406); cubic only.
         optional hystart: bool;
+        /// What the flow offers to pay, w, in segments per second; sbrm only.
+        optional willingness_to_pay: Demand;
+        /// Step κ of the window, in segments per congestion mark; sbrm only.
+        optional kappa: Step;
         /// How losses are found and repaired.
         optional loss_recovery: LossRecovery;
         /// How the window shrinks after a congestion signal.
@@ -107,6 +116,8 @@ impl Tcp {
         Tcp {
             congestion_control: own.congestion_control.or(base.congestion_control),
             hystart: own.hystart.or(base.hystart),
+            willingness_to_pay: own.willingness_to_pay.or(base.willingness_to_pay),
+            kappa: own.kappa.or(base.kappa),
             loss_recovery: own.loss_recovery.or(base.loss_recovery),
             window_reduction: own.window_reduction.or(base.window_reduction),
             limited_transmit: own.limited_transmit.or(base.limited_transmit),
@@ -133,6 +144,9 @@ impl Profile {
         let linux = Tcp {
             congestion_control: Some(CongestionControl::Cubic),
             hystart: Some(true),
+            // Zimmermann 2005, table 6.6.1.
+            willingness_to_pay: Some(Demand(20.0)),
+            kappa: Some(Step(0.2)),
             loss_recovery: Some(LossRecovery::Sack),
             window_reduction: Some(WindowReduction::Prr),
             limited_transmit: Some(true),
