@@ -3,13 +3,41 @@
 /// Why bytes are not what they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The header goes on beyond the bytes there are.
-    #[error("truncated: {have} bytes, header needs {need}")]
+    /// A header, or the whole packet, goes on beyond the bytes there are.
+    #[error("truncated: {have} bytes of {need}")]
     Truncated {
         /// Bytes there are.
         have: usize,
-        /// Bytes that the header needs.
+        /// Bytes that there should be.
         need: usize,
+    },
+    /// There are more bytes than the packet says it has.
+    #[error("{have} bytes for a packet of {len}")]
+    TrailingBytes {
+        /// Bytes there are.
+        have: usize,
+        /// Length that the packet states.
+        len: usize,
+    },
+    /// Neither IPv4 nor IPv6.
+    #[error("IP version {version} instead of 4 or 6")]
+    Version {
+        /// What stands where the version should.
+        version: u8,
+    },
+    /// A stated length does not even cover the header that states it.
+    #[error("length {stated} stated by a header of at least {least} bytes")]
+    HeaderLength {
+        /// What the header says.
+        stated: usize,
+        /// Less than this cannot be.
+        least: usize,
+    },
+    /// The IPv4 header was damaged on the way.
+    #[error("wrong IPv4 header checksum {stated:#06x}")]
+    HeaderChecksum {
+        /// What the header says.
+        stated: u16,
     },
     /// An option goes on beyond the end of its header.
     #[error("option at byte {at} goes beyond its header")]
@@ -17,10 +45,23 @@ pub enum WireError {
         /// Where in the header the option begins.
         at: usize,
     },
+    /// An option says that it is shorter than its own type and length.
+    #[error("option at byte {at} has length {len}, shorter than its type and length")]
+    OptionTooShort {
+        /// Where in the header the option begins.
+        at: usize,
+        /// What it says.
+        len: usize,
+    },
     /// The activity is there twice: one of the two may be forged.
     #[error("second activity option at byte {at}")]
     RepeatedActivity {
         /// Where in the header the second option begins.
         at: usize,
     },
+}
+
+/// The first `need` bytes, all of which are there.
+pub(crate) fn front(bytes: &[u8], need: usize) -> Result<&[u8], WireError> {
+    bytes.get(..need).ok_or(WireError::Truncated { have: bytes.len(), need })
 }

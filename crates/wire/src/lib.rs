@@ -2,8 +2,19 @@
 //!
 //! What comes from a network is never trusted: every `parse` returns an error instead of panicking,
 //! and every `write` leaves the bits of others as they are.
+//!
+//! [`packet`] looks at whole IP packets, as a TUN device gives them; [`activity`] at the option in
+//! them that is ours.
+
+#![forbid(unsafe_code)]
 
 pub mod activity;
+mod checksum;
+mod ecn;
 mod error;
+mod ipv4;
+mod ipv6;
+pub mod packet;
 
+pub use ecn::Ecn;
 pub use error::WireError;

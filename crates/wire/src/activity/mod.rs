@@ -14,8 +14,9 @@
 //! vanish beside everything else. The largest value, 255.996, stands for all above: 2²⁵⁵ times a
 //! reference rate is no rate.
 //!
-//! One module per place in a packet where activity can travel: [`ipv6`].
+//! One module per place in a packet where activity can travel: [`ipv4`] and [`ipv6`].
 
+pub mod ipv4;
 pub mod ipv6;
 
 /// An activity in steps of 1/256.

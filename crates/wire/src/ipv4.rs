@@ -1,0 +1,119 @@
+//! The IPv4 header (RFC 791).
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |Version|  IHL  |   DSCP    |ECN|         Total Length          |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |        Identification         |Flags|     Fragment Offset     |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! | Time to Live  |   Protocol    |        Header Checksum        |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |                            Source                             |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |                          Destination                          |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |  Options, up to 40 bytes ...                                  |
+//! ```
+
+use std::net::Ipv4Addr;
+use std::ops::Range;
+
+use crate::error::front;
+use crate::packet::Fragment;
+use crate::{Ecn, WireError, checksum};
+
+/// Length without options, and so where options begin.
+pub(crate) const HEADER_LEN: usize = 20;
+/// IHL counts units of this many bytes.
+const UNIT: usize = 4;
+const TRAFFIC_CLASS: usize = 1;
+const CHECKSUM: Range<usize> = 10..12;
+const MORE_FRAGMENTS: u16 = 0x2000;
+const FRAGMENT_OFFSET: u16 = 0x1FFF;
+
+/// What a header says, checked.
+pub(crate) struct Header {
+    pub header_len: usize,
+    pub total_len: usize,
+    pub ecn: Ecn,
+    pub fragment: Fragment,
+    pub protocol: u8,
+    pub source: Ipv4Addr,
+    pub destination: Ipv4Addr,
+}
+
+/// The header at the start of `bytes`: all of it is there and its checksum is right.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Header, WireError> {
+    let header_len = header_len(bytes)?;
+    let header = front(bytes, header_len)?;
+    if checksum::sum(header) != 0xFFFF {
+        return Err(WireError::HeaderChecksum { stated: word(header, CHECKSUM.start) });
+    }
+    let total_len = usize::from(word(header, 2));
+    if total_len < header_len {
+        return Err(WireError::HeaderLength { stated: total_len, least: header_len });
+    }
+    Ok(Header {
+        header_len,
+        total_len,
+        ecn: Ecn::from_traffic_class(header[TRAFFIC_CLASS]),
+        fragment: fragment(word(header, 6)),
+        protocol: header[9],
+        source: address(header, 12),
+        destination: address(header, 16),
+    })
+}
+
+/// Length of the header at the start of `bytes`, all of which is there.
+pub(crate) fn header_len(bytes: &[u8]) -> Result<usize, WireError> {
+    let first = front(bytes, HEADER_LEN)?[0];
+    if first >> 4 != 4 {
+        return Err(WireError::Version { version: first >> 4 });
+    }
+    let stated = usize::from(first & 0xF) * UNIT;
+    if stated < HEADER_LEN {
+        return Err(WireError::HeaderLength { stated, least: HEADER_LEN });
+    }
+    front(bytes, stated).map(<[u8]>::len)
+}
+
+/// Marks a packet that may be marked; returns whether it was one.
+pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
+    let may = bytes.len() >= HEADER_LEN && Ecn::from_traffic_class(bytes[TRAFFIC_CLASS]).is_ect();
+    if may {
+        let marked = bytes[TRAFFIC_CLASS] | Ecn::Ce as u8;
+        edit(bytes, TRAFFIC_CLASS, &[marked]);
+    }
+    may
+}
+
+/// Replaces the bytes of `header` from `at` on by `new`, and lets the checksum follow. A checksum
+/// that was wrong before stays as wrong, so that damage on the way cannot be covered up.
+pub(crate) fn edit(header: &mut [u8], at: usize, new: &[u8]) {
+    let end = at + new.len();
+    // The checksum counts whole words; a header has an even length.
+    let words = at & !1..end.next_multiple_of(2);
+    let old_sum = checksum::sum(&header[words.clone()]);
+    header[at..end].copy_from_slice(new);
+    let new_sum = checksum::sum(&header[words]);
+    let updated = checksum::update(word(header, CHECKSUM.start), old_sum, new_sum);
+    header[CHECKSUM].copy_from_slice(&updated.to_be_bytes());
+}
+
+fn fragment(field: u16) -> Fragment {
+    match (field & FRAGMENT_OFFSET, field & MORE_FRAGMENTS) {
+        (0, 0) => Fragment::Whole,
+        (0, _) => Fragment::First,
+        _ => Fragment::Later,
+    }
+}
+
+fn word(header: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([header[at], header[at + 1]])
+}
+
+fn address(header: &[u8], at: usize) -> Ipv4Addr {
+    Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3])
+}

@@ -1,0 +1,131 @@
+//! The IPv6 header and its extension headers (RFC 8200).
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |Version|   DSCP    |ECN|              Flow Label               |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |        Payload Length         |  Next Header  |   Hop Limit   |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |  Source, 16 bytes; Destination, 16 bytes                      |
+//! ```
+//!
+//! The walk along the extension headers ends at the first that is not one of RFC 8200's own:
+//! what follows an authentication header or is encrypted is not ours to look at.
+
+use std::net::Ipv6Addr;
+
+use crate::activity::ipv6::DESTINATION_OPTIONS;
+use crate::error::front;
+use crate::packet::Fragment;
+use crate::{Ecn, WireError};
+
+pub(crate) const HEADER_LEN: usize = 40;
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+/// Extension headers are counted in units of this many bytes, the first not counted.
+const UNIT: usize = 8;
+/// The byte with the lower half of the traffic class in its upper half.
+const TRAFFIC_CLASS: usize = 1;
+const MORE_FRAGMENTS: u16 = 1;
+const FRAGMENT_OFFSET: u16 = 0xFFF8;
+
+/// What a header says.
+pub(crate) struct Header {
+    pub total_len: usize,
+    pub ecn: Ecn,
+    pub next_header: u8,
+    pub source: Ipv6Addr,
+    pub destination: Ipv6Addr,
+}
+
+/// What the walk along the extension headers found.
+#[derive(Clone, Copy)]
+pub(crate) struct Extensions {
+    pub fragment: Fragment,
+    /// Protocol of what follows, and where that begins.
+    pub protocol: u8,
+    pub end: usize,
+    /// Where the last Destination Options header begins.
+    pub destination_options: Option<usize>,
+}
+
+/// The header at the start of `bytes`.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Header, WireError> {
+    let header = front(bytes, HEADER_LEN)?;
+    Ok(Header {
+        total_len: HEADER_LEN + usize::from(u16::from_be_bytes([header[4], header[5]])),
+        ecn: Ecn::from_traffic_class(header[TRAFFIC_CLASS] >> 4),
+        next_header: header[6],
+        source: address(header, 8),
+        destination: address(header, 24),
+    })
+}
+
+/// Walks along the extension headers of `packet`, which is all there. A fragment beyond the first
+/// holds no more of them, whatever its bytes look like.
+pub(crate) fn extensions(packet: &[u8], next_header: u8) -> Result<Extensions, WireError> {
+    let mut walk = Extensions {
+        fragment: Fragment::Whole,
+        protocol: next_header,
+        end: HEADER_LEN,
+        destination_options: None,
+    };
+    while walk.fragment != Fragment::Later && is_extension(walk.protocol, walk.end) {
+        walk = step(packet, walk)?;
+    }
+    Ok(walk)
+}
+
+/// Over one extension header.
+fn step(packet: &[u8], mut walk: Extensions) -> Result<Extensions, WireError> {
+    let at = walk.end;
+    let start = &front(packet, at + UNIT)?[at..];
+    walk.end += UNIT;
+    match walk.protocol {
+        FRAGMENT => {
+            walk.fragment = fragment(walk.fragment, u16::from_be_bytes([start[2], start[3]]))
+        }
+        _ => walk.end += usize::from(start[1]) * UNIT,
+    }
+    if walk.protocol == DESTINATION_OPTIONS {
+        walk.destination_options = Some(at);
+    }
+    walk.protocol = start[0];
+    front(packet, walk.end).map(|_| walk)
+}
+
+/// Hop-by-hop options are such only right after the IPv6 header.
+fn is_extension(protocol: u8, at: usize) -> bool {
+    matches!(protocol, DESTINATION_OPTIONS | ROUTING | FRAGMENT)
+        || protocol == HOP_BY_HOP && at == HEADER_LEN
+}
+
+/// `field` is the fragment header's offset, in units of 8 bytes, and its flag. An atomic fragment,
+/// the only one of its packet, is a whole packet (RFC 6946).
+fn fragment(before: Fragment, field: u16) -> Fragment {
+    match (field & FRAGMENT_OFFSET, field & MORE_FRAGMENTS) {
+        (0, 0) => before,
+        (0, _) => Fragment::First,
+        _ => Fragment::Later,
+    }
+}
+
+/// Marks a packet that may be marked; returns whether it was one.
+pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
+    let may =
+        bytes.len() >= HEADER_LEN && Ecn::from_traffic_class(bytes[TRAFFIC_CLASS] >> 4).is_ect();
+    if may {
+        bytes[TRAFFIC_CLASS] |= (Ecn::Ce as u8) << 4;
+    }
+    may
+}
+
+fn address(header: &[u8], at: usize) -> Ipv6Addr {
+    let mut octets = [0; 16];
+    octets.copy_from_slice(&header[at..at + 16]);
+    octets.into()
+}

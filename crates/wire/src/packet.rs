@@ -1,0 +1,188 @@
+//! A look at a whole IP packet, IPv4 or IPv6, and what a forwarder may change in it.
+//!
+//! [`parse`] checks a packet once, from its first byte to its ports, and says what it is in a
+//! [`View`]: numbers and places only, so that it can be kept beside the packet while that waits in
+//! a queue. The edits ([`set_ce`], [`write_activity`]) take the packet and its view, touch nothing
+//! but their bits, and keep the IPv4 header's checksum right.
+
+use std::net::IpAddr;
+
+use crate::activity::{self, Activity};
+use crate::error::front;
+use crate::{Ecn, WireError, ipv4, ipv6};
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const TCP_HEADER_LEN: usize = 20;
+const UDP_HEADER_LEN: usize = 8;
+
+/// What a packet is. Lengths and places are in bytes from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct View {
+    /// Address of the sender.
+    pub source: IpAddr,
+    /// Address of the receiver.
+    pub destination: IpAddr,
+    /// What it says about congestion.
+    pub ecn: Ecn,
+    /// Whether it is part of a packet only.
+    pub fragment: Fragment,
+    /// What it carries.
+    pub transport: Transport,
+    /// Ports of TCP and UDP; fragments beyond the first have none.
+    pub ports: Option<Ports>,
+    /// Length of the packet.
+    pub len: usize,
+    /// Where the transport's header begins, or the data of a fragment beyond the first.
+    pub transport_offset: usize,
+    /// IPv6: where the last Destination Options header begins. It alone is for the receiver of the
+    /// packet; one before a routing header is for the nodes along that route.
+    pub destination_options: Option<usize>,
+}
+
+/// Whether a packet is part of one only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fragment {
+    /// Not a fragment.
+    Whole,
+    /// The first, with the transport's header.
+    First,
+    /// One of the others.
+    Later,
+}
+
+/// The protocol that a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// Transmission Control Protocol.
+    Tcp,
+    /// User Datagram Protocol.
+    Udp,
+    /// Any other, by its number.
+    Other(u8),
+}
+
+/// The ports of TCP or UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ports {
+    /// Port of the sender.
+    pub source: u16,
+    /// Port of the receiver.
+    pub destination: u16,
+}
+
+/// Looks at the packet that `bytes` are: all of it, and nothing behind it.
+pub fn parse(bytes: &[u8]) -> Result<View, WireError> {
+    let first = front(bytes, 1)?[0];
+    match first >> 4 {
+        4 => parse_v4(bytes),
+        6 => parse_v6(bytes),
+        version => Err(WireError::Version { version }),
+    }
+}
+
+/// Sets CE where the packet may be marked, that is from ECT(0) or ECT(1). Returns whether it did:
+/// `false` also for a packet that is marked already.
+pub fn set_ce(bytes: &mut [u8], view: &View) -> bool {
+    match view.source {
+        IpAddr::V4(_) => ipv4::set_ce(bytes),
+        IpAddr::V6(_) => ipv6::set_ce(bytes),
+    }
+}
+
+/// The activity that the packet carries; `None` where its sender left no room for it.
+pub fn read_activity(bytes: &[u8], view: &View) -> Result<Option<Activity>, WireError> {
+    match (view.source, view.destination_options) {
+        (IpAddr::V4(_), _) => activity::ipv4::parse(bytes),
+        (IpAddr::V6(_), None) => Ok(None),
+        (IpAddr::V6(_), Some(at)) => activity::ipv6::parse(bytes.get(at..).unwrap_or_default()),
+    }
+}
+
+/// Writes `activity` into the room that the sender left. Returns whether there is any; after an
+/// error nothing has been written.
+pub fn write_activity(
+    bytes: &mut [u8],
+    view: &View,
+    activity: Activity,
+) -> Result<bool, WireError> {
+    match (view.source, view.destination_options) {
+        (IpAddr::V4(_), _) => activity::ipv4::write(bytes, activity),
+        (IpAddr::V6(_), None) => Ok(false),
+        (IpAddr::V6(_), Some(at)) => {
+            activity::ipv6::write(bytes.get_mut(at..).unwrap_or_default(), activity)
+        }
+    }
+}
+
+fn parse_v4(bytes: &[u8]) -> Result<View, WireError> {
+    let header = ipv4::parse(bytes)?;
+    check_len(bytes, header.total_len)?;
+    let transport = Transport::from(header.protocol);
+    Ok(View {
+        source: header.source.into(),
+        destination: header.destination.into(),
+        ecn: header.ecn,
+        fragment: header.fragment,
+        transport,
+        ports: ports(bytes, header.header_len, transport, header.fragment)?,
+        len: header.total_len,
+        transport_offset: header.header_len,
+        destination_options: None,
+    })
+}
+
+fn parse_v6(bytes: &[u8]) -> Result<View, WireError> {
+    let header = ipv6::parse(bytes)?;
+    check_len(bytes, header.total_len)?;
+    let extensions = ipv6::extensions(bytes, header.next_header)?;
+    let transport = Transport::from(extensions.protocol);
+    Ok(View {
+        source: header.source.into(),
+        destination: header.destination.into(),
+        ecn: header.ecn,
+        fragment: extensions.fragment,
+        transport,
+        ports: ports(bytes, extensions.end, transport, extensions.fragment)?,
+        len: header.total_len,
+        transport_offset: extensions.end,
+        destination_options: extensions.destination_options,
+    })
+}
+
+fn check_len(bytes: &[u8], len: usize) -> Result<(), WireError> {
+    let have = front(bytes, len).map(|_| bytes.len())?;
+    if have > len { Err(WireError::TrailingBytes { have, len }) } else { Ok(()) }
+}
+
+/// The fixed part of the transport's header must be there, in a first fragment too: a shorter one
+/// serves to hide what the packet is (RFC 1858, RFC 7112).
+fn ports(
+    packet: &[u8],
+    at: usize,
+    transport: Transport,
+    fragment: Fragment,
+) -> Result<Option<Ports>, WireError> {
+    let header_len = match transport {
+        _ if fragment == Fragment::Later => return Ok(None),
+        Transport::Tcp => TCP_HEADER_LEN,
+        Transport::Udp => UDP_HEADER_LEN,
+        Transport::Other(_) => return Ok(None),
+    };
+    let header = &front(packet, at + header_len)?[at..];
+    Ok(Some(Ports {
+        source: u16::from_be_bytes([header[0], header[1]]),
+        destination: u16::from_be_bytes([header[2], header[3]]),
+    }))
+}
+
+impl From<u8> for Transport {
+    fn from(protocol: u8) -> Self {
+        match protocol {
+            TCP => Transport::Tcp,
+            UDP => Transport::Udp,
+            other => Transport::Other(other),
+        }
+    }
+}
