@@ -1,0 +1,21 @@
+//! The clock of a run.
+
+use std::time::Instant;
+
+use tidegate_mechanisms::units::Time;
+
+/// Time since the start of the run (`CLOCK_MONOTONIC`).
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Instant);
+
+impl Clock {
+    /// The run starts now.
+    pub fn start() -> Self {
+        Clock(Instant::now())
+    }
+
+    /// The present.
+    pub fn now(&self) -> Time {
+        Time::from_nanos(self.0.elapsed().as_nanos() as u64)
+    }
+}

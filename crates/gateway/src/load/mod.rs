@@ -1,0 +1,1 @@
+//! Sources and sinks: what the hosts send and receive.
