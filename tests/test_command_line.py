@@ -13,7 +13,18 @@ import tomllib
 import pytest
 from support import COMMAND, ROOT, SMALL
 
-COMMANDS = ("simulate", "sweep", "reproduce", "list", "validate", "schema", "plot", "doctor")
+COMMANDS = (
+    "simulate",
+    "lab",
+    "compare",
+    "sweep",
+    "reproduce",
+    "list",
+    "validate",
+    "schema",
+    "plot",
+    "doctor",
+)
 COLOUR = r"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|9[0-7])[;m]"
 
 

@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING
 
 from tidegate import _native
 from tidegate._native import Scenario, __version__
-from tidegate.errors import Issue, ResultError, RunError, ScenarioError, TidegateError, UsageError
+from tidegate.errors import (
+    Issue,
+    LabError,
+    MissingError,
+    OverloadError,
+    ResultError,
+    RunError,
+    ScenarioError,
+    TidegateError,
+    UsageError,
+)
+from tidegate.laboratory import lab
 from tidegate.mechanisms import list_mechanisms
 from tidegate.scenario import load_scenario
 from tidegate.simulation import compare, simulate
 
 if TYPE_CHECKING:
+    from tidegate.comparing import SideBySide, compare_results
     from tidegate.result import Comparison, Result
     from tidegate.store import load
     from tidegate.sweeping import Sweep, load_sweep, sweep
@@ -25,16 +37,22 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "Issue",
+    "LabError",
+    "MissingError",
+    "OverloadError",
     "Result",
     "ResultError",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "SideBySide",
     "Sweep",
     "TidegateError",
     "UsageError",
     "__version__",
     "compare",
+    "compare_results",
+    "lab",
     "list_mechanisms",
     "load",
     "load_scenario",
@@ -50,7 +68,9 @@ __all__ = [
 _LAZY = {
     "Comparison": "tidegate.result",
     "Result": "tidegate.result",
+    "SideBySide": "tidegate.comparing",
     "Sweep": "tidegate.sweeping",
+    "compare_results": "tidegate.comparing",
     "load": "tidegate.store",
     "load_sweep": "tidegate.sweeping",
     "sweep": "tidegate.sweeping",

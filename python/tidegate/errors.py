@@ -63,6 +63,37 @@ class RunError(TidegateError):
         return f"the run with seed {self.seed} failed: {self.reason}"
 
 
+class LabError(TidegateError):
+    """A run on real Linux stopped."""
+
+    def __init__(self, seed: int, reason: str) -> None:
+        self.seed = seed
+        self.reason = reason
+        super().__init__(seed, reason)
+
+    def __str__(self) -> str:
+        return f"the lab's run with seed {self.seed} failed: {self.reason}"
+
+
+class OverloadError(TidegateError):
+    """The machine could not keep up with any of the lab's runs, so that there is no result."""
+
+    exit_code = 6
+
+
+class MissingError(TidegateError):
+    """The lab needs what is not here; ``missing`` has a line for each with its remedy."""
+
+    exit_code = 77
+
+    def __init__(self, missing: list[str]) -> None:
+        self.missing = missing
+        super().__init__(missing)
+
+    def __str__(self) -> str:
+        return "\n  ".join(["the lab cannot run here:", *self.missing])
+
+
 class ResultError(TidegateError):
     """A result folder cannot be read or written."""
 

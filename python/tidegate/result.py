@@ -1,12 +1,13 @@
-"""What a simulation yields: tables, a summary, figures, a folder."""
+"""What a simulation or a run on real Linux yields: tables, a summary, figures, a folder."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidegate.scenario import content_hash
 
@@ -50,6 +51,10 @@ class Result:
     """Window and round-trip time of the first flow of each group over time."""
     wall_s: float = float("nan")
     """Seconds of waiting that the runs took, NaN where unknown."""
+    kind: str = "simulation"
+    """``simulation``, or ``lab`` for runs on real Linux."""
+    lab: pa.Table | None = None
+    """Only of a lab: one row per replication, how well the machine kept up, and on which kernel."""
 
     @property
     def tables(self) -> Tables:
@@ -61,6 +66,25 @@ class Result:
     def replications(self) -> int:
         """Number of runs."""
         return int(self.run.num_rows)
+
+    @property
+    def averaged(self) -> Result:
+        """The runs that count: all of a simulation, those of a lab in which the machine kept up."""
+        if self.lab is None or pc.all(self.lab["valid"], min_count=0).as_py():
+            return self
+        valid = self.lab.filter(self.lab["valid"])["replication"]
+        kept = {
+            name: content.filter(pc.is_in(content["replication"], value_set=valid))
+            for name, content in self.tables.items()
+        }
+        return replace(self, **kept)
+
+    @property
+    def invalid(self) -> list[tuple[int, str]]:
+        """Seeds of the runs in which the machine could not keep up, each with the reasons."""
+        if self.lab is None:
+            return []
+        return [(row["seed"], row["reasons"]) for row in self.lab.to_pylist() if not row["valid"]]
 
     @property
     def digests(self) -> list[tuple[int, str]]:
@@ -77,10 +101,11 @@ class Result:
         """Means over replications with 95 % confidence half-widths (Student's t).
 
         One row per group or bottleneck and metric: kind, name, metric, unit, mean, ci95, runs.
+        Of a lab, runs in which the machine could not keep up do not count.
         """
         from tidegate.summary import summary_table
 
-        return summary_table(self.tables)
+        return summary_table(self.averaged.tables)
 
     def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
         """Draw who got what, each group and each queue over time; return the PNG files."""
@@ -96,7 +121,8 @@ class Result:
 
     def __repr__(self) -> str:
         name, count = self.scenario.name, self.replications
-        return f"<Result of {name!r}: {count} run{'s' * (count != 1)}>"
+        where = " on real Linux" if self.kind == "lab" else ""
+        return f"<Result of {name!r}: {count} run{'s' * (count != 1)}{where}>"
 
     def _repr_html_(self) -> str:
         from tidegate.show import html

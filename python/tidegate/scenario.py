@@ -25,7 +25,7 @@ Settings: TypeAlias = Mapping[str, object]
 """Dotted keys and values that win over the file, such as ``{"users.heavy.flows": 20}``."""
 
 # They say how often something is run and what it is called, not what is run.
-_NOT_CONTENT = ("name", "description", "seed", "replications", "sweep")
+NOT_CONTENT = ("name", "description", "seed", "replications", "sweep")
 
 
 def load_scenario(source: Source, *, set: Settings | None = None) -> Scenario:  # noqa: A002
@@ -63,7 +63,7 @@ def parse(source: Source, overrides: Sequence[tuple[str, str]] = ()) -> Scenario
 
 def content_hash(scenario: Scenario, *also: object) -> str:
     """Hash of what is run: equal for files that differ in name, comments or order alone."""
-    content = {k: v for k, v in tomllib.loads(scenario.to_toml()).items() if k not in _NOT_CONTENT}
+    content = {k: v for k, v in tomllib.loads(scenario.to_toml()).items() if k not in NOT_CONTENT}
     canonical = json.dumps([content, *also], sort_keys=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

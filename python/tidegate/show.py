@@ -104,7 +104,7 @@ def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
 
 def html(results: Mapping[str, Result]) -> str:
     """`grids` for a notebook."""
-    return "".join(_html_table(grid) for grid in grids(results))
+    return "".join(html_table(grid) for grid in grids(results))
 
 
 def uncertain(value: Estimate, scale: float = 1.0) -> str:
@@ -168,7 +168,7 @@ def _grid(
     columns: tuple[Quantity, ...],
 ) -> Grid:
     found = {
-        variant: _by_name([row for row in rows(result.tables) if row.kind == kind])
+        variant: _by_name([row for row in rows(result.averaged.tables) if row.kind == kind])
         for variant, result in results.items()
     }
     every = [row for variant in found.values() for metrics in variant.values() for row in metrics]
@@ -220,7 +220,9 @@ def _decimals(size: float) -> int:
     return min(max(digits + (leading < 2), 0), 6)
 
 
-def _html_table(grid: Grid) -> str:
+def html_table(grid: Grid) -> str:
+    """One grid for a notebook."""
+
     def row(tag: str, cells: list[str]) -> str:
         align = ["left" if n < grid.text_columns else "right" for n in range(len(cells))]
         inner = (

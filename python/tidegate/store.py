@@ -33,12 +33,14 @@ SCENARIO = "scenario.toml"
 def default_folder(results: Mapping[str, Result]) -> Path:
     """`results/<name>-<hash>`: the same for the same content, seeds and variants."""
     first = next(iter(results.values()))
+    # What a lab was run with stands in its table, a simulation has nothing to add.
+    lab = [] if first.lab is None else [first.lab[name][0].as_py() for name in ("ip", "generator")]
     digest = content_hash(
         first.scenario, list(results), [r.hash for r in results.values()],
-        first.run["seed"].to_pylist(),
+        first.run["seed"].to_pylist(), *lab,
     )  # fmt: skip
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in first.scenario.name)
-    return Path("results") / f"{safe}-{digest[:8]}"
+    return Path("results") / f"{safe}-{'lab-' if lab else ''}{digest[:8]}"
 
 
 def save(results: Mapping[str, Result], folder: Path) -> Path:
@@ -164,7 +166,7 @@ def _write_result(result: Result, folder: Path) -> None:
     (folder / SCENARIO).write_text(result.scenario.to_toml(), encoding="utf-8")
     runs = [{"seed": seed, "digest": digest} for seed, digest in result.digests]
     wall = {"wall_s": round(result.wall_s, 3)} if result.wall_s == result.wall_s else {}
-    manifest = manifest_of(result.scenario, kind="simulation", runs=runs, **wall)
+    manifest = manifest_of(result.scenario, kind=result.kind, runs=runs, **wall)
     write_json(folder / MANIFEST, manifest)
 
 
@@ -174,13 +176,15 @@ def _read_result(folder: Path, manifest: dict[str, Any]) -> Result:
 
     try:
         scenario = Scenario.parse((folder / SCENARIO).read_text(encoding="utf-8"))
-        names = (*ENGINE_TABLES, *DERIVED_TABLES)
+        kind = manifest.get("kind", "simulation")
+        names = (*ENGINE_TABLES, *DERIVED_TABLES, *(["lab"] if kind == "lab" else []))
         tables = {name: pq.read_table(folder / f"{name}.parquet") for name in names}
     except TidegateError as error:
         raise ResultError(f"{folder / SCENARIO} cannot be read: {error}") from error
     except (OSError, ValueError) as error:
         raise ResultError(f"{folder} is damaged: {error}") from error
-    return Result(scenario=scenario, wall_s=manifest.get("wall_s", float("nan")), **tables)
+    wall_s = manifest.get("wall_s", float("nan"))
+    return Result(scenario=scenario, wall_s=wall_s, kind=kind, **tables)
 
 
 def _replace(building: Path, folder: Path) -> None:

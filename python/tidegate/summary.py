@@ -72,9 +72,14 @@ def bottlenecks(links: pa.Table) -> pa.Table:
     return kept.append_column(field, pa.array(ratio, from_pandas=True))
 
 
-def _rows(kind: str, source: pa.Table, key: str, metrics: tuple[str, ...]) -> Iterator[Row]:
+def by_name(source: pa.Table, key: str) -> Iterator[tuple[str, pa.Table]]:
+    """Split a table by the names in a column."""
     names = source[key].cast(pa.string())
     for name in pc.unique(names).to_pylist():
-        part = source.filter(pc.equal(names, name))
+        yield name, source.filter(pc.equal(names, name))
+
+
+def _rows(kind: str, source: pa.Table, key: str, metrics: tuple[str, ...]) -> Iterator[Row]:
+    for name, part in by_name(source, key):
         for metric in metrics:
             yield Row(kind, name, metric, unit_of(metric), *estimate(numbers(part, metric)))

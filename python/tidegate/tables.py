@@ -22,6 +22,7 @@ ENGINE_TABLES = (
     "flow_series",
 )  # fmt: skip
 DERIVED_TABLES = ("users", "groups")
+COUNTS = ("packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "marks")
 
 # Units are in the columns' names; field metadata repeats them for programs.
 _UNITS = {
@@ -83,7 +84,11 @@ def derive(run: Tables, scenario: Scenario) -> Tables:
     groups = _groups(flows, users, user_group, len(scenario.groups))
     groups |= _completions(run["transfers"], len(scenario.groups))
     names = _named(np.arange(len(scenario.groups)), scenario.groups)
-    return {"users": table(user_table), "groups": table({"group": names, **groups})}
+    group_table = {"group": names, **groups}
+    return {
+        name: table(_whole(found))
+        for name, found in (("users", user_table), ("groups", group_table))
+    }
 
 
 def numbers(source: pa.Table, column: str) -> NDArray[Any]:
@@ -101,12 +106,11 @@ def _users(flows: dict[str, NDArray[Any]], user_group: NDArray[Any]) -> dict[str
     def total(column: str) -> NDArray[Any]:
         return np.bincount(owner, flows[column], minlength=len(user_group))
 
-    count = ("packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "marks")
     return {
         "flows": np.bincount(owner, minlength=len(user_group)),
         "throughput_bps": total("throughput_bps"),
         "goodput_bps": total("goodput_bps"),
-        **{name: total(name).astype("u8") for name in count},
+        **{name: total(name) for name in COUNTS},
         "mean_srtt_s": _known_mean(flows["mean_srtt_s"], owner, len(user_group)),
     }
 
@@ -137,7 +141,7 @@ def _groups(
         "loss_ratio": _ratio(total("losses"), sent),
         "mark_ratio": _ratio(total("marks"), sent),
         "retransmit_ratio": _ratio(total("retransmits"), sent),
-        "timeouts": total("timeouts").astype("u8"),
+        "timeouts": total("timeouts"),
         "mean_srtt_s": _known_mean(flows["mean_srtt_s"], flows["group"].astype(int), groups),
     }
 
@@ -161,6 +165,14 @@ def _known_mean(values: NDArray[Any], index: NDArray[Any], size: int) -> NDArray
 def _ratio(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(b > 0, np.asarray(a, dtype=float) / b, np.nan)
+
+
+def _whole(columns: dict[str, Any]) -> dict[str, Any]:
+    """Counts as whole numbers; real Linux cannot tell all of them."""
+    return {
+        name: _array(values).cast(pa.uint64()) if name in COUNTS else values
+        for name, values in columns.items()
+    }
 
 
 def _array(values: object) -> pa.Array:

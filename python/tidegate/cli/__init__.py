@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from tidegate.cli import catalogue, doctor, plot, reproduce, simulate, sweep
+from tidegate.cli import catalogue, compare, doctor, lab, plot, reproduce, simulate, sweep
 
 app = typer.Typer(
     name="tidegate",
@@ -16,7 +16,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused, 4 some points of a sweep"
-        " failed, 5 `reproduce --check` missed, 77 privilege missing, 130 interrupted."
+        " failed, 5 `reproduce --check` missed, 6 the machine could not keep up with the lab,"
+        " 77 privilege missing, 130 interrupted."
     ),
 )
 
@@ -37,6 +38,8 @@ def tidegate(
 
 
 app.command()(simulate.simulate)
+app.command()(lab.lab)
+app.command()(compare.compare)
 app.command()(sweep.sweep)
 app.command()(reproduce.reproduce)
 app.command("list")(catalogue.list_mechanisms)

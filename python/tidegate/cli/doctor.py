@@ -47,7 +47,37 @@ def _findings() -> list[tuple[str, str, bool]]:
         _engine_works(),
         ("results", f"{Path('results').resolve()}", os.access(".", os.W_OK)),
         ("ns-2", shutil.which("ns") or "not installed (only `make bench` would use it)", True),
+        *_lab(),
     ]  # fmt: skip
+
+
+def _lab() -> list[tuple[str, str, bool]]:
+    """What `tidegate lab` uses; nothing else of tidegate needs any of it."""
+    from tidegate.lab_process import PROGRAM, find, missing
+
+    lacking = missing()
+    program = find()
+    tools = {
+        "tidegate-bpf": "congestion control in BPF; `make setup` builds it where clang is",
+        "clang": "builds congestion control in BPF",
+        "iperf3": "for `tidegate lab --generator iperf3`",
+        "tshark": "shows the packets of a lab",
+    }
+    beside = str(Path(sys.executable).parent)
+    return [
+        ("lab", "can run" if not lacking else "cannot run; missing: " + "; ".join(lacking), True),
+        ("root", "yes" if os.geteuid() == 0 else "no (only `tidegate lab` needs it)", True),
+        ("TUN", "yes" if Path("/dev/net/tun").exists() else "no /dev/net/tun", True),
+        (PROGRAM, program or "not built", True),
+        *[
+            (
+                name,
+                shutil.which(name) or shutil.which(name, path=beside) or f"missing ({use})",
+                True,
+            )
+            for name, use in tools.items()
+        ],
+    ]
 
 
 def _version(package: str) -> str:

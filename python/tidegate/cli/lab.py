@@ -1,0 +1,134 @@
+"""`tidegate lab`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli.common import (
+    Format,
+    Out,
+    Quiet,
+    Seed,
+    Set,
+    Shape,
+    command,
+    overrides,
+    remark,
+)
+from tidegate.cli.outcome import present
+from tidegate.errors import MissingError, OverloadError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate._native import Scenario
+
+Against = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--against",
+        metavar="KEY=VALUE",
+        help="Also run the scenario with this setting, and compare (repeatable).",
+    ),
+]
+Replications = Annotated[
+    int | None,
+    typer.Option(
+        "--replications", "-r", min=1,
+        help="Independent runs; default: the scenario's, at most 5, for each takes its time.",
+    ),
+]  # fmt: skip
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs", "-j", min=1,
+        help="Runs at the same time; more than 1 only where processor cores are idle.",
+    ),
+]  # fmt: skip
+
+
+@command
+def lab(
+    scenario: Annotated[
+        Path | None, typer.Argument(help="Scenario file.", show_default=False)
+    ] = None,
+    set_: Set = None,
+    against: Against = None,
+    seed: Seed = None,
+    replications: Replications = None,
+    jobs: Jobs = 1,
+    ip: Annotated[int, typer.Option("--ip", min=4, max=6, help="IP version, 4 or 6.")] = 4,
+    generator: Annotated[
+        str, typer.Option(metavar="own|iperf3", help="What sends and receives.")
+    ] = "own",
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say what is missing on this machine.")
+    ] = False,
+    out: Out = None,
+    save: Annotated[bool, typer.Option(help="Write the result folder.")] = True,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
+    shape: Shape = Format.table,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say how to look into the hosts meanwhile.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario with the TCP of this Linux kernel, and tell who got what.
+
+    Hosts are network namespaces, the bottleneck is tidegate's. A run takes as long as the scenario
+    says, so that by default there are at most 5. Needs root; leaves nothing behind.
+
+    **Examples**
+
+    sudo .venv/bin/tidegate lab scenarios/evening-peak.toml -r 2
+
+    tidegate lab --check
+
+    tidegate lab scenarios/evening-peak.toml --against bottleneck.differentiation.kind=none --plot
+    """
+    from tidegate.lab_process import missing
+    from tidegate.laboratory import check_options, lab_all
+    from tidegate.scenario import parse
+    from tidegate.simulation import name_variants
+
+    check_options(ip, generator)
+    if check:
+        lacking = missing(generator=generator)
+        if lacking:
+            raise MissingError(lacking)
+        typer.echo("the lab can run here")
+        return
+    if scenario is None:
+        raise UsageError("name a scenario file; --check alone needs none")
+    given = overrides(set_)
+    base = parse(scenario, given)
+    if base.points() and not quiet:
+        remark(f"{scenario} has a [sweep]; this is its base alone")
+    changes = overrides(against, "--against")
+    variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in changes]
+    scenarios = name_variants(base, variants) if variants else {"": base}
+    if not quiet:
+        remark(_expectation(scenarios, seed, replications, jobs))
+    results = lab_all(
+        scenarios, seed=seed, replications=replications, jobs=jobs, ip=ip, generator=generator,
+        progress=not quiet, verbose=verbose,
+    )  # fmt: skip
+    present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet)
+    if not all(result.averaged.replications for result in results.values()):
+        raise OverloadError("the machine could not keep up with any run, so there is no result")
+
+
+def _expectation(
+    scenarios: Mapping[str, Scenario], seed: int | None, replications: int | None, jobs: int
+) -> str:
+    """How long it will take, said before it does."""
+    from tidegate.laboratory import expected_wall_s, tasks_of, whole_s
+
+    tasks = tasks_of(scenarios, seed, replications)
+    minutes, seconds = divmod(round(expected_wall_s(scenarios, tasks, jobs)), 60)
+    each = max(whole_s(scenarios[name]) for name, _ in tasks)
+    count = f"{len(tasks)} run{'s' * (len(tasks) != 1)} of {each:g} s"
+    return f"{count}: about {minutes} min {seconds:02} s" if minutes else f"{count}"

@@ -1,0 +1,127 @@
+"""`tidegate lab` with a stand-in for the program that needs root: what it prints and keeps."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support import COMMAND
+
+
+def test_the_result_has_the_tables_of_a_simulation_and_how_well_the_machine_kept_up(lab_command):
+    done = lab_command("lab", "small.toml", "-r", 2)
+    assert done.returncode == 0, done.stderr
+    for word in ("heavy", "per user", "95 % delay", "on Linux 6.0.0-stand-in with IPv4", "µs"):
+        assert word in done.stdout
+    assert "2 runs of 3 s" in done.stderr, "how long it takes is said before"
+    (folder,) = (lab_command.folder / "results").iterdir()
+    assert folder.name.startswith("small-lab-")
+    assert json.loads((folder / "manifest.json").read_text())["kind"] == "lab"
+    rows = pq.read_table(folder / "lab.parquet").to_pylist()
+    assert [row["seed"] for row in rows] == [5, 6]
+    assert all(row["valid"] and row["packets"] == 1000 for row in rows)
+    assert pq.read_table(folder / "users.parquet")["fast_recoveries"].null_count > 0
+
+
+def test_a_run_in_which_the_machine_could_not_keep_up_is_kept_and_not_averaged(lab_command):
+    done = lab_command("lab", "small.toml", "--format", "json", how="late=6")
+    found = json.loads(done.stdout)
+    assert [run["valid"] for run in found["runs"]] == [True, False, True]
+    assert {row["runs"] for row in found["summary"] if row["metric"] == "throughput_bps"} == {2}
+    folder = lab_command.folder / found["folder"]
+    assert set(pq.read_table(folder / "groups.parquet")["seed"].to_pylist()) == {5, 6, 7}
+    shown = lab_command("lab", "small.toml", how="late=6").stdout
+    assert "1 of 3 runs invalid" in shown
+    assert "seed 6: forwarder late for 12 % of the packets" in shown
+
+
+def test_when_no_run_is_valid_it_ends_with_6(lab_command):
+    done = lab_command("lab", "small.toml", "-r", 2, "--plot", how="late=all")
+    assert done.returncode == 6
+    assert "2 of 2 runs invalid" in done.stdout
+    assert "could not keep up" in done.stderr
+
+
+def test_variants_csv_and_figures_are_as_those_of_a_simulation(lab_command):
+    against = ("--against", "bottleneck.differentiation.kind=none")
+    done = lab_command("lab", "small.toml", "-r", 2, *against, "-f", "csv", "--plot", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert len({row["variant"] for row in rows}) == 2
+    (folder,) = (lab_command.folder / "results").iterdir()
+    assert (folder / "who-got-what.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "how", "code", "said"),
+    [
+        (["small.toml"], "missing", 77, "root: run it with sudo"),
+        (["--check"], "missing", 77, "root: run it with sudo"),
+        (["small.toml"], "broken", 1, "ended with 1: the stand-in was told to fail"),
+        (["small.toml"], "garbage", 1, "no valid result"),
+        (["small.toml", "--ip", "5"], "", 2, "ip"),
+        (["small.toml", "--generator", "netperf"], "", 2, "iperf3"),
+        (["absent.toml"], "", 3, "cannot read"),
+        ([], "", 2, "scenario"),
+    ],
+)
+def test_mistakes_end_with_their_code_and_a_line(lab_command, arguments, how, code, said):
+    done = lab_command("lab", *arguments, how=how)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_without_the_program_it_says_how_to_get_it_and_the_rest_works(lab_command):
+    absent = {"TIDEGATE_LAB": "/nowhere/tidegate-lab"}
+    done = lab_command("lab", "--check", **absent)
+    assert done.returncode == 77
+    assert "make setup" in done.stderr
+    assert lab_command("simulate", "small.toml", "-r", 1, **absent).returncode == 0
+    assert "tidegate-lab" in lab_command("doctor", **absent).stdout
+
+
+def test_check_says_that_nothing_is_missing(lab_command):
+    done = lab_command("lab", "--check")
+    assert (done.returncode, done.stdout) == (0, "the lab can run here\n")
+
+
+def test_how_to_look_inside_is_said_once(lab_command):
+    done = lab_command("lab", "small.toml", "--verbose")
+    assert done.stderr.count("nsenter") == 1
+
+
+def test_interrupting_stops_the_runs_and_ends_with_130(lab_command):
+    process = subprocess.Popen(
+        [COMMAND, "lab", "small.toml", "-r", "3", "--jobs", "2", "--verbose"],
+        cwd=lab_command.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**lab_command.environment, "TIDEGATE_STAND_IN": "slow"},
+    )  # fmt: skip
+    children = []
+    for line in process.stderr:
+        children += [int(line.split()[1])] if line.startswith("pid") else []
+        if len(children) == 2:
+            break
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted" in said
+    until = time.monotonic() + 5
+    while any(map(runs, children)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(runs, children))
+
+
+def runs(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z" and os.getpid() != pid
