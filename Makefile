@@ -15,7 +15,7 @@ ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' 
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup run test test-rust test-python lint format bench reproduce docs lock clean
+.PHONY: help setup run test test-rust test-python lint format fuzz bench reproduce docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -49,6 +49,7 @@ test-python: $(TOOLS) $(NATIVE)
 
 lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -58,8 +59,17 @@ lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
 
 format: $(TOOLS) ## put the sources into the form that lint asks for
 	cargo fmt --all
+	cargo fmt --manifest-path fuzz/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# For each target, one after the other.
+FUZZ_SECONDS ?= 600
+
+fuzz: ## random bytes for every parser of packets (nightly Rust and cargo-fuzz; FUZZ_SECONDS=600)
+	for target in $$(cargo +nightly fuzz list); do \
+		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
+	done
 
 bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes target/bench.json
 	cargo build --release --locked --quiet --package tidegate-bench
@@ -83,5 +93,5 @@ lock: $(TOOLS) ## write the Python lock files anew (newest versions that pyproje
 	$(LOCK) --upgrade --group checks --constraints requirements.lock --output-file requirements-dev.lock
 
 clean: ## remove all that was built or installed (not results/)
-	rm -rf target .venv docs/_build python/tidegate/*.so
+	rm -rf target fuzz/target .venv docs/_build python/tidegate/*.so
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,45 @@
+//! Whole packets: no bytes make it panic, places lie within the packet, and the edits touch nothing
+//! but what they say. The first byte decides whether length and checksum are put right before.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidegate_fuzz::{repair, write_and_restore};
+use tidegate_wire::packet::{self, Fragment, View};
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&mode, data)) = data.split_first() else { return };
+    let mut bytes = data.to_vec();
+    if mode & 1 == 1 {
+        repair(&mut bytes);
+    }
+    let Ok(view) = packet::parse(&bytes) else { return };
+    check_places(&bytes, &view);
+    write_and_restore(
+        &mut bytes,
+        |bytes| packet::read_activity(bytes, &view),
+        |bytes, activity| {
+            let result = packet::write_activity(bytes, &view, activity);
+            // Checksum included: a packet with a wrong one is refused.
+            assert_eq!(packet::parse(bytes), Ok(view));
+            result
+        },
+    );
+    check_mark(&mut bytes, view);
+});
+
+fn check_places(bytes: &[u8], view: &View) {
+    assert_eq!(view.len, bytes.len());
+    assert!(view.transport_offset <= view.len);
+    assert!(view.destination_options.is_none_or(|at| at + 8 <= view.transport_offset));
+    assert!(view.ports.is_none() || view.fragment != Fragment::Later);
+}
+
+fn check_mark(bytes: &mut [u8], before: View) {
+    let ect = before.ecn.is_ect();
+    assert_eq!(packet::set_ce(bytes, &before), ect);
+    let mut after = packet::parse(bytes).expect("still a packet");
+    assert!(!packet::set_ce(bytes, &after));
+    assert_eq!(after.ecn.is_capable(), before.ecn.is_capable());
+    after.ecn = before.ecn;
+    assert_eq!(after, before);
+}
