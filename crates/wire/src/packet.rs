@@ -13,6 +13,7 @@ use crate::{Ecn, WireError, ipv4, ipv6};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const AUTHENTICATION_HEADER: u8 = 51;
 const TCP_HEADER_LEN: usize = 20;
 const UDP_HEADER_LEN: usize = 8;
 
@@ -91,27 +92,46 @@ pub fn set_ce(bytes: &mut [u8], view: &View) -> bool {
     }
 }
 
-/// The activity that the packet carries; `None` where its sender left no room for it.
+/// The activity that the packet carries; `None` where its sender left no room for it, and where an
+/// authentication header (RFC 4302) vouches for the options: no meter may have written there.
 pub fn read_activity(bytes: &[u8], view: &View) -> Result<Option<Activity>, WireError> {
-    match (view.source, view.destination_options) {
-        (IpAddr::V4(_), _) => activity::ipv4::parse(bytes),
-        (IpAddr::V6(_), None) => Ok(None),
-        (IpAddr::V6(_), Some(at)) => activity::ipv6::parse(bytes.get(at..).unwrap_or_default()),
+    match view.options() {
+        Options::None => Ok(None),
+        Options::V4 => activity::ipv4::parse(bytes),
+        Options::V6 { at } => activity::ipv6::parse(bytes.get(at..).unwrap_or_default()),
     }
 }
 
-/// Writes `activity` into the room that the sender left. Returns whether there is any; after an
-/// error nothing has been written.
+/// Writes `activity` into the room that the sender left. Returns whether there is any, in the sense
+/// of [`read_activity`]; after an error nothing has been written.
 pub fn write_activity(
     bytes: &mut [u8],
     view: &View,
     activity: Activity,
 ) -> Result<bool, WireError> {
-    match (view.source, view.destination_options) {
-        (IpAddr::V4(_), _) => activity::ipv4::write(bytes, activity),
-        (IpAddr::V6(_), None) => Ok(false),
-        (IpAddr::V6(_), Some(at)) => {
+    match view.options() {
+        Options::None => Ok(false),
+        Options::V4 => activity::ipv4::write(bytes, activity),
+        Options::V6 { at } => {
             activity::ipv6::write(bytes.get_mut(at..).unwrap_or_default(), activity)
+        }
+    }
+}
+
+/// Where to look for room.
+enum Options {
+    None,
+    V4,
+    V6 { at: usize },
+}
+
+impl View {
+    fn options(&self) -> Options {
+        match (self.source, self.destination_options) {
+            _ if self.transport == Transport::Other(AUTHENTICATION_HEADER) => Options::None,
+            (IpAddr::V4(_), _) => Options::V4,
+            (IpAddr::V6(_), Some(at)) => Options::V6 { at },
+            (IpAddr::V6(_), None) => Options::None,
         }
     }
 }

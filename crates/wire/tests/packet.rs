@@ -152,6 +152,22 @@ fn hop_by_hop_options_are_passed_at_their_place_alone() {
     assert_eq!(view(&bytes).transport, Transport::Other(0));
 }
 
+/// RFC 4302: what is written under an authentication header makes its receiver drop the packet.
+#[test]
+fn authenticated_packets_carry_no_activity() {
+    for v6 in [false, true] {
+        let mut bytes = sample(v6, vec![Extra::Activity(1)]).bytes();
+        bytes[if v6 { 40 } else { 9 }] = 51;
+        if !v6 {
+            refresh_checksum(&mut bytes);
+        }
+        let (before, view) = (bytes.clone(), view(&bytes));
+        assert_eq!(packet::read_activity(&bytes, &view), Ok(None));
+        assert_eq!(packet::write_activity(&mut bytes, &view, Activity::MAX), Ok(false));
+        assert_eq!(bytes, before);
+    }
+}
+
 #[test]
 fn edits_of_the_wrong_bytes_neither_panic_nor_write() {
     let views = samples().map(|bytes| view(&bytes));
