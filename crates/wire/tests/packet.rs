@@ -110,7 +110,7 @@ fn one_wrong_bit_in_an_ipv4_header_is_found() {
 
 /// Beyond the first, what looks like ports or options is the packet's data.
 #[test]
-fn fragments_beyond_the_first_have_neither_ports_nor_options_in_ipv6() {
+fn fragments_beyond_the_first_have_no_ports_and_in_ipv6_no_options() {
     let [mut v4, _] = samples();
     // The first has its offset 0 and more to come; the second an offset.
     for (field, fragment) in [(0x2000u16, Fragment::First), (0x2001, Fragment::Later)] {
@@ -200,6 +200,8 @@ proptest! {
             other => panic!("neither version: {other:?}"),
         };
         prop_assert_eq!((view.ecn as u8, view.source, view.len), (ecn, source, bytes.len()));
+        // An atomic fragment, which `Extra::Filling` is in IPv6, is a whole packet (RFC 6946).
+        prop_assert_eq!(view.fragment, Fragment::Whole);
         prop_assert_eq!(&bytes[view.transport_offset..], payload);
         let ports = match oracle.transport {
             Some(TransportSlice::Tcp(tcp)) => Some((tcp.source_port(), tcp.destination_port())),
