@@ -138,8 +138,10 @@ macro_rules! mechanisms {
 #[rustfmt::skip]
 mechanisms! {
     Sender "reno", "Reno", "RFC 5681; RFC 3465", r#"tcp.congestion_control = "reno""#, "sender/reno.rs", NONE;
-    Sender "cubic", "CUBIC", "RFC 9438", r#"tcp.congestion_control = "cubic""#, "sender/cubic.rs", CUBIC;
-    Sender "hystart", "HyStart++", "RFC 9406", "tcp.hystart = true", "sender/hystart.rs", NONE;
+    Sender "cubic", "CUBIC", "RFC 9438", r#"tcp = { congestion_control = "cubic", cubic_growth = "rfc9438" }"#, "sender/cubic.rs", CUBIC;
+    Sender "linux-cubic", "CUBIC as in Linux", "Ha, Rhee and Xu, SIGOPS Operating Systems Review 42(5), 2008; Linux 3.18", r#"tcp = { congestion_control = "cubic", cubic_growth = "linux" }"#, "sender/linux_cubic.rs", CUBIC;
+    Sender "hystart", "HyStart++", "RFC 9406", r#"tcp.hystart = "rfc9406""#, "sender/hystart.rs", NONE;
+    Sender "linux-hystart", "HyStart as in Linux", "Ha and Rhee, Computer Networks 55(9), 2011; Linux 5.5", r#"tcp.hystart = "linux""#, "sender/linux_hystart.rs", NONE;
     Ingress "activity-meter", "Activity meter", "Menth and Zeitler, Activity-Based Congestion Management, section 3.2", r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#, "ingress/activity_meter.rs", ACTIVITY_METER;
     Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", NONE;
     Bottleneck "piecewise-linear", "Piecewise-linear AQM", "Menth and Zeitler, Activity-Based Congestion Management, section 5.1.2", r#"bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#, "bottleneck/piecewise_linear.rs", PIECEWISE_LINEAR;

@@ -4,14 +4,14 @@ use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 use crate::file::{
-    Access, CongestionControl, File, LossRecovery, Meter, PauseDistribution, Start, Tcp, Traffic,
-    Transfer, User, WindowReduction,
+    Access, CongestionControl, CubicGrowth, File, LossRecovery, Meter, PauseDistribution, Start,
+    Tcp, Traffic, Transfer, User, WindowReduction,
 };
 use crate::network::{DUMBBELL, Network, buffer};
 use crate::plan::{
-    AqmPlan, ControllerPlan, DelayedAckPlan, DifferentiationPlan, FlowPlan, GroupPlan, LinkPlan,
-    PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan, TrafficPlan,
-    UserPlan,
+    AqmPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, DifferentiationPlan, FlowPlan,
+    GroupPlan, LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan,
+    TrafficPlan, UserPlan,
 };
 use crate::value::{HostJitter, OrOff};
 
@@ -194,12 +194,17 @@ impl Tcp {
         let delayed = |timeout| DelayedAckPlan { timeout, quick_acks, quick_acks_again };
         TcpPlan {
             controller: match self.congestion_control.expect(set) {
-                CongestionControl::Reno => {
-                    ControllerPlan::Reno { whole_segments: self.whole_segments.expect(set) }
-                }
-                CongestionControl::Cubic => {
-                    ControllerPlan::Cubic { hystart: self.hystart.expect(set) }
-                }
+                CongestionControl::Reno => ControllerPlan::Reno {
+                    whole_segments: self.whole_segments.expect(set),
+                    byte_counting: self.byte_counting.expect(set),
+                },
+                CongestionControl::Cubic => ControllerPlan::Cubic {
+                    hystart: self.hystart.expect(set).0,
+                    growth: match self.cubic_growth.expect(set) {
+                        CubicGrowth::Rfc9438 => CubicGrowthPlan::Rfc9438,
+                        CubicGrowth::Linux => CubicGrowthPlan::Linux,
+                    },
+                },
                 CongestionControl::Bbr => ControllerPlan::Bbr,
                 CongestionControl::Sbrm => ControllerPlan::Sbrm {
                     willingness_to_pay: self.willingness_to_pay.expect(set).0,
@@ -211,6 +216,7 @@ impl Tcp {
                 LossRecovery::NewReno => RecoveryPlan::NewReno,
                 LossRecovery::Reno => RecoveryPlan::Reno,
                 LossRecovery::Fack => RecoveryPlan::Fack,
+                LossRecovery::Rack => RecoveryPlan::Rack,
             },
             reduction: match self.window_reduction.expect(set) {
                 WindowReduction::Immediate => ReductionPlan::Immediate,
@@ -222,6 +228,7 @@ impl Tcp {
             ecn: self.ecn.expect(set),
             frto: self.frto.expect(set),
             initial_window: self.initial_window.expect(set).small(),
+            window_use_per_round: self.window_use_per_round.expect(set),
             window_limit: self.window_limit,
             delayed_ack: self.delayed_ack.expect(set).span().map(delayed),
             rto: RtoPlan {

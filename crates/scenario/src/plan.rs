@@ -5,6 +5,7 @@
 
 use tidegate_mechanisms::bottleneck::{AbcParams, PiecewiseLinearParams, RedParams};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
+use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 /// So many links fit in a run: link and time share a word where events are compared.
@@ -187,6 +188,9 @@ pub struct TcpPlan {
     pub frto: bool,
     /// Initial window, in segments.
     pub initial_window: u32,
+    /// The window may grow if it was full at some time in the last round trip (half full in slow
+    /// start), instead of if the ACK finds it full.
+    pub window_use_per_round: bool,
     /// Largest window, in bytes of payload (send or receive buffer, whichever is less).
     pub window_limit: Option<Bytes>,
     /// Delayed acknowledgements.
@@ -202,11 +206,15 @@ pub enum ControllerPlan {
     Reno {
         /// The window moves in whole segments (Linux).
         whole_segments: bool,
+        /// It counts segments acknowledged, not ACKs (RFC 3465).
+        byte_counting: bool,
     },
-    /// RFC 9438, optionally with HyStart++ (RFC 9406).
+    /// RFC 9438.
     Cubic {
-        /// Leave slow start on growing delay.
-        hystart: bool,
+        /// What ends slow start on growing delay.
+        hystart: SlowStartExit,
+        /// How the window is computed.
+        growth: CubicGrowthPlan,
     },
     /// The kernel's BBR.
     Bbr,
@@ -218,6 +226,15 @@ pub enum ControllerPlan {
         /// κ, in segments.
         kappa: f64,
     },
+}
+
+/// How CUBIC computes its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CubicGrowthPlan {
+    /// In real numbers, as RFC 9438 has it.
+    Rfc9438,
+    /// As Linux does.
+    Linux,
 }
 
 /// Loss recovery.
@@ -232,6 +249,8 @@ pub enum RecoveryPlan {
     /// As [`RecoveryPlan::Sack`], but a segment counts as lost as soon as one that was sent three
     /// later has arrived (forward acknowledgement, Linux 2.4 to 4.14).
     Fack,
+    /// By the times at which segments were sent, with tail loss probes (RFC 8985).
+    Rack,
 }
 
 /// Window reduction during fast recovery.

@@ -1,10 +1,11 @@
 //! The small types of values: bounded numbers, words beside quantities, lists, named tables.
 
 use serde_json::{Value as Json, json};
+use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::Span;
 
 use crate::document::{Node, Table, Value};
-use crate::field::{Field, Reader};
+use crate::field::{Field, Reader, read_choice};
 use crate::schema::Definitions;
 
 /// A whole number between two bounds.
@@ -141,6 +142,35 @@ impl Field for OrOff {
     }
     fn schema(definitions: &mut Definitions) -> Json {
         json!({ "anyOf": [{ "const": "off" }, Span::schema(definitions)] })
+    }
+}
+
+/// What watches over slow start: a word, or true for HyStart++ and false for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HyStart(pub SlowStartExit);
+
+const HYSTARTS: [(&str, SlowStartExit); 3] = [
+    ("off", SlowStartExit::Loss),
+    ("rfc9406", SlowStartExit::Rfc9406),
+    ("linux", SlowStartExit::Linux),
+];
+
+impl Field for HyStart {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match node.value {
+            Value::Bool(true) => return Some(HyStart(SlowStartExit::Rfc9406)),
+            Value::Bool(false) => return Some(HyStart(SlowStartExit::Loss)),
+            _ => {}
+        }
+        let word = read_choice(node, &HYSTARTS.map(|(word, _)| word), reader)?;
+        HYSTARTS.iter().find(|(name, _)| *name == word).map(|(_, exit)| HyStart(*exit))
+    }
+    fn write(&self) -> Value {
+        let word = HYSTARTS.iter().find(|(_, exit)| *exit == self.0).map(|(word, _)| *word);
+        word.expect("all are listed").into()
+    }
+    fn schema(_: &mut Definitions) -> Json {
+        json!({ "anyOf": [{ "enum": HYSTARTS.map(|(word, _)| word) }, { "type": "boolean" }] })
     }
 }
 

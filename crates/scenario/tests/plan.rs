@@ -1,9 +1,11 @@
 //! Files in, plans out.
 
+use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{
-    AqmPlan, Buffer, ControllerPlan, DifferentiationPlan, LinkPlan, PausePlan, Plan, TrafficPlan,
+    AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan, PausePlan,
+    Plan, TrafficPlan,
 };
 
 fn scenario(text: &str) -> Scenario {
@@ -101,8 +103,10 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
         TrafficPlan::Greedy(tcp) => tcp.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(tcp(0).controller, ControllerPlan::Cubic { hystart: true });
-    assert_eq!(tcp(3).controller, ControllerPlan::Reno { whole_segments: true });
+    let (hystart, growth) = (SlowStartExit::Linux, CubicGrowthPlan::Linux);
+    assert_eq!(tcp(0).controller, ControllerPlan::Cubic { hystart, growth });
+    let reno = ControllerPlan::Reno { whole_segments: true, byte_counting: true };
+    assert_eq!(tcp(3).controller, reno);
     assert_eq!((tcp(0).initial_window, tcp(3).initial_window), (4, 4));
     assert_eq!((tcp(0).ecn, tcp(3).ecn), (false, true));
     assert_eq!(link(&plan, "light.0.access").rate, Rate::mbps(50));
@@ -127,6 +131,22 @@ fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
     let scenario = Scenario::parse(DUMBBELL, &bbr).expect("valid");
     let keys: Vec<_> = scenario.simulator_lacks().iter().map(|lack| lack.key.as_str()).collect();
     assert_eq!(keys, ["tcp.congestion_control"], "light users have their own, reno");
+}
+
+#[test]
+fn hystart_is_a_word_or_true_or_false() {
+    for (given, want) in [
+        ("true", SlowStartExit::Rfc9406),
+        ("rfc9406", SlowStartExit::Rfc9406),
+        ("false", SlowStartExit::Loss),
+        ("off", SlowStartExit::Loss),
+        ("linux", SlowStartExit::Linux),
+    ] {
+        let plan = plan_with(DUMBBELL, &[("tcp.hystart", given)]);
+        let TrafficPlan::Greedy(tcp) = &plan.flows[0].traffic else { panic!("greedy") };
+        let ControllerPlan::Cubic { hystart, .. } = tcp.controller else { panic!("cubic") };
+        assert_eq!(hystart, want, "{given}");
+    }
 }
 
 /// 1500 B at 10 Mb/s take 1.2 ms; the access links are faster.

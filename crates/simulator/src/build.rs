@@ -1,8 +1,10 @@
 //! From planned mechanisms to running ones.
 
 use tidegate_mechanisms::bottleneck::{Abc, Aqm, Differentiation, Judge, PiecewiseLinear, Red};
-use tidegate_mechanisms::sender::{Controller, Cubic, CubicParams, Reno, RenoParams};
-use tidegate_scenario::plan::{AqmPlan, ControllerPlan, DifferentiationPlan, LinkPlan};
+use tidegate_mechanisms::sender::{Controller, Cubic, CubicParams, LinuxCubic, Reno, RenoParams};
+use tidegate_scenario::plan::{
+    AqmPlan, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan,
+};
 
 /// The judge of a link; `None` where nothing but the buffer decides.
 ///
@@ -30,10 +32,18 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
 /// [`tidegate_scenario::Scenario::simulator_lacks`].
 pub fn controller(plan: ControllerPlan) -> Controller {
     match plan {
-        ControllerPlan::Reno { whole_segments } => {
-            Controller::Reno(Reno::new(RenoParams { whole_segments, ..RenoParams::default() }))
+        ControllerPlan::Reno { whole_segments, byte_counting } => {
+            Controller::Reno(Reno::new(RenoParams {
+                whole_segments,
+                appropriate_byte_counting: byte_counting,
+            }))
         }
-        ControllerPlan::Cubic { hystart } => Controller::Cubic(Cubic::new(CubicParams { hystart })),
+        ControllerPlan::Cubic { hystart, growth } => match growth {
+            CubicGrowthPlan::Rfc9438 => {
+                Controller::Cubic(Cubic::new(CubicParams { exit: hystart }))
+            }
+            CubicGrowthPlan::Linux => Controller::LinuxCubic(LinuxCubic::new(hystart)),
+        },
         ControllerPlan::Bbr | ControllerPlan::Sbrm { .. } => {
             panic!("the simulator has no {plan:?}: ask simulator_lacks() first")
         }

@@ -15,7 +15,7 @@ const fn parameter(
 pub(super) const NONE: &[Parameter] = &[];
 
 pub(super) const CUBIC: &[Parameter] =
-    &[parameter("hystart", Profile, "true or false", "leave the first slow start by HyStart++")];
+    &[parameter("hystart", Profile, "off, rfc9406, linux", "leave slow start on growing delay")];
 
 pub(super) const ACTIVITY_METER: &[Parameter] = &[
     parameter("reference_rate", Required, "bit/s", "rate R_r that the user is entitled to"),

@@ -16,15 +16,16 @@
 //! while the sender does not fill its window (section 5.8). After a time-out, or when slow start has
 //! ended without loss, K = 0 and W_max = cwnd at that first ACK (sections 4.8 and 4.10).
 //!
-//! Slow start counts up to two segments per ACK (RFC 3465), or follows [`HyStart`]
-//! (RFC 9406) until the first congestion.
+//! Slow start counts up to two segments per ACK (RFC 3465), or follows a [`Detector`]
+//! such as HyStart++ (RFC 9406) until the first congestion.
 //!
 //! Differs from the RFC: β is applied to cwnd, not to the data in flight, as in Linux; an ACK of
 //! several segments counts as so many steps toward the target, as in Linux, but never goes beyond
 //! it.
 
 use super::reno::BYTE_COUNTING_LIMIT;
-use super::{Ack, HyStart, MIN_SSTHRESH, Window};
+use super::slow_start::{Detector, SlowStartExit};
+use super::{Ack, MIN_SSTHRESH, Window};
 use crate::units::{Span, Time};
 
 /// Share of the window kept on congestion.
@@ -37,15 +38,15 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CubicParams {
-    /// Leave the first slow start by HyStart++ (RFC 9406).
-    pub hystart: bool,
+    /// What ends the first slow start, if no loss does before.
+    pub exit: SlowStartExit,
 }
 
 /// State of CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     /// Watches the first slow start.
-    hystart: Option<HyStart>,
+    detector: Detector,
     /// Window before the last congestion, scaled down for fast convergence; `None` where nothing
     /// is known: at first and after a time-out.
     w_max: Option<f64>,
@@ -87,12 +88,7 @@ impl Epoch {
 impl Cubic {
     /// A controller of a new connection.
     pub fn new(params: CubicParams) -> Self {
-        Cubic {
-            hystart: params.hystart.then(HyStart::default),
-            w_max: None,
-            cwnd_prior: 0.0,
-            epoch: None,
-        }
+        Cubic { detector: Detector::new(params.exit), w_max: None, cwnd_prior: 0.0, epoch: None }
     }
 
     /// Lets the window grow.
@@ -106,20 +102,15 @@ impl Cubic {
     }
 
     fn slow_start(&mut self, window: &mut Window, ack: &Ack) {
-        let Some(hystart) = &mut self.hystart else {
-            if ack.window_limited {
-                window.cwnd += f64::from(ack.acked.min(BYTE_COUNTING_LIMIT));
-            }
-            return;
-        };
         // Delay is watched also while the window is not filled; only growth stops.
-        let growth = hystart.on_ack(ack);
+        let opinion = self.detector.on_ack(ack, window.cwnd);
         if ack.window_limited {
-            window.cwnd += growth.segments;
+            let counted = f64::from(ack.acked.min(BYTE_COUNTING_LIMIT));
+            window.cwnd += opinion.segments.unwrap_or(counted);
         }
-        if growth.exit {
+        if opinion.exit {
             window.ssthresh = window.cwnd;
-            self.hystart = None;
+            self.detector = Detector::Off;
         }
     }
 
@@ -155,7 +146,7 @@ impl Cubic {
         self.w_max = Some(if had_more { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        self.hystart = None;
+        self.detector = Detector::Off;
         (BETA * cwnd).max(MIN_SSTHRESH)
     }
 
@@ -163,7 +154,7 @@ impl Cubic {
     pub fn on_timeout(&mut self) {
         self.w_max = None;
         self.epoch = None;
-        self.hystart = None;
+        self.detector = Detector::Off;
     }
 
     /// The next ACK opens a new stage.

@@ -134,7 +134,7 @@ fn slow_start_counts_up_to_two_segments_an_ack() {
 /// doubling, and slow start ends after at most a round to notice and five conservative ones.
 #[test]
 fn hystart_ends_slow_start_on_growing_delay() {
-    let mut cubic = Cubic::new(CubicParams { hystart: true });
+    let mut cubic = Cubic::new(CubicParams { exit: SlowStartExit::Rfc9406 });
     let mut window = Window::new(16);
     let mut rounds = 0;
     while window.in_slow_start() {
@@ -151,9 +151,9 @@ fn hystart_ends_slow_start_on_growing_delay() {
 
 #[test]
 fn hystart_watches_only_until_the_first_congestion() {
-    let mut cubic = Cubic::new(CubicParams { hystart: true });
+    let mut cubic = Cubic::new(CubicParams { exit: SlowStartExit::Rfc9406 });
     cubic.ssthresh_on_congestion(&Window { cwnd: 50.0, ssthresh: f64::INFINITY });
-    assert!(cubic.hystart.is_none());
+    assert!(matches!(cubic.detector, Detector::Off));
 }
 
 proptest! {

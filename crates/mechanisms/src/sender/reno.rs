@@ -21,12 +21,14 @@
 //! ```
 //!
 //! So a window that was just halved grows at once by a segment, which counts where windows are
-//! small.
+//! small. Since 3.18 it counts segments instead of ACKs, without a limit per ACK ([`WholeSegments`]):
+//! both options together.
 //!
 //! Differs from RFC 5681: half of cwnd, not of the data in flight, as in Linux and ns-2; cwnd may
 //! rise by a fraction of a segment. A window that the sender does not fill does not grow (RFC 7661,
 //! section 3).
 
+use super::whole_segments::WholeSegments;
 use super::{Ack, MIN_SSTHRESH, Window};
 
 /// Share of the window kept on congestion.
@@ -50,12 +52,14 @@ pub struct Reno {
     params: RenoParams,
     /// ACKs counted towards the next whole segment.
     counted: u32,
+    /// Segments counted towards it.
+    whole: WholeSegments,
 }
 
 impl Reno {
     /// A controller of a new connection.
     pub fn new(params: RenoParams) -> Self {
-        Reno { params, counted: 0 }
+        Reno { params, counted: 0, whole: WholeSegments::default() }
     }
 
     /// Lets the window grow.
@@ -66,7 +70,10 @@ impl Reno {
         }
         let counted = if self.params.appropriate_byte_counting { ack.acked } else { 1 };
         if self.params.whole_segments {
-            return self.grow_by_whole_segments(window, counted);
+            return match self.params.appropriate_byte_counting {
+                true => self.grow_by_segments(window, counted),
+                false => self.grow_by_acks(window),
+            };
         }
         window.cwnd += if window.in_slow_start() {
             f64::from(counted.min(BYTE_COUNTING_LIMIT))
@@ -76,20 +83,31 @@ impl Reno {
     }
 
     /// Linux `tcp_reno_cong_avoid` with `tcp_cong_avoid_ai`, as of 2.6.29.
-    fn grow_by_whole_segments(&mut self, window: &mut Window, counted: u32) {
+    fn grow_by_acks(&mut self, window: &mut Window) {
         if window.cwnd <= window.ssthresh {
-            window.cwnd += f64::from(counted.min(BYTE_COUNTING_LIMIT));
+            window.cwnd += 1.0;
         } else if f64::from(self.counted) >= window.cwnd {
             window.cwnd += 1.0;
             self.counted = 0;
         } else {
-            self.counted += counted;
+            self.counted += 1;
+        }
+    }
+
+    /// The same as of 3.18.
+    fn grow_by_segments(&mut self, window: &mut Window, mut acked: u32) {
+        if window.in_slow_start() {
+            acked = WholeSegments::slow_start(window, acked);
+        }
+        if acked > 0 {
+            self.whole.grow(window, window.cwnd as u32, acked);
         }
     }
 
     /// ssthresh after congestion.
     pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         self.counted = 0;
+        self.whole.reset();
         let kept = BETA * window.cwnd;
         let kept = if self.params.whole_segments { libm::floor(kept) } else { kept };
         kept.max(MIN_SSTHRESH)
@@ -167,6 +185,20 @@ mod tests {
         for (cwnd, want) in [(31.0, 15.5), (4.0, 2.0), (3.0, 2.0)] {
             assert_eq!(reno.ssthresh_on_congestion(&Window { cwnd, ssthresh: 1e9 }), want);
         }
+    }
+
+    /// With an ACK for every second segment, one segment a round trip all the same.
+    #[test]
+    fn linux_counts_segments() {
+        let params = RenoParams { appropriate_byte_counting: true, whole_segments: true };
+        let (mut reno, mut window) = (Reno::new(params), Window { cwnd: 10.0, ssthresh: 12.0 });
+        reno.on_ack(&mut window, &Ack { acked: 2, ..ack_at(0) });
+        assert_eq!(window.cwnd, 12.0);
+        for want in [12.0, 12.0, 12.0, 12.0, 12.0, 13.0] {
+            reno.on_ack(&mut window, &Ack { acked: 2, ..ack_at(0) });
+            assert_eq!(window.cwnd, want);
+        }
+        assert_eq!(reno.ssthresh_on_congestion(&window), 6.0);
     }
 
     /// From ssthresh 4: one segment on the first ACK, then one for six, then one for seven.

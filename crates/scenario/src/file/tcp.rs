@@ -1,10 +1,10 @@
 //! TCP's options, and the profiles that set them together.
 
+use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::declare::{choice, section};
-
-use crate::value::{Demand, Integer, OrOff, Step};
+use crate::value::{Demand, HyStart, Integer, OrOff, Step};
 
 choice! {
     /// A set of TCP options.
@@ -34,6 +34,16 @@ choice! {
 }
 
 choice! {
+    /// How CUBIC computes its window.
+    pub enum CubicGrowth {
+        /// As RFC 9438 has it, in real numbers.
+        Rfc9438 = "rfc9438",
+        /// As Linux does, in whole segments and with rules of its own.
+        Linux = "linux",
+    }
+}
+
+choice! {
     /// How losses are found and repaired.
     pub enum LossRecovery {
         /// Selective acknowledgements, RFC 6675.
@@ -45,6 +55,9 @@ choice! {
         /// Forward acknowledgement: as sack, but a segment counts as lost as soon as one that was
         /// sent three later has arrived.
         Fack = "fack",
+        /// By the time at which segments were sent, and with a probe for losses at the tail,
+        /// RACK-TLP, RFC 8985, as in Linux.
+        Rack = "rack",
     }
 }
 
@@ -66,8 +79,11 @@ section! {
     pub struct Tcp {
         /// Congestion controller.
         optional congestion_control: CongestionControl;
-        /// Leave slow start on growing delay (HyStart++, RFC 9406); cubic only.
-        optional hystart: bool;
+        /// Leave slow start on growing delay: by HyStart++ ("rfc9406", or true), by Linux's own
+        /// HyStart ("linux"), or not ("off", or false); cubic only.
+        optional hystart: HyStart;
+        /// How CUBIC computes its window.
+        optional cubic_growth: CubicGrowth;
         /// What the flow offers to pay, w, in segments per second; sbrm only.
         optional willingness_to_pay: Demand;
         /// Step κ of the window, in segments per congestion mark; sbrm only.
@@ -97,6 +113,12 @@ section! {
         optional quick_acks_again: bool;
         /// The window moves in whole segments, as in Linux; reno only.
         optional whole_segments: bool;
+        /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465; reno only. With
+        /// whole_segments without a limit per ACK, as in Linux since 3.18.
+        optional byte_counting: bool;
+        /// The window may grow if it was full at some time in the last round trip, and in slow start
+        /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
+        optional window_use_per_round: bool;
         /// Smallest retransmission time-out.
         optional min_rto: Span;
         /// Largest retransmission time-out.
@@ -118,6 +140,7 @@ impl Tcp {
             hystart: own.hystart.or(base.hystart),
             willingness_to_pay: own.willingness_to_pay.or(base.willingness_to_pay),
             kappa: own.kappa.or(base.kappa),
+            cubic_growth: own.cubic_growth.or(base.cubic_growth),
             loss_recovery: own.loss_recovery.or(base.loss_recovery),
             window_reduction: own.window_reduction.or(base.window_reduction),
             limited_transmit: own.limited_transmit.or(base.limited_transmit),
@@ -130,6 +153,8 @@ impl Tcp {
             quick_acks: own.quick_acks.or(base.quick_acks),
             quick_acks_again: own.quick_acks_again.or(base.quick_acks_again),
             whole_segments: own.whole_segments.or(base.whole_segments),
+            byte_counting: own.byte_counting.or(base.byte_counting),
+            window_use_per_round: own.window_use_per_round.or(base.window_use_per_round),
             min_rto: own.min_rto.or(base.min_rto),
             max_rto: own.max_rto.or(base.max_rto),
             initial_rto: own.initial_rto.or(base.initial_rto),
@@ -143,7 +168,8 @@ impl Profile {
     pub fn tcp(self) -> Tcp {
         let linux = Tcp {
             congestion_control: Some(CongestionControl::Cubic),
-            hystart: Some(true),
+            hystart: Some(HyStart(SlowStartExit::Linux)),
+            cubic_growth: Some(CubicGrowth::Linux),
             // Zimmermann 2005, table 6.6.1.
             willingness_to_pay: Some(Demand(20.0)),
             kappa: Some(Step(0.2)),
@@ -159,6 +185,8 @@ impl Profile {
             quick_acks: Some(Integer(16)),
             quick_acks_again: Some(true),
             whole_segments: Some(true),
+            byte_counting: Some(true),
+            window_use_per_round: Some(true),
             min_rto: Some(Span::from_millis(200)),
             max_rto: Some(Span::from_secs(120)),
             initial_rto: Some(Span::from_secs(1)),
@@ -168,7 +196,11 @@ impl Profile {
             Profile::Linux => linux,
             Profile::Classic => Tcp {
                 congestion_control: Some(CongestionControl::Reno),
-                hystart: Some(false),
+                hystart: Some(HyStart(SlowStartExit::Loss)),
+                cubic_growth: Some(CubicGrowth::Rfc9438),
+                byte_counting: Some(false),
+                window_use_per_round: Some(false),
+                loss_recovery: Some(LossRecovery::Sack),
                 frto: Some(false),
                 window_reduction: Some(WindowReduction::Immediate),
                 timestamps: Some(false),
@@ -184,7 +216,10 @@ impl Profile {
             },
             Profile::Linux2629 => Tcp {
                 congestion_control: Some(CongestionControl::Reno),
-                hystart: Some(false),
+                hystart: Some(HyStart(SlowStartExit::Loss)),
+                cubic_growth: Some(CubicGrowth::Rfc9438),
+                byte_counting: Some(false),
+                window_use_per_round: Some(false),
                 loss_recovery: Some(LossRecovery::Fack),
                 window_reduction: Some(WindowReduction::RateHalving),
                 initial_window: Some(Integer(3)),

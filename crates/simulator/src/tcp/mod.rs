@@ -186,7 +186,7 @@ pub(crate) mod tests {
     /// ns-2's sender, more or less: SACK, no timestamps, no delayed acknowledgements.
     pub(crate) fn classic() -> TcpPlan {
         TcpPlan {
-            controller: ControllerPlan::Reno { whole_segments: false },
+            controller: ControllerPlan::Reno { whole_segments: false, byte_counting: false },
             recovery: RecoveryPlan::Sack,
             reduction: ReductionPlan::Immediate,
             limited_transmit: true,
@@ -194,6 +194,7 @@ pub(crate) mod tests {
             ecn: false,
             frto: false,
             initial_window: 2,
+            window_use_per_round: false,
             window_limit: None,
             delayed_ack: None,
             rto: RtoPlan {

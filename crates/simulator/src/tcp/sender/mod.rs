@@ -5,10 +5,11 @@
 //! allows, lost ones first. How much the window grows and shrinks is the controller's business,
 //! how it comes down during a repair that of [`Reduction`].
 
+mod growth;
 mod recovery;
 mod time_out;
 
-use tidegate_mechanisms::sender::{Ack, Controller, Window};
+use tidegate_mechanisms::sender::{Controller, Window};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
 
@@ -18,6 +19,7 @@ use super::scoreboard::Scoreboard;
 use super::{Door, Sizes};
 use crate::build;
 use crate::packet::{Packet, flags};
+use growth::Usage;
 use time_out::Probe;
 
 /// Where a sender stands.
@@ -87,6 +89,8 @@ pub struct Sender {
     probe: Probe,
     /// A round trip ends when this is acknowledged.
     round_end: u64,
+    /// How far the window was used of late, where that is looked at round by round.
+    usage: Option<Usage>,
     window: Window,
     controller: Controller,
     round_trip: RoundTrip,
@@ -133,6 +137,7 @@ impl Sender {
             point: 0,
             probe: Probe::default(),
             round_end: 0,
+            usage: plan.window_use_per_round.then(Usage::default),
             window: Window { cwnd: f64::from(plan.initial_window), ssthresh: f64::INFINITY },
             controller: build::controller(plan.controller),
             round_trip: RoundTrip::new(plan.rto),
@@ -323,27 +328,18 @@ impl Sender {
         Some(now.since(sent))
     }
 
-    #[inline]
-    fn grow(&mut self, newly: u32, rtt: Option<Span>, in_flight: u32, now: Time) {
-        let round_start = self.una > self.round_end;
-        if round_start {
-            self.round_end = self.nxt;
-        }
-        let ack = Ack {
-            now,
-            acked: newly,
-            rtt,
-            srtt: self.round_trip.srtt(),
-            in_flight,
-            window_limited: in_flight + 1 > self.window.cwnd as u32,
-            round_start,
-        };
-        self.controller.on_ack(&mut self.window, &ack);
-    }
-
-    /// Sends what the window allows: lost segments first.
+    /// Sends what the window allows.
     #[inline]
     fn send(&mut self, door: &mut Door) {
+        self.fill_window(door);
+        if self.usage.is_some() {
+            self.note_usage();
+        }
+    }
+
+    /// Lost segments first.
+    #[inline]
+    fn fill_window(&mut self, door: &mut Door) {
         loop {
             let window = (self.window.cwnd as u32).min(self.window_limit);
             if self.in_flight() >= window {

@@ -1,0 +1,195 @@
+//! Linux's CUBIC: RFC 9438 in whole segments, milliseconds and with a few rules of its own.
+//! S. Ha, I. Rhee and L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", SIGOPS Operating
+//! Systems Review 42(5), 2008; arithmetic as in Linux 3.18 and later.
+//!
+//! ```text
+//! target   = W_max ± ⌊C |t + d − K|³⌋     d = smallest round-trip time; K = ∛((W_max − cwnd)/C)
+//! interval = cwnd/(target − cwnd)         100 cwnd where target ≤ cwnd
+//!            at most 20                   while no loss has been seen
+//! W_est    ← W_est + 1                    per ⌊15/8 cwnd⌋ segments acknowledged
+//! interval ≤ cwnd/(W_est − cwnd)          where W_est > cwnd               (Reno-friendly)
+//! cwnd     ← cwnd + 1                     per max(interval, 2) segments acknowledged
+//!
+//! congestion:  W_max ← cwnd, or ⌊cwnd (1 + β)/2⌋ if cwnd < W_max         (fast convergence)
+//!              ssthresh ← max(⌊β cwnd⌋, 2)
+//! ```
+//!
+//! C = 410/1024, β = 717/1024; divisions round down. The interval is worked out again when cwnd has
+//! changed or 1/32 s has passed. Slow start counts all segments acknowledged, and ends at ssthresh
+//! or by a [`Detector`]. A time-out forgets everything.
+//!
+//! Differs from RFC 9438: the target is that of one *smallest* round trip ahead; the
+//! Reno-friendly window keeps its slope above the window before the loss; after a slow start
+//! without loss the window grows by at least 5 % a round trip.
+
+use super::slow_start::{Detector, SlowStartExit};
+use super::whole_segments::WholeSegments;
+use super::{Ack, MIN_SSTHRESH, Window};
+use crate::units::{Span, Time};
+
+/// Share of the window kept on congestion.
+pub const BETA: f64 = 717.0 / 1024.0;
+/// Aggressiveness, in segments per second³.
+const C: f64 = 410.0 / 1024.0;
+/// K is a whole number of these, in 1/s.
+const K_PER_SEC: f64 = 1024.0;
+const REFRESH: Span = Span::from_nanos(31_250_000);
+/// Interval while no loss has been seen: 5 % of the window per round trip.
+const MAX_INTERVAL_BEFORE_LOSS: u32 = 20;
+/// Half a window per round trip.
+const MIN_INTERVAL: u32 = 2;
+/// Samples are no measure of the path for so long after the window was reduced.
+const QUIET: Span = Span::from_secs(1);
+
+/// State of Linux's CUBIC.
+#[derive(Clone, Debug)]
+pub struct LinuxCubic {
+    exit: SlowStartExit,
+    detector: Detector,
+    whole: WholeSegments,
+    /// Window before the last congestion, scaled down for fast convergence; 0 where nothing is known.
+    w_max: f64,
+    delay_min: Option<Span>,
+    epoch: Option<Epoch>,
+    /// Segments per step, with the window and the time that it was worked out for.
+    interval: u32,
+    interval_cwnd: f64,
+    interval_at: Time,
+}
+
+/// One stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// K, in seconds.
+    k: f64,
+    /// Where the curve is flat.
+    origin: f64,
+    /// W_est.
+    w_est: f64,
+    /// Segments counted towards the next step of W_est.
+    counted: u32,
+}
+
+impl Epoch {
+    fn new(now: Time, cwnd: f64, w_max: f64) -> Self {
+        let (k, origin) = if w_max <= cwnd {
+            (0.0, cwnd)
+        } else {
+            let k = libm::cbrt((w_max - cwnd) / C);
+            (libm::floor(k * K_PER_SEC) / K_PER_SEC, w_max)
+        };
+        Epoch { start: now, k, origin, w_est: cwnd, counted: 0 }
+    }
+
+    /// W_cubic, `t` seconds after the start.
+    fn w_cubic(&self, t: f64) -> f64 {
+        let off = (t - self.k).abs();
+        let from_origin = libm::floor(C * off * off * off);
+        if t < self.k { self.origin - from_origin } else { self.origin + from_origin }
+    }
+
+    /// Lets W_est follow the segments acknowledged.
+    fn follow_reno(&mut self, cwnd: f64) {
+        let per_step = (cwnd as u32 * 15 / 8).max(1);
+        let steps = self.counted.saturating_sub(1) / per_step;
+        self.counted -= steps * per_step;
+        self.w_est += f64::from(steps);
+    }
+}
+
+impl LinuxCubic {
+    /// A controller of a new connection.
+    pub fn new(exit: SlowStartExit) -> Self {
+        LinuxCubic {
+            exit,
+            detector: Detector::new(exit),
+            whole: WholeSegments::default(),
+            w_max: 0.0,
+            delay_min: None,
+            epoch: None,
+            interval: 0,
+            interval_cwnd: 0.0,
+            interval_at: Time::ZERO,
+        }
+    }
+
+    /// Lets the window grow.
+    #[inline]
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let quiet = self.epoch.is_some_and(|epoch| ack.now.since(epoch.start) < QUIET);
+        if let Some(rtt) = ack.rtt.filter(|_| !quiet) {
+            self.delay_min = Some(self.delay_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        let mut acked = ack.acked;
+        if window.in_slow_start() {
+            acked = self.slow_start(window, ack);
+        }
+        if ack.window_limited && acked > 0 && !window.in_slow_start() {
+            self.avoid_congestion(window, ack.now, acked);
+        }
+    }
+
+    /// Returns the segments that are left for congestion avoidance.
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack) -> u32 {
+        // Delay is watched also while the window is not filled; only growth stops.
+        let opinion = self.detector.on_ack(ack, window.cwnd);
+        if opinion.exit {
+            window.ssthresh = window.cwnd;
+            self.detector = Detector::Off;
+        }
+        match opinion.segments {
+            _ if !ack.window_limited => 0,
+            None => WholeSegments::slow_start(window, ack.acked),
+            Some(segments) => {
+                window.cwnd += segments;
+                0
+            }
+        }
+    }
+
+    fn avoid_congestion(&mut self, window: &mut Window, now: Time, acked: u32) {
+        let cwnd = window.cwnd;
+        let w_max = self.w_max;
+        let fresh = self.epoch.is_none();
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(now, cwnd, w_max));
+        epoch.counted += acked;
+        let known = cwnd == self.interval_cwnd && now.since(self.interval_at) <= REFRESH;
+        if fresh || !known {
+            self.interval_cwnd = cwnd;
+            self.interval_at = now;
+            let ahead = self.delay_min.unwrap_or(Span::ZERO);
+            let target = epoch.w_cubic((now.since(epoch.start) + ahead).as_secs());
+            let mut interval =
+                if target > cwnd { (cwnd / (target - cwnd)) as u32 } else { 100 * cwnd as u32 };
+            if w_max == 0.0 {
+                interval = interval.min(MAX_INTERVAL_BEFORE_LOSS);
+            }
+            epoch.follow_reno(cwnd);
+            if epoch.w_est > cwnd {
+                interval = interval.min((cwnd / (epoch.w_est - cwnd)) as u32);
+            }
+            self.interval = interval.max(MIN_INTERVAL);
+        }
+        self.whole.grow(window, self.interval, acked);
+    }
+
+    /// ssthresh after congestion.
+    pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        let cwnd = window.cwnd;
+        let converges = cwnd < self.w_max;
+        self.w_max = if converges { libm::floor(cwnd * (1.0 + BETA) / 2.0) } else { cwnd };
+        self.epoch = None;
+        self.whole.reset();
+        libm::floor(BETA * cwnd).max(MIN_SSTHRESH)
+    }
+
+    /// Forgets everything.
+    pub fn on_timeout(&mut self) {
+        *self = LinuxCubic::new(self.exit);
+    }
+}
+
+#[cfg(test)]
+#[path = "linux_cubic_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+use super::super::tests::ack_at;
+use super::*;
+use proptest::prelude::*;
+
+/// A controller that lost a packet at `cwnd` segments, and its window after the reduction.
+fn after_loss_at(cwnd: f64) -> (LinuxCubic, Window) {
+    let mut cubic = LinuxCubic::new(SlowStartExit::Loss);
+    let mut window = Window { cwnd, ssthresh: f64::INFINITY };
+    window.ssthresh = cubic.ssthresh_on_congestion(&window);
+    window.cwnd = window.ssthresh;
+    (cubic, window)
+}
+
+/// Acknowledges for `secs`, a window every round trip; calls `check` after each ACK with the seconds
+/// since the first.
+fn run(
+    cubic: &mut LinuxCubic,
+    window: &mut Window,
+    rtt: Span,
+    secs: f64,
+    mut check: impl FnMut(f64, &Window),
+) {
+    let mut now = Time::from_nanos(1_000_000_000);
+    let first = now;
+    while now.since(first).as_secs() < secs {
+        cubic.on_ack(window, &Ack { now, rtt: Some(rtt), ..ack_at(0) });
+        check(now.since(first).as_secs(), window);
+        now += Span::from_nanos((rtt.as_nanos() as f64 / window.cwnd) as u64);
+    }
+}
+
+/// RTT 200 ms, loss at 1000 segments. Samples right after the reduction are not taken, so that the
+/// window aims at the present and lags by up to a round trip in the first second; it stays within
+/// what the function gains in that time, and a segment for rounding.
+#[test]
+fn the_window_follows_the_cubic_function() {
+    let (mut cubic, mut window) = after_loss_at(1000.0);
+    let kept = libm::floor(BETA * 1000.0);
+    let k = libm::cbrt((1000.0 - kept) / C);
+    let curve = |t: f64| C * libm::pow(t - k, 3.0) + 1000.0;
+    run(&mut cubic, &mut window, Span::from_millis(200), 14.0, |t, window| {
+        let (low, high) = (curve((t - 0.2).max(0.0)) - 2.0, curve(t + 0.2) + 2.0);
+        assert!((low..=high).contains(&window.cwnd), "t = {t}: {}", window.cwnd);
+    });
+}
+
+/// RTT 10 ms, 20 segments: from 14, W_est takes a segment for every ⌊15/8 cwnd⌋, that is 8/15 a
+/// round trip, also beyond the window before the loss. The window follows a step of one and what it
+/// needs to take it behind.
+#[test]
+fn the_reno_friendly_window_grows_by_eight_fifteenths_a_round_trip() {
+    let (mut cubic, mut window) = after_loss_at(20.0);
+    assert_eq!(window.cwnd, 14.0);
+    run(&mut cubic, &mut window, Span::from_millis(10), 0.4, |t, window| {
+        let want = 14.0 + 8.0 / 15.0 * t / 0.01;
+        let behind = want - window.cwnd;
+        assert!((-1.0..3.5).contains(&behind), "t = {t}: {} against {want}", window.cwnd);
+    });
+}
+
+/// By at least 5 % a round trip.
+#[test]
+fn without_a_loss_so_far_growth_does_not_rest_on_the_plateau() {
+    let mut cubic = LinuxCubic::new(SlowStartExit::Loss);
+    let mut window = Window { cwnd: 100.0, ssthresh: 100.0 };
+    run(&mut cubic, &mut window, Span::from_millis(100), 1.0, |_, _| {});
+    assert!((160.0..=166.0).contains(&window.cwnd), "1.05^10 = 1.63, not {}", window.cwnd);
+}
+
+/// The first reduction remembers 100; the second, at 90 < 100, ⌊90 · 1741/2048⌋ = 76.
+#[test]
+fn fast_convergence_remembers_less() {
+    let (mut cubic, _) = after_loss_at(100.0);
+    assert_eq!(cubic.w_max, 100.0);
+    cubic.ssthresh_on_congestion(&Window { cwnd: 90.0, ssthresh: 70.0 });
+    assert_eq!(cubic.w_max, 76.0);
+}
+
+#[test]
+fn a_time_out_forgets_the_window_and_watches_slow_start_again() {
+    let mut cubic = LinuxCubic::new(SlowStartExit::Linux);
+    let mut window = Window { cwnd: 100.0, ssthresh: f64::INFINITY };
+    cubic.detector = Detector::Off;
+    cubic.ssthresh_on_congestion(&window);
+    cubic.on_timeout();
+    assert_eq!((cubic.w_max, cubic.delay_min), (0.0, None));
+    window.cwnd = 16.0;
+    let late = (0..9).map(|n| Ack {
+        rtt: Some(Span::from_millis(if n == 0 { 10 } else { 90 })),
+        round_start: n < 2,
+        ..ack_at(10 * n)
+    });
+    late.for_each(|ack| cubic.on_ack(&mut window, &ack));
+    assert!(!window.ssthresh.is_finite());
+    cubic.on_ack(&mut window, &Ack { rtt: Some(Span::from_millis(90)), ..ack_at(200) });
+    assert!(window.ssthresh.is_finite(), "the ninth sample of the round");
+}
+
+proptest! {
+    #[test]
+    fn acks_never_shrink_the_window_and_grow_it_by_half_a_round_trip_at_most(
+        loss_at in 2u32..2_000,
+        acks in prop::collection::vec((0u64..50, 1u32..8, 1u64..400), 1..300),
+    ) {
+        let (mut cubic, mut window) = after_loss_at(f64::from(loss_at));
+        let (mut now_ms, mut acked_in_all) = (0, 0);
+        let first = window.cwnd;
+        for (pause_ms, acked, rtt_ms) in acks {
+            now_ms += pause_ms;
+            acked_in_all += acked;
+            let before = window.cwnd;
+            let rtt = Some(Span::from_millis(rtt_ms));
+            cubic.on_ack(&mut window, &Ack { acked, rtt, ..ack_at(now_ms) });
+            prop_assert!(window.cwnd >= before && window.cwnd % 1.0 == 0.0);
+        }
+        prop_assert!(window.cwnd - first <= f64::from(acked_in_all) / 2.0 + 1.0);
+    }
+}

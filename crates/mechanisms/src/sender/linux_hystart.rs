@@ -1,0 +1,142 @@
+//! Linux's HyStart: leaves slow start when the ACKs of one window come in a train as long as half
+//! the round trip, or when the round-trip time rises.
+//! S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011;
+//! constants and details as in Linux 5.5 and later.
+//!
+//! From a window of 16 segments on, with d the smallest round-trip time of the connection, slow
+//! start ends (ssthresh ← cwnd) as soon as one of them holds:
+//!
+//! ```text
+//! ACK train  ACKs at most 2 ms apart, the last of them more than (d + 1 ms)/2 after the round began
+//! delay      8 samples seen in this round, and its smallest round-trip time
+//!            > d + clamp(d/8, 4 ms, 16 ms)
+//! ```
+//!
+//! An ACK more than 2 ms after the one before breaks the train for the rest of the round. The eight
+//! samples decide nothing by themselves: the ninth is the first to be judged. The 1 ms are what
+//! Linux grants for bursts of segmentation offload below 2 Gb/s.
+//!
+//! Differs from the paper: no estimate of the one-way delay, but half of the round trip; the smallest
+//! of the round's samples instead of their mean; both as in Linux. For senders that do not pace.
+
+use super::Ack;
+use crate::units::{Span, Time};
+
+const LOW_WINDOW: f64 = 16.0;
+const MIN_SAMPLES: u32 = 8;
+const ACK_SPACING: Span = Span::from_millis(2);
+const BURST: Span = Span::from_millis(1);
+const MIN_DELAY_THRESH: Span = Span::from_millis(4);
+const MAX_DELAY_THRESH: Span = Span::from_millis(16);
+
+/// Detector of the end of slow start.
+#[derive(Clone, Debug, Default)]
+pub struct LinuxHyStart {
+    /// Smallest round-trip time of the connection.
+    delay_min: Option<Span>,
+    /// When this round began.
+    round_start: Time,
+    /// Last ACK of the train.
+    train_end: Time,
+    /// Smallest round-trip time of this round.
+    round_min: Option<Span>,
+    /// Samples seen in this round, up to [`MIN_SAMPLES`].
+    samples: u32,
+}
+
+impl LinuxHyStart {
+    /// Judges an ACK in slow start; true if slow start ends here.
+    pub fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> bool {
+        let Some(rtt) = ack.rtt else { return false };
+        let delay_min = self.delay_min.map_or(rtt, |min| min.min(rtt));
+        self.delay_min = Some(delay_min);
+        if ack.round_start {
+            self.round_start = ack.now;
+            self.train_end = ack.now;
+            self.round_min = None;
+            self.samples = 0;
+        }
+        if cwnd < LOW_WINDOW {
+            return false;
+        }
+        let train = self.train_is_long(ack.now, delay_min);
+        let delay = self.delay_has_risen(rtt, delay_min);
+        train || delay
+    }
+
+    fn train_is_long(&mut self, now: Time, delay_min: Span) -> bool {
+        if now.since(self.train_end) > ACK_SPACING {
+            return false;
+        }
+        self.train_end = now;
+        now.since(self.round_start).as_nanos() > (delay_min + BURST).as_nanos() / 2
+    }
+
+    fn delay_has_risen(&mut self, rtt: Span, delay_min: Span) -> bool {
+        let round_min = self.round_min.map_or(rtt, |min| min.min(rtt));
+        self.round_min = Some(round_min);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let eighth = Span::from_nanos(delay_min.as_nanos() / 8);
+        round_min > delay_min + eighth.clamp(MIN_DELAY_THRESH, MAX_DELAY_THRESH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::ack_at;
+    use super::*;
+
+    /// One round of `acks` ACKs `spacing_us` apart; the number of the one that ends slow start.
+    fn round(
+        hystart: &mut LinuxHyStart,
+        start_ms: u64,
+        acks: u64,
+        spacing_us: u64,
+        rtt_us: u64,
+        cwnd: f64,
+    ) -> Option<u64> {
+        (0..acks).find(|n| {
+            let now = Time::from_nanos(start_ms * 1_000_000 + n * spacing_us * 1_000);
+            let rtt = Some(Span::from_micros(rtt_us));
+            hystart.on_ack(&Ack { now, rtt, round_start: *n == 0, ..ack_at(0) }, cwnd)
+        })
+    }
+
+    /// RTT 100 ms, an ACK every 1.2 ms: (100 + 1)/2 = 50.5 ms are passed by the 43rd after the first.
+    #[test]
+    fn a_train_of_acks_as_long_as_half_the_round_trip_ends_slow_start() {
+        let mut hystart = LinuxHyStart::default();
+        assert_eq!(round(&mut hystart, 0, 20, 1_200, 100_000, 20.0), None);
+        assert_eq!(round(&mut hystart, 100, 80, 1_200, 100_000, 80.0), Some(43));
+    }
+
+    /// As with delayed ACKs at 10 Mb/s: 2.4 ms.
+    #[test]
+    fn acks_more_than_two_milliseconds_apart_are_no_train() {
+        let mut hystart = LinuxHyStart::default();
+        assert_eq!(round(&mut hystart, 0, 40, 2_400, 90_000, 80.0), None);
+    }
+
+    #[test]
+    fn the_ninth_sample_of_a_round_is_the_first_to_tell_a_rise() {
+        for (base_ms, threshold_ms) in [(10, 4), (80, 10), (400, 16)] {
+            let ends_at = |rise_us: u64| {
+                let mut hystart = LinuxHyStart::default();
+                round(&mut hystart, 0, 10, 3_000, base_ms * 1_000, 10.0);
+                round(&mut hystart, 500, 20, 3_000, base_ms * 1_000 + rise_us, 20.0)
+            };
+            assert_eq!(ends_at(threshold_ms * 1_000), None, "base {base_ms} ms");
+            assert_eq!(ends_at(threshold_ms * 1_000 + 1), Some(8), "base {base_ms} ms");
+        }
+    }
+
+    #[test]
+    fn small_windows_are_left_alone() {
+        let mut hystart = LinuxHyStart::default();
+        round(&mut hystart, 0, 10, 1_000, 10_000, 10.0);
+        assert_eq!(round(&mut hystart, 100, 40, 1_000, 90_000, 15.0), None);
+    }
+}
