@@ -11,6 +11,8 @@ mod error;
 pub mod host;
 pub mod load;
 pub mod namespace;
+mod netlink;
+mod settings;
 mod system;
 
 pub use error::LabError;

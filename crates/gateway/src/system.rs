@@ -1,1 +1,53 @@
-//! Calls to the kernel that no safe crate offers.
+//! Calls to the kernel that no safe crate offers. All of them are thin: bytes in, bytes out.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::thread::UnshareFlags;
+
+/// Moves the calling thread into a network namespace of its own.
+pub fn unshare_network() -> io::Result<()> {
+    // SAFETY: the network namespace alone is left, so file descriptors, memory and file system
+    // stay shared with the other threads, which is what makes other unsharing unsafe.
+    Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
+
+/// Creates a TUN device called `name` in the calling thread's namespace: bare IP packets, one per
+/// read and write, none of which block. It lives as long as what is returned.
+pub fn create_tun(name: &str) -> io::Result<OwnedFd> {
+    let file = File::options().read(true).write(true).open("/dev/net/tun")?;
+    // SAFETY: `ifreq` consists of integers and arrays, for which all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    assert!(name.len() < request.ifr_name.len(), "an interface's name fits");
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which outlives the call.
+    let rc = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) };
+    if rc < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    rustix::io::ioctl_fionbio(&file, true)?;
+    Ok(file.into())
+}
+
+/// Sets a socket option to `value`.
+pub fn set_option(socket: impl AsFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+    let (fd, len) = (socket.as_fd().as_raw_fd(), value.len() as libc::socklen_t);
+    // SAFETY: the kernel reads `len` bytes, all of them those of `value`.
+    let rc = unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), len) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Reads a socket option and returns how many bytes of `value` the kernel has filled.
+pub fn option(socket: impl AsFd, level: i32, name: i32, value: &mut [u8]) -> io::Result<usize> {
+    let fd = socket.as_fd().as_raw_fd();
+    let mut len = value.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes, which `value` has, and then their number.
+    let rc = unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &mut len) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(len as usize) }
+}

@@ -1,0 +1,177 @@
+//! Both ends of a flow: sockets in the right namespace with the options that the plan asks for.
+
+use std::io;
+use std::net::SocketAddr;
+
+use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
+use socket2::{Domain, Protocol, Socket, Type};
+use tidegate_scenario::plan::{ControllerPlan, FlowPlan, Plan, TcpPlan};
+use tidegate_wire::activity::{Activity, ipv4, ipv6};
+
+use crate::LabError;
+use crate::host::{Host, Hosts, IpVersion, name_of, server_port, tcp_of};
+use crate::system;
+
+const TCP_HEADER_BYTES: u32 = 20;
+const UDP_HEADER_BYTES: u32 = 8;
+/// Of the option that carries the activity, IPv4 or IPv6.
+const ACTIVITY_BYTES: u32 = 8;
+/// A connection at a time, and one on the way.
+const BACKLOG: i32 = 8;
+/// A sink is never far behind.
+const SINK_BUFFER_BYTES: usize = 4_000_000;
+/// Of linux/in6.h, which the C library's crate does not have for all platforms.
+const IPV6_DSTOPTS: i32 = 59;
+
+/// A flow between two hosts.
+#[derive(Clone)]
+pub struct Endpoints<'a> {
+    /// Index of the flow.
+    pub number: usize,
+    /// As messages call it.
+    pub name: String,
+    user: &'a Host,
+    server: &'a Host,
+    ip: IpVersion,
+    packet_bytes: u32,
+    metered: bool,
+    tcp: Option<&'a TcpPlan>,
+}
+
+/// The kernel's name of a congestion controller.
+pub fn congestion_control_name(controller: &ControllerPlan) -> &'static str {
+    match controller {
+        ControllerPlan::Reno { .. } => "reno",
+        ControllerPlan::Cubic { .. } => "cubic",
+        ControllerPlan::Bbr => "bbr",
+        ControllerPlan::Sbrm { .. } => "tidegate_sbrm",
+    }
+}
+
+impl<'a> Endpoints<'a> {
+    /// Those of the plan's flow `number`.
+    pub fn new(plan: &'a Plan, number: usize, hosts: &'a Hosts) -> Self {
+        let flow: &FlowPlan = &plan.flows[number];
+        Endpoints {
+            number,
+            name: format!("{}, flow {number}", name_of(plan, flow.user)),
+            user: &hosts.users[flow.user],
+            server: &hosts.server,
+            ip: hosts.ip,
+            packet_bytes: flow.packet_size.get() as u32,
+            metered: !flow.meters.is_empty(),
+            tcp: tcp_of(flow),
+        }
+    }
+
+    /// Puts the flow's name before an error.
+    pub fn error(&self, what: &str, error: &io::Error) -> LabError {
+        LabError::Run(format!("{}: {what}: {error}", self.name))
+    }
+
+    /// The server's listening TCP socket.
+    pub fn listen(&self) -> Result<Socket, LabError> {
+        let socket = self.at(self.server, Type::STREAM, Protocol::TCP)?;
+        self.set_tcp(&socket)?;
+        let open = || {
+            if let Some(limit) = self.tcp.and_then(|tcp| tcp.window_limit) {
+                // Both before listening, for connections inherit them with their window scale.
+                // The buffer is fixed, or the kernel would let the clamp follow its growth.
+                let bytes = limit.get() as u32;
+                set_socket_recv_buffer_size_force(&socket, 2 * bytes as usize)?;
+                let clamp = bytes.to_ne_bytes();
+                system::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &clamp)?;
+            }
+            socket.bind(&self.destination().into())?;
+            socket.listen(BACKLOG)
+        };
+        open().map_err(|error| self.error("the server cannot listen", &error))?;
+        Ok(socket)
+    }
+
+    /// A TCP socket of the user, connecting.
+    pub fn connect(&self) -> Result<Socket, LabError> {
+        let socket = self.at(self.user, Type::STREAM, Protocol::TCP)?;
+        self.set_tcp(&socket)?;
+        let mss = self.packet_bytes.saturating_sub(self.ip.header_bytes() + TCP_HEADER_BYTES);
+        // The kernel itself takes the options of IP and TCP off this.
+        socket.set_tcp_mss(mss).map_err(|error| {
+            self.error(&format!("packets of {} B are too small", self.packet_bytes), &error)
+        })?;
+        self.leave_room(&socket)?;
+        match socket.connect(&self.destination().into()) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
+                Err(self.error("cannot connect", &error))
+            }
+            _ => Ok(socket),
+        }
+    }
+
+    /// The server's UDP socket.
+    pub fn sink(&self) -> Result<Socket, LabError> {
+        let socket = self.at(self.server, Type::DGRAM, Protocol::UDP)?;
+        let open = || {
+            set_socket_recv_buffer_size_force(&socket, SINK_BUFFER_BYTES)?;
+            socket.bind(&self.destination().into())
+        };
+        open().map_err(|error| self.error("the server cannot receive", &error))?;
+        Ok(socket)
+    }
+
+    /// A UDP socket of the user, and the payload of a full packet.
+    pub fn source(&self) -> Result<(Socket, usize), LabError> {
+        let socket = self.at(self.user, Type::DGRAM, Protocol::UDP)?;
+        self.leave_room(&socket)?;
+        let connected = socket.connect(&self.destination().into());
+        connected.map_err(|error| self.error("cannot send", &error))?;
+        let room = if self.metered { ACTIVITY_BYTES } else { 0 };
+        let headers = self.ip.header_bytes() + UDP_HEADER_BYTES + room;
+        Ok((socket, self.packet_bytes.saturating_sub(headers) as usize))
+    }
+
+    fn destination(&self) -> SocketAddr {
+        SocketAddr::new(self.server.address, server_port(self.number))
+    }
+
+    /// A socket of one of the two hosts, bound to its address for good.
+    fn at(&self, host: &Host, kind: Type, protocol: Protocol) -> Result<Socket, LabError> {
+        let domain = match self.ip {
+            IpVersion::V4 => Domain::IPV4,
+            IpVersion::V6 => Domain::IPV6,
+        };
+        let socket = host
+            .namespace
+            .enter(|| Socket::new(domain, kind.nonblocking(), Some(protocol)))
+            .flatten();
+        socket.map_err(|error| self.error("cannot open a socket", &error))
+    }
+
+    fn set_tcp(&self, socket: &Socket) -> Result<(), LabError> {
+        let Some(tcp) = self.tcp else { return Ok(()) };
+        let name = congestion_control_name(&tcp.controller);
+        set_tcp_congestion(socket, name).map_err(|error| {
+            let line = format!("congestion control {name}: {error} (modprobe tcp_{name}?)");
+            LabError::Missing(vec![line])
+        })
+    }
+
+    /// Leaves room in every packet for the activity, which the meter writes: no router may lengthen
+    /// a packet, and TCP takes the room off its segments by itself.
+    fn leave_room(&self, socket: &Socket) -> Result<(), LabError> {
+        if !self.metered {
+            return Ok(());
+        }
+        let none = Activity::from_bits(0);
+        let set = match self.ip {
+            IpVersion::V4 => {
+                system::set_option(socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &ipv4::emit(none))
+            }
+            // The kernel fills in the protocol that follows.
+            IpVersion::V6 => {
+                let header = ipv6::emit(0, none);
+                system::set_option(socket, libc::IPPROTO_IPV6, IPV6_DSTOPTS, &header)
+            }
+        };
+        set.map_err(|error| self.error("no room for the activity", &error))
+    }
+}

@@ -1,0 +1,88 @@
+//! Which sockets are ready: epoll(7) with names instead of numbers.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData};
+use rustix::io::Errno;
+use tidegate_mechanisms::units::{NANOS_PER_SEC, Span};
+
+pub use rustix::event::epoll::EventFlags as Ready;
+
+/// Which of a flow's sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The server's, for new connections.
+    Listener,
+    /// The user's end of a connection.
+    Client,
+    /// The server's end of a connection, or its UDP socket.
+    Sink,
+}
+
+/// A socket of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Index of the flow.
+    pub flow: usize,
+    /// Which one.
+    pub role: Role,
+}
+
+impl Token {
+    fn data(self) -> EventData {
+        EventData::new_u64((self.flow as u64) << 2 | self.role as u64)
+    }
+
+    fn of(event: &Event) -> Token {
+        let bits = event.data.u64();
+        let role = match bits & 0b11 {
+            0 => Role::Listener,
+            1 => Role::Client,
+            _ => Role::Sink,
+        };
+        Token { flow: (bits >> 2) as usize, role }
+    }
+}
+
+/// All sockets.
+pub struct Poller {
+    epoll: OwnedFd,
+    events: Vec<Event>,
+}
+
+impl Poller {
+    /// Without any.
+    pub fn new() -> io::Result<Self> {
+        Ok(Poller { epoll: epoll::create(CreateFlags::CLOEXEC)?, events: Vec::with_capacity(256) })
+    }
+
+    /// Watches a socket, until it is closed.
+    pub fn add(&self, socket: impl AsFd, token: Token, ready: Ready) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, socket, token.data(), ready)?)
+    }
+
+    /// Watches a socket for something else.
+    pub fn change(&self, socket: impl AsFd, token: Token, ready: Ready) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, socket, token.data(), ready)?)
+    }
+
+    /// Waits until a socket is ready, no longer than `limit`.
+    pub fn wait(&mut self, limit: Span) -> io::Result<Vec<(Token, Ready)>> {
+        let timeout = Timespec {
+            tv_sec: (limit.as_nanos() / NANOS_PER_SEC) as i64,
+            tv_nsec: (limit.as_nanos() % NANOS_PER_SEC) as _,
+        };
+        self.events.clear();
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut self.events),
+            Some(&timeout),
+        ) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.events.iter().map(|event| (Token::of(event), event.flags)).collect())
+    }
+}

@@ -1,0 +1,251 @@
+//! A TCP flow: the application that sends, and the one that receives.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+
+use socket2::Socket;
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::{FlowPlan, PausePlan, TrafficPlan};
+use tidegate_simulator::random::Stream;
+
+use super::endpoint::Endpoints;
+use super::poller::{Poller, Ready, Role, Token};
+use super::report::TransferReport;
+use super::tcp_info::{Counts, TcpInfo};
+use crate::LabError;
+
+/// What is sent; the network does not look at it.
+static ZEROS: [u8; 65_536] = [0; 65_536];
+/// So many reads or writes before other sockets have their turn.
+const TURN: usize = 16;
+
+/// Both applications.
+pub struct TcpFlow<'a> {
+    endpoints: Endpoints<'a>,
+    listener: Socket,
+    client: Option<Client>,
+    accepted: Option<Socket>,
+    transfer: Option<Transfer>,
+    /// Of connections that are closed.
+    past: Counts,
+    /// Payload that reached the server's application.
+    pub received_bytes: u64,
+}
+
+/// The user's end of a connection.
+struct Client {
+    socket: Socket,
+    established: bool,
+    /// Not yet written; `None` for without end.
+    left_bytes: Option<u64>,
+}
+
+struct Transfer {
+    size_bytes: u64,
+    pause: Option<PausePlan>,
+    rng: Stream,
+    started: Option<Time>,
+    /// What the server has of the transfer under way.
+    received_bytes: u64,
+}
+
+impl<'a> TcpFlow<'a> {
+    /// A flow whose server listens.
+    pub fn new(
+        flow: &FlowPlan,
+        endpoints: Endpoints<'a>,
+        seed: u64,
+        poller: &Poller,
+    ) -> Result<Self, LabError> {
+        let number = endpoints.number;
+        let transfer = match &flow.traffic {
+            TrafficPlan::Transfer { size, pause, .. } => Some(Transfer {
+                size_bytes: size.get(),
+                pause: *pause,
+                rng: Stream::new(seed, &format!("flow/{number}/pause")),
+                started: None,
+                received_bytes: 0,
+            }),
+            _ => None,
+        };
+        let listener = endpoints.listen()?;
+        let token = Token { flow: number, role: Role::Listener };
+        let watched = poller.add(&listener, token, Ready::IN);
+        watched.map_err(|error| endpoints.error("epoll", &error))?;
+        Ok(TcpFlow {
+            endpoints,
+            listener,
+            client: None,
+            accepted: None,
+            transfer,
+            past: Counts::NONE,
+            received_bytes: 0,
+        })
+    }
+
+    /// Opens a connection.
+    pub fn start(&mut self, now: Time, poller: &Poller) -> Result<(), LabError> {
+        if let Some(transfer) = &mut self.transfer {
+            transfer.started = Some(now);
+            transfer.received_bytes = 0;
+        }
+        let socket = self.endpoints.connect()?;
+        let watched = poller.add(&socket, self.token(Role::Client), Ready::OUT);
+        watched.map_err(|error| self.endpoints.error("epoll", &error))?;
+        let left_bytes = self.transfer.as_ref().map(|transfer| transfer.size_bytes);
+        self.client = Some(Client { socket, established: false, left_bytes });
+        Ok(())
+    }
+
+    /// One of the sockets is ready. Returns the transfer that is thereby done.
+    pub fn on_ready(
+        &mut self,
+        role: Role,
+        now: Time,
+        poller: &Poller,
+    ) -> Result<Option<TransferReport>, LabError> {
+        let (what, result) = match role {
+            Role::Listener => ("the server cannot accept", self.accept(poller).map(|()| None)),
+            Role::Sink => ("the server cannot receive", self.receive().map(|()| None)),
+            Role::Client => ("the connection failed", self.serve_client(now, poller)),
+        };
+        result.map_err(|error| self.endpoints.error(what, &error))
+    }
+
+    /// When the next transfer starts after one that was done `now`.
+    pub fn next_start(&mut self, now: Time) -> Option<Time> {
+        let transfer = self.transfer.as_mut()?;
+        let pause = match transfer.pause? {
+            PausePlan::Fixed(span) => span,
+            PausePlan::Exponential(mean) => {
+                Span::from_secs_f64(mean.as_secs() * transfer.rng.exponential())
+            }
+        };
+        Some(now + pause)
+    }
+
+    /// Whether this is a single transfer, for whose end a run waits.
+    pub fn is_awaited(&self) -> bool {
+        self.transfer.as_ref().is_some_and(|transfer| transfer.pause.is_none())
+    }
+
+    /// The transfer under way.
+    pub fn unfinished(&self) -> Option<TransferReport> {
+        self.record(None)
+    }
+
+    /// What the kernel tells about the connection, if there is one.
+    pub fn info(&self) -> Result<Option<TcpInfo>, LabError> {
+        let Some(client) = self.client.as_ref().filter(|client| client.established) else {
+            return Ok(None);
+        };
+        let read = TcpInfo::read(&client.socket);
+        read.map(Some).map_err(|error| self.endpoints.error("TCP_INFO", &error))
+    }
+
+    /// What has been sent so far, over all connections.
+    pub fn counts(&self) -> Result<Counts, LabError> {
+        Ok(self.info()?.map_or(self.past, |info| self.past.plus(info.counts)))
+    }
+
+    fn token(&self, role: Role) -> Token {
+        Token { flow: self.endpoints.number, role }
+    }
+
+    fn record(&self, completion: Option<Span>) -> Option<TransferReport> {
+        let transfer = self.transfer.as_ref()?;
+        let (flow, start) = (self.endpoints.number as u32, transfer.started?);
+        Some(TransferReport { flow, start, size_bytes: transfer.size_bytes, completion })
+    }
+
+    fn accept(&mut self, poller: &Poller) -> io::Result<()> {
+        let (socket, _) = self.listener.accept()?;
+        socket.set_nonblocking(true)?;
+        poller.add(&socket, self.token(Role::Sink), Ready::IN)?;
+        self.accepted = Some(socket);
+        Ok(())
+    }
+
+    /// The server reads what there is, and hangs up when the user has.
+    fn receive(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16_384];
+        for _ in 0..TURN {
+            let Some(mut socket) = self.accepted.as_ref() else { return Ok(()) };
+            match socket.read(&mut buffer) {
+                Ok(0) => self.accepted = None,
+                Ok(len) => {
+                    self.received_bytes += len as u64;
+                    if let Some(transfer) = &mut self.transfer {
+                        transfer.received_bytes += len as u64;
+                    }
+                }
+                Err(error) => return pending(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn serve_client(&mut self, now: Time, poller: &Poller) -> io::Result<Option<TransferReport>> {
+        let token = self.token(Role::Client);
+        let Some(client) = &mut self.client else { return Ok(None) };
+        if let Some(error) = client.socket.take_error()? {
+            return Err(error);
+        }
+        client.established = true;
+        if client.left_bytes != Some(0) {
+            client.write()?;
+            if client.left_bytes == Some(0) {
+                client.socket.shutdown(Shutdown::Write)?;
+                poller.change(&client.socket, token, Ready::IN)?;
+            }
+            return Ok(None);
+        }
+        match client.socket.read(&mut [0; 16]) {
+            Ok(0) => self.finish(now),
+            Ok(_) => Err(io::Error::other("the server answers, which it should not")),
+            Err(error) => pending(error).map(|()| None),
+        }
+    }
+
+    /// The server has hung up, so it has all.
+    fn finish(&mut self, now: Time) -> io::Result<Option<TransferReport>> {
+        let Some(client) = self.client.take() else { return Ok(None) };
+        self.past = self.past.plus(TcpInfo::read(&client.socket)?.counts);
+        let Some(transfer) = &self.transfer else { return Ok(None) };
+        if transfer.received_bytes != transfer.size_bytes {
+            let (got, size) = (transfer.received_bytes, transfer.size_bytes);
+            return Err(io::Error::other(format!("the server has {got} of {size} bytes")));
+        }
+        let record = self.record(transfer.started.map(|started| now.since(started)));
+        if let Some(transfer) = &mut self.transfer {
+            transfer.started = None;
+        }
+        Ok(record)
+    }
+}
+
+impl Client {
+    fn write(&mut self) -> io::Result<()> {
+        for _ in 0..TURN {
+            let len = self.left_bytes.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));
+            if len == 0 {
+                return Ok(());
+            }
+            match (&self.socket).write(&ZEROS[..len]) {
+                Ok(written) => {
+                    self.left_bytes = self.left_bytes.map(|left| left - written as u64);
+                }
+                Err(error) => return pending(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nothing more at present is no error.
+fn pending(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(()),
+        _ => Err(error),
+    }
+}

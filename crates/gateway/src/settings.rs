@@ -1,0 +1,108 @@
+//! What a kernel is told about a user's TCP, and what it cannot be told.
+
+use std::fs;
+
+use tidegate_mechanisms::units::Span;
+use tidegate_scenario::plan::{
+    ControllerPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
+};
+
+use crate::netlink::Metrics;
+
+/// Linux, net/tcp.h: TCP_RTO_MIN, TCP_TIMEOUT_INIT, TCP_RTO_MAX, TCP_DELACK_MIN, quick ACKs.
+const MIN_RTO: Span = Span::from_millis(200);
+const INITIAL_RTO: Span = Span::from_secs(1);
+const MAX_RTO: Span = Span::from_secs(120);
+const DELAYED_ACK: Span = Span::from_millis(40);
+const QUICK_ACKS: u32 = 16;
+
+/// Of all hosts. Metrics of earlier connections would make runs depend on each other; buffers are
+/// those of a kernel with default settings, whatever the machine has been told.
+pub const COMMON: &[(&str, &str)] = &[
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+    ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+    ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+    ("net.ipv4.tcp_slow_start_after_idle", "1"),
+    ("net.ipv4.tcp_window_scaling", "1"),
+    ("net.ipv4.tcp_mtu_probing", "0"),
+    // A flow's connections follow each other quickly, all to the same port.
+    ("net.ipv4.ip_local_port_range", "20000 65535"),
+];
+
+/// Settings of a user's host that follow from the user's TCP.
+pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
+    let selective = matches!(tcp.recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
+    let number = |on: bool| u8::from(on).to_string();
+    let mut all = vec![
+        ("net.ipv4.tcp_ecn", number(tcp.ecn)),
+        ("net.ipv4.tcp_timestamps", number(tcp.timestamps)),
+        ("net.ipv4.tcp_sack", number(selective)),
+        ("net.ipv4.tcp_frto", if tcp.frto { "2".into() } else { "0".into() }),
+    ];
+    if tcp.rto.max != MAX_RTO {
+        all.push(("net.ipv4.tcp_rto_max_ms", millis(tcp.rto.max).to_string()));
+    }
+    all
+}
+
+/// Settings of a user's route to the server.
+pub fn user_route(tcp: &TcpPlan) -> Metrics {
+    Metrics {
+        initial_window: Some(tcp.initial_window),
+        min_rto_ms: (tcp.rto.min != MIN_RTO).then(|| millis(tcp.rto.min)),
+        quick_ack: None,
+    }
+}
+
+/// Settings of the server's route to a user.
+pub fn server_route(tcp: &TcpPlan) -> Metrics {
+    Metrics { quick_ack: tcp.delayed_ack.is_none().then_some(1), ..Metrics::default() }
+}
+
+/// In what the kernel's TCP differs from the plan, whatever it is told.
+pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    let mut note = |differs: bool, text| all.extend(differs.then_some(text));
+    let selective = matches!(tcp.recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
+    note(selective, "loss recovery is the kernel's RACK-TLP (RFC 8985)");
+    note(tcp.recovery == RecoveryPlan::Reno, "loss recovery is NewReno, not Reno");
+    note(tcp.reduction != ReductionPlan::Prr, "windows shrink by PRR (RFC 6937)");
+    note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
+    let RtoPlan { initial, min_bounds_variance, .. } = tcp.rto;
+    note(initial != INITIAL_RTO, "the first time-out is after 1 s");
+    note(!min_bounds_variance, "the smallest time-out bounds 4 rttvar, not the sum with srtt");
+    if let Some(DelayedAckPlan { timeout, quick_acks, quick_acks_again }) = tcp.delayed_ack {
+        note(timeout != DELAYED_ACK, "ACKs are delayed by 40 ms and more, as the kernel estimates");
+        note(quick_acks != QUICK_ACKS, "up to 16 ACKs are quick at the start of a connection");
+        note(!quick_acks_again, "ACKs are quick again after a silence");
+    }
+    match tcp.controller {
+        ControllerPlan::Reno { whole_segments } => {
+            note(!whole_segments, "Reno's window moves in whole segments");
+        }
+        ControllerPlan::Cubic { hystart } => {
+            let has = kernel_hystart();
+            note(hystart && has, "slow start ends by the kernel's HyStart, not by HyStart++");
+            note(hystart && !has, "CUBIC's HyStart is switched off on this machine");
+            note(!hystart && has, "CUBIC's HyStart is switched on on this machine");
+        }
+        ControllerPlan::Bbr | ControllerPlan::Sbrm { .. } => {}
+    }
+    all
+}
+
+/// Whether two flows can share a host: what is set for all of a host's flows is the same.
+pub fn agree(a: &TcpPlan, b: &TcpPlan) -> bool {
+    sysctls(a) == sysctls(b) && user_route(a) == user_route(b) && server_route(a) == server_route(b)
+}
+
+/// A parameter of the module, the same in all namespaces; compiled in, it has a file as well.
+fn kernel_hystart() -> bool {
+    let value = fs::read_to_string("/sys/module/tcp_cubic/parameters/hystart");
+    value.map_or(true, |text| text.trim() != "0")
+}
+
+fn millis(span: Span) -> u32 {
+    (span.as_nanos() / 1_000_000) as u32
+}

@@ -1,0 +1,70 @@
+//! Hosts are Linux's own, apart from everything else on the machine.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use tidegate_gateway::LabError;
+use tidegate_gateway::host::{DEVICE, Hosts, IpVersion};
+use tidegate_gateway::namespace::Namespace;
+
+fn interfaces() -> BTreeSet<String> {
+    let names = fs::read_dir("/sys/class/net").expect("sysfs");
+    names.map(|entry| entry.expect("sysfs").file_name().into_string().expect("a name")).collect()
+}
+
+#[test]
+fn a_setting_is_of_one_namespace() {
+    if common::skipped() {
+        return;
+    }
+    let own = fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").expect("procfs");
+    let (a, b) = (Namespace::create().expect("a"), Namespace::create().expect("b"));
+    a.set_sysctl("net.ipv4.tcp_ecn", "1").expect("a setting");
+    b.set_sysctl("net.ipv4.tcp_ecn", "0").expect("a setting");
+    assert_eq!(a.sysctl("net.ipv4.tcp_ecn").expect("a setting"), "1");
+    assert_eq!(b.sysctl("net.ipv4.tcp_ecn").expect("a setting"), "0");
+    assert_eq!(fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").expect("procfs"), own);
+}
+
+#[test]
+fn a_panic_inside_ends_outside() {
+    if common::skipped() {
+        return;
+    }
+    let own = || fs::read_link("/proc/thread-self/ns/net").expect("procfs");
+    let (before, namespace) = (own(), Namespace::create().expect("a namespace"));
+    assert_ne!(namespace.enter(own).expect("inside"), before);
+    let panicked = std::panic::catch_unwind(|| namespace.enter(|| panic!("on purpose")));
+    assert!(panicked.is_err());
+    assert_eq!(own(), before);
+}
+
+#[test]
+fn hosts_show_nowhere_and_leave_no_trace() {
+    if common::skipped() {
+        return;
+    }
+    let before = interfaces();
+    let plan = common::plan("[users.a]\ncount = 3\nflows = 1\n");
+    let hosts = Hosts::build(&plan, IpVersion::V4).expect("hosts");
+    assert_eq!(hosts.users.len(), 3);
+    let inside = hosts.users[0].namespace.enter(|| fs::read_to_string("/proc/thread-self/net/dev"));
+    assert!(inside.expect("inside").expect("procfs").contains(DEVICE));
+    assert_eq!(hosts.server.overruns().expect("a counter"), 0);
+    assert_eq!(interfaces(), before);
+    drop(hosts);
+    assert_eq!(interfaces(), before);
+}
+
+#[test]
+fn small_packets_are_refused_where_ipv6_has_none() {
+    if common::skipped() {
+        return;
+    }
+    let plan = common::plan("[users.a]\nflows = 1\npacket_size = \"500 B\"\n");
+    let error = Hosts::build(&plan, IpVersion::V6).expect_err("too small");
+    let LabError::Setup(line) = error else { panic!("{error}") };
+    assert!(line.contains("a.0: packets of 500 B") && line.contains("--ip 4"), "{line}");
+}

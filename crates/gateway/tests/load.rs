@@ -1,0 +1,97 @@
+//! Sources send what the plan says, sinks count it right, over a network that loses nothing.
+
+mod common;
+
+use std::net::IpAddr;
+
+use common::Wire;
+use tidegate_gateway::host::IpVersion;
+use tidegate_wire::activity::{ipv4, ipv6};
+
+const BOTH: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
+
+fn of_user(wire: &Wire) -> &[Vec<u8>] {
+    let users = |from: &&IpAddr| !["198.19.0.1", "2001:2:0:2::1"].contains(&&*from.to_string());
+    &wire.packets[wire.packets.keys().find(users).expect("a user has sent")]
+}
+
+#[test]
+fn a_greedy_flow_sends_full_packets_and_nothing_else_is_on_the_wire() {
+    for ip in BOTH {
+        if common::skipped() {
+            return;
+        }
+        let (report, wire) = common::run(&common::plan("[users.a]\nflows = 1\n"), ip);
+        let flow = &report.flows[0];
+        assert!(flow.goodput_bytes > 1_000_000, "{flow:?}");
+        assert!(flow.sent > Some(1_000) && flow.mean_cwnd_packets > Some(1.0), "{flow:?}");
+        assert!(flow.mean_srtt_s.is_some_and(|srtt_s| srtt_s < 0.5), "{flow:?}");
+        assert_eq!(wire.strays, Vec::<Vec<u8>>::new());
+        assert_eq!(of_user(&wire).iter().map(Vec::len).max(), Some(1500));
+    }
+}
+
+#[test]
+fn a_transfer_is_whole_and_timed() {
+    for ip in BOTH {
+        if common::skipped() {
+            return;
+        }
+        let users = "[users.a]\nflows = 1\ntraffic = { kind = \"transfer\", size = \"300 kB\" }\n";
+        let (report, _) = common::run(&common::plan(users), ip);
+        let [transfer] = report.transfers[..] else { panic!("{:?}", report.transfers) };
+        assert_eq!((transfer.flow, transfer.size_bytes), (0, 300_000));
+        assert!(transfer.completion.is_some_and(|span| span.as_secs() < 1.0), "{transfer:?}");
+    }
+}
+
+#[test]
+fn a_sink_counts_every_packet_of_a_constant_rate() {
+    for ip in BOTH {
+        if common::skipped() {
+            return;
+        }
+        let users = "[users.a]\nflows = 1\ntraffic = { kind = \"cbr\", rate = \"12 Mb/s\" }\n";
+        let (report, wire) = common::run(&common::plan(users), ip);
+        let flow = &report.flows[0];
+        // 1000 packets of 1500 B a second.
+        let sent = flow.sent.expect("counted");
+        assert!(sent.abs_diff(500) <= 50, "{flow:?}");
+        assert_eq!(flow.lost, Some(0), "{flow:?}");
+        let payload = 1500 - u64::from(ip.header_bytes()) - 8;
+        assert_eq!(flow.goodput_bytes % payload, 0);
+        assert!((flow.goodput_bytes / payload).abs_diff(sent) <= 20, "{flow:?}");
+        assert!(of_user(&wire).iter().all(|packet| packet.len() == 1500));
+        assert!(report.lateness.packets > 600 && report.lateness.mean_s() < Some(0.01));
+    }
+}
+
+#[test]
+fn every_packet_of_a_metered_flow_has_room_for_the_activity() {
+    for ip in BOTH {
+        for traffic in ["greedy\"", "cbr\", rate = \"12 Mb/s\""] {
+            if common::skipped() {
+                return;
+            }
+            let users = format!(
+                "[users.a]\nflows = 1\nmeter = {{ reference_rate = \"1 Mb/s\" }}\n\
+                 traffic = {{ kind = \"{traffic} }}\n"
+            );
+            let (_, wire) = common::run(&common::plan(&users), ip);
+            let packets = of_user(&wire);
+            assert!(packets.len() > 500, "{} packets", packets.len());
+            for packet in packets {
+                let activity = match ip {
+                    IpVersion::V4 => ipv4::parse(packet),
+                    IpVersion::V6 => {
+                        assert_eq!(packet[6], ipv6::DESTINATION_OPTIONS);
+                        ipv6::parse(&packet[40..])
+                    }
+                };
+                let bits = activity.expect("well-formed").map(|activity| activity.bits());
+                assert_eq!(bits, Some(0), "{packet:x?}");
+            }
+            assert_eq!(packets.iter().map(Vec::len).max(), Some(1500));
+        }
+    }
+}
