@@ -15,7 +15,8 @@ ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' 
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup run test test-rust test-python lint format fuzz bench reproduce docs lock clean
+.PHONY: help setup run test test-rust test-python lint format fuzz bench reproduce fidelity lab-abc \
+	lab-mixes docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -77,6 +78,15 @@ bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes 
 
 reproduce: $(NATIVE) ## every paper, cell by cell
 	$(BIN)/tidegate reproduce
+
+fidelity: $(NATIVE) ## simulator against this machine's Linux; needs root, writes docs/fidelity.md
+	$(BIN)/python -m tidegate.fidelity fidelity $(ARGS)
+
+lab-abc: $(NATIVE) ## ABC's table 2 on real Linux; needs root, writes docs/lab-abc.md
+	$(BIN)/python -m tidegate.fidelity abc $(ARGS)
+
+lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, writes docs/lab-mixes.md
+	$(BIN)/python -m tidegate.fidelity mixes $(ARGS)
 
 docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release \

@@ -1,0 +1,66 @@
+"""``python -m tidegate.fidelity fidelity|abc|mixes``: measure, keep, write the page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tidegate.errors import TidegateError, UsageError
+from tidegate.fidelity import abc_table, mixes, scenarios
+from tidegate.fidelity.book import LINUX, SIMULATED, Book
+from tidegate.fidelity.running import Effort, measure, say
+
+STUDIES = {"fidelity": scenarios, "abc": abc_table, "mixes": mixes}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; return the exit code."""
+    given = _parser().parse_args(arguments)
+    study = STUDIES[given.study]
+    try:
+        cases = study.cases(given.root)
+        chosen = [case for case in cases if not given.only or case.name in given.only]
+        unknown = set(given.only) - {case.name for case in cases}
+        if unknown:
+            names = ", ".join(case.name for case in cases)
+            raise UsageError(f"--only: {', '.join(sorted(unknown))} is none of {names}")
+        book = Book(given.root / study.FOLDER / "results")
+        sides = (SIMULATED, LINUX) if given.side == "both" else (given.side,)
+        effort = Effort(
+            sides, given.jobs, given.replications, resume=given.resume, quick=given.quick
+        )
+        measured = [] if given.report else measure(chosen, book, effort)
+        if given.quick:
+            say("\n" + study.table(measured))
+        else:
+            for path in study.write([book.read(case) for case in cases], given.root):
+                say(f"wrote {path}")
+    except TidegateError as error:
+        say(f"fidelity: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        say("interrupted; what was measured is kept, and --resume goes on from there")
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tidegate.fidelity", description="The simulator and real Linux, compared."
+    )
+    add = parser.add_argument
+    add("study", choices=STUDIES)
+    add("--root", type=Path, default=Path(), metavar="DIR", help="the checkout")
+    add("--only", action="append", default=[], metavar="NAME", help="this case (repeatable)")
+    add("--side", choices=("both", SIMULATED, LINUX), default="both", help="what to run")
+    add("--jobs", type=int, default=3, metavar="N", help="runs on Linux at the same time")
+    add("--replications", "-r", type=int, metavar="N", help="default: as the scenario says")
+    add("--resume", action="store_true", help="leave out what has been measured")
+    add("--quick", action="store_true", help="1 run of 10 s each; print, keep nothing")
+    add("--report", action="store_true", help="only write the page anew")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

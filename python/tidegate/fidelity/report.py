@@ -1,0 +1,166 @@
+"""`docs/fidelity.md`: every scenario on both sides in one table, and what explains the rest."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tidegate.fidelity.book import LINUX, SIMULATED
+from tidegate.fidelity.measures import METRICS
+from tidegate.fidelity.pages import invalid_runs, place_and_time
+from tidegate.fidelity.verdicts import agreements, agrees
+from tidegate.show import uncertain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.fidelity.book import Record
+    from tidegate.fidelity.verdicts import Agreement, Explanation
+
+INTRODUCTION = """\
+# How true is the simulator?
+
+The same scenario files are simulated, with the profile `linux`, and run on a real Linux kernel by
+[`tidegate lab`](lab.md), with the same seeds, so that flows start at the same moments. Behind both
+is the same bottleneck: what differs is TCP and its hosts.
+
+This page is written by `make fidelity` from what it measured
+([`fidelity/results/`](../fidelity/results)); nobody edits it.
+"""
+READING = """\
+Each cell has the simulator's mean over {runs} runs, Linux' mean and the simulator's deviation from
+Linux; ± is the half-width of the 95 % confidence interval (Student's t over the runs; Welch's for
+the deviation). A run measures 30 s after 10 s. **Bold** deviates by more than 10 %, and more than
+by chance; *italics*: more than 10 %, but chance may explain it (the interval of the deviation
+includes 0).
+
+The throughput ratio is the first group's throughput per user over the second's; with one group,
+that of the faster half of its flows over that of the slower half. One flow alone has none. The
+verdict looks at throughput ratio and mean queue; the other columns are there to be seen.
+"""
+REPEAT = """\
+## Repeat it
+
+```sh
+make setup
+sudo make fidelity                        # about {minutes} minutes; Linux needs root
+make fidelity ARGS="--side simulated"     # the simulator alone, in seconds
+```
+"""
+
+
+def page(records: Sequence[Record], explanations: Sequence[Explanation], figure: str) -> str:
+    """The whole page."""
+    measured = [r for r in records if r.runs(SIMULATED) and r.runs(LINUX)]
+    runs = max((len(r.runs(LINUX)) for r in measured), default=0)
+    parts = [
+        INTRODUCTION, verdict_line(measured), f"![Deviations by scenario and metric]({figure})\n",
+        table(measured), READING.format(runs=runs), _explained(measured, explanations),
+        "## The machine\n", place_and_time(measured), invalid_runs(measured),
+        _unmeasured(records, measured),
+        REPEAT.format(minutes=_minutes(measured)),
+    ]  # fmt: skip
+    return "\n".join(part for part in parts if part)
+
+
+def verdict_line(records: Sequence[Record]) -> str:
+    """How many agree."""
+    found = [agreements(record) for record in records]
+    good = sum(agrees(each) for each in found)
+    ratio = [each["ratio"] for each in found if "ratio" in each]
+    queue = [each["queue_packets"] for each in found if "queue_packets" in each]
+    return (
+        f"**Throughput ratio and mean queue are within 10 % of Linux in {good} of {len(found)} "
+        f"scenarios**: the ratio in {_count(ratio)}, the queue in {_count(queue)}.\n"
+    )
+
+
+def table(records: Sequence[Record]) -> str:
+    """One row per scenario, one column per metric."""
+    shown = [m for m in METRICS if any(m in agreements(record) for record in records)]
+    headings = [METRICS[m][0] + (f" [{METRICS[m][1]}]" if METRICS[m][1] else "") for m in shown]
+    lines = [
+        "| scenario | " + " | ".join(headings) + " | verdict |",
+        "|---|" + "---|" * (len(shown) + 1),
+    ]
+    for record in records:
+        found = agreements(record)
+        cells = [cell(found[metric]) if metric in found else "–" for metric in shown]
+        name = f"[{record.case.name}](../fidelity/{record.case.name}.toml)"
+        good = "within 10 %" if agrees(found) else "beyond"
+        lines.append(f"| {name}: {record.case.title} | " + " | ".join(cells) + f" | {good} |")
+    return "\n".join(lines) + "\n"
+
+
+def cell(found: Agreement) -> str:
+    """Simulator, Linux, deviation."""
+    scale = METRICS[found.metric][2]
+    deviation = percent(found.deviation, found.uncertainty)
+    if not found.within:
+        mark = "**" if found.told_apart else "*"
+        deviation = f"{mark}{deviation}{mark}"
+    return f"{uncertain(found.simulated, scale)}<br>{uncertain(found.linux, scale)}<br>{deviation}"
+
+
+def percent(share: float, half: float) -> str:
+    """Write a deviation, in whole per cent.
+
+    >>> percent(0.034, 0.021), percent(-0.2, float("nan"))
+    ('+3 ± 2 %', '−20 %')
+    """
+    if math.isnan(share):
+        return "–"
+    text = f"{100 * share:+.0f}".replace("-", "−")
+    return f"{text} %" if math.isnan(half) else f"{text} ± {100 * half:.0f} %"
+
+
+def beyond(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Case and metric of every cell that is off by more than 10 %."""
+    return [
+        (record.case.name, metric)
+        for record in records
+        for metric, found in agreements(record).items() if not found.within
+    ]  # fmt: skip
+
+
+def _explained(records: Sequence[Record], explanations: Sequence[Explanation]) -> str:
+    cells = beyond(records)
+    lines = ["## Where they differ by more than 10 %\n"]
+    for explanation in explanations:
+        about = [f"{case}: {METRICS[m][0]}" for case, m in cells if explanation.covers(case, m)]
+        if about:
+            lines.append(f"- *{'; '.join(about)}.* {explanation.text}")
+    open_ = [
+        f"{case}: {METRICS[metric][0]}"
+        for case, metric in cells if not any(e.covers(case, metric) for e in explanations)
+    ]  # fmt: skip
+    if open_:
+        lines.append(f"- Not explained yet: {'; '.join(open_)}.")
+    if not cells:
+        lines.append("Nowhere.")
+    return "\n".join(lines) + "\n"
+
+
+def _unmeasured(records: Sequence[Record], measured: Sequence[Record]) -> str:
+    names = [record.case.name for record in records if record not in measured]
+    old = [
+        record.case.name
+        for record in measured if any(record.stale(side) for side in (SIMULATED, LINUX))
+    ]  # fmt: skip
+    lines = [f"Not measured yet: {', '.join(names)}.\n"] if names else []
+    lines += [f"Measured with an older version of the scenario: {', '.join(old)}.\n"] if old else []
+    return "\n".join(lines)
+
+
+def _minutes(records: Sequence[Record]) -> int:
+    total = sum(
+        len(record.runs(LINUX)) * (record.case.scenario.warm_up_s + record.case.scenario.duration_s)
+        for record in records
+    )
+    return math.ceil(total / 3 / 60)
+
+
+def _count(found: Sequence[Agreement]) -> str:
+    chance = sum(not each.within and not each.told_apart for each in found)
+    beyond_ = f" ({chance} more not told apart from Linux)" if chance else ""
+    return f"{sum(each.within for each in found)} of {len(found)}{beyond_}"

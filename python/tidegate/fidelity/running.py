@@ -1,0 +1,93 @@
+"""Run cases on both sides and keep what was measured."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tidegate.errors import MissingError
+from tidegate.fidelity.book import LINUX, SIMULATED, Record, side_of
+from tidegate.scenario import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tidegate.fidelity.book import Book, Case
+    from tidegate.result import Result
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to run."""
+
+    sides: tuple[str, ...] = (SIMULATED, LINUX)
+    jobs: int = 3
+    """Runs on Linux at the same time: at 10 Mb/s they leave most of a core idle."""
+    replications: int | None = None
+    resume: bool = False
+    """Leave out what has been measured of the same scenario."""
+    quick: bool = False
+    """One run of 10 s after 2 s, to see whether it works; nothing is kept."""
+
+
+def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
+    """Measure and keep; several cases at once, so that no job waits for the last run of one."""
+    if LINUX in effort.sides:
+        from tidegate.lab_process import missing
+
+        lacking = missing()
+        if lacking:
+            raise MissingError(lacking)
+    records = [Record(case) if effort.quick else book.read(case) for case in cases]
+    for some in _batches(records, effort.jobs):
+        for side in effort.sides:
+            _measure(some, side, effort)
+            for record in [] if effort.quick else some:
+                book.write(record)
+    return records
+
+
+def _measure(records: Sequence[Record], side: str, effort: Effort) -> None:
+    wanted = {
+        record.case.name: record
+        for record in records
+        if not (effort.resume and record.runs(side) and not record.stale(side))
+        and (side == LINUX or record.case.can_be_simulated)
+    }
+    if not wanted:
+        return
+    say(f"{side}: {', '.join(wanted)}")
+    for name, result in _run(wanted, side, effort).items():
+        wanted[name].sides[side] = side_of(result)
+        for seed, reasons in result.invalid:
+            say(f"  {name}: the run with seed {seed} is invalid: {reasons}")
+
+
+def _run(records: dict[str, Record], side: str, effort: Effort) -> dict[str, Result]:
+    from tidegate.laboratory import lab_all
+    from tidegate.simulation import simulate_all
+
+    brief = [("warm_up", "2 s"), ("duration", "10 s")] if effort.quick else []
+    scenarios = {
+        name: parse(record.case.scenario, brief) if brief else record.case.scenario
+        for name, record in records.items()
+    }
+    # The scenario says how often; the same on both sides, with the same seeds.
+    counts = {scenario.replications for scenario in scenarios.values()}
+    count = 1 if effort.quick else effort.replications or max(counts)
+    if side == SIMULATED:
+        return simulate_all(scenarios, replications=count)
+    return lab_all(scenarios, replications=count, jobs=effort.jobs, progress=True)
+
+
+def _batches(records: Sequence[Record], size: int) -> Iterator[list[Record]]:
+    rest = iter(records)
+    while some := list(islice(rest, size)):
+        yield some
+
+
+def say(text: str) -> None:
+    """Tell whoever watches."""
+    sys.stderr.write(text + "\n")

@@ -1,0 +1,51 @@
+"""The scenarios below ``fidelity/``, and the page about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.errors import UsageError
+from tidegate.fidelity import figure, report
+from tidegate.fidelity.book import LINUX, SIMULATED, Case
+from tidegate.fidelity.running import say
+from tidegate.fidelity.verdicts import read_explanations
+from tidegate.scenario import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tidegate.fidelity.book import Record
+
+FOLDER = "fidelity"
+
+
+def cases(root: Path) -> list[Case]:
+    """Every scenario file, in the order of their numbers."""
+    found = []
+    for path in sorted((root / FOLDER).glob("*-*.toml")):
+        scenario = parse(path)
+        found.append(Case(path.stem, scenario, scenario.description or scenario.name))
+    if not found:
+        raise UsageError(f"{root / FOLDER} has no scenarios; run it in a checkout, or name --root")
+    return found
+
+
+def table(records: Sequence[Record]) -> str:
+    """What is printed after a quick look."""
+    both = [record for record in records if record.runs(SIMULATED) and record.runs(LINUX)]
+    return report.verdict_line(both) + "\n" + report.table(both).replace("<br>", "  ")
+
+
+def write(records: Sequence[Record], root: Path) -> list[Path]:
+    """Write the page and its figure."""
+    explanations = read_explanations(root / FOLDER / "explanations.toml")
+    both = [record for record in records if record.runs(SIMULATED) and record.runs(LINUX)]
+    open_ = set(report.beyond(both))
+    for explanation in explanations:
+        if not any(explanation.covers(*cell) for cell in open_):
+            say(f"explains nothing any more: {explanation.text[:60]!r}")
+    image = figure.draw(both, root / "docs/images/fidelity.png")
+    path = root / "docs/fidelity.md"
+    path.write_text(report.page(records, explanations, "images/fidelity.png"), encoding="utf-8")
+    return [path, image]

@@ -1,0 +1,142 @@
+"""The comparison of simulator and Linux, with a stand-in for the program that needs root."""
+
+import json
+
+import pytest
+from support import ROOT
+
+from tidegate.fidelity.__main__ import main
+from tidegate.fidelity.book import LINUX, SIMULATED, Book, Case, Record
+from tidegate.fidelity.verdicts import agreements, agrees
+from tidegate.scenario import parse
+
+SCENARIO = """\
+version = 1
+replications = 3
+warm_up = "1 s"
+duration = "2 s"
+sample_interval = "off"
+
+[bottleneck]
+rate = "10 Mb/s"
+
+[users.heavy]
+flows = 3
+
+[users.light]
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path, stand_in):
+    (tmp_path / "fidelity").mkdir()
+    for name in ("01-small", "02-other"):
+        (tmp_path / f"fidelity/{name}.toml").write_text(SCENARIO)
+    return tmp_path
+
+
+def run(root, *arguments):
+    return main([*arguments, "--root", str(root)])
+
+
+def test_both_sides_are_measured_kept_and_written_to_the_page(checkout, monkeypatch):
+    # The stand-in simulates with the same seeds, so both sides agree but for the invalid run.
+    monkeypatch.setenv("TIDEGATE_STAND_IN", "late=2")
+    assert run(checkout, "fidelity", "--jobs", "2") == 0
+    kept = json.loads((checkout / "fidelity/results/01-small.json").read_text())
+    assert [run["valid"] for run in kept[LINUX]["runs"]] == [True, False, True]
+    assert kept[SIMULATED]["runs"][0]["ratio"] == kept[LINUX]["runs"][0]["ratio"]
+    page = (checkout / "docs/fidelity.md").read_text()
+    assert "[01-small]" in page
+    assert "2 of 6 runs on Linux are invalid" in page
+    assert "seed 2: forwarder late" in page
+    assert (checkout / "docs/images/fidelity.png").is_file()
+
+
+def test_one_case_is_measured_again_and_the_rest_stays(checkout):
+    assert run(checkout, "fidelity") == 0
+    other = checkout / "fidelity/results/02-other.json"
+    before = other.read_bytes()
+    (checkout / "fidelity/01-small.toml").write_text(SCENARIO.replace("flows = 3", "flows = 4"))
+    assert run(checkout, "fidelity", "--report") == 0
+    assert "older version of the scenario: 01-small" in (checkout / "docs/fidelity.md").read_text()
+    assert run(checkout, "fidelity", "--resume") == 0
+    assert "older version" not in (checkout / "docs/fidelity.md").read_text()
+    assert other.read_bytes() == before
+
+
+def test_without_the_lab_the_simulator_alone_runs(checkout, monkeypatch):
+    monkeypatch.setenv("TIDEGATE_LAB", "/nowhere")
+    assert run(checkout, "fidelity") == 77
+    assert run(checkout, "fidelity", "--side", "simulated", "--only", "01-small") == 0
+    assert "Not measured yet: 01-small, 02-other" in (checkout / "docs/fidelity.md").read_text()
+    assert run(checkout, "fidelity", "--only", "absent") == 2
+
+
+def test_a_quick_look_keeps_nothing(checkout, capsys):
+    assert run(checkout, "fidelity", "--quick", "--only", "01-small") == 0
+    assert "01-small" in capsys.readouterr().err
+    assert not (checkout / "fidelity/results").exists()
+
+
+def record(simulated, linux):
+    case = Case("x", parse(SCENARIO), "x")
+    sides = {
+        side: {"runs": [{"queue_packets": q, "ratio": r, "valid": v} for q, r, v in values]}
+        for side, values in ((SIMULATED, simulated), (LINUX, linux))
+    }
+    return Record(case, sides)
+
+
+def test_ten_per_cent_in_ratio_and_queue_is_the_verdict():
+    steady = [(20.0, 2.0, True), (20.2, 2.0, True)]
+    near = record(steady, [(21.0, 2.1, True), (21.2, 2.1, True)])
+    assert agrees(agreements(near))
+    far = record(steady, [(25.0, 2.1, True), (25.2, 2.1, True)])
+    found = agreements(far)
+    assert not agrees(found)
+    assert found["queue_packets"].told_apart
+    assert found["queue_packets"].deviation == pytest.approx(20.1 / 25.1 - 1)
+
+
+def test_an_invalid_run_does_not_count():
+    found = agreements(record([(20.0, 2.0, True)] * 2, [(20.0, 2.0, True), (90.0, 9.0, False)]))
+    assert found["queue_packets"].linux.runs == 1
+    assert found["queue_packets"].deviation == 0.0
+
+
+def test_explanations_stand_beside_the_cells_that_they_explain(checkout):
+    assert run(checkout, "fidelity") == 0
+    book = Book(checkout / "fidelity/results")
+    case = Case("01-small", parse(SCENARIO), "")
+    kept = book.read(case)
+    for each in kept.sides[LINUX]["runs"]:
+        each["queue_packets"] *= 2
+    book.write(kept)
+    assert run(checkout, "fidelity", "--report") == 0
+    page = checkout / "docs/fidelity.md"
+    assert "Not explained yet: 01-small: mean queue" in page.read_text()
+    (checkout / "fidelity/explanations.toml").write_text(
+        '[[explanation]]\ncases = ["01-small"]\nmetrics = ["queue_packets"]\ntext = "Doubled."\n'
+    )
+    assert run(checkout, "fidelity", "--report") == 0
+    assert "*01-small: mean queue.* Doubled." in page.read_text()
+    assert "Not explained yet" not in page.read_text()
+
+
+@pytest.mark.parametrize("study", ["abc", "mixes"])
+def test_the_studies_of_the_repository_write_their_pages(tmp_path, stand_in, study):
+    for name in ("fidelity", "papers"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    # Only what is there already: this does not touch the results in the repository.
+    assert run(tmp_path, study, "--report") == 0
+    assert (tmp_path / f"docs/lab-{study}.md").is_file()
+
+
+def test_enough_scenarios_are_run_long_enough_and_on_both_sides():
+    from tidegate.fidelity.scenarios import cases
+
+    found = cases(ROOT)
+    assert len(found) >= 14
+    assert all(case.can_be_simulated for case in found)
+    assert all(case.scenario.duration_s >= 30 for case in found)
