@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{
-    ControllerPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
+    ControllerPlan, CubicGrowthPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
 };
 
 use crate::netlink::Metrics;
@@ -32,7 +33,7 @@ pub const COMMON: &[(&str, &str)] = &[
 
 /// Settings of a user's host that follow from the user's TCP.
 pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
-    let selective = matches!(tcp.recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
+    let selective = !matches!(tcp.recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
     let number = |on: bool| u8::from(on).to_string();
     let mut all = vec![
         ("net.ipv4.tcp_ecn", number(tcp.ecn)),
@@ -64,10 +65,11 @@ pub fn server_route(tcp: &TcpPlan) -> Metrics {
 pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     let mut all = Vec::new();
     let mut note = |differs: bool, text| all.extend(differs.then_some(text));
-    let selective = matches!(tcp.recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
-    note(selective, "loss recovery is the kernel's RACK-TLP (RFC 8985)");
+    let other = matches!(tcp.recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
+    note(other, "loss recovery is the kernel's RACK-TLP (RFC 8985)");
     note(tcp.recovery == RecoveryPlan::Reno, "loss recovery is NewReno, not Reno");
     note(tcp.reduction != ReductionPlan::Prr, "windows shrink by PRR (RFC 6937)");
+    note(!tcp.window_use_per_round, "windows grow if they were full within a round trip");
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
     let RtoPlan { initial, min_bounds_variance, .. } = tcp.rto;
     note(initial != INITIAL_RTO, "the first time-out is after 1 s");
@@ -78,14 +80,17 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
         note(!quick_acks_again, "ACKs are quick again after a silence");
     }
     match tcp.controller {
-        ControllerPlan::Reno { whole_segments } => {
+        ControllerPlan::Reno { whole_segments, byte_counting } => {
             note(!whole_segments, "Reno's window moves in whole segments");
+            note(!byte_counting, "Reno's window counts segments, not ACKs");
         }
-        ControllerPlan::Cubic { hystart } => {
-            let has = kernel_hystart();
-            note(hystart && has, "slow start ends by the kernel's HyStart, not by HyStart++");
-            note(hystart && !has, "CUBIC's HyStart is switched off on this machine");
-            note(!hystart && has, "CUBIC's HyStart is switched on on this machine");
+        ControllerPlan::Cubic { hystart, growth } => {
+            let (wanted, has) = (hystart != SlowStartExit::Loss, kernel_hystart());
+            let other = wanted && hystart != SlowStartExit::Linux;
+            note(other && has, "slow start ends by the kernel's HyStart");
+            note(wanted && !has, "CUBIC's HyStart is switched off on this machine");
+            note(!wanted && has, "CUBIC's HyStart is switched on on this machine");
+            note(growth != CubicGrowthPlan::Linux, "CUBIC's window is computed as Linux does");
         }
         ControllerPlan::Bbr | ControllerPlan::Sbrm { .. } => {}
     }
