@@ -215,6 +215,8 @@ def read(document: Mapping[str, Any], seed: int, *, ip: int, generator: str) -> 
         "valid": bool(document["forwarder"]["valid"]),
         "reasons": "; ".join(document["forwarder"].get("reasons", [])),
         **_flat(document["forwarder"], without=("valid", "reasons")),
+        **{f"load_{name}": value for name, value in _flat(document.get("load", {})).items()},
+        "deviations": "; ".join(document.get("deviations", [])),
         "kernel": kernel.get("release", ""),
         "congestion_controls": " ".join(kernel.get("congestion_controls", [])),
         "ip": int(document.get("ip", ip)),
@@ -246,7 +248,7 @@ def _typed(column: str, values: Sequence[Any]) -> object:
     return pa.array(values, pa.uint64() if column in _COUNTS else pa.float64())
 
 
-def _flat(content: Mapping[str, Any], without: tuple[str, ...]) -> dict[str, object]:
+def _flat(content: Mapping[str, Any], without: tuple[str, ...] = ()) -> dict[str, object]:
     """A row's values; a float stays one when its value is whole."""
     row: dict[str, object] = {}
     for name, value in content.items():

@@ -82,7 +82,13 @@ def main():
     }  # fmt: skip
     kernel = {"release": "6.0.0-stand-in", "congestion_controls": ["reno", "cubic"]}
     tables = columns(scenario, seed)
-    json.dump({"tables": tables, "forwarder": forwarder, "kernel": kernel, "ip": ip}, sys.stdout)
+    load = {"lateness_mean_s": 1e-05, "lateness_max_s": 0.0002}
+    deviations = ["slow start ends by the kernel's HyStart, not by HyStart++"]
+    document = {
+        "tables": tables, "forwarder": forwarder, "load": load, "deviations": deviations,
+        "kernel": kernel, "ip": ip,
+    }  # fmt: skip
+    json.dump(document, sys.stdout)
     return 0
 
 

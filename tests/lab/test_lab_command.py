@@ -18,6 +18,7 @@ def test_the_result_has_the_tables_of_a_simulation_and_how_well_the_machine_kept
     assert done.returncode == 0, done.stderr
     for word in ("heavy", "per user", "95 % delay", "on Linux 6.0.0-stand-in with IPv4", "µs"):
         assert word in done.stdout
+    assert "where this kernel differs from the scenario: slow start ends by" in done.stdout
     assert "2 runs of 3 s" in done.stderr, "how long it takes is said before"
     (folder,) = (lab_command.folder / "results").iterdir()
     assert folder.name.startswith("small-lab-")

@@ -88,6 +88,9 @@ def honesty(results: Mapping[str, Result]) -> list[str]:
             lines.append(
                 f"{variant}99 % of the packets left within {max(known) * 1e6:.0f} µs of their time"
             )
+        differing = result.lab["deviations"][0].as_py()
+        if differing:
+            lines.append(f"{variant}where this kernel differs from the scenario: {differing}")
         if result.invalid:
             lines.append(
                 f"{variant}{len(result.invalid)} of {result.replications} runs invalid, "
