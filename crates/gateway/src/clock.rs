@@ -1,6 +1,6 @@
 //! The clock of a run.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidegate_mechanisms::units::Time;
 
@@ -17,5 +17,10 @@ impl Clock {
     /// The present.
     pub fn now(&self) -> Time {
         Time::from_nanos(self.0.elapsed().as_nanos() as u64)
+    }
+
+    /// How long until `at`; zero if it is over.
+    pub fn until(&self, at: Time) -> Duration {
+        Duration::from_nanos(at.since(self.now()).as_nanos())
     }
 }

@@ -1,18 +1,27 @@
 //! The same scenario on Linux.
 //!
 //! Hosts are network namespaces ([`host`]) with real TCP and UDP ([`load`]); between them stands
-//! the simulator's own network, driven in real time.
+//! the simulator's own network, driven in real time ([`forwarder`]). A run ([`lab`]) yields the
+//! tables of a simulation ([`output`]) and a report on how well the machine kept up ([`honesty`]).
 
 // The one crate that lives in real time: everywhere else a clock would make results differ.
 #![allow(clippy::disallowed_methods)]
 
+pub mod check;
 pub mod clock;
 mod error;
+pub mod forwarder;
+pub mod honesty;
 pub mod host;
+pub mod kernel;
+pub mod lab;
 pub mod load;
 pub mod namespace;
 mod netlink;
+pub mod output;
+pub mod realtime;
 mod settings;
+mod shelf;
 mod system;
 
 pub use error::LabError;

@@ -1,0 +1,211 @@
+//! The forwarder: packets of real hosts through an emulated network, in real time.
+//!
+//! ```text
+//!  user's TUN ──read──► parse ──► flow ──► emulation (links, meters, AQM) ──► write ──► server's TUN
+//! ```
+//!
+//! The network computes when each packet is due at the other side ([`Emulation`]); the forwarder
+//! sleeps until then and hands it over. So lateness never changes a rate or a queue, only the time
+//! at which a host gets a packet, and that is measured ([`crate::honesty`]).
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::Plan;
+use tidegate_simulator::{Delivery, Emulated, Emulation, Way};
+use tidegate_wire::packet::{self, View};
+
+use crate::LabError;
+use crate::clock::Clock;
+use crate::honesty::{Honesty, Punctuality};
+use crate::host::FIRST_PORT;
+use crate::shelf::Shelf;
+
+/// Largest IP packet.
+const MAX_PACKET: usize = 65_535;
+/// So many packets are read from a device in a row, so that none starves the others.
+const BATCH: usize = 32;
+/// The longest sleep, so that the end of a run is noticed.
+const MAX_SLEEP: Duration = Duration::from_millis(50);
+/// The timer's mark among the devices.
+const TIMER: u64 = u64::MAX;
+
+/// A packet forwarder between the devices of all hosts.
+pub struct Forwarder<'a> {
+    plan: &'a Plan,
+    emulation: Emulation<'a, Shelf>,
+    /// One per user, then the servers'.
+    devices: Vec<BorrowedFd<'a>>,
+    clock: Clock,
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    punctuality: Punctuality,
+    /// The part of the run over which it reports on itself.
+    measured: [Time; 2],
+    malformed: u64,
+    foreign: u64,
+    refused: u64,
+}
+
+impl<'a> Forwarder<'a> {
+    /// An idle forwarder. `users` are in the plan's order.
+    pub fn new(
+        plan: &'a Plan,
+        seed: u64,
+        users: Vec<BorrowedFd<'a>>,
+        server: BorrowedFd<'a>,
+        clock: Clock,
+    ) -> Result<Self, LabError> {
+        let mut devices = users;
+        devices.push(server);
+        let failed = |what: &str, error: Errno| LabError::Setup(format!("{what}: {error}"));
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| failed("epoll", e))?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)
+            .map_err(|e| failed("timerfd", e))?;
+        let watch = |fd: BorrowedFd, mark: u64| {
+            let mark = epoll::EventData::new_u64(mark);
+            epoll::add(&epoll, fd, mark, epoll::EventFlags::IN).map_err(|e| failed("epoll", e))
+        };
+        for (number, device) in devices.iter().enumerate() {
+            watch(*device, number as u64)?;
+        }
+        watch(timer.as_fd(), TIMER)?;
+        let start = Time::ZERO + plan.warm_up;
+        Ok(Forwarder {
+            plan,
+            emulation: Emulation::new(plan, seed, Shelf::default()),
+            devices,
+            clock,
+            epoll,
+            timer,
+            punctuality: Punctuality::new(plan),
+            measured: [start, start + plan.duration],
+            malformed: 0,
+            foreign: 0,
+            refused: 0,
+        })
+    }
+
+    /// Forwards until the measurement is over and `stop` is set.
+    pub fn run(mut self, stop: &AtomicBool) -> Result<(Emulated, Honesty), LabError> {
+        let failed = |error: Errno| LabError::Run(format!("the forwarder stopped: {error}"));
+        let mut buffer = vec![0; MAX_PACKET];
+        let mut ready = Vec::with_capacity(64);
+        loop {
+            let now = self.clock.now();
+            while self.emulation.next_time() <= now {
+                if let Some(delivery) = self.emulation.advance() {
+                    self.hand_over(delivery);
+                }
+            }
+            if now >= self.measured[1] && stop.load(Ordering::Relaxed) {
+                break;
+            }
+            self.set_timer().map_err(failed)?;
+            ready.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut ready), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(failed(error)),
+            }
+            for event in &ready {
+                let mark = event.data.u64();
+                if mark != TIMER {
+                    self.fetch(mark as usize, &mut buffer).map_err(failed)?;
+                }
+            }
+        }
+        self.report()
+    }
+
+    /// Wakes the forwarder when the next packet is due; that clears an earlier expiry, too.
+    fn set_timer(&mut self) -> Result<(), Errno> {
+        let sleep = self.clock.until(self.emulation.next_time()).min(MAX_SLEEP);
+        let sleep = sleep.max(Duration::from_nanos(1));
+        let it_value =
+            Timespec { tv_sec: sleep.as_secs() as i64, tv_nsec: i64::from(sleep.subsec_nanos()) };
+        let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let value = Itimerspec { it_interval, it_value };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value).map(|_| ())
+    }
+
+    /// Takes packets that a host has sent.
+    fn fetch(&mut self, device: usize, buffer: &mut [u8]) -> Result<(), Errno> {
+        for _ in 0..BATCH {
+            match rustix::io::read(self.devices[device], &mut *buffer) {
+                Ok(len) => self.accept(device, &buffer[..len]),
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a packet enter the network, if it is one of a flow's.
+    fn accept(&mut self, device: usize, bytes: &[u8]) {
+        let Ok(view) = packet::parse(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        let Some((flow, way)) = self.flow_of(device, &view) else {
+            self.foreign += 1;
+            return;
+        };
+        let number = self.emulation.contents().put(bytes, view);
+        let ecn_capable = view.ecn.is_capable();
+        let now = self.clock.now();
+        self.emulation.inject(flow, way, number, bytes.len() as u16, ecn_capable, now);
+    }
+
+    /// The flow that a packet from a device belongs to: servers listen on one port per flow.
+    fn flow_of(&self, device: usize, view: &View) -> Option<(u32, Way)> {
+        let ports = view.ports?;
+        let is_server = device + 1 == self.devices.len();
+        let port = if is_server { ports.source } else { ports.destination };
+        let flow = u32::from(port.checked_sub(FIRST_PORT)?);
+        let planned = self.plan.flows.get(flow as usize)?;
+        match is_server {
+            true => Some((flow, Way::Reverse)),
+            false => (planned.user == device).then_some((flow, Way::Forward)),
+        }
+    }
+
+    /// Hands a packet that is due to its host.
+    fn hand_over(&mut self, delivery: Delivery) {
+        let Delivery { packet, flow, way, at, marked } = delivery;
+        let device = match way {
+            Way::Forward => self.devices.len() - 1,
+            Way::Reverse => self.plan.flows[flow as usize].user,
+        };
+        let bytes = self.emulation.contents().take(packet, marked);
+        let taken = rustix::io::write(self.devices[device], bytes);
+        self.refused += u64::from(taken.is_err());
+        if (self.measured[0]..self.measured[1]).contains(&at) {
+            self.punctuality.record(self.clock.now().since(at));
+        }
+    }
+
+    fn report(mut self) -> Result<(Emulated, Honesty), LabError> {
+        let without_room = self.emulation.contents().without_room;
+        let unreadable = self.emulation.contents().unreadable;
+        let honesty = Honesty {
+            malformed: self.malformed + unreadable,
+            foreign: self.foreign,
+            refused: self.refused,
+            without_room,
+            ..self.punctuality.report()
+        };
+        let emulated = self.emulation.finish();
+        let emulated =
+            emulated.ok_or_else(|| LabError::Run("the measurement was not reached".to_owned()))?;
+        Ok((emulated, honesty))
+    }
+}

@@ -1,0 +1,159 @@
+//! Whether the machine kept up: a forwarder that runs late is not the network that was asked for.
+//!
+//! The network's own times are computed, not measured, so a late forwarder changes neither rates
+//! nor what an AQM sees. What it changes is when packets reach hosts: lateness is a longer round
+//! trip. A packet counts as late when it adds more than [`TOLERANCE`] to the shortest round trip
+//! of the scenario; a run with more than [`LATE_SHARE`] of them, or with a packet that had to be
+//! thrown away because nobody fetched it in time, is not valid.
+
+use hdrhistogram::Histogram;
+use tidegate_mechanisms::units::Span;
+use tidegate_scenario::plan::Plan;
+
+/// Share of the shortest round-trip time that a packet may come late.
+pub const TOLERANCE: f64 = 0.05;
+/// The least lateness that counts: scheduling alone takes tens of microseconds.
+pub const MIN_LATE: Span = Span::from_micros(250);
+/// Share of packets that may be late.
+pub const LATE_SHARE: f64 = 0.01;
+
+/// How punctual a forwarder was, over the measured time.
+pub struct Punctuality {
+    late_after: Span,
+    late: u64,
+    lateness_ns: Histogram<u64>,
+}
+
+/// The forwarder's report on itself.
+#[derive(Clone, Debug, Default)]
+pub struct Honesty {
+    /// Packets handed to hosts in the measured time.
+    pub packets: u64,
+    /// Of these, later than [`Honesty::nominal_late_s`].
+    pub late_packets: u64,
+    /// From when a packet counts as late.
+    pub nominal_late_s: f64,
+    /// Mean lateness.
+    pub lateness_mean_s: f64,
+    /// 99th percentile.
+    pub lateness_p99_s: f64,
+    /// Largest.
+    pub lateness_max_s: f64,
+    /// Packets that the kernel threw away because the forwarder did not fetch them in time.
+    pub overruns: u64,
+    /// CPU time of the forwarder's thread over elapsed time.
+    pub cpu_share: f64,
+    /// Packets that no parser accepted.
+    pub malformed: u64,
+    /// Packets that belong to no flow.
+    pub foreign: u64,
+    /// Packets that passed a meter without room for the activity.
+    pub without_room: u64,
+    /// Packets that a host did not take.
+    pub refused: u64,
+    /// Whether the thread had real-time priority.
+    pub realtime: bool,
+}
+
+impl Punctuality {
+    /// Nothing measured yet.
+    ///
+    /// # Panics
+    /// Never: the bounds of the histogram are valid.
+    pub fn new(plan: &Plan) -> Self {
+        let tolerated = shortest_round_trip(plan).as_secs() * TOLERANCE;
+        Punctuality {
+            late_after: Span::from_secs_f64(tolerated).max(MIN_LATE),
+            late: 0,
+            lateness_ns: Histogram::new_with_max(3_600_000_000_000, 2).expect("bounds are valid"),
+        }
+    }
+
+    /// A packet was handed over this long after it was due.
+    pub fn record(&mut self, lateness: Span) {
+        self.lateness_ns.saturating_record(lateness.as_nanos());
+        self.late += u64::from(lateness > self.late_after);
+    }
+
+    /// What it comes to.
+    pub fn report(&self) -> Honesty {
+        let seconds = |ns: u64| ns as f64 * 1e-9;
+        let quantile = |q| seconds(self.lateness_ns.value_at_quantile(q));
+        Honesty {
+            packets: self.lateness_ns.len(),
+            late_packets: self.late,
+            nominal_late_s: self.late_after.as_secs(),
+            lateness_mean_s: self.lateness_ns.mean() * 1e-9,
+            lateness_p99_s: quantile(0.99),
+            lateness_max_s: seconds(self.lateness_ns.max()),
+            ..Honesty::default()
+        }
+    }
+}
+
+impl Honesty {
+    /// Why the run is not valid; empty where it is.
+    pub fn objections(&self) -> Vec<String> {
+        let mut objections = Vec::new();
+        let share = self.late_packets as f64 / (self.packets.max(1)) as f64;
+        if share > LATE_SHARE {
+            objections.push(format!(
+                "{:.1} % of packets more than {:.2} ms late (at most {:.0} % may be)",
+                100.0 * share,
+                1e3 * self.nominal_late_s,
+                100.0 * LATE_SHARE
+            ));
+        }
+        if self.overruns > 0 {
+            objections.push(format!("{} packets not fetched in time", self.overruns));
+        }
+        if self.refused > 0 {
+            objections.push(format!("{} packets not taken by a host", self.refused));
+        }
+        objections
+    }
+}
+
+/// Propagation there and back on the shortest way of any flow.
+fn shortest_round_trip(plan: &Plan) -> Span {
+    let delay = |route: &[u32]| -> u64 {
+        route.iter().map(|&link| plan.links[link as usize].delay.as_nanos()).sum()
+    };
+    let round_trips = plan.flows.iter().map(|flow| delay(&flow.forward) + delay(&flow.reverse));
+    Span::from_nanos(round_trips.min().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_scenario::Scenario;
+
+    /// Shortest round trip: 2 x (5 + 5) ms, so that 1 ms is late.
+    fn punctuality() -> Punctuality {
+        let text = "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"5 ms\"\n\
+                    [access]\ndelay = \"5 ms\"\n[users.one]\n";
+        Punctuality::new(&Scenario::parse(text, &[]).expect("the scenario is valid").plan())
+    }
+
+    #[test]
+    fn lateness_counts_from_a_share_of_the_round_trip() {
+        let mut punctuality = punctuality();
+        for us in [10, 990, 1010] {
+            punctuality.record(Span::from_micros(us));
+        }
+        let report = punctuality.report();
+        assert_eq!((report.packets, report.late_packets), (3, 1));
+        assert!((report.lateness_mean_s - 0.00067).abs() < 1e-5);
+        assert_eq!(report.objections().len(), 1, "a third of the packets was late");
+    }
+
+    #[test]
+    fn a_punctual_run_has_no_objection_and_a_lost_packet_is_one() {
+        let mut punctuality = punctuality();
+        (0..1000).for_each(|_| punctuality.record(Span::from_micros(40)));
+        punctuality.record(Span::from_millis(20));
+        assert!(punctuality.report().objections().is_empty(), "one in a thousand may be late");
+        let overrun = Honesty { overruns: 1, ..punctuality.report() };
+        assert_eq!(overrun.objections(), ["1 packets not fetched in time"]);
+    }
+}

@@ -1,0 +1,116 @@
+//! One run of a scenario between real hosts.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::Plan;
+use tidegate_simulator::Emulated;
+
+use crate::LabError;
+use crate::clock::Clock;
+use crate::forwarder::Forwarder;
+use crate::honesty::Honesty;
+use crate::host::{DEVICE, Host, Hosts, IpVersion, name_of};
+use crate::load::{self, Generator, Load, LoadReport};
+use crate::realtime;
+
+/// What a run can be asked for beside its scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Seed of the AQMs' dice, of start times and of pauses.
+    pub seed: u64,
+    /// Which Internet Protocol the hosts speak.
+    pub ip: IpVersion,
+    /// What makes the traffic.
+    pub generator: Generator,
+    /// Whether to say every second how far the run is.
+    pub progress: bool,
+    /// Whether to say how to look inside.
+    pub verbose: bool,
+}
+
+/// All that a run yields.
+pub struct LabRun {
+    /// What the network measured.
+    pub emulated: Emulated,
+    /// What the hosts measured.
+    pub load: LoadReport,
+    /// How well the machine kept up.
+    pub honesty: Honesty,
+    /// Settings of the scenario that a kernel does not follow.
+    pub deviations: Vec<String>,
+}
+
+/// Runs a scenario once, in real time.
+pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
+    let hosts = Hosts::build(plan, options.ip)?;
+    if options.verbose {
+        tell_how_to_look_inside(plan, &hosts);
+    }
+    let load_options = load::Options { generator: options.generator };
+    let load = Load::new(plan, &hosts, options.seed, load_options)?;
+    let clock = Clock::start();
+    let stop = AtomicBool::new(false);
+    let end = Time::ZERO + plan.warm_up + plan.duration;
+    let overruns_before = overruns(&hosts)?;
+    let users = hosts.users.iter().map(|user| user.device.as_fd()).collect();
+    let forwarder = Forwarder::new(plan, options.seed, users, hosts.server.device.as_fd(), clock)?;
+    let (load, forwarded) = thread::scope(|scope| {
+        let forwarding = scope.spawn(|| forward(forwarder, &clock, &stop));
+        if options.progress {
+            scope.spawn(|| tell_progress(&clock, end, &stop));
+        }
+        let load = load.run(&clock, end, &stop);
+        stop.store(true, Ordering::Relaxed);
+        (load, forwarding.join().expect("the forwarder does not panic"))
+    });
+    let (emulated, mut honesty) = forwarded?;
+    honesty.overruns = overruns(&hosts)?.saturating_sub(overruns_before);
+    Ok(LabRun { emulated, load: load?, honesty, deviations: hosts.deviations.clone() })
+}
+
+/// Packets that hosts have sent and nobody fetched in time.
+fn overruns(hosts: &Hosts) -> Result<u64, LabError> {
+    let all = hosts.users.iter().chain([&hosts.server]);
+    let sum: std::io::Result<u64> = all.map(Host::overruns).sum();
+    sum.map_err(|error| LabError::Run(format!("the devices' counters: {error}")))
+}
+
+/// The namespaces have no names; the process holds them open.
+fn tell_how_to_look_inside(plan: &Plan, hosts: &Hosts) {
+    let users = hosts.users.iter().enumerate().map(|(user, host)| (name_of(plan, user), host));
+    for (name, host) in users.chain([("servers".to_owned(), &hosts.server)]) {
+        let process = std::process::id();
+        let namespace = host.namespace.as_fd().as_raw_fd();
+        eprintln!(
+            "{name} {}: nsenter --net=/proc/{process}/fd/{namespace} tcpdump -ni {DEVICE}",
+            host.address
+        );
+    }
+}
+
+fn forward(
+    forwarder: Forwarder,
+    clock: &Clock,
+    stop: &AtomicBool,
+) -> Result<(Emulated, Honesty), LabError> {
+    let realtime = realtime::take_priority();
+    let spent_before_s = realtime::thread_cpu_s();
+    let (emulated, honesty) = forwarder.run(stop)?;
+    let cpu_share = (realtime::thread_cpu_s() - spent_before_s) / clock.now().as_secs();
+    Ok((emulated, Honesty { realtime, cpu_share, ..honesty }))
+}
+
+/// One line a second on standard error: seconds done and seconds in all.
+fn tell_progress(clock: &Clock, end: Time, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        eprintln!("t {:.1} {:.1}", clock.now().as_secs().min(end.as_secs()), end.as_secs());
+        // Short naps, so that the end of a run does not wait for a line.
+        (0..10).take_while(|_| !stop.load(Ordering::Relaxed)).for_each(|_| {
+            thread::sleep(Duration::from_millis(100));
+        });
+    }
+}

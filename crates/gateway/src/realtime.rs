@@ -1,0 +1,27 @@
+//! Priority for the thread that has packets to hand over.
+
+/// So that the load generator and other programs do not delay packets.
+const PRIORITY: i32 = 20;
+
+/// Puts the calling thread before all ordinary ones. Returns whether that was allowed.
+#[allow(unsafe_code)]
+pub fn take_priority() -> bool {
+    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: the pointer is to a live value of the type that the call expects.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+/// Asks the kernel to end this process with its parent, however the parent ends. Returns false
+/// where the parent is gone already.
+pub fn end_with_parent() -> bool {
+    let parent = rustix::process::getppid();
+    let asked =
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    asked.is_ok() && rustix::process::getppid() == parent
+}
+
+/// CPU time of the calling thread so far, in seconds.
+pub fn thread_cpu_s() -> f64 {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9
+}

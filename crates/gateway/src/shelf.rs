@@ -1,0 +1,77 @@
+//! Where the bytes of packets under way lie, and what mechanisms write into their headers.
+
+use tidegate_simulator::Contents;
+use tidegate_wire::activity::Activity;
+use tidegate_wire::packet::{self, View};
+
+/// The bytes of all packets under way. The network knows them by their place.
+#[derive(Default)]
+pub struct Shelf {
+    slots: Vec<Slot>,
+    free: Vec<u64>,
+    /// Packets that passed a meter without room for the activity.
+    pub without_room: u64,
+    /// Packets whose activity could not be read.
+    pub unreadable: u64,
+}
+
+struct Slot {
+    bytes: Vec<u8>,
+    view: Option<View>,
+}
+
+impl Shelf {
+    /// Keeps a packet and returns its number. Its memory is used again.
+    pub fn put(&mut self, bytes: &[u8], view: View) -> u64 {
+        if let Some(number) = self.free.pop() {
+            let slot = &mut self.slots[number as usize];
+            slot.bytes.clear();
+            slot.bytes.extend_from_slice(bytes);
+            slot.view = Some(view);
+            return number;
+        }
+        self.slots.push(Slot { bytes: bytes.to_vec(), view: Some(view) });
+        self.slots.len() as u64 - 1
+    }
+
+    /// The bytes of a packet that leaves, marked if it was.
+    pub fn take(&mut self, number: u64, marked: bool) -> &[u8] {
+        self.free.push(number);
+        let slot = &mut self.slots[number as usize];
+        if let (true, Some(view)) = (marked, &slot.view) {
+            packet::set_ce(&mut slot.bytes, view);
+        }
+        &slot.bytes
+    }
+}
+
+impl Contents for Shelf {
+    const OUTSIDE: bool = true;
+
+    fn set_activity(&mut self, number: u64, activity: f32) {
+        let slot = &mut self.slots[number as usize];
+        let Some(view) = &slot.view else { return };
+        let activity = Activity::rounding_up(f64::from(activity));
+        match packet::write_activity(&mut slot.bytes, view, activity) {
+            Ok(true) => {}
+            Ok(false) => self.without_room += 1,
+            Err(_) => self.unreadable += 1,
+        }
+    }
+
+    fn activity(&mut self, number: u64) -> f32 {
+        let slot = &self.slots[number as usize];
+        let Some(view) = &slot.view else { return 0.0 };
+        match packet::read_activity(&slot.bytes, view) {
+            Ok(activity) => activity.map_or(0.0, Activity::value),
+            Err(_) => {
+                self.unreadable += 1;
+                0.0
+            }
+        }
+    }
+
+    fn discard(&mut self, number: u64) {
+        self.free.push(number);
+    }
+}

@@ -1,0 +1,244 @@
+//! The forwarder between sockets that stand in for devices: a packet in, a packet out. No
+//! privilege is needed, since a datagram socket pair behaves as a TUN device does.
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixDatagram;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use tidegate_gateway::clock::Clock;
+use tidegate_gateway::forwarder::Forwarder;
+use tidegate_gateway::honesty::Honesty;
+use tidegate_gateway::host::FIRST_PORT;
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::Plan;
+use tidegate_simulator::Emulated;
+use tidegate_wire::activity::{self, Activity};
+use tidegate_wire::packet;
+
+/// One user with a meter and one without, on a link of 10 Mb/s and 5 ms.
+fn plan(more: &str) -> Plan {
+    let text = format!(
+        "version = 1\nwarm_up = \"0 s\"\nduration = \"50 ms\"\nsample_interval = \"off\"\n\
+         [access]\nrate = \"1 Gb/s\"\ndelay = \"1 ms\"\n\
+         [bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"5 ms\"\n{more}\n\
+         [users.metered]\nmeter = {{ reference_rate = \"0.1 Mb/s\" }}\n[users.plain]\n"
+    );
+    Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
+}
+
+/// Length of the packet that a host sends last.
+const LAST: usize = 77;
+
+/// The hosts' ends of the devices: one per user, then the servers'.
+struct Bench {
+    hosts: Vec<UnixDatagram>,
+    devices: Vec<UnixDatagram>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let pairs = (0..3).map(|_| UnixDatagram::pair().expect("a socket pair"));
+        let (hosts, devices): (Vec<_>, Vec<_>) = pairs.unzip();
+        for socket in hosts.iter().chain(&devices) {
+            socket.set_nonblocking(true).expect("a socket can be non-blocking");
+        }
+        Bench { hosts, devices }
+    }
+
+    /// Runs the forwarder over what `send` gives to hosts; returns what each host then has. Ends
+    /// when each user's last packet has come through, and the server's: devices keep the order.
+    fn run(
+        &self,
+        plan: &Plan,
+        send_all: impl Fn(&[UnixDatagram]) + Sync,
+    ) -> (Vec<Vec<Vec<u8>>>, Emulated, Honesty) {
+        let clock = Clock::start();
+        let [users @ .., server] = &self.devices[..] else { unreachable!("there are three") };
+        let users = users.iter().map(AsFd::as_fd).collect();
+        let forwarder = Forwarder::new(plan, 1, users, server.as_fd(), clock).expect("it starts");
+        let stop = AtomicBool::new(false);
+        let mut received = vec![Vec::new(); self.hosts.len()];
+        let (emulated, honesty) = std::thread::scope(|scope| {
+            let running = scope.spawn(|| forwarder.run(&stop));
+            scope.spawn(|| {
+                send_all(&self.hosts);
+                send(&self.hosts[0], &udp(1, FIRST_PORT, LAST, true, true));
+                send(&self.hosts[1], &udp(1, FIRST_PORT + 1, LAST, true, true));
+                send(&self.hosts[2], &udp(FIRST_PORT, 1, LAST, true, true));
+            });
+            let mut last = 0;
+            // Far more than it takes: a forwarder that loses a packet must not keep the test.
+            while last < 3 && clock.now() < Time::from_nanos(20_000_000_000) {
+                last += self.drain(&mut received);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            stop.store(true, Ordering::Relaxed);
+            let done = running.join().expect("no panic").expect("no error");
+            assert_eq!(last, 3, "the last packet of every host comes through");
+            done
+        });
+        (received, emulated, honesty)
+    }
+
+    /// A socket holds a few packets only, so hosts take them as they come.
+    /// Returns how many of them were the last ones.
+    fn drain(&self, received: &mut [Vec<Vec<u8>>]) -> usize {
+        let mut buffer = [0; 2000];
+        let mut last = 0;
+        for (host, received) in self.hosts.iter().zip(received) {
+            while let Ok(len) = host.recv(&mut buffer) {
+                match len {
+                    LAST => last += 1,
+                    _ => received.push(buffer[..len].to_vec()),
+                }
+            }
+        }
+        last
+    }
+}
+
+/// Sends as soon as there is room.
+fn send(host: &UnixDatagram, bytes: &[u8]) {
+    while host.send(bytes).is_err() {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// A UDP packet of IPv4, with room for the activity where asked, and ECT(0) or not.
+fn udp(source: u16, destination: u16, len: usize, room: bool, ecn_capable: bool) -> Vec<u8> {
+    let options = if room { activity::ipv4::emit(Activity::default()).to_vec() } else { vec![] };
+    let header_len = 20 + options.len();
+    let mut packet = vec![0; len.max(header_len + 8)];
+    packet[0] = 0x40 | (header_len / 4) as u8;
+    packet[1] = if ecn_capable { 2 } else { 0 };
+    let total_len = packet.len() as u16;
+    packet[2..4].copy_from_slice(&total_len.to_be_bytes());
+    packet[8..10].copy_from_slice(&[64, 17]);
+    packet[12..20].copy_from_slice(&[198, 18, 1, 1, 198, 19, 0, 1]);
+    packet[20..header_len].copy_from_slice(&options);
+    packet[header_len..header_len + 2].copy_from_slice(&source.to_be_bytes());
+    packet[header_len + 2..header_len + 4].copy_from_slice(&destination.to_be_bytes());
+    let payload_len = (packet.len() - header_len) as u16;
+    packet[header_len + 4..header_len + 6].copy_from_slice(&payload_len.to_be_bytes());
+    let words = packet[..header_len].chunks_exact(2);
+    let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+    let folded = (sum & 0xFFFF) + (sum >> 16);
+    let checksum = !((folded & 0xFFFF) + (folded >> 16)) as u16;
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    packet
+}
+
+#[test]
+fn packets_reach_the_other_side_and_answers_come_back_to_their_user() {
+    let bench = Bench::new();
+    let (received, emulated, honesty) = bench.run(&plan(""), |hosts| {
+        send(&hosts[1], &udp(40_000, FIRST_PORT + 1, 100, false, false));
+        send(&hosts[2], &udp(FIRST_PORT + 1, 40_000, 60, false, false));
+    });
+    assert_eq!(received[2], [udp(40_000, FIRST_PORT + 1, 100, false, false)]);
+    assert_eq!(received[1], [udp(FIRST_PORT + 1, 40_000, 60, false, false)]);
+    assert!(received[0].is_empty());
+    assert_eq!((emulated.ledger.delivered, honesty.foreign, honesty.malformed), (2 + 3, 0, 0));
+}
+
+#[test]
+fn what_does_not_belong_to_a_users_flow_goes_nowhere() {
+    let bench = Bench::new();
+    let (received, emulated, honesty) = bench.run(&plan(""), |hosts| {
+        // The flow of another user, a port of no flow, and a server's answer for no flow.
+        send(&hosts[0], &udp(40_000, FIRST_PORT + 1, 100, false, false));
+        send(&hosts[0], &udp(40_000, FIRST_PORT + 2, 100, false, false));
+        send(&hosts[2], &udp(80, 40_000, 100, false, false));
+    });
+    assert!(received.iter().all(Vec::is_empty));
+    assert_eq!((emulated.ledger.injected, honesty.foreign), (3, 3));
+}
+
+#[test]
+fn the_activity_is_written_into_the_header_where_there_is_room() {
+    let bench = Bench::new();
+    let (received, _, honesty) = bench.run(&plan(""), |hosts| {
+        // Much more than 0.1 Mb/s, with room; the user without a meter leaves room in vain.
+        for _ in 0..20 {
+            send(&hosts[0], &udp(40_000, FIRST_PORT, 1500, true, false));
+        }
+        send(&hosts[0], &udp(40_000, FIRST_PORT, 1400, false, false));
+        send(&hosts[1], &udp(40_000, FIRST_PORT + 1, 1300, true, false));
+    });
+    let activity = |bytes: &Vec<u8>| {
+        let view = packet::parse(bytes).expect("the header's checksum is right");
+        packet::read_activity(bytes, &view).expect("options are well-formed").map(Activity::value)
+    };
+    let of_len = |len: usize| received[2].iter().filter(move |bytes| bytes.len() == len);
+    assert!(activity(of_len(1500).next_back().expect("arrived")).is_some_and(|value| value > 1.0));
+    assert_eq!(activity(of_len(1400).next_back().expect("arrived")), None);
+    assert_eq!(activity(of_len(1300).next_back().expect("arrived")), Some(0.0));
+    assert_eq!(honesty.without_room, 1);
+}
+
+#[test]
+fn marks_are_set_in_the_header_of_packets_that_can_be_marked() {
+    let aqm = "ecn = true\naqm = { kind = \"piecewise-linear\", points = [[0, 1.0], [1, 1.0]] }";
+    let bench = Bench::new();
+    let (received, emulated, _) = bench.run(&plan(aqm), |hosts| {
+        send(&hosts[1], &udp(40_000, FIRST_PORT + 1, 100, false, true));
+        send(&hosts[1], &udp(40_000, FIRST_PORT + 1, 100, false, false));
+    });
+    assert_eq!(received[2].len(), 1, "what cannot be marked is dropped");
+    assert_eq!(received[2][0][1] & 3, 3);
+    packet::parse(&received[2][0]).expect("the header's checksum is right");
+    assert_eq!(emulated.ledger.dropped, 1);
+}
+
+#[test]
+fn packets_that_wait_stay_in_order() {
+    let bench = Bench::new();
+    // 80 packets of 1500 B take 96 ms at 10 Mb/s.
+    let (received, emulated, _) = bench.run(&plan(""), |hosts| {
+        for i in 0..80u16 {
+            let mut packet = udp(40_000, FIRST_PORT + 1, 1500, false, false);
+            packet[30..32].copy_from_slice(&i.to_be_bytes());
+            send(&hosts[1], &packet);
+        }
+    });
+    let order: Vec<u16> =
+        received[2].iter().map(|bytes| u16::from_be_bytes([bytes[30], bytes[31]])).collect();
+    assert_eq!(order, (0..80).collect::<Vec<u16>>());
+    assert_eq!(emulated.ledger.delivered, 80 + 3);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 4,
+        rng_seed: RngSeed::Fixed(3),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Random bytes, and packets with bytes changed or cut off.
+    #[test]
+    fn whatever_hosts_send_is_forwarded_or_counted(
+        noise in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..200), 60),
+        damage in prop::collection::vec((0..1000usize, any::<u8>(), 1..1000usize), 60),
+    ) {
+        let bench = Bench::new();
+        let (_, emulated, honesty) = bench.run(&plan(""), |hosts| {
+            for (i, bytes) in noise.iter().enumerate() {
+                send(&hosts[i % 3], bytes);
+            }
+            for (i, (at, value, cut)) in damage.iter().enumerate() {
+                let mut bytes = udp(40_000, FIRST_PORT, 60, i % 2 == 0, true);
+                let len = bytes.len();
+                bytes[at % len] = *value;
+                send(&hosts[0], &bytes[..(*cut).min(len)]);
+            }
+        });
+        let accounted = emulated.ledger.injected + honesty.malformed + honesty.foreign;
+        prop_assert!(accounted >= 120, "{accounted} of 120");
+        prop_assert!(honesty.malformed > 60);
+    }
+}
