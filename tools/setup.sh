@@ -66,6 +66,11 @@ build_native() {
     say "compiling the engine (a minute or two the first time)"
     PIP_QUIET=1 VIRTUAL_ENV="$PWD/$VENV" "$VENV/bin/maturin" develop --release --locked --offline --quiet >&2 ||
         die "the engine did not compile"
+    [[ $(uname -s) == Linux ]] || return 0
+    say "compiling the lab"
+    cargo build --package tidegate-gateway --bin tidegate-lab --profile dev-release --locked \
+        --offline --quiet || die "the lab did not compile"
+    install target/dev-release/tidegate-lab "$VENV/bin/"
 }
 
 case ${1:-} in
