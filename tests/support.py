@@ -49,7 +49,12 @@ class Command:
         self.folder = folder
 
     def environment(self, **more):
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("TIDEGATE_")}
+        # Which program the lab's tests are about is not a matter of the user's habits.
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith("TIDEGATE_") or k == "TIDEGATE_LAB"
+        }
         return {**kept, **more}
 
     def __call__(self, *arguments, **environment):

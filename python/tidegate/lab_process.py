@@ -216,7 +216,7 @@ def read(document: Mapping[str, Any], seed: int, *, ip: int, generator: str) -> 
         "reasons": "; ".join(document["forwarder"].get("reasons", [])),
         **_flat(document["forwarder"], without=("valid", "reasons")),
         **{f"load_{name}": value for name, value in _flat(document.get("load", {})).items()},
-        "deviations": "; ".join(document.get("deviations", [])),
+        "deviations": "; ".join(_folded(document.get("deviations", []))),
         "kernel": kernel.get("release", ""),
         "congestion_controls": " ".join(kernel.get("congestion_controls", [])),
         "ip": int(document.get("ip", ip)),
@@ -261,6 +261,24 @@ def _flat(content: Mapping[str, Any], without: tuple[str, ...] = ()) -> dict[str
         else:
             row[name] = value
     return row
+
+
+def _folded(deviations: Sequence[str]) -> list[str]:
+    """Lines "group: what", with all groups of the same in front; of all groups: without.
+
+    >>> _folded(["a: no ECN", "b: no ECN", "b: slow", "b: no ECN"])
+    ['no ECN', 'b: slow']
+    """
+    groups: dict[str, list[str]] = {}
+    for line in deviations:
+        group, _, what = line.rpartition(": ")
+        known = groups.setdefault(what, [])
+        known += [] if group in known else [group]
+    every = {group for known in groups.values() for group in known}
+    return [
+        what if set(known) == every or known == [""] else f"{', '.join(known)}: {what}"
+        for what, known in groups.items()
+    ]
 
 
 def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:

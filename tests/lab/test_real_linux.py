@@ -1,0 +1,153 @@
+"""The lab with the real program, a real kernel and real packets: short, and only with root."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from support import COMMAND, SMALL
+
+import tidegate
+from tidegate import lab_process
+
+LACKING = lab_process.missing()
+pytestmark = [
+    pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"),
+    # Two labs at a time on a busy machine would only tell that it is busy.
+    pytest.mark.xdist_group("lab"),
+]
+
+
+def namespaces():
+    """Network namespaces that any process holds, by their number."""
+    found = set()
+    for link in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            found.add(link.readlink())
+        except OSError:
+            continue
+    return found
+
+
+def held_by(pid):
+    """Network namespaces that a process holds open."""
+    found = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            target = str(link.readlink())
+        except OSError:
+            continue
+        found += [link] if target.startswith("net:") else []
+    return found
+
+
+def child_of(pid):
+    """The program that the command has started."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children = (task / "children").read_text().split()
+            for child in children:
+                if lab_process.PROGRAM in Path(f"/proc/{child}/cmdline").read_text():
+                    return int(child)
+        time.sleep(0.05)
+    raise AssertionError("no run has started")
+
+
+def ends(pid):
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_real_packets_fill_the_link_and_their_tables(ip):
+    result = tidegate.lab(SMALL, replications=1, ip=ip)
+    (about,) = result.lab.to_pylist()
+    assert about["ip"] == ip
+    assert about["packets"] > 1000
+    assert about["malformed"] == about["without_room"] == 0
+    bottleneck = result.links.to_pylist()[0]
+    # A machine that is busy with other tests may be late; the link is full all the same.
+    assert 0.8 < bottleneck["utilization"] <= 1.0
+    assert bottleneck["drops_aqm"] > 0
+    assert 0.003 < bottleneck["mean_sojourn_s"] < 0.06
+    flows = result.flows.to_pylist()
+    assert all(flow["goodput_bps"] > 0 for flow in flows)
+    assert all(flow["goodput_bps"] < flow["throughput_bps"] for flow in flows)
+    (heavy, light) = result.link_groups["mean_activity"].to_pylist()
+    assert heavy > light > 0, "activity travels in the packets"
+
+
+def test_simulated_and_real_can_be_compared():
+    both = tidegate.compare_results(
+        tidegate.simulate(SMALL, replications=1), lab_that_counts(SMALL)
+    )
+    metrics = {(row.name, row.metric): row for row in both.differences}
+    full = metrics["bottleneck", "utilization"]
+    assert full.b.mean == pytest.approx(full.a.mean, abs=0.1)
+
+
+def lab_that_counts(scenario):
+    """A lab; where the machine is too busy for a valid one, that is no failure of ours."""
+    result = tidegate.lab(scenario, replications=1)
+    if result.invalid:
+        pytest.skip(f"the machine is too busy: {result.invalid[0][1]}")
+    return result
+
+
+@pytest.mark.parametrize("how", ["interrupt", "kill"])
+def test_nothing_is_left_however_it_ends(tidegate_command, how):
+    before = namespaces()
+    process = tidegate_command.start("lab", "small.toml", "--set", "duration=60 s", "-r", "1")
+    child = child_of(process.pid)
+    until = time.monotonic() + 10
+    while not held_by(child) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(held_by(child)) >= 4, "three users and the servers"
+    process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGKILL)
+    process.communicate(timeout=20)
+    assert process.returncode == (130 if how == "interrupt" else -signal.SIGKILL)
+    assert ends(child)
+    assert namespaces() <= before
+
+
+def test_the_command_prints_tables_and_honesty(tidegate_command):
+    done = tidegate_command("lab", "small.toml", "-r", "1", "--format", "json")
+    assert done.returncode in {0, 6}, done.stderr
+    (run,) = json.loads(done.stdout)["runs"]
+    assert run["kernel"] == os.uname().release
+    assert run["lateness_p99_s"] >= 0
+
+
+def test_a_scenario_that_only_a_kernel_can_run(tmp_path):
+    kernel = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    if "bbr" not in kernel:
+        pytest.skip("this kernel has no bbr")
+    scenario = tidegate.load_scenario(SMALL, set={"users.heavy.tcp.congestion_control": "bbr"})
+    assert tidegate.lab(scenario, replications=1).flows.num_rows == 6
+
+
+def test_a_user_without_root_is_told(tidegate_command):
+    if subprocess.run(["id", "nobody"], capture_output=True).returncode:
+        pytest.skip("there is no user nobody")
+    command = [lab_process.find(), "run", "--seed", "1"]
+    done = subprocess.run(
+        command, input=tidegate.load_scenario(SMALL).to_toml(), capture_output=True, text=True,
+        user="nobody", cwd="/",
+    )  # fmt: skip
+    if done.returncode == 126:
+        pytest.skip("nobody may not enter this checkout")
+    assert done.returncode == 77
+    assert "root" in done.stderr
+    assert str(COMMAND)
