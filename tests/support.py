@@ -53,7 +53,7 @@ class Command:
         kept = {
             k: v
             for k, v in os.environ.items()
-            if not k.startswith("TIDEGATE_") or k == "TIDEGATE_LAB"
+            if not k.startswith("TIDEGATE_") or k in {"TIDEGATE_LAB", "TIDEGATE_BPF"}
         }
         return {**kept, **more}
 

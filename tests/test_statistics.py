@@ -57,7 +57,9 @@ def test_numbers_have_the_digits_that_they_are_worth(mean, half, scale, written)
     assert uncertain(Estimate(mean, half, 20), scale) == written
 
 
-@pytest.mark.parametrize("module", ["statistics", "show", "scenario", "tables", "comparing", "lab_process"])
+@pytest.mark.parametrize(
+    "module", ["statistics", "show", "scenario", "tables", "comparing", "lab_process"]
+)
 def test_examples_in_the_docstrings_are_true(module):
     done = doctest.testmod(
         importlib.import_module(f"tidegate.{module}"), optionflags=doctest.ELLIPSIS

@@ -59,11 +59,16 @@ class Measured:
 
 def find() -> str | None:
     """Path of the program: $TIDEGATE_LAB, beside the interpreter, or on the PATH."""
-    named = os.environ.get("TIDEGATE_LAB")
+    return find_program(PROGRAM)
+
+
+def find_program(name: str) -> str | None:
+    """Path of a program, tidegate's or not; the environment's TIDEGATE_LAB and such win."""
+    named = os.environ.get(name.upper().replace("-", "_"))
     if named:
         return named if os.access(named, os.X_OK) else None
-    beside = Path(sys.executable).with_name(PROGRAM)
-    return str(beside) if os.access(beside, os.X_OK) else shutil.which(PROGRAM)
+    beside = Path(sys.executable).with_name(name)
+    return str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
 
 
 def missing(*, generator: str = "own") -> list[str]:

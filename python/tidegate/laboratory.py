@@ -92,6 +92,7 @@ def lab_all(
     verbose: bool = False,
 ) -> dict[str, Result]:
     """Run named scenarios; the first failure ends it, and no process is left, whatever happens."""
+    from tidegate import lab_bpf
     from tidegate.lab_process import Children, missing
     from tidegate.progress import shown
 
@@ -105,7 +106,7 @@ def lab_all(
     done: dict[tuple[str, int], Measured] = {}
     pool = ThreadPoolExecutor(max(1, jobs), thread_name_prefix="lab")
     try:
-        with shown(progress, "seconds") as tell:
+        with lab_bpf.held(scenarios.values()), shown(progress, "seconds") as tell:
             seconds = _Seconds({task: whole_s(scenarios[task[0]]) for task in tasks}, tell)
             runs = {
                 pool.submit(

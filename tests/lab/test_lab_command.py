@@ -89,6 +89,24 @@ def test_without_the_program_it_says_how_to_get_it_and_the_rest_works(lab_comman
     assert "tidegate-lab" in lab_command("doctor", **absent).stdout
 
 
+def test_congestion_control_of_ours_stays_in_the_kernel_while_the_runs_last(lab_command, tmp_path):
+    # Stands in for `tidegate-bpf`, which needs root: says when it starts and ends.
+    log, program = tmp_path / "held", tmp_path / "stand-in-for-tidegate-bpf"
+    program.write_text(
+        f"#!/bin/sh\necho began >> {log}\ntrap 'echo ended >> {log}; exit 0' TERM\n"
+        "echo ready\nwhile :; do sleep 0.05; done\n"
+    )
+    sbrm = ("lab", "small.toml", "-r", "1", "--set", "tcp.congestion_control=sbrm")
+    absent = lab_command(*sbrm, TIDEGATE_BPF=str(program))
+    assert absent.returncode == 77, "it cannot be run yet"
+    assert "clang" in absent.stderr
+    assert lab_command(*sbrm, "--check", TIDEGATE_BPF=str(program)).returncode == 77
+    program.chmod(0o755)
+    # The other stand-in cannot simulate this controller: the run fails, and this ends all the same.
+    assert lab_command(*sbrm, TIDEGATE_BPF=str(program)).returncode == 1
+    assert log.read_text().split() == ["began", "ended"]
+
+
 def test_check_says_that_nothing_is_missing(lab_command):
     done = lab_command("lab", "--check")
     assert (done.returncode, done.stdout) == (0, "the lab can run here\n")

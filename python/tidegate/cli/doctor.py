@@ -53,7 +53,7 @@ def _findings() -> list[tuple[str, str, bool]]:
 
 def _lab() -> list[tuple[str, str, bool]]:
     """What `tidegate lab` uses; nothing else of tidegate needs any of it."""
-    from tidegate.lab_process import PROGRAM, find, missing
+    from tidegate.lab_process import PROGRAM, find, find_program, missing
 
     lacking = missing()
     program = find()
@@ -63,20 +63,12 @@ def _lab() -> list[tuple[str, str, bool]]:
         "iperf3": "for `tidegate lab --generator iperf3`",
         "tshark": "shows the packets of a lab",
     }
-    beside = str(Path(sys.executable).parent)
     return [
         ("lab", "can run" if not lacking else "cannot run; missing: " + "; ".join(lacking), True),
         ("root", "yes" if os.geteuid() == 0 else "no (only `tidegate lab` needs it)", True),
         ("TUN", "yes" if Path("/dev/net/tun").exists() else "no /dev/net/tun", True),
         (PROGRAM, program or "not built", True),
-        *[
-            (
-                name,
-                shutil.which(name) or shutil.which(name, path=beside) or f"missing ({use})",
-                True,
-            )
-            for name, use in tools.items()
-        ],
+        *[(name, find_program(name) or f"missing ({use})", True) for name, use in tools.items()],
     ]
 
 

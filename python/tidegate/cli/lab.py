@@ -65,7 +65,8 @@ def lab(
         str, typer.Option(metavar="own|iperf3", help="What sends and receives.")
     ] = "own",
     check: Annotated[
-        bool, typer.Option("--check", help="Only say what is missing on this machine.")
+        bool,
+        typer.Option("--check", help="Only say what is missing here (for the scenario, if named)."),
     ] = False,
     out: Out = None,
     save: Annotated[bool, typer.Option(help="Write the result folder.")] = True,
@@ -89,6 +90,7 @@ def lab(
 
     tidegate lab scenarios/evening-peak.toml --against bottleneck.differentiation.kind=none --plot
     """
+    from tidegate import lab_bpf
     from tidegate.lab_process import missing
     from tidegate.laboratory import check_options, lab_all
     from tidegate.scenario import parse
@@ -97,6 +99,8 @@ def lab(
     check_options(ip, generator)
     if check:
         lacking = missing(generator=generator)
+        if scenario and lab_bpf.needed([parse(scenario, overrides(set_))]):
+            lacking += lab_bpf.missing()
         if lacking:
             raise MissingError(lacking)
         typer.echo("the lab can run here")
