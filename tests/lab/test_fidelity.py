@@ -80,7 +80,7 @@ def test_a_quick_look_keeps_nothing(checkout, capsys):
 
 
 def record(simulated, linux):
-    case = Case("x", parse(SCENARIO), "x")
+    case = Case("x", parse(SCENARIO), "x", "")
     sides = {
         side: {"runs": [{"queue_packets": q, "ratio": r, "valid": v} for q, r, v in values]}
         for side, values in ((SIMULATED, simulated), (LINUX, linux))
@@ -108,7 +108,7 @@ def test_an_invalid_run_does_not_count():
 def test_explanations_stand_beside_the_cells_that_they_explain(checkout):
     assert run(checkout, "fidelity") == 0
     book = Book(checkout / "fidelity/results")
-    case = Case("01-small", parse(SCENARIO), "")
+    case = Case("01-small", parse(SCENARIO), "", "")
     kept = book.read(case)
     for each in kept.sides[LINUX]["runs"]:
         each["queue_packets"] *= 2

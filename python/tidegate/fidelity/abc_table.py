@@ -6,11 +6,10 @@ import csv
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ResultError
-from tidegate.fidelity.book import LINUX, SIMULATED, Case
+from tidegate.fidelity.book import LINUX, SIMULATED, read_case
 from tidegate.fidelity.pages import invalid_runs, lines_figure, place_and_time
 from tidegate.fidelity.report import percent
 from tidegate.fidelity.verdicts import agreements
-from tidegate.scenario import parse
 from tidegate.show import uncertain
 from tidegate.statistics import Estimate, estimate
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tidegate.fidelity.book import Record
+    from tidegate.fidelity.book import Case, Record
 
 FOLDER = "fidelity/abc-table2"
 EXPECTED = "papers/abc/expected/table2_differentiation_factor.csv"
@@ -53,9 +52,10 @@ def cases(root: Path) -> list[Case]:
     """One case per differentiation factor."""
     path = root / FOLDER / "scenario.toml"
     return [
-        Case(
+        read_case(
+            path,
             f"gamma-{gamma}",
-            parse(path, [("bottleneck.differentiation.gamma", f"{gamma}.0")]),
+            [("bottleneck.differentiation.gamma", f"{gamma}.0")],
             f"γ = {gamma}",
         )
         for gamma in GAMMAS

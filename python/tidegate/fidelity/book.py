@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate import _native
 from tidegate.errors import ResultError
-from tidegate.scenario import content_hash
+from tidegate.scenario import NOT_CONTENT, parse
 from tidegate.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidegate._native import Scenario
     from tidegate.result import Result
 
@@ -28,6 +32,9 @@ class Case:
     name: str
     scenario: Scenario
     title: str
+    hash: str
+    """Of what the file and the settings say; unlike a result's hash without any defaults, so that a
+    new option of the simulator does not make measurements on Linux look old."""
 
     @property
     def can_be_simulated(self) -> bool:
@@ -60,7 +67,7 @@ class Record:
     def stale(self, side: str) -> bool:
         """Whether the scenario has changed since."""
         kept = self.sides.get(side)
-        return kept is not None and kept["scenario_hash"] != content_hash(self.case.scenario)
+        return kept is not None and kept["scenario_hash"] != self.case.hash
 
 
 class Book:
@@ -92,11 +99,23 @@ class Book:
         return self.folder / f"{case.name}.json"
 
 
-def side_of(result: Result) -> dict[str, Any]:
+def read_case(
+    path: Path, name: str, settings: Sequence[tuple[str, str]] = (), title: str = ""
+) -> Case:
+    """Read a scenario file, with settings that win over it."""
+    scenario = parse(path, settings)
+    written = tomllib.loads(path.read_text(encoding="utf-8"))
+    content = {key: value for key, value in written.items() if key not in NOT_CONTENT}
+    canonical = json.dumps([content, list(settings)], sort_keys=True, default=str)
+    digest = hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return Case(name, scenario, title or scenario.description or scenario.name, digest)
+
+
+def side_of(case: Case, result: Result) -> dict[str, Any]:
     """A result as one side of a record."""
     from tidegate.fidelity.measures import runs
 
-    about: dict[str, Any] = {"scenario_hash": result.hash, "version": _native.version()}
+    about: dict[str, Any] = {"scenario_hash": case.hash, "version": _native.version()}
     if result.lab is not None:
         first = result.lab.to_pylist()[0]
         about |= {"kernel": first["kernel"], "machine": machine(), "ip": first["ip"]}

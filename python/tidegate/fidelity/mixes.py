@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.fidelity.book import LINUX, SIMULATED, Case
+from tidegate.fidelity.book import LINUX, SIMULATED, read_case
 from tidegate.fidelity.pages import bars_figure, invalid_runs, place_and_time
-from tidegate.scenario import parse
 from tidegate.show import uncertain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tidegate.fidelity.book import Record
+    from tidegate.fidelity.book import Case, Record
 
 FOLDER = "fidelity/mixes"
 PAIRS = (("reno", "reno"), ("cubic", "reno"), ("bbr", "reno"), ("reno", "cubic"), ("reno", "bbr"))
@@ -54,7 +53,7 @@ def cases(root: Path) -> list[Case]:
                 ("bottleneck.differentiation.kind", kind),
             ]
             title = f"{NAMES[heavy]} heavy, {NAMES[light]} light"
-            found.append(Case(f"{heavy}-{light}-{kind}", parse(path, settings), title))
+            found.append(read_case(path, f"{heavy}-{light}-{kind}", settings, title))
     return found
 
 

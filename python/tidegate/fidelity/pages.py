@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from tidegate.fidelity.book import LINUX
 from tidegate.figures import COLOURS, DASHES, INK, STYLE, new_figure, write
@@ -74,7 +74,8 @@ def lines_figure(
             half = np.nan_to_num([value.ci95 for value in values])
             if not np.isnan(mean).all():
                 axes.errorbar(
-                    x, mean, yerr=half, label=name, color=COLOURS[number % len(COLOURS)],
+                    x, mean, yerr=half if half.any() else None, label=name,
+                    color=COLOURS[number % len(COLOURS)],
                     linestyle=DASHES[number % len(DASHES)], marker="o", markersize=4, capsize=3,
                 )  # fmt: skip
         axes.set_xlabel(x_label)
@@ -130,7 +131,7 @@ def _ratio_scale(axes: Axes, *, along: str) -> None:
         axes.axhline(1.0, color=INK, linewidth=1.0)
     axis.set_major_locator(FixedLocator(TICKS))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(ScalarFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _written(axes: Axes, path: Path) -> Path:

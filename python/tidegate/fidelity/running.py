@@ -60,7 +60,7 @@ def _measure(records: Sequence[Record], side: str, effort: Effort) -> None:
         return
     say(f"{side}: {', '.join(wanted)}")
     for name, result in _run(wanted, side, effort).items():
-        wanted[name].sides[side] = side_of(result)
+        wanted[name].sides[side] = side_of(wanted[name].case, result)
         for seed, reasons in result.invalid:
             say(f"  {name}: the run with seed {seed} is invalid: {reasons}")
 

@@ -6,26 +6,22 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import UsageError
 from tidegate.fidelity import figure, report
-from tidegate.fidelity.book import LINUX, SIMULATED, Case
+from tidegate.fidelity.book import LINUX, SIMULATED, read_case
 from tidegate.fidelity.running import say
 from tidegate.fidelity.verdicts import read_explanations
-from tidegate.scenario import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tidegate.fidelity.book import Record
+    from tidegate.fidelity.book import Case, Record
 
 FOLDER = "fidelity"
 
 
 def cases(root: Path) -> list[Case]:
     """Every scenario file, in the order of their numbers."""
-    found = []
-    for path in sorted((root / FOLDER).glob("*-*.toml")):
-        scenario = parse(path)
-        found.append(Case(path.stem, scenario, scenario.description or scenario.name))
+    found = [read_case(path, path.stem) for path in sorted((root / FOLDER).glob("*-*.toml"))]
     if not found:
         raise UsageError(f"{root / FOLDER} has no scenarios; run it in a checkout, or name --root")
     return found
