@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan, TrafficPlan};
@@ -24,6 +26,9 @@ pub const FIRST_PORT: u16 = 10_000;
 const QUEUE_PACKETS: u32 = 4_000;
 /// RFC 8200, section 5.
 const IPV6_MIN_MTU: u32 = 1280;
+/// For the kernel to make an address usable: 5 s at most, where 1 ms is usual.
+const ROUTE_ATTEMPTS: u32 = 5_000;
+const ROUTE_PAUSE: Duration = Duration::from_millis(1);
 /// Descriptors of a flow (listener and both ends), of a host, and of the rest.
 const FDS_PER_FLOW: u64 = 4;
 const FDS_PER_HOST: u64 = 2;
@@ -122,7 +127,8 @@ impl Host {
         silence(&namespace, ip)?;
         namespace.enter(|| {
             netlink::set_up(index)?;
-            netlink::add_address(index, address, ip.prefix())
+            netlink::add_address(index, address, ip.prefix())?;
+            await_own_route(address)
         })??;
         Ok(Host { namespace, device, address, mtu, index })
     }
@@ -162,8 +168,10 @@ impl Hosts {
         let mtus: Vec<u32> = (0..plan.users.len()).map(|user| mtu(plan, user)).collect();
         let largest = mtus.iter().copied().max().unwrap_or(IPV6_MIN_MTU);
         let server = Host::build(ip, ip.server(), largest).map_err(|e| setup("server", &e))?;
-        set_all(&server.namespace, &[("net.ipv4.tcp_ecn", "1")])
-            .map_err(|e| setup("server", &e))?;
+        let tcps: Vec<&TcpPlan> = plan.flows.iter().filter_map(tcp_of).collect();
+        for (name, value) in settings::server_sysctls(&tcps) {
+            set(&server.namespace, name, &value).map_err(|e| setup("server", &e))?;
+        }
         let mut users = Vec::new();
         let mut deviations = Vec::new();
         for (number, &mtu) in mtus.iter().enumerate() {
@@ -267,6 +275,27 @@ fn deviations_of(group: &str, tcps: &[&TcpPlan]) -> Vec<String> {
         note("a host has one TCP, so that all flows of a user have the settings of the first");
     }
     all
+}
+
+/// Waits until the host takes packets for its own address. In IPv6 that begins some time after the
+/// address is there, and what comes before is lost: the first packet of a connection, say.
+fn await_own_route(address: IpAddr) -> io::Result<()> {
+    let IpAddr::V6(address) = address else { return Ok(()) };
+    let prefix = format!("{:032x} 80 ", u128::from(address));
+    for _ in 0..ROUTE_ATTEMPTS {
+        let routes = fs::read_to_string("/proc/thread-self/net/ipv6_route")?;
+        let mut own = routes.lines().filter(|line| line.starts_with(&prefix));
+        if own.any(|line| line.split_whitespace().nth(8).is_some_and(is_local)) {
+            return Ok(());
+        }
+        thread::sleep(ROUTE_PAUSE);
+    }
+    Err(io::Error::other(format!("{address} has no route of its own")))
+}
+
+/// Whether these flags of a route, in hexadecimal, have `RTF_LOCAL` (linux/ipv6_route.h).
+fn is_local(flags: &str) -> bool {
+    u32::from_str_radix(flags, 16).is_ok_and(|flags| flags >> 31 == 1)
 }
 
 /// Nothing but the flows' packets shall leave a host: no router or neighbour is looked for.

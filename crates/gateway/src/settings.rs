@@ -47,6 +47,16 @@ pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
     all
 }
 
+/// Settings of the server's host that follow from all users' TCP.
+pub fn server_sysctls(tcps: &[&TcpPlan]) -> Vec<(&'static str, String)> {
+    let mut all = vec![("net.ipv4.tcp_ecn", "1".to_owned())];
+    // Merged ACKs would hide marks from a sender that counts them.
+    if tcps.iter().any(|tcp| matches!(tcp.controller, ControllerPlan::Sbrm { .. })) {
+        all.push(("net.ipv4.tcp_backlog_ack_defer", "0".to_owned()));
+    }
+    all
+}
+
 /// Settings of a user's route to the server.
 pub fn user_route(tcp: &TcpPlan) -> Metrics {
     Metrics {

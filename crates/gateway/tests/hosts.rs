@@ -4,6 +4,8 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use tidegate_gateway::LabError;
 use tidegate_gateway::host::{DEVICE, Hosts, IpVersion};
@@ -67,4 +69,46 @@ fn small_packets_are_refused_where_ipv6_has_none() {
     let error = Hosts::build(&plan, IpVersion::V6).expect_err("too small");
     let LabError::Setup(line) = error else { panic!("{error}") };
     assert!(line.contains("a.0: packets of 500 B") && line.contains("--ip 4"), "{line}");
+}
+
+/// Not a test, but the process that the next one kills.
+#[test]
+#[ignore = "run by a_killed_process_leaves_no_trace"]
+fn hosts_until_killed() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let plan = common::plan("[users.a]\ncount = 2\nflows = 1\n");
+    let _hosts = Hosts::build(&plan, IpVersion::V4).expect("hosts");
+    println!("{READY}");
+    loop {
+        std::thread::park();
+    }
+}
+
+const CHILD: &str = "TIDEGATE_TEST_CHILD";
+const READY: &str = "hosts are there";
+
+#[test]
+fn a_killed_process_leaves_no_trace() {
+    if common::skipped() {
+        return;
+    }
+    let before = interfaces();
+    let mut child = Command::new(std::env::current_exe().expect("this test"))
+        .args(["hosts_until_killed", "--exact", "--ignored", "--nocapture"])
+        .env(CHILD, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a child");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    assert!(lines.any(|line| line.expect("text").contains(READY)), "the child gave up");
+    let children = |pid: u32| {
+        let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        list.map(|text| text.split_whitespace().count())
+    };
+    assert_eq!(children(child.id()).unwrap_or(0), 0, "hosts are no processes");
+    child.kill().expect("SIGKILL");
+    child.wait().expect("its end");
+    assert_eq!(interfaces(), before);
 }

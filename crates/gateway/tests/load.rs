@@ -2,17 +2,18 @@
 
 mod common;
 
-use std::net::IpAddr;
-
 use common::Wire;
 use tidegate_gateway::host::IpVersion;
 use tidegate_wire::activity::{ipv4, ipv6};
 
+const SERVERS: [&str; 2] = ["198.19.0.1", "2001:2:0:2::1"];
 const BOTH: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
 
-fn of_user(wire: &Wire) -> &[Vec<u8>] {
-    let users = |from: &&IpAddr| !["198.19.0.1", "2001:2:0:2::1"].contains(&&*from.to_string());
-    &wire.packets[wire.packets.keys().find(users).expect("a user has sent")]
+/// What the users have sent.
+fn of_users(wire: &Wire) -> Vec<&[u8]> {
+    let server =
+        |packet: &[u8]| SERVERS.contains(&common::addresses(packet).0.to_string().as_str());
+    wire.in_order.iter().map(Vec::as_slice).filter(|packet| !server(packet)).collect()
 }
 
 #[test]
@@ -27,7 +28,7 @@ fn a_greedy_flow_sends_full_packets_and_nothing_else_is_on_the_wire() {
         assert!(flow.sent > Some(1_000) && flow.mean_cwnd_packets > Some(1.0), "{flow:?}");
         assert!(flow.mean_srtt_s.is_some_and(|srtt_s| srtt_s < 0.5), "{flow:?}");
         assert_eq!(wire.strays, Vec::<Vec<u8>>::new());
-        assert_eq!(of_user(&wire).iter().map(Vec::len).max(), Some(1500));
+        assert_eq!(of_users(&wire).iter().map(|packet| packet.len()).max(), Some(1500));
     }
 }
 
@@ -61,7 +62,7 @@ fn a_sink_counts_every_packet_of_a_constant_rate() {
         let payload = 1500 - u64::from(ip.header_bytes()) - 8;
         assert_eq!(flow.goodput_bytes % payload, 0);
         assert!((flow.goodput_bytes / payload).abs_diff(sent) <= 20, "{flow:?}");
-        assert!(of_user(&wire).iter().all(|packet| packet.len() == 1500));
+        assert!(of_users(&wire).iter().all(|packet| packet.len() == 1500));
         assert!(report.lateness.packets > 600 && report.lateness.mean_s() < Some(0.01));
     }
 }
@@ -78,9 +79,9 @@ fn every_packet_of_a_metered_flow_has_room_for_the_activity() {
                  traffic = {{ kind = \"{traffic} }}\n"
             );
             let (_, wire) = common::run(&common::plan(&users), ip);
-            let packets = of_user(&wire);
+            let packets = of_users(&wire);
             assert!(packets.len() > 500, "{} packets", packets.len());
-            for packet in packets {
+            for packet in &packets {
                 let activity = match ip {
                     IpVersion::V4 => ipv4::parse(packet),
                     IpVersion::V6 => {
@@ -91,7 +92,52 @@ fn every_packet_of_a_metered_flow_has_room_for_the_activity() {
                 let bits = activity.expect("well-formed").map(|activity| activity.bits());
                 assert_eq!(bits, Some(0), "{packet:x?}");
             }
-            assert_eq!(packets.iter().map(Vec::len).max(), Some(1500));
+            assert_eq!(packets.iter().map(|packet| packet.len()).max(), Some(1500));
         }
+    }
+}
+
+/// Sequence number or acknowledgement after the last byte, of an IPv4 packet with TCP.
+fn tcp_numbers(packet: &[u8]) -> (u32, u32) {
+    let tcp = &packet[usize::from(packet[0] & 15) * 4..];
+    let word = |at: usize| u32::from_be_bytes(*tcp[at..].first_chunk::<4>().expect("a word"));
+    let payload = tcp.len() - usize::from(tcp[12] >> 4) * 4;
+    (word(4).wrapping_add(payload as u32), word(8))
+}
+
+#[test]
+fn no_more_is_on_the_way_than_the_window_limit() {
+    if common::skipped() {
+        return;
+    }
+    let users = "[users.a]\nflows = 1\ntcp = { window_limit = \"60 kB\" }\n";
+    let (_, wire) = common::run(&common::plan(users), IpVersion::V4);
+    let (mut acked, mut most) = (None::<u32>, 0);
+    // The kernel makes up its mind about the window with the first full segments.
+    for packet in wire.in_order.iter().skip(100) {
+        let (end, acknowledgement) = tcp_numbers(packet);
+        if common::addresses(packet).0.to_string() == SERVERS[0] {
+            acked = Some(acknowledgement);
+        } else if let Some(acked) = acked {
+            most = most.max(end.wrapping_sub(acked) as i32);
+        }
+    }
+    assert!((50_000..=60_000).contains(&most), "{most} B on the way");
+}
+
+#[test]
+fn transfers_follow_each_other_after_a_pause() {
+    if common::skipped() {
+        return;
+    }
+    let users = "[users.a]\nflows = 1\n\
+                 traffic = { kind = \"transfer\", size = \"30 kB\", pause = \"50 ms\" }\n";
+    let (report, _) = common::run(&common::plan(users), IpVersion::V4);
+    let done: Vec<_> =
+        report.transfers.iter().filter_map(|t| Some((t.start, t.completion?))).collect();
+    assert!(done.len() >= 5, "{done:?}");
+    for pair in done.windows(2) {
+        let pause = pair[1].0.since(pair[0].0 + pair[0].1).as_secs();
+        assert!((0.05..0.1).contains(&pause), "{pause} s");
     }
 }

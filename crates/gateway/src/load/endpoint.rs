@@ -22,6 +22,10 @@ const BACKLOG: i32 = 8;
 const SINK_BUFFER_BYTES: usize = 4_000_000;
 /// Of linux/in6.h, which the C library's crate does not have for all platforms.
 const IPV6_DSTOPTS: i32 = 59;
+/// How the kernel's program `tg_sbrm` takes its parameters, in units of 2⁻²⁰ each.
+const SBRM_LEVEL: i32 = 0xCE;
+const SBRM_SET_PARAMETERS: i32 = 1;
+const Q20: f64 = (1 << 20) as f64;
 
 /// A flow between two hosts.
 #[derive(Clone)]
@@ -44,7 +48,7 @@ pub fn congestion_control_name(controller: &ControllerPlan) -> &'static str {
         ControllerPlan::Reno { .. } => "reno",
         ControllerPlan::Cubic { .. } => "cubic",
         ControllerPlan::Bbr => "bbr",
-        ControllerPlan::Sbrm { .. } => "tidegate_sbrm",
+        ControllerPlan::Sbrm { .. } => "tg_sbrm",
     }
 }
 
@@ -74,19 +78,29 @@ impl<'a> Endpoints<'a> {
         let socket = self.at(self.server, Type::STREAM, Protocol::TCP)?;
         self.set_tcp(&socket)?;
         let open = || {
-            if let Some(limit) = self.tcp.and_then(|tcp| tcp.window_limit) {
-                // Both before listening, for connections inherit them with their window scale.
-                // The buffer is fixed, or the kernel would let the clamp follow its growth.
-                let bytes = limit.get() as u32;
-                set_socket_recv_buffer_size_force(&socket, 2 * bytes as usize)?;
-                let clamp = bytes.to_ne_bytes();
-                system::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &clamp)?;
+            if let Some(limit) = self.window_limit() {
+                // Before listening, for connections inherit it with their window scale. A buffer of
+                // a given size does not grow, so that the clamp decides.
+                set_socket_recv_buffer_size_force(&socket, 2 * limit as usize)?;
+                self.clamp_window(&socket)?;
             }
             socket.bind(&self.destination().into())?;
             socket.listen(BACKLOG)
         };
         open().map_err(|error| self.error("the server cannot listen", &error))?;
         Ok(socket)
+    }
+
+    /// Lets the server offer no larger window than the plan allows. The kernel forgets it when the
+    /// first full segments tell it how much of its buffer is payload, so it has to be told again.
+    pub fn clamp_window(&self, socket: &Socket) -> io::Result<()> {
+        let Some(limit) = self.window_limit() else { return Ok(()) };
+        let clamp = limit.to_ne_bytes();
+        system::set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &clamp)
+    }
+
+    fn window_limit(&self) -> Option<u32> {
+        self.tcp?.window_limit.map(|limit| limit.get().min(i32::MAX as u64 / 4) as u32)
     }
 
     /// A TCP socket of the user, connecting.
@@ -150,9 +164,19 @@ impl<'a> Endpoints<'a> {
         let Some(tcp) = self.tcp else { return Ok(()) };
         let name = congestion_control_name(&tcp.controller);
         set_tcp_congestion(socket, name).map_err(|error| {
-            let line = format!("congestion control {name}: {error} (modprobe tcp_{name}?)");
+            let remedy = match tcp.controller {
+                ControllerPlan::Sbrm { .. } => "tidegate-bpf hold".to_owned(),
+                _ => format!("modprobe tcp_{name}"),
+            };
+            let line = format!("congestion control {name}: {error} (load it: {remedy})");
             LabError::Missing(vec![line])
-        })
+        })?;
+        let ControllerPlan::Sbrm { willingness_to_pay, kappa } = tcp.controller else {
+            return Ok(());
+        };
+        let parameters = [kappa, willingness_to_pay].map(|x| ((x * Q20) as u32).to_ne_bytes());
+        system::set_option(socket, SBRM_LEVEL, SBRM_SET_PARAMETERS, parameters.as_flattened())
+            .map_err(|error| self.error("the parameters of tg_sbrm are refused", &error))
     }
 
     /// Leaves room in every packet for the activity, which the meter writes: no router may lengthen

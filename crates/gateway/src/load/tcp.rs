@@ -174,6 +174,7 @@ impl<'a> TcpFlow<'a> {
             match socket.read(&mut buffer) {
                 Ok(0) => self.accepted = None,
                 Ok(len) => {
+                    self.endpoints.clamp_window(socket)?;
                     self.received_bytes += len as u64;
                     if let Some(transfer) = &mut self.transfer {
                         transfer.received_bytes += len as u64;
