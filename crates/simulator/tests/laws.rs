@@ -265,3 +265,30 @@ fn littles_law_holds_to_a_thousandth_over_a_long_run() {
     let ratio = output.links.mean_backlog_packets[row] / (rate * output.links.mean_sojourn_s[row]);
     assert!((ratio - 1.0).abs() < 1e-3, "backlog over rate × sojourn: {ratio}");
 }
+
+proptest! {
+    #![proptest_config(cases(200, 10))]
+
+    /// On a way that never reorders, what was sent before something that has arrived is lost: unless
+    /// a timer guessed, RACK repairs no more than what the queue and the wire have lost, lost
+    /// retransmissions included, however often one is lost.
+    #[test]
+    fn rack_repairs_nothing_in_vain(
+        (flows, buffer, delay_ms) in (1..12u32, 2..80u32, 1..60u32),
+        loss in prop_oneof![Just(0.0), 0.0..0.1],
+        seed in 0..1000u64,
+    ) {
+        let text = format!(
+            "version = 1\nwarm_up = \"0 s\"\nduration = \"10 s\"\n\
+             [bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"{delay_ms} ms\"\n\
+             buffer = \"{buffer} packets\"\nloss = {loss}\n\
+             [users.one]\nflows = {flows}\ntcp = {{ loss_recovery = \"rack\" }}\n"
+        );
+        let output = tidegate_simulator::run(&plan(&text), seed);
+        let flows = &output.flows;
+        for flow in (0..flows.user.len()).filter(|&flow| flows.timeouts[flow] == 0) {
+            let (sent_again, lost) = (flows.retransmits[flow], flows.losses[flow]);
+            prop_assert!(sent_again <= lost, "{sent_again} sent again, {lost} lost: {text}");
+        }
+    }
+}

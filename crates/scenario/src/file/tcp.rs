@@ -173,7 +173,7 @@ impl Profile {
             // Zimmermann 2005, table 6.6.1.
             willingness_to_pay: Some(Demand(20.0)),
             kappa: Some(Step(0.2)),
-            loss_recovery: Some(LossRecovery::Sack),
+            loss_recovery: Some(LossRecovery::Rack),
             window_reduction: Some(WindowReduction::Prr),
             limited_transmit: Some(true),
             timestamps: Some(true),

@@ -8,6 +8,7 @@ pub mod receiver;
 pub mod reduction;
 pub mod round_trip;
 pub mod scoreboard;
+mod send_times;
 pub mod sender;
 #[cfg(test)]
 mod timelines;

@@ -75,12 +75,8 @@ impl Reduction {
                     libm::ceil(due) - f64::from(*sent)
                 } else {
                     let owed = f64::from(*delivered) - f64::from(*sent);
-                    let limit = if progress.safe {
-                        owed.max(f64::from(progress.delivered)) + 1.0
-                    } else {
-                        owed
-                    };
-                    (ssthresh - pipe).min(limit)
+                    let more = if progress.safe { 1.0 } else { 0.0 };
+                    (ssthresh - pipe).min(owed.max(f64::from(progress.delivered)) + more)
                 };
                 // The first ACK always lets the fast retransmit out.
                 let least = if *sent == 0 { 1.0 } else { 0.0 };

@@ -79,6 +79,31 @@ impl Scoreboard {
         }
     }
 
+    /// All unsacked segments below are marked lost.
+    #[inline]
+    pub fn lost_below(&self) -> u64 {
+        self.lost_below
+    }
+
+    /// The bits of a segment that may never have been marked.
+    #[inline]
+    fn bits(&self, segment: u64) -> Word {
+        let Some(mask) = (self.words.len() as u64).checked_sub(1) else { return Word::default() };
+        self.words[(segment >> 6 & mask) as usize]
+    }
+
+    /// Whether a segment between `una` and `nxt` is sacked.
+    #[inline]
+    pub fn is_sacked(&self, segment: u64) -> bool {
+        self.bits(segment).sacked >> (segment & 63) & 1 == 1
+    }
+
+    /// Whether a segment between `una` and `nxt` was lost, and sent again.
+    #[inline]
+    pub fn is_repaired(&self, segment: u64) -> bool {
+        self.bits(segment).retransmitted >> (segment & 63) & 1 == 1
+    }
+
     /// Segments `una..ack` are acknowledged. Returns how many of them had not been sacked.
     #[inline]
     pub fn advance(&mut self, una: u64, ack: u64) -> u32 {
@@ -115,6 +140,18 @@ impl Scoreboard {
 
     /// Marks `start..end` as sacked, as far as it lies in `una..nxt`. Returns how many are new.
     pub fn sack(&mut self, una: u64, nxt: u64, start: u64, end: u64) -> u32 {
+        self.sack_each(una, nxt, start, end, |_| {})
+    }
+
+    /// The same, naming those that are new.
+    pub fn sack_each(
+        &mut self,
+        una: u64,
+        nxt: u64,
+        start: u64,
+        end: u64,
+        mut on_new: impl FnMut(u64),
+    ) -> u32 {
         let (start, end) = (start.max(una), end.min(nxt));
         if start >= end {
             return 0;
@@ -136,6 +173,11 @@ impl Scoreboard {
             self.lost -= lost;
             self.retransmitted -= retransmitted;
             self.note_top(index << 6, new);
+            let mut rest = new;
+            while rest != 0 {
+                on_new((index << 6) + u64::from(rest.trailing_zeros()));
+                rest &= rest - 1;
+            }
         }
         self.sacked += newly;
         newly
@@ -204,7 +246,8 @@ impl Scoreboard {
         }
     }
 
-    fn lose_repair(&mut self, segment: u64) {
+    /// What was sent again is lost again.
+    pub fn lose_repair(&mut self, segment: u64) {
         let bit = 1 << (segment & 63);
         let word = self.word(segment >> 6);
         if word.retransmitted & bit != 0 {

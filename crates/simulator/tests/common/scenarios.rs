@@ -49,7 +49,10 @@ fn tcp() -> impl Strategy<Value = String> {
     };
     (
         one_of("congestion_control", vec!["\"reno\"", "\"cubic\""]),
-        one_of("loss_recovery", vec!["\"sack\"", "\"fack\"", "\"newreno\"", "\"reno\""]),
+        one_of(
+            "loss_recovery",
+            vec!["\"sack\"", "\"rack\"", "\"fack\"", "\"newreno\"", "\"reno\""],
+        ),
         one_of("window_reduction", vec!["\"immediate\"", "\"rate-halving\"", "\"prr\""]),
         one_of("limited_transmit", vec!["true", "false"]),
         one_of("timestamps", vec!["true", "false"]),

@@ -5,21 +5,24 @@
 //! allows, lost ones first. How much the window grows and shrinks is the controller's business,
 //! how it comes down during a repair that of [`Reduction`].
 
+mod acknowledgement;
 mod growth;
+mod rack;
 mod recovery;
 mod time_out;
 
 use tidegate_mechanisms::sender::{Controller, Window};
-use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
 
-use super::reduction::{Progress, Reduction};
+use super::reduction::Reduction;
 use super::round_trip::RoundTrip;
 use super::scoreboard::Scoreboard;
 use super::{Door, Sizes};
 use crate::build;
-use crate::packet::{Packet, flags};
+use crate::packet::flags;
 use growth::Usage;
+use rack::Rack;
 use time_out::Probe;
 
 /// Where a sender stands.
@@ -39,6 +42,17 @@ pub enum State {
     Probing,
     /// After a time-out.
     Loss,
+}
+
+/// What the timer is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// The retransmission time-out.
+    TimeOut,
+    /// A tail loss probe.
+    Probe,
+    /// To tell what is lost from what is only late.
+    Reordering,
 }
 
 /// Counters of a sender from the start of a run.
@@ -98,7 +112,10 @@ pub struct Sender {
     timed: Option<(u64, Time)>,
     reduction: Reduction,
     board: Scoreboard,
-    /// When the retransmission timer runs out.
+    /// Loss detection by time, where it is used.
+    rack: Option<Box<Rack>>,
+    pub(crate) timer: Timer,
+    /// When it runs out.
     deadline: Time,
     /// When the wake-up that looks after it comes.
     timer_at: Time,
@@ -115,7 +132,7 @@ impl Sender {
         let end = size_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss).max(1));
         let last_payload = size_bytes.map_or(mss, |bytes| bytes.max(1) - (end - 1) * mss);
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
-        let sack = matches!(plan.recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
+        let sack = !matches!(plan.recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
         Sender {
             state: State::Closed,
             sack,
@@ -144,6 +161,8 @@ impl Sender {
             timed: None,
             reduction: Reduction::Immediate,
             board: Scoreboard::default(),
+            rack: (plan.recovery == RecoveryPlan::Rack).then(|| Box::new(Rack::new())),
+            timer: Timer::TimeOut,
             deadline: Time::NEVER,
             timer_at: Time::NEVER,
             parity: 0,
@@ -193,147 +212,16 @@ impl Sender {
         (outstanding + board.retransmitted).saturating_sub(sacked + board.lost)
     }
 
-    /// An acknowledgement (or the answer to the request) arrives.
-    #[inline]
-    pub fn on_ack(&mut self, packet: &Packet, door: &mut Door) {
-        let news = flags::SYN | flags::SACK | flags::ECE;
-        if packet.flags & news == 0
-            && self.state == State::Open
-            && self.board.is_clean()
-            && (self.una + 1..=self.nxt).contains(&packet.number)
-        {
-            self.on_expected_ack(packet, door);
-        } else {
-            self.on_any_ack(packet, door);
-        }
-    }
-
-    /// New data is acknowledged and nothing is amiss: the same as [`Self::on_any_ack`] does,
-    /// without looking at what cannot be.
-    #[inline]
-    fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
-        let before = (self.nxt - self.una) as u32;
-        let newly = (packet.number - self.una) as u32;
-        let rtt = self.round_trip_of(packet, door.now);
-        self.board.advance(self.una, packet.number);
-        self.una = packet.number;
-        if let Some(rtt) = rtt {
-            self.round_trip.sample(rtt);
-        }
-        self.dup_acks = 0;
-        self.grow(newly, rtt, before, door.now);
-        self.restart_timer(door);
-        self.count_ack();
-        self.send(door);
-    }
-
-    #[inline]
-    fn count_ack(&mut self) {
-        self.counts.acks += 1;
-        self.counts.cwnd_sum += self.window.cwnd;
-        self.counts.srtt_sum_ns += self.round_trip.srtt_ns();
-    }
-
-    fn on_any_ack(&mut self, packet: &Packet, door: &mut Door) {
-        let blocks = packet.has(flags::SACK).then(|| door.network.sacks.take(packet.extra));
-        if packet.has(flags::SYN) {
-            if self.state == State::SynSent {
-                self.establish(packet, door);
-            }
-            return;
-        }
-        if packet.number < self.una || packet.number > self.nxt || self.state == State::Closed {
-            return;
-        }
-        let before = self.in_flight();
-        let newly = (packet.number - self.una) as u32;
-        let mut delivered = 0;
-        let mut rtt = None;
-        if newly > 0 {
-            rtt = self.round_trip_of(packet, door.now);
-            delivered += self.board.advance(self.una, packet.number);
-            self.una = packet.number;
-            if let Some(rtt) = rtt {
-                self.round_trip.sample(rtt);
-            }
-        }
-        let lost_before = self.board.lost;
-        let acknowledged = delivered;
-        if let Some(blocks) = blocks {
-            for (start, end) in blocks {
-                delivered += self.board.sack(self.una, self.nxt, start, end);
-            }
-        }
-        let duplicate = newly == 0 && self.nxt > self.una && (!self.sack || delivered > 0);
-        self.count_duplicate(newly, duplicate);
-        // The segment that announces a reduction has to arrive before the next echo is news.
-        if self.state == State::Reducing && self.una > self.point {
-            self.leave_reduction(door.now);
-        }
-        if packet.has(flags::ECE) && self.ecn {
-            self.on_congestion_echo(door.now);
-        }
-        let probing = self.state == State::Probing;
-        if probing {
-            self.judge_time_out(newly, delivered > acknowledged, door.now);
-        } else {
-            self.look_for_losses();
-        }
-        let fresh_loss = self.board.lost > lost_before;
-        match self.state {
-            State::Open => {
-                if self.board.lost > 0 {
-                    self.enter_recovery(before, door);
-                } else if newly > 0 {
-                    self.grow(newly, rtt, before, door.now);
-                }
-            }
-            State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
-            State::Loss if newly > 0 && !probing => self.grow(newly, rtt, before, door.now),
-            _ => {}
-        }
-        if self.point_reached(newly) {
-            self.leave_reduction(door.now);
-        } else if matches!(self.state, State::Recovery | State::Reducing) {
-            self.reduce(Progress {
-                delivered,
-                in_flight: self.in_flight(),
-                safe: newly > 0 && !fresh_loss,
-            });
-        }
-        if newly > 0 {
-            self.restart_timer(door);
-        }
-        self.count_ack();
-        self.send(door);
-    }
-
-    fn establish(&mut self, packet: &Packet, door: &mut Door) {
-        self.state = State::Open;
-        self.round_trip.sample(door.now.since(packet.stamp));
-        self.deadline = Time::NEVER;
-        self.send(door);
-    }
-
-    #[inline]
-    fn round_trip_of(&mut self, packet: &Packet, now: Time) -> Option<Span> {
-        if self.timestamps {
-            return Some(now.since(packet.stamp));
-        }
-        let (segment, sent) = self.timed?;
-        if packet.number <= segment {
-            return None;
-        }
-        self.timed = None;
-        Some(now.since(sent))
-    }
-
     /// Sends what the window allows.
     #[inline]
     fn send(&mut self, door: &mut Door) {
+        let nxt = self.nxt;
         self.fill_window(door);
         if self.usage.is_some() {
             self.note_usage();
+        }
+        if self.rack.is_some() && self.nxt > nxt && self.timer != Timer::Reordering {
+            self.schedule_probe(self.time_out_of_first(door.now), door);
         }
     }
 
@@ -374,7 +262,7 @@ impl Sender {
                 flags |= flags::CWR;
             }
         }
-        self.transmit(segment, flags, door);
+        self.transmit(segment, flags, false, door);
     }
 
     /// Sends the next lost segment again, if one is waiting for it.
@@ -389,14 +277,20 @@ impl Sender {
         // Karn: a round trip over a retransmission means nothing.
         self.timed = None;
         self.counts.retransmits += 1;
-        self.transmit(segment, 0, door);
+        if let Some(rack) = &mut self.rack {
+            rack.repairs.push_back((segment, door.now));
+        }
+        self.transmit(segment, 0, true, door);
         if segment == self.una {
             self.restart_timer(door);
         }
     }
 
     #[inline]
-    fn transmit(&mut self, segment: u64, flags: u8, door: &mut Door) {
+    fn transmit(&mut self, segment: u64, flags: u8, again: bool, door: &mut Door) {
+        if let Some(rack) = &mut self.rack {
+            rack.times.note(self.una, segment, door.now, again);
+        }
         let len = if segment + 1 == self.end { self.last_len } else { self.sizes.full };
         self.counts.sent += 1;
         self.reduction.on_sent();

@@ -79,6 +79,9 @@ impl Sender {
             self.window.cwnd = self.window.ssthresh;
         }
         self.announce_reduction = self.ecn;
+        if let Some(rack) = &mut self.rack {
+            rack.forget_probe();
+        }
     }
 
     /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that

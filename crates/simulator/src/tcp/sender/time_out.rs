@@ -17,7 +17,7 @@
 use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
 
-use super::{Sender, State};
+use super::{Sender, State, Timer};
 use crate::event_queue::Wake;
 use crate::tcp::Door;
 use crate::tcp::reduction::Reduction;
@@ -40,7 +40,22 @@ impl Sender {
             self.deadline = Time::NEVER;
             return;
         }
-        self.deadline = door.now + self.round_trip.rto();
+        self.set_timer(Timer::TimeOut, door.now + self.round_trip.rto(), door);
+    }
+
+    /// Restarts the timer after progress.
+    #[inline]
+    pub(super) fn rearm(&mut self, door: &mut Door) {
+        match self.rack {
+            Some(_) => self.schedule_probe(door.now + self.round_trip.rto(), door),
+            None => self.restart_timer(door),
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_timer(&mut self, timer: Timer, at: Time, door: &mut Door) {
+        self.timer = timer;
+        self.deadline = at;
         if self.deadline < self.timer_at {
             self.timer_at = self.deadline;
             door.wake(self.deadline, Wake::Retransmit(door.flow));
@@ -61,6 +76,11 @@ impl Sender {
             return door.wake(self.deadline, Wake::Retransmit(door.flow));
         }
         self.deadline = Time::NEVER;
+        match core::mem::replace(&mut self.timer, Timer::TimeOut) {
+            Timer::Probe => return self.send_probe(door),
+            Timer::Reordering => return self.on_reordering_timer(door),
+            Timer::TimeOut => {}
+        }
         self.round_trip.back_off();
         if self.state == State::SynSent {
             // RFC 5681, section 3.1: a lost request leaves an initial window of one segment.
@@ -76,6 +96,10 @@ impl Sender {
         self.timed = None;
         self.announce_reduction = self.ecn;
         self.lower_threshold(door.now);
+        if let Some(rack) = &mut self.rack {
+            rack.forget_repairs();
+            rack.forget_probe();
+        }
         if self.frto {
             return self.probe_time_out(door);
         }

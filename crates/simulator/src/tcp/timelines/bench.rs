@@ -12,6 +12,7 @@ use tidegate_scenario::plan::{TcpPlan, TrafficPlan};
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Ways};
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
+use crate::tcp::sender::Timer;
 use crate::tcp::{Connection, Door};
 
 const PACKET_BYTES: u16 = 1500;
@@ -108,8 +109,13 @@ impl Bench {
         self.now = at;
         let name = match wake {
             Wake::Retransmit(_) => {
+                let name = match self.connection.sender.timer {
+                    Timer::TimeOut => "time-out",
+                    Timer::Probe => "probe",
+                    Timer::Reordering => "late",
+                };
                 self.at_door(|connection, door| connection.sender.on_timer(door));
-                "time-out"
+                name
             }
             Wake::DelayedAck(_) => {
                 self.at_door(Connection::on_delayed_ack_timer);

@@ -6,7 +6,8 @@
 //!      0 ms  open            > SYN                an event and what is sent because of it
 //!    100 ms  answer          > 0-9                segments 0 to 9
 //!    200 ms  ack 1 sack 3-5  > 1r, 10  cwnd 5     1 goes out again; the window is 5 now
-//!    420 ms  time-out        > 1r      cwnd 1     a timer's doing, which nobody asked for
+//!    420 ms  time-out        > 1r      cwnd 1     a timer's doing, which nobody asked for; so are
+//!                                                 "probe", "late" (reordering) and "delayed"
 //! ```
 //!
 //! Segments have 1460 bytes (1448 with timestamps). What stands after `#` is a comment. Where a
@@ -50,7 +51,7 @@ fn measure(lines: &[String]) -> Vec<String> {
         let (time, rest) = line.split_once(" ms ").expect("a line begins with a time in ms");
         let event = rest.split(" >").next().unwrap_or_default();
         let event = event.split(" cwnd").next().unwrap_or_default();
-        if ["time-out", "delayed"].contains(&event) {
+        if ["time-out", "probe", "late", "delayed"].contains(&event) {
             continue;
         }
         let time = Time::from_nanos((time.parse::<f64>().expect("ms") * 1e6) as u64);
@@ -98,6 +99,11 @@ fn connections_open_and_slow_start_doubles_the_window() {
 #[test]
 fn selective_acknowledgements_repair_losses_within_one_window() {
     replay(include_str!("fast_recovery.trace"));
+}
+
+#[test]
+fn the_time_at_which_segments_were_sent_tells_losses() {
+    replay(include_str!("rack.trace"));
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! When each segment between `una` and `nxt` was sent last, and whether that was again.
+
+use tidegate_mechanisms::units::Time;
+
+/// A ring of times, indexed by segment; the lowest bit tells whether a segment was sent again.
+#[derive(Default)]
+pub struct SendTimes {
+    slots: Vec<u64>,
+}
+
+impl SendTimes {
+    /// Segment `segment` is sent while `una` is the first that is not acknowledged.
+    #[inline]
+    pub fn note(&mut self, una: u64, segment: u64, now: Time, again: bool) {
+        if segment - una >= self.slots.len() as u64 {
+            self.grow(una, segment);
+        }
+        let place = self.place(segment);
+        self.slots[place] = now.as_nanos() << 1 | u64::from(again);
+    }
+
+    /// When a segment was sent last, and whether it had been sent before.
+    #[inline]
+    pub fn of(&self, segment: u64) -> (Time, bool) {
+        let slot = self.slots[self.place(segment)];
+        (Time::from_nanos(slot >> 1), slot & 1 == 1)
+    }
+
+    #[inline]
+    fn place(&self, segment: u64) -> usize {
+        (segment & (self.slots.len() as u64 - 1)) as usize
+    }
+
+    #[cold]
+    fn grow(&mut self, una: u64, segment: u64) {
+        let need = (segment - una + 1).next_power_of_two().max(64) as usize;
+        let old = core::mem::replace(self, SendTimes { slots: vec![0; need] });
+        for kept in una..una + old.slots.len() as u64 {
+            let place = self.place(kept);
+            self.slots[place] = old.slots[old.place(kept)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_survive_growth_of_the_ring_and_repetition() {
+        let mut times = SendTimes::default();
+        let at = |n: u64| Time::from_nanos(1_000 + n);
+        for n in 50..300 {
+            times.note(40 + (n - 50) / 2, n, at(n), false);
+        }
+        times.note(165, 200, at(5_000), true);
+        for n in (165..300).filter(|n| *n != 200) {
+            assert_eq!(times.of(n), (at(n), false));
+        }
+        assert_eq!(times.of(200), (at(5_000), true));
+    }
+}

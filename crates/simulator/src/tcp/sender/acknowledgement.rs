@@ -1,0 +1,251 @@
+//! What an acknowledgement means: what has arrived, what is lost, what the window does.
+
+use tidegate_mechanisms::units::{Span, Time};
+
+use super::rack::Samples;
+use super::{Sender, State};
+use crate::packet::{Packet, SackBlocks, flags};
+use crate::tcp::Door;
+use crate::tcp::reduction::Progress;
+
+/// What an ACK brings.
+struct Delivery {
+    /// Segments by which the acknowledgement moved.
+    newly: u32,
+    /// Segments that have arrived, and were not known to.
+    delivered: u32,
+    /// Segments that let the window grow.
+    counted: u32,
+    /// Whether some of them are sacked.
+    sacks_more: bool,
+    /// Round-trip time for the controller.
+    rtt: Option<Span>,
+    samples: Samples,
+}
+
+/// What an ACK shows to be lost.
+struct Findings {
+    /// Something that was not before.
+    fresh_loss: bool,
+    /// After so long, more may be.
+    wait: Option<Span>,
+}
+
+impl Sender {
+    /// An acknowledgement (or the answer to the request) arrives.
+    #[inline]
+    pub fn on_ack(&mut self, packet: &Packet, door: &mut Door) {
+        let news = flags::SYN | flags::SACK | flags::ECE;
+        if packet.flags & news == 0
+            && self.state == State::Open
+            && self.board.is_clean()
+            && (self.una + 1..=self.nxt).contains(&packet.number)
+        {
+            self.on_expected_ack(packet, door);
+        } else {
+            self.on_any_ack(packet, door);
+        }
+    }
+
+    /// New data is acknowledged and nothing is amiss: the same as [`Self::on_any_ack`] does,
+    /// without looking at what cannot be.
+    #[inline]
+    fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
+        let before = (self.nxt - self.una) as u32;
+        let newly = (packet.number - self.una) as u32;
+        let rtt = match &mut self.rack {
+            None => self.round_trip_of(packet, door.now),
+            Some(rack) => {
+                let samples = rack.on_clean_ack(self.una, packet.number, door.now);
+                self.take_samples(&samples, newly, packet, door.now)
+            }
+        };
+        self.board.advance(self.una, packet.number);
+        self.una = packet.number;
+        if self.rack.is_none()
+            && let Some(rtt) = rtt
+        {
+            self.round_trip.sample(rtt);
+        }
+        self.dup_acks = 0;
+        if self.rack.is_some() {
+            self.judge_probe(true, door.now);
+        }
+        self.grow(newly, rtt, before, door.now);
+        self.rearm(door);
+        self.count_ack();
+        self.send(door);
+    }
+
+    /// Takes what the times of segments tell about the round trip. Returns the controller's share.
+    #[inline]
+    fn take_samples(
+        &mut self,
+        samples: &Samples,
+        newly: u32,
+        packet: &Packet,
+        now: Time,
+    ) -> Option<Span> {
+        let echoed = || (self.timestamps && newly > 0).then(|| now.since(packet.stamp));
+        if let Some(rtt) = samples.for_estimate().or_else(echoed) {
+            self.round_trip.sample(rtt);
+        }
+        samples.of_path()
+    }
+
+    #[inline]
+    fn count_ack(&mut self) {
+        self.counts.acks += 1;
+        self.counts.cwnd_sum += self.window.cwnd;
+        self.counts.srtt_sum_ns += self.round_trip.srtt_ns();
+    }
+
+    fn on_any_ack(&mut self, packet: &Packet, door: &mut Door) {
+        let blocks = packet.has(flags::SACK).then(|| door.network.sacks.take(packet.extra));
+        if packet.has(flags::SYN) {
+            if self.state == State::SynSent {
+                self.establish(packet, door);
+            }
+            return;
+        }
+        if packet.number < self.una || packet.number > self.nxt || self.state == State::Closed {
+            return;
+        }
+        let before = self.in_flight();
+        let delivery = self.take_delivery(packet, blocks, door.now);
+        let Delivery { newly, delivered, .. } = delivery;
+        let duplicate = newly == 0 && self.nxt > self.una && (!self.sack || delivered > 0);
+        self.count_duplicate(newly, duplicate);
+        // The segment that announces a reduction has to arrive before the next echo is news.
+        if self.state == State::Reducing && self.una > self.point {
+            self.leave_reduction(door.now);
+        }
+        if packet.has(flags::ECE) && self.ecn {
+            self.on_congestion_echo(door.now);
+        }
+        let probing = self.state == State::Probing;
+        let Findings { fresh_loss, wait } = self.find_losses(&delivery, door.now);
+        match self.state {
+            State::Open => {
+                if self.board.lost > 0 {
+                    self.enter_recovery(before, door);
+                } else if newly > 0 {
+                    self.grow(delivery.counted, delivery.rtt, before, door.now);
+                }
+            }
+            State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
+            State::Loss if newly > 0 && !probing => {
+                self.grow(delivery.counted, delivery.rtt, before, door.now);
+            }
+            _ => {}
+        }
+        if self.point_reached(newly) {
+            self.leave_reduction(door.now);
+        } else if matches!(self.state, State::Recovery | State::Reducing) {
+            self.reduce(Progress {
+                delivered,
+                in_flight: self.in_flight(),
+                safe: newly > 0 && !fresh_loss,
+            });
+        }
+        match wait {
+            Some(wait) => self.wait_for_reordering(wait, door),
+            None if newly > 0 || self.head_is_younger(&delivery.samples, door.now) => {
+                self.rearm(door);
+            }
+            None => {}
+        }
+        self.count_ack();
+        self.send(door);
+    }
+
+    /// Takes note of what has arrived, and of how long it took.
+    fn take_delivery(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<SackBlocks>,
+        now: Time,
+    ) -> Delivery {
+        let (una, nxt, ack) = (self.una, self.nxt, packet.number);
+        let mut samples = Samples::default();
+        if let Some(rack) = &mut self.rack {
+            for segment in (una..ack).filter(|segment| !self.board.is_sacked(*segment)) {
+                rack.arrive(segment, now, &mut samples, false);
+            }
+        }
+        let newly = (ack - una) as u32;
+        let acknowledged = if newly > 0 { self.board.advance(una, ack) } else { 0 };
+        self.una = ack;
+        let mut sacked = 0;
+        for (start, end) in blocks.into_iter().flatten() {
+            sacked += match &mut self.rack {
+                None => self.board.sack(ack, nxt, start, end),
+                Some(rack) => self.board.sack_each(ack, nxt, start, end, |segment| {
+                    rack.arrive(segment, now, &mut samples, true);
+                }),
+            };
+        }
+        let delivered = acknowledged + sacked;
+        let rtt = match &mut self.rack {
+            None => self.take_sample(packet, newly, now),
+            Some(rack) => {
+                rack.note_min(&samples);
+                self.take_samples(&samples, newly, packet, now)
+            }
+        };
+        if self.rack.is_some() {
+            self.judge_probe(delivered > 0, now);
+        }
+        // A kernel counts what an ACK delivers, RFC 5681 what it acknowledges.
+        let counted = if self.rack.is_some() { acknowledged } else { newly };
+        Delivery { newly, delivered, counted, sacks_more: sacked > 0, rtt, samples }
+    }
+
+    fn take_sample(&mut self, packet: &Packet, newly: u32, now: Time) -> Option<Span> {
+        let rtt = if newly > 0 { self.round_trip_of(packet, now) } else { None };
+        if let Some(rtt) = rtt {
+            self.round_trip.sample(rtt);
+        }
+        rtt
+    }
+
+    fn find_losses(&mut self, delivery: &Delivery, now: Time) -> Findings {
+        let lost_before = self.board.lost;
+        let (mut by_time, mut wait) = (0, None);
+        if self.state == State::Probing {
+            self.judge_time_out(delivery.newly, delivery.sacks_more, now);
+        } else if self.rack.is_some() {
+            (by_time, wait) = self.detect_by_time(now);
+        } else {
+            self.look_for_losses();
+        }
+        Findings { fresh_loss: by_time > 0 || self.board.lost > lost_before, wait }
+    }
+
+    /// Whether what was sacked had been sent before the first segment was sent last. Otherwise new
+    /// data that arrives would put off the time-out of a retransmission for ever.
+    fn head_is_younger(&self, samples: &Samples, now: Time) -> bool {
+        let (Some(rack), Some((rtt, _))) = (&self.rack, samples.sacked) else { return false };
+        self.una < self.nxt && rtt > now.since(rack.times.of(self.una).0)
+    }
+
+    fn establish(&mut self, packet: &Packet, door: &mut Door) {
+        self.state = State::Open;
+        self.round_trip.sample(door.now.since(packet.stamp));
+        self.deadline = Time::NEVER;
+        self.send(door);
+    }
+
+    #[inline]
+    fn round_trip_of(&mut self, packet: &Packet, now: Time) -> Option<Span> {
+        if self.timestamps {
+            return Some(now.since(packet.stamp));
+        }
+        let (segment, sent) = self.timed?;
+        if packet.number <= segment {
+            return None;
+        }
+        self.timed = None;
+        Some(now.since(sent))
+    }
+}
