@@ -37,6 +37,7 @@ pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
     let number = |on: bool| u8::from(on).to_string();
     let mut all = vec![
         ("net.ipv4.tcp_ecn", number(tcp.ecn)),
+        ("net.ipv4.tcp_ecn_fallback", number(tcp.ecn_fallback)),
         ("net.ipv4.tcp_timestamps", number(tcp.timestamps)),
         ("net.ipv4.tcp_sack", number(selective)),
         ("net.ipv4.tcp_frto", if tcp.frto { "2".into() } else { "0".into() }),

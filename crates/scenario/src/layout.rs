@@ -226,6 +226,7 @@ impl Tcp {
             limited_transmit: self.limited_transmit.expect(set),
             timestamps: self.timestamps.expect(set),
             ecn: self.ecn.expect(set),
+            ecn_fallback: self.ecn_fallback.expect(set),
             frto: self.frto.expect(set),
             initial_window: self.initial_window.expect(set).small(),
             window_use_per_round: self.window_use_per_round.expect(set),

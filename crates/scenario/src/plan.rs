@@ -184,6 +184,8 @@ pub struct TcpPlan {
     pub timestamps: bool,
     /// ECN (RFC 3168).
     pub ecn: bool,
+    /// A connection request that is lost is repeated without ECN (RFC 3168, section 6.1.1.1).
+    pub ecn_fallback: bool,
     /// Find out first whether a time-out was premature (F-RTO with SACK, RFC 5682).
     pub frto: bool,
     /// Initial window, in segments.

@@ -98,6 +98,9 @@ section! {
         optional timestamps: bool;
         /// ECN, RFC 3168.
         optional ecn: bool;
+        /// A connection request that is lost is repeated without ECN, RFC 3168, section 6.1.1.1, as
+        /// in Linux since 4.1.
+        optional ecn_fallback: bool;
         /// Find out first whether a time-out was premature, F-RTO with SACK, RFC 5682.
         optional frto: bool;
         /// Initial window, in segments.
@@ -146,6 +149,7 @@ impl Tcp {
             limited_transmit: own.limited_transmit.or(base.limited_transmit),
             timestamps: own.timestamps.or(base.timestamps),
             ecn: own.ecn.or(base.ecn),
+            ecn_fallback: own.ecn_fallback.or(base.ecn_fallback),
             frto: own.frto.or(base.frto),
             initial_window: own.initial_window.or(base.initial_window),
             window_limit: own.window_limit.or(base.window_limit),
@@ -178,6 +182,7 @@ impl Profile {
             limited_transmit: Some(true),
             timestamps: Some(true),
             ecn: Some(false),
+            ecn_fallback: Some(true),
             frto: Some(true),
             initial_window: Some(Integer(10)),
             window_limit: None,
@@ -201,6 +206,7 @@ impl Profile {
                 byte_counting: Some(false),
                 window_use_per_round: Some(false),
                 loss_recovery: Some(LossRecovery::Sack),
+                ecn_fallback: Some(false),
                 frto: Some(false),
                 window_reduction: Some(WindowReduction::Immediate),
                 timestamps: Some(false),
@@ -220,6 +226,7 @@ impl Profile {
                 cubic_growth: Some(CubicGrowth::Rfc9438),
                 byte_counting: Some(false),
                 window_use_per_round: Some(false),
+                ecn_fallback: Some(false),
                 loss_recovery: Some(LossRecovery::Fack),
                 window_reduction: Some(WindowReduction::RateHalving),
                 initial_window: Some(Integer(3)),

@@ -193,6 +193,7 @@ pub(crate) mod tests {
             limited_transmit: true,
             timestamps: false,
             ecn: false,
+            ecn_fallback: false,
             frto: false,
             initial_window: 2,
             window_use_per_round: false,

@@ -85,6 +85,7 @@ impl Sender {
         if self.state == State::SynSent {
             // RFC 5681, section 3.1: a lost request leaves an initial window of one segment.
             self.window.cwnd = 1.0;
+            self.ecn &= !self.ecn_fallback;
             return self.send_request(door);
         }
         self.on_time_out(door);
