@@ -31,17 +31,21 @@ def held_by(pid):
     return found
 
 
-def child_of(pid):
+def child_of(process):
     """The program that the command has started."""
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            children = (task / "children").read_text().split()
-            for child in children:
-                if lab_process.PROGRAM in Path(f"/proc/{child}/cmdline").read_text():
-                    return int(child)
+    until = time.monotonic() + 30
+    while time.monotonic() < until and process.poll() is None:
+        for children in Path(f"/proc/{process.pid}/task").glob("*/children"):
+            try:
+                for child in children.read_text().split():
+                    words = Path(f"/proc/{child}/cmdline").read_text().split("\0")
+                    if words[1:2] == ["run"]:  # before, it has asked what is missing
+                        return int(child)
+            except OSError:
+                continue  # a thread or the child has ended meanwhile
         time.sleep(0.05)
-    raise AssertionError("no run has started")
+    process.kill()
+    raise AssertionError(f"no run has started: {process.communicate()}")
 
 
 def ends(pid):
@@ -104,13 +108,14 @@ def lab_that_counts(scenario):
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_nothing_is_left_however_it_ends(tidegate_command, how):
     process = tidegate_command.start("lab", "small.toml", "--set", "duration=60 s", "-r", "1")
-    child = child_of(process.pid)
+    child = child_of(process)
     until = time.monotonic() + 10
     while not held_by(child) and time.monotonic() < until:
         time.sleep(0.05)
-    assert len(held_by(child)) >= 4, "three users and the servers"
+    hosts = len(held_by(child))
     process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGKILL)
     process.communicate(timeout=20)
+    assert hosts >= 4, "three users and the servers"
     assert process.returncode == (130 if how == "interrupt" else -signal.SIGKILL)
     # Nothing but this process held the namespaces open, so that they are gone with it.
     assert ends(child)
