@@ -42,10 +42,12 @@ pub struct Bench {
     ways: Ways,
     connection: Connection,
     ecn: bool,
+    ecn_fallback: bool,
     now: Time,
     /// The segments up to here have been sent before.
     sent_below: u64,
     requested: Time,
+    asked: bool,
     /// Round-trip time that timestamps show.
     rtt: Span,
     cwnd: f64,
@@ -75,9 +77,11 @@ impl Bench {
             cwnd: connection.sender.cwnd(),
             connection,
             ecn: tcp.ecn,
+            ecn_fallback: tcp.ecn_fallback,
             now: Time::ZERO,
             sent_below: 0,
             requested: Time::ZERO,
+            asked: false,
             rtt: Span::from_millis(100),
         }
     }
@@ -219,7 +223,8 @@ impl Bench {
             return sent.word(text);
         }
         if packet.has(flags::SYN) {
-            self.requested = packet.stamp;
+            self.ecn &= !(self.ecn_fallback && self.asked);
+            (self.requested, self.asked) = (packet.stamp, true);
             return sent.word("SYN".to_owned());
         }
         let again = packet.number < self.sent_below;
