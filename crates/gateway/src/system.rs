@@ -5,7 +5,10 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
+use rustix::process::Signal;
 use rustix::thread::UnshareFlags;
 
 /// Moves the calling thread into a network namespace of its own.
@@ -41,6 +44,22 @@ pub fn create_tun(name: &str) -> io::Result<OwnedFd> {
     }
     rustix::io::ioctl_fionbio(&file, true)?;
     Ok(file.into())
+}
+
+/// Lets the kernel kill what `command` will start as soon as the calling thread is no more.
+pub fn die_with_parent(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    let die = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // A parent that ended before sends no signal any more.
+        if rustix::process::getppid() == Some(parent) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    };
+    // SAFETY: between fork and exec, two system calls; no memory is allocated and no lock taken.
+    unsafe { command.pre_exec(die) };
 }
 
 /// Sets a socket option to `value`.

@@ -34,9 +34,12 @@ pub struct Endpoints<'a> {
     pub number: usize,
     /// As messages call it.
     pub name: String,
-    user: &'a Host,
-    server: &'a Host,
-    ip: IpVersion,
+    /// Where the sender is.
+    pub user: &'a Host,
+    /// Where the receiver is.
+    pub server: &'a Host,
+    /// What they speak.
+    pub ip: IpVersion,
     packet_bytes: u32,
     metered: bool,
     tcp: Option<&'a TcpPlan>,
@@ -107,9 +110,7 @@ impl<'a> Endpoints<'a> {
     pub fn connect(&self) -> Result<Socket, LabError> {
         let socket = self.at(self.user, Type::STREAM, Protocol::TCP)?;
         self.set_tcp(&socket)?;
-        let mss = self.packet_bytes.saturating_sub(self.ip.header_bytes() + TCP_HEADER_BYTES);
-        // The kernel itself takes the options of IP and TCP off this.
-        socket.set_tcp_mss(mss).map_err(|error| {
+        socket.set_tcp_mss(self.mss()).map_err(|error| {
             self.error(&format!("packets of {} B are too small", self.packet_bytes), &error)
         })?;
         self.leave_room(&socket)?;
@@ -138,12 +139,24 @@ impl<'a> Endpoints<'a> {
         self.leave_room(&socket)?;
         let connected = socket.connect(&self.destination().into());
         connected.map_err(|error| self.error("cannot send", &error))?;
-        let room = if self.metered { ACTIVITY_BYTES } else { 0 };
-        let headers = self.ip.header_bytes() + UDP_HEADER_BYTES + room;
-        Ok((socket, self.packet_bytes.saturating_sub(headers) as usize))
+        Ok((socket, self.udp_payload()))
     }
 
-    fn destination(&self) -> SocketAddr {
+    /// The maximum segment size: a full packet without the headers of IP and TCP. The kernel itself
+    /// takes their options off.
+    pub fn mss(&self) -> u32 {
+        self.packet_bytes.saturating_sub(self.ip.header_bytes() + TCP_HEADER_BYTES)
+    }
+
+    /// Bytes of UDP payload in a full packet.
+    pub fn udp_payload(&self) -> usize {
+        let room = if self.metered { ACTIVITY_BYTES } else { 0 };
+        let headers = self.ip.header_bytes() + UDP_HEADER_BYTES + room;
+        self.packet_bytes.saturating_sub(headers) as usize
+    }
+
+    /// The server's address and port.
+    pub fn destination(&self) -> SocketAddr {
         SocketAddr::new(self.server.address, server_port(self.number))
     }
 

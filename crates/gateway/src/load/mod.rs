@@ -2,7 +2,9 @@
 
 mod cbr;
 mod endpoint;
+mod iperf3;
 mod poller;
+mod readings;
 mod report;
 mod tcp;
 mod tcp_info;
@@ -18,13 +20,14 @@ use tidegate_simulator::random::Stream;
 use crate::LabError;
 use crate::clock::Clock;
 use crate::host::Hosts;
-use cbr::{CbrCounts, CbrFlow};
+use cbr::CbrFlow;
 use endpoint::Endpoints;
 pub use endpoint::congestion_control_name;
+use iperf3::Iperf3Flow;
 use poller::{Poller, Token};
+use readings::{Means, Reading, flow_report};
 pub use report::{FlowReport, Lateness, LoadReport, TransferReport};
 use tcp::TcpFlow;
-use tcp_info::Counts;
 use timers::{Timers, Wake};
 
 /// Window and round-trip time are read at least as often as this.
@@ -38,6 +41,9 @@ pub enum Generator {
     /// This crate.
     #[default]
     Own,
+    /// iperf3, where the plan says greedy TCP or UDP; transfers are still made by this crate. Its
+    /// processes end at the latest with the thread that calls [`Load::new`] or [`Load::run`].
+    Iperf3,
 }
 
 /// What a caller may choose.
@@ -61,25 +67,21 @@ pub struct Load<'a> {
     lateness: Lateness,
     /// Single transfers that are not done.
     awaited: usize,
+    /// Of the measured time.
+    end: Time,
 }
 
 enum Flow<'a> {
     Tcp(Box<TcpFlow<'a>>),
     Cbr(Box<CbrFlow<'a>>),
+    Iperf3(Box<Iperf3Flow<'a>>),
 }
 
-/// All counters of a flow at one point in time.
-#[derive(Clone, Copy)]
-enum Reading {
-    Tcp(u64, Counts),
-    Cbr(CbrCounts),
-}
-
-/// Sums over the samples of the measured time.
-#[derive(Clone, Copy, Default)]
-struct Means {
-    cwnd: (f64, u32),
-    srtt: (f64, u32),
+impl Flow<'_> {
+    fn unfinished(&self) -> Option<TransferReport> {
+        let Flow::Tcp(tcp) = self else { return None };
+        tcp.unfinished()
+    }
 }
 
 impl<'a> Load<'a> {
@@ -95,15 +97,19 @@ impl<'a> Load<'a> {
         seed: u64,
         options: Options,
     ) -> Result<Self, LabError> {
-        let Options { generator: Generator::Own } = options;
         let poller = Poller::new().map_err(|e| LabError::Setup(format!("epoll: {e}")))?;
         let mut timers = Timers::default();
         let mut flows = Vec::new();
         for (number, flow) in plan.flows.iter().enumerate() {
             let endpoints = Endpoints::new(plan, number, hosts);
+            let by_iperf3 = options.generator == Generator::Iperf3;
             flows.push(match flow.traffic {
+                TrafficPlan::Greedy(_) | TrafficPlan::Cbr { .. } if by_iperf3 => {
+                    Flow::Iperf3(Box::new(Iperf3Flow::new(flow, endpoints)?))
+                }
                 TrafficPlan::Cbr { rate } => {
-                    Flow::Cbr(Box::new(CbrFlow::new(endpoints, flow.packet_size, rate, &poller)?))
+                    let cbr = CbrFlow::new(endpoints, flow.packet_size, rate, &poller)?;
+                    Flow::Cbr(Box::new(cbr))
                 }
                 _ => Flow::Tcp(Box::new(TcpFlow::new(flow, endpoints, seed, &poller)?)),
             });
@@ -124,6 +130,7 @@ impl<'a> Load<'a> {
             timers,
             transfers: Vec::new(),
             lateness: Lateness::default(),
+            end: Time::NEVER,
         })
     }
 
@@ -138,6 +145,7 @@ impl<'a> Load<'a> {
         end: Time,
         stop: &AtomicBool,
     ) -> Result<LoadReport, LabError> {
+        self.end = end;
         let measured_from = Time::ZERO + self.plan.warm_up;
         self.plan_samples();
         self.run_until(measured_from, clock, stop, |_| false)?;
@@ -149,7 +157,8 @@ impl<'a> Load<'a> {
         let means = self.means.clone();
         let limit = end + self.plan.drain_limit;
         self.run_until(limit, clock, stop, |load| load.awaited == 0)?;
-        Ok(self.report(&before, &after, &means))
+        self.run_until(end + iperf3::PATIENCE, clock, stop, Load::iperf3_is_done)?;
+        self.report(&before, &after, &means, [measured_from, end])
     }
 
     fn plan_samples(&mut self) {
@@ -165,7 +174,7 @@ impl<'a> Load<'a> {
         end: Time,
         clock: &Clock,
         stop: &AtomicBool,
-        done: impl Fn(&Self) -> bool,
+        mut done: impl FnMut(&mut Self) -> bool,
     ) -> Result<(), LabError> {
         loop {
             // What becomes due meanwhile lets the sockets have their turn first.
@@ -193,6 +202,7 @@ impl<'a> Load<'a> {
                     cbr.start(due);
                     self.timers.push(due, Wake::Send(flow));
                 }
+                Flow::Iperf3(iperf3) => iperf3.start(clock.now(), self.end)?,
             },
             Wake::Send(flow) => {
                 let Flow::Cbr(cbr) = &mut self.flows[flow] else { return Ok(()) };
@@ -216,6 +226,7 @@ impl<'a> Load<'a> {
         let tcp = match &mut self.flows[flow] {
             Flow::Cbr(cbr) => return cbr.receive(),
             Flow::Tcp(tcp) => tcp,
+            Flow::Iperf3(_) => return Ok(()),
         };
         let now = clock.now();
         if let Some(record) = tcp.on_ready(role, now, &self.poller)? {
@@ -233,6 +244,7 @@ impl<'a> Load<'a> {
             Ok(match flow {
                 Flow::Tcp(tcp) => Reading::Tcp(tcp.received_bytes, tcp.counts()?),
                 Flow::Cbr(cbr) => Reading::Cbr(cbr.counts),
+                Flow::Iperf3(_) => Reading::Iperf3,
             })
         };
         self.flows.iter().map(read).collect()
@@ -241,10 +253,8 @@ impl<'a> Load<'a> {
     fn sample(&mut self) -> Result<(), LabError> {
         for (flow, means) in self.flows.iter().zip(&mut self.means) {
             let Flow::Tcp(tcp) = flow else { continue };
-            let Some(info) = tcp.info()? else { continue };
-            add(&mut means.cwnd, info.cwnd_packets.into());
-            if let Some(srtt_s) = info.srtt_s {
-                add(&mut means.srtt, srtt_s);
+            if let Some(info) = tcp.info()? {
+                means.add(&info);
             }
         }
         Ok(())
@@ -263,58 +273,42 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    fn report(mut self, before: &[Reading], after: &[Reading], means: &[Means]) -> LoadReport {
-        for flow in &self.flows {
-            let Flow::Tcp(tcp) = flow else { continue };
-            self.transfers.extend(tcp.unfinished());
+    fn iperf3_is_done(&mut self) -> bool {
+        let done = |flow: &mut Flow| match flow {
+            Flow::Iperf3(iperf3) => iperf3.is_done(),
+            _ => true,
+        };
+        self.flows.iter_mut().all(done)
+    }
+
+    fn report(
+        mut self,
+        before: &[Reading],
+        after: &[Reading],
+        means: &[Means],
+        [from, to]: [Time; 2],
+    ) -> Result<LoadReport, LabError> {
+        let mut flows = Vec::new();
+        for (number, flow) in self.flows.into_iter().enumerate() {
+            let report = match flow {
+                Flow::Iperf3(iperf3) => Some(iperf3.report(from, to)?),
+                Flow::Tcp(_) | Flow::Cbr(_) => {
+                    self.transfers.extend(flow.unfinished());
+                    flow_report(before[number], after[number], &means[number])
+                }
+            };
+            flows.push(report.unwrap_or_default());
         }
-        let readings = before.iter().zip(after).zip(means);
-        LoadReport {
-            flows: readings.map(|((&b, &a), means)| flow_report(b, a, means)).collect(),
+        Ok(LoadReport {
+            flows,
             transfers: self.transfers,
             flow_series: self.series,
             lateness: self.lateness,
-        }
-    }
-}
-
-fn flow_report(before: Reading, after: Reading, means: &Means) -> FlowReport {
-    match (before, after) {
-        (Reading::Tcp(bytes_before, before), Reading::Tcp(bytes, after)) => {
-            let counts = after.since(before);
-            FlowReport {
-                goodput_bytes: bytes - bytes_before,
-                sent: Some(counts.sent),
-                retransmits: Some(counts.retransmits),
-                timeouts: counts.timeouts,
-                lost: None,
-                mean_srtt_s: mean(means.srtt),
-                mean_cwnd_packets: mean(means.cwnd),
-            }
-        }
-        (Reading::Cbr(before), Reading::Cbr(after)) => {
-            let counts = after.since(before);
-            FlowReport {
-                goodput_bytes: counts.received_bytes,
-                sent: Some(counts.sent),
-                lost: Some(counts.expected.saturating_sub(counts.received)),
-                ..FlowReport::default()
-            }
-        }
-        _ => unreachable!("a flow stays TCP or UDP"),
+        })
     }
 }
 
 fn first_of_each_group(plan: &Plan) -> Vec<usize> {
     let of_group = |group| plan.flows.iter().position(|flow| plan.users[flow.user].group == group);
     (0..plan.groups.len()).filter_map(of_group).collect()
-}
-
-fn add((sum, count): &mut (f64, u32), value: f64) {
-    *sum += value;
-    *count += 1;
-}
-
-fn mean((sum, count): (f64, u32)) -> Option<f64> {
-    (count > 0).then(|| sum / f64::from(count))
 }

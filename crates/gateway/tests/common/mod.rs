@@ -8,7 +8,7 @@ use std::thread;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_gateway::clock::Clock;
 use tidegate_gateway::host::{Host, Hosts, IpVersion};
-use tidegate_gateway::load::{Load, LoadReport, Options};
+use tidegate_gateway::load::{Generator, Load, LoadReport, Options};
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
@@ -45,15 +45,15 @@ pub struct Wire {
 /// Runs the plan's load over a [`Wire`].
 pub fn run(plan: &Plan, ip: IpVersion) -> (LoadReport, Wire) {
     let hosts = Hosts::build(plan, ip).unwrap_or_else(|error| panic!("{error}"));
-    run_on(plan, &hosts)
+    run_on(plan, &hosts, Generator::Own)
 }
 
-/// Runs the plan's load between hosts that are there.
-pub fn run_on(plan: &Plan, hosts: &Hosts) -> (LoadReport, Wire) {
+/// Runs the plan's load, made by this generator, between hosts that are there.
+pub fn run_on(plan: &Plan, hosts: &Hosts, generator: Generator) -> (LoadReport, Wire) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let wire = scope.spawn(|| carry(hosts, &done));
-        let load = Load::new(plan, hosts, 1, Options::default());
+        let load = Load::new(plan, hosts, 1, Options { generator });
         let load = load.unwrap_or_else(|error| panic!("{error}"));
         let end = Time::ZERO + plan.warm_up + plan.duration;
         let report = load.run(&Clock::start(), end, &AtomicBool::new(false));

@@ -1,0 +1,70 @@
+//! Counters and samples of a flow, and what they amount to.
+
+use super::cbr::CbrCounts;
+use super::report::FlowReport;
+use super::tcp_info::{Counts, TcpInfo};
+
+/// All counters of a flow at one point in time.
+#[derive(Clone, Copy)]
+pub enum Reading {
+    /// Bytes received, and the sender's counters.
+    Tcp(u64, Counts),
+    /// Of both ends.
+    Cbr(CbrCounts),
+    /// Told afterwards.
+    Iperf3,
+}
+
+/// Sums over the samples of the measured time.
+#[derive(Clone, Copy, Default)]
+pub struct Means {
+    cwnd: (f64, u32),
+    srtt: (f64, u32),
+}
+
+impl Means {
+    /// Takes note of one sample.
+    pub fn add(&mut self, info: &TcpInfo) {
+        add(&mut self.cwnd, info.cwnd_packets.into());
+        if let Some(srtt_s) = info.srtt_s {
+            add(&mut self.srtt, srtt_s);
+        }
+    }
+}
+
+/// What happened between two readings; `None` where neither this crate nor the kernel has counted.
+pub fn flow_report(before: Reading, after: Reading, means: &Means) -> Option<FlowReport> {
+    match (before, after) {
+        (Reading::Tcp(bytes_before, before), Reading::Tcp(bytes, after)) => {
+            let counts = after.since(before);
+            Some(FlowReport {
+                goodput_bytes: bytes - bytes_before,
+                sent: Some(counts.sent),
+                retransmits: Some(counts.retransmits),
+                timeouts: counts.timeouts,
+                lost: None,
+                mean_srtt_s: mean(means.srtt),
+                mean_cwnd_packets: mean(means.cwnd),
+            })
+        }
+        (Reading::Cbr(before), Reading::Cbr(after)) => {
+            let counts = after.since(before);
+            Some(FlowReport {
+                goodput_bytes: counts.received_bytes,
+                sent: Some(counts.sent),
+                lost: Some(counts.expected.saturating_sub(counts.received)),
+                ..FlowReport::default()
+            })
+        }
+        _ => None,
+    }
+}
+
+fn add((sum, count): &mut (f64, u32), value: f64) {
+    *sum += value;
+    *count += 1;
+}
+
+fn mean((sum, count): (f64, u32)) -> Option<f64> {
+    (count > 0).then(|| sum / f64::from(count))
+}
