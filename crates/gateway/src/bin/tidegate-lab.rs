@@ -62,6 +62,7 @@ fn parse(words: &[&str]) -> Option<Options> {
             "--generator" => {
                 options.generator = match *words.next()? {
                     "own" => Generator::Own,
+                    "iperf3" => Generator::Iperf3,
                     _ => return None,
                 }
             }

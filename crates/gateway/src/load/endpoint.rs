@@ -155,6 +155,11 @@ impl<'a> Endpoints<'a> {
         self.packet_bytes.saturating_sub(headers) as usize
     }
 
+    /// Whether the flow is UDP.
+    pub fn is_udp(&self) -> bool {
+        self.tcp.is_none()
+    }
+
     /// The server's address and port.
     pub fn destination(&self) -> SocketAddr {
         SocketAddr::new(self.server.address, server_port(self.number))

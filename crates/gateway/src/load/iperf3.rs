@@ -90,13 +90,15 @@ impl<'a> Iperf3Flow<'a> {
         let sent = client.report(began).map_err(|error| named(name, error))?;
         let received = self.server.report(began).map_err(|error| named(name, error))?;
         let between = |all: &Intervals, key| all.sum(key, from, to).map(|sum| sum.round() as u64);
+        // UDP repeats nothing, so a report on it does not mention it.
+        let udp = self.endpoints.is_udp().then_some(0);
         let mss = sent.mss;
         let window = sent.mean("snd_cwnd", from, to).zip(mss).map(|(bytes, mss)| bytes / mss);
         Ok(FlowReport {
             goodput_bytes: between(&received, "bytes").unwrap_or(0),
             sent: between(&sent, "packets"),
-            retransmits: between(&sent, "retransmits"),
-            timeouts: None,
+            retransmits: between(&sent, "retransmits").or(udp),
+            timeouts: udp,
             lost: between(&received, "lost_packets"),
             mean_srtt_s: sent.mean("rtt", from, to).map(|rtt_us| rtt_us / 1e6),
             mean_cwnd_packets: window,

@@ -52,6 +52,9 @@ pub fn flow_report(before: Reading, after: Reading, means: &Means) -> Option<Flo
             Some(FlowReport {
                 goodput_bytes: counts.received_bytes,
                 sent: Some(counts.sent),
+                // UDP repeats nothing.
+                retransmits: Some(0),
+                timeouts: Some(0),
                 lost: Some(counts.expected.saturating_sub(counts.received)),
                 ..FlowReport::default()
             })
