@@ -114,8 +114,9 @@ fn no_more_is_on_the_way_than_the_window_limit() {
     let users = "[users.a]\nflows = 1\ntcp = { window_limit = \"60 kB\" }\n";
     let (_, wire) = common::run(&common::plan(users), IpVersion::V4);
     let (mut acked, mut most) = (None::<u32>, 0);
-    // The kernel makes up its mind about the window with the first full segments.
-    for packet in wire.in_order.iter().skip(100) {
+    // The kernel makes up its mind about the window with the first full segments, and is corrected
+    // when the server first reads.
+    for packet in wire.in_order.iter().skip(500) {
         let (end, acknowledgement) = tcp_numbers(packet);
         if common::addresses(packet).0.to_string() == SERVERS[0] {
             acked = Some(acknowledgement);
