@@ -49,6 +49,10 @@ class Result:
     """Backlog, drops and marks of each bottleneck over time."""
     flow_series: pa.Table
     """Window and round-trip time of the first flow of each group over time."""
+    interval_groups: pa.Table | None = None
+    """Throughput of each group by interval; only of a scenario with intervals."""
+    interval_links: pa.Table | None = None
+    """Utilisation, backlog and drops of each bottleneck by interval; only with intervals."""
     wall_s: float = float("nan")
     """Seconds of waiting that the runs took, NaN where unknown."""
     kind: str = "simulation"

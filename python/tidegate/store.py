@@ -172,12 +172,13 @@ def _write_result(result: Result, folder: Path) -> None:
 
 def _read_result(folder: Path, manifest: dict[str, Any]) -> Result:
     from tidegate.result import Result
-    from tidegate.tables import DERIVED_TABLES, ENGINE_TABLES
+    from tidegate.tables import DERIVED_TABLES, ENGINE_TABLES, INTERVAL_TABLES
 
     try:
         scenario = Scenario.parse((folder / SCENARIO).read_text(encoding="utf-8"))
         kind = manifest.get("kind", "simulation")
-        names = (*ENGINE_TABLES, *DERIVED_TABLES, *(["lab"] if kind == "lab" else []))
+        names = [*ENGINE_TABLES, *DERIVED_TABLES, *(["lab"] if kind == "lab" else [])]
+        names += [name for name in INTERVAL_TABLES if (folder / f"{name}.parquet").is_file()]
         tables = {name: pq.read_table(folder / f"{name}.parquet") for name in names}
     except TidegateError as error:
         raise ResultError(f"{folder / SCENARIO} cannot be read: {error}") from error

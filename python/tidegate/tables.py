@@ -21,6 +21,8 @@ ENGINE_TABLES = (
     "run", "flows", "links", "link_groups", "transfers", "group_series", "link_series",
     "flow_series",
 )  # fmt: skip
+INTERVAL_TABLES = ("interval_groups", "interval_links")
+"""Only of scenarios with intervals."""
 DERIVED_TABLES = ("users", "groups")
 COUNTS = ("packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "marks")
 
@@ -53,7 +55,8 @@ def table(columns: Mapping[str, object]) -> pa.Table:
 def run_tables(columns: Mapping[str, Mapping[str, object]], scenario: Scenario) -> Tables:
     """One run's columns as tables; groups by name, and flows with their number."""
     tables = {}
-    for name in ENGINE_TABLES:
+    intervals = [name for name in INTERVAL_TABLES if name in columns]
+    for name in (*ENGINE_TABLES, *intervals):
         content = dict(columns[name])
         if name == "flows":
             content = {"flow": np.arange(len(np.asarray(content["user"])), dtype="u4"), **content}
@@ -68,7 +71,8 @@ def concatenate(runs: Sequence[Tables], scenario: Scenario) -> Tables:
     derived = [{**run, **derive(run, scenario)} for run in runs]
     seeds = [run["run"]["seed"][0].as_py() for run in runs]
     result = {}
-    for name in (*ENGINE_TABLES, *DERIVED_TABLES):
+    intervals = [name for name in INTERVAL_TABLES if name in runs[0]]
+    for name in (*ENGINE_TABLES, *intervals, *DERIVED_TABLES):
         parts = [_numbered(run[name], r, seeds[r]) for r, run in enumerate(derived)]
         result[name] = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
     return result

@@ -147,6 +147,10 @@ mechanisms! {
     Bottleneck "piecewise-linear", "Piecewise-linear AQM", "Menth and Zeitler, Activity-Based Congestion Management, section 5.1.2", r#"bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#, "bottleneck/piecewise_linear.rs", PIECEWISE_LINEAR;
     Bottleneck "red", "RED", "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993", r#"bottleneck.aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "15 packets" }"#, "bottleneck/red.rs", RED;
     Differentiation "abc", "Activity-based congestion management (ABC)", "Menth and Zeitler, Activity-Based Congestion Management, section 3.3", r#"bottleneck.differentiation = { kind = "abc" }"#, "bottleneck/abc.rs", ABC;
+    Differentiation "icp", "Independent congestion policing (ICP)", "Wagner, Congestion Policing Queues, section IV-A", r#"bottleneck.differentiation = { kind = "icp", curve = "step" }"#, "bottleneck/icp.rs", ICP;
+    Differentiation "afcp", "AQM-fed congestion policing (AFCP)", "Wagner, Congestion Policing Queues, section IV-B", r#"bottleneck.differentiation = { kind = "afcp", variant = "a" }"#, "bottleneck/afcp.rs", AFCP;
+    Differentiation "aicp-a", "AQM-integrated congestion policing by thresholds (AICP-a)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-a" }"#, "bottleneck/aicp_a.rs", AICP_A;
+    Differentiation "aicp-b", "AQM-integrated congestion policing by probability (AICP-b)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-b" }"#, "bottleneck/aicp_b.rs", AICP_B;
 }
 
 /// The mechanism of this name.

@@ -7,8 +7,8 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tidegate_simulator::output::{
-    FlowSeries, FlowTable, GroupSeries, LinkGroupTable, LinkSeries, LinkTable, RunOutput,
-    TransferTable,
+    FlowSeries, FlowTable, GroupSeries, IntervalGroupTable, IntervalLinkTable, IntervalTables,
+    LinkGroupTable, LinkSeries, LinkTable, RunOutput, TransferTable,
 };
 
 /// Moves a table's vectors into a dictionary under the same names. Naming all of them is the
@@ -130,5 +130,18 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
             [time_s, flow, cwnd_packets, srtt_s]
         ),
     )?;
+    let IntervalTables { groups, links } = output.intervals;
+    if !groups.interval.is_empty() {
+        let groups =
+            columns!(py, groups => IntervalGroupTable, [], [interval, group, throughput_bps]);
+        let links = columns!(
+            py,
+            links => IntervalLinkTable,
+            [link],
+            [interval, utilization, mean_backlog_packets, drops, drops_policer]
+        );
+        tables.set_item("interval_groups", groups)?;
+        tables.set_item("interval_links", links)?;
+    }
     Ok(tables)
 }

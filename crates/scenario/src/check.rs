@@ -4,7 +4,9 @@ use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::document::Table;
 use crate::field::{Mistake, Reader};
-use crate::file::{CongestionControl, File, Tcp, Traffic, User, packet_size_mistake};
+use crate::file::{
+    Aqm, CongestionControl, Differentiation, File, Tcp, Traffic, User, packet_size_mistake,
+};
 use crate::issue::nearest;
 use crate::network::Network;
 use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN};
@@ -39,10 +41,23 @@ pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
     }
 }
 
+/// Intervals say how long the measurement is; a duration beside them must agree.
+pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
+    let Some(intervals) = &file.intervals else { return };
+    if intervals.length == Span::ZERO {
+        reader.within("intervals", |reader| reader.wrong_at("length", "must not be zero"));
+    }
+    let whole = intervals.length.as_nanos().saturating_mul(intervals.count.0);
+    if document.get("duration").is_some() && file.duration.as_nanos() != whole {
+        reader.wrong_at("duration", "give intervals or a duration, not both");
+    }
+}
+
 /// Checks a resolved file.
 pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
     packets(file, reader);
+    thresholds_to_stretch(file, reader);
     totals(file, reader);
     let tcp = file.tcp.as_ref().expect("resolved");
     reader.within("tcp", |reader| time_outs(tcp, reader));
@@ -104,6 +119,26 @@ fn packets(file: &File, reader: &mut Reader) {
             let buffer = link.as_ref().and_then(|link| link.buffer);
             buffer.iter().for_each(|buffer| holds_packet(&["users", name, key], *buffer));
         }
+    }
+}
+
+/// AICP-a moves thresholds, which RED alone has.
+fn thresholds_to_stretch(file: &File, reader: &mut Reader) {
+    let mut has_red = |path: &[&str], aqm: &Aqm, differentiation: &Differentiation| {
+        let stretches = matches!(differentiation, Differentiation::AicpA(_));
+        if stretches && !matches!(aqm, Aqm::Red(_)) {
+            let message = "aicp-a moves the thresholds of RED; give aqm.kind = \"red\"";
+            nested(reader, path, |reader| reader.wrong_at("differentiation", message));
+        }
+    };
+    if let Some(bottleneck) = &file.bottleneck {
+        has_red(&["bottleneck"], &bottleneck.aqm, &bottleneck.differentiation);
+    }
+    if let Some(lot) = &file.parking_lot {
+        has_red(&["parking_lot"], &lot.aqm, &lot.differentiation);
+    }
+    for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
+        has_red(&["links", name], &link.aqm, &link.differentiation);
     }
 }
 

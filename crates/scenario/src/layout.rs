@@ -21,6 +21,7 @@ pub(crate) fn plan(file: &File) -> Plan {
     let mut plan = Plan {
         warm_up: file.warm_up,
         duration: file.duration,
+        intervals: file.intervals.as_ref().map_or(1, |intervals| intervals.count.small()),
         drain_limit: if has_single_transfers(file) { file.drain_limit } else { Span::ZERO },
         sample_interval: file.sample_interval.and_then(OrOff::span),
         links: network.links.clone(),

@@ -134,7 +134,11 @@ fn apply(document: &mut Table, key: &str, value: Value) -> Result<(), String> {
 fn read(document: &Table) -> Result<File, Vec<Issue>> {
     let mut reader = Reader::default();
     reader.known_keys(document, File::KEYS);
-    let file = File::read_table(document, &mut reader).map(resolve::resolve);
+    let file = File::read_table(document, &mut reader);
+    if let Some(file) = &file {
+        check::intervals(file, document, &mut reader);
+    }
+    let file = file.map(resolve::resolve);
     check::topologies(document, &mut reader);
     if let Some(file) = &file {
         check::whole(file, &mut reader);

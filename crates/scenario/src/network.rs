@@ -4,11 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use tidegate_mechanisms::bottleneck::{
-    AbcParams, PiecewiseLinearParams, QueueUnit, RedParams, RedSpacing,
+    AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, IcpCurve, IcpParams,
+    PiecewiseLinearParams, QueueUnit, RedParams, RedSpacing, TokenBucketParams,
 };
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 
-use crate::file::{Aqm, Bottleneck, Differentiation, File, Link, ParkingLot, Red, Spacing};
+use crate::file::{
+    self, AfcpVariant, Aqm, Bottleneck, Curve, Differentiation, File, Link, ParkingLot, Red,
+    Spacing,
+};
 use crate::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan};
 use crate::quantity::QueueLength;
 
@@ -213,11 +217,42 @@ fn red(file: &Red, mean_packet_time: Span) -> RedParams {
 }
 
 fn differentiation(file: &Differentiation) -> DifferentiationPlan {
+    let bucket = |fill_rate, depth| TokenBucketParams { fill_rate, depth };
     match file {
         Differentiation::NoDifferentiation(_) => DifferentiationPlan::None,
         Differentiation::Abc(abc) => DifferentiationPlan::Abc(AbcParams {
             gamma: abc.gamma.0,
             weight: abc.activity_weight.0,
         }),
+        Differentiation::Icp(icp) => DifferentiationPlan::Icp(IcpParams {
+            bucket: bucket(icp.fill_rate, icp.depth),
+            curve: match icp.curve {
+                Curve::Step => IcpCurve::Step,
+                Curve::Slope => IcpCurve::Slope,
+                Curve::Squared => IcpCurve::Squared,
+            },
+            start: icp.start.0,
+        }),
+        Differentiation::Afcp(afcp) => DifferentiationPlan::Afcp(AfcpParams {
+            bucket: bucket(afcp.fill_rate, afcp.depth),
+            charges_signalled: afcp.variant == AfcpVariant::A,
+        }),
+        Differentiation::AicpA(aicp) => DifferentiationPlan::AicpA(AicpAParams {
+            bucket: bucket(aicp.fill_rate, aicp.depth),
+            charge: charge(aicp.charge),
+        }),
+        Differentiation::AicpB(aicp) => DifferentiationPlan::AicpB(AicpBParams {
+            bucket: bucket(aicp.fill_rate, aicp.depth),
+            start: aicp.start.0,
+            max_probability: aicp.max_probability.0,
+            charge: charge(aicp.charge),
+        }),
+    }
+}
+
+fn charge(charge: file::Charge) -> Charge {
+    match charge {
+        file::Charge::Own => Charge::Own,
+        file::Charge::Aqm => Charge::Aqm,
     }
 }

@@ -3,7 +3,9 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
-use tidegate_mechanisms::bottleneck::{AbcParams, PiecewiseLinearParams, RedParams};
+use tidegate_mechanisms::bottleneck::{
+    AbcParams, AfcpParams, AicpAParams, AicpBParams, IcpParams, PiecewiseLinearParams, RedParams,
+};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
@@ -22,6 +24,8 @@ pub struct Plan {
     pub warm_up: Span,
     /// Measured after the warm-up.
     pub duration: Span,
+    /// Equal parts of the duration that are measured one by one as well.
+    pub intervals: u32,
     /// The run goes on until all finite transfers without repetition are done, at most this long
     /// after the measurement.
     pub drain_limit: Span,
@@ -105,6 +109,14 @@ pub enum DifferentiationPlan {
     None,
     /// Activity-based.
     Abc(AbcParams),
+    /// Independent congestion policing.
+    Icp(IcpParams),
+    /// AQM-fed congestion policing.
+    Afcp(AfcpParams),
+    /// AQM-integrated congestion policing by thresholds.
+    AicpA(AicpAParams),
+    /// AQM-integrated congestion policing by probability.
+    AicpB(AicpBParams),
 }
 
 /// One flow, from its sender to its receiver.

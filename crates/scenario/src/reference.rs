@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
-    Abc, Access, Bottleneck, Cbr, File, Link, Meter, ParkingLot, PiecewiseLinear, Profile, Red,
-    StartRange, Tcp, Transfer, User,
+    Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, File, Icp, Intervals, Link, Meter,
+    ParkingLot, PiecewiseLinear, Profile, Red, StartRange, Tcp, Transfer, User,
 };
 use crate::schema::Definitions;
 use crate::toml_text::inline;
@@ -58,6 +58,11 @@ fn tables() -> Vec<(&'static str, String)> {
         ("piecewise-linear", keys::<PiecewiseLinear>()),
         ("red", keys::<Red>()),
         ("abc", keys::<Abc>()),
+        ("icp", keys::<Icp>()),
+        ("afcp", keys::<Afcp>()),
+        ("aicp-a", keys::<AicpA>()),
+        ("aicp-b", keys::<AicpB>()),
+        ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
         ("transfer", keys::<Transfer>()),
         ("cbr", keys::<Cbr>()),

@@ -2,11 +2,14 @@
 
 use tidegate_mechanisms::units::Span;
 
-use crate::file::{Access, File, Start, User};
+use crate::file::{Access, File, Intervals, Start, User};
 use crate::value::OrOff;
 
 /// The file with everything in it that the plan needs.
 pub(crate) fn resolve(mut file: File) -> File {
+    if let Some(Intervals { count, length }) = &file.intervals {
+        file.duration = Span::from_nanos(length.as_nanos().saturating_mul(count.0));
+    }
     let tcp =
         file.tcp.as_ref().map_or_else(|| file.profile.tcp(), |tcp| tcp.over(&file.profile.tcp()));
     file.tcp = Some(tcp);

@@ -45,6 +45,8 @@ fn value() -> impl Strategy<Value = String> {
         Just("[[0, 0], [1e308, 1]]".to_owned()),
         Just("{ kind = 'red', min_threshold = '1 B', max_threshold = '1 PB' }".to_owned()),
         Just("{ kind = 'abc', gamma = 1e308 }".to_owned()),
+        Just("{ kind = 'icp', depth = '1 PB', start = 1e-300 }".to_owned()),
+        Just("{ count = 1000, length = '20 h' }".to_owned()),
         Just("{ kind = 'transfer', size = '1 B', pause = '0 s' }".to_owned()),
         any::<String>(),
     ]

@@ -168,6 +168,17 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
             "access.rates: unknown key; valid keys here: rate, delay, buffer; did you mean \"rate\"?",
         ),
         ("", "duration = \"0 s\"", "duration: must not be zero"),
+        (
+            "",
+            "duration = \"5 s\"\nintervals = { count = 2, length = \"3 s\" }",
+            "duration: give intervals or a duration, not both",
+        ),
+        ("bottleneck", "differentiation = { kind = \"aicp-a\" }", "give aqm.kind = \"red\""),
+        (
+            "bottleneck",
+            "differentiation = { kind = \"icp\", depth = \"3 kB\" }",
+            "differentiation.depth: 3000 B is not from 65535 B",
+        ),
         ("", "sample_interval = \"1 ns\"", "more than 10000000 samples"),
         ("", "packet_size = \"1 GB\"", "1000000000 B is not from 64 B to 65535 B"),
         (

@@ -184,6 +184,26 @@ fn series_have_at_most_three_hundred_samples_by_default() {
 }
 
 #[test]
+fn intervals_make_up_the_duration() {
+    let plan = plan_with(DUMBBELL, &[("intervals", "{ count = 10, length = \"500 s\" }")]);
+    assert_eq!((plan.duration, plan.intervals), (Span::from_secs(5000), 10));
+    assert_eq!(plan_with(DUMBBELL, &[]).intervals, 1);
+}
+
+#[test]
+fn policers_have_the_papers_buckets_by_default() {
+    let differentiation = |kind: &str| {
+        let plan = plan_with(DUMBBELL, &[("bottleneck.differentiation.kind", kind)]);
+        link(&plan, "bottleneck").differentiation.clone()
+    };
+    let DifferentiationPlan::Icp(icp) = differentiation("icp") else { panic!() };
+    assert_eq!((icp.bucket.fill_rate.as_bps(), icp.bucket.depth.get()), (4400, 350_000));
+    let DifferentiationPlan::AicpB(aicp) = differentiation("aicp-b") else { panic!() };
+    assert_eq!((aicp.bucket.fill_rate.as_bps(), aicp.bucket.depth.get()), (2400, 225_000));
+    assert_eq!((aicp.start, aicp.max_probability), (0.25, 0.5));
+}
+
+#[test]
 fn overriding_a_kind_drops_what_the_other_kind_had() {
     let plan = plan_with(DUMBBELL, &[("bottleneck.differentiation.kind", "none")]);
     assert_eq!(link(&plan, "bottleneck").differentiation, DifferentiationPlan::None);

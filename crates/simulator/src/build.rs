@@ -1,6 +1,8 @@
 //! From planned mechanisms to running ones.
 
-use tidegate_mechanisms::bottleneck::{Abc, Aqm, Differentiation, Judge, PiecewiseLinear, Red};
+use tidegate_mechanisms::bottleneck::{
+    Abc, Afcp, AicpA, AicpB, Aqm, Differentiation, Icp, Judge, PiecewiseLinear, Red,
+};
 use tidegate_mechanisms::sender::{Controller, Cubic, CubicParams, LinuxCubic, Reno, RenoParams};
 use tidegate_scenario::plan::{
     AqmPlan, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan,
@@ -12,6 +14,10 @@ use tidegate_scenario::plan::{
 /// If the points of a piecewise-linear function do not ascend, which validation rules out.
 pub fn judge(plan: &LinkPlan) -> Option<Judge> {
     let aqm = match &plan.aqm {
+        // Independent policing counts what a full buffer loses; the others need a probability.
+        AqmPlan::DropTail if matches!(plan.differentiation, DifferentiationPlan::Icp(_)) => {
+            Aqm::DropTail
+        }
         AqmPlan::DropTail => return None,
         AqmPlan::PiecewiseLinear(params) => {
             Aqm::PiecewiseLinear(PiecewiseLinear::new(params).expect("the scenario was validated"))
@@ -21,6 +27,10 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
     let differentiation = match plan.differentiation {
         DifferentiationPlan::None => Differentiation::None,
         DifferentiationPlan::Abc(params) => Differentiation::Abc(Abc::new(params)),
+        DifferentiationPlan::Icp(params) => Differentiation::Icp(Icp::new(params)),
+        DifferentiationPlan::Afcp(params) => Differentiation::Afcp(Afcp::new(params)),
+        DifferentiationPlan::AicpA(params) => Differentiation::AicpA(AicpA::new(params)),
+        DifferentiationPlan::AicpB(params) => Differentiation::AicpB(AicpB::new(params)),
     };
     Some(Judge { aqm, differentiation })
 }

@@ -5,8 +5,10 @@ use tidegate_scenario::plan::{MAX_RUN, Plan};
 
 use crate::digest::Digest;
 use crate::event_queue::{Timers, Wake};
+use crate::intervals;
+use crate::link::Link;
 use crate::network::{FlowFate, Network, Ways};
-use crate::output::RunOutput;
+use crate::output::{IntervalTables, RunOutput};
 use crate::packet::{Packet, flags};
 use crate::probe::Reading;
 use crate::random::Stream;
@@ -113,14 +115,16 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end of the measurement, then until the awaited transfers are done.
     pub fn run(mut self) -> RunOutput {
-        let before = self.run_until(Time::ZERO + self.plan.warm_up);
-        let after = self.run_until(self.end);
+        let start = Time::ZERO + self.plan.warm_up;
+        let before = self.run_until(start, Reading::take);
+        let intervals = self.run_intervals(start, &before);
+        let after = self.run_until(self.end, Reading::take);
         let limit = self.end + self.plan.drain_limit;
         // Nothing that is delivered from here on is counted, early or not.
         self.ahead = Vec::new();
         self.reading_at = Time::NEVER;
         while self.awaited > 0 && self.step(limit) {}
-        let output = tables::collect(&mut self, &before, &after);
+        let output = RunOutput { intervals, ..tables::collect(&mut self, &before, &after) };
         let ledger = self.network.ledger;
         assert_eq!(
             ledger.injected,
@@ -130,8 +134,26 @@ impl<'a> Engine<'a> {
         output
     }
 
+    /// Runs through the parts of the measurement, if it has several, and measures each.
+    fn run_intervals(&mut self, start: Time, before: &Readings) -> IntervalTables {
+        let mut tables = IntervalTables::default();
+        let count = u64::from(self.plan.intervals);
+        if count < 2 {
+            return tables;
+        }
+        let length = Span::from_nanos(self.plan.duration.as_nanos() / count);
+        let mut last = None;
+        for k in 0..count {
+            let after = self.run_until(start + length * (k + 1), Reading::in_passing);
+            let before = last.as_ref().unwrap_or(before);
+            intervals::measure(&mut tables, self.plan, k as u32, before, &after);
+            last = Some(after);
+        }
+        tables
+    }
+
     /// Runs up to `end` and reads all counters there.
-    fn run_until(&mut self, end: Time) -> Readings {
+    fn run_until(&mut self, end: Time, read: fn(&mut Link, Time) -> Reading) -> Readings {
         self.reading_at = end;
         self.ahead.retain(|&(at, flow, bytes, segments)| {
             if at >= end {
@@ -144,7 +166,7 @@ impl<'a> Engine<'a> {
         });
         while self.step(end) {}
         Readings {
-            links: self.network.links.iter_mut().map(|link| Reading::take(link, end)).collect(),
+            links: self.network.links.iter_mut().map(|link| read(link, end)).collect(),
             fates: self.network.fates.clone(),
             received: self.received.clone(),
             sent: self.sources.iter().map(Source::counts).collect(),

@@ -11,6 +11,7 @@ mod digest;
 mod emulation;
 mod engine;
 mod event_queue;
+mod intervals;
 mod link;
 #[cfg(test)]
 mod link_model;

@@ -24,6 +24,17 @@ pub enum Drop {
     Aqm,
     /// It was lost on the wire.
     Wire,
+    /// Its customer's policer chose it.
+    Policer,
+}
+
+/// Whose packet it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Owner {
+    /// Index of the user group.
+    pub group: u16,
+    /// Index of the user.
+    pub user: u32,
 }
 
 /// A unidirectional link.
@@ -119,7 +130,7 @@ impl Link {
         self.management.is_some()
     }
 
-    /// Offers a packet of the given user group at `now`, which never goes back.
+    /// Offers a packet of the given owner at `now`, which never goes back.
     #[inline]
     pub fn offer(
         &mut self,
@@ -127,7 +138,7 @@ impl Link {
         mut flags: u8,
         activity: u32,
         now: Time,
-        group: impl Fn() -> u16,
+        owner: impl Fn() -> Owner,
     ) -> Result<Passed, Drop> {
         if self.free_at <= now {
             if self.plain {
@@ -142,12 +153,12 @@ impl Link {
             }
         }
         if self.management.is_some() {
-            flags = self.manage(len, flags, activity, now, group())?;
+            flags = self.manage(len, flags, activity, now, owner())?;
         }
         let bytes = u64::from(len);
         if self.waiting.len() >= self.limit_packets || self.backlog_bytes + bytes > self.limit_bytes
         {
-            return Err(self.overflow(group()));
+            return Err(self.overflow(owner(), now, len));
         }
         let transmission = self.transmission_time(len);
         let departs = self.free_at.max(now) + transmission;
@@ -156,10 +167,10 @@ impl Link {
         (self.last_len, self.last_entered) = (len, false);
         self.probe.on_accepted(bytes);
         if let Some(monitor) = &mut self.probe.monitor {
-            monitor.on_accepted(group(), bytes, departs - now, transmission);
+            monitor.on_accepted(owner().group, bytes, departs - now, transmission);
         }
         if self.wire_loss.is_some() && self.is_lost_on_wire() {
-            self.probe.on_drop(Drop::Wire, group());
+            self.probe.on_drop(Drop::Wire, owner().group);
             return Err(Drop::Wire);
         }
         Ok(Passed { at: departs + self.delay, flags })
@@ -186,7 +197,7 @@ impl Link {
         flags: u8,
         activity: u32,
         now: Time,
-        group: u16,
+        Owner { group, user }: Owner,
     ) -> Result<u8, Drop> {
         let Some(management) = &mut self.management else { return Ok(flags) };
         let carries_activity = flags & flags::ACK == 0;
@@ -194,6 +205,7 @@ impl Link {
         let arrival = Arrival {
             now,
             len: Bytes::new(u64::from(len)),
+            user,
             activity: if carries_activity { f32::from_bits(activity) } else { 0.0 },
             backlog_packets: self.waiting.len().saturating_sub(1) as u32,
             backlog_bytes: self.backlog_bytes - in_transmission,
@@ -203,7 +215,9 @@ impl Link {
         let Management { judge, ecn, ecn_marks_all, rng } = &mut **management;
         match judge.signal(&arrival, || rng.unit()) {
             Signal::None => Ok(flags),
-            Signal::Congestion if *ecn && (*ecn_marks_all || flags & flags::ECT != 0) => {
+            Signal::Congestion | Signal::Policed { may_mark: true }
+                if *ecn && (*ecn_marks_all || flags & flags::ECT != 0) =>
+            {
                 self.probe.on_mark(group);
                 Ok(flags | flags::CE)
             }
@@ -211,13 +225,17 @@ impl Link {
                 self.probe.on_drop(Drop::Aqm, group);
                 Err(Drop::Aqm)
             }
+            Signal::Policed { .. } => {
+                self.probe.on_drop(Drop::Policer, group);
+                Err(Drop::Policer)
+            }
         }
     }
 
     #[cold]
-    fn overflow(&mut self, group: u16) -> Drop {
+    fn overflow(&mut self, Owner { group, user }: Owner, now: Time, len: u16) -> Drop {
         if let Some(management) = &mut self.management {
-            management.judge.on_overflow();
+            management.judge.on_overflow(user, now, Bytes::new(len.into()));
         }
         self.probe.on_drop(Drop::Full, group);
         Drop::Full

@@ -8,7 +8,7 @@ use proptest::test_runner::RngSeed;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 use tidegate_scenario::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan};
 
-use crate::link::{Drop, Link};
+use crate::link::{Drop, Link, Owner};
 
 /// First come, first served, until the buffer is full.
 struct Model {
@@ -89,7 +89,7 @@ proptest! {
         for (gap_ns, len) in arrivals {
             now += Span::from_nanos(gap_ns);
             let want = model.offer(len.into(), now);
-            let got = link.offer(len, 0, 0, now, || 0).map(|passed| passed.at);
+            let got = link.offer(len, 0, 0, now, Owner::default).map(|passed| passed.at);
             prop_assert_eq!(got, want);
             if let Ok(at) = got {
                 prop_assert!(at >= last, "first in, first out");

@@ -11,7 +11,7 @@ use tidegate_scenario::plan::{LinkPlan, MAX_LINKS, Plan, TrafficPlan};
 
 use crate::contents::{Contents, InPacket};
 use crate::event_queue::Arrivals;
-use crate::link::Link;
+use crate::link::{Link, Owner};
 use crate::packet::{Packet, SackStore, flags};
 use crate::random::Stream;
 
@@ -41,7 +41,7 @@ pub struct Ways {
 
 /// Per-flow state of the network.
 struct Passage {
-    group: u16,
+    owner: Owner,
     jitter_ns: u64,
     host: u32,
     meters: Box<[u32]>,
@@ -166,7 +166,7 @@ impl<C: Contents> Network<C> {
                 network.hosts.push(Host { entered: Time::ZERO, rng });
             }
             network.passages.push(Passage {
-                group: plan.users[flow.user].group as u16,
+                owner: Owner { group: plan.users[flow.user].group as u16, user: flow.user as u32 },
                 jitter_ns: flow.jitter.as_nanos().min(u64::from(u32::MAX) - 1),
                 host: *host,
                 meters: flow.meters.clone().into(),
@@ -211,8 +211,8 @@ impl<C: Contents> Network<C> {
             if C::OUTSIDE && link.is_managed() && flags & flags::ACK == 0 {
                 extra = self.contents.activity(packet.number).to_bits();
             }
-            let group = || self.passages[flow as usize].group;
-            match link.offer(len, flags, extra, now, group) {
+            let owner = || self.passages[flow as usize].owner;
+            match link.offer(len, flags, extra, now, owner) {
                 Ok(passed) => {
                     now = passed.at;
                     if flags != passed.flags {

@@ -21,6 +21,8 @@ pub struct RunOutput {
     pub links: LinkTable,
     /// One row per link and user group: what each group did to and got from the link.
     pub link_groups: LinkGroupTable,
+    /// What was measured interval by interval; empty without intervals.
+    pub intervals: IntervalTables,
     /// One row per finished or unfinished transfer.
     pub transfers: TransferTable,
     /// One row per sample and group.
@@ -94,7 +96,7 @@ pub struct LinkTable {
     pub max_sojourn_s: Vec<f64>,
     /// Dropped because the buffer was full.
     pub drops_full: Vec<u64>,
-    /// Dropped by the AQM.
+    /// Dropped by the AQM, or by a customer's policer.
     pub drops_aqm: Vec<u64>,
     /// Lost on the wire.
     pub drops_wire: Vec<u64>,
@@ -121,6 +123,43 @@ pub struct LinkGroupTable {
     pub marks: Vec<u64>,
     /// Mean activity in arriving packets, NaN without a meter.
     pub mean_activity: Vec<f64>,
+}
+
+/// The parts of the measured time one by one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IntervalTables {
+    /// One row per interval and user group.
+    pub groups: IntervalGroupTable,
+    /// One row per interval and monitored link.
+    pub links: IntervalLinkTable,
+}
+
+/// Per interval and group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IntervalGroupTable {
+    /// Number of the interval, from 0.
+    pub interval: Vec<u32>,
+    /// Index of the group.
+    pub group: Vec<u32>,
+    /// Wire bytes that left the last link, all users of the group.
+    pub throughput_bps: Vec<f64>,
+}
+
+/// Per interval and monitored link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IntervalLinkTable {
+    /// Number of the interval, from 0.
+    pub interval: Vec<u32>,
+    /// Name of the link.
+    pub link: Vec<String>,
+    /// Share of the interval in which the link was sending.
+    pub utilization: Vec<f64>,
+    /// Time average, the packet in transmission included.
+    pub mean_backlog_packets: Vec<f64>,
+    /// Dropped, any reason.
+    pub drops: Vec<u64>,
+    /// Those of them that policers did.
+    pub drops_policer: Vec<u64>,
 }
 
 /// Finite transfers.

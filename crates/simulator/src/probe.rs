@@ -16,8 +16,8 @@ pub struct LinkProbe {
     pub accepted: u64,
     /// Bytes accepted.
     pub accepted_bytes: u64,
-    /// Drops by reason: full, AQM, wire.
-    pub drops: [u64; 3],
+    /// Drops by reason: full, AQM, wire, policer.
+    pub drops: [u64; 4],
     /// Marks.
     pub marks: u64,
     /// What only bottlenecks keep.
@@ -49,7 +49,7 @@ pub struct GroupCounts {
     pub accepted: u64,
     /// Bytes accepted.
     pub accepted_bytes: u64,
-    /// Packets refused, by the buffer or the AQM.
+    /// Packets refused, by the buffer, the AQM or a policer.
     pub refused: u64,
     /// Packets dropped for any reason.
     pub drops: u64,
@@ -150,12 +150,20 @@ pub struct Reading {
 impl Reading {
     /// Reads a link at `now`, and starts its histogram anew.
     pub fn take(link: &mut Link, now: Time) -> Self {
+        let reading = Reading::in_passing(link, now);
+        if let Some(monitor) = &mut link.probe.monitor {
+            monitor.sojourn.reset();
+        }
+        reading
+    }
+
+    /// Reads a link at `now`.
+    pub fn in_passing(link: &mut Link, now: Time) -> Self {
         let [packets, bytes, busy] = link.time_to_come(now);
         let probe = link.probe.clone();
-        let Some(monitor) = &mut link.probe.monitor else {
+        let Some(monitor) = &link.probe.monitor else {
             return Reading { probe, backlog_packet_ns: 0, backlog_byte_ns: 0, busy_ns: 0 };
         };
-        monitor.sojourn.reset();
         Reading {
             backlog_packet_ns: monitor.sojourn_ns - packets,
             backlog_byte_ns: monitor.sojourn_byte_ns - bytes,

@@ -6,7 +6,9 @@ use tidegate_scenario::plan::Plan;
 use crate::digest::Digest;
 use crate::engine::{Engine, Readings};
 use crate::link::Link;
-use crate::output::{FlowTable, LinkGroupTable, LinkTable, RunOutput, TransferTable};
+use crate::output::{
+    FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput, TransferTable,
+};
 use crate::probe::Reading;
 use crate::source::{Source, UDP_HEADER_BYTES};
 
@@ -28,6 +30,7 @@ pub fn collect(engine: &mut Engine, before: &Readings, after: &Readings) -> RunO
         group_series: core::mem::take(&mut engine.series.groups),
         link_series: core::mem::take(&mut engine.series.links),
         flow_series: core::mem::take(&mut engine.series.flows),
+        intervals: IntervalTables::default(),
         digest: String::new(),
     };
     RunOutput { digest: digest(engine, &after.links), ..output }
@@ -89,15 +92,16 @@ pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading])
         let (from, to) = (&before[i], &after[i]);
         let accepted = to.probe.accepted - from.probe.accepted;
         let bytes = to.probe.accepted_bytes - from.probe.accepted_bytes;
-        let [full, aqm, wire] = [0, 1, 2].map(|r| to.probe.drops[r] - from.probe.drops[r]);
+        let [full, aqm, wire, policer] =
+            [0, 1, 2, 3].map(|r| to.probe.drops[r] - from.probe.drops[r]);
         table.name.push(planned.name.clone());
         table.monitored.push(planned.monitored);
-        table.arrivals.push(accepted + full + aqm);
+        table.arrivals.push(accepted + full + aqm + policer);
         table.departures.push(accepted);
         table.departed_bytes.push(bytes);
         table.departures_in_all.push(links[i].probe.accepted);
         table.drops_full.push(full);
-        table.drops_aqm.push(aqm);
+        table.drops_aqm.push(aqm + policer);
         table.drops_wire.push(wire);
         table.marks.push(to.probe.marks - from.probe.marks);
         let (Some(monitor), Some(was)) = (&to.probe.monitor, &from.probe.monitor) else {

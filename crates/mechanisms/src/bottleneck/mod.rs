@@ -7,13 +7,23 @@
 //! two and draws the verdict. What a signal does to a packet (mark or drop) is the queue's business.
 
 pub mod abc;
+pub mod afcp;
+pub mod aicp_a;
+pub mod aicp_b;
 mod drop_tail;
+pub mod icp;
 pub mod piecewise_linear;
 pub mod red;
+pub mod token_bucket;
 
 pub use abc::{Abc, AbcParams};
+pub use afcp::{Afcp, AfcpParams};
+pub use aicp_a::{AicpA, AicpAParams, Charge};
+pub use aicp_b::{AicpB, AicpBParams};
+pub use icp::{Icp, IcpCurve, IcpParams};
 pub use piecewise_linear::{InvalidPoints, PiecewiseLinear, PiecewiseLinearParams};
 pub use red::{QueueUnit, Red, RedParams, RedSpacing};
+pub use token_bucket::{Credit, TokenBucketParams, TokenBuckets};
 
 use crate::units::{Bytes, Span, Time};
 
@@ -26,6 +36,8 @@ pub struct Arrival {
     pub len: Bytes,
     /// Activity that the packet carries; 0 if it carries none.
     pub activity: f32,
+    /// Number of the customer whose packet it is, counted from 0.
+    pub user: u32,
     /// Packets that wait, neither this one nor the one in transmission counted (as in ns-2, ns-3,
     /// INET and Linux).
     pub backlog_packets: u32,
@@ -46,6 +58,12 @@ pub enum Signal {
     /// [`Signal::Congestion`], but a queue may drop even ECN-capable packets here, as ns-2 does and
     /// Linux's RED with `harddrop`.
     Forced,
+    /// The customer's policer has decided on the packet. One that is part of the AQM may signal by
+    /// a mark as the AQM would; one in front of the queue drops, ECN-capable packets too.
+    Policed {
+        /// Whether a mark will do.
+        may_mark: bool,
+    },
 }
 
 impl Signal {
@@ -96,6 +114,17 @@ impl Aqm {
         }
     }
 
+    /// The probability with RED's thresholds multiplied by `stretch`, and that at its own. An AQM
+    /// without thresholds to stretch gives its own twice.
+    #[inline]
+    fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
+        if let Aqm::Red(red) = self {
+            return (red.stretched_probability(arrival, stretch), red.plain_probability());
+        }
+        let p = self.probability(arrival);
+        (p, p)
+    }
+
     /// Tells the AQM what became of the packet, for those that space their signals.
     #[inline]
     pub fn on_verdict(&mut self, signalled: bool) {
@@ -112,6 +141,14 @@ pub enum Differentiation {
     None,
     /// By activity.
     Abc(Abc),
+    /// By drops and marks, in front of the queue.
+    Icp(Icp),
+    /// By the AQM's probability, in front of the queue.
+    Afcp(Afcp),
+    /// By the AQM's probability, with thresholds that rise with a customer's allowance.
+    AicpA(AicpA),
+    /// By the AQM's probability, with one of the customer's own.
+    AicpB(AicpB),
 }
 
 /// An AQM, and the differentiation on top of it.
@@ -126,11 +163,15 @@ pub struct Judge {
 impl Judge {
     /// Judges an arriving packet. To be called for every arrival, also when the buffer is full,
     /// because averages run over all of them; `draw` gives a random number in [0, 1) and is called
-    /// only if the verdict is open.
+    /// only where a verdict is open, once for each.
     #[inline]
-    pub fn signal(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Signal {
-        let p = self.probability(arrival);
-        let signalled = p >= 1.0 || (p > 0.0 && draw() < p);
+    pub fn signal(&mut self, arrival: &Arrival, mut draw: impl FnMut() -> f64) -> Signal {
+        let p = match &mut self.differentiation {
+            Differentiation::None => self.aqm.probability(arrival),
+            Differentiation::Abc(_) => self.adapted_to_activity(arrival),
+            _ => return self.police(arrival, draw),
+        };
+        let signalled = falls(p, &mut draw);
         self.aqm.on_verdict(signalled);
         match (signalled, self.aqm.is_forced()) {
             (false, _) => Signal::None,
@@ -139,37 +180,88 @@ impl Judge {
         }
     }
 
-    /// The probability for this very packet.
+    /// The probability for this very packet by its activity.
     #[inline]
-    fn probability(&mut self, arrival: &Arrival) -> f64 {
+    fn adapted_to_activity(&mut self, arrival: &Arrival) -> f64 {
         let p = self.aqm.probability(arrival);
-        match &mut self.differentiation {
-            Differentiation::None => p,
-            Differentiation::Abc(abc) => {
-                let activity = f64::from(arrival.activity);
-                abc.observe(activity);
-                // Equation (5) leaves 0 and 1 as they are, and costs two powers of two.
-                if p > 0.0 && p < 1.0 {
-                    abc.adapt(p, || self.aqm.log2(p, arrival), activity)
-                } else {
-                    p
+        let Differentiation::Abc(abc) = &mut self.differentiation else { return p };
+        let activity = f64::from(arrival.activity);
+        abc.observe(activity);
+        // Equation (5) leaves 0 and 1 as they are, and costs two powers of two.
+        if p > 0.0 && p < 1.0 { abc.adapt(p, || self.aqm.log2(p, arrival), activity) } else { p }
+    }
+
+    /// Congestion policing queues: the verdict of the customer's policer, and of the AQM where the
+    /// two are apart.
+    #[inline(never)]
+    fn police(&mut self, arrival: &Arrival, mut draw: impl FnMut() -> f64) -> Signal {
+        let Judge { aqm, differentiation } = self;
+        let by_aqm = |aqm: &Aqm| if aqm.is_forced() { Signal::Forced } else { Signal::Congestion };
+        match differentiation {
+            Differentiation::None | Differentiation::Abc(_) => unreachable!("polices nobody"),
+            Differentiation::Icp(icp) => {
+                if falls(icp.probability(arrival), &mut draw) {
+                    return Signal::Policed { may_mark: false };
                 }
+                let signalled = falls(aqm.probability(arrival), &mut draw);
+                aqm.on_verdict(signalled);
+                if !signalled {
+                    return Signal::None;
+                }
+                icp.on_signal(arrival.user, arrival.now, arrival.len);
+                by_aqm(aqm)
+            }
+            Differentiation::Afcp(afcp) => {
+                let p = aqm.probability(arrival);
+                if !afcp.forwards(arrival, p) {
+                    return Signal::Policed { may_mark: false };
+                }
+                let signalled = falls(p, &mut draw);
+                aqm.on_verdict(signalled);
+                afcp.on_verdict(arrival, p, signalled);
+                if signalled { by_aqm(aqm) } else { Signal::None }
+            }
+            Differentiation::AicpA(aicp) => {
+                let stretch = aicp.stretch(arrival);
+                let (p, plain) = aqm.stretched_probability(arrival, stretch);
+                let signalled = falls(p, &mut draw);
+                aqm.on_verdict(signalled);
+                if signalled {
+                    return Signal::Policed { may_mark: !aqm.is_forced() };
+                }
+                aicp.on_forwarded(arrival, p, plain);
+                Signal::None
+            }
+            Differentiation::AicpB(aicp) => {
+                let plain = aqm.probability(arrival);
+                let p = aicp.probability(arrival, plain);
+                let signalled = falls(p, &mut draw);
+                aqm.on_verdict(signalled);
+                if signalled {
+                    return Signal::Policed { may_mark: !aqm.is_forced() };
+                }
+                aicp.on_forwarded(arrival, p, plain);
+                Signal::None
             }
         }
     }
 
-    /// Tells that the packet just judged was lost because the buffer was full. An AQM that spaces
-    /// its signals counts this as one, as in ns-2.
+    /// Tells that the packet just judged, of `len` bytes and customer `user`, was lost because the
+    /// buffer was full. An AQM that spaces its signals counts this as one, as in ns-2, and so does
+    /// a policer that counts signals.
     #[inline]
-    pub fn on_overflow(&mut self) {
+    pub fn on_overflow(&mut self, user: u32, now: Time, len: Bytes) {
         self.aqm.on_verdict(true);
+        if let Differentiation::Icp(icp) = &mut self.differentiation {
+            icp.on_signal(user, now, len);
+        }
     }
 
     /// Average activity of the packets that have arrived, for probes.
     pub fn average_activity(&self) -> Option<f64> {
         match &self.differentiation {
-            Differentiation::None => None,
             Differentiation::Abc(abc) => Some(abc.average()),
+            _ => None,
         }
     }
 
@@ -182,9 +274,25 @@ impl Judge {
     }
 }
 
+/// Whether what has probability `p` happens; draws only if that is open.
+#[inline]
+fn falls(p: f64, mut draw: impl FnMut() -> f64) -> bool {
+    p >= 1.0 || (p > 0.0 && draw() < p)
+}
+
+#[cfg(test)]
+#[path = "policing_tests.rs"]
+mod policing_tests;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A full packet of a customer at so many milliseconds, finding nothing.
+    pub(super) fn arrival_of(user: u32, ms: u64) -> Arrival {
+        let now = Time::ZERO + Span::from_millis(ms);
+        Arrival { user, now, ..arrival(0, 0.0) }
+    }
 
     /// An arrival that finds `packets` of 1500 B.
     pub(super) fn arrival(packets: u32, activity: f32) -> Arrival {
@@ -192,6 +300,7 @@ mod tests {
             now: Time::ZERO,
             len: Bytes::new(1500),
             activity,
+            user: 0,
             backlog_packets: packets,
             backlog_bytes: u64::from(packets) * 1500,
             idle: Span::ZERO,
@@ -231,6 +340,6 @@ mod tests {
         let p = 0.01 + (20.0 - 17.0) / (24.0 - 17.0) * 0.99;
         let a_avg = 0.01 * 2.0; // first packet: 0.99 · 0 + 0.01 · 2
         let want = libm::pow(p, libm::exp2(-3.0 * (2.0 - a_avg)));
-        assert!((judge.probability(&arrival(20, 2.0)) - want).abs() < 1e-12);
+        assert!((judge.adapted_to_activity(&arrival(20, 2.0)) - want).abs() < 1e-12);
     }
 }

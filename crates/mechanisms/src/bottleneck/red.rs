@@ -112,14 +112,20 @@ impl Red {
     /// which to signal on it.
     #[inline]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.stretched_probability(arrival, 1.0)
+    }
+
+    /// As [`Red::probability`], with both thresholds multiplied by `stretch`.
+    #[inline]
+    pub fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> f64 {
         self.update_average(arrival);
         self.count = self.count.saturating_add(1);
 
-        if self.average < self.params.min_threshold || arrival.backlog_packets < 2 {
+        if self.average < self.params.min_threshold * stretch || arrival.backlog_packets < 2 {
             self.zone = Zone::Calm;
             return 0.0;
         }
-        if self.average >= self.forced_threshold() {
+        if self.average >= self.forced_threshold() * stretch {
             self.zone = Zone::Forced;
             return 1.0;
         }
@@ -128,7 +134,19 @@ impl Red {
             self.count = 1;
             return 0.0;
         }
-        self.spaced(self.early_probability())
+        self.spaced(self.early_probability(stretch))
+    }
+
+    /// p_b at the present average and RED's own thresholds: what an average packet is worth.
+    #[inline]
+    pub fn plain_probability(&self) -> f64 {
+        if self.average < self.params.min_threshold {
+            0.0
+        } else if self.average >= self.forced_threshold() {
+            1.0
+        } else {
+            self.early_probability(1.0)
+        }
     }
 
     /// Tells whether the packet was signalled (or lost to a full buffer).
@@ -176,10 +194,11 @@ impl Red {
         if self.params.gentle { 2.0 * max_th } else { max_th }
     }
 
-    /// p_b between min_th and the forced threshold.
+    /// p_b between min_th and the forced threshold, both stretched.
     #[inline]
-    fn early_probability(&self) -> f64 {
+    fn early_probability(&self, stretch: f64) -> f64 {
         let RedParams { min_threshold: min_th, max_threshold: max_th, .. } = self.params;
+        let (min_th, max_th) = (min_th * stretch, max_th * stretch);
         let max_p = self.params.max_probability;
         if self.average < max_th {
             max_p * (self.average - min_th) / (max_th - min_th)

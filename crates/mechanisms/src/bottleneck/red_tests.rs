@@ -21,6 +21,7 @@ fn arrival(packets: u32) -> Arrival {
         now: Time::ZERO,
         len: Bytes::new(1500),
         activity: 0.0,
+        user: 0,
         backlog_packets: packets,
         backlog_bytes: u64::from(packets) * 1500,
         idle: Span::ZERO,
@@ -142,7 +143,7 @@ fn average_and_probability_are_those_of_ns_2_packet_by_packet() {
         assert!((red.average() - average).abs() < 1e-4, "{line}: {}", red.average());
         assert_eq!(red.is_forced(), average >= 30.0 && packets > 1, "{line}");
         if let Ok(p_b) = column().parse::<f64>() {
-            let ours = red.early_probability();
+            let ours = red.early_probability(1.0);
             assert!((ours - p_b).abs() < 1e-5, "{line}: p_b {ours}");
             compared += 1;
         } else if !red.is_forced() {
@@ -156,7 +157,7 @@ fn average_and_probability_are_those_of_ns_2_packet_by_packet() {
 #[test]
 fn the_probability_rises_linearly_between_the_thresholds() {
     for (average, want) in [(5.0, 0.0), (10.0, 0.05), (15.0 - 1e-9, 0.1)] {
-        let p_b = settled(params(RedSpacing::Geometric), average).early_probability();
+        let p_b = settled(params(RedSpacing::Geometric), average).early_probability(1.0);
         assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
     }
 }
@@ -165,7 +166,7 @@ fn the_probability_rises_linearly_between_the_thresholds() {
 fn gentle_rises_on_to_1_at_twice_the_maximum_threshold() {
     let gentle = RedParams { gentle: true, ..params(RedSpacing::Geometric) };
     for (average, want) in [(15.0, 0.1), (22.5, 0.55), (30.0 - 1e-9, 1.0)] {
-        let p_b = settled(gentle.clone(), average).early_probability();
+        let p_b = settled(gentle.clone(), average).early_probability(1.0);
         assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
     }
 }
@@ -219,7 +220,7 @@ fn a_loss_to_a_full_buffer_starts_the_count_anew() {
     for _ in 0..15 {
         judge.signal(&arrival(10), || 0.0);
     }
-    judge.on_overflow();
+    judge.on_overflow(0, Time::ZERO, Bytes::new(1500));
     assert_eq!(first_gap(&mut judge), 20);
 }
 

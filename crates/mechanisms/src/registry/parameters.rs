@@ -58,3 +58,35 @@ pub(super) const ABC: &[Parameter] = &[
     parameter("gamma", Value("3.0"), "1", "γ: differentiation factor; 0 tells nobody apart"),
     parameter("activity_weight", Value("0.99"), "1", "w_A: weight of the past in A_avg"),
 ];
+
+pub(super) const ICP: &[Parameter] = &[
+    parameter(
+        "fill_rate",
+        Value("550 B/s"),
+        "bit/s or B/s",
+        "r: drops and marks a customer may cause",
+    ),
+    parameter("depth", Value("350 kB"), "B", "d: what he can save up"),
+    parameter("curve", Value("step"), "step, slope, squared", "how p depends on the fill"),
+    parameter("start", Value("0.5"), "1", "x: share of d below which slope and squared drop"),
+];
+
+pub(super) const AFCP: &[Parameter] = &[
+    parameter("fill_rate", Value("300 B/s"), "bit/s or B/s", "r: congestion a customer may cause"),
+    parameter("depth", Value("225 kB"), "B", "d: what he can save up"),
+    parameter("variant", Value("a"), "a, b", "b does not charge what the AQM drops or marks"),
+];
+
+pub(super) const AICP_A: &[Parameter] = &[
+    parameter("fill_rate", Value("300 B/s"), "bit/s or B/s", "r: congestion a customer may cause"),
+    parameter("depth", Value("225 kB"), "B", "d: what he can save up"),
+    parameter("charge", Value("own"), "own, aqm", "p that a forwarded packet costs"),
+];
+
+pub(super) const AICP_B: &[Parameter] = &[
+    parameter("fill_rate", Value("300 B/s"), "bit/s or B/s", "r: congestion a customer may cause"),
+    parameter("depth", Value("225 kB"), "B", "d: what he can save up"),
+    parameter("start", Value("0.25"), "1", "x: share of d below which a customer's own p begins"),
+    parameter("max_probability", Value("0.5"), "1", "p_max: his own p at an empty bucket"),
+    parameter("charge", Value("aqm"), "own, aqm", "p that a forwarded packet costs"),
+];

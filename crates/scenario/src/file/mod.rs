@@ -37,6 +37,8 @@ section! {
         default warm_up: Span = Span::from_secs(5);
         /// Measured after the warm-up.
         default duration: Span = Span::from_secs(30);
+        /// Instead of a duration: equal parts of it, which are measured one by one as well.
+        optional intervals: Intervals;
         /// Step of the time series, or "off". Default: a round value not below 1/300 of the
         /// duration.
         optional sample_interval: OrOff;
@@ -66,6 +68,16 @@ section! {
         required users: Named<User>;
         /// Only for `tidegate sweep`: dotted keys with the values to try, all combinations.
         optional sweep: Sweep;
+    }
+}
+
+section! {
+    /// Equal parts of the measurement, without gaps.
+    pub struct Intervals {
+        /// How many.
+        required count: Integer<1, 1000>;
+        /// Length of each.
+        required length: Span;
     }
 }
 

@@ -74,7 +74,13 @@ fn queue() -> impl Strategy<Value = String> {
         r#"{ kind = "red", min_threshold = "3 packets", max_threshold = "12 packets" }"#,
         r#"{ kind = "red", min_threshold = "4 packets", max_threshold = "9 packets", max_probability = 1.0, gentle = true, spacing = "wait", weight = 0.1 }"#,
     ]);
-    let differentiation = select(vec!["", "differentiation = { kind = \"abc\", gamma = 3.0 }\n"]);
+    let differentiation = select(vec![
+        "",
+        "differentiation = { kind = \"abc\", gamma = 3.0 }\n",
+        "differentiation = { kind = \"icp\", curve = \"squared\", depth = \"66 kB\" }\n",
+        "differentiation = { kind = \"afcp\", variant = \"b\", depth = \"66 kB\" }\n",
+        "differentiation = { kind = \"aicp-b\", depth = \"66 kB\" }\n",
+    ]);
     (
         1..20u32,
         select(vec!["0 s", "2 ms", "30 ms"]),

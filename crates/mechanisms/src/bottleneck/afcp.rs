@@ -1,0 +1,131 @@
+//! AQM-fed congestion policing (AFCP): a policer that charges a customer for each packet with the
+//! probability that the AQM has for it, whether the packet is then dropped or not.
+//! D. P. Wagner, "Congestion Policing Queues", 2014, section IV-B and figure 5.
+//!
+//! ```text
+//! drain = size · p                p = the AQM's probability for this packet
+//! forward to the queue            only if f ≥ drain
+//! f ← f − drain                   a: for each forwarded packet
+//!                                 b: unless the AQM drops or marks it
+//! ```
+//!
+//! The AQM stays as it is and drops some of the forwarded packets. In the mean, p adds up to one
+//! packet per signal, whatever the spacing of an AQM's signals.
+//!
+//! Where the paper leaves it open: the AQM averages over all packets that arrive, those that the
+//! policer drops included, since each has to be given a probability.
+
+use super::{Arrival, Credit, TokenBucketParams, TokenBuckets};
+
+/// Parameters of AFCP.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AfcpParams {
+    /// Each customer's bucket.
+    pub bucket: TokenBucketParams,
+    /// Whether packets that the AQM signals on cost tokens as well: variant a.
+    pub charges_signalled: bool,
+}
+
+/// The policers of all customers.
+#[derive(Clone, Debug)]
+pub struct Afcp {
+    charges_signalled: bool,
+    buckets: TokenBuckets,
+}
+
+impl Afcp {
+    /// Policers with full buckets.
+    pub fn new(params: AfcpParams) -> Self {
+        let AfcpParams { bucket, charges_signalled } = params;
+        Afcp { charges_signalled, buckets: TokenBuckets::new(bucket) }
+    }
+
+    /// Whether the policer lets this packet through to the queue, whose AQM gives it `p`.
+    #[inline]
+    pub fn forwards(&mut self, arrival: &Arrival, p: f64) -> bool {
+        p <= 0.0 || self.buckets.fill(arrival.user, arrival.now) >= drain(arrival, p)
+    }
+
+    /// Charges a packet that was forwarded.
+    #[inline]
+    pub fn on_verdict(&mut self, arrival: &Arrival, p: f64, signalled: bool) {
+        if p > 0.0 && (self.charges_signalled || !signalled) {
+            self.buckets.drain(arrival.user, arrival.now, drain(arrival, p));
+        }
+    }
+}
+
+/// size · p.
+#[inline]
+fn drain(arrival: &Arrival, p: f64) -> Credit {
+    Credit::of(arrival.len).share(p)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::arrival_of;
+    use super::*;
+    use crate::units::{Bytes, Rate, Time};
+    use proptest::prelude::*;
+
+    fn afcp(charges_signalled: bool) -> Afcp {
+        let bucket =
+            TokenBucketParams { fill_rate: Rate::from_bps(8 * 300), depth: Bytes::new(225_000) };
+        Afcp::new(AfcpParams { bucket, charges_signalled })
+    }
+
+    fn left(afcp: &mut Afcp) -> f64 {
+        afcp.buckets.fill(0, Time::ZERO).as_bytes()
+    }
+
+    #[test]
+    fn a_forwarded_packet_costs_its_size_times_the_probability() {
+        let mut afcp = afcp(true);
+        for (p, want) in [(0.0, 225_000.0), (0.1, 224_850.0), (1.0, 223_350.0)] {
+            assert!(afcp.forwards(&arrival_of(0, 0), p));
+            afcp.on_verdict(&arrival_of(0, 0), p, false);
+            assert!((left(&mut afcp) - want).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn variant_b_does_not_charge_what_the_aqm_drops() {
+        for (charges_signalled, want) in [(true, 224_850.0), (false, 225_000.0)] {
+            let mut afcp = afcp(charges_signalled);
+            afcp.on_verdict(&arrival_of(0, 0), 0.1, true);
+            assert!((left(&mut afcp) - want).abs() < 1e-6);
+        }
+    }
+
+    /// An empty bucket stops a packet just as long as the AQM has a probability for it.
+    #[test]
+    fn an_empty_bucket_stops_packets_only_while_there_is_congestion() {
+        let mut afcp = afcp(true);
+        afcp.buckets.drain(0, Time::ZERO, Credit::of(Bytes::new(225_000)));
+        assert!(!afcp.forwards(&arrival_of(0, 0), 1e-9));
+        assert!(afcp.forwards(&arrival_of(0, 0), 0.0));
+        // 1500 B · 0.01 = 15 B are there after 50 ms at 300 B/s.
+        assert!(!afcp.forwards(&arrival_of(0, 49), 0.01));
+        assert!(afcp.forwards(&arrival_of(0, 50), 0.01));
+    }
+
+    proptest! {
+        /// At a constant probability, a customer who sends without end gets through what the fill
+        /// rate pays for: r/p.
+        #[test]
+        fn in_the_long_run_the_rate_is_the_fill_rate_over_p(p in 0.002..0.5f64) {
+            let mut afcp = afcp(true);
+            afcp.buckets.drain(0, Time::ZERO, Credit::of(Bytes::new(225_000)));
+            let (mut forwarded, seconds) = (0u64, 60);
+            for ms in 0..seconds * 1000 {
+                let arrival = arrival_of(0, ms); // 1.5 MB/s, ten times the largest r/p
+                if afcp.forwards(&arrival, p) {
+                    afcp.on_verdict(&arrival, p, false);
+                    forwarded += 1;
+                }
+            }
+            let paid = 300.0 * seconds as f64 / (1500.0 * p);
+            prop_assert!((forwarded as f64 - paid).abs() <= 2.0, "{forwarded} for {paid}");
+        }
+    }
+}

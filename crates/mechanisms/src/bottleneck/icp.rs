@@ -1,0 +1,134 @@
+//! Independent congestion policing (ICP): a policer in front of the queue that knows nothing of it
+//! but which of a customer's packets it dropped or marked.
+//! D. P. Wagner, "Congestion Policing Queues", 2014, section IV-A, figures 3 and 4.
+//!
+//! Each customer has a token bucket. The fill f decides alone whether a packet reaches the queue;
+//! what the queue then drops or marks costs its size. With the fill at which dropping begins, x·d:
+//!
+//! ```text
+//! step      p = 1 if f < size, else 0
+//! slope     p = 1 − f/(x d)            f < x d, else 0
+//! squared   p = (1 − f/(x d))²         f < x d, else 0
+//! f ← f − size                         per packet that the queue dropped or marked
+//! ```
+//!
+//! Where the paper leaves it open: what the policer itself drops costs nothing, a packet lost to a
+//! full buffer costs what one lost to the AQM does; figure 4 gives the shape of the functions but its
+//! text does not say where they begin, so x is a parameter.
+
+use super::{Arrival, Credit, TokenBucketParams, TokenBuckets};
+use crate::units::{Bytes, Time};
+
+/// Parameters of ICP.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IcpParams {
+    /// Each customer's bucket.
+    pub bucket: TokenBucketParams,
+    /// Shape of the drop function.
+    pub curve: IcpCurve,
+    /// x: share of the full bucket below which slope and squared drop.
+    pub start: f64,
+}
+
+/// How the probability of a drop depends on the fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IcpCurve {
+    /// All packets that cost more than what is left.
+    Step,
+    /// Linear in what is missing.
+    Slope,
+    /// Its square.
+    Squared,
+}
+
+/// The policers of all customers.
+#[derive(Clone, Debug)]
+pub struct Icp {
+    curve: IcpCurve,
+    start: f64,
+    buckets: TokenBuckets,
+}
+
+impl Icp {
+    /// Policers with full buckets.
+    pub fn new(params: IcpParams) -> Self {
+        let IcpParams { bucket, curve, start } = params;
+        Icp { curve, start, buckets: TokenBuckets::new(bucket) }
+    }
+
+    /// Probability with which the policer drops this packet before the queue sees it.
+    #[inline]
+    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
+        if self.curve == IcpCurve::Step {
+            let fill = self.buckets.fill(arrival.user, arrival.now);
+            return f64::from(u8::from(fill < Credit::of(arrival.len)));
+        }
+        let ratio = self.buckets.fill_ratio(arrival.user, arrival.now);
+        let missing = (1.0 - ratio / self.start).max(0.0);
+        if self.curve == IcpCurve::Slope { missing } else { missing * missing }
+    }
+
+    /// The queue has dropped or marked a packet.
+    #[inline]
+    pub fn on_signal(&mut self, user: u32, now: Time, len: Bytes) {
+        self.buckets.drain(user, now, Credit::of(len));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::arrival_of;
+    use super::*;
+    use crate::units::Rate;
+    use proptest::prelude::*;
+
+    const FULL: u64 = 350_000;
+
+    /// A policer whose only customer has `fill` bytes left.
+    fn icp(curve: IcpCurve, start: f64, fill: u64) -> Icp {
+        let bucket =
+            TokenBucketParams { fill_rate: Rate::from_bps(8 * 550), depth: Bytes::new(FULL) };
+        let mut icp = Icp::new(IcpParams { bucket, curve, start });
+        icp.on_signal(0, Time::ZERO, Bytes::new(FULL - fill));
+        icp
+    }
+
+    fn probability(curve: IcpCurve, start: f64, fill: u64) -> f64 {
+        icp(curve, start, fill).probability(&arrival_of(0, 0))
+    }
+
+    #[test]
+    fn the_step_drops_what_costs_more_than_is_left() {
+        assert_eq!(probability(IcpCurve::Step, 0.5, 1500), 0.0);
+        assert_eq!(probability(IcpCurve::Step, 0.5, 1499), 1.0);
+    }
+
+    #[test]
+    fn slope_and_square_begin_at_the_same_fill_and_end_at_1() {
+        for (curve, at_half) in [(IcpCurve::Slope, 0.5), (IcpCurve::Squared, 0.25)] {
+            for (fill, want) in [(FULL, 0.0), (FULL / 2, 0.0), (FULL / 4, at_half), (0, 1.0)] {
+                assert!((probability(curve, 0.5, fill) - want).abs() < 1e-9, "{curve:?} {fill}");
+            }
+        }
+    }
+
+    /// Dropping goes on until the fill rate has brought a packet's worth: 1500 B at 550 B/s.
+    #[test]
+    fn the_step_lets_one_packet_pass_after_size_over_fill_rate() {
+        let mut icp = icp(IcpCurve::Step, 0.5, 0);
+        for (ms, want) in [(0, 1.0), (2727, 1.0), (2728, 0.0)] {
+            assert_eq!(icp.probability(&arrival_of(0, ms)), want, "after {ms} ms");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn less_fill_never_drops_less(
+            curve in prop::sample::select(vec![IcpCurve::Step, IcpCurve::Slope, IcpCurve::Squared]),
+            start in 0.01..1.0, a in 0..=FULL, b in 0..=FULL,
+        ) {
+            let (low, high) = (a.min(b), a.max(b));
+            prop_assert!(probability(curve, start, low) >= probability(curve, start, high));
+        }
+    }
+}

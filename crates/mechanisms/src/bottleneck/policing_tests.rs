@@ -1,0 +1,121 @@
+//! Congestion policing queues: who decides on a packet, and who pays.
+
+use super::tests::arrival;
+use super::*;
+use crate::units::Rate;
+
+/// RED whose average is the queue itself: nothing below 10 packets, 10 % just below 30.
+fn red() -> Aqm {
+    Aqm::Red(Red::new(RedParams {
+        min_threshold: 10.0,
+        max_threshold: 30.0,
+        max_probability: 0.1,
+        weight: 1.0,
+        mode: QueueUnit::Packets,
+        gentle: false,
+        spacing: RedSpacing::Geometric,
+        mean_packet_time: Span::from_micros(1200),
+    }))
+}
+
+/// A bucket of 3000 B that does not fill.
+fn bucket() -> TokenBucketParams {
+    TokenBucketParams { fill_rate: Rate::from_bps(0), depth: Bytes::new(3000) }
+}
+
+fn judge(differentiation: Differentiation) -> Judge {
+    Judge { aqm: red(), differentiation }
+}
+
+/// Timeline: bucket of 3000 B, full; no time passes.
+///
+/// ```text
+/// 20 packets  draw 0.9   pass               p = 0.05
+/// 20 packets  draw 0.0   dropped by RED     1500 B left
+/// 20 packets  draw 0.0   dropped by RED     nothing left
+/// 20 packets  no draw    policed
+///  0 packets  no draw    policed            whatever the queue
+/// ```
+#[test]
+fn icp_stops_a_customer_whose_drops_have_emptied_his_bucket() {
+    let params = IcpParams { bucket: bucket(), curve: IcpCurve::Step, start: 0.5 };
+    let mut judge = judge(Differentiation::Icp(Icp::new(params)));
+    assert_eq!(judge.signal(&arrival(20, 0.0), || 0.9), Signal::None);
+    assert_eq!(judge.signal(&arrival(20, 0.0), || 0.0), Signal::Congestion);
+    assert_eq!(judge.signal(&arrival(20, 0.0), || 0.0), Signal::Congestion);
+    let no_draw = || panic!("the verdict is certain");
+    for packets in [20, 0] {
+        let policed = Signal::Policed { may_mark: false };
+        assert_eq!(judge.signal(&arrival(packets, 0.0), no_draw), policed);
+    }
+    let other = Arrival { user: 1, ..arrival(0, 0.0) };
+    assert_eq!(judge.signal(&other, no_draw), Signal::None);
+}
+
+#[test]
+fn icp_charges_what_a_full_buffer_loses() {
+    let params = IcpParams { bucket: bucket(), curve: IcpCurve::Step, start: 0.5 };
+    let mut judge = judge(Differentiation::Icp(Icp::new(params)));
+    for want in [Signal::None, Signal::None, Signal::Policed { may_mark: false }] {
+        assert_eq!(judge.signal(&arrival(0, 0.0), || 0.5), want);
+        judge.on_overflow(0, Time::ZERO, Bytes::new(1500));
+    }
+}
+
+/// At p = 0.05 a full packet costs 75 B: 3000 B last for 40 packets, with variant b for more.
+#[test]
+fn afcp_polices_after_what_the_bucket_pays_for() {
+    for (charges_signalled, forwarded) in [(true, 40), (false, 44)] {
+        let params = AfcpParams { bucket: bucket(), charges_signalled };
+        let mut judge = judge(Differentiation::Afcp(Afcp::new(params)));
+        let verdicts: Vec<Signal> = (0..50)
+            .map(|n| judge.signal(&arrival(20, 0.0), || if n % 10 == 5 { 0.0 } else { 0.9 }))
+            .collect();
+        let policed = Signal::Policed { may_mark: false };
+        assert_eq!(verdicts.iter().position(|&v| v == policed), Some(forwarded));
+    }
+}
+
+/// A full bucket doubles the thresholds: 20 packets are then where the probability begins.
+#[test]
+fn aicp_a_spares_the_customer_with_a_full_bucket() {
+    let mut judge = judge(Differentiation::AicpA(AicpA::new(AicpAParams {
+        bucket: bucket(),
+        charge: Charge::Aqm,
+    })));
+    let no_draw = || panic!("a full bucket leaves no doubt at 19 packets");
+    assert_eq!(judge.signal(&arrival(19, 0.0), no_draw), Signal::None);
+    // 60 packets are beyond both thresholds, 35 beyond the plain one alone.
+    assert_eq!(judge.signal(&arrival(60, 0.0), no_draw), Signal::Policed { may_mark: false });
+    assert_eq!(judge.signal(&arrival(35, 0.0), || 0.9), Signal::None); // costs 1500 B
+    assert_eq!(judge.signal(&arrival(35, 0.0), || 0.9), Signal::None); // and as much
+    assert_eq!(judge.signal(&arrival(35, 0.0), no_draw), Signal::Policed { may_mark: false });
+    assert_eq!(judge.signal(&arrival(20, 0.0), || 0.04), Signal::Policed { may_mark: true });
+}
+
+/// 35 packets are beyond RED's own thresholds, where a packet costs all of its 1500 B, and below those
+/// that a bucket of 3000 B raises to 60; there p is 0.0375, and 0.1 by the time it is forced.
+#[test]
+fn aicp_a_charges_what_a_packet_risked_or_what_red_would_have_had_it_risk() {
+    for (charge, first_forced) in [(Charge::Aqm, 2..3), (Charge::Own, 25..40)] {
+        let mut judge =
+            judge(Differentiation::AicpA(AicpA::new(AicpAParams { bucket: bucket(), charge })));
+        let forced = (0..100)
+            .map(|_| judge.signal(&arrival(35, 0.0), || 0.99))
+            .position(|signal| signal == Signal::Policed { may_mark: false });
+        assert!(forced.is_some_and(|n| first_forced.contains(&n)), "{charge:?}: {forced:?}");
+    }
+}
+
+#[test]
+fn aicp_b_squares_the_probability_of_a_customer_who_has_tokens() {
+    let params =
+        AicpBParams { bucket: bucket(), start: 0.25, max_probability: 0.5, charge: Charge::Aqm };
+    let mut judge = judge(Differentiation::AicpB(AicpB::new(params)));
+    // p = 0.05, squared 0.0025.
+    assert_eq!(judge.signal(&arrival(20, 0.0), || 0.002), Signal::Policed { may_mark: true });
+    (0..40).for_each(|_| assert_eq!(judge.signal(&arrival(20, 0.0), || 0.6), Signal::None));
+    // 40 packets at 75 B have emptied the bucket: 0.5 on top, even without a queue.
+    assert_eq!(judge.signal(&arrival(0, 0.0), || 0.49), Signal::Policed { may_mark: true });
+    assert_eq!(judge.signal(&arrival(0, 0.0), || 0.51), Signal::None);
+}

@@ -1,0 +1,63 @@
+//! What is measured of each part of a measurement by itself.
+
+use tidegate_mechanisms::units::Span;
+use tidegate_scenario::plan::Plan;
+
+use crate::engine::Readings;
+use crate::link::Drop;
+use crate::output::{IntervalGroupTable, IntervalLinkTable, IntervalTables};
+
+/// Adds what happened between two readings, an interval apart.
+pub fn measure(
+    tables: &mut IntervalTables,
+    plan: &Plan,
+    interval: u32,
+    before: &Readings,
+    after: &Readings,
+) {
+    let length = Span::from_nanos(plan.duration.as_nanos() / u64::from(plan.intervals));
+    groups(&mut tables.groups, plan, (interval, length), before, after);
+    links(&mut tables.links, plan, (interval, length), before, after);
+}
+
+fn groups(
+    table: &mut IntervalGroupTable,
+    plan: &Plan,
+    (interval, length): (u32, Span),
+    before: &Readings,
+    after: &Readings,
+) {
+    let mut bytes = vec![0; plan.groups.len()];
+    for (i, flow) in plan.flows.iter().enumerate() {
+        let got = after.received[i].bytes - before.received[i].bytes;
+        bytes[plan.users[flow.user].group] += got;
+    }
+    for (group, bytes) in bytes.into_iter().enumerate() {
+        table.interval.push(interval);
+        table.group.push(group as u32);
+        table.throughput_bps.push(8.0 * bytes as f64 / length.as_secs());
+    }
+}
+
+fn links(
+    table: &mut IntervalLinkTable,
+    plan: &Plan,
+    (interval, length): (u32, Span),
+    before: &Readings,
+    after: &Readings,
+) {
+    let span_ns = length.as_nanos() as f64;
+    for (planned, (from, to)) in plan.links.iter().zip(before.links.iter().zip(&after.links)) {
+        if !planned.monitored {
+            continue;
+        }
+        let drops = |reason: usize| to.probe.drops[reason] - from.probe.drops[reason];
+        let backlog = (to.backlog_packet_ns - from.backlog_packet_ns) as f64;
+        table.interval.push(interval);
+        table.link.push(planned.name.clone());
+        table.utilization.push((to.busy_ns - from.busy_ns) as f64 / span_ns);
+        table.mean_backlog_packets.push(backlog / span_ns);
+        table.drops.push((0..to.probe.drops.len()).map(drops).sum());
+        table.drops_policer.push(drops(Drop::Policer as usize));
+    }
+}
