@@ -134,6 +134,20 @@ def replace_with(path: Path, write: Callable[[Path], object]) -> None:
         raise ResultError(f"cannot write {path}: {error.strerror}") from error
 
 
+def hand_over(place: Path) -> None:
+    """Under sudo, give what was written to who called it, or the next run without could not write.
+
+    A folder above that was made on the way, such as ``results``, goes along.
+    """
+    user, group = (os.environ.get(name, "") for name in ("SUDO_UID", "SUDO_GID"))
+    if os.geteuid() != 0 or not user.isdigit() or not group.isdigit():
+        return
+    above = place.absolute().parent
+    made = above.stat().st_uid == 0 and above.parent.stat().st_uid == int(user)
+    for path in [place, *place.rglob("*"), *([above] if made else [])]:
+        os.chown(path, int(user), int(group), follow_symlinks=False)
+
+
 def git_revision() -> str | None:
     """Revision of the checkout that this package runs from, None for an installed one."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]

@@ -107,6 +107,16 @@ def test_congestion_control_of_ours_stays_in_the_kernel_while_the_runs_last(lab_
     assert log.read_text().split() == ["began", "ended"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_under_sudo_the_results_belong_to_who_called_it(lab_command):
+    os.chown(lab_command.folder, 1234, 1234)
+    done = lab_command("lab", "small.toml", "-r", 1, "--plot", SUDO_UID="1234", SUDO_GID="1234")
+    assert done.returncode == 0, done.stderr
+    results = lab_command.folder / "results"
+    owners = {path.stat().st_uid for path in [results, *results.rglob("*")]}
+    assert owners == {1234}
+
+
 def test_check_says_that_nothing_is_missing(lab_command):
     done = lab_command("lab", "--check")
     assert (done.returncode, done.stdout) == (0, "the lab can run here\n")

@@ -42,7 +42,7 @@ def _save(
     results: Mapping[str, Result], out: str | None, *, plot: bool, quiet: bool
 ) -> Path | None:
     """Write the result folder. Nobody asked for the default one, so failing there is no error."""
-    from tidegate.store import default_folder, save
+    from tidegate.store import default_folder, hand_over, save
 
     try:
         folder = save(results, Path(out) if out else default_folder(results))
@@ -56,6 +56,7 @@ def _save(
         from tidegate.plots import draw
 
         draw(results, folder)
+    hand_over(folder)
     return folder
 
 

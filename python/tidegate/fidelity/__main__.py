@@ -10,6 +10,7 @@ from tidegate.errors import TidegateError, UsageError
 from tidegate.fidelity import abc_table, mixes, scenarios
 from tidegate.fidelity.book import LINUX, SIMULATED, Book
 from tidegate.fidelity.running import Effort, measure, say
+from tidegate.store import hand_over
 
 STUDIES = {"fidelity": scenarios, "abc": abc_table, "mixes": mixes}
 
@@ -35,7 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
             say("\n" + study.table(measured))
         else:
             for path in study.write([book.read(case) for case in cases], given.root):
+                hand_over(path)
                 say(f"wrote {path}")
+            if book.folder.is_dir():
+                hand_over(book.folder)
     except TidegateError as error:
         say(f"fidelity: {error}")
         return error.exit_code
