@@ -128,19 +128,23 @@ class Children:
         options = ["--seed", str(seed), "--ip", str(ip), "--generator", generator, "--progress"]
         options += ["--verbose"] if verbose else []
         with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+            before = processor_time()
             process = self._start([find() or PROGRAM, "run", *options], output)
             try:
                 said = self._follow(process, scenario.to_toml(), tell, aloud=verbose)
                 code = process.wait()
             finally:
                 self._end(process)
+            busy = busy_share(before, processor_time())
             if code:
                 raise _failure(code, seed, said)
             output.seek(0)
             try:
-                return read(json.load(output), seed, ip=ip, generator=generator)
+                run = read(json.load(output), seed, ip=ip, generator=generator)
             except (KeyError, ValueError, TypeError, AttributeError, pa.ArrowException) as error:
                 raise LabError(seed, f"{PROGRAM} gave no valid result: {error!r}") from error
+            run.about["busy_share"] = busy
+            return run
 
     def stop(self) -> None:
         """Ask all to end, and kill those that do not."""
@@ -234,6 +238,24 @@ def read(document: Mapping[str, Any], seed: int, *, ip: int, generator: str) -> 
         "generator": generator,
     }
     return Measured(seed, columns, about)
+
+
+def processor_time() -> tuple[int, int]:
+    """Busy and total time of all processors so far, in ticks."""
+    first = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
+    # user nice system idle iowait irq softirq steal; what follows is contained in user and nice.
+    ticks = [int(word) for word in first.split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+
+
+def busy_share(before: tuple[int, int], after: tuple[int, int]) -> float:
+    """Share of all processors' time in which they were busy, with whatever it was.
+
+    >>> busy_share((100, 1000), (150, 1200))
+    0.25
+    """
+    total = after[1] - before[1]
+    return (after[0] - before[0]) / total if total else float("nan")
 
 
 def lab_table(runs: Sequence[Measured]) -> pa.Table:

@@ -86,8 +86,10 @@ def honesty(results: Mapping[str, Result]) -> list[str]:
         late = [row["lateness_p99_s"] for row in result.lab.to_pylist() if row["valid"]]
         known = [value for value in late if value is not None]
         if known:
+            busy = max(row["busy_share"] for row in result.lab.to_pylist())
             lines.append(
-                f"{variant}99 % of the packets left within {max(known) * 1e6:.0f} µs of their time"
+                f"{variant}99 % of the packets left within {max(known) * 1e6:.0f} µs of their time;"
+                f" the machine's processors were {100 * busy:.0f} % busy"
             )
         differing = result.lab["deviations"][0].as_py()
         if differing:

@@ -27,7 +27,8 @@ METRICS = {
 """Heading, unit, and what a value is multiplied by to have that unit."""
 
 HONESTY = ("packets", "late_packets", "lateness_mean_s", "lateness_p99_s", "lateness_max_s",
-           "overruns", "cpu_share", "realtime", "load_lateness_max_s")  # fmt: skip
+           "overruns", "cpu_share", "realtime", "load_lateness_max_s",
+           "busy_share")  # fmt: skip
 
 
 def runs(result: Result) -> list[dict[str, Any]]:

@@ -39,6 +39,12 @@ def place_and_time(records: Sequence[Record]) -> str:
             f"{max(late) * 1e6:.0f} µs of their time, and it used at most "
             f"{100 * max(share):.0f} % of a core."
         )
+    busy = [run["busy_share"] for run in runs if run.get("busy_share") is not None]
+    if busy:
+        text += (
+            f" The machine's processors were {100 * min(busy):.0f} to {100 * max(busy):.0f} % busy,"
+            " with whatever it was."
+        )
     return text + "\n"
 
 
