@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * TCP congestion control "tg_sbrm": the window rule of sbrm.h inside the kernel.
+ * Slow start and the reaction to loss are TCP's ("TCP's normal reaction to packet loss was
+ * unchanged", Zimmermann 2005, section 5.4.2).
+ *
+ * The rule needs the number of marked packets. Classic ECN (RFC 3168) cannot tell it: a receiver
+ * repeats ECE on every ACK until it sees CWR, about a round trip later, so one mark makes a whole
+ * window look marked, and the rule answers with the kappa * cwnd of TCP/RM (5.6.2). Section 5.6.2
+ * says so and gives up counting. Here the receiver counts exactly instead, as DCTCP's does (RFC
+ * 8257, section 3.2): ECE on an ACK says whether the packets *of this ACK* were marked, and when
+ * that changes, what was delayed is acknowledged first. Therefore *both* ends must use tg_sbrm, and
+ * net.ipv4.tcp_backlog_ack_defer must be 0 at the receiver, which otherwise merges ACKs of both
+ * kinds. With a receiver of another kind the kernel does not even agree on ECN, because the SYN is
+ * already ECN-capable here; then only losses tell of congestion.
+ *
+ * The programs use the socket alone of the arguments of cong_control, which got more in Linux 6.10.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "sbrm.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* A level of setsockopt() that no protocol uses, and the only option on it. */
+#define TG_SBRM_LEVEL 0xCE
+#define TG_SBRM_SET_PARAMETERS 1
+
+struct tg_sbrm_flow {
+	struct tg_sbrm_parameters parameters;
+	__u64 cwnd_q20;
+	__u32 delivered;		/* tcp_sock's counters, as of the last ACK */
+	__u32 delivered_ce;
+	__u32 cwnd_before_loss;
+	__u32 acked_up_to;		/* receiver: rcv_nxt before the packet at hand */
+	__u8 ca_state;
+	__u8 ce;			/* receiver: the last packet was marked */
+};
+
+/* Cloned, so that what was set on a listening socket holds for the connections that it accepts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, struct tg_sbrm_flow);
+} tg_sbrm_flows SEC(".maps");
+
+static __always_inline struct tg_sbrm_flow *flow_of(struct sock *sk)
+{
+	struct tg_sbrm_flow fresh = {
+		.parameters = { TG_SBRM_KAPPA_Q20, TG_SBRM_WILLINGNESS_Q20 },
+	};
+
+	return bpf_sk_storage_get(&tg_sbrm_flows, sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+SEC("struct_ops")
+void BPF_PROG(tg_sbrm_init, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+	flow->delivered = tp->delivered;
+	flow->delivered_ce = tp->delivered_ce;
+	flow->cwnd_before_loss = 0;
+	flow->acked_up_to = tp->rcv_nxt;
+	flow->ca_state = 0;
+	flow->ce = 0;
+}
+
+/*
+ * The kernel asks before every episode of its own: a time-out, a recovery, and once per round trip
+ * with ECE. The last must not change anything but end slow start, and does not, because with
+ * cong_control() the kernel leaves the window alone.
+ */
+SEC("struct_ops")
+__u32 BPF_PROG(tg_sbrm_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (flow)
+		flow->cwnd_before_loss = tp->snd_cwnd;
+	return tg_sbrm_after_loss(tp->snd_cwnd);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(tg_sbrm_undo_cwnd, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (flow && flow->cwnd_before_loss > tp->snd_cwnd)
+		return flow->cwnd_before_loss;
+	return tp->snd_cwnd;
+}
+
+/*
+ * After a time-out the kernel has set the window already. Recovery is ours: the kernel may have
+ * asked for the threshold earlier, when a mark came, and not ask again.
+ */
+SEC("struct_ops")
+void BPF_PROG(tg_sbrm_set_state, struct sock *sk, __u8 new_state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY) {
+		flow->cwnd_before_loss = tp->snd_cwnd;
+		tp->snd_ssthresh = tg_sbrm_after_loss(tp->snd_cwnd);
+		tp->snd_cwnd = tp->snd_ssthresh;
+		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+	}
+	flow->ca_state = new_state;
+}
+
+/* A window that is not used up says nothing about the path, so it does not grow (RFC 7661's aim). */
+static __always_inline bool may_grow(struct tcp_sock *tp)
+{
+	if (tp->snd_cwnd < tp->snd_ssthresh)
+		return tp->snd_cwnd < 2 * tp->max_packets_out;
+	return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+}
+
+SEC("struct_ops")
+void BPF_PROG(tg_sbrm_cong_control, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+	__u32 acked, marked, unmarked, cwnd;
+
+	if (!flow)
+		return;
+	acked = tp->delivered - flow->delivered;
+	marked = tp->delivered_ce - flow->delivered_ce;
+	flow->delivered = tp->delivered;
+	flow->delivered_ce = tp->delivered_ce;
+	if (flow->ca_state == TG_CA_RECOVERY)
+		return;
+	/* The kernel moves the window as well: after a time-out, when idle, and to undo both. */
+	if (flow->cwnd_q20 / TG_SBRM_ONE_Q20 != tp->snd_cwnd)
+		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+	if (marked > acked)
+		marked = acked;
+	unmarked = may_grow(tp) ? acked - marked : 0;
+	if (marked == 0 && tp->snd_cwnd < tp->snd_ssthresh)
+		flow->cwnd_q20 = tg_sbrm_slow_start(flow->cwnd_q20, tp->snd_ssthresh, unmarked);
+	else
+		flow->cwnd_q20 = tg_sbrm_on_ack(flow->cwnd_q20, flow->parameters, tp->srtt_us / 8,
+						unmarked, marked);
+	if (flow->cwnd_q20 > tp->snd_cwnd_clamp * TG_SBRM_ONE_Q20)
+		flow->cwnd_q20 = tp->snd_cwnd_clamp * TG_SBRM_ONE_Q20;
+	cwnd = flow->cwnd_q20 / TG_SBRM_ONE_Q20;
+	/* A mark is no reason to fall below the threshold and start slowly (that is, fast) again. */
+	if (marked && cwnd < tp->snd_ssthresh)
+		tp->snd_ssthresh = cwnd;
+	tp->snd_cwnd = cwnd;
+}
+
+static __always_inline void echo(struct tcp_sock *tp, bool ce)
+{
+	if (ce)
+		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
+}
+
+/* Receiver: called for every packet before it is acknowledged. */
+SEC("struct_ops")
+void BPF_PROG(tg_sbrm_cwnd_event, struct sock *sk, __u32 event)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	bool ce = event == TG_CA_EVENT_ECN_IS_CE;
+	struct tg_sbrm_flow *flow;
+
+	if (!ce && event != TG_CA_EVENT_ECN_NO_CE)
+		return;
+	flow = flow_of(sk);
+	if (!flow)
+		return;
+	if (flow->ce != ce) {
+		if (tp->inet_conn.icsk_ack.pending & ICSK_ACK_TIMER) {
+			echo(tp, flow->ce);
+			bpf_tcp_send_ack(tp, flow->acked_up_to);
+		}
+		tp->inet_conn.icsk_ack.pending |= ICSK_ACK_NOW;
+	}
+	flow->acked_up_to = tp->rcv_nxt;
+	flow->ce = ce;
+	echo(tp, ce);
+}
+
+/*
+ * setsockopt(fd, 0xCE, 1, &(struct tg_sbrm_parameters){ ... }, 8) sets a flow's parameters, before
+ * or after connect(). Everything else passes: length 0 says that the kernel is to take the caller's
+ * own buffer, however long.
+ */
+SEC("cgroup/setsockopt")
+int tg_sbrm_setsockopt(struct bpf_sockopt *ctx)
+{
+	struct tg_sbrm_parameters *given = ctx->optval;
+	struct tg_sbrm_flow fresh = {};
+	struct tg_sbrm_flow *flow;
+
+	if (ctx->level != TG_SBRM_LEVEL || !ctx->sk || ctx->sk->protocol != IPPROTO_TCP) {
+		ctx->optlen = 0;
+		return 1;
+	}
+	/* Refusals are EPERM: the only error that a program of this kind can give on all kernels. */
+	if (ctx->optname != TG_SBRM_SET_PARAMETERS || ctx->optlen != sizeof(*given) ||
+	    (void *)(given + 1) > ctx->optval_end || !tg_sbrm_valid(*given))
+		return 0;
+	flow = bpf_sk_storage_get(&tg_sbrm_flows, ctx->sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!flow)
+		return 0;
+	flow->parameters = *given;
+	ctx->optlen = -1;	/* done; not for the kernel */
+	return 1;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops tg_sbrm = {
+	.init = (void *)tg_sbrm_init,
+	.ssthresh = (void *)tg_sbrm_ssthresh,
+	.undo_cwnd = (void *)tg_sbrm_undo_cwnd,
+	.set_state = (void *)tg_sbrm_set_state,
+	.cong_control = (void *)tg_sbrm_cong_control,
+	.cwnd_event = (void *)tg_sbrm_cwnd_event,
+	.name = "tg_sbrm",
+	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+};

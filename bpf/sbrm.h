@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Single bit resource marking (SBRM), the window rule of a sender.
+ * S. Zimmermann, dissertation, 2005: section 5.4.2, which takes (5.1.2) and (5.1.3) over.
+ *
+ *	unmarked packet acknowledged:	cwnd <- cwnd + kappa * RTT / cwnd * w		(5.1.2)
+ *	marked packet acknowledged:	cwnd <- cwnd - kappa				(5.1.3)
+ *
+ * w [packets/s] is what the flow is willing to pay, kappa [packets] its gain. In equilibrium a flow
+ * at x packets/s on a path that marks with probability p has (1 - p) w = p x: rates go as w.
+ *
+ * Pure functions of integers: no kernel, no state, so that a test can drive them on a host. Windows
+ * are Q44.20, parameters Q12.20: units of 2^-20 packet (or packet/s), because the kernel has no
+ * floating point and its whole packets are too coarse for steps of kappa.
+ *
+ * Where the paper leaves something open:
+ * - One ACK may cover many packets (delayed ACKs, aggregation). The rule is applied once for each of
+ *   them, the unmarked ones first and all with the window that the ACK found.
+ * - Slow start is TCP's own and ends with the first mark.
+ * - The window stays at one packet or more.
+ */
+#ifndef TG_SBRM_H
+#define TG_SBRM_H
+
+#define TG_SBRM_ONE_Q20 (1ULL << 20)
+#define TG_SBRM_US_PER_S 1000000ULL
+/* Longer ones are taken as this, 2^24 us (17 s), so that every product below stays within 64 bits. */
+#define TG_SBRM_MAX_RTT_US (1ULL << 24)
+/* More packets than one ACK can cover: the largest scaled window, 2^30 bytes, in small segments. */
+#define TG_SBRM_MAX_ACKED (1U << 26)
+
+/* Zimmermann 2005, table 6.6.1. */
+#define TG_SBRM_KAPPA_Q20 209715U		/* 0.2 packet */
+#define TG_SBRM_WILLINGNESS_Q20 (20U << 20)	/* 20 packets/s */
+
+struct tg_sbrm_parameters {
+	__u32 kappa_q20;	/* packet; more than 0, at most 1 */
+	__u32 willingness_q20;	/* packet/s */
+};
+
+static inline int tg_sbrm_valid(struct tg_sbrm_parameters p)
+{
+	return p.kappa_q20 > 0 && p.kappa_q20 <= TG_SBRM_ONE_Q20 && p.willingness_q20 > 0;
+}
+
+/*
+ * What one unmarked packet adds to the window, (5.1.2). RTT * w < 2^36 and kappa <= 2^20 bound the
+ * product by 2^56; the two divisions round down by less than 2^-20 packet each.
+ */
+static inline __u64 tg_sbrm_step_q20(__u64 cwnd_q20, struct tg_sbrm_parameters p, __u64 rtt_us)
+{
+	__u64 offered_q20;	/* RTT * w, packets offered for one round trip */
+
+	if (rtt_us > TG_SBRM_MAX_RTT_US)
+		rtt_us = TG_SBRM_MAX_RTT_US;
+	offered_q20 = p.willingness_q20 * rtt_us / TG_SBRM_US_PER_S;
+	return p.kappa_q20 * offered_q20 / cwnd_q20;
+}
+
+/* The window after an ACK of so many unmarked and marked packets, (5.1.2) and (5.1.3). */
+static inline __u64 tg_sbrm_on_ack(__u64 cwnd_q20, struct tg_sbrm_parameters p, __u64 rtt_us,
+				   __u32 unmarked, __u32 marked)
+{
+	__u64 down_q20;
+
+	if (unmarked > TG_SBRM_MAX_ACKED)
+		unmarked = TG_SBRM_MAX_ACKED;
+	down_q20 = (__u64)marked * p.kappa_q20;
+	cwnd_q20 += unmarked * tg_sbrm_step_q20(cwnd_q20, p, rtt_us);
+	if (cwnd_q20 < down_q20 + TG_SBRM_ONE_Q20)
+		return TG_SBRM_ONE_Q20;
+	return cwnd_q20 - down_q20;
+}
+
+/* TCP's slow start: a packet more for each one acknowledged, up to the threshold (RFC 5681). */
+static inline __u64 tg_sbrm_slow_start(__u64 cwnd_q20, __u32 ssthresh_packets, __u32 acked)
+{
+	__u64 grown_q20 = cwnd_q20 + acked * TG_SBRM_ONE_Q20;
+	__u64 limit_q20 = ssthresh_packets * TG_SBRM_ONE_Q20;
+
+	return grown_q20 < limit_q20 ? grown_q20 : limit_q20;
+}
+
+/* TCP's answer to a loss: half the window, two packets or more (RFC 5681, equation 4). */
+static inline __u32 tg_sbrm_after_loss(__u32 cwnd_packets)
+{
+	return cwnd_packets > 4 ? cwnd_packets / 2 : 2;
+}
+
+#endif /* TG_SBRM_H */

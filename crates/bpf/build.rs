@@ -1,0 +1,30 @@
+//! Compiles the programs in `bpf/` for the kernel's virtual machine, with $CLANG or clang.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn main() {
+    let variable = |name: &str| PathBuf::from(env::var_os(name).expect("set by cargo"));
+    let sources = variable("CARGO_MANIFEST_DIR").join("../../bpf");
+    let object = variable("OUT_DIR").join("sbrm.bpf.o");
+    println!("cargo::rerun-if-changed={}", sources.display());
+    println!("cargo::rerun-if-env-changed=CLANG");
+
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let compiled = Command::new(&clang)
+        .args(["-g", "-O2", "-mcpu=v3", "-target", "bpf", "-Wall", "-Wextra", "-Werror"])
+        // libbpf's macros pass the kernel's whole argument list on, used or not.
+        .args(["-Wno-unused-parameter", "-isystem"])
+        .arg(variable("DEP_BPF_INCLUDE"))
+        .arg("-c")
+        .arg(sources.join("sbrm.bpf.c"))
+        .arg("-o")
+        .arg(&object)
+        .status();
+    match compiled {
+        Ok(status) if status.success() => {}
+        Ok(_) => panic!("{clang} could not compile bpf/sbrm.bpf.c"),
+        Err(error) => panic!("{clang}: {error}; on Debian: apt-get install clang"),
+    }
+}

@@ -1,0 +1,125 @@
+//! Into the kernel, and out of it.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+use std::{io, thread};
+
+use libbpf_rs::{ErrorKind, Link, MapCore, MapMut, Object, ObjectBuilder, PrintLevel};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{PidfdFlags, getppid, pidfd_open};
+
+use crate::Failure;
+
+/// The object that the build script made.
+static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sbrm.bpf.o"));
+/// An earlier holder that is just ending still has the name for a moment.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What libbpf said; shown only if it failed.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// The congestion control and the program for its parameters, in the kernel until dropped.
+pub struct Held {
+    _links: [Link; 2],
+    _object: Object,
+}
+
+impl Held {
+    /// Sockets of the processes in `cgroup` and below can set parameters.
+    pub fn new(cgroup: &Path) -> Result<Self, Failure> {
+        needs()?;
+        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, line| {
+            SAID.lock().expect("nobody panics holding it").push_str(&line);
+        })));
+        let mut object = load()?;
+        let parameters = attach_parameters(&mut object, cgroup)?;
+        let mut ops = object.maps_mut().find(|map| map.name() == "tg_sbrm");
+        let ops = register(ops.as_mut().expect("bpf/sbrm.bpf.c defines it"))?;
+        Ok(Held { _links: [ops, parameters], _object: object })
+    }
+}
+
+/// Waits for the end of standard input, or of the process that started this one.
+pub fn wait() -> io::Result<()> {
+    let input = rustix::stdio::stdin();
+    let parent = getppid().map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose()?;
+    let mut awaited = vec![PollFd::new(&input, PollFlags::IN)];
+    awaited.extend(parent.as_ref().map(|parent| PollFd::new(parent, PollFlags::IN)));
+    loop {
+        match poll(&mut awaited, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        if awaited.get(1).is_some_and(|parent| !parent.revents().is_empty()) {
+            return Ok(());
+        }
+        if !awaited[0].revents().is_empty() && rustix::io::read(input, &mut [0_u8; 64])? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn needs() -> Result<(), Failure> {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        let line = "the kernel does not describe its types (/sys/kernel/btf/vmlinux): \
+                    a kernel with CONFIG_DEBUG_INFO_BTF is needed for tg_sbrm";
+        return Err(Failure::Missing(line.to_owned()));
+    }
+    Ok(())
+}
+
+fn load() -> Result<Object, Failure> {
+    let mut builder = ObjectBuilder::default();
+    builder.name("tidegate").map_err(|error| Failure::Other(error.to_string()))?;
+    let loaded = builder.open_memory(PROGRAMS).and_then(|open| open.load());
+    loaded.map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => Failure::Missing(
+            "the kernel refuses BPF programs: root is needed (or CAP_BPF, CAP_PERFMON and \
+             CAP_NET_ADMIN) for tg_sbrm"
+                .to_owned(),
+        ),
+        _ => Failure::Other(format!("the kernel does not take tg_sbrm: {error}{}", said())),
+    })
+}
+
+fn attach_parameters(object: &mut Object, cgroup: &Path) -> Result<Link, Failure> {
+    let directory = File::open(cgroup)
+        .map_err(|error| Failure::Other(format!("{}: {error}", cgroup.display())))?;
+    let mut program = object.progs_mut().find(|program| program.name() == "tg_sbrm_setsockopt");
+    let program = program.as_mut().expect("bpf/sbrm.bpf.c defines it");
+    program.attach_cgroup(directory.as_fd().as_raw_fd()).map_err(|error| {
+        let place = cgroup.display();
+        Failure::Other(format!("{place} takes no program ({error}); is it of cgroup v2?{}", said()))
+    })
+}
+
+fn register(ops: &mut MapMut<'_>) -> Result<Link, Failure> {
+    let mut attempt = 1;
+    loop {
+        let error = match ops.attach_struct_ops() {
+            Ok(link) => return Ok(link),
+            Err(error) => error,
+        };
+        if error.kind() != ErrorKind::AlreadyExists {
+            let line = format!("the kernel does not register tg_sbrm: {error}{}", said());
+            return Err(Failure::Other(line));
+        }
+        if attempt == ATTEMPTS {
+            let line = "the kernel has a congestion control tg_sbrm already, of another run: \
+                        the name is one for the whole machine, so wait for that run's end";
+            return Err(Failure::Other(line.to_owned()));
+        }
+        attempt += 1;
+        thread::sleep(PAUSE);
+    }
+}
+
+fn said() -> String {
+    let said = SAID.lock().expect("nobody panics holding it");
+    if said.is_empty() { String::new() } else { format!("\n{}", said.trim_end()) }
+}
