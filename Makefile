@@ -10,6 +10,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 TOOLS := .venv/.tools
 NATIVE := .venv/.native
+BPF := .venv/.bpf
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # A venv does not survive the moving of its folder, so a moved checkout is set up anew.
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
@@ -21,7 +22,7 @@ JOBS ?= $(shell nproc)
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
 
-setup: $(TOOLS) $(NATIVE) ## everything that the other targets need; the command is .venv/bin/tidegate
+setup: $(TOOLS) $(NATIVE) $(BPF) ## everything that the other targets need; the command is .venv/bin/tidegate
 	@echo "ready: $(BIN)/tidegate --help"
 
 $(RUNTIME): requirements.lock tools/setup.sh
@@ -36,6 +37,10 @@ $(NATIVE): $(ENGINE) $(RUNTIME)
 	@tools/setup.sh native
 	@touch $@
 
+$(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
+	@tools/setup.sh bpf
+	@touch $@
+
 run: $(NATIVE) ## the main job: who gets what on a congested link, with and without ABC
 	@$(BIN)/tidegate simulate scenarios/evening-peak.toml \
 		--against bottleneck.differentiation.kind=none --plot
@@ -44,14 +49,19 @@ test: test-rust test-python ## all tests
 
 test-rust:
 	cargo test --workspace --locked --profile dev-release
+	! test -x $(BIN)/tidegate-bpf || cargo test --manifest-path crates/bpf/Cargo.toml \
+		--target-dir target/bpf --release --locked --quiet
 
-test-python: $(TOOLS) $(NATIVE)
+test-python: $(TOOLS) $(NATIVE) $(BPF)
 	$(BIN)/pytest -n $(JOBS)
 
 lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path crates/bpf/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked --quiet -- --deny warnings
+	! test -x $(BIN)/tidegate-bpf || cargo clippy --manifest-path crates/bpf/Cargo.toml \
+		--target-dir target/bpf --all-targets --release --locked --quiet -- --deny warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -61,6 +71,7 @@ lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
 format: $(TOOLS) ## put the sources into the form that lint asks for
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml
+	cargo fmt --manifest-path crates/bpf/Cargo.toml
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

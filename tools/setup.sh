@@ -4,6 +4,7 @@
 #   tools/setup.sh runtime    .venv with the locked packages that tidegate runs on
 #   tools/setup.sh tools      and those that test, check and document it
 #   tools/setup.sh native     compile the engine into .venv and install the command
+#   tools/setup.sh bpf        and tidegate-bpf, where there is what it takes (never fails)
 #
 # Needs no root and writes only below the checkout (and cargo's and pip's caches).
 set -euo pipefail
@@ -73,9 +74,37 @@ build_native() {
     install target/dev-release/tidegate-lab "$VENV/bin/"
 }
 
+# What the congestion control of our own takes and is not here.
+bpf_lacks() {
+    local -a lacking=()
+    command -v "${CLANG:-clang}" >/dev/null || lacking+=(clang)
+    command -v make >/dev/null || lacking+=(make)
+    has_header gelf.h || lacking+=(libelf-dev)
+    has_header zlib.h || lacking+=(zlib1g-dev)
+    echo "${lacking[*]}"
+}
+
+has_header() { cc -E -include "$1" -x c /dev/null >/dev/null 2>&1; }
+
+build_bpf() {
+    [[ $(uname -s) == Linux ]] || return 0
+    check_rust
+    local lacking
+    lacking=$(bpf_lacks)
+    if [[ -n $lacking ]]; then
+        say "without congestion control sbrm in the lab; it takes (on Debian): apt-get install $lacking"
+    elif cargo build --manifest-path crates/bpf/Cargo.toml --target-dir target/bpf --release \
+        --locked --quiet; then
+        install target/bpf/release/tidegate-bpf "$VENV/bin/"
+    else
+        say "without congestion control sbrm in the lab: crates/bpf did not compile"
+    fi
+}
+
 case ${1:-} in
     runtime) make_venv && install_locked requirements.lock ;;
     tools) make_venv && install_locked requirements-dev.lock ;;
     native) build_native ;;
-    *) die "which step: runtime, tools or native?" ;;
+    bpf) build_bpf ;;
+    *) die "which step: runtime, tools, native or bpf?" ;;
 esac
