@@ -232,7 +232,7 @@ def test_doctor_finds_this_installation_healthy(tidegate_command):
     assert "BAD" not in done.stdout
 
 
-@pytest.mark.parametrize("folder", ["scenarios", "sweeps"])
+@pytest.mark.parametrize("folder", ["scenarios", "scenarios/lab", "sweeps"])
 def test_every_scenario_in_the_repository_is_valid(tidegate_command, folder):
     files = sorted((ROOT / folder).glob("*.toml"))
     assert files

@@ -105,9 +105,9 @@ number! {
 }
 
 number! {
-    /// More than 0, at most a million.
-    Demand: "a number above 0, at most 1000000", |x| x > 0.0 && x <= 1e6,
-    { "exclusiveMinimum": 0, "maximum": 1_000_000 }
+    /// More than 0, at most 4000: what the kernel's program has bits for.
+    Demand: "a number above 0, at most 4000", |x| x > 0.0 && x <= 4000.0,
+    { "exclusiveMinimum": 0, "maximum": 4000 }
 }
 
 /// A time, or the word `off`.

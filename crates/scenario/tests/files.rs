@@ -14,6 +14,7 @@ fn root() -> PathBuf {
 fn files(folder: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(root().join(folder)).expect(folder);
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    paths.retain(|path| path.is_file());
     paths.sort();
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).expect("readable");
@@ -25,7 +26,7 @@ fn files(folder: &str) -> Vec<(String, String)> {
 }
 
 fn all_files() -> Vec<(String, String)> {
-    [files("scenarios"), files("sweeps")].concat()
+    [files("scenarios"), files("scenarios/lab"), files("sweeps")].concat()
 }
 
 fn parse(name: &str, text: &str) -> Scenario {

@@ -4,7 +4,7 @@ use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::declare::{choice, section};
-use crate::value::{Demand, HyStart, Integer, OrOff, Step};
+use crate::value::{Demand, HyStart, Integer, OrOff, Share};
 
 choice! {
     /// A set of TCP options.
@@ -87,7 +87,7 @@ section! {
         /// What the flow offers to pay, w, in segments per second; sbrm only.
         optional willingness_to_pay: Demand;
         /// Step κ of the window, in segments per congestion mark; sbrm only.
-        optional kappa: Step;
+        optional kappa: Share;
         /// How losses are found and repaired.
         optional loss_recovery: LossRecovery;
         /// How the window shrinks after a congestion signal.
@@ -176,7 +176,7 @@ impl Profile {
             cubic_growth: Some(CubicGrowth::Linux),
             // Zimmermann 2005, table 6.6.1.
             willingness_to_pay: Some(Demand(20.0)),
-            kappa: Some(Step(0.2)),
+            kappa: Some(Share(0.2)),
             loss_recovery: Some(LossRecovery::Rack),
             window_reduction: Some(WindowReduction::Prr),
             limited_transmit: Some(true),
