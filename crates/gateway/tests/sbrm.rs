@@ -1,0 +1,171 @@
+//! How exactly the receiving end of `tg_sbrm` tells the sender about marks. Needs root and the
+//! program tidegate-bpf.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{env, thread};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tidegate_gateway::clock::Clock;
+use tidegate_gateway::host::{Host, Hosts, IpVersion};
+use tidegate_gateway::load::{Load, Options};
+use tidegate_mechanisms::units::Time;
+use tidegate_wire::packet;
+
+const IPV4_HEADER: usize = 20;
+const ECE: u8 = 0x40;
+
+/// In the kernel until dropped.
+struct Held(Child);
+
+impl Held {
+    /// `None`, said on standard output, where the program is not or cannot be.
+    fn start() -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let places = [".venv/bin/tidegate-bpf", "target/bpf/release/tidegate-bpf"];
+        let named = env::var_os("TIDEGATE_BPF").map(PathBuf::from);
+        let mut places = named.into_iter().chain(places.map(|place| root.join(place)));
+        let Some(program) = places.find(|place| place.exists()) else {
+            println!("skipped: tidegate-bpf is not built; `make setup` does where clang is");
+            return None;
+        };
+        let mut child = Command::new(program)
+            .arg("hold")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("is a program");
+        let mut line = String::new();
+        let mut said = BufReader::new(child.stdout.take().expect("is a pipe"));
+        said.read_line(&mut line).expect("is text");
+        if line == "ready\n" {
+            return Some(Held(child));
+        }
+        let code = child.wait().expect("has started").code();
+        assert_eq!(code, Some(77), "tidegate-bpf failed");
+        println!("skipped: the kernel does not take tg_sbrm here");
+        None
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().expect("has started");
+    }
+}
+
+/// What was marked on the way there and what was told on the way back.
+#[derive(Default)]
+struct Tally {
+    data: usize,
+    /// Bytes of the stream that were marked, by the position of their first.
+    marked: BTreeSet<(u32, u32)>,
+    acked: Option<u32>,
+    echoed_bytes: u64,
+}
+
+impl Tally {
+    /// Marks every `nth` segment with data.
+    fn forward(&mut self, bytes: &mut [u8], nth: usize) {
+        let (position, length) = (word(bytes, 4), payload(bytes));
+        if length == 0 {
+            return;
+        }
+        self.data += 1;
+        let view = packet::parse(bytes).expect("a packet of a kernel");
+        assert!(view.ecn.is_ect(), "the kernels did not agree on ECN");
+        if self.data.is_multiple_of(nth) {
+            assert!(packet::set_ce(bytes, &view));
+            self.marked.insert((position, length));
+        }
+    }
+
+    /// An ACK with ECE says of all that it acknowledges anew that it was marked.
+    fn reverse(&mut self, bytes: &[u8]) {
+        let ack = word(bytes, 8);
+        let new = self.acked.map_or(0, |before| ack.wrapping_sub(before));
+        if new < 1 << 31 {
+            let echo = bytes[IPV4_HEADER + 13] & ECE != 0;
+            self.echoed_bytes += if echo { u64::from(new) } else { 0 };
+            self.acked = Some(ack);
+        }
+    }
+
+    fn marked_and_acked_bytes(&self) -> u64 {
+        let acked = self.acked.expect("data was acknowledged");
+        let seen = |&&(at, len): &&(u32, u32)| acked.wrapping_sub(at.wrapping_add(len)) < 1 << 31;
+        self.marked.iter().filter(seen).map(|&(_, length)| u64::from(length)).sum()
+    }
+}
+
+/// A field of the TCP header.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(*bytes[IPV4_HEADER + at..].first_chunk().expect("TCP"))
+}
+
+fn payload(bytes: &[u8]) -> u32 {
+    let header = usize::from(bytes[IPV4_HEADER + 12] >> 4) * 4;
+    (bytes.len() - IPV4_HEADER - header) as u32
+}
+
+/// Carries packets to and fro, and marks.
+fn carry(hosts: &Hosts, done: &AtomicBool, nth: usize) -> Tally {
+    let (user, server): (&Host, &Host) = (&hosts.users[0], &hosts.server);
+    let mut tally = Tally::default();
+    let mut buffer = vec![0; 65_536];
+    while !done.load(Ordering::Relaxed) {
+        let mut ready = [PollFd::new(user, PollFlags::IN), PollFd::new(server, PollFlags::IN)];
+        let tick = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        poll(&mut ready, Some(&tick)).expect("poll");
+        let ready = ready.map(|one| one.revents().contains(PollFlags::IN));
+        if ready[0] {
+            let len = rustix::io::read(&user.device, &mut buffer).expect("a packet");
+            tally.forward(&mut buffer[..len], nth);
+            let _ = rustix::io::write(&server.device, &buffer[..len]);
+        }
+        if ready[1] {
+            let len = rustix::io::read(&server.device, &mut buffer).expect("a packet");
+            tally.reverse(&buffer[..len]);
+            let _ = rustix::io::write(&user.device, &buffer[..len]);
+        }
+    }
+    tally
+}
+
+#[test]
+fn every_mark_is_told_once() {
+    if common::skipped() {
+        return;
+    }
+    let Some(_held) = Held::start() else { return };
+    let plan = common::plan(
+        "[users.one]\ntcp = { congestion_control = \"sbrm\", ecn = true, \
+         willingness_to_pay = 4000 }\n",
+    );
+    for nth in [100, 20, 3] {
+        let hosts = Hosts::build(&plan, IpVersion::V4).unwrap_or_else(|error| panic!("{error}"));
+        let done = AtomicBool::new(false);
+        let tally = thread::scope(|scope| {
+            let wire = scope.spawn(|| carry(&hosts, &done, nth));
+            let load = Load::new(&plan, &hosts, 1, Options::default());
+            let load = load.unwrap_or_else(|error| panic!("{error}"));
+            let end = Time::ZERO + plan.warm_up + plan.duration;
+            let ran = load.run(&Clock::start(), end, &AtomicBool::new(false));
+            done.store(true, Ordering::Relaxed);
+            ran.unwrap_or_else(|error| panic!("{error}"));
+            wire.join().expect("the wire does not break")
+        });
+        let (want, got) = (tally.marked_and_acked_bytes(), tally.echoed_bytes);
+        let segments = tally.data;
+        println!("1 of {nth}: {segments} segments, {want} bytes marked, {got} echoed");
+        assert!(segments > 10 * nth, "too few to tell");
+        // The first segment can come before the connection is in the program's hands.
+        assert!(want.abs_diff(got) <= 2 * 1460, "{want} bytes marked, {got} echoed");
+    }
+}

@@ -1,0 +1,157 @@
+//! The kernel program's arithmetic (`bpf/sbrm.h`), compiled for this machine, against the same rule
+//! in floating point. Needs a C compiler and nothing of BPF.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+const Q20: f64 = (1 << 20) as f64;
+
+/// What the header answers to each line; `None`, said on standard output, without a C compiler.
+fn answers(lines: &[String]) -> Option<Vec<u64>> {
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bpf/test/sbrm_trace.c");
+    let number = lines.len();
+    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("sbrm_trace_{number}"));
+    let compiled = Command::new("cc")
+        .args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-o"])
+        .args([&program, &source])
+        .status();
+    let Ok(status) = compiled else {
+        println!("skipped: there is no C compiler (cc)");
+        return None;
+    };
+    assert!(status.success(), "bpf/test/sbrm_trace.c does not compile");
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("was compiled just now");
+    let mut input = child.stdin.take().expect("is a pipe");
+    let text = lines.join("\n");
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let output = child.wait_with_output().expect("has started");
+    writer.join().expect("does not panic").expect("reads to the end");
+    assert!(output.status.success(), "a line was not understood");
+    let text = String::from_utf8(output.stdout).expect("prints digits");
+    Some(text.lines().map(|line| line.parse().expect("prints numbers")).collect())
+}
+
+/// An ACK, in the paper's quantities.
+#[derive(Clone, Copy, Debug)]
+struct Ack {
+    cwnd_q20: u64,
+    kappa_q20: u32,
+    willingness_q20: u32,
+    rtt_us: u32,
+    unmarked: u32,
+    marked: u32,
+}
+
+impl Ack {
+    fn line(&self) -> String {
+        let Ack { cwnd_q20, kappa_q20, willingness_q20, rtt_us, unmarked, marked } = self;
+        format!("ack {cwnd_q20} {kappa_q20} {willingness_q20} {rtt_us} {unmarked} {marked}")
+    }
+
+    /// Equations 5.1.2 and 5.1.3, at least one packet.
+    fn window(&self) -> f64 {
+        let cwnd = self.cwnd_q20 as f64 / Q20;
+        let (kappa, w) = (f64::from(self.kappa_q20) / Q20, f64::from(self.willingness_q20) / Q20);
+        let rtt_s = f64::from(self.rtt_us.min(1 << 24)) * 1e-6;
+        let up = kappa * rtt_s / cwnd * w * f64::from(self.unmarked);
+        (cwnd + up - kappa * f64::from(self.marked)).max(1.0)
+    }
+
+    /// Two divisions round down by less than a unit for each packet.
+    fn tolerance(&self) -> f64 {
+        2.0 * f64::from(self.unmarked.max(1)) / Q20 + 1e-9 * self.window()
+    }
+}
+
+fn acks() -> impl Strategy<Value = Ack> {
+    (1_u64 << 20..1 << 50, 1..=1_u32 << 20, 1..=u32::MAX, 1..=1_u32 << 25, 0..200_u32, 0..200_u32)
+        .prop_map(|(cwnd_q20, kappa_q20, willingness_q20, rtt_us, unmarked, marked)| Ack {
+            // Small windows are the usual ones: as many of each length in bits.
+            cwnd_q20: (cwnd_q20 >> (cwnd_q20 % 31)).max(1 << 20),
+            kappa_q20,
+            willingness_q20,
+            rtt_us,
+            unmarked,
+            marked,
+        })
+}
+
+#[test]
+fn the_window_follows_the_papers_rule() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = acks();
+    let mut acks: Vec<Ack> = (0..20_000)
+        .map(|_| strategy.new_tree(&mut runner).expect("nothing is rejected").current())
+        .collect();
+    // The largest of everything, whose products must still fit.
+    acks.push(Ack {
+        cwnd_q20: 1 << 20,
+        kappa_q20: 1 << 20,
+        willingness_q20: u32::MAX,
+        rtt_us: u32::MAX,
+        unmarked: 1 << 26,
+        marked: 0,
+    });
+    let lines: Vec<String> = acks.iter().map(Ack::line).collect();
+    let Some(windows) = answers(&lines) else { return };
+    assert_eq!(windows.len(), acks.len());
+    for (ack, window_q20) in acks.iter().zip(windows) {
+        let (got, want) = (window_q20 as f64 / Q20, ack.window());
+        assert!((got - want).abs() <= ack.tolerance(), "{ack:?}: {got}, expected {want}");
+    }
+}
+
+/// w = p x / (1 - p): where the steps up and down cancel, from section 5.1.1.
+#[test]
+fn many_acks_settle_at_the_papers_equilibrium() {
+    let (rtt_us, willingness, one_in) = (50_000_u32, 100_u32, 10_u32);
+    let mut ack = Ack {
+        cwnd_q20: 10 << 20,
+        kappa_q20: 209_715,
+        willingness_q20: willingness << 20,
+        rtt_us,
+        unmarked: one_in - 1,
+        marked: 1,
+    };
+    // The program has no memory between lines; the oracle goes ahead, the program checks each step.
+    let path: Vec<Ack> = (0..5_000)
+        .map(|_| {
+            let at = ack;
+            ack.cwnd_q20 = (ack.window() * Q20) as u64;
+            at
+        })
+        .collect();
+    let Some(windows) = answers(&path.iter().map(Ack::line).collect::<Vec<_>>()) else { return };
+    let rate = *windows.last().expect("many") as f64 / Q20 / (f64::from(rtt_us) * 1e-6);
+    let want = f64::from(willingness) * f64::from(one_in - 1);
+    assert!((rate / want - 1.0).abs() < 0.01, "{rate} packets/s, expected {want}");
+}
+
+#[test]
+fn slow_start_loss_and_limits_are_tcps() {
+    let cases = [
+        ("start 10485760 20 4", 14 << 20),
+        ("start 10485760 12 4", 12 << 20),
+        ("start 10485760 2147483647 10", 20 << 20),
+        ("loss 20", 10),
+        ("loss 5", 2),
+        ("loss 3", 2),
+        ("loss 1", 2),
+        ("valid 1 1", 1),
+        ("valid 1048576 4294967295", 1),
+        ("valid 0 1", 0),
+        ("valid 1048577 1", 0),
+        ("valid 1 0", 0),
+    ];
+    let Some(got) = answers(&cases.map(|(line, _)| line.to_owned())) else { return };
+    assert_eq!(got, cases.map(|(_, want)| want));
+}

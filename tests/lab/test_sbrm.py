@@ -1,0 +1,92 @@
+"""Congestion control of our own in a real kernel: short, and only with root and `tidegate-bpf`."""
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import tidegate
+from tidegate import lab_bpf, lab_process
+
+LACKING = lab_process.missing() or lab_bpf.missing()
+pytestmark = [
+    pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
+    pytest.mark.xdist_group("lab"),
+]
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "lab" / "sbrm.toml"
+
+
+def registered():
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+
+
+@pytest.fixture
+def held():
+    """The program as the lab starts it, once it is ready."""
+    before = registered()
+    assert "tg_sbrm" not in before
+    process = subprocess.Popen(
+        [lab_process.find_program(lab_bpf.PROGRAM), "hold"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with process:
+        assert process.stdout.readline() == "ready\n"
+        assert set(registered()) == {*before, "tg_sbrm"}
+        yield process
+        process.kill()
+    assert comes(lambda: registered() == before)
+
+
+def comes(condition, patience_s=5):
+    until = time.monotonic() + patience_s
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.02)
+    return condition()
+
+
+def programs():
+    """Programs for setsockopt() in the kernel, by their numbers."""
+    shown = subprocess.run(["bpftool", "prog", "show"], capture_output=True, text=True, check=True)
+    return {line.split(":")[0] for line in shown.stdout.splitlines() if "tg_sbrm" in line}
+
+
+@pytest.mark.parametrize("how", ["kill", "terminate", "end of input"])
+def test_nothing_is_left_however_it_ends(held, how):
+    if how == "end of input":
+        held.stdin.close()
+    else:
+        getattr(held, how)()
+    held.wait(10)
+    assert comes(lambda: "tg_sbrm" not in registered())
+
+
+def test_no_program_is_left_after_a_kill(held):
+    try:
+        assert programs()
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("there is no bpftool to look with")
+    held.kill()
+    held.wait(10)
+    assert comes(lambda: not programs())
+
+
+def test_a_second_one_is_told_that_the_name_is_taken(held):
+    done = subprocess.run([*held.args[:1], "check"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "another run" in done.stderr
+
+
+def test_rates_follow_what_flows_offer():
+    before = registered()
+    result = tidegate.lab(
+        tidegate.load_scenario(SCENARIO, set={"warm_up": "5 s", "duration": "10 s"}),
+        replications=1,
+    )
+    assert comes(lambda: registered() == before)
+    (bottleneck,) = [link for link in result.links.to_pylist() if link["name"] == "bottleneck"]
+    assert bottleneck["marks"] > 0
+    assert bottleneck["utilization"] > 0.8
+    low, middle, high = result.flows["throughput_bps"].to_pylist()
+    # Near 1 : 2 : 3 when the machine has time; here the order counts, on any machine.
+    assert low < middle < high
