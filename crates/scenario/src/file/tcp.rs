@@ -114,6 +114,12 @@ section! {
         /// As many again are not delayed after a silence of a retransmission time-out and after a
         /// segment that had arrived before, as in Linux.
         optional quick_acks_again: bool;
+        /// The receiver offers a window that grows with what arrives, dynamic right-sizing, and does
+        /// not delay ACKs while it does, as in Linux. It never limits the sender.
+        optional receive_autotuning: bool;
+        /// The last segment of a transfer, which the sender marks with PSH and the application reads at
+        /// once, is acknowledged without delay, as in Linux.
+        optional quick_push: bool;
         /// The window moves in whole segments, as in Linux; reno only.
         optional whole_segments: bool;
         /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465; reno only. With
@@ -156,6 +162,8 @@ impl Tcp {
             delayed_ack: own.delayed_ack.or(base.delayed_ack),
             quick_acks: own.quick_acks.or(base.quick_acks),
             quick_acks_again: own.quick_acks_again.or(base.quick_acks_again),
+            receive_autotuning: own.receive_autotuning.or(base.receive_autotuning),
+            quick_push: own.quick_push.or(base.quick_push),
             whole_segments: own.whole_segments.or(base.whole_segments),
             byte_counting: own.byte_counting.or(base.byte_counting),
             window_use_per_round: own.window_use_per_round.or(base.window_use_per_round),
@@ -189,6 +197,8 @@ impl Profile {
             delayed_ack: Some(OrOff::On(Span::from_millis(40))),
             quick_acks: Some(Integer(16)),
             quick_acks_again: Some(true),
+            receive_autotuning: Some(true),
+            quick_push: Some(true),
             whole_segments: Some(true),
             byte_counting: Some(true),
             window_use_per_round: Some(true),
@@ -214,6 +224,8 @@ impl Profile {
                 delayed_ack: Some(OrOff::Off),
                 quick_acks: Some(Integer(0)),
                 quick_acks_again: Some(false),
+                receive_autotuning: Some(false),
+                quick_push: Some(false),
                 whole_segments: Some(false),
                 initial_rto: Some(Span::from_secs(3)),
                 max_rto: Some(Span::from_secs(64)),
@@ -228,6 +240,8 @@ impl Profile {
                 window_use_per_round: Some(false),
                 ecn_fallback: Some(false),
                 loss_recovery: Some(LossRecovery::Fack),
+                receive_autotuning: Some(false),
+                quick_push: Some(false),
                 window_reduction: Some(WindowReduction::RateHalving),
                 initial_window: Some(Integer(3)),
                 initial_rto: Some(Span::from_secs(3)),

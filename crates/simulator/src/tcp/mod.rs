@@ -4,6 +4,7 @@
 //! the bytes from `ISN + 1 + n · MSS`. The connection opens with a three-way handshake; it is not
 //! torn down.
 
+mod receive_window;
 pub mod receiver;
 pub mod reduction;
 pub mod round_trip;
@@ -113,7 +114,8 @@ impl Connection {
     pub fn new(plan: &TcpPlan, packet_size: u16, size_bytes: Option<u64>) -> Self {
         let sizes = Sizes::new(packet_size, plan.timestamps);
         let sender = sender::Sender::new(plan, sizes, size_bytes);
-        let receiver = receiver::Receiver::new(plan, sender.uses_sack());
+        let receiver =
+            receiver::Receiver::new(plan, sender.uses_sack(), sizes.mss(), sender.last());
         Connection { sender, receiver, sizes, parity: 0 }
     }
 

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, TcpPlan};
 
+use super::receive_window::ReceiveWindow;
 use super::round_trip::RoundTrip;
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
 
@@ -41,6 +42,10 @@ pub struct Receiver {
     echo_congestion: bool,
     delay: Option<DelayedAckPlan>,
     quick: u32,
+    /// The segment that the sender pushes, where that matters.
+    pushed: Option<u64>,
+    /// The window it offers, where it is tuned.
+    window: Option<ReceiveWindow>,
     /// The receiver's own retransmission time-out, for the silence after which it acknowledges
     /// quickly; its only round-trip sample is that of the handshake.
     silence: RoundTrip,
@@ -59,7 +64,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver before the first segment.
-    pub fn new(plan: &TcpPlan, sack: bool) -> Self {
+    pub fn new(plan: &TcpPlan, sack: bool, mss: u64, last: Option<u64>) -> Self {
         Receiver {
             next: 0,
             blocks: VecDeque::new(),
@@ -69,6 +74,11 @@ impl Receiver {
             echo_congestion: false,
             delay: plan.delayed_ack,
             quick: plan.delayed_ack.map_or(0, |delay| delay.quick_acks),
+            pushed: last.filter(|_| plan.delayed_ack.is_some_and(|delay| delay.quick_push)),
+            window: plan
+                .delayed_ack
+                .filter(|delay| delay.autotuning)
+                .map(|_| ReceiveWindow::new(mss)),
             silence: RoundTrip::new(plan.rto),
             answered: None,
             last_arrival: Time::ZERO,
@@ -90,8 +100,12 @@ impl Receiver {
     fn renew_quick_acks(&mut self, packet: &Packet, delay: DelayedAckPlan) {
         if let Some(answered) = self.answered.take() {
             self.silence.sample(packet.at.since(answered));
-        } else if packet.at.since(self.last_arrival) > self.silence.rto()
-            || packet.number < self.next
+            if let Some(window) = &mut self.window {
+                window.begin(answered, packet.at, packet.stamp);
+            }
+        } else if delay.quick_acks_again
+            && (packet.at.since(self.last_arrival) > self.silence.rto()
+                || packet.number < self.next)
         {
             self.quick = delay.quick_acks;
         }
@@ -103,7 +117,7 @@ impl Receiver {
     pub fn on_segment(&mut self, packet: &Packet) -> Reply {
         let segment = packet.number;
         if let Some(delay) = self.delay
-            && delay.quick_acks_again
+            && (delay.quick_acks_again || delay.autotuning)
         {
             self.renew_quick_acks(packet, delay);
         }
@@ -120,6 +134,12 @@ impl Receiver {
                 at_once = true;
                 self.absorb_first_block();
             }
+            // Linux: a window that grows grants a quick ACK, if none is left over.
+            if let Some(window) = &mut self.window
+                && window.on_segment(packet.at, packet.stamp, self.next)
+            {
+                self.quick |= 1;
+            }
         } else {
             at_once = true;
             if segment > self.next {
@@ -128,6 +148,7 @@ impl Receiver {
         }
         let Some(delay) = self.delay else { return Reply::Now };
         self.unacknowledged += 1;
+        at_once |= self.pushed.is_some_and(|last| self.next > last);
         if at_once || self.quick > 0 || self.unacknowledged >= SEGMENTS_PER_ACK {
             Reply::Now
         } else if self.unacknowledged == 1 {
@@ -241,8 +262,14 @@ mod tests {
     fn receiver(quick_acks: u32) -> Receiver {
         let mut plan = crate::tcp::tests::classic();
         let timeout = Span::from_millis(40);
-        plan.delayed_ack = Some(DelayedAckPlan { timeout, quick_acks, quick_acks_again: true });
-        Receiver::new(&plan, true)
+        plan.delayed_ack = Some(DelayedAckPlan {
+            timeout,
+            quick_acks,
+            quick_acks_again: true,
+            autotuning: false,
+            quick_push: false,
+        });
+        Receiver::new(&plan, true, 1460, None)
     }
 
     #[test]
@@ -319,7 +346,7 @@ mod tests {
     fn congestion_is_echoed_until_the_sender_says_it_has_reacted() {
         let mut plan = crate::tcp::tests::classic();
         plan.ecn = true;
-        let mut rx = Receiver::new(&plan, true);
+        let mut rx = Receiver::new(&plan, true, 1460, None);
         let mut arrive = |number, flags| {
             rx.on_segment(&Packet { flags, ..segment(number) });
             rx.on_ack_sent().1

@@ -53,28 +53,25 @@ impl Sender {
     fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
         let before = (self.nxt - self.una) as u32;
         let newly = (packet.number - self.una) as u32;
-        let rtt = match &mut self.rack {
-            None => self.round_trip_of(packet, door.now),
-            Some(rack) => {
-                let samples = rack.on_clean_ack(self.una, packet.number, door.now);
-                self.take_samples(&samples, newly, packet, door.now)
-            }
+        let rtt = match self.rack {
+            None => self.take_sample(packet, newly, door.now),
+            Some(_) => self.take_times(packet, newly, door.now),
         };
         self.board.advance(self.una, packet.number);
         self.una = packet.number;
-        if self.rack.is_none()
-            && let Some(rtt) = rtt
-        {
-            self.round_trip.sample(rtt);
-        }
         self.dup_acks = 0;
-        if self.rack.is_some() {
-            self.judge_probe(true, door.now);
-        }
         self.grow(newly, rtt, before, door.now);
         self.rearm(door);
         self.count_ack();
         self.send(door);
+    }
+
+    /// Asks the times of the segments that an expected ACK acknowledges.
+    fn take_times(&mut self, packet: &Packet, newly: u32, now: Time) -> Option<Span> {
+        let rack = self.rack.as_mut()?;
+        let samples = rack.on_clean_ack(self.una, packet.number, now);
+        self.judge_probe(packet.number, true, now);
+        self.take_samples(&samples, newly, packet, now)
     }
 
     /// Takes what the times of segments tell about the round trip. Returns the controller's share.
@@ -194,13 +191,14 @@ impl Sender {
             }
         };
         if self.rack.is_some() {
-            self.judge_probe(delivered > 0, now);
+            self.judge_probe(ack, delivered > 0, now);
         }
         // A kernel counts what an ACK delivers, RFC 5681 what it acknowledges.
         let counted = if self.rack.is_some() { acknowledged } else { newly };
         Delivery { newly, delivered, counted, sacks_more: sacked > 0, rtt, samples }
     }
 
+    #[inline]
     fn take_sample(&mut self, packet: &Packet, newly: u32, now: Time) -> Option<Span> {
         let rtt = if newly > 0 { self.round_trip_of(packet, now) } else { None };
         if let Some(rtt) = rtt {

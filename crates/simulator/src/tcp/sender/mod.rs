@@ -172,6 +172,11 @@ impl Sender {
         }
     }
 
+    /// The last segment, if there is one.
+    pub fn last(&self) -> Option<u64> {
+        (self.end < u64::MAX).then(|| self.end - 1)
+    }
+
     /// Whether the connection agreed on SACK.
     pub fn uses_sack(&self) -> bool {
         self.sack
@@ -217,11 +222,12 @@ impl Sender {
     /// Sends what the window allows.
     #[inline]
     fn send(&mut self, door: &mut Door) {
+        if self.usage.is_none() && self.rack.is_none() {
+            return self.fill_window(door);
+        }
         let nxt = self.nxt;
         self.fill_window(door);
-        if self.usage.is_some() {
-            self.note_usage();
-        }
+        self.note_usage();
         if self.rack.is_some() && self.nxt > nxt && self.timer != Timer::Reordering {
             self.schedule_probe(self.time_out_of_first(door.now), door);
         }

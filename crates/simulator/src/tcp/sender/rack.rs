@@ -244,13 +244,13 @@ impl Sender {
         self.restart_timer(door);
     }
 
-    /// What an ACK of `una` says about a probe.
-    pub(super) fn judge_probe(&mut self, news: bool, now: Time) {
+    /// What an ACK says about a probe.
+    pub(super) fn judge_probe(&mut self, ack: u64, news: bool, now: Time) {
         let Some(probe) = self.rack.as_ref().and_then(|rack| rack.probe.as_ref()) else { return };
-        if self.una < probe.end {
+        if ack < probe.end {
             return;
         }
-        let repaired = probe.again && self.una > probe.end;
+        let repaired = probe.again && ack > probe.end;
         if repaired {
             let flight = self.in_flight();
             self.begin_reduction(flight, now);
