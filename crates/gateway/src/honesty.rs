@@ -3,8 +3,9 @@
 //! The network's own times are computed, not measured, so a late forwarder changes neither rates
 //! nor what an AQM sees. What it changes is when packets reach hosts: lateness is a longer round
 //! trip. A packet counts as late when it adds more than [`TOLERANCE`] to the shortest round trip
-//! of the scenario; a run with more than [`LATE_SHARE`] of them, or with a packet that had to be
-//! thrown away because nobody fetched it in time, is not valid.
+//! of the scenario; a run with more than [`LATE_SHARE`] of them, with a packet that had to be
+//! thrown away because nobody fetched it in time, or with applications that stood still for longer
+//! than [`MAX_STALL_S`], is not valid.
 
 use hdrhistogram::Histogram;
 use tidegate_mechanisms::units::Span;
@@ -14,6 +15,9 @@ use tidegate_scenario::plan::Plan;
 pub const TOLERANCE: f64 = 0.05;
 /// The least lateness that counts: scheduling alone takes tens of microseconds.
 pub const MIN_LATE: Span = Span::from_micros(250);
+/// Applications may stand still for so long: less than people call an interruption, and less than
+/// the smallest retransmission time-out of Linux.
+pub const MAX_STALL_S: f64 = 0.1;
 /// Share of packets that may be late.
 pub const LATE_SHARE: f64 = 0.01;
 
@@ -53,6 +57,8 @@ pub struct Honesty {
     pub refused: u64,
     /// Whether the thread had real-time priority.
     pub realtime: bool,
+    /// The longest that the hosts' applications stood still when something was due.
+    pub stall_s: f64,
 }
 
 impl Punctuality {
@@ -110,6 +116,9 @@ impl Honesty {
         if self.refused > 0 {
             objections.push(format!("{} packets not taken by a host", self.refused));
         }
+        if self.stall_s > MAX_STALL_S {
+            objections.push(format!("the applications stood still for {:.2} s", self.stall_s));
+        }
         objections
     }
 }
@@ -155,5 +164,7 @@ mod tests {
         assert!(punctuality.report().objections().is_empty(), "one in a thousand may be late");
         let overrun = Honesty { overruns: 1, ..punctuality.report() };
         assert_eq!(overrun.objections(), ["1 packets not fetched in time"]);
+        let stalled = Honesty { stall_s: 0.25, ..punctuality.report() };
+        assert_eq!(stalled.objections(), ["the applications stood still for 0.25 s"]);
     }
 }

@@ -63,13 +63,16 @@ pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
         if options.progress {
             scope.spawn(|| tell_progress(&clock, end, &stop));
         }
+        realtime::take_priority(realtime::APPLICATIONS);
         let load = load.run(&clock, end, &stop);
         stop.store(true, Ordering::Relaxed);
         (load, forwarding.join().expect("the forwarder does not panic"))
     });
     let (emulated, mut honesty) = forwarded?;
     honesty.overruns = overruns(&hosts)?.saturating_sub(overruns_before);
-    Ok(LabRun { emulated, load: load?, honesty, deviations: hosts.deviations.clone() })
+    let load = load?;
+    honesty.stall_s = load.stall.as_secs();
+    Ok(LabRun { emulated, load, honesty, deviations: hosts.deviations.clone() })
 }
 
 /// Packets that hosts have sent and nobody fetched in time.
@@ -97,7 +100,7 @@ fn forward(
     clock: &Clock,
     stop: &AtomicBool,
 ) -> Result<(Emulated, Honesty), LabError> {
-    let realtime = realtime::take_priority();
+    let realtime = realtime::take_priority(realtime::FORWARDER);
     let spent_before_s = realtime::thread_cpu_s();
     let (emulated, honesty) = forwarder.run(stop)?;
     let cpu_share = (realtime::thread_cpu_s() - spent_before_s) / clock.now().as_secs();

@@ -68,6 +68,7 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
             "without_room": honesty.without_room,
             "refused": honesty.refused,
             "realtime": honesty.realtime,
+            "stall_s": honesty.stall_s,
         },
         "kernel": { "release": crate::kernel::release(),
                     "congestion_controls": crate::kernel::congestion_controls() },

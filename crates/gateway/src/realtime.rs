@@ -1,14 +1,19 @@
-//! Priority for the thread that has packets to hand over.
+//! Priority for the threads that must not wait.
 
-/// So that the load generator and other programs do not delay packets.
-const PRIORITY: i32 = 20;
+/// Of the thread that has packets to hand over.
+pub const FORWARDER: i32 = 20;
+/// Of the applications: hosts that stand still while other programs run would not be those of the
+/// scenario.
+pub const APPLICATIONS: i32 = 10;
 
-/// Puts the calling thread before all ordinary ones. Returns whether that was allowed.
+/// Puts the calling thread before all ordinary ones, but not the threads and programs that it
+/// starts. Returns whether that was allowed.
 #[allow(unsafe_code)]
-pub fn take_priority() -> bool {
-    let parameters = libc::sched_param { sched_priority: PRIORITY };
+pub fn take_priority(priority: i32) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the pointer is to a live value of the type that the call expects.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
 }
 
 /// Asks the kernel to end this process with its parent, however the parent ends. Returns false

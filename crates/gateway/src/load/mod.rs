@@ -65,6 +65,8 @@ pub struct Load<'a> {
     timers: Timers,
     transfers: Vec<TransferReport>,
     lateness: Lateness,
+    /// The longest that something due had to wait, since the start or the warm-up's end.
+    stall: Span,
     /// Single transfers that are not done.
     awaited: usize,
     /// Of the measured time.
@@ -130,6 +132,7 @@ impl<'a> Load<'a> {
             timers,
             transfers: Vec::new(),
             lateness: Lateness::default(),
+            stall: Span::ZERO,
             end: Time::NEVER,
         })
     }
@@ -152,13 +155,16 @@ impl<'a> Load<'a> {
         let before = self.read()?;
         // What has been sampled so far belongs to the warm-up.
         self.means.fill(Means::default());
+        self.stall = Span::ZERO;
         self.run_until(end, clock, stop, |_| false)?;
         let after = self.read()?;
         let means = self.means.clone();
+        let stall = self.stall;
         let limit = end + self.plan.drain_limit;
         self.run_until(limit, clock, stop, |load| load.awaited == 0)?;
         self.run_until(end + iperf3::PATIENCE, clock, stop, Load::iperf3_is_done)?;
-        self.report(&before, &after, &means, [measured_from, end])
+        let report = self.report(&before, &after, &means, [measured_from, end])?;
+        Ok(LoadReport { stall, ..report })
     }
 
     fn plan_samples(&mut self) {
@@ -180,6 +186,7 @@ impl<'a> Load<'a> {
             // What becomes due meanwhile lets the sockets have their turn first.
             let now = clock.now().min(end);
             while let Some((due, wake)) = self.timers.pop_before(now) {
+                self.stall = self.stall.max(clock.now().since(due));
                 self.wake(wake, due, clock)?;
             }
             let now = clock.now();
@@ -304,6 +311,7 @@ impl<'a> Load<'a> {
             transfers: self.transfers,
             flow_series: self.series,
             lateness: self.lateness,
+            stall: self.stall,
         })
     }
 }

@@ -14,6 +14,8 @@ pub struct LoadReport {
     pub flow_series: FlowSeries,
     /// How late UDP packets left their source, over the whole run.
     pub lateness: Lateness,
+    /// The longest that the applications stood still when something was due, in the measured time.
+    pub stall: Span,
 }
 
 /// One flow over the measured time; `None` is what the kernel or the generator does not tell.
