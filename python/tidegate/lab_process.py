@@ -44,7 +44,8 @@ _INDICES = {"user", "group", "flow", "backlog_packets"}
 _COUNTS = {
     "seed", "events", "hops", "packets_sent", "retransmits", "timeouts", "fast_recoveries",
     "losses", "marks", "arrivals", "departures", "departed_bytes", "departures_in_all",
-    "drops_full", "drops_aqm", "drops_wire", "drops", "size_bytes", "backlog_bytes",
+    "drops_full", "drops_aqm", "drops_wire", "drops_policer", "drops", "size_bytes",
+    "backlog_bytes",
 }  # fmt: skip
 
 

@@ -24,8 +24,11 @@ GROUP_METRICS = (
 LINK_METRICS = (
     "utilization", "mean_backlog_packets", "mean_backlog_bytes", "mean_sojourn_s",
     "p95_sojourn_s", "p99_sojourn_s", "max_sojourn_s", "drop_ratio", "drops_full", "drops_aqm",
-    "drops_wire", "marks",
+    "drops_wire", "drops_policer", "marks",
 )  # fmt: skip
+
+
+_DROPS = ("drops_full", "drops_aqm", "drops_wire", "drops_policer")
 
 
 class Row(NamedTuple):
@@ -64,7 +67,7 @@ def summary_table(tables: Tables) -> pa.Table:
 def bottlenecks(links: pa.Table) -> pa.Table:
     """Return the monitored links, with the share of arriving packets that was dropped."""
     kept = links.filter(links["monitored"])
-    drops = sum(numbers(kept, name) for name in ("drops_full", "drops_aqm", "drops_wire"))
+    drops = sum(numbers(kept, name) for name in _DROPS if name in kept.column_names)
     arrivals = numbers(kept, "arrivals")
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(arrivals > 0, drops / arrivals, np.nan)
@@ -80,6 +83,8 @@ def by_name(source: pa.Table, key: str) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _rows(kind: str, source: pa.Table, key: str, metrics: tuple[str, ...]) -> Iterator[Row]:
+    # Results of before there were policers have no column for their drops.
+    known = [metric for metric in metrics if metric in source.column_names]
     for name, part in by_name(source, key):
-        for metric in metrics:
+        for metric in known:
             yield Row(kind, name, metric, unit_of(metric), *estimate(numbers(part, metric)))

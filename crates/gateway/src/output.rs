@@ -36,7 +36,7 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
                 name, monitored, arrivals, departures, departed_bytes, departures_in_all,
                 utilization, mean_backlog_packets, mean_backlog_bytes, mean_sojourn_s,
                 p95_sojourn_s, p99_sojourn_s, max_sojourn_s, drops_full, drops_aqm, drops_wire,
-                marks,
+                drops_policer, marks,
             ]),
             "link_groups": columns!(&emulated.link_groups => LinkGroupTable, [
                 link, group, arrivals, departures, departed_bytes, drops, marks, mean_activity,
@@ -46,7 +46,7 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
                 time_s, group, throughput_bps,
             ]),
             "link_series": columns!(&emulated.link_series => LinkSeries, [
-                time_s, link, backlog_packets, backlog_bytes, drops, marks,
+                time_s, link, backlog_packets, backlog_bytes, drops, drops_policer, marks,
             ]),
             "flow_series": columns!(&load.flow_series => FlowSeries, [
                 time_s, flow, cwnd_packets, srtt_s,

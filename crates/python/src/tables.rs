@@ -78,6 +78,7 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
                 drops_full,
                 drops_aqm,
                 drops_wire,
+                drops_policer,
                 marks,
             ]
         ),
@@ -118,7 +119,7 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
             py,
             output.link_series => LinkSeries,
             [link],
-            [time_s, backlog_packets, backlog_bytes, drops, marks,]
+            [time_s, backlog_packets, backlog_bytes, drops, drops_policer, marks]
         ),
     )?;
     tables.set_item(

@@ -170,6 +170,10 @@ fn traffic(file: &File, user: &User) -> TrafficPlan {
 
 impl Transfer {
     fn pause_plan(&self) -> Option<PausePlan> {
+        if let Some(mean) = self.every {
+            let deviation = self.every_deviation.unwrap_or(Span::ZERO);
+            return Some(PausePlan::Every { mean, deviation });
+        }
         let plan = match self.pause_distribution {
             Some(PauseDistribution::Exponential) => PausePlan::Exponential,
             Some(PauseDistribution::Fixed) | None => PausePlan::Fixed,

@@ -179,6 +179,14 @@ pub enum PausePlan {
     Fixed(Span),
     /// Exponentially distributed with this mean.
     Exponential(Span),
+    /// Not a pause but the time from one start to the next, normally distributed; a transfer that
+    /// is not done by then delays the next one.
+    Every {
+        /// Mean.
+        mean: Span,
+        /// Standard deviation.
+        deviation: Span,
+    },
 }
 
 /// Every option of one TCP connection (both ends).

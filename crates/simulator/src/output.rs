@@ -96,10 +96,12 @@ pub struct LinkTable {
     pub max_sojourn_s: Vec<f64>,
     /// Dropped because the buffer was full.
     pub drops_full: Vec<u64>,
-    /// Dropped by the AQM, or by a customer's policer.
+    /// Dropped by the AQM.
     pub drops_aqm: Vec<u64>,
     /// Lost on the wire.
     pub drops_wire: Vec<u64>,
+    /// Dropped by a customer's policer.
+    pub drops_policer: Vec<u64>,
     /// Marked CE.
     pub marks: Vec<u64>,
 }
@@ -201,6 +203,8 @@ pub struct LinkSeries {
     pub backlog_bytes: Vec<u64>,
     /// Drops within the interval.
     pub drops: Vec<u64>,
+    /// Those of them that policers did.
+    pub drops_policer: Vec<u64>,
     /// Marks within the interval.
     pub marks: Vec<u64>,
 }

@@ -38,8 +38,8 @@ pub struct Monitor {
     pub busy_ns: u128,
     /// By user group.
     pub groups: Vec<GroupCounts>,
-    /// Drops and marks since the last sample.
-    pub since_sample: (u64, u64),
+    /// Drops, those by policers, and marks since the last sample.
+    pub since_sample: [u64; 3],
 }
 
 /// What a group of users did to a link and got from it.
@@ -74,7 +74,7 @@ impl LinkProbe {
                 sojourn_byte_ns: 0,
                 busy_ns: 0,
                 groups: vec![GroupCounts::default(); groups],
-                since_sample: (0, 0),
+                since_sample: [0; 3],
             })
         });
         LinkProbe { monitor, ..LinkProbe::default() }
@@ -98,7 +98,7 @@ impl LinkProbe {
     pub(crate) fn on_mark(&mut self, group: u16) {
         self.marks += 1;
         if let Some(monitor) = &mut self.monitor {
-            monitor.since_sample.1 += 1;
+            monitor.since_sample[2] += 1;
             monitor.groups[usize::from(group)].marks += 1;
         }
     }
@@ -106,7 +106,8 @@ impl LinkProbe {
     pub(crate) fn on_drop(&mut self, reason: Drop, group: u16) {
         self.drops[reason as usize] += 1;
         if let Some(monitor) = &mut self.monitor {
-            monitor.since_sample.0 += 1;
+            monitor.since_sample[0] += 1;
+            monitor.since_sample[1] += u64::from(reason == Drop::Policer);
             let counts = &mut monitor.groups[usize::from(group)];
             counts.drops += 1;
             counts.refused += u64::from(reason != Drop::Wire);

@@ -5,6 +5,8 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use tidegate_mechanisms::units::Span;
+use tidegate_scenario::plan::PausePlan;
 
 /// The random numbers of one component.
 pub struct Stream(ChaCha8Rng);
@@ -30,6 +32,26 @@ impl Stream {
     #[inline]
     pub fn up_to(&mut self, max: u64) -> u64 {
         (u64::from(self.0.next_u32()) * (max + 1)) >> 32
+    }
+
+    /// Normally distributed with mean 0 and standard deviation 1 (Box and Muller, 1958).
+    pub fn normal(&mut self) -> f64 {
+        let (radius, turn) = (libm::sqrt(2.0 * self.exponential()), self.unit());
+        radius * libm::cos(core::f64::consts::TAU * turn)
+    }
+
+    /// How long to wait after a transfer that took this long.
+    pub fn pause(&mut self, plan: PausePlan, took: Span) -> Span {
+        match plan {
+            PausePlan::Fixed(span) => span,
+            PausePlan::Exponential(mean) => {
+                Span::from_secs_f64(mean.as_secs() * self.exponential())
+            }
+            PausePlan::Every { mean, deviation } => {
+                let apart_s = mean.as_secs() + deviation.as_secs() * self.normal();
+                Span::from_secs_f64((apart_s - took.as_secs()).max(0.0))
+            }
+        }
     }
 
     /// Exponentially distributed with mean 1.

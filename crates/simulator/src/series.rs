@@ -85,8 +85,9 @@ impl Series {
             self.links.link.push(planned.name.clone());
             self.links.backlog_packets.push(packets);
             self.links.backlog_bytes.push(bytes);
-            let (drops, marks) = core::mem::take(&mut monitor.since_sample);
+            let [drops, policed, marks] = core::mem::take(&mut monitor.since_sample);
             self.links.drops.push(drops);
+            self.links.drops_policer.push(policed);
             self.links.marks.push(marks);
         }
     }

@@ -147,12 +147,7 @@ impl Tcp {
         }
         let start = transfer.started.take()?;
         if let Some(pause) = transfer.pause {
-            let length = match pause {
-                PausePlan::Fixed(span) => span,
-                PausePlan::Exponential(mean) => {
-                    Span::from_secs_f64(mean.as_secs() * transfer.rng.exponential())
-                }
-            };
+            let length = transfer.rng.pause(pause, door.now - start);
             door.wake(door.now + length, Wake::Start(door.flow));
         }
         let completion = Some(door.now - start);

@@ -101,8 +101,9 @@ pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading])
         table.departed_bytes.push(bytes);
         table.departures_in_all.push(links[i].probe.accepted);
         table.drops_full.push(full);
-        table.drops_aqm.push(aqm + policer);
+        table.drops_aqm.push(aqm);
         table.drops_wire.push(wire);
+        table.drops_policer.push(policer);
         table.marks.push(to.probe.marks - from.probe.marks);
         let (Some(monitor), Some(was)) = (&to.probe.monitor, &from.probe.monitor) else {
             let sending_s = 8.0 * bytes as f64 / planned.rate.as_bps() as f64;

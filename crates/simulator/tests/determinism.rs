@@ -79,6 +79,7 @@ fn monitored_links(output: &RunOutput) -> Vec<String> {
             links.drops_full[i],
             links.drops_aqm[i],
             links.drops_wire[i],
+            links.drops_policer[i],
             links.marks[i],
         ];
         let times = [

@@ -140,9 +140,11 @@ fn backlog_follows_littles_law(plan: &Plan, output: &RunOutput) {
 fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
     for (number, planned) in plan.links.iter().enumerate() {
         let links = &output.links;
-        let policed = matches!(planned.differentiation, DifferentiationPlan::Icp(_));
-        if planned.aqm == AqmPlan::DropTail && !policed {
+        if planned.aqm == AqmPlan::DropTail {
             assert_eq!((links.drops_aqm[number], links.marks[number]), (0, 0), "{}", planned.name);
+        }
+        if planned.differentiation == DifferentiationPlan::None {
+            assert_eq!(links.drops_policer[number], 0, "{}", planned.name);
         }
         if planned.loss == 0.0 {
             assert_eq!(links.drops_wire[number], 0, "{}", planned.name);
@@ -154,8 +156,8 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
 }
 
 /// Drops by every reason there is.
-fn reasons(links: &LinkTable) -> [&Vec<u64>; 3] {
-    [&links.drops_full, &links.drops_aqm, &links.drops_wire]
+fn reasons(links: &LinkTable) -> [&Vec<u64>; 4] {
+    [&links.drops_full, &links.drops_aqm, &links.drops_wire, &links.drops_policer]
 }
 
 /// Links, groups and flows are counted apart, and come to the same.

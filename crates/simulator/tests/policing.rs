@@ -1,4 +1,4 @@
-//! Congestion policing queues with TCP: five flows against one.
+//! Congestion policing queues with TCP: five flows against one, and a customer who comes and goes.
 
 mod common;
 
@@ -44,4 +44,23 @@ fn afcp_shares_by_customer_where_red_shares_by_flow() {
 fn icp_leaves_a_part_of_the_link_idle() {
     let (jain, utilization) = shares("{ kind = \"icp\", curve = \"step\" }");
     assert!(jain > 0.9 && utilization < 0.85, "{jain}, {utilization}");
+}
+
+/// Transfers begin every 50 s, give or take 5, however long they take (section V-C).
+#[test]
+fn transfers_every_so_often_start_normally_distributed() {
+    let traffic =
+        "{ kind = \"transfer\", size = \"2 MB\", every = \"50 s\", every_deviation = \"5 s\" }";
+    let output = run(&[
+        ("users.light.traffic", traffic),
+        ("intervals", "{ count = 10, length = \"500 s\" }"),
+    ]);
+    let starts = &output.transfers.start_s;
+    let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance =
+        gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64;
+    assert!(gaps.len() >= 95, "{} transfers", gaps.len());
+    assert!((mean - 50.0).abs() < 1.5, "mean {mean} s");
+    assert!((variance.sqrt() - 5.0).abs() < 1.2, "deviation {} s", variance.sqrt());
 }

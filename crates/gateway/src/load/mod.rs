@@ -237,8 +237,9 @@ impl<'a> Load<'a> {
         };
         let now = clock.now();
         if let Some(record) = tcp.on_ready(role, now, &self.poller)? {
+            let took = record.completion.unwrap_or(Span::ZERO);
             self.transfers.push(record);
-            match tcp.next_start(now) {
+            match tcp.next_start(now, took) {
                 Some(start) => self.timers.push(start, Wake::Start(flow)),
                 None => self.awaited -= 1,
             }

@@ -112,16 +112,10 @@ impl<'a> TcpFlow<'a> {
         result.map_err(|error| self.endpoints.error(what, &error))
     }
 
-    /// When the next transfer starts after one that was done `now`.
-    pub fn next_start(&mut self, now: Time) -> Option<Time> {
+    /// When the next transfer starts after one that was done `now` and took so long.
+    pub fn next_start(&mut self, now: Time, took: Span) -> Option<Time> {
         let transfer = self.transfer.as_mut()?;
-        let pause = match transfer.pause? {
-            PausePlan::Fixed(span) => span,
-            PausePlan::Exponential(mean) => {
-                Span::from_secs_f64(mean.as_secs() * transfer.rng.exponential())
-            }
-        };
-        Some(now + pause)
+        Some(now + transfer.rng.pause(transfer.pause?, took))
     }
 
     /// Whether this is a single transfer, for whose end a run waits.

@@ -62,6 +62,10 @@ section! {
         optional pause: Span;
         /// Distribution of the pause around its mean.
         optional pause_distribution: PauseDistribution;
+        /// Instead of a pause: from the start of a transfer to the start of the next, on average.
+        optional every: Span;
+        /// Standard deviation of it; it is then normally distributed.
+        optional every_deviation: Span;
     }
     check sends_something;
 }
@@ -72,6 +76,12 @@ fn sends_something(transfer: &Transfer, reader: &mut Reader) {
     }
     if transfer.pause.is_none() && transfer.pause_distribution.is_some() {
         reader.wrong_at("pause_distribution", "has no meaning without a pause");
+    }
+    if transfer.pause.is_some() && transfer.every.is_some() {
+        reader.wrong_at("every", "give pause or every, not both");
+    }
+    if transfer.every.is_none() && transfer.every_deviation.is_some() {
+        reader.wrong_at("every_deviation", "has no meaning without every");
     }
 }
 
