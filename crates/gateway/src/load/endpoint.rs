@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -22,6 +23,9 @@ const BACKLOG: i32 = 8;
 const SINK_BUFFER_BYTES: usize = 4_000_000;
 /// Of linux/in6.h, which the C library's crate does not have for all platforms.
 const IPV6_DSTOPTS: i32 = 59;
+/// A connection ends with its process, however that ends. Else the kernel would go on sending what is
+/// left for minutes, and keep the namespace and the congestion control for it.
+const ABORT: Option<Duration> = Some(Duration::ZERO);
 /// How the kernel's program `tg_sbrm` takes its parameters, in units of 2⁻²⁰ each.
 const SBRM_LEVEL: i32 = 0xCE;
 const SBRM_SET_PARAMETERS: i32 = 1;
@@ -87,6 +91,7 @@ impl<'a> Endpoints<'a> {
                 set_socket_recv_buffer_size_force(&socket, 2 * limit as usize)?;
                 self.clamp_window(&socket)?;
             }
+            socket.set_linger(ABORT)?;
             socket.bind(&self.destination().into())?;
             socket.listen(BACKLOG)
         };
@@ -114,6 +119,7 @@ impl<'a> Endpoints<'a> {
             self.error(&format!("packets of {} B are too small", self.packet_bytes), &error)
         })?;
         self.leave_room(&socket)?;
+        socket.set_linger(ABORT).map_err(|error| self.error("cannot set a socket up", &error))?;
         match socket.connect(&self.destination().into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
                 Err(self.error("cannot connect", &error))

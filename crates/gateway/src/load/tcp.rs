@@ -166,7 +166,11 @@ impl<'a> TcpFlow<'a> {
         for _ in 0..TURN {
             let Some(mut socket) = self.accepted.as_ref() else { return Ok(()) };
             match socket.read(&mut buffer) {
-                Ok(0) => self.accepted = None,
+                Ok(0) => {
+                    // An end in good order: the user is told, not cut off.
+                    socket.set_linger(None)?;
+                    self.accepted = None;
+                }
                 Ok(len) => {
                     self.endpoints.clamp_window(socket)?;
                     self.received_bytes += len as u64;
