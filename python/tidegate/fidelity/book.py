@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tidegate.result import Result
 
 SIMULATED, LINUX = "simulated", "linux"
+# What a scenario says that does not matter to a side: real hosts have a jitter of their own.
+IGNORED = {SIMULATED: NOT_CONTENT, LINUX: (*NOT_CONTENT, "host_jitter")}
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,10 @@ class Case:
     name: str
     scenario: Scenario
     title: str
-    hash: str
-    """Of what the file and the settings say; unlike a result's hash without any defaults, so that a
-    new option of the simulator does not make measurements on Linux look old."""
+    hashes: dict[str, str]
+    """By side: of what the file and the settings say that matters there; unlike a result's hash
+    without any defaults, so that a new option of the simulator does not make measurements on Linux
+    look old."""
 
     @property
     def can_be_simulated(self) -> bool:
@@ -67,7 +70,7 @@ class Record:
     def stale(self, side: str) -> bool:
         """Whether the scenario has changed since."""
         kept = self.sides.get(side)
-        return kept is not None and kept["scenario_hash"] != self.case.hash
+        return kept is not None and kept["scenario_hash"] != self.case.hashes[side]
 
 
 class Book:
@@ -105,17 +108,24 @@ def read_case(
     """Read a scenario file, with settings that win over it."""
     scenario = parse(path, settings)
     written = tomllib.loads(path.read_text(encoding="utf-8"))
-    content = {key: value for key, value in written.items() if key not in NOT_CONTENT}
+    hashes = {
+        side: _hash({key: value for key, value in written.items() if key not in ignored}, settings)
+        for side, ignored in IGNORED.items()
+    }
+    return Case(name, scenario, title or scenario.description or scenario.name, hashes)
+
+
+def _hash(content: dict[str, Any], settings: Sequence[tuple[str, str]]) -> str:
     canonical = json.dumps([content, list(settings)], sort_keys=True, default=str)
-    digest = hashlib.sha256(canonical.encode()).hexdigest()[:16]
-    return Case(name, scenario, title or scenario.description or scenario.name, digest)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 def side_of(case: Case, result: Result) -> dict[str, Any]:
     """A result as one side of a record."""
     from tidegate.fidelity.measures import runs
 
-    about: dict[str, Any] = {"scenario_hash": case.hash, "version": _native.version()}
+    side = SIMULATED if result.lab is None else LINUX
+    about: dict[str, Any] = {"scenario_hash": case.hashes[side], "version": _native.version()}
     if result.lab is not None:
         first = result.lab.to_pylist()[0]
         about |= {"kernel": first["kernel"], "machine": machine(), "ip": first["ip"]}
