@@ -80,14 +80,15 @@ def _reproduce(
     replications = paper.quick_replications if quick else None
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
-        runner = Runner(engine, paper.base, jobs, on_progress)
+        always = paper.quick_overrides if quick else ()
+        runner = Runner(engine, paper.base, jobs, on_progress, always)
         fill(book, wanted_series(paper, studied, explanations), runner, replications)
     supports = weigh(explanations, book)
     outcomes = [
         Outcome(
             experiment,
-            tuple(judge_cell(cell, book) for cell in experiment.cells),
-            tuple(judge_claim(claim, book) for claim in experiment.claims),
+            tuple(judge_cell(cell, book, experiment.missing) for cell in experiment.cells),
+            tuple(judge_claim(claim, book, experiment.missing) for claim in experiment.claims),
             supports,
         )
         for experiment in chosen

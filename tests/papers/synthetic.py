@@ -62,6 +62,7 @@ class FakeSimulation:
                 "drops_full": [0, 1],
                 "drops_aqm": [0, 9],
                 "drops_wire": [0, 0],
+                "drops_policer": [0, 0],
                 "marks": [0, 5],
             },
             "link_groups": {

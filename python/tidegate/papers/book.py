@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidegate.papers.experiments import Series
     from tidegate.papers.factors import Level, Setting
     from tidegate.papers.runs import Runner
+    from tidegate.papers.traces import Trace
 
 SeriesKey = tuple[str, str]
 
@@ -26,6 +27,8 @@ class Point:
 
     levels: Mapping[str, Level]
     metrics: Mapping[str, Estimate]
+    trace: Trace | None = None
+    """Of the first run, where time series are sampled."""
 
 
 @dataclass
@@ -82,8 +85,7 @@ def fill(
     )
     for key, series in wanted.items():
         book.points[key] = [
-            Point(setting.levels, _metrics(series, setting, runner, replications))
-            for setting in series.settings
+            _point(series, setting, runner, replications) for setting in series.settings
         ]
 
 
@@ -92,13 +94,12 @@ def capped(series: Series, replications: int | None) -> int:
     return min(series.replications, replications or series.replications)
 
 
-def _metrics(
-    series: Series, setting: Setting, runner: Runner, replications: int | None
-) -> dict[str, Estimate]:
+def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
     if series.model is None:
-        return measure(runner.runs(setting.overrides, capped(series, replications)))
+        runs = runner.runs(setting.overrides, capped(series, replications))
+        return Point(setting.levels, measure(runs), runs[0].trace)
     exact = compute(series.model, setting.levels)
-    return {metric: Estimate(value) for metric, value in exact.items()}
+    return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
 
 
 def _agrees(point: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.errors import ReproductionError
-from tidegate.papers.factors import Factor, Level, Setting, combinations, read_factors, settings
+from tidegate.papers.factors import (
+    Factor,
+    Level,
+    Override,
+    Setting,
+    combinations,
+    read_factors,
+    settings,
+    toml_literal,
+)
 from tidegate.papers.library import PAPER_FILE, paper_names, papers_dir
 
 if TYPE_CHECKING:
@@ -60,6 +69,19 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """Published cells and claims that nothing of ours can be put to, and why."""
+
+    why: str
+    where: Mapping[str, Any] | None
+    claims: frozenset[str]
+
+    def covers(self, cell: Cell) -> bool:
+        """Whether a cell is among them."""
+        return self.where is not None and self.where.items() <= cell.levels.items()
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One table, figure or paragraph."""
 
@@ -73,6 +95,7 @@ class Experiment:
     notes: str
     metric_of: Mapping[str, str]
     """Study of traits: the metric of each of its cells."""
+    missing: tuple[Missing, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,8 +107,14 @@ class Paper:
     title: str
     base: str
     quick_replications: int
+    quick_overrides: tuple[Override, ...]
+    """What `--quick` changes in every scenario, for papers whose runs are few and long."""
     experiments: Mapping[str, Experiment]
     traits: Experiment | None
+    samples: str
+    """What confidence intervals are over."""
+    terms: str
+    """Items of a list, in Markdown: the paper's own terms."""
 
 
 def load_paper(name: str) -> Paper:
@@ -108,8 +137,13 @@ def load_paper(name: str) -> Paper:
         title=head["title"],
         base=(folder / "base.toml").read_text(encoding="utf-8"),
         quick_replications=head["quick_replications"],
+        quick_overrides=tuple(
+            (key, toml_literal(value)) for key, value in head.get("quick_set", {}).items()
+        ),
         experiments=experiments,
         traits=reader.experiment("traits", traits) if traits.is_file() else None,
+        samples=head.get("samples", "independent runs"),
+        terms=head.get("terms", "").strip(),
     )
 
 
@@ -130,10 +164,14 @@ class _Reader:
             section=str(data.get("section", "")),
             series={key: self.series(key, entry, factors) for key, entry in data["series"].items()},
             cells=self.cells(name, data["expected"]) if "expected" in data else (),
-            claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
+            claims=tuple(self.claim(name, entry) for entry in _claims(data)),
             figure=data.get("figure"),
             notes=data.get("notes", "").strip(),
             metric_of=data.get("metric_of", {}),
+            missing=tuple(
+                Missing(entry["why"], entry.get("where"), frozenset(entry.get("claims", ())))
+                for entry in data.get("missing", [])
+            ),
         )
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
@@ -173,6 +211,12 @@ class _Reader:
             check=published["check"],
             parts=(main, *more),
         )
+
+
+def _claims(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Claims with their measurements, and those that are missing."""
+    missing = [{"id": one} for entry in data.get("missing", []) for one in entry.get("claims", [])]
+    return [*data.get("claim", []), *missing]
 
 
 def _read(file: Path) -> dict[str, Any]:

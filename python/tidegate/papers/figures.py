@@ -15,6 +15,7 @@ import numpy as np
 
 from tidegate.papers.models import meter_trace
 from tidegate.papers.selection import matches
+from tidegate.papers.traces import draw_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,6 +87,8 @@ def draw(experiment: Experiment, book: Book, folder: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(_STYLE):
+        if spec.get("kind") == "traces":
+            return _saved(_traces(experiment, book), folder / experiment.name)
         specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
         figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
         title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
@@ -97,6 +100,29 @@ def draw(experiment: Experiment, book: Book, folder: Path) -> list[Path]:
             else:
                 _draw_panel(pair, _Panel(experiment, book, one))
         return _saved(figure, folder / experiment.name)
+
+
+def _traces(experiment: Experiment, book: Book) -> Figure:
+    """Three rows of axes for each level of a factor: what happened over time."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    points = [
+        point
+        for level in spec["levels"]
+        for point in book.series((experiment.name, spec["series"]))
+        if point.trace is not None and point.levels[spec["factor"]] == level
+    ]
+    figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(points)), layout="constrained")
+    title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    axes = figure.subplots(3 * len(points), 1, squeeze=False)[:, 0]
+    for number, point in enumerate(points):
+        own = axes[3 * number : 3 * number + 3]
+        own[0].set_title(str(point.levels[spec["factor"]]), loc="left")
+        if point.trace is not None:
+            draw_trace(list(own), point.trace, spec)
+    return figure
 
 
 def _saved(figure: Figure, stem: Path) -> list[Path]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tidegate.papers.estimates import Estimate
@@ -50,4 +52,55 @@ def measure(runs: Sequence[Run]) -> dict[str, Estimate]:
     if "throughput_1_mbps" in estimates:
         heavy, light = estimates["throughput_0_mbps"].mean, estimates["throughput_1_mbps"].mean
         estimates[RATIO_OF_MEANS] = Estimate(heavy / light if light else float("nan"))
-    return estimates
+    return estimates | _by_interval(runs) | _by_transfer(runs) | _by_trace(runs)
+
+
+def _by_interval(runs: Sequence[Run]) -> dict[str, Estimate]:
+    """What is averaged over the intervals of runs, each of them a sample."""
+    rates = [rates for run in runs for rates in run.interval_throughput_bps]
+    used = [used for run in runs for used in run.interval_utilization]
+    if not rates:
+        return {}
+    found = {
+        "bottleneck_utilization": [links[0] for links in used],
+        "mean_utilization_of_shared_links": [fmean(links) for links in used],
+        # What waits, without the packet in transmission.
+        "mean_queue_packets": [
+            backlog[0] - busy[0]
+            for run in runs
+            for backlog, busy in zip(
+                run.interval_backlog_packets, run.interval_utilization, strict=True
+            )
+        ],
+        "jain_fairness": [_jain(groups) for groups in rates],
+    }
+    if min(map(len, rates)) > 1:
+        found["sender_ratio"] = [groups[0] / (groups[1] or math.nan) for groups in rates]
+        # The flow over all links against the mean of the others.
+        found["jain_fairness_one_vs_four_queues"] = [
+            _jain((groups[0], fmean(groups[1:]))) for groups in rates
+        ]
+    return {name: Estimate.from_runs(values) for name, values in found.items()}
+
+
+def _by_transfer(runs: Sequence[Run]) -> dict[str, Estimate]:
+    """Mean over all transfers, each of them a sample, and the two extremes of them."""
+    times = [seconds for run in runs for seconds in run.completions_s]
+    if not times:
+        return {}
+    return {
+        "finish_time_min": Estimate(min(times)),
+        "finish_time_mean": Estimate.from_runs(times),
+        "finish_time_max": Estimate(max(times)),
+    }
+
+
+def _by_trace(runs: Sequence[Run]) -> dict[str, Estimate]:
+    """What the first run's trace shows; of a trace there is no interval."""
+    trace = runs[0].trace
+    return {name: Estimate(value) for name, value in trace.metrics().items()} if trace else {}
+
+
+def _jain(shares: Sequence[float]) -> float:
+    squares = sum(share * share for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else math.nan

@@ -49,7 +49,7 @@ def write_report(
     sections = [
         _head(paper, effort),
         _totals(outcomes),
-        _how_to_read(),
+        _how_to_read(paper),
         *(_experiment(outcome) for outcome in outcomes),
         *trait_section(paper, book),
         _explanations(supports, outcomes),
@@ -106,18 +106,14 @@ def _totals(outcomes: Sequence[Outcome]) -> str:
     return "## Summary\n\n" + markdown_table(head, rows)
 
 
-def _how_to_read() -> str:
-    return """
+def _how_to_read(paper: Paper) -> str:
+    return f"""
 ## How to read this
 
 - A **cell** is a number that the paper prints. It is *within* where ours deviates by at most 10 %,
   or, for a throughput ratio, by at most 0.1. Behind ± is the half-width of the 95 % confidence
-  interval (Student's t over independent runs).
-- **T_R**, the throughput ratio, is the mean over the runs of each run's ratio (mean throughput of
-  a UG0 user over that of a UG1 user), as the paper defines T_R for a run and reports means over
-  runs. Where the ratio of the mean throughputs differs by more than 1 %, it is given in brackets.
-- **Q_avg** is the time average of the packets that wait at the bottleneck, without the one in
-  transmission, which is also what its AQM sees.
+  interval (Student's t over {paper.samples}).
+{paper.terms}
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
   Orderings fail only where two means contradict them by more than the 95 % interval of their
   difference; all other claims are put to the means.
@@ -151,6 +147,9 @@ def _cell_table(outcome: Outcome) -> str:
 
 def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
     cell = verdict.cell
+    if verdict.missing:
+        unknown = ["", "", f"**not reproduced**: {verdict.missing}"]
+        return [*map(str, cell.levels.values()), cell.metric, f"{cell.value:g}", *unknown]
     digits = max(2, decimals(cell.value)) if cell.unit != "s" else 1
     ours = f"{verdict.ours.mean:.{digits}f} ± {verdict.ours.half_width:.{digits}f}"
     other = verdict.ratio_of_means

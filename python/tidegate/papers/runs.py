@@ -16,6 +16,7 @@ import numpy as np
 from tidegate.errors import ScenarioError
 from tidegate.execution import Threads
 from tidegate.papers.errors import ReproductionError
+from tidegate.papers.traces import Trace, trace_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tidegate.papers.factors import Override
 
 BOTTLENECK = "bottleneck"
+_WAY_BACK = ".reverse"
+_DROPS = ("drops_full", "drops_aqm", "drops_wire", "drops_policer")
 
 
 class Simulation(Protocol):
@@ -68,6 +71,16 @@ class Run:
     upload_s: float
     packets: int
     """Left the bottleneck, warm-up included."""
+    completions_s: tuple[float, ...] = ()
+    """Of all finished transfers."""
+    interval_throughput_bps: tuple[tuple[float, ...], ...] = ()
+    """An entry per interval, in it one per user group; empty without intervals."""
+    interval_utilization: tuple[tuple[float, ...], ...] = ()
+    """An entry per interval, in it one per link (not those of ways back), the bottleneck first."""
+    interval_backlog_packets: tuple[tuple[float, ...], ...] = ()
+    """As `interval_utilization`."""
+    trace: Trace | None = None
+    """Only where time series are sampled."""
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, Mapping[str, Any]]) -> Run:
@@ -79,7 +92,7 @@ class Run:
                           for g in range(throughput.size)])  # fmt: skip
         row = list(links["name"]).index(BOTTLENECK)
         arrivals = max(1, int(links["arrivals"][row]))
-        drops = sum(int(links[reason][row]) for reason in ("drops_full", "drops_aqm", "drops_wire"))
+        drops = sum(int(links[reason][row]) for reason in _DROPS)
         return cls(
             user_throughput_bps=tuple((throughput / np.maximum(users, 1)).tolist()),
             group_throughput_bps=tuple(throughput.tolist()),
@@ -91,7 +104,41 @@ class Run:
             timeouts=int(np.sum(flows["timeouts"])),
             upload_s=_mean(tables["transfers"]["completion_s"]),
             packets=int(links["departures_in_all"][row]),
+            completions_s=_finished(tables["transfers"]["completion_s"]),
+            **_intervals(tables),
+            trace=trace_of(tables, BOTTLENECK),
         )
+
+
+def _finished(completion_s: ArrayLike) -> tuple[float, ...]:
+    sample = np.asarray(completion_s, dtype=float)
+    return tuple(sample[~np.isnan(sample)].tolist())
+
+
+def _intervals(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Per interval: throughput of groups and utilization of links."""
+    if "interval_groups" not in tables:
+        return {}
+
+    groups, links = tables["interval_groups"], tables["interval_links"]
+    forward = np.array([not str(name).endswith(_WAY_BACK) for name in links["link"]])
+    first = next(name for name, kept in zip(links["link"], forward, strict=True) if kept)
+    if first != BOTTLENECK:
+        raise ReproductionError(f"the first link is {first!r}, not {BOTTLENECK!r}")
+    number = np.asarray(links["interval"])[forward]
+    return {
+        "interval_throughput_bps": _rows(groups["interval"], groups["throughput_bps"]),
+        "interval_utilization": _rows(number, np.asarray(links["utilization"])[forward]),
+        "interval_backlog_packets": _rows(
+            number, np.asarray(links["mean_backlog_packets"])[forward]
+        ),
+    }
+
+
+def _rows(interval: ArrayLike, values: ArrayLike) -> tuple[tuple[float, ...], ...]:
+    """One row of values per interval."""
+    number, column = np.asarray(interval), np.asarray(values, dtype=float)
+    return tuple(tuple(column[number == n].tolist()) for n in np.unique(number))
 
 
 @dataclass
@@ -102,6 +149,8 @@ class Runner:
     base: str
     jobs: int | None = None
     on_progress: Progress = lambda _done, _total: None
+    always: tuple[Override, ...] = ()
+    """Changes to every scenario, after its own."""
     _runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     _simulations: dict[tuple[Override, ...], tuple[str, Simulation]] = field(default_factory=dict)
 
@@ -142,7 +191,7 @@ class Runner:
     def _simulation(self, overrides: tuple[Override, ...]) -> tuple[str, Simulation]:
         known = self._simulations.get(overrides)
         if known is None:
-            simulation = self.engine(self.base, list(overrides))
+            simulation = self.engine(self.base, [*overrides, *self.always])
             known = (hashlib.sha256(simulation.to_toml().encode()).hexdigest(), simulation)
             self._simulations[overrides] = known
         return known

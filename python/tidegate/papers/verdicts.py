@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.book import the_one_point
 from tidegate.papers.checks import Finding, check
+from tidegate.papers.estimates import Estimate
 from tidegate.papers.metrics import RATIO_OF_MEANS
 from tidegate.papers.selection import groups
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.papers.book import Book, Point
-    from tidegate.papers.estimates import Estimate
-    from tidegate.papers.experiments import Cell, Claim
+    from tidegate.papers.experiments import Cell, Claim, Missing
 
 CELL_REL_TOL = 0.10
 RATIO_ABS_TOL = 0.1
@@ -33,6 +33,8 @@ class CellVerdict:
     cell: Cell
     ours: Estimate
     ratio_of_means: float | None
+    missing: str = ""
+    """Why there is nothing of ours to put beside it."""
 
     @property
     def deviation(self) -> float:
@@ -57,16 +59,18 @@ class ClaimVerdict:
     claim: Claim
     findings: tuple[tuple[str, Finding], ...]
     """Label of the group, and what was found there."""
+    missing: str = ""
+    """Why it was put to nothing."""
 
     @property
     def held(self) -> bool:
         """Whether all findings satisfy the claim."""
-        return all(finding.held for _, finding in self.findings)
+        return not self.missing and all(finding.held for _, finding in self.findings)
 
     @property
     def measured(self) -> str:
         """Our values in a line."""
-        return told(self.findings)
+        return self.missing or told(self.findings)
 
 
 def told(findings: Sequence[tuple[str, Finding]]) -> str:
@@ -81,8 +85,11 @@ def told(findings: Sequence[tuple[str, Finding]]) -> str:
     return f"{min(means):.3g} to {max(means):.3g} (all of {len(means)})"
 
 
-def judge_cell(cell: Cell, book: Book) -> CellVerdict:
+def judge_cell(cell: Cell, book: Book, missing: Sequence[Missing] = ()) -> CellVerdict:
     """Put a published number beside the point that it speaks of."""
+    for one in missing:
+        if one.covers(cell):
+            return CellVerdict(cell, Estimate(math.nan), None, one.why)
     point = book.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
     return CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
@@ -94,8 +101,11 @@ def judge_cell_in(points: list[Point], cell: Cell) -> CellVerdict:
     return CellVerdict(cell, point.metrics[cell.metric], None)
 
 
-def judge_claim(claim: Claim, book: Book) -> ClaimVerdict:
+def judge_claim(claim: Claim, book: Book, missing: Sequence[Missing] = ()) -> ClaimVerdict:
     """Put a published statement to the measurements that it speaks of."""
+    for one in missing:
+        if claim.id in one.claims:
+            return ClaimVerdict(claim, (), one.why)
     return ClaimVerdict(claim, tuple(judge_parts(claim.parts, claim.experiment, book, claim.check)))
 
 

@@ -14,8 +14,9 @@
 //! at 1, where the AQM has lost hold of the queue, it leaves them all.
 //!
 //! Where the paper leaves it open: a packet is charged with p_AQM, unsquared (`charge = "aqm"`), or
-//! with its own probability p (`charge = "own"`). The latter cannot be meant: a customer whose bucket is
-//! empty would pay for p_max with each packet and never get out again.
+//! with its own probability p (`charge = "own"`). With p_AQM, p_max falls on a customer who has run out
+//! until his bucket has filled up again, which at r takes minutes: the link then idles. With p, the fill
+//! settles a little below x·d, where what he pays for is what he earns.
 
 use super::{Arrival, Charge, Credit, TokenBucketParams, TokenBuckets};
 
