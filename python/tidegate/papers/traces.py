@@ -81,10 +81,11 @@ def draw_trace(axes: Sequence[Axes], trace: Trace, spec: Mapping[str, Any]) -> N
         rate = np.convolve(trace.throughput_bps[:, column], np.ones(width) / width, "same")[part]
         axes[0].plot(time_s, rate / _MEGA, color=colour, linewidth=1.1, label=name)
     axes[0].set(ylabel="Mb/s")
-    axes[0].legend(fontsize=8, loc="upper right", ncols=len(names))
+    axes[0].legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(names))
     axes[1].plot(time_s, trace.backlog_packets[part], color="#000000", linewidth=0.9)
     axes[1].set(ylabel="queue (packets)")
-    axes[2].bar(time_s, trace.policed[part], width=step_s, color="#CC79A7")
+    policed = trace.policed[part]
+    axes[2].vlines(time_s[policed > 0], 0, policed[policed > 0], color="#CC79A7", linewidth=1.0)
     axes[2].set(ylabel="policing\ndrops / step", xlabel="time (s)")
     for pair in axes:
         pair.set_xlim(begin_s, end_s)
