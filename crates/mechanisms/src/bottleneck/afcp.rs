@@ -49,8 +49,8 @@ impl Afcp {
     /// Charges a packet that was forwarded.
     #[inline]
     pub fn on_verdict(&mut self, arrival: &Arrival, p: f64, signalled: bool) {
-        if p > 0.0 && (self.charges_signalled || !signalled) {
-            self.buckets.drain(arrival.user, arrival.now, drain(arrival, p));
+        if self.charges_signalled || !signalled {
+            self.buckets.charge(arrival, p);
         }
     }
 }

@@ -14,7 +14,7 @@
 //! customer's thresholds (`charge = "own"`), or at RED's plain ones (`charge = "aqm"`), the congestion
 //! that the queue sees whatever the customer is let off.
 
-use super::{Arrival, Credit, TokenBucketParams, TokenBuckets};
+use super::{Arrival, TokenBucketParams, TokenBuckets};
 
 /// What a policer that is part of the AQM charges a forwarded packet with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,16 @@ pub enum Charge {
     Own,
     /// The AQM's probability, before the policer changed it.
     Aqm,
+}
+
+impl Charge {
+    /// The one of the two that counts.
+    pub(super) const fn choose(self, own: f64, plain: f64) -> f64 {
+        match self {
+            Charge::Own => own,
+            Charge::Aqm => plain,
+        }
+    }
 }
 
 /// Parameters of AICP-a.
@@ -56,11 +66,7 @@ impl AicpA {
     /// Charges a forwarded packet, whose probability was `own` where RED's is `plain`.
     #[inline]
     pub fn on_forwarded(&mut self, arrival: &Arrival, own: f64, plain: f64) {
-        let p = if self.charge == Charge::Own { own } else { plain };
-        if p > 0.0 {
-            let amount = Credit::of(arrival.len).share(p);
-            self.buckets.drain(arrival.user, arrival.now, amount);
-        }
+        self.buckets.charge(arrival, self.charge.choose(own, plain));
     }
 }
 

@@ -18,7 +18,7 @@
 //! until his bucket has filled up again, which at r takes minutes: the link then idles. With p, the fill
 //! settles a little below x·d, where what he pays for is what he earns.
 
-use super::{Arrival, Charge, Credit, TokenBucketParams, TokenBuckets};
+use super::{Arrival, Charge, TokenBucketParams, TokenBuckets};
 
 /// Parameters of AICP-b.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,16 +60,13 @@ impl AicpB {
     /// Charges a forwarded packet, whose probability was `own` where the AQM's is `plain`.
     #[inline]
     pub fn on_forwarded(&mut self, arrival: &Arrival, own: f64, plain: f64) {
-        let p = if self.charge == Charge::Own { own } else { plain };
-        if p > 0.0 {
-            let amount = Credit::of(arrival.len).share(p);
-            self.buckets.drain(arrival.user, arrival.now, amount);
-        }
+        self.buckets.charge(arrival, self.charge.choose(own, plain));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Credit;
     use super::super::tests::arrival_of;
     use super::*;
     use crate::units::{Bytes, Rate, Time};

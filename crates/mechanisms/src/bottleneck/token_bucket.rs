@@ -9,6 +9,7 @@
 //! Amounts are whole billionths of a bit, so that a nanosecond at one bit per second is one of them
 //! and refilling in many steps or in one gives the same fill to the last digit.
 
+use super::Arrival;
 use crate::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
 
 /// An amount in a bucket, in billionths of a bit.
@@ -102,6 +103,14 @@ impl TokenBuckets {
         self.fill(user, now);
         let bucket = self.of(user, now);
         bucket.fill = Credit(bucket.fill.0.saturating_sub(amount.0));
+    }
+
+    /// Takes from a packet's customer the share `p` of the packet.
+    #[inline]
+    pub fn charge(&mut self, arrival: &Arrival, p: f64) {
+        if p > 0.0 {
+            self.drain(arrival.user, arrival.now, Credit::of(arrival.len).share(p));
+        }
     }
 
     #[inline]
