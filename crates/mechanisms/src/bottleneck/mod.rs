@@ -10,8 +10,10 @@ pub mod abc;
 pub mod afcp;
 pub mod aicp_a;
 pub mod aicp_b;
+pub mod codel;
 mod drop_tail;
 pub mod icp;
+pub mod pie;
 pub mod piecewise_linear;
 pub mod red;
 pub mod token_bucket;
@@ -20,7 +22,9 @@ pub use abc::{Abc, AbcParams};
 pub use afcp::{Afcp, AfcpParams};
 pub use aicp_a::{AicpA, AicpAParams, Charge};
 pub use aicp_b::{AicpB, AicpBParams};
+pub use codel::{Codel, CodelParams, Head};
 pub use icp::{Icp, IcpCurve, IcpParams};
+pub use pie::{Pie, PieParams};
 pub use piecewise_linear::{InvalidPoints, PiecewiseLinear, PiecewiseLinearParams};
 pub use red::{QueueUnit, Red, RedParams, RedSpacing};
 pub use token_bucket::{Credit, TokenBucketParams, TokenBuckets};
@@ -83,6 +87,8 @@ pub enum Aqm {
     PiecewiseLinear(PiecewiseLinear),
     /// Random early detection.
     Red(Red),
+    /// Proportional integral controller enhanced.
+    Pie(Pie),
 }
 
 impl Aqm {
@@ -93,6 +99,7 @@ impl Aqm {
             Aqm::DropTail => 0.0,
             Aqm::PiecewiseLinear(aqm) => aqm.probability(arrival.backlog_packets),
             Aqm::Red(red) => red.probability(arrival),
+            Aqm::Pie(pie) => pie.probability(arrival),
         }
     }
 
@@ -101,7 +108,7 @@ impl Aqm {
     fn log2(&self, p: f64, arrival: &Arrival) -> f64 {
         match self {
             Aqm::PiecewiseLinear(aqm) => aqm.log2_probability(arrival.backlog_packets),
-            Aqm::DropTail | Aqm::Red(_) => libm::log2(p),
+            Aqm::DropTail | Aqm::Red(_) | Aqm::Pie(_) => libm::log2(p),
         }
     }
 
@@ -110,6 +117,7 @@ impl Aqm {
     fn is_forced(&self) -> bool {
         match self {
             Aqm::Red(red) => red.is_forced(),
+            Aqm::Pie(pie) => pie.is_forced(),
             Aqm::DropTail | Aqm::PiecewiseLinear(_) => false,
         }
     }
@@ -128,9 +136,16 @@ impl Aqm {
     /// Tells the AQM what became of the packet, for those that space their signals.
     #[inline]
     pub fn on_verdict(&mut self, signalled: bool) {
-        if let Aqm::Red(red) = self {
-            red.on_verdict(signalled);
+        match self {
+            Aqm::DropTail | Aqm::PiecewiseLinear(_) => {}
+            Aqm::Red(red) => red.on_verdict(signalled),
+            Aqm::Pie(pie) => pie.on_verdict(signalled),
         }
+    }
+
+    /// Whether it has to be told of departures, by [`Judge::on_departure`].
+    pub fn needs_departures(&self) -> bool {
+        matches!(self, Aqm::Pie(_))
     }
 }
 
@@ -257,6 +272,21 @@ impl Judge {
         }
     }
 
+    /// Tells that a packet has left the queue for the transmitter, where it has waited for `sojourn`,
+    /// and what it has left behind. To be called for every departure if [`Aqm::needs_departures`].
+    #[inline]
+    pub fn on_departure(
+        &mut self,
+        now: Time,
+        sojourn: Span,
+        backlog_packets: u32,
+        _backlog_bytes: u64,
+    ) {
+        if let Aqm::Pie(pie) = &mut self.aqm {
+            pie.on_departure(now, sojourn, backlog_packets);
+        }
+    }
+
     /// Average activity of the packets that have arrived, for probes.
     pub fn average_activity(&self) -> Option<f64> {
         match &self.differentiation {
@@ -269,7 +299,7 @@ impl Judge {
     pub fn average_backlog(&self) -> Option<f64> {
         match &self.aqm {
             Aqm::Red(red) => Some(red.average()),
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) => None,
+            Aqm::DropTail | Aqm::PiecewiseLinear(_) | Aqm::Pie(_) => None,
         }
     }
 }
@@ -287,6 +317,16 @@ mod policing_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Seeded linear congruential generator (Knuth's MMIX constants), for draws in [0, 1).
+    pub(super) struct Lcg(pub(super) u64);
+
+    impl Lcg {
+        pub(super) fn draw(&mut self) -> f64 {
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (self.0 >> 11) as f64 / (1u64 << 53) as f64
+        }
+    }
 
     /// A full packet of a customer at so many milliseconds, finding nothing.
     pub(super) fn arrival_of(user: u32, ms: u64) -> Arrival {

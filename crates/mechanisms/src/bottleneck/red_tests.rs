@@ -1,4 +1,5 @@
 use super::*;
+use crate::bottleneck::tests::Lcg;
 use crate::bottleneck::{Aqm, Differentiation, Judge, Signal};
 use crate::units::{Bytes, Time};
 use proptest::prelude::*;
@@ -31,16 +32,6 @@ fn arrival(packets: u32) -> Arrival {
 /// A queue whose average has always been what it is.
 fn settled(params: RedParams, average: f64) -> Red {
     Red { params, average, zone: Zone::Early, count: 0 }
-}
-
-/// Seeded linear congruential generator (Knuth's MMIX constants), for draws in [0, 1).
-struct Lcg(u64);
-
-impl Lcg {
-    fn draw(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
 }
 
 /// Gaps between signals at a constant average of 10 packets: p_b = 0.05, 1/p_b = 20.

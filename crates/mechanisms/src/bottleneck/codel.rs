@@ -1,0 +1,164 @@
+//! CoDel, controlled delay: signals at departure when packets have waited longer than a target for
+//! a whole interval, more often the longer that lasts.
+//! RFC 8289, pseudo-code of section 5.
+//!
+//! A packet leaving the queue has waited for its *sojourn time*. Once that has been at least the
+//! target for an interval without a break, CoDel signals, and goes on signalling:
+//!
+//! ```text
+//! above  sojourn ≥ target  and  more than one largest packet waits behind
+//! ok     above at every departure of the last interval
+//! start  ok: signal; count ← count − lastcount if that is > 1 and the last signal was due less
+//!        than 16 intervals ago, else 1; lastcount ← count; next ← now + interval/√count
+//! go on  now ≥ next: signal; count ← count + 1; next ← next + interval/√count
+//! stop   not ok
+//! ```
+//!
+//! A signal drops the packet and takes the next one from the queue, or marks it, if it is ECN-capable
+//! and the queue may mark, and lets it go. After the first drop the next packet goes whatever its
+//! sojourn time; later ones may be dropped in a row until `next` lies ahead.
+//!
+//! The size of the largest packet is a parameter, as in Linux, where the pseudo-code remembers the
+//! largest one seen. Times are whole nanoseconds and the square root is exact, where Linux counts in
+//! units of 1024 ns and iterates towards it.
+
+use crate::units::{Bytes, Span, Time};
+
+/// Parameters of CoDel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodelParams {
+    /// Acceptable standing delay.
+    pub target: Span,
+    /// How long the delay may be higher; about a worst-case round-trip time.
+    pub interval: Span,
+    /// No signal while no more than this waits.
+    pub max_packet: Bytes,
+}
+
+impl CodelParams {
+    /// The RFC's values, for packets of at most this size.
+    pub const fn new(max_packet: Bytes) -> Self {
+        CodelParams { target: Span::from_millis(5), interval: Span::from_millis(100), max_packet }
+    }
+}
+
+/// The packet that has just been taken from the front of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head<P> {
+    /// The packet, or what stands for it.
+    pub packet: P,
+    /// How long it has waited.
+    pub sojourn: Span,
+    /// Bytes that wait behind it.
+    pub backlog_bytes: u64,
+}
+
+/// State of one CoDel queue, or of one of the queues of FQ-CoDel.
+#[derive(Clone, Debug, Default)]
+pub struct Codel {
+    /// When the sojourn time will have been above the target for an interval.
+    ok_from: Option<Time>,
+    /// When the next signal is due, or the last one was.
+    next: Time,
+    /// Signals since dropping started, and how many it started at.
+    count: u32,
+    last_count: u32,
+    dropping: bool,
+}
+
+impl Codel {
+    /// CoDel before the first packet.
+    pub fn new() -> Self {
+        Codel::default()
+    }
+
+    /// The packet to send at `now`, if there is one. `pop` takes packets from the front of the queue.
+    /// `signal` gets those that CoDel signals on: it drops one (and returns `None`) or marks and
+    /// returns it.
+    #[inline]
+    pub fn dequeue<P>(
+        &mut self,
+        params: &CodelParams,
+        now: Time,
+        mut pop: impl FnMut() -> Option<Head<P>>,
+        mut signal: impl FnMut(P) -> Option<P>,
+    ) -> Option<P> {
+        let (mut packet, mut ok) = self.take(params, now, &mut pop)?;
+        if !self.dropping {
+            if !ok {
+                return Some(packet);
+            }
+            let marked = signal(packet);
+            let sent = marked.or_else(|| Some(self.take(params, now, &mut pop)?.0));
+            self.start(params, now);
+            return sent;
+        }
+        self.dropping = ok;
+        while self.dropping && now >= self.next {
+            self.count = self.count.saturating_add(1);
+            if let Some(marked) = signal(packet) {
+                self.next += self.pause(params);
+                return Some(marked);
+            }
+            (packet, ok) = self.take(params, now, &mut pop)?;
+            self.dropping = ok;
+            if ok {
+                self.next += self.pause(params);
+            }
+        }
+        Some(packet)
+    }
+
+    /// Takes a packet, and tells whether it may be dropped. An empty queue is not above the target,
+    /// and ends the dropping.
+    #[inline]
+    fn take<P>(
+        &mut self,
+        params: &CodelParams,
+        now: Time,
+        pop: &mut impl FnMut() -> Option<Head<P>>,
+    ) -> Option<(P, bool)> {
+        let Some(Head { packet, sojourn, backlog_bytes }) = pop() else {
+            self.ok_from = None;
+            self.dropping = false;
+            return None;
+        };
+        Some((packet, self.is_ok_to_drop(params, now, sojourn, backlog_bytes)))
+    }
+
+    #[inline]
+    fn is_ok_to_drop(
+        &mut self,
+        params: &CodelParams,
+        now: Time,
+        sojourn: Span,
+        backlog_bytes: u64,
+    ) -> bool {
+        if sojourn < params.target || backlog_bytes <= params.max_packet.get() {
+            self.ok_from = None;
+            return false;
+        }
+        now >= *self.ok_from.get_or_insert(now + params.interval)
+    }
+
+    /// Starts dropping, about where the last time has led to if that is not long ago.
+    #[cold]
+    fn start(&mut self, params: &CodelParams, now: Time) {
+        let since_last = self.count - self.last_count;
+        let recent = now.since(self.next) < params.interval * 16;
+        self.count = if since_last > 1 && recent { since_last } else { 1 };
+        self.last_count = self.count;
+        self.next = now + self.pause(params);
+        self.dropping = true;
+    }
+
+    /// interval/√count.
+    fn pause(&self, params: &CodelParams) -> Span {
+        let interval_ns = params.interval.as_nanos() as f64;
+        Span::from_nanos((interval_ns / libm::sqrt(f64::from(self.count))) as u64)
+    }
+}
+
+#[cfg(test)]
+#[path = "codel_tests.rs"]
+mod tests;

@@ -1,0 +1,225 @@
+//! PIE, proportional integral controller enhanced: signals at arrival, with a probability that is
+//! adjusted so that packets wait about as long as a target says.
+//! RFC 8033; pseudo-code of appendix A, with the cap of section 5.5 and, as options, the ECN limit of
+//! section 5.1 and the de-randomisation of section 5.4.
+//!
+//! A packet that leaves the queue tells how long it has waited. Every T_UPDATE the last such delay d,
+//! and the one of the update before, d_old, move the probability p:
+//!
+//! ```text
+//! Δ = α (d − target) + β (d − d_old)
+//! Δ ← Δ/2048, Δ/512, Δ/128, Δ/32, Δ/8, Δ/2       p < 10⁻⁶, 10⁻⁵, 10⁻⁴, 10⁻³, 10⁻², 10⁻¹
+//! Δ ← min(Δ, 0.02)                               p ≥ 0.1
+//! p ← p + Δ, 0.98 times that if d and d_old are both below target/2; between 0 and 1
+//! burst ← max(0, burst − T_UPDATE)
+//! ```
+//!
+//! A packet is signalled with probability p, but never while a burst is allowed (burst > 0), nor if
+//! d_old < target/2 and p < 0.2, nor if at most two mean packets wait. The allowance is MAX_BURST
+//! again as soon as a packet arrives at p = 0 while d and d_old are below target/2. From a p of 10 %
+//! on, ECN-capable packets are dropped too. De-randomised, the p of the packets since the last signal
+//! are summed up: no signal below a sum of 0.85, a certain one from 8.5 on.
+//!
+//! Differs from the RFC's pseudo-code, with Linux: a queue that its last packet has left has no delay,
+//! where the pseudo-code goes on with that packet's. Differs from Linux: p decays below half the
+//! target, not at a delay of 0 alone; no extra 2 % above 250 ms; the burst allowance counts updates,
+//! not the gaps between departures; two mean packets instead of two MTU. Of the RFC's options there is
+//! no departure rate estimator (section 5.2), since packets have timestamps, and PIE is always active
+//! (section 5.3). Updates are made up for at the next arrival or departure, with what was known when
+//! they were due.
+
+use super::Arrival;
+use crate::units::{Bytes, Span, Time};
+
+/// Parameters of PIE.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieParams {
+    /// Queueing delay to aim at (QDELAY_REF).
+    pub target: Span,
+    /// Time between two updates of the probability (T_UPDATE).
+    pub update_interval: Span,
+    /// How long a burst goes without signals (MAX_BURST).
+    pub burst_allowance: Span,
+    /// α: weight of the distance from the target, in 1/s.
+    pub alpha: f64,
+    /// β: weight of the change of the delay, in 1/s.
+    pub beta: f64,
+    /// Probability from which on ECN-capable packets are dropped, not marked (MAX_ECNTH).
+    pub mark_limit: f64,
+    /// Even spacing of the signals (section 5.4).
+    pub derandomised: bool,
+    /// No signal while at most two of these wait (MEAN_PKTSIZE).
+    pub mean_packet: Bytes,
+}
+
+impl PieParams {
+    /// The RFC's values, for packets of this mean size.
+    pub fn new(mean_packet: Bytes) -> Self {
+        PieParams {
+            target: Span::from_millis(15),
+            update_interval: Span::from_millis(15),
+            burst_allowance: Span::from_millis(150),
+            alpha: 0.125,
+            beta: 1.25,
+            mark_limit: 0.1,
+            derandomised: false,
+            mean_packet,
+        }
+    }
+}
+
+/// Below the first of each pair, the adjustment is divided by the second (section 4.2).
+const TUNING: [(f64, f64); 6] =
+    [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
+
+/// State of one PIE queue.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    params: PieParams,
+    /// p.
+    drop_probability: f64,
+    /// d: what the last departure told.
+    delay: Span,
+    /// d_old: d at the last update.
+    previous_delay: Span,
+    burst: Span,
+    next_update: Time,
+    /// Sum of p since the last signal, if de-randomised.
+    accumulated: f64,
+}
+
+impl Pie {
+    /// PIE before the first packet.
+    ///
+    /// # Panics
+    /// If the time between two updates is zero.
+    pub fn new(params: PieParams) -> Self {
+        assert!(params.update_interval > Span::ZERO, "updates need an interval");
+        Pie {
+            params,
+            drop_probability: 0.0,
+            delay: Span::ZERO,
+            previous_delay: Span::ZERO,
+            burst: params.burst_allowance,
+            next_update: Time::ZERO + params.update_interval,
+            accumulated: 0.0,
+        }
+    }
+
+    /// The probability with which to signal on an arriving packet.
+    #[inline]
+    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.catch_up(arrival.now);
+        if self.drop_probability == 0.0 && self.is_calm() {
+            self.burst = self.params.burst_allowance;
+        }
+        if self.burst > Span::ZERO || self.is_work_at_risk(arrival) {
+            return 0.0;
+        }
+        if self.params.derandomised { self.derandomised() } else { self.drop_probability }
+    }
+
+    /// A packet has left the queue after `sojourn`; `backlog_packets` wait behind it.
+    #[inline]
+    pub fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
+        self.catch_up(now);
+        self.delay = if backlog_packets == 0 { Span::ZERO } else { sojourn };
+    }
+
+    /// Tells whether the packet was signalled (or lost to a full buffer).
+    #[inline]
+    pub fn on_verdict(&mut self, signalled: bool) {
+        if signalled {
+            self.accumulated = 0.0;
+        }
+    }
+
+    /// Whether the probability is so high that ECN-capable packets are dropped.
+    #[inline]
+    pub fn is_forced(&self) -> bool {
+        self.drop_probability >= self.params.mark_limit
+    }
+
+    /// p, whatever the safeguards make of it.
+    pub fn drop_probability(&self) -> f64 {
+        self.drop_probability
+    }
+
+    /// The updates that were due until now; nothing has happened in between.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            if self.is_at_rest() {
+                return self.skip_updates(now);
+            }
+            self.update();
+            self.next_update += self.params.update_interval;
+        }
+    }
+
+    /// An update would change nothing.
+    fn is_at_rest(&self) -> bool {
+        let no_delay = self.delay == Span::ZERO && self.previous_delay == Span::ZERO;
+        no_delay && self.drop_probability == 0.0 && self.burst == Span::ZERO
+    }
+
+    #[cold]
+    fn skip_updates(&mut self, now: Time) {
+        let interval = self.params.update_interval;
+        let due = now.since(self.next_update).as_nanos() / interval.as_nanos() + 1;
+        self.next_update += interval * due;
+    }
+
+    /// Section 4.2, with section 5.5.
+    fn update(&mut self) {
+        let PieParams { target, alpha, beta, .. } = self.params;
+        let (d, d_old) = (self.delay.as_secs(), self.previous_delay.as_secs());
+        let mut adjustment = alpha * (d - target.as_secs()) + beta * (d - d_old);
+        let step = TUNING.iter().find(|(below, _)| self.drop_probability < *below);
+        adjustment /= step.map_or(1.0, |(_, divisor)| *divisor);
+        if self.drop_probability >= 0.1 {
+            adjustment = adjustment.min(0.02);
+        }
+        let mut p = self.drop_probability + adjustment;
+        if self.is_calm() {
+            p *= 0.98;
+        }
+        self.drop_probability = p.clamp(0.0, 1.0);
+        self.previous_delay = self.delay;
+        let left = self.burst.as_nanos().saturating_sub(self.params.update_interval.as_nanos());
+        self.burst = Span::from_nanos(left);
+    }
+
+    /// Both delays below half the target.
+    #[inline]
+    fn is_calm(&self) -> bool {
+        self.is_below_half(self.delay) && self.is_below_half(self.previous_delay)
+    }
+
+    #[inline]
+    fn is_below_half(&self, delay: Span) -> bool {
+        2 * delay.as_nanos() < self.params.target.as_nanos()
+    }
+
+    /// Whether a signal might leave the link without work (section 4.1).
+    #[inline]
+    fn is_work_at_risk(&self, arrival: &Arrival) -> bool {
+        let short = self.is_below_half(self.previous_delay) && self.drop_probability < 0.2;
+        short || arrival.backlog_bytes <= 2 * self.params.mean_packet.get()
+    }
+
+    /// Section 5.4.
+    fn derandomised(&mut self) -> f64 {
+        let p = self.drop_probability;
+        self.accumulated = if p == 0.0 { 0.0 } else { self.accumulated + p };
+        match self.accumulated {
+            sum if sum < 0.85 => 0.0,
+            sum if sum >= 8.5 => 1.0,
+            _ => p,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pie_tests.rs"]
+mod tests;
