@@ -43,6 +43,9 @@ pub struct Abc {
 }
 
 impl Abc {
+    /// What it remembers: A_avg.
+    pub const STATE_BYTES: usize = size_of::<f64>();
+
     /// ABC before the first packet.
     pub fn new(params: AbcParams) -> Self {
         Abc { params, average: 0.0 }

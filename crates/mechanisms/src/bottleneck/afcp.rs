@@ -40,6 +40,11 @@ impl Afcp {
         Afcp { charges_signalled, buckets: TokenBuckets::new(bucket) }
     }
 
+    /// All customers' buckets.
+    pub const fn buckets(&self) -> &TokenBuckets {
+        &self.buckets
+    }
+
     /// Whether the policer lets this packet through to the queue, whose AQM gives it `p`.
     #[inline]
     pub fn forwards(&mut self, arrival: &Arrival, p: f64) -> bool {

@@ -57,6 +57,11 @@ impl AicpA {
         AicpA { charge: params.charge, buckets: TokenBuckets::new(params.bucket) }
     }
 
+    /// All customers' buckets.
+    pub const fn buckets(&self) -> &TokenBuckets {
+        &self.buckets
+    }
+
     /// By what the thresholds are multiplied for this packet: 1 (empty bucket) to 2 (full).
     #[inline]
     pub fn stretch(&mut self, arrival: &Arrival) -> f64 {

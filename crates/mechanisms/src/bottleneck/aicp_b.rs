@@ -49,6 +49,11 @@ impl AicpB {
         AicpB { start, max_probability, charge, buckets: TokenBuckets::new(bucket) }
     }
 
+    /// All customers' buckets.
+    pub const fn buckets(&self) -> &TokenBuckets {
+        &self.buckets
+    }
+
     /// Probability of dropping (or marking) this packet, where the AQM has `p`.
     #[inline]
     pub fn probability(&mut self, arrival: &Arrival, p: f64) -> f64 {

@@ -56,6 +56,11 @@ impl Icp {
         Icp { curve, start, buckets: TokenBuckets::new(bucket) }
     }
 
+    /// All customers' buckets.
+    pub const fn buckets(&self) -> &TokenBuckets {
+        &self.buckets
+    }
+
     /// Probability with which the policer drops this packet before the queue sees it.
     #[inline]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {

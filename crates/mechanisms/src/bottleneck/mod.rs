@@ -16,6 +16,7 @@ pub mod icp;
 pub mod pie;
 pub mod piecewise_linear;
 pub mod red;
+pub mod scheduler;
 pub mod token_bucket;
 
 pub use abc::{Abc, AbcParams};
@@ -27,6 +28,7 @@ pub use icp::{Icp, IcpCurve, IcpParams};
 pub use pie::{Pie, PieParams};
 pub use piecewise_linear::{InvalidPoints, PiecewiseLinear, PiecewiseLinearParams};
 pub use red::{QueueUnit, Red, RedParams, RedSpacing};
+pub use scheduler::Scheduler;
 pub use token_bucket::{Credit, TokenBucketParams, TokenBuckets};
 
 use crate::units::{Bytes, Span, Time};
@@ -70,7 +72,40 @@ pub enum Signal {
     },
 }
 
+/// Why a packet is lost in front of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// There was no room.
+    Full,
+    /// The AQM chose it.
+    Aqm,
+    /// Its customer's policer chose it.
+    Policer,
+}
+
+/// What becomes of a packet that has met a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Pass,
+    /// It is marked.
+    Mark,
+    /// It is dropped.
+    Drop(Loss),
+}
+
 impl Signal {
+    /// What it does to a packet; `may_mark` says that the packet is ECN-capable and the queue marks.
+    #[inline]
+    pub const fn verdict(self, may_mark: bool) -> Verdict {
+        match self {
+            Signal::None => Verdict::Pass,
+            Signal::Congestion | Signal::Policed { may_mark: true } if may_mark => Verdict::Mark,
+            Signal::Congestion | Signal::Forced => Verdict::Drop(Loss::Aqm),
+            Signal::Policed { .. } => Verdict::Drop(Loss::Policer),
+        }
+    }
+
     /// Whether there is a signal at all.
     #[inline]
     pub const fn is_some(self) -> bool {
@@ -133,6 +168,15 @@ impl Aqm {
         (p, p)
     }
 
+    /// Bytes that it remembers from packet to packet, parameters and tables apart.
+    pub const fn state_bytes(&self) -> usize {
+        match self {
+            Aqm::DropTail | Aqm::PiecewiseLinear(_) => 0,
+            Aqm::Red(_) => Red::STATE_BYTES,
+            Aqm::Pie(_) => size_of::<Pie>() - size_of::<PieParams>(),
+        }
+    }
+
     /// Tells the AQM what became of the packet, for those that space their signals.
     #[inline]
     pub fn on_verdict(&mut self, signalled: bool) {
@@ -164,6 +208,20 @@ pub enum Differentiation {
     AicpA(AicpA),
     /// By the AQM's probability, with one of the customer's own.
     AicpB(AicpB),
+}
+
+impl Differentiation {
+    /// Bytes that it remembers from packet to packet, of all customers seen so far.
+    pub fn state_bytes(&self) -> usize {
+        match self {
+            Differentiation::None => 0,
+            Differentiation::Abc(_) => Abc::STATE_BYTES,
+            Differentiation::Icp(icp) => icp.buckets().state_bytes(),
+            Differentiation::Afcp(afcp) => afcp.buckets().state_bytes(),
+            Differentiation::AicpA(aicp) => aicp.buckets().state_bytes(),
+            Differentiation::AicpB(aicp) => aicp.buckets().state_bytes(),
+        }
+    }
 }
 
 /// An AQM, and the differentiation on top of it.
@@ -280,11 +338,15 @@ impl Judge {
         now: Time,
         sojourn: Span,
         backlog_packets: u32,
-        _backlog_bytes: u64,
     ) {
         if let Aqm::Pie(pie) = &mut self.aqm {
             pie.on_departure(now, sojourn, backlog_packets);
         }
+    }
+
+    /// Bytes that the two remember from packet to packet.
+    pub fn state_bytes(&self) -> usize {
+        self.aqm.state_bytes() + self.differentiation.state_bytes()
     }
 
     /// Average activity of the packets that have arrived, for probes.

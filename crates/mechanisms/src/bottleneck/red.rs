@@ -103,6 +103,9 @@ enum Zone {
 }
 
 impl Red {
+    /// What it remembers: avg, count, and where the average stood.
+    pub const STATE_BYTES: usize = size_of::<f64>() + size_of::<u32>() + size_of::<Zone>();
+
     /// RED before the first packet.
     pub fn new(params: RedParams) -> Self {
         Red { params, average: 0.0, zone: Zone::Calm, count: 0 }

@@ -113,6 +113,11 @@ impl TokenBuckets {
         }
     }
 
+    /// Bytes of the buckets of all customers seen so far.
+    pub const fn state_bytes(&self) -> usize {
+        self.by_user.len() * size_of::<TokenBucket>()
+    }
+
     #[inline]
     fn of(&mut self, user: u32, now: Time) -> &mut TokenBucket {
         let index = user as usize;

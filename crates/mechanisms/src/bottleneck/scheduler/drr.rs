@@ -1,0 +1,248 @@
+//! Deficit round robin (DRR) with a queue per customer.
+//! M. Shreedhar and G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM ToN
+//! 4(3), 1996, sections III and IV.
+//!
+//! Customers with waiting packets take turns. A turn adds a quantum to the customer's deficit, and he
+//! sends as long as the deficit lasts; what is left of it stays for his next turn, unless his queue
+//! has run empty:
+//!
+//! ```text
+//! D_i ← D_i + Q                       at the start of a turn of customer i
+//! send while size(head) ≤ D_i         D_i ← D_i − size
+//! D_i ← 0                             when queue i is empty
+//! ```
+//!
+//! Every backlogged customer so gets the same share of bytes, to within a quantum and a packet. All
+//! queues share one buffer. When it is full, the last packet of the longest queue (in bytes) makes
+//! room (section IV-A's buffer stealing, after McKenney), so that only customers with long queues lose
+//! packets. A quantum of at least the largest packet makes each step O(1); finding the longest queue
+//! takes a pass over the customers with waiting packets, only when the buffer is full.
+//!
+//! Differs from the paper: the queues are those of customers, not of flows hashed to 1024 places, so
+//! nothing collides.
+
+use std::collections::VecDeque;
+
+use super::{Line, Queue, Queued, Room};
+use crate::bottleneck::Loss;
+use crate::units::Bytes;
+
+/// Parameters of DRR.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DrrParams {
+    /// Q: what a turn is worth.
+    pub quantum: Bytes,
+}
+
+/// The queues of all customers.
+#[derive(Clone, Debug)]
+pub struct Drr {
+    quantum: u64,
+    room: Room,
+    by_user: Vec<Customer>,
+    /// Customers with waiting packets; the first has the turn.
+    active: VecDeque<u32>,
+    packets: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Customer {
+    queue: Queue,
+    deficit: u64,
+    /// It is his turn, and he has had his quantum.
+    served: bool,
+}
+
+impl Drr {
+    /// Empty queues.
+    ///
+    /// # Panics
+    /// If the quantum is zero.
+    pub fn new(params: DrrParams, room: Room) -> Self {
+        let quantum = params.quantum.get();
+        assert!(quantum > 0, "a turn is worth something");
+        let (by_user, active) = (Vec::new(), VecDeque::new());
+        Drr { quantum, room, by_user, active, packets: 0, bytes: 0 }
+    }
+
+    /// A packet arrives; while there is no room, the longest queue loses its last one.
+    #[inline]
+    pub fn enqueue(&mut self, packet: Queued, line: &Line, mut lose: impl FnMut(Queued, Loss)) {
+        let index = packet.user as usize;
+        if index >= self.by_user.len() {
+            self.by_user.resize(index + 1, Customer::default());
+        }
+        if self.by_user[index].queue.is_empty() {
+            self.active.push_back(packet.user);
+        }
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        self.by_user[index].queue.push(packet);
+        while !self.room.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
+            lose(self.steal(), Loss::Full);
+        }
+    }
+
+    /// Takes the last packet of the longest queue.
+    #[cold]
+    fn steal(&mut self) -> Queued {
+        let longest = |place: &usize| self.by_user[self.active[*place] as usize].queue.bytes();
+        // Of several longest, the one that had its turn last.
+        let place = (0..self.active.len()).max_by_key(longest).expect("something waits");
+        let customer = &mut self.by_user[self.active[place] as usize];
+        let packet = customer.queue.pop_last().expect("an active customer has packets");
+        if customer.queue.is_empty() {
+            (customer.deficit, customer.served) = (0, false);
+            self.active.remove(place);
+        }
+        self.packets -= 1;
+        self.bytes -= packet.bytes();
+        packet
+    }
+
+    /// The packet that leaves now.
+    #[inline]
+    pub fn dequeue(&mut self) -> Option<Queued> {
+        loop {
+            let user = *self.active.front()?;
+            let customer = &mut self.by_user[user as usize];
+            if !customer.served {
+                customer.served = true;
+                customer.deficit += self.quantum;
+            }
+            let head = customer.queue.front().expect("an active customer has packets");
+            if head.bytes() > customer.deficit {
+                customer.served = false;
+                self.active.rotate_left(1);
+                continue;
+            }
+            let packet = customer.queue.pop().expect("just seen");
+            customer.deficit -= packet.bytes();
+            if customer.queue.is_empty() {
+                (customer.deficit, customer.served) = (0, false);
+                self.active.pop_front();
+            }
+            self.packets -= 1;
+            self.bytes -= packet.bytes();
+            return Some(packet);
+        }
+    }
+
+    /// Packets and bytes that wait.
+    #[inline]
+    pub fn backlog(&self) -> (u32, u64) {
+        (self.packets, self.bytes)
+    }
+
+    /// Bytes of memory for customers seen so far, packets apart.
+    pub fn state_bytes(&self) -> usize {
+        self.by_user.len() * (size_of::<Customer>() + size_of::<u32>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{IDLE, packet};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn drr(quantum: u64, packets: u32) -> Drr {
+        let room = Room { packets, bytes: u64::MAX };
+        Drr::new(DrrParams { quantum: Bytes::new(quantum) }, room)
+    }
+
+    /// Handles in the order in which they leave.
+    fn served(drr: &mut Drr) -> Vec<u32> {
+        core::iter::from_fn(|| drr.dequeue()).map(|packet| packet.handle).collect()
+    }
+
+    fn offer(drr: &mut Drr, user: u32, len: u32, handle: u32) -> Vec<u32> {
+        let mut lost = Vec::new();
+        drr.enqueue(Queued { user, len, ..packet(handle) }, &IDLE, |packet, loss| {
+            assert_eq!(loss, Loss::Full);
+            lost.push(packet.handle);
+        });
+        lost
+    }
+
+    /// Three queues and a quantum of 500 B, worked out by hand.
+    #[test]
+    fn unspent_deficit_stays_for_the_next_turn() {
+        let mut drr = drr(500, 100);
+        for (handle, (user, len)) in
+            [(0, 200), (0, 750), (0, 20), (1, 500), (1, 500), (2, 200), (2, 600), (2, 100)]
+                .into_iter()
+                .enumerate()
+        {
+            assert!(offer(&mut drr, user, len, handle as u32).is_empty());
+        }
+        // First round: 200 (300 left); 500; 200 (300 left). Second: 750 of 800, 20; 500; 600, 100.
+        assert_eq!(served(&mut drr), [0, 3, 5, 1, 2, 4, 6, 7]);
+    }
+
+    #[test]
+    fn a_full_buffer_takes_from_the_longest_queue() {
+        let mut drr = drr(1500, 3);
+        assert!(offer(&mut drr, 0, 1500, 1).is_empty());
+        assert!(offer(&mut drr, 0, 1500, 2).is_empty());
+        assert!(offer(&mut drr, 0, 1500, 3).is_empty());
+        assert_eq!(offer(&mut drr, 1, 1500, 4), [3]);
+        assert_eq!(offer(&mut drr, 0, 1500, 5), [5], "its own packet, if its queue is the longest");
+        assert_eq!(served(&mut drr), [1, 4, 2]);
+    }
+
+    #[test]
+    fn a_customer_who_ran_empty_starts_without_a_deficit() {
+        let mut drr = drr(1500, 100);
+        offer(&mut drr, 0, 100, 1);
+        assert_eq!(served(&mut drr), [1]);
+        for handle in 2..=4 {
+            offer(&mut drr, 0, 1000, handle);
+            offer(&mut drr, 1, 1500, 10 + handle);
+        }
+        // With the 1400 B left over it could send two at once.
+        assert_eq!(served(&mut drr), [2, 12, 3, 4, 13, 14]);
+    }
+
+    proptest! {
+        /// Lemma 2 of the paper: over any time in which two customers are backlogged, what they
+        /// sent differs by at most a quantum and two largest packets.
+        #[test]
+        fn backlogged_customers_get_equal_shares(
+            lens in prop::collection::vec(64u32..=1500, 300), quantum in 1500u64..4000,
+        ) {
+            let mut drr = drr(quantum, 10_000);
+            for (handle, &len) in lens.iter().enumerate() {
+                for user in 0..3 {
+                    offer(&mut drr, user, len, handle as u32);
+                }
+            }
+            let mut sent = [0u64; 3];
+            while drr.by_user.iter().all(|customer| !customer.queue.is_empty()) {
+                let packet = drr.dequeue().unwrap();
+                sent[packet.user as usize] += packet.bytes();
+                let apart = sent.iter().max().unwrap() - sent.iter().min().unwrap();
+                prop_assert!(apart <= quantum + 2 * 1500, "{sent:?}");
+            }
+        }
+
+        #[test]
+        fn nothing_is_lost_unsaid_and_each_customers_packets_keep_their_order(
+            steps in prop::collection::vec((0..4u32, 64u32..=1500, any::<bool>()), 1..300),
+        ) {
+            let mut drr = drr(1500, 8);
+            let (mut inside, mut last) = (0i64, [-1i64; 4]);
+            for (handle, (user, len, leave)) in steps.into_iter().enumerate() {
+                inside += 1 - offer(&mut drr, user, len, handle as u32).len() as i64;
+                if leave && let Some(packet) = drr.dequeue() {
+                    inside -= 1;
+                    let last = &mut last[packet.user as usize];
+                    prop_assert!(i64::from(packet.handle) > *last);
+                    *last = packet.handle.into();
+                }
+                prop_assert_eq!(i64::from(drr.backlog().0), inside);
+            }
+        }
+    }
+}
