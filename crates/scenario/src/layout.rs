@@ -10,8 +10,8 @@ use crate::file::{
 use crate::network::{DUMBBELL, Network, buffer};
 use crate::plan::{
     AqmPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, DifferentiationPlan, FlowPlan,
-    GroupPlan, LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan,
-    TrafficPlan, UserPlan,
+    GroupPlan, LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, SchedulerPlan,
+    StartPlan, TcpPlan, TrafficPlan, UserPlan,
 };
 use crate::value::{HostJitter, OrOff};
 
@@ -102,6 +102,8 @@ fn add_duplex(plan: &mut Plan, name: String, file: &Access) -> (u32, u32) {
         loss: 0.0,
         aqm: AqmPlan::DropTail,
         differentiation: DifferentiationPlan::None,
+        scheduler: SchedulerPlan::Fifo,
+        rate_changes: Vec::new(),
         ecn: false,
         ecn_marks_all: false,
         monitored: false,

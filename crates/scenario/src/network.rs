@@ -3,18 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use tidegate_mechanisms::bottleneck::scheduler::DrrParams;
 use tidegate_mechanisms::bottleneck::{
     AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, IcpCurve, IcpParams,
     PiecewiseLinearParams, QueueUnit, RedParams, RedSpacing, TokenBucketParams,
 };
-use tidegate_mechanisms::units::{Bytes, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 use crate::file::{
-    self, AfcpVariant, Aqm, Bottleneck, Curve, Differentiation, File, Link, ParkingLot, Red,
-    Spacing,
+    self, AfcpVariant, Aqm, Bottleneck, Curve, Differentiation, File, Link, ParkingLot, RateChange,
+    Red, Scheduler, Spacing,
 };
-use crate::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan};
+use crate::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan, RateChangePlan, SchedulerPlan};
 use crate::quantity::QueueLength;
+use crate::value::RateChanges;
 
 /// Where users of a dumbbell send from and to.
 pub(crate) const DUMBBELL: (&str, &str) = ("left", "right");
@@ -68,6 +70,8 @@ impl Network {
             loss: file.loss.0,
             aqm: aqm(&file.aqm, file.rate, packet_size),
             differentiation: differentiation(&file.differentiation),
+            scheduler: scheduler(&file.scheduler),
+            rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
             ecn_marks_all: file.ecn_marks_all,
             monitored: true,
@@ -88,6 +92,8 @@ impl Network {
                 loss: file.loss.0,
                 aqm: aqm(&file.aqm, file.rate.at(hop), packet_size),
                 differentiation: differentiation(&file.differentiation),
+                scheduler: scheduler(&file.scheduler),
+                rate_changes: rate_changes(&file.rate_changes),
                 ecn: file.ecn,
                 ecn_marks_all: file.ecn_marks_all,
                 monitored: true,
@@ -107,9 +113,12 @@ impl Network {
             loss: file.loss.0,
             aqm: aqm(&file.aqm, file.rate, packet_size),
             differentiation: differentiation(&file.differentiation),
+            scheduler: scheduler(&file.scheduler),
+            rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
             ecn_marks_all: file.ecn_marks_all,
-            monitored: file.bottleneck,
+            // What a link carried says how busy it was only if its rate stays.
+            monitored: file.bottleneck || !file.rate_changes.0.is_empty(),
         };
         if file.duplex {
             let back = LinkPlan { name: format!("{name}.reverse"), ..link.clone() };
@@ -168,6 +177,8 @@ fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
         loss: 0.0,
         aqm: AqmPlan::DropTail,
         differentiation: DifferentiationPlan::None,
+        scheduler: SchedulerPlan::Fifo,
+        rate_changes: Vec::new(),
         ecn: false,
         ecn_marks_all: false,
         monitored: false,
@@ -248,6 +259,21 @@ fn differentiation(file: &Differentiation) -> DifferentiationPlan {
             charge: charge(aicp.charge),
         }),
     }
+}
+
+fn scheduler(file: &Scheduler) -> SchedulerPlan {
+    match file {
+        Scheduler::Fifo(_) => SchedulerPlan::Fifo,
+        Scheduler::Drr(drr) => SchedulerPlan::Drr(DrrParams { quantum: drr.quantum }),
+    }
+}
+
+fn rate_changes(file: &RateChanges) -> Vec<RateChangePlan> {
+    let planned = |change: &RateChange| {
+        let at = Time::ZERO + change.at;
+        RateChangePlan { at, rate: change.rate }
+    };
+    file.0.iter().map(planned).collect()
 }
 
 fn charge(charge: file::Charge) -> Charge {

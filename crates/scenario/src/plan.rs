@@ -3,6 +3,7 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
+use tidegate_mechanisms::bottleneck::scheduler::DrrParams;
 use tidegate_mechanisms::bottleneck::{
     AbcParams, AfcpParams, AicpAParams, AicpBParams, IcpParams, PiecewiseLinearParams, RedParams,
 };
@@ -74,12 +75,25 @@ pub struct LinkPlan {
     pub aqm: AqmPlan,
     /// Who the signal falls on.
     pub differentiation: DifferentiationPlan,
+    /// Which packet leaves next.
+    pub scheduler: SchedulerPlan,
+    /// Other rates from some time on, in order of time. Nobody tells the mechanisms.
+    pub rate_changes: Vec<RateChangePlan>,
     /// Whether the signal marks ECN-capable packets instead of dropping them.
     pub ecn: bool,
     /// Whether it then marks packets that are not ECN-capable as well, against RFC 3168.
     pub ecn_marks_all: bool,
     /// Whether histograms and time series are kept (bottlenecks), or counters alone.
     pub monitored: bool,
+}
+
+/// A link's rate from some time on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateChangePlan {
+    /// For packets whose transmission begins from here on.
+    pub at: Time,
+    /// Bits on the wire per second.
+    pub rate: Rate,
 }
 
 /// Size of a buffer.
@@ -117,6 +131,15 @@ pub enum DifferentiationPlan {
     AicpA(AicpAParams),
     /// AQM-integrated congestion policing by probability.
     AicpB(AicpBParams),
+}
+
+/// Which packet leaves next, with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SchedulerPlan {
+    /// First come, first served: the AQM and the differentiation decide on arrivals.
+    Fifo,
+    /// Deficit round robin over customers.
+    Drr(DrrParams),
 }
 
 /// One flow, from its sender to its receiver.

@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
-    Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, File, Icp, Intervals, Link, Meter,
-    ParkingLot, PiecewiseLinear, Profile, Red, StartRange, Tcp, Transfer, User,
+    Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, Drr, File, Icp, Intervals, Link, Meter,
+    ParkingLot, PiecewiseLinear, Profile, RateChange, Red, StartRange, Tcp, Transfer, User,
 };
 use crate::schema::Definitions;
 use crate::toml_text::inline;
@@ -62,6 +62,8 @@ fn tables() -> Vec<(&'static str, String)> {
         ("afcp", keys::<Afcp>()),
         ("aicp-a", keys::<AicpA>()),
         ("aicp-b", keys::<AicpB>()),
+        ("drr", keys::<Drr>()),
+        ("rate_changes", keys::<RateChange>()),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
         ("transfer", keys::<Transfer>()),

@@ -6,6 +6,7 @@ use tidegate_mechanisms::units::Span;
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader, read_choice};
+use crate::file::RateChange;
 use crate::schema::Definitions;
 
 /// A whole number between two bounds.
@@ -253,6 +254,31 @@ impl<T: Field> Field for OneOrEach<T> {
     fn schema(definitions: &mut Definitions) -> Json {
         let one = T::schema(definitions);
         json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+    }
+}
+
+/// Rates from some times on, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RateChanges(pub Vec<RateChange>);
+
+impl Field for RateChanges {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let Value::Array(items) = &node.value else {
+            let kind = node.value.kind();
+            return reader.wrong(format!("expected a list of {{ at, rate }} tables, not {kind}"));
+        };
+        let changes: Vec<RateChange> = read_list(items, reader)?;
+        match changes.windows(2).find(|pair| pair[1].at <= pair[0].at) {
+            Some(pair) => reader
+                .wrong(format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at)),
+            None => Some(RateChanges(changes)),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::Array(self.0.iter().map(|change| change.write().into()).collect())
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        json!({ "type": "array", "items": RateChange::schema(definitions) })
     }
 }
 

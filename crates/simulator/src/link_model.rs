@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
-use tidegate_scenario::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan};
+use tidegate_scenario::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan, SchedulerPlan};
 
 use crate::link::{Drop, Link, Owner};
 
@@ -56,6 +56,8 @@ fn any_plan() -> impl Strategy<Value = LinkPlan> {
             loss: 0.0,
             aqm: AqmPlan::DropTail,
             differentiation: DifferentiationPlan::None,
+            scheduler: SchedulerPlan::Fifo,
+            rate_changes: Vec::new(),
             ecn: false,
             ecn_marks_all: false,
             monitored,

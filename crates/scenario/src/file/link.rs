@@ -5,8 +5,9 @@ use tidegate_mechanisms::units::{Bytes, Rate, Span};
 
 use crate::declare::{choice, kinds, section};
 use crate::field::Reader;
+use crate::file::scheduler::{Fifo, Scheduler, has_one_mechanism};
 use crate::quantity::QueueLength;
-use crate::value::{Factor, Integer, Memory, OneOrEach, Points, Probability, Share};
+use crate::value::{Factor, Integer, Memory, OneOrEach, Points, Probability, RateChanges, Share};
 
 section! {
     /// The link that all users of a dumbbell share. The way back has the same rate and delay and
@@ -29,7 +30,18 @@ section! {
         default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+        /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
+        /// that aqm and differentiation stay as they are.
+        default scheduler: Scheduler = Scheduler::Fifo(Fifo {});
+        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
+        /// the mechanism.
+        default rate_changes: RateChanges = RateChanges::default();
     }
+    check bottleneck_has_one_mechanism;
+}
+
+fn bottleneck_has_one_mechanism(link: &Bottleneck, reader: &mut Reader) {
+    has_one_mechanism(&link.scheduler, &link.aqm, &link.differentiation, reader);
 }
 
 section! {
@@ -54,11 +66,18 @@ section! {
         default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+        /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
+        /// that aqm and differentiation stay as they are.
+        default scheduler: Scheduler = Scheduler::Fifo(Fifo {});
+        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
+        /// the mechanism.
+        default rate_changes: RateChanges = RateChanges::default();
     }
     check lists_match_hops;
 }
 
 fn lists_match_hops(lot: &ParkingLot, reader: &mut Reader) {
+    has_one_mechanism(&lot.scheduler, &lot.aqm, &lot.differentiation, reader);
     let hops = lot.hops.count();
     let lists =
         [("rate", lot.rate.len()), ("delay", lot.delay.len()), ("buffer", lot.buffer.len())];
@@ -93,6 +112,12 @@ section! {
         default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+        /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
+        /// that aqm and differentiation stay as they are.
+        default scheduler: Scheduler = Scheduler::Fifo(Fifo {});
+        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
+        /// the mechanism.
+        default rate_changes: RateChanges = RateChanges::default();
         /// Keep statistics and series of its queue.
         default bottleneck: bool = true;
         /// An equal link leads back.
@@ -102,6 +127,7 @@ section! {
 }
 
 fn joins_two_nodes(link: &Link, reader: &mut Reader) {
+    has_one_mechanism(&link.scheduler, &link.aqm, &link.differentiation, reader);
     for (key, node) in [("from", &link.from), ("to", &link.to)] {
         if !crate::value::is_name(node) {
             reader.wrong_at(key, "a node has 1 to 64 letters, digits, \"-\" and \"_\"");
