@@ -45,7 +45,7 @@ _COUNTS = {
     "seed", "events", "hops", "packets_sent", "retransmits", "timeouts", "fast_recoveries",
     "losses", "marks", "arrivals", "departures", "departed_bytes", "departures_in_all",
     "drops_full", "drops_aqm", "drops_wire", "drops_policer", "drops", "size_bytes",
-    "backlog_bytes",
+    "backlog_bytes", "state_bytes",
 }  # fmt: skip
 
 

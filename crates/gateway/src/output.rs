@@ -36,7 +36,7 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
                 name, monitored, arrivals, departures, departed_bytes, departures_in_all,
                 utilization, mean_backlog_packets, mean_backlog_bytes, mean_sojourn_s,
                 p95_sojourn_s, p99_sojourn_s, max_sojourn_s, drops_full, drops_aqm, drops_wire,
-                drops_policer, marks,
+                drops_policer, marks, state_bytes,
             ]),
             "link_groups": columns!(&emulated.link_groups => LinkGroupTable, [
                 link, group, arrivals, departures, departed_bytes, drops, marks, mean_activity,

@@ -39,12 +39,14 @@ pub enum Room {
     Bottleneck,
     /// On top of a bottleneck's signal: whose packet it falls on.
     Differentiation,
+    /// Behind a queue: which packet leaves next.
+    Scheduler,
 }
 
 impl Room {
     /// In the order in which a packet comes through.
-    pub const ALL: [Room; 4] =
-        [Room::Sender, Room::Ingress, Room::Bottleneck, Room::Differentiation];
+    pub const ALL: [Room; 5] =
+        [Room::Sender, Room::Ingress, Room::Bottleneck, Room::Differentiation, Room::Scheduler];
 
     /// Its name.
     pub const fn as_str(self) -> &'static str {
@@ -53,6 +55,7 @@ impl Room {
             Room::Ingress => "ingress",
             Room::Bottleneck => "bottleneck",
             Room::Differentiation => "differentiation",
+            Room::Scheduler => "scheduler",
         }
     }
 }
@@ -151,6 +154,7 @@ mechanisms! {
     Differentiation "afcp", "AQM-fed congestion policing (AFCP)", "Wagner, Congestion Policing Queues, section IV-B", r#"bottleneck.differentiation = { kind = "afcp", variant = "a" }"#, "bottleneck/afcp.rs", AFCP;
     Differentiation "aicp-a", "AQM-integrated congestion policing by thresholds (AICP-a)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-a" }"#, "bottleneck/aicp_a.rs", AICP_A;
     Differentiation "aicp-b", "AQM-integrated congestion policing by probability (AICP-b)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-b" }"#, "bottleneck/aicp_b.rs", AICP_B;
+    Scheduler "drr", "Deficit round robin (DRR) per customer", "Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996", r#"bottleneck.scheduler = { kind = "drr" }"#, "bottleneck/scheduler/drr.rs", DRR;
 }
 
 /// The mechanism of this name.

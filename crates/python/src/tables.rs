@@ -80,6 +80,7 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
                 drops_wire,
                 drops_policer,
                 marks,
+                state_bytes,
             ]
         ),
     )?;

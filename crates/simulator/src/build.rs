@@ -1,11 +1,12 @@
 //! From planned mechanisms to running ones.
 
+use tidegate_mechanisms::bottleneck::scheduler::{Drr, Room, Scheduler};
 use tidegate_mechanisms::bottleneck::{
     Abc, Afcp, AicpA, AicpB, Aqm, Differentiation, Icp, Judge, PiecewiseLinear, Red,
 };
 use tidegate_mechanisms::sender::{Controller, Cubic, CubicParams, LinuxCubic, Reno, RenoParams};
 use tidegate_scenario::plan::{
-    AqmPlan, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan,
+    AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan, SchedulerPlan,
 };
 
 /// The judge of a link; `None` where nothing but the buffer decides.
@@ -33,6 +34,27 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
         DifferentiationPlan::AicpB(params) => Differentiation::AicpB(AicpB::new(params)),
     };
     Some(Judge { aqm, differentiation })
+}
+
+/// The scheduler of a link that needs departures to be events; `None` for one that serves first
+/// come, first served and decides on arrivals alone.
+pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
+    let room = match plan.buffer {
+        Buffer::Packets(packets) => Room { packets, bytes: u64::MAX },
+        Buffer::Bytes(bytes) => Room { packets: u32::MAX, bytes: bytes.get() },
+    };
+    match plan.scheduler {
+        SchedulerPlan::Fifo => {
+            let judge = judge(plan).filter(|judge| judge.aqm.needs_departures())?;
+            Some(Scheduler::fifo(judge, room))
+        }
+        SchedulerPlan::Drr(params) => Some(Scheduler::Drr(Drr::new(params, room))),
+    }
+}
+
+/// Whether departures from a link are events.
+pub fn needs_departures(plan: &LinkPlan) -> bool {
+    scheduler(plan).is_some()
 }
 
 /// A congestion controller.

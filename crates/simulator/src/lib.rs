@@ -17,12 +17,14 @@ mod link;
 mod link_model;
 mod network;
 pub mod output;
+mod pace;
 mod packet;
 mod probe;
 pub mod random;
 mod ring;
 mod series;
 mod source;
+mod station;
 mod tables;
 mod tcp;
 

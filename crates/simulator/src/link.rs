@@ -4,16 +4,21 @@
 //! when it arrives: when the transmitter is free, plus its transmission time. So the queue is the
 //! list of the departures still to come, and the backlog that an arriving packet meets is its
 //! length after those that are over have been struck off.
+//!
+//! A mechanism that must see departures, or that serves in another order, stands in a [`Station`]
+//! instead; the link then has the rest.
 
-use tidegate_mechanisms::bottleneck::{Arrival, Judge, Signal};
-use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+use tidegate_mechanisms::bottleneck::{Arrival, Judge, Verdict};
+use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{Buffer, LinkPlan};
 
 use crate::build;
+use crate::pace::Pace;
 use crate::packet::{Packet, flags};
 use crate::probe::LinkProbe;
 use crate::random::Stream;
 use crate::ring::Ring;
+use crate::station::Station;
 
 /// Why a packet went no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +40,8 @@ pub struct Owner {
     pub group: u16,
     /// Index of the user.
     pub user: u32,
+    /// Its flow answers marks in proportion (L4S).
+    pub scalable: bool,
 }
 
 /// A unidirectional link.
@@ -54,10 +61,9 @@ pub struct Link {
     exact: bool,
     /// Whether a packet that finds the link idle passes, with nothing to draw or to record.
     plain: bool,
-    rate: Rate,
-    /// Transmission time of the length seen last: most packets have one of two.
-    cached: (u16, Span),
+    pace: Pace,
     delay: Span,
+    station: Option<Box<Station>>,
     management: Option<Box<Management>>,
     wire_loss: Option<Box<(f64, Stream)>>,
     /// Packets on their way to the far end, by arrival.
@@ -89,6 +95,17 @@ pub struct Passed {
     pub flags: u8,
 }
 
+/// A packet that has left a station.
+#[derive(Clone, Copy, Debug)]
+pub struct Departed {
+    /// The packet, due at the far end.
+    pub packet: Packet,
+    /// It was marked here, and not before.
+    pub newly_marked: bool,
+    /// The wire has lost it.
+    pub lost_on_wire: bool,
+}
+
 impl Link {
     /// A link as planned; `number` names its random streams.
     pub fn new(plan: &LinkPlan, number: usize, groups: usize, seed: u64) -> Self {
@@ -96,7 +113,9 @@ impl Link {
             Buffer::Packets(n) => (n as usize, u64::MAX),
             Buffer::Bytes(n) => (usize::MAX, n.get()),
         };
-        let management = build::judge(plan).map(|judge| {
+        let station = Station::new(plan, number, seed);
+        let judge = if station.is_some() { None } else { build::judge(plan) };
+        let management = judge.map(|judge| {
             let rng = Stream::new(seed, &format!("link/{number}/aqm"));
             let LinkPlan { ecn, ecn_marks_all, .. } = *plan;
             Box::new(Management { judge, ecn, ecn_marks_all, rng })
@@ -114,9 +133,9 @@ impl Link {
             backlog_bytes: 0,
             limit_packets,
             limit_bytes,
-            rate: plan.rate,
-            cached: (0, Span::ZERO),
+            pace: Pace::new(plan),
             delay: plan.delay,
+            station,
             management,
             wire_loss,
             pipe: Ring::default(),
@@ -128,6 +147,12 @@ impl Link {
     #[inline]
     pub fn is_managed(&self) -> bool {
         self.management.is_some()
+    }
+
+    /// Bytes that the mechanism in front of it remembers from packet to packet.
+    pub fn state_bytes(&self) -> u64 {
+        let in_advance = self.management.as_ref().map_or(0, |own| own.judge.state_bytes());
+        self.station.as_ref().map_or(in_advance, |station| station.state_bytes()) as u64
     }
 
     /// Offers a packet of the given owner at `now`, which never goes back.
@@ -160,8 +185,9 @@ impl Link {
         {
             return Err(self.overflow(owner(), now, len));
         }
-        let transmission = self.transmission_time(len);
-        let departs = self.free_at.max(now) + transmission;
+        let begins = self.free_at.max(now);
+        let transmission = self.pace.transmission_time(len, begins);
+        let departs = begins + transmission;
         self.free_at = departs;
         self.backlog_bytes += bytes;
         (self.last_len, self.last_entered) = (len, false);
@@ -182,7 +208,7 @@ impl Link {
         let bytes = u64::from(len);
         self.waiting.clear();
         self.backlog_bytes = bytes;
-        self.free_at = now + self.transmission_time(len);
+        self.free_at = now + self.pace.transmission_time(len, now);
         (self.last_len, self.last_entered) = (len, false);
         self.probe.on_accepted(bytes);
         self.free_at + self.delay
@@ -197,7 +223,7 @@ impl Link {
         flags: u8,
         activity: u32,
         now: Time,
-        Owner { group, user }: Owner,
+        Owner { group, user, .. }: Owner,
     ) -> Result<u8, Drop> {
         let Some(management) = &mut self.management else { return Ok(flags) };
         let carries_activity = flags & flags::ACK == 0;
@@ -213,27 +239,22 @@ impl Link {
         };
         self.probe.on_activity(group, arrival.activity);
         let Management { judge, ecn, ecn_marks_all, rng } = &mut **management;
-        match judge.signal(&arrival, || rng.unit()) {
-            Signal::None => Ok(flags),
-            Signal::Congestion | Signal::Policed { may_mark: true }
-                if *ecn && (*ecn_marks_all || flags & flags::ECT != 0) =>
-            {
+        let may_mark = *ecn && (*ecn_marks_all || flags & flags::ECT != 0);
+        match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
+            Verdict::Pass => Ok(flags),
+            Verdict::Mark => {
                 self.probe.on_mark(group);
                 Ok(flags | flags::CE)
             }
-            Signal::Congestion | Signal::Forced => {
-                self.probe.on_drop(Drop::Aqm, group);
-                Err(Drop::Aqm)
-            }
-            Signal::Policed { .. } => {
-                self.probe.on_drop(Drop::Policer, group);
-                Err(Drop::Policer)
+            Verdict::Drop(loss) => {
+                self.probe.on_drop(loss.into(), group);
+                Err(loss.into())
             }
         }
     }
 
     #[cold]
-    fn overflow(&mut self, Owner { group, user }: Owner, now: Time, len: u16) -> Drop {
+    fn overflow(&mut self, Owner { group, user, .. }: Owner, now: Time, len: u16) -> Drop {
         if let Some(management) = &mut self.management {
             management.judge.on_overflow(user, now, Bytes::new(len.into()));
         }
@@ -263,16 +284,11 @@ impl Link {
         }
     }
 
-    #[inline]
-    fn transmission_time(&mut self, len: u16) -> Span {
-        if self.cached.0 != len {
-            self.cached = (len, self.rate.transmission_time(Bytes::new(len.into())));
-        }
-        self.cached.1
-    }
-
     /// Packets and bytes waiting or in transmission at `now`.
     pub fn backlog(&mut self, now: Time) -> (u32, u64) {
+        if let Some(station) = &self.station {
+            return station.backlog();
+        }
         self.enter_last();
         self.strike_off_departed(now);
         (self.waiting.len() as u32, self.backlog_bytes)
@@ -281,6 +297,9 @@ impl Link {
     /// The part of the accepted packets' time here that lies after `now`: packet-ns, byte-ns, and
     /// ns in transmission.
     pub fn time_to_come(&mut self, now: Time) -> [u128; 3] {
+        if let Some(station) = &self.station {
+            return station.time_to_come(now);
+        }
         self.enter_last();
         self.strike_off_departed(now);
         let mut sums = [0; 3];
@@ -291,5 +310,59 @@ impl Link {
         }
         sums[2] = u128::from(self.free_at.since(now).as_nanos());
         sums
+    }
+
+    /// The part of the time of packets here that is not counted yet: packet-ns and byte-ns.
+    pub fn time_so_far(&self, now: Time) -> [u128; 2] {
+        self.station.as_ref().map_or([0; 2], |station| station.time_so_far(now))
+    }
+
+    /// Whether its departures are events.
+    pub const fn is_station(&self) -> bool {
+        self.station.is_some()
+    }
+
+    /// Offers a packet to a station at `now`. Returns when the transmitter will be done, if the
+    /// packet has set it to work.
+    ///
+    /// # Panics
+    /// If this is no station.
+    pub fn arrive(&mut self, packet: Packet, owner: Owner, now: Time) -> Option<Time> {
+        let station = self.station.as_mut().expect("departures are events");
+        station.arrive(packet, owner, now, &mut self.probe);
+        if station.is_idle() { self.begin(now) } else { None }
+    }
+
+    /// The transmitter of a station takes its next packet. Returns when it will be done.
+    fn begin(&mut self, now: Time) -> Option<Time> {
+        let Link { station, pace, probe, .. } = self;
+        let station = station.as_mut().expect("departures are events");
+        station.begin(now, probe, |len| pace.transmission_time(len, now))
+    }
+
+    /// The transmitter of a station is done at `now`. Returns what it has sent, with the time at
+    /// which that reaches the far end, and when it will be done again.
+    ///
+    /// # Panics
+    /// If this is no station, or it was sending nothing.
+    pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
+        let station = self.station.as_mut().expect("departures are events");
+        let (packet, newly_marked) = station.end();
+        let departed = Departed {
+            packet: Packet { at: now + self.delay, ..packet },
+            newly_marked,
+            lost_on_wire: self.is_lost_on_wire(),
+        };
+        (departed, self.begin(now))
+    }
+
+    /// Takes a packet that a station has lost.
+    pub fn take_lost(&mut self) -> Option<Packet> {
+        self.station.as_mut()?.lost.pop()
+    }
+
+    /// Packets in a station.
+    pub fn at_station(&self) -> u64 {
+        self.station.as_ref().map_or(0, |station| station.len())
     }
 }

@@ -9,9 +9,10 @@ use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{LinkPlan, MAX_LINKS, Plan, TrafficPlan};
 
+use crate::build::needs_departures;
 use crate::contents::{Contents, InPacket};
 use crate::event_queue::Arrivals;
-use crate::link::{Link, Owner};
+use crate::link::{Drop, Link, Owner};
 use crate::packet::{Packet, SackStore, flags};
 use crate::random::Stream;
 
@@ -28,6 +29,8 @@ struct Hop {
     metered: bool,
     /// The route ends after this link, at a host that may be served ahead of time.
     early: bool,
+    /// Departures from this link are events.
+    station: bool,
 }
 
 /// Where a flow's packets enter the network.
@@ -89,6 +92,9 @@ pub struct Network<C = InPacket> {
     /// What packets carry beyond what the network knows of them.
     pub contents: C,
     hops: Vec<Hop>,
+    /// Links whose departures are events. In the queue of arrivals these events come first, under
+    /// their place here; the arrivals from links have numbers after theirs.
+    stations: Vec<u32>,
     passages: Vec<Passage>,
     hosts: Vec<Host>,
     meters: Vec<ActivityMeter>,
@@ -123,10 +129,12 @@ impl<C: Contents> Network<C> {
         feeders: &Feeders,
         early: &EarlyDelivery,
     ) -> (Self, Vec<Ways>) {
-        assert!(plan.links.len() < MAX_LINKS, "at most {MAX_LINKS} links");
-        let links = (plan.links.iter().enumerate())
+        let links: Vec<Link> = (plan.links.iter().enumerate())
             .map(|(i, link)| Link::new(link, i, plan.groups.len(), seed))
             .collect();
+        let stations: Vec<u32> =
+            (0..links.len() as u32).filter(|&link| links[link as usize].is_station()).collect();
+        assert!(links.len() + stations.len() < MAX_LINKS, "at most {MAX_LINKS} links");
         let mut network = Network {
             links,
             arrivals: Arrivals::default(),
@@ -135,6 +143,7 @@ impl<C: Contents> Network<C> {
             fates: vec![FlowFate::default(); plan.flows.len()],
             contents,
             hops: Vec::new(),
+            stations,
             passages: Vec::new(),
             hosts: Vec::new(),
             meters: plan.meters.iter().map(|&params| ActivityMeter::new(params)).collect(),
@@ -166,7 +175,11 @@ impl<C: Contents> Network<C> {
                 network.hosts.push(Host { entered: Time::ZERO, rng });
             }
             network.passages.push(Passage {
-                owner: Owner { group: plan.users[flow.user].group as u16, user: flow.user as u32 },
+                owner: Owner {
+                    group: plan.users[flow.user].group as u16,
+                    user: flow.user as u32,
+                    scalable: false,
+                },
                 jitter_ns: flow.jitter.as_nanos().min(u64::from(u32::MAX) - 1),
                 host: *host,
                 meters: flow.meters.clone().into(),
@@ -206,10 +219,15 @@ impl<C: Contents> Network<C> {
         // Kept apart from the packet, which is put together once, in its pipe.
         let Packet { mut hop, mut flags, mut extra, len, flow, .. } = packet;
         loop {
-            let Hop { link: number, chained, metered, early, .. } = self.hops[hop as usize];
+            let Hop { link: number, chained, metered, early, station, .. } =
+                self.hops[hop as usize];
             let link = &mut self.links[number as usize];
-            if C::OUTSIDE && link.is_managed() && flags & flags::ACK == 0 {
+            if C::OUTSIDE && (link.is_managed() || station) && flags & flags::ACK == 0 {
                 extra = self.contents.activity(packet.number).to_bits();
+            }
+            if station {
+                self.arrive(number, Packet { hop: hop + 1, flags, extra, ..packet }, now);
+                return None;
             }
             let owner = || self.passages[flow as usize].owner;
             match link.offer(len, flags, extra, now, owner) {
@@ -232,10 +250,7 @@ impl<C: Contents> Network<C> {
                     self.ledger.delivered += 1;
                     return Some(packet);
                 }
-                if link.pipe.is_empty() {
-                    self.arrivals.push(now, number as usize);
-                }
-                link.pipe.push(packet);
+                self.propagate(number, packet);
                 return None;
             }
             if metered {
@@ -244,14 +259,62 @@ impl<C: Contents> Network<C> {
         }
     }
 
+    /// A packet is on its way to the far end of a link.
+    #[inline]
+    fn propagate(&mut self, number: u32, packet: Packet) {
+        let link = &mut self.links[number as usize];
+        if link.pipe.is_empty() {
+            self.arrivals.push(packet.at, number as usize + self.stations.len());
+        }
+        link.pipe.push(packet);
+    }
+
+    /// A packet arrives at a station.
+    #[inline(never)]
+    fn arrive(&mut self, number: u32, packet: Packet, now: Time) {
+        let owner = self.passages[packet.flow as usize].owner;
+        let done = self.links[number as usize].arrive(packet, owner, now);
+        self.lose_at_station(number);
+        if let Some(at) = done {
+            let place = self.stations.binary_search(&number).expect("is a station");
+            self.arrivals.push(at, place);
+        }
+    }
+
+    /// The transmitter of a station is done.
+    #[inline(never)]
+    fn depart(&mut self, place: usize) {
+        let (number, now) = (self.stations[place], self.arrivals.next_time());
+        let (departed, done) = self.links[number as usize].depart(now);
+        self.arrivals.take_next(place, done);
+        self.lose_at_station(number);
+        self.fates[departed.packet.flow as usize].marks += u64::from(departed.newly_marked);
+        if departed.lost_on_wire {
+            let owner = self.passages[departed.packet.flow as usize].owner;
+            self.links[number as usize].probe.on_drop(Drop::Wire, owner.group);
+            return self.lose(&departed.packet);
+        }
+        self.propagate(number, departed.packet);
+    }
+
+    fn lose_at_station(&mut self, number: u32) {
+        while let Some(packet) = self.links[number as usize].take_lost() {
+            self.lose(&packet);
+        }
+    }
+
     /// Takes the packet that arrives next, if it has reached the end of its route; moves it on
     /// otherwise, which may deliver it early. The packet says when it arrives.
     #[inline]
     pub fn advance(&mut self) -> Option<Packet> {
-        let number = self.arrivals.next_link().expect("called when an arrival is due");
+        let entry = self.arrivals.next_link().expect("called when an arrival is due");
+        let Some(number) = entry.checked_sub(self.stations.len()) else {
+            self.depart(entry);
+            return None;
+        };
         let pipe = &mut self.links[number].pipe;
         let mut packet = pipe.pop().expect("a link in the queue has a packet in its pipe");
-        self.arrivals.take_next(number, pipe.front().map(|next| next.at));
+        self.arrivals.take_next(entry, pipe.front().map(|next| next.at));
         if self.hops[packet.hop as usize].end {
             self.ledger.delivered += 1;
             return Some(packet);
@@ -292,12 +355,14 @@ impl<C: Contents> Network<C> {
 
     /// Packets still under way.
     pub fn under_way(&self) -> u64 {
-        self.links.iter().map(|link| link.pipe.len() as u64).sum()
+        self.links.iter().map(|link| link.pipe.len() as u64 + link.at_station()).sum()
     }
 }
 
 /// Which link feeds which, over all routes.
 struct Feeders {
+    /// Whether departures from a link are events.
+    stations: Vec<bool>,
     /// The only link before this one; `None` when there are several, or a host.
     only: Vec<Option<u32>>,
     /// Links that a sender's host feeds, and nothing else.
@@ -326,10 +391,14 @@ impl Feeders {
                 }
             }
         }
-        let only = (before.iter().zip(&plan.links))
-            .map(|(feeders, link)| match feeders[..] {
-                // The backlog of a monitored link is sampled, so its clock must not run ahead.
-                [only] if !link.monitored => only,
+        let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
+        let only = (before.iter().zip(plan.links.iter().zip(&stations)))
+            .map(|(feeders, (link, station))| match feeders[..] {
+                // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
+                // must that of one whose departures are events. From one such it is not known yet.
+                [Some(only)] if !link.monitored && !station && !stations[only as usize] => {
+                    Some(only)
+                }
                 _ => None,
             })
             .collect();
@@ -337,7 +406,7 @@ impl Feeders {
             .map(|(feeders, owners)| feeders[..] == [None] && matches!(owners[..], [Some(_)]))
             .collect();
         let hosts_alone = before.iter().map(|feeders| feeders[..] == [None]).collect();
-        Feeders { only, private, hosts_alone }
+        Feeders { stations, only, private, hosts_alone }
     }
 
     fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
@@ -359,10 +428,18 @@ impl Feeders {
                 end: false,
                 chained: route.get(i + 1).is_some_and(|&next| self.chained(link, next)),
                 metered: metered && i == 0,
-                early: early && i + 1 == route.len(),
+                early: early && i + 1 == route.len() && !self.stations[link as usize],
+                station: self.stations[link as usize],
             })
             .collect();
-        hops.push(Hop { link: u32::MAX, end: true, chained: false, metered: false, early: false });
+        hops.push(Hop {
+            link: u32::MAX,
+            end: true,
+            chained: false,
+            metered: false,
+            early: false,
+            station: false,
+        });
         hops
     }
 }
@@ -383,7 +460,9 @@ impl EarlyDelivery {
     fn of(plan: &Plan, feeders: &Feeders) -> Self {
         let mut last_link = vec![None; plan.links.len()];
         // The backlog of a monitored link is measured, so its clock must not run ahead.
-        let unwatched = |link: &LinkPlan| plan.sample_interval.is_none() && !link.monitored;
+        let unwatched = |link: &LinkPlan| {
+            plan.sample_interval.is_none() && !link.monitored && !needs_departures(link)
+        };
         let mut ordered: Vec<bool> = plan.links.iter().map(unwatched).collect();
         for flow in &plan.flows {
             let first = flow.reverse[0] as usize;

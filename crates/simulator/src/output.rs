@@ -104,6 +104,8 @@ pub struct LinkTable {
     pub drops_policer: Vec<u64>,
     /// Marked CE.
     pub marks: Vec<u64>,
+    /// Memory of the mechanism in front of it at the end, without packets, parameters and tables.
+    pub state_bytes: Vec<u64>,
 }
 
 /// Per link and group over the measured time (monitored links only).

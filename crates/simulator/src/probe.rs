@@ -5,6 +5,7 @@
 //! that accepted packets spend here is counted in advance; a reading takes off what lies after it.
 
 use hdrhistogram::Histogram;
+use tidegate_mechanisms::bottleneck::Loss;
 use tidegate_mechanisms::units::{Span, Time};
 
 use crate::link::{Drop, Link};
@@ -34,6 +35,10 @@ pub struct Monitor {
     pub sojourn_ns: u128,
     /// The same weighted with size, byte-ns.
     pub sojourn_byte_ns: u128,
+    /// Time that packets were here which were then dropped, packet-ns.
+    pub lost_ns: u128,
+    /// The same weighted with size, byte-ns.
+    pub lost_byte_ns: u128,
     /// Time in transmission, ns.
     pub busy_ns: u128,
     /// By user group.
@@ -72,6 +77,8 @@ impl LinkProbe {
                 sojourn: Histogram::new_with_max(MAX_SOJOURN_NS, 2).expect("bounds are valid"),
                 sojourn_ns: 0,
                 sojourn_byte_ns: 0,
+                lost_ns: 0,
+                lost_byte_ns: 0,
                 busy_ns: 0,
                 groups: vec![GroupCounts::default(); groups],
                 since_sample: [0; 3],
@@ -111,6 +118,18 @@ impl LinkProbe {
             let counts = &mut monitor.groups[usize::from(group)];
             counts.drops += 1;
             counts.refused += u64::from(reason != Drop::Wire);
+        }
+    }
+}
+
+impl LinkProbe {
+    /// A packet of `bytes` is refused, or dropped after it has `waited` here.
+    pub(crate) fn on_refusal(&mut self, loss: Loss, group: u16, waited: Span, bytes: u64) {
+        self.on_drop(loss.into(), group);
+        if let Some(monitor) = &mut self.monitor {
+            let ns = u128::from(waited.as_nanos());
+            monitor.lost_ns += ns;
+            monitor.lost_byte_ns += ns * u128::from(bytes);
         }
     }
 }
@@ -161,13 +180,14 @@ impl Reading {
     /// Reads a link at `now`.
     pub fn in_passing(link: &mut Link, now: Time) -> Self {
         let [packets, bytes, busy] = link.time_to_come(now);
+        let [packets_so_far, bytes_so_far] = link.time_so_far(now);
         let probe = link.probe.clone();
         let Some(monitor) = &link.probe.monitor else {
             return Reading { probe, backlog_packet_ns: 0, backlog_byte_ns: 0, busy_ns: 0 };
         };
         Reading {
-            backlog_packet_ns: monitor.sojourn_ns - packets,
-            backlog_byte_ns: monitor.sojourn_byte_ns - bytes,
+            backlog_packet_ns: monitor.sojourn_ns + monitor.lost_ns + packets_so_far - packets,
+            backlog_byte_ns: monitor.sojourn_byte_ns + monitor.lost_byte_ns + bytes_so_far - bytes,
             busy_ns: monitor.busy_ns - busy,
             probe,
         }

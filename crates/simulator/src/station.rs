@@ -43,6 +43,7 @@ struct Slot {
 struct Sending {
     packet: Packet,
     departs: Time,
+    newly_marked: bool,
 }
 
 impl From<Loss> for Drop {
@@ -96,9 +97,9 @@ impl Station {
         let line = Line {
             now,
             idle: if self.is_idle() { now.since(self.idle_since) } else { Span::ZERO },
-            in_transmission: self.sending.map_or(Bytes::ZERO, |sending| {
-                Bytes::new(u64::from(sending.packet.len))
-            }),
+            in_transmission: self
+                .sending
+                .map_or(Bytes::ZERO, |sending| Bytes::new(u64::from(sending.packet.len))),
         };
         let Station { scheduler, rng, slots, vacant, lost, .. } = self;
         let lose = |packet: Queued, loss| {
@@ -125,6 +126,7 @@ impl Station {
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;
         let Slot { mut packet, group, arrived, .. } = release(slots, vacant, next.handle);
+        let newly_marked = next.marked && !packet.has(flags::CE);
         if next.marked {
             packet.flags |= flags::CE;
             probe.on_mark(group);
@@ -134,20 +136,21 @@ impl Station {
         let bytes = next.bytes();
         probe.on_accepted(bytes);
         if let Some(monitor) = &mut probe.monitor {
-            monitor.on_accepted(group, bytes, departs - arrived, transmission);
+            // Real hosts' packets may come some microseconds late into a network that is ahead.
+            monitor.on_accepted(group, bytes, departs.since(arrived), transmission);
         }
-        self.sending = Some(Sending { packet, departs });
+        self.sending = Some(Sending { packet, departs, newly_marked });
         Some(departs)
     }
 
-    /// The packet in transmission has left.
+    /// The packet in transmission has left. Returns it, and whether it was marked here first.
     ///
     /// # Panics
     /// If there is none.
-    pub fn end(&mut self) -> Packet {
-        let Sending { packet, departs } = self.sending.take().expect("something was sent");
-        self.idle_since = departs;
-        packet
+    pub fn end(&mut self) -> (Packet, bool) {
+        let sending = self.sending.take().expect("something was sent");
+        self.idle_since = sending.departs;
+        (sending.packet, sending.newly_marked)
     }
 
     fn keep(&mut self, packet: Packet, group: u16, arrived: Time) -> u32 {

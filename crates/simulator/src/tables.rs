@@ -105,6 +105,7 @@ pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading])
         table.drops_wire.push(wire);
         table.drops_policer.push(policer);
         table.marks.push(to.probe.marks - from.probe.marks);
+        table.state_bytes.push(links[i].state_bytes());
         let (Some(monitor), Some(was)) = (&to.probe.monitor, &from.probe.monitor) else {
             let sending_s = 8.0 * bytes as f64 / planned.rate.as_bps() as f64;
             table.utilization.push(sending_s * 1e9 / span_ns);

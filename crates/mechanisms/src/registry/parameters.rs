@@ -90,3 +90,6 @@ pub(super) const AICP_B: &[Parameter] = &[
     parameter("max_probability", Value("0.5"), "1", "p_max: his own p at an empty bucket"),
     parameter("charge", Value("aqm"), "own, aqm", "p that a forwarded packet costs"),
 ];
+
+pub(super) const DRR: &[Parameter] =
+    &[parameter("quantum", Value("1500 B"), "B", "Q: what a customer may send in a turn")];

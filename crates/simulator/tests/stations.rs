@@ -1,0 +1,130 @@
+//! Links whose departures are events, and links whose rate changes.
+
+mod common;
+
+use tidegate_scenario::plan::{AqmPlan, Plan, SchedulerPlan};
+
+use common::{link, plan, plan_with, whole};
+
+const TCP: &str = r#"
+version = 1
+warm_up = "2 s"
+duration = "10 s"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "5 ms"
+buffer = "50 packets"
+[users.heavy]
+flows = 10
+[users.light]
+count = 10
+"#;
+
+/// A single customer's packets leave in the order they came, so that round robin over him alone is
+/// first come, first served: what is computed in advance and what is an event must agree in all that
+/// hosts see, to the last bit. The buffer differs in whom it drops (the last packet of the longest
+/// queue is the arriving one), not in what is left.
+#[test]
+fn departures_as_events_and_departures_in_advance_are_the_same_for_one_customer() {
+    let one = |scheduler| {
+        let overrides = [("users.heavy.flows", "20"), ("bottleneck.scheduler.kind", scheduler)];
+        let text = TCP.replace("[users.light]\ncount = 10\n", "");
+        let mut plan = plan_with(&text, &overrides);
+        assert_eq!(plan.users.len(), 1);
+        // An unlimited turn, since the end of a turn says nothing where nobody else waits.
+        if let SchedulerPlan::Drr(params) = &mut plan.links[0].scheduler {
+            params.quantum = tidegate_mechanisms::units::Bytes::new(1_000_000);
+        }
+        tidegate_simulator::run(&plan, 7)
+    };
+    let (advance, events) = (one("\"fifo\""), one("\"drr\""));
+    assert_eq!(format!("{:?}", advance.flows), format!("{:?}", events.flows));
+    let bottleneck = link(&advance, "bottleneck");
+    assert!(advance.links.drops_full[bottleneck] > 100, "the buffer was full at times");
+    for (name, column) in [("backlog", 0), ("bytes", 1), ("sojourn", 2), ("utilization", 3)] {
+        let value = |output: &tidegate_simulator::output::RunOutput| {
+            let links = &output.links;
+            [
+                links.mean_backlog_packets[bottleneck],
+                links.mean_backlog_bytes[bottleneck],
+                links.mean_sojourn_s[bottleneck],
+                links.utilization[bottleneck],
+            ][column]
+        };
+        let (in_advance, as_events) = (value(&advance), value(&events));
+        let apart = (in_advance - as_events).abs() / in_advance;
+        // Which packets a measurement begins and ends with differs: those accepted or those sent.
+        assert!(apart < 0.005, "{name}: {in_advance} in advance, {as_events} as events");
+    }
+}
+
+#[test]
+fn a_run_with_a_scheduler_is_a_function_of_its_seed() {
+    let plan = plan_with(TCP, &[("bottleneck.scheduler.kind", "\"drr\"")]);
+    let run = |seed| whole(&tidegate_simulator::run(&plan, seed));
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+/// DRR gives every customer an eleventh of the link, whatever the number of flows.
+#[test]
+fn round_robin_over_customers_makes_ten_flows_no_more_than_one() {
+    let ratio = |plan: &Plan| {
+        let output = tidegate_simulator::run(plan, 3);
+        let of = |group| {
+            let rows = output.flows.group.iter().zip(&output.flows.throughput_bps);
+            rows.filter(|(of, _)| **of == group).map(|(_, bps)| bps).sum::<f64>()
+        };
+        of(0) / (of(1) / 10.0)
+    };
+    let fifo = ratio(&plan(TCP));
+    let drr = ratio(&plan_with(TCP, &[("bottleneck.scheduler.kind", "\"drr\"")]));
+    assert!(fifo > 5.0, "without: {fifo}");
+    assert!((drr - 1.0).abs() < 0.05, "with: {drr}");
+}
+
+/// A source at a constant rate below the link's, a third of the time above it.
+#[test]
+fn a_link_whose_rate_drops_passes_what_its_rates_allow() {
+    for scheduler in ["\"fifo\"", "\"drr\""] {
+        let text = r#"
+version = 1
+warm_up = "10 s"
+duration = "30 s"
+[bottleneck]
+rate = "9 Mb/s"
+buffer = "20 packets"
+rate_changes = [{ at = "20 s", rate = "3 Mb/s" }, { at = "30 s", rate = "9 Mb/s" }]
+[users.a]
+traffic = { kind = "cbr", rate = "8 Mb/s" }
+start = "0 s"
+"#;
+        let plan = plan_with(text, &[("bottleneck.scheduler.kind", scheduler)]);
+        let output = tidegate_simulator::run(&plan, 1);
+        let got_mb = output.flows.throughput_bps[0] * 30.0 / 1e6;
+        // 8 Mb/s for 20 s and 3 Mb/s for 10 s; a queue of 20 packets is carried over.
+        assert!((got_mb - 190.0).abs() < 0.3, "{scheduler}: {got_mb} Mb");
+        let bottleneck = link(&output, "bottleneck");
+        let busy = (20.0 * 8.0 / 9.0 + 10.0) / 30.0;
+        let utilization = output.links.utilization[bottleneck];
+        assert!((utilization - busy).abs() < 0.002, "{scheduler}: {utilization}, not {busy}");
+        let full_queue_s = 20.0 * 1500.0 * 8.0 / 3e6;
+        let longest_s = output.links.max_sojourn_s[bottleneck];
+        assert!((longest_s - full_queue_s).abs() < 0.01 * full_queue_s, "{longest_s} s");
+    }
+}
+
+#[test]
+fn a_mechanism_says_how_much_it_remembers() {
+    let of = |overrides: &[(&str, &str)]| {
+        let plan = plan_with(TCP, overrides);
+        let output = tidegate_simulator::run(&plan, 1);
+        output.links.state_bytes[link(&output, "bottleneck")]
+    };
+    assert_eq!(of(&[]), 0, "a tail-drop queue remembers nothing");
+    let icp = r#"{ kind = "icp" }"#;
+    assert_eq!(of(&[("bottleneck.differentiation", icp)]), 11 * 16, "fill and time of 11 buckets");
+    assert!(of(&[("bottleneck.scheduler.kind", "\"drr\"")]) > 11 * 16);
+    let planned = plan(TCP);
+    assert_eq!(planned.links[0].aqm, AqmPlan::DropTail);
+}
