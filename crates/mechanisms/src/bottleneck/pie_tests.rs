@@ -216,7 +216,7 @@ fn two_waiting_packets_are_never_signalled() {
 fn from_a_tenth_on_a_signal_is_forced() {
     let mut judge =
         Judge { aqm: Aqm::Pie(Pie::new(params())), differentiation: Differentiation::None };
-    judge.on_departure(Time::ZERO, Span::from_millis(30), 20, 30_000);
+    judge.on_departure(Time::ZERO, Span::from_millis(30), 20);
     let mut seen = Vec::new();
     for ms in 0..60_000 {
         let signal = judge.signal(&at(ms), || 0.0);
