@@ -155,6 +155,7 @@ mechanisms! {
     Differentiation "aicp-a", "AQM-integrated congestion policing by thresholds (AICP-a)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-a" }"#, "bottleneck/aicp_a.rs", AICP_A;
     Differentiation "aicp-b", "AQM-integrated congestion policing by probability (AICP-b)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-b" }"#, "bottleneck/aicp_b.rs", AICP_B;
     Scheduler "drr", "Deficit round robin (DRR) per customer", "Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996", r#"bottleneck.scheduler = { kind = "drr" }"#, "bottleneck/scheduler/drr.rs", DRR;
+    Scheduler "rfc6057", "Protocol-agnostic congestion management (RFC 6057)", "RFC 6057", r#"bottleneck.scheduler = { kind = "rfc6057", provisioned_rate = "2 Mb/s" }"#, "bottleneck/scheduler/rfc6057.rs", RFC6057;
 }
 
 /// The mechanism of this name.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use tidegate_mechanisms::bottleneck::scheduler::DrrParams;
+use tidegate_mechanisms::bottleneck::scheduler::{DrrParams, Rfc6057Params};
 use tidegate_mechanisms::bottleneck::{
     AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, IcpCurve, IcpParams,
     PiecewiseLinearParams, QueueUnit, RedParams, RedSpacing, TokenBucketParams,
@@ -70,7 +70,7 @@ impl Network {
             loss: file.loss.0,
             aqm: aqm(&file.aqm, file.rate, packet_size),
             differentiation: differentiation(&file.differentiation),
-            scheduler: scheduler(&file.scheduler),
+            scheduler: scheduler(&file.scheduler, file.rate),
             rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
             ecn_marks_all: file.ecn_marks_all,
@@ -92,7 +92,7 @@ impl Network {
                 loss: file.loss.0,
                 aqm: aqm(&file.aqm, file.rate.at(hop), packet_size),
                 differentiation: differentiation(&file.differentiation),
-                scheduler: scheduler(&file.scheduler),
+                scheduler: scheduler(&file.scheduler, file.rate.at(hop)),
                 rate_changes: rate_changes(&file.rate_changes),
                 ecn: file.ecn,
                 ecn_marks_all: file.ecn_marks_all,
@@ -113,7 +113,7 @@ impl Network {
             loss: file.loss.0,
             aqm: aqm(&file.aqm, file.rate, packet_size),
             differentiation: differentiation(&file.differentiation),
-            scheduler: scheduler(&file.scheduler),
+            scheduler: scheduler(&file.scheduler, file.rate),
             rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
             ecn_marks_all: file.ecn_marks_all,
@@ -261,10 +261,18 @@ fn differentiation(file: &Differentiation) -> DifferentiationPlan {
     }
 }
 
-fn scheduler(file: &Scheduler) -> SchedulerPlan {
+fn scheduler(file: &Scheduler, rate: Rate) -> SchedulerPlan {
     match file {
         Scheduler::Fifo(_) => SchedulerPlan::Fifo,
         Scheduler::Drr(drr) => SchedulerPlan::Drr(DrrParams { quantum: drr.quantum }),
+        Scheduler::Rfc6057(policy) => SchedulerPlan::Rfc6057(Rfc6057Params {
+            port_rate: rate,
+            provisioned_rate: policy.provisioned_rate,
+            port_threshold: policy.port_threshold.0,
+            user_threshold: policy.user_threshold.0,
+            release_threshold: policy.release_threshold.0,
+            period: policy.period,
+        }),
     }
 }
 

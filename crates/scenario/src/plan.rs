@@ -3,7 +3,7 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
-use tidegate_mechanisms::bottleneck::scheduler::DrrParams;
+use tidegate_mechanisms::bottleneck::scheduler::{DrrParams, Rfc6057Params};
 use tidegate_mechanisms::bottleneck::{
     AbcParams, AfcpParams, AicpAParams, AicpBParams, IcpParams, PiecewiseLinearParams, RedParams,
 };
@@ -140,6 +140,8 @@ pub enum SchedulerPlan {
     Fifo,
     /// Deficit round robin over customers.
     Drr(DrrParams),
+    /// RFC 6057's two classes.
+    Rfc6057(Rfc6057Params),
 }
 
 /// One flow, from its sender to its receiver.

@@ -8,7 +8,8 @@ use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
     Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, Drr, File, Icp, Intervals, Link, Meter,
-    ParkingLot, PiecewiseLinear, Profile, RateChange, Red, StartRange, Tcp, Transfer, User,
+    ParkingLot, PiecewiseLinear, Profile, RateChange, Red, Rfc6057, StartRange, Tcp, Transfer,
+    User,
 };
 use crate::schema::Definitions;
 use crate::toml_text::inline;
@@ -63,6 +64,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("aicp-a", keys::<AicpA>()),
         ("aicp-b", keys::<AicpB>()),
         ("drr", keys::<Drr>()),
+        ("rfc6057", keys::<Rfc6057>()),
         ("rate_changes", keys::<RateChange>()),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),

@@ -1,6 +1,6 @@
 //! From planned mechanisms to running ones.
 
-use tidegate_mechanisms::bottleneck::scheduler::{Drr, Room, Scheduler};
+use tidegate_mechanisms::bottleneck::scheduler::{Drr, Rfc6057, Room, Scheduler};
 use tidegate_mechanisms::bottleneck::{
     Abc, Afcp, AicpA, AicpB, Aqm, Differentiation, Icp, Judge, PiecewiseLinear, Red,
 };
@@ -49,6 +49,7 @@ pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
             Some(Scheduler::fifo(judge, room))
         }
         SchedulerPlan::Drr(params) => Some(Scheduler::Drr(Drr::new(params, room))),
+        SchedulerPlan::Rfc6057(params) => Some(Scheduler::Rfc6057(Rfc6057::new(params, room))),
     }
 }
 

@@ -83,6 +83,39 @@ fn round_robin_over_customers_makes_ten_flows_no_more_than_one() {
     assert!((drr - 1.0).abs() < 0.05, "with: {drr}");
 }
 
+/// Four users at 3.25 Mb/s, provisioned with 5, and one at 9, on a link of 20 Mb/s: in the period after
+/// the first the one is served last, and what does not fit is his. Nobody else loses a packet.
+#[test]
+fn the_heavy_user_of_a_busy_port_bears_the_congestion_of_the_next_period() {
+    let text = r#"
+version = 1
+warm_up = "6 s"
+duration = "4 s"
+[bottleneck]
+rate = "20 Mb/s"
+buffer = "50 packets"
+scheduler = { kind = "rfc6057", provisioned_rate = "5 Mb/s", period = "5 s" }
+[users.heavy]
+traffic = { kind = "cbr", rate = "9 Mb/s" }
+start = "0 s"
+[users.light]
+count = 4
+traffic = { kind = "cbr", rate = "3.25 Mb/s" }
+start = "0 s"
+"#;
+    let lost_by = |overrides: &[(&str, &str)]| {
+        let output = tidegate_simulator::run(&plan_with(text, overrides), 1);
+        let losses = output.flows.losses;
+        (losses[0], losses[1..].iter().sum::<u64>())
+    };
+    let (heavy, light) = lost_by(&[]);
+    // 22 Mb/s are offered: 2 Mb/s too much, for 4 s, in packets of 1500 B.
+    assert_eq!(light, 0);
+    assert!((600..=700).contains(&heavy), "{heavy} packets");
+    let (_, light) = lost_by(&[("bottleneck.scheduler.kind", "\"fifo\"")]);
+    assert!(light > 200, "first come, first served spares nobody: {light} packets");
+}
+
 /// A source at a constant rate below the link's, a third of the time above it.
 #[test]
 fn a_link_whose_rate_drops_passes_what_its_rates_allow() {

@@ -333,12 +333,7 @@ impl Judge {
     /// Tells that a packet has left the queue for the transmitter, where it has waited for `sojourn`,
     /// and what it has left behind. To be called for every departure if [`Aqm::needs_departures`].
     #[inline]
-    pub fn on_departure(
-        &mut self,
-        now: Time,
-        sojourn: Span,
-        backlog_packets: u32,
-    ) {
+    pub fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
         if let Aqm::Pie(pie) = &mut self.aqm {
             pie.on_departure(now, sojourn, backlog_packets);
         }

@@ -93,3 +93,21 @@ pub(super) const AICP_B: &[Parameter] = &[
 
 pub(super) const DRR: &[Parameter] =
     &[parameter("quantum", Value("1500 B"), "B", "Q: what a customer may send in a turn")];
+
+pub(super) const RFC6057: &[Parameter] = &[
+    parameter("provisioned_rate", Required, "bit/s", "R: what each customer is provisioned with"),
+    parameter("port_threshold", Value("0.8"), "1", "θ_port: busier than this is near congestion"),
+    parameter(
+        "user_threshold",
+        Value("0.7"),
+        "1",
+        "θ_user: share of R beyond which he is held back",
+    ),
+    parameter("release_threshold", Value("0.5"), "1", "θ_release: share of R that releases him"),
+    parameter(
+        "period",
+        Value("900 s"),
+        "s",
+        "T: what has been sent is looked at once in this time",
+    ),
+];

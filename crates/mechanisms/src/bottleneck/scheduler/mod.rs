@@ -11,10 +11,12 @@
 pub mod drr;
 mod fifo;
 mod queue;
+pub mod rfc6057;
 
 pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
 pub use queue::Queue;
+pub use rfc6057::{Rfc6057, Rfc6057Params};
 
 use super::{Judge, Loss};
 use crate::units::{Bytes, Span, Time};
@@ -87,6 +89,8 @@ pub enum Scheduler {
     Fifo(Fifo),
     /// Deficit round robin over customers.
     Drr(Drr),
+    /// Two classes, the heavier users of a busy port in the lower.
+    Rfc6057(Rfc6057),
 }
 
 impl Scheduler {
@@ -108,6 +112,7 @@ impl Scheduler {
         match self {
             Scheduler::Fifo(fifo) => fifo.enqueue(packet, line, draw, lose),
             Scheduler::Drr(drr) => drr.enqueue(packet, line, lose),
+            Scheduler::Rfc6057(policy) => policy.enqueue(packet, line, lose),
         }
     }
 
@@ -124,6 +129,7 @@ impl Scheduler {
         match self {
             Scheduler::Fifo(fifo) => fifo.dequeue(now),
             Scheduler::Drr(drr) => drr.dequeue(),
+            Scheduler::Rfc6057(policy) => policy.dequeue(now),
         }
     }
 
@@ -133,6 +139,7 @@ impl Scheduler {
         match self {
             Scheduler::Fifo(fifo) => fifo.backlog(),
             Scheduler::Drr(drr) => drr.backlog(),
+            Scheduler::Rfc6057(policy) => policy.backlog(),
         }
     }
 
@@ -141,6 +148,7 @@ impl Scheduler {
         match self {
             Scheduler::Fifo(fifo) => fifo.judge().state_bytes(),
             Scheduler::Drr(drr) => drr.state_bytes(),
+            Scheduler::Rfc6057(policy) => policy.state_bytes(),
         }
     }
 }

@@ -1,0 +1,284 @@
+//! Protocol-agnostic congestion management: who has used much of a busy port is served after the
+//! others.
+//! C. Bastian et al., "Comcast's Protocol-Agnostic Congestion Management System", RFC 6057, 2010,
+//! sections 4 and 5: the policy that a large cable operator deployed.
+//!
+//! Time is cut into periods. At the end of each, with B the bytes sent at the port, B_i those of
+//! customer i, C the port's rate, R the rate that each customer is provisioned with, and T the period:
+//!
+//! ```text
+//! near congestion      B   > θ_port C T          customers with B_i > θ_user R T: best effort
+//! release              B_i < θ_release R T       customer i: priority best effort
+//! ```
+//!
+//! Packets of *priority best effort* leave before all packets of *best effort*; each class is served
+//! first come, first served. The defaults are the RFC's for the downstream direction: θ_port = 0.8,
+//! θ_user = 0.7, θ_release = 0.5, T = 15 minutes. So nobody is held back while the port has room, a
+//! customer is judged by what he sent and not by how, and a verdict is up to a period old.
+//!
+//! Where the RFC leaves it open: periods follow each other without overlap; one buffer for both
+//! classes, and when it is full a packet of priority best effort takes the place of the last one of best
+//! effort.
+
+use super::{Line, Queue, Queued, Room};
+use crate::bottleneck::Loss;
+use crate::units::{Rate, Span, Time};
+
+/// Parameters of the policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rfc6057Params {
+    /// C: rate of the port, as it is configured.
+    pub port_rate: Rate,
+    /// R: rate that a customer is provisioned with.
+    pub provisioned_rate: Rate,
+    /// θ_port: share of C beyond which the port is near congestion.
+    pub port_threshold: f64,
+    /// θ_user: share of R beyond which a customer is served last while it is.
+    pub user_threshold: f64,
+    /// θ_release: share of R below which he is served first again.
+    pub release_threshold: f64,
+    /// T.
+    pub period: Span,
+}
+
+/// Both classes and every customer's account.
+#[derive(Clone, Debug)]
+pub struct Rfc6057 {
+    params: Rfc6057Params,
+    room: Room,
+    priority: Queue,
+    best_effort: Queue,
+    by_user: Vec<Account>,
+    /// Bytes sent in this period.
+    sent_bytes: u64,
+    period_ends: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    /// Bytes sent in this period.
+    sent_bytes: u64,
+    best_effort: bool,
+}
+
+impl Rfc6057 {
+    /// Everybody at priority best effort, the first period beginning.
+    ///
+    /// # Panics
+    /// If a period takes no time.
+    pub fn new(params: Rfc6057Params, room: Room) -> Self {
+        assert!(params.period > Span::ZERO, "a period takes time");
+        Rfc6057 {
+            params,
+            room,
+            priority: Queue::default(),
+            best_effort: Queue::default(),
+            by_user: Vec::new(),
+            sent_bytes: 0,
+            period_ends: Time::ZERO + params.period,
+        }
+    }
+
+    /// A packet arrives.
+    #[inline]
+    pub fn enqueue(&mut self, packet: Queued, line: &Line, mut lose: impl FnMut(Queued, Loss)) {
+        self.catch_up(line.now);
+        let index = packet.user as usize;
+        if index >= self.by_user.len() {
+            self.by_user.resize(index + 1, Account::default());
+        }
+        let held_back = self.by_user[index].best_effort;
+        while !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
+            let last = if held_back { None } else { self.best_effort.pop_last() };
+            match last {
+                Some(last) => lose(last, Loss::Full),
+                None => return lose(packet, Loss::Full),
+            }
+        }
+        if held_back { &mut self.best_effort } else { &mut self.priority }.push(packet);
+    }
+
+    /// The packet that leaves now.
+    #[inline]
+    pub fn dequeue(&mut self, now: Time) -> Option<Queued> {
+        self.catch_up(now);
+        let packet = self.priority.pop().or_else(|| self.best_effort.pop())?;
+        self.sent_bytes += packet.bytes();
+        self.by_user[packet.user as usize].sent_bytes += packet.bytes();
+        Some(packet)
+    }
+
+    /// Ends the periods that are over.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if self.period_ends > now {
+            return;
+        }
+        self.end_period();
+        let (period, late) = (self.params.period.as_nanos(), now.since(self.period_ends));
+        let skipped = late.as_nanos() / period;
+        // Nothing was sent in these. All of them do what one does.
+        if skipped > 0 {
+            self.end_period();
+        }
+        self.period_ends += Span::from_nanos(period * (skipped + 1));
+    }
+
+    #[cold]
+    fn end_period(&mut self) {
+        let Rfc6057Params { port_threshold, user_threshold, release_threshold, .. } = self.params;
+        let bytes_in_period = |rate: Rate| rate.as_bytes_per_sec() * self.params.period.as_secs();
+        let port = bytes_in_period(self.params.port_rate);
+        let provisioned = bytes_in_period(self.params.provisioned_rate);
+        let near_congestion = self.sent_bytes as f64 > port_threshold * port;
+        for account in &mut self.by_user {
+            let sent = account.sent_bytes as f64;
+            if near_congestion && sent > user_threshold * provisioned {
+                account.best_effort = true;
+            } else if sent < release_threshold * provisioned {
+                account.best_effort = false;
+            }
+            account.sent_bytes = 0;
+        }
+        self.sent_bytes = 0;
+    }
+
+    /// Packets and bytes that wait.
+    #[inline]
+    pub fn backlog(&self) -> (u32, u64) {
+        (
+            self.priority.len() + self.best_effort.len(),
+            self.priority.bytes() + self.best_effort.bytes(),
+        )
+    }
+
+    /// Bytes of memory for customers seen so far, packets apart.
+    pub const fn state_bytes(&self) -> usize {
+        self.by_user.len() * size_of::<Account>() + size_of::<u64>() + size_of::<Time>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{IDLE, packet};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A port of 12 kb/s, so that a packet of 1500 B takes a second; two customers at 6 kb/s each;
+    /// periods of 10 s.
+    fn policy(room: u32) -> Rfc6057 {
+        let params = Rfc6057Params {
+            port_rate: Rate::from_bps(12_000),
+            provisioned_rate: Rate::from_bps(6_000),
+            port_threshold: 0.8,
+            user_threshold: 0.7,
+            release_threshold: 0.5,
+            period: Span::from_secs(10),
+        };
+        Rfc6057::new(params, Room { packets: room, bytes: u64::MAX })
+    }
+
+    fn at(s: u64) -> Time {
+        Time::ZERO + Span::from_secs(s)
+    }
+
+    fn offer(policy: &mut Rfc6057, user: u32, handle: u32, now: Time) -> Vec<u32> {
+        let mut lost = Vec::new();
+        let line = Line { now, ..IDLE };
+        policy.enqueue(Queued { user, ..packet(handle) }, &line, |packet, _| {
+            lost.push(packet.handle);
+        });
+        lost
+    }
+
+    /// Lets so many packets of both customers through in the first period, then queues one of the
+    /// first and one of the second and says in which order they leave.
+    fn order_after(first: u32, second: u32) -> Vec<u32> {
+        let mut policy = policy(100);
+        for (user, count) in [(0, first), (1, second)] {
+            for _ in 0..count {
+                assert!(offer(&mut policy, user, 9, at(5)).is_empty());
+                policy.dequeue(at(5));
+            }
+        }
+        offer(&mut policy, 0, 0, at(11));
+        offer(&mut policy, 1, 1, at(11));
+        core::iter::from_fn(|| policy.dequeue(at(11))).map(|packet| packet.handle).collect()
+    }
+
+    /// A port's period holds 10 packets, a customer's 5: more than 8, and more than 3.5.
+    #[test]
+    fn who_used_much_of_a_busy_port_is_served_last() {
+        assert_eq!(order_after(6, 3), [1, 0], "9 of 10 packets, 6 of 5");
+        assert_eq!(order_after(6, 2), [0, 1], "8 of 10 packets is not more than 80 %");
+        assert_eq!(order_after(3, 6), [0, 1], "the second was the heavy one");
+        assert_eq!(order_after(0, 9), [0, 1]);
+    }
+
+    #[test]
+    fn a_customer_is_released_below_half_his_rate_and_not_before() {
+        let mut policy = policy(100);
+        let mut send = |policy: &mut Rfc6057, user, count, s| {
+            for _ in 0..count {
+                offer(policy, user, 9, at(s));
+                policy.dequeue(at(s));
+            }
+        };
+        send(&mut policy, 0, 9, 1);
+        send(&mut policy, 0, 3, 11); // 3 of 5 packets: neither more than 70 % nor less than 50 %
+        assert!(policy.by_user[0].best_effort);
+        send(&mut policy, 0, 2, 21);
+        assert!(policy.by_user[0].best_effort, "this period is not over");
+        send(&mut policy, 0, 0, 31);
+        offer(&mut policy, 0, 0, at(31));
+        assert!(!policy.by_user[0].best_effort, "2 of 5 packets are less than half");
+    }
+
+    #[test]
+    fn an_age_without_packets_releases_everybody() {
+        let mut policy = policy(100);
+        for _ in 0..9 {
+            offer(&mut policy, 0, 9, at(1));
+            policy.dequeue(at(1));
+        }
+        offer(&mut policy, 0, 1, at(10));
+        assert!(policy.by_user[0].best_effort);
+        policy.dequeue(at(10));
+        offer(&mut policy, 0, 1, at(1_000));
+        assert!(!policy.by_user[0].best_effort);
+    }
+
+    #[test]
+    fn priority_takes_the_place_of_best_effort_in_a_full_buffer() {
+        let mut policy = policy(2);
+        for _ in 0..9 {
+            offer(&mut policy, 0, 9, at(1));
+            policy.dequeue(at(1));
+        }
+        assert!(offer(&mut policy, 0, 1, at(11)).is_empty());
+        assert!(offer(&mut policy, 0, 2, at(11)).is_empty());
+        assert_eq!(offer(&mut policy, 0, 3, at(11)), [3], "its own class makes no room");
+        assert_eq!(offer(&mut policy, 1, 4, at(11)), [2]);
+        assert_eq!(offer(&mut policy, 1, 5, at(11)), [1]);
+        assert_eq!(offer(&mut policy, 1, 6, at(11)), [6]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_unsaid_and_the_room_is_kept(
+            steps in prop::collection::vec((0..3u32, 0..4u64, any::<bool>()), 1..300),
+        ) {
+            let mut policy = policy(5);
+            let (mut inside, mut now) = (0i64, Time::ZERO);
+            for (user, gap_s, leave) in steps {
+                now += Span::from_secs(gap_s);
+                inside += 1 - offer(&mut policy, user, 0, now).len() as i64;
+                if leave && policy.dequeue(now).is_some() {
+                    inside -= 1;
+                }
+                prop_assert_eq!(i64::from(policy.backlog().0), inside);
+                prop_assert!(inside <= 5);
+            }
+        }
+    }
+}
