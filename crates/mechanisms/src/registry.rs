@@ -149,6 +149,7 @@ mechanisms! {
     Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", NONE;
     Bottleneck "piecewise-linear", "Piecewise-linear AQM", "Menth and Zeitler, Activity-Based Congestion Management, section 5.1.2", r#"bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#, "bottleneck/piecewise_linear.rs", PIECEWISE_LINEAR;
     Bottleneck "red", "RED", "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993", r#"bottleneck.aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "15 packets" }"#, "bottleneck/red.rs", RED;
+    Bottleneck "codel", "CoDel", "RFC 8289", r#"bottleneck.aqm = { kind = "codel" }"#, "bottleneck/codel.rs", CODEL;
     Differentiation "abc", "Activity-based congestion management (ABC)", "Menth and Zeitler, Activity-Based Congestion Management, section 3.3", r#"bottleneck.differentiation = { kind = "abc" }"#, "bottleneck/abc.rs", ABC;
     Differentiation "icp", "Independent congestion policing (ICP)", "Wagner, Congestion Policing Queues, section IV-A", r#"bottleneck.differentiation = { kind = "icp", curve = "step" }"#, "bottleneck/icp.rs", ICP;
     Differentiation "afcp", "AQM-fed congestion policing (AFCP)", "Wagner, Congestion Policing Queues, section IV-B", r#"bottleneck.differentiation = { kind = "afcp", variant = "a" }"#, "bottleneck/afcp.rs", AFCP;

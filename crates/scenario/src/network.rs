@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use tidegate_mechanisms::bottleneck::scheduler::{DrrParams, Rfc6057Params};
 use tidegate_mechanisms::bottleneck::{
-    AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, IcpCurve, IcpParams,
+    AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, CodelParams, IcpCurve, IcpParams,
     PiecewiseLinearParams, QueueUnit, RedParams, RedSpacing, TokenBucketParams,
 };
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
@@ -200,7 +200,13 @@ fn aqm(aqm: &Aqm, rate: Rate, packet_size: Bytes) -> AqmPlan {
             AqmPlan::PiecewiseLinear(PiecewiseLinearParams { points: function.resolved() })
         }
         Aqm::Red(file) => AqmPlan::Red(red(file, rate.transmission_time(packet_size))),
+        Aqm::Codel(file) => AqmPlan::Codel(codel(file.target, file.interval)),
     }
+}
+
+/// The largest packet is found out by the queue.
+fn codel(target: Span, interval: Span) -> CodelParams {
+    CodelParams { target, interval, max_packet: Bytes::ZERO }
 }
 
 fn red(file: &Red, mean_packet_time: Span) -> RedParams {

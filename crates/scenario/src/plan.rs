@@ -5,7 +5,8 @@
 
 use tidegate_mechanisms::bottleneck::scheduler::{DrrParams, Rfc6057Params};
 use tidegate_mechanisms::bottleneck::{
-    AbcParams, AfcpParams, AicpAParams, AicpBParams, IcpParams, PiecewiseLinearParams, RedParams,
+    AbcParams, AfcpParams, AicpAParams, AicpBParams, CodelParams, IcpParams, PiecewiseLinearParams,
+    RedParams,
 };
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::sender::SlowStartExit;
@@ -114,6 +115,8 @@ pub enum AqmPlan {
     PiecewiseLinear(PiecewiseLinearParams),
     /// Random early detection.
     Red(RedParams),
+    /// Controlled delay. It acts at departures and has no probability, hence no differentiation.
+    Codel(CodelParams),
 }
 
 /// A differentiation with its parameters.

@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
-    Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, Drr, File, Icp, Intervals, Link, Meter,
-    ParkingLot, PiecewiseLinear, Profile, RateChange, Red, Rfc6057, StartRange, Tcp, Transfer,
-    User,
+    Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, Codel, Drr, File, Icp, Intervals, Link,
+    Meter, ParkingLot, PiecewiseLinear, Profile, RateChange, Red, Rfc6057, StartRange, Tcp,
+    Transfer, User,
 };
 use crate::schema::Definitions;
 use crate::toml_text::inline;
@@ -58,6 +58,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("access", keys::<Access>()),
         ("piecewise-linear", keys::<PiecewiseLinear>()),
         ("red", keys::<Red>()),
+        ("codel", keys::<Codel>()),
         ("abc", keys::<Abc>()),
         ("icp", keys::<Icp>()),
         ("afcp", keys::<Afcp>()),

@@ -80,7 +80,7 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
         (
             "bottleneck",
             "aqm = { kind = \"redd\" }",
-            "bottleneck.aqm.kind: \"redd\" is none of drop-tail, piecewise-linear, red; did you mean \"red\"?",
+            "bottleneck.aqm.kind: \"redd\" is none of drop-tail, piecewise-linear, red, codel; did you mean \"red\"?",
         ),
         ("bottleneck", "aqm = {}", "bottleneck.aqm.kind: missing; one of drop-tail"),
         (
@@ -178,6 +178,16 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
             "bottleneck",
             "differentiation = { kind = \"icp\", depth = \"3 kB\" }",
             "differentiation.depth: 3000 B is not from 65535 B",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"codel\" }\ndifferentiation = { kind = \"abc\" }",
+            "bottleneck.differentiation: CoDel signals at departure",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"codel\", interval = \"0 s\" }",
+            "bottleneck.aqm.interval: 0 s would signal without end",
         ),
         ("", "sample_interval = \"1 ns\"", "more than 10000000 samples"),
         ("", "packet_size = \"1 GB\"", "1000000000 B is not from 64 B to 65535 B"),

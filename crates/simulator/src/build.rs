@@ -1,6 +1,6 @@
 //! From planned mechanisms to running ones.
 
-use tidegate_mechanisms::bottleneck::scheduler::{Drr, Rfc6057, Room, Scheduler};
+use tidegate_mechanisms::bottleneck::scheduler::{CodelQueue, Drr, Rfc6057, Room, Scheduler};
 use tidegate_mechanisms::bottleneck::{
     Abc, Afcp, AicpA, AicpB, Aqm, Differentiation, Icp, Judge, PiecewiseLinear, Red,
 };
@@ -20,6 +20,8 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
             Aqm::DropTail
         }
         AqmPlan::DropTail => return None,
+        // It acts at departures: the scheduler below has it.
+        AqmPlan::Codel(_) => return None,
         AqmPlan::PiecewiseLinear(params) => {
             Aqm::PiecewiseLinear(PiecewiseLinear::new(params).expect("the scenario was validated"))
         }
@@ -45,6 +47,9 @@ pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
     };
     match plan.scheduler {
         SchedulerPlan::Fifo => {
+            if let AqmPlan::Codel(params) = plan.aqm {
+                return Some(Scheduler::Codel(CodelQueue::new(params, room)));
+            }
             let judge = judge(plan).filter(|judge| judge.aqm.needs_departures())?;
             Some(Scheduler::fifo(judge, room))
         }

@@ -161,3 +161,41 @@ fn a_mechanism_says_how_much_it_remembers() {
     let planned = plan(TCP);
     assert_eq!(planned.links[0].aqm, AqmPlan::DropTail);
 }
+
+/// A buffer for two thirds of a second, four flows, and the delay that CoDel leaves of it.
+#[test]
+fn codel_keeps_the_delay_near_its_target_and_the_link_busy() {
+    let of = |overrides: &[(&str, &str)]| {
+        let text = TCP.replace("\"50 packets\"", "\"500 packets\"");
+        let text = text.replace("flows = 10\n[users.light]\ncount = 10", "flows = 4");
+        let output = tidegate_simulator::run(&plan_with(&text, overrides), 5);
+        let (links, row) = (&output.links, link(&output, "bottleneck"));
+        assert!(links.utilization[row] > 0.98, "{}", links.utilization[row]);
+        (links.mean_sojourn_s[row] * 1e3, links.drops_aqm[row], links.drops_full[row])
+    };
+    let (standing_ms, ..) = of(&[]);
+    let (codel_ms, signalled, full) = of(&[("bottleneck.aqm.kind", "\"codel\"")]);
+    assert!(standing_ms > 400.0, "without: {standing_ms} ms");
+    // The transmission, 1.2 ms, counts.
+    assert!((3.0..15.0).contains(&codel_ms), "with: {codel_ms} ms");
+    assert!(signalled > 100 && full == 0, "{signalled} signals, {full} overflows");
+}
+
+/// ECN-capable packets are marked, and none of them is dropped.
+#[test]
+fn codel_marks_where_it_may() {
+    let kind = r#"{ kind = "codel" }"#;
+    let plan = plan_with(
+        TCP,
+        &[
+            ("bottleneck.aqm", kind),
+            ("bottleneck.ecn", "true"),
+            ("tcp.ecn", "true"),
+            ("bottleneck.buffer", "\"500 packets\""),
+        ],
+    );
+    let output = tidegate_simulator::run(&plan, 5);
+    let row = link(&output, "bottleneck");
+    assert!(output.links.marks[row] > 100, "{} marks", output.links.marks[row]);
+    assert_eq!(output.links.drops_aqm[row] + output.links.drops_full[row], 0);
+}

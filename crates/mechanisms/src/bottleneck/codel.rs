@@ -18,9 +18,9 @@
 //! and the queue may mark, and lets it go. After the first drop the next packet goes whatever its
 //! sojourn time; later ones may be dropped in a row until `next` lies ahead.
 //!
-//! The size of the largest packet is a parameter, as in Linux, where the pseudo-code remembers the
-//! largest one seen. Times are whole nanoseconds and the square root is exact, where Linux counts in
-//! units of 1024 ns and iterates towards it.
+//! The largest packet is the largest one seen, as in the pseudo-code; Linux takes the device's MTU.
+//! Times are whole nanoseconds and the square root is exact, where Linux counts in units of 1024 ns
+//! and iterates towards it.
 
 use crate::units::{Bytes, Span, Time};
 

@@ -54,6 +54,11 @@ pub(super) const RED: &[Parameter] = &[
     ),
 ];
 
+pub(super) const CODEL: &[Parameter] = &[
+    parameter("target", Value("5 ms"), "s", "delay that may stand"),
+    parameter("interval", Value("100 ms"), "s", "how long it may be exceeded"),
+];
+
 pub(super) const ABC: &[Parameter] = &[
     parameter("gamma", Value("3.0"), "1", "γ: differentiation factor; 0 tells nobody apart"),
     parameter("activity_weight", Value("0.99"), "1", "w_A: weight of the past in A_avg"),

@@ -175,6 +175,7 @@ kinds! {
         DropTail = "drop-tail",
         PiecewiseLinear = "piecewise-linear",
         Red = "red",
+        Codel = "codel",
     }
 }
 
@@ -265,6 +266,29 @@ fn thresholds_ascend(red: &Red, reader: &mut Reader) {
     if !ascend {
         let message = format!("{} is not above min_threshold, {}", max.write(), min.write());
         reader.wrong_at("max_threshold", message);
+    }
+}
+
+section! {
+    /// Controlled delay: signals at departure when packets have waited too long for a whole
+    /// interval. It gives no probability, so that no differentiation goes on it.
+    pub struct Codel {
+        /// Delay that may stand.
+        default target: Span = Span::from_millis(5);
+        /// How long it may be exceeded; about a worst-case round-trip time.
+        default interval: Span = Span::from_millis(100);
+    }
+    check codel_interval_is_a_time;
+}
+
+fn codel_interval_is_a_time(codel: &Codel, reader: &mut Reader) {
+    interval_is_a_time(codel.interval, reader);
+}
+
+/// CoDel's signals come interval/√count apart.
+pub(crate) fn interval_is_a_time(interval: Span, reader: &mut Reader) {
+    if interval == Span::ZERO {
+        reader.wrong_at("interval", "0 s would signal without end; write e.g. \"100 ms\"");
     }
 }
 

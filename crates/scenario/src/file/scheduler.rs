@@ -81,13 +81,19 @@ pub(crate) fn has_one_mechanism(
     differentiation: &Differentiation,
     reader: &mut Reader,
 ) {
+    let undifferentiated = matches!(differentiation, Differentiation::NoDifferentiation(_));
     if matches!(scheduler, Scheduler::Fifo(_)) {
+        if matches!(aqm, Aqm::Codel(_)) && !undifferentiated {
+            let message = "CoDel signals at departure, by time and not by a probability that \
+                           could differ from packet to packet; use another aqm, or kind = \"none\"";
+            reader.wrong_at("differentiation", message);
+        }
         return;
     }
     if !matches!(aqm, Aqm::DropTail(_)) {
         reader.wrong_at("aqm", "only with the scheduler \"fifo\"; others bring their own signal");
     }
-    if !matches!(differentiation, Differentiation::NoDifferentiation(_)) {
+    if !undifferentiated {
         let message = "only with the scheduler \"fifo\"; others share by themselves";
         reader.wrong_at("differentiation", message);
     }

@@ -8,11 +8,13 @@
 //! Periodic work needs no clock: what a mechanism computes every so often depends on nothing but
 //! what arrived and left, so it catches up with its periods at the next packet.
 
+mod codel_queue;
 pub mod drr;
 mod fifo;
 mod queue;
 pub mod rfc6057;
 
+pub use codel_queue::CodelQueue;
 pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
 pub use queue::Queue;
@@ -87,6 +89,8 @@ impl Room {
 pub enum Scheduler {
     /// First come, first served; an AQM and a differentiation judge arrivals.
     Fifo(Fifo),
+    /// First come, first served, with CoDel at the exit.
+    Codel(CodelQueue),
     /// Deficit round robin over customers.
     Drr(Drr),
     /// Two classes, the heavier users of a busy port in the lower.
@@ -111,6 +115,7 @@ impl Scheduler {
     ) {
         match self {
             Scheduler::Fifo(fifo) => fifo.enqueue(packet, line, draw, lose),
+            Scheduler::Codel(codel) => codel.enqueue(packet, line, lose),
             Scheduler::Drr(drr) => drr.enqueue(packet, line, lose),
             Scheduler::Rfc6057(policy) => policy.enqueue(packet, line, lose),
         }
@@ -125,9 +130,10 @@ impl Scheduler {
         draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, Loss),
     ) -> Option<Queued> {
-        let _ = (draw, lose);
+        let _ = draw;
         match self {
             Scheduler::Fifo(fifo) => fifo.dequeue(now),
+            Scheduler::Codel(codel) => codel.dequeue(now, lose),
             Scheduler::Drr(drr) => drr.dequeue(),
             Scheduler::Rfc6057(policy) => policy.dequeue(now),
         }
@@ -138,6 +144,7 @@ impl Scheduler {
     pub fn backlog(&self) -> (u32, u64) {
         match self {
             Scheduler::Fifo(fifo) => fifo.backlog(),
+            Scheduler::Codel(codel) => codel.backlog(),
             Scheduler::Drr(drr) => drr.backlog(),
             Scheduler::Rfc6057(policy) => policy.backlog(),
         }
@@ -147,6 +154,7 @@ impl Scheduler {
     pub fn state_bytes(&self) -> usize {
         match self {
             Scheduler::Fifo(fifo) => fifo.judge().state_bytes(),
+            Scheduler::Codel(codel) => codel.state_bytes(),
             Scheduler::Drr(drr) => drr.state_bytes(),
             Scheduler::Rfc6057(policy) => policy.state_bytes(),
         }
