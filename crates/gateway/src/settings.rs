@@ -95,9 +95,10 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
         note(!quick_push, "the ACK of a transfer's last segment is quick");
     }
     match tcp.controller {
-        ControllerPlan::Reno { whole_segments, byte_counting } => {
-            note(!whole_segments, "Reno's window moves in whole segments");
-            note(!byte_counting, "Reno's window counts segments, not ACKs");
+        ControllerPlan::Reno { whole_segments, byte_counting }
+        | ControllerPlan::Dctcp { whole_segments, byte_counting } => {
+            note(!whole_segments, "the window moves in whole segments");
+            note(!byte_counting, "the window counts segments, not ACKs");
         }
         ControllerPlan::Cubic { hystart, growth } => {
             let (wanted, has) = (hystart != SlowStartExit::Loss, kernel_hystart());
@@ -107,7 +108,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
             note(!wanted && has, "CUBIC's HyStart is switched on on this machine");
             note(growth != CubicGrowthPlan::Linux, "CUBIC's window is computed as Linux does");
         }
-        ControllerPlan::Bbr | ControllerPlan::Sbrm { .. } => {}
+        ControllerPlan::Prague { .. } | ControllerPlan::Bbr | ControllerPlan::Sbrm { .. } => {}
     }
     all
 }

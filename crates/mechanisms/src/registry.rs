@@ -143,6 +143,8 @@ mechanisms! {
     Sender "reno", "Reno", "RFC 5681; RFC 3465", r#"tcp.congestion_control = "reno""#, "sender/reno.rs", NONE;
     Sender "cubic", "CUBIC", "RFC 9438", r#"tcp = { congestion_control = "cubic", cubic_growth = "rfc9438" }"#, "sender/cubic.rs", CUBIC;
     Sender "linux-cubic", "CUBIC as in Linux", "Ha, Rhee and Xu, SIGOPS Operating Systems Review 42(5), 2008; Linux 3.18", r#"tcp = { congestion_control = "cubic", cubic_growth = "linux" }"#, "sender/linux_cubic.rs", CUBIC;
+    Sender "dctcp", "DCTCP", "RFC 8257", r#"tcp.congestion_control = "dctcp""#, "sender/dctcp.rs", NONE;
+    Sender "prague", "Prague", "draft-briscoe-iccrg-prague-congestion-control; RFC 9331", r#"tcp.congestion_control = "prague""#, "sender/prague.rs", PRAGUE;
     Sender "hystart", "HyStart++", "RFC 9406", r#"tcp.hystart = "rfc9406""#, "sender/hystart.rs", NONE;
     Sender "linux-hystart", "HyStart as in Linux", "Ha and Rhee, Computer Networks 55(9), 2011; Linux 5.5", r#"tcp.hystart = "linux""#, "sender/linux_hystart.rs", NONE;
     Ingress "activity-meter", "Activity meter", "Menth and Zeitler, Activity-Based Congestion Management, section 3.2", r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#, "ingress/activity_meter.rs", ACTIVITY_METER;
@@ -169,6 +171,7 @@ mod tests {
     use super::*;
     use crate::bottleneck::AbcParams;
     use crate::ingress::ActivityMeterParams;
+    use crate::sender::PragueParams;
     use crate::units::Span;
 
     fn default_of(mechanism: &str, parameter: &str) -> &'static str {
@@ -212,6 +215,10 @@ mod tests {
         let abc = AbcParams::default();
         assert_eq!(default_of("abc", "gamma").parse(), Ok(abc.gamma));
         assert_eq!(default_of("abc", "activity_weight").parse(), Ok(abc.weight));
+
+        let reference = PragueParams::default().reference_rtt.expect("has one");
+        let ms = default_of("prague", "reference_rtt").strip_suffix(" ms").unwrap().parse();
+        assert_eq!(Span::from_millis(ms.unwrap()), reference);
 
         let meter = ActivityMeterParams::default();
         let inertia = default_of("activity-meter", "inertia").strip_suffix(" s").unwrap();

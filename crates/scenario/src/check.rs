@@ -53,6 +53,23 @@ pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
     }
 }
 
+/// DCTCP and Prague have no use without ECN, so that nobody can mean both.
+pub(crate) fn scalable_needs_ecn(file: &File, reader: &mut Reader) {
+    let scalable = |tcp: &Tcp| tcp.congestion_control.is_some_and(CongestionControl::is_scalable);
+    let message = "dctcp and prague live by ECN: leave this key out";
+    let scenario = file.tcp.as_ref();
+    if scenario.is_some_and(|tcp| scalable(tcp) && tcp.ecn == Some(false)) {
+        nested(reader, &["tcp"], |reader| reader.wrong_at("ecn", message));
+    }
+    for (name, user) in &file.users.entries {
+        let Some(own) = &user.tcp else { continue };
+        let both = scenario.map_or_else(|| own.clone(), |base| own.over(base));
+        if scalable(&both) && own.ecn == Some(false) {
+            nested(reader, &["users", name, "tcp"], |reader| reader.wrong_at("ecn", message));
+        }
+    }
+}
+
 /// Checks a resolved file.
 pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
@@ -258,7 +275,13 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<Mistake> {
         let lacks = match user.tcp_options(file).congestion_control {
             Some(CongestionControl::Bbr) => "BBR",
             Some(CongestionControl::Sbrm) => "SBRM",
-            Some(CongestionControl::Reno | CongestionControl::Cubic) | None => continue,
+            Some(
+                CongestionControl::Reno
+                | CongestionControl::Cubic
+                | CongestionControl::Dctcp
+                | CongestionControl::Prague,
+            )
+            | None => continue,
         };
         let message =
             format!("the simulator has no {lacks}; run it on a kernel with `tidegate lab`");

@@ -188,7 +188,8 @@ impl User {
     /// The group's TCP options, with the scenario's where it has none.
     pub fn tcp_options(&self, file: &File) -> Tcp {
         let base = file.tcp.as_ref().expect("resolved");
-        self.tcp.as_ref().map_or_else(|| base.clone(), |own| own.over(base))
+        let tcp = self.tcp.as_ref().map_or_else(|| base.clone(), |own| own.over(base));
+        tcp.with_ecn_if_scalable()
     }
 }
 
@@ -220,6 +221,13 @@ impl Tcp {
                         CubicGrowth::Linux => CubicGrowthPlan::Linux,
                     },
                 },
+                CongestionControl::Dctcp => ControllerPlan::Dctcp {
+                    whole_segments: self.whole_segments.expect(set),
+                    byte_counting: self.byte_counting.expect(set),
+                },
+                CongestionControl::Prague => {
+                    ControllerPlan::Prague { reference_rtt: self.reference_rtt.expect(set).span() }
+                }
                 CongestionControl::Bbr => ControllerPlan::Bbr,
                 CongestionControl::Sbrm => ControllerPlan::Sbrm {
                     willingness_to_pay: self.willingness_to_pay.expect(set).0,

@@ -137,6 +137,7 @@ fn read(document: &Table) -> Result<File, Vec<Issue>> {
     let file = File::read_table(document, &mut reader);
     if let Some(file) = &file {
         check::intervals(file, document, &mut reader);
+        check::scalable_needs_ecn(file, &mut reader);
     }
     let file = file.map(resolve::resolve);
     check::topologies(document, &mut reader);

@@ -200,6 +200,22 @@ pub enum TrafficPlan {
     },
 }
 
+impl TrafficPlan {
+    /// The TCP that carries it, if any does.
+    pub fn tcp(&self) -> Option<&TcpPlan> {
+        match self {
+            TrafficPlan::Greedy(tcp) | TrafficPlan::Transfer { tcp, .. } => Some(tcp),
+            TrafficPlan::Cbr { .. } => None,
+        }
+    }
+
+    /// Whether its packets say, by ECT(1), that their sender answers to marks in proportion to their
+    /// share (L4S, RFC 9331).
+    pub fn is_scalable(&self) -> bool {
+        self.tcp().is_some_and(|tcp| tcp.ecn && tcp.controller.is_scalable())
+    }
+}
+
 /// The pause between two transfers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PausePlan {
@@ -230,7 +246,7 @@ pub struct TcpPlan {
     pub limited_transmit: bool,
     /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
     pub timestamps: bool,
-    /// ECN (RFC 3168).
+    /// ECN (RFC 3168; scalable controllers: with an echo of every mark).
     pub ecn: bool,
     /// A connection request that is lost is repeated without ECN (RFC 3168, section 6.1.1.1).
     pub ecn_fallback: bool,
@@ -249,7 +265,7 @@ pub struct TcpPlan {
     pub rto: RtoPlan,
 }
 
-/// Congestion controllers. The last two are a kernel's: the simulator has none of them.
+/// Congestion controllers. BBR and SBRM are a kernel's alone, Prague is the simulator's alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ControllerPlan {
     /// RFC 5681.
@@ -266,6 +282,18 @@ pub enum ControllerPlan {
         /// How the window is computed.
         growth: CubicGrowthPlan,
     },
+    /// RFC 8257, which grows as [`ControllerPlan::Reno`] with these options.
+    Dctcp {
+        /// The window moves in whole segments (Linux).
+        whole_segments: bool,
+        /// It counts segments acknowledged, not ACKs (RFC 3465).
+        byte_counting: bool,
+    },
+    /// Prague (draft-briscoe-iccrg-prague-congestion-control).
+    Prague {
+        /// Flows with shorter round trips get the rate of one with this.
+        reference_rtt: Option<Span>,
+    },
     /// The kernel's BBR.
     Bbr,
     /// Single bit resource marking, κ RTT/cwnd w up for every ACK without a mark, κ down for every
@@ -276,6 +304,14 @@ pub enum ControllerPlan {
         /// κ, in segments.
         kappa: f64,
     },
+}
+
+impl ControllerPlan {
+    /// Whether it answers to marks in proportion to their share: its packets carry ECT(1), the
+    /// identifier of L4S (RFC 9331), and its receiver echoes every mark.
+    pub fn is_scalable(&self) -> bool {
+        matches!(self, ControllerPlan::Dctcp { .. } | ControllerPlan::Prague { .. })
+    }
 }
 
 /// How CUBIC computes its window.

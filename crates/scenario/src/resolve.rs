@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Span;
 
-use crate::file::{Access, File, Intervals, Start, User};
+use crate::file::{Access, CongestionControl, File, Intervals, Start, Tcp, User};
 use crate::value::OrOff;
 
 /// The file with everything in it that the plan needs.
@@ -12,7 +12,7 @@ pub(crate) fn resolve(mut file: File) -> File {
     }
     let tcp =
         file.tcp.as_ref().map_or_else(|| file.profile.tcp(), |tcp| tcp.over(&file.profile.tcp()));
-    file.tcp = Some(tcp);
+    file.tcp = Some(tcp.with_ecn_if_scalable());
     let defaults = Access::defaults();
     let access = file.access.as_ref().map_or_else(|| defaults.clone(), |own| own.over(&defaults));
     file.access = Some(access);
@@ -38,6 +38,16 @@ fn sample_interval(duration: Span) -> Span {
     let decade = 10u64.pow(least.ilog10());
     let round = [1, 2, 5, 10].map(|digit| digit * decade);
     Span::from_nanos(*round.iter().find(|step| **step >= least).expect("10 decades are enough"))
+}
+
+impl Tcp {
+    /// With ECN, where the congestion controller cannot do without.
+    pub fn with_ecn_if_scalable(mut self) -> Tcp {
+        if self.congestion_control.is_some_and(CongestionControl::is_scalable) {
+            self.ecn = Some(true);
+        }
+        self
+    }
 }
 
 impl User {

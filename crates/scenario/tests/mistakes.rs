@@ -307,3 +307,16 @@ fn the_values_of_a_sweep_are_checked_before_anything_runs() {
         assert!(messages[0].starts_with("line 10"), "{messages:?}");
     }
 }
+
+#[test]
+fn dctcp_and_prague_without_ecn_are_refused_at_the_key_that_says_so() {
+    for controller in ["dctcp", "prague"] {
+        let text = with(
+            "users.a",
+            &format!("tcp = {{ congestion_control = \"{controller}\", ecn = false }}"),
+        );
+        let found = messages(&text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("users.a.tcp.ecn: dctcp and prague live by ECN"), "{found:?}");
+    }
+}

@@ -133,6 +133,33 @@ fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
     assert_eq!(keys, ["tcp.congestion_control"], "light users have their own, reno");
 }
 
+/// They need ECN, whatever the profile says, and a file that says all says so too.
+#[test]
+fn dctcp_and_prague_have_ecn_and_are_scalable() {
+    let reno = ControllerPlan::Reno { whole_segments: true, byte_counting: true };
+    let dctcp = ControllerPlan::Dctcp { whole_segments: true, byte_counting: true };
+    let prague = ControllerPlan::Prague { reference_rtt: Some(Span::from_millis(25)) };
+    for (name, want) in [("reno", reno), ("dctcp", dctcp), ("prague", prague)] {
+        for key in ["tcp", "users.light.tcp"] {
+            let key = format!("{key}.congestion_control");
+            let scenario = Scenario::parse(DUMBBELL, &[(key.clone(), name.to_owned())]);
+            let scenario = scenario.expect("valid");
+            let (plan, scalable) = (scenario.plan(), name != "reno");
+            let traffic = &plan.flows[if key.starts_with("users") { 3 } else { 0 }].traffic;
+            let tcp = traffic.tcp().expect("greedy");
+            assert_eq!((tcp.controller, tcp.ecn), (want, scalable), "{key}");
+            assert_eq!(traffic.is_scalable(), scalable);
+            assert!(scenario.simulator_lacks().is_empty());
+            let again = Scenario::parse(&scenario.to_toml(), &[]).expect("valid as written");
+            assert_eq!(again.plan(), plan);
+        }
+    }
+    let options = [("tcp.congestion_control", "prague"), ("tcp.reference_rtt", "off")];
+    let plan = plan_with(DUMBBELL, &options);
+    let tcp = plan.flows[0].traffic.tcp().expect("greedy");
+    assert_eq!(tcp.controller, ControllerPlan::Prague { reference_rtt: None });
+}
+
 #[test]
 fn hystart_is_a_word_or_true_or_false() {
     for (given, want) in [

@@ -4,7 +4,9 @@ use tidegate_mechanisms::bottleneck::scheduler::{CodelQueue, Drr, Rfc6057, Room,
 use tidegate_mechanisms::bottleneck::{
     Abc, Afcp, AicpA, AicpB, Aqm, Differentiation, Icp, Judge, PiecewiseLinear, Red,
 };
-use tidegate_mechanisms::sender::{Controller, Cubic, CubicParams, LinuxCubic, Reno, RenoParams};
+use tidegate_mechanisms::sender::{
+    Controller, Cubic, CubicParams, Dctcp, LinuxCubic, Prague, PragueParams, Reno, RenoParams,
+};
 use tidegate_scenario::plan::{
     AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan, SchedulerPlan,
 };
@@ -71,10 +73,13 @@ pub fn needs_departures(plan: &LinkPlan) -> bool {
 pub fn controller(plan: ControllerPlan) -> Controller {
     match plan {
         ControllerPlan::Reno { whole_segments, byte_counting } => {
-            Controller::Reno(Reno::new(RenoParams {
-                whole_segments,
-                appropriate_byte_counting: byte_counting,
-            }))
+            Controller::Reno(Reno::new(reno(whole_segments, byte_counting)))
+        }
+        ControllerPlan::Dctcp { whole_segments, byte_counting } => {
+            Controller::Dctcp(Dctcp::new(reno(whole_segments, byte_counting)))
+        }
+        ControllerPlan::Prague { reference_rtt } => {
+            Controller::Prague(Prague::new(PragueParams { reference_rtt }))
         }
         ControllerPlan::Cubic { hystart, growth } => match growth {
             CubicGrowthPlan::Rfc9438 => {
@@ -86,4 +91,8 @@ pub fn controller(plan: ControllerPlan) -> Controller {
             panic!("the simulator has no {plan:?}: ask simulator_lacks() first")
         }
     }
+}
+
+fn reno(whole_segments: bool, appropriate_byte_counting: bool) -> RenoParams {
+    RenoParams { whole_segments, appropriate_byte_counting }
 }

@@ -178,7 +178,7 @@ impl<C: Contents> Network<C> {
                 owner: Owner {
                     group: plan.users[flow.user].group as u16,
                     user: flow.user as u32,
-                    scalable: false,
+                    scalable: flow.traffic.is_scalable(),
                 },
                 jitter_ns: flow.jitter.as_nanos().min(u64::from(u32::MAX) - 1),
                 host: *host,

@@ -54,6 +54,8 @@ pub fn congestion_control_name(controller: &ControllerPlan) -> &'static str {
     match controller {
         ControllerPlan::Reno { .. } => "reno",
         ControllerPlan::Cubic { .. } => "cubic",
+        ControllerPlan::Dctcp { .. } => "dctcp",
+        ControllerPlan::Prague { .. } => "prague",
         ControllerPlan::Bbr => "bbr",
         ControllerPlan::Sbrm { .. } => "tg_sbrm",
     }
@@ -189,10 +191,13 @@ impl<'a> Endpoints<'a> {
         let name = congestion_control_name(&tcp.controller);
         set_tcp_congestion(socket, name).map_err(|error| {
             let remedy = match tcp.controller {
-                ControllerPlan::Sbrm { .. } => "tidegate-bpf hold".to_owned(),
-                _ => format!("modprobe tcp_{name}"),
+                ControllerPlan::Sbrm { .. } => "load it: tidegate-bpf hold".to_owned(),
+                ControllerPlan::Prague { .. } => {
+                    "no released Linux kernel has it; simulate it, or take dctcp".to_owned()
+                }
+                _ => format!("load it: modprobe tcp_{name}"),
             };
-            let line = format!("congestion control {name}: {error} (load it: {remedy})");
+            let line = format!("congestion control {name}: {error} ({remedy})");
             LabError::Missing(vec![line])
         })?;
         let ControllerPlan::Sbrm { willingness_to_pay, kappa } = tcp.controller else {

@@ -17,6 +17,13 @@ pub(super) const NONE: &[Parameter] = &[];
 pub(super) const CUBIC: &[Parameter] =
     &[parameter("hystart", Profile, "off, rfc9406, linux", "leave slow start on growing delay")];
 
+pub(super) const PRAGUE: &[Parameter] = &[parameter(
+    "reference_rtt",
+    Value("25 ms"),
+    "s, or off",
+    "R_ref: flows with shorter round trips get the rate of one with this",
+)];
+
 pub(super) const ACTIVITY_METER: &[Parameter] = &[
     parameter("reference_rate", Required, "bit/s", "rate R_r that the user is entitled to"),
     parameter("inertia", Value("0.6 s"), "s", "I: time in which activity falls by 1"),

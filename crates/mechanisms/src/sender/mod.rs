@@ -11,20 +11,28 @@
 //! on_timeout              the retransmission timer has expired            cwnd ← 1
 //! ```
 //!
+//! A scalable controller ([`Controller::is_scalable`]) is told of every mark besides, by `on_marks`,
+//! and answers to them in proportion instead of as to a loss.
+//!
 //! Windows are counted in segments, as Linux does, in floating point; bytes are segments times MSS.
 
 pub mod cubic;
+pub mod dctcp;
 pub mod hystart;
 pub mod linux_cubic;
 pub mod linux_hystart;
+pub mod marked_share;
+pub mod prague;
 pub mod reno;
 pub mod slow_start;
 pub mod whole_segments;
 
 pub use cubic::{Cubic, CubicParams};
+pub use dctcp::Dctcp;
 pub use hystart::HyStart;
 pub use linux_cubic::LinuxCubic;
 pub use linux_hystart::LinuxHyStart;
+pub use prague::{Prague, PragueParams};
 pub use reno::{Reno, RenoParams};
 pub use slow_start::SlowStartExit;
 
@@ -59,6 +67,8 @@ pub struct Ack {
     pub now: Time,
     /// Segments newly acknowledged, cumulatively.
     pub acked: u32,
+    /// How many of them were marked, where the connection counts marks; 0 elsewhere.
+    pub marked: u32,
     /// Round-trip sample of this ACK.
     pub rtt: Option<Span>,
     /// Smoothed round-trip time.
@@ -71,6 +81,23 @@ pub struct Ack {
     pub round_start: bool,
 }
 
+/// What an acknowledgement tells a scalable controller, inside loss recovery too.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks {
+    /// When it arrived.
+    pub now: Time,
+    /// Segments that it shows to have arrived, cumulatively or selectively.
+    pub delivered: u32,
+    /// How many of them were marked.
+    pub marked: u32,
+    /// First segment not acknowledged, now.
+    pub una: u64,
+    /// Next segment to be sent for the first time.
+    pub nxt: u64,
+    /// Whether losses are being repaired, so that the window is not the controller's to move.
+    pub repairing: bool,
+}
+
 /// A congestion controller.
 #[derive(Clone, Debug)]
 pub enum Controller {
@@ -80,6 +107,10 @@ pub enum Controller {
     Cubic(Cubic),
     /// CUBIC as Linux computes it.
     LinuxCubic(LinuxCubic),
+    /// RFC 8257.
+    Dctcp(Dctcp),
+    /// Prague (draft-briscoe-iccrg-prague-congestion-control).
+    Prague(Prague),
 }
 
 impl Controller {
@@ -90,11 +121,41 @@ impl Controller {
             Controller::Reno(reno) => reno.on_ack(window, ack),
             Controller::Cubic(cubic) => cubic.on_ack(window, ack),
             Controller::LinuxCubic(cubic) => cubic.on_ack(window, ack),
+            Controller::Dctcp(dctcp) => dctcp.on_ack(window, ack),
+            Controller::Prague(prague) => prague.on_ack(window, ack),
         }
     }
 
-    /// The new slow-start threshold after congestion (loss or ECN echo), to be asked once per
-    /// window of data and, on time-outs, before [`Controller::on_timeout`] the first time in a row.
+    /// Whether it answers to marks in proportion to their share, and so needs them counted.
+    pub fn is_scalable(&self) -> bool {
+        matches!(self, Controller::Dctcp(_) | Controller::Prague(_))
+    }
+
+    /// Tells a scalable controller what an ACK delivers, before anything else is done about the ACK.
+    /// Whether the window has to come down for its marks is asked by [`Controller::lowers_for_marks`].
+    pub fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
+        match self {
+            Controller::Dctcp(dctcp) => dctcp.on_marks(marks),
+            Controller::Prague(prague) => prague.on_marks(window, marks),
+            Controller::Reno(_) | Controller::Cubic(_) | Controller::LinuxCubic(_) => {}
+        }
+    }
+
+    /// Whether it lowers the window for marks itself, in [`Controller::on_marks`]. Otherwise the
+    /// endpoint does, once per window of data, to [`Controller::ssthresh_on_mark`].
+    pub fn lowers_for_marks(&self) -> bool {
+        matches!(self, Controller::Prague(_))
+    }
+
+    /// The new slow-start threshold after an ECN echo: for most controllers a mark is as a loss.
+    pub fn ssthresh_on_mark(&mut self, window: &Window, now: Time, in_flight: u32) -> f64 {
+        match self {
+            Controller::Dctcp(dctcp) => dctcp.ssthresh_on_mark(window),
+            _ => self.ssthresh_on_congestion(window, now, in_flight),
+        }
+    }
+
+    /// The new slow-start threshold after a loss, to be asked once per window of data and, on time-outs, before [`Controller::on_timeout`] the first time in a row.
     /// The endpoint sets it, and brings cwnd down to it.
     pub fn ssthresh_on_congestion(&mut self, window: &Window, now: Time, in_flight: u32) -> f64 {
         let _ = (now, in_flight); // none of today's controllers asks; delay-based ones will
@@ -102,6 +163,8 @@ impl Controller {
             Controller::Reno(reno) => reno.ssthresh_on_congestion(window),
             Controller::Cubic(cubic) => cubic.ssthresh_on_congestion(window),
             Controller::LinuxCubic(cubic) => cubic.ssthresh_on_congestion(window),
+            Controller::Dctcp(dctcp) => dctcp.ssthresh_on_congestion(window),
+            Controller::Prague(prague) => prague.ssthresh_on_congestion(window),
         }
     }
 
@@ -110,7 +173,7 @@ impl Controller {
         let _ = now;
         window.cwnd = 1.0;
         match self {
-            Controller::Reno(_) => {}
+            Controller::Reno(_) | Controller::Dctcp(_) | Controller::Prague(_) => {}
             Controller::Cubic(cubic) => cubic.on_timeout(),
             Controller::LinuxCubic(cubic) => cubic.on_timeout(),
         }
@@ -124,12 +187,13 @@ impl Controller {
         }
     }
 
-    /// The share of the window that is kept on congestion (multiplicative decrease factor).
+    /// The share of the window that is kept on a loss (multiplicative decrease factor).
     pub fn beta(&self) -> f64 {
         match self {
             Controller::Reno(_) => reno::BETA,
             Controller::Cubic(_) => cubic::BETA,
             Controller::LinuxCubic(_) => linux_cubic::BETA,
+            Controller::Dctcp(_) | Controller::Prague(_) => reno::BETA,
         }
     }
 }
@@ -146,6 +210,7 @@ mod tests {
         Ack {
             now: Time::from_nanos(now_ms * 1_000_000),
             acked: 1,
+            marked: 0,
             rtt: Some(Span::from_millis(100)),
             srtt: Some(Span::from_millis(100)),
             in_flight: 10,
@@ -154,8 +219,16 @@ mod tests {
         }
     }
 
-    fn all() -> [Controller; 3] {
+    /// An ACK that delivers nothing, `now_ms` after the start.
+    pub(super) fn marks_at(now_ms: u64, una: u64, nxt: u64) -> Marks {
+        let now = Time::from_nanos(now_ms * 1_000_000);
+        Marks { now, delivered: 0, marked: 0, una, nxt, repairing: false }
+    }
+
+    fn all() -> [Controller; 5] {
         [
+            Controller::Dctcp(Dctcp::new(RenoParams::default())),
+            Controller::Prague(Prague::new(PragueParams::default())),
             Controller::LinuxCubic(LinuxCubic::new(SlowStartExit::Loss)),
             Controller::Reno(Reno::new(RenoParams::default())),
             Controller::Cubic(Cubic::new(CubicParams::default())),

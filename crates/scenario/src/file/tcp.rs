@@ -1,6 +1,7 @@
 //! TCP's options, and the profiles that set them together.
 
 use tidegate_mechanisms::sender::SlowStartExit;
+use tidegate_mechanisms::sender::prague::REFERENCE_RTT;
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::declare::{choice, section};
@@ -25,6 +26,10 @@ choice! {
         Reno = "reno",
         /// RFC 9438.
         Cubic = "cubic",
+        /// RFC 8257: the window comes down by as much as is marked. Has ECN.
+        Dctcp = "dctcp",
+        /// DCTCP for the Internet, draft-briscoe-iccrg-prague-congestion-control. Has ECN.
+        Prague = "prague",
         /// The kernel's BBR; not in the simulator.
         Bbr = "bbr",
         /// Single bit resource marking (Zimmermann 2005, section 5.4.2): every ACK moves the window,
@@ -84,6 +89,9 @@ section! {
         optional hystart: HyStart;
         /// How CUBIC computes its window.
         optional cubic_growth: CubicGrowth;
+        /// Flows with shorter round trips get the rate of one with this round-trip time, or "off";
+        /// prague only.
+        optional reference_rtt: OrOff;
         /// What the flow offers to pay, w, in segments per second; sbrm only.
         optional willingness_to_pay: Demand;
         /// Step κ of the window, in segments per congestion mark; sbrm only.
@@ -96,7 +104,7 @@ section! {
         optional limited_transmit: bool;
         /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
         optional timestamps: bool;
-        /// ECN, RFC 3168.
+        /// ECN, RFC 3168. Always on for dctcp and prague.
         optional ecn: bool;
         /// A connection request that is lost is repeated without ECN, RFC 3168, section 6.1.1.1, as
         /// in Linux since 4.1.
@@ -120,9 +128,9 @@ section! {
         /// The last segment of a transfer, which the sender marks with PSH and the application reads at
         /// once, is acknowledged without delay, as in Linux.
         optional quick_push: bool;
-        /// The window moves in whole segments, as in Linux; reno only.
+        /// The window moves in whole segments, as in Linux; reno and dctcp only.
         optional whole_segments: bool;
-        /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465; reno only. With
+        /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465; reno and dctcp only. With
         /// whole_segments without a limit per ACK, as in Linux since 3.18.
         optional byte_counting: bool;
         /// The window may grow if it was full at some time in the last round trip, and in slow start
@@ -147,6 +155,7 @@ impl Tcp {
         Tcp {
             congestion_control: own.congestion_control.or(base.congestion_control),
             hystart: own.hystart.or(base.hystart),
+            reference_rtt: own.reference_rtt.or(base.reference_rtt),
             willingness_to_pay: own.willingness_to_pay.or(base.willingness_to_pay),
             kappa: own.kappa.or(base.kappa),
             cubic_growth: own.cubic_growth.or(base.cubic_growth),
@@ -175,6 +184,14 @@ impl Tcp {
     }
 }
 
+impl CongestionControl {
+    /// Whether it answers to congestion marks in proportion to their share, and so has no use
+    /// without ECN.
+    pub fn is_scalable(self) -> bool {
+        matches!(self, CongestionControl::Dctcp | CongestionControl::Prague)
+    }
+}
+
 impl Profile {
     /// Every option but the window limit, which no profile sets.
     pub fn tcp(self) -> Tcp {
@@ -182,6 +199,7 @@ impl Profile {
             congestion_control: Some(CongestionControl::Cubic),
             hystart: Some(HyStart(SlowStartExit::Linux)),
             cubic_growth: Some(CubicGrowth::Linux),
+            reference_rtt: Some(OrOff::On(REFERENCE_RTT)),
             // Zimmermann 2005, table 6.6.1.
             willingness_to_pay: Some(Demand(20.0)),
             kappa: Some(Share(0.2)),

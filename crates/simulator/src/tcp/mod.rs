@@ -136,8 +136,12 @@ impl Connection {
     #[inline]
     pub fn on_data(&mut self, packet: &Packet, door: &mut Door) {
         if packet.has(flags::SYN) {
-            self.receiver.on_request(packet.at);
-            return door.send_ack(0, packet.stamp, self.sizes.syn, flags::SYN | self.parity, 0);
+            self.receiver.on_request(packet);
+            let flags = flags::SYN | self.receiver.capable() | self.parity;
+            return door.send_ack(0, packet.stamp, self.sizes.syn, flags, 0);
+        }
+        if self.receiver.owes_other_echo(packet) {
+            self.acknowledge(door);
         }
         match self.receiver.on_segment(packet) {
             receiver::Reply::Now => self.acknowledge(door),
@@ -149,7 +153,8 @@ impl Connection {
     #[inline]
     fn acknowledge(&mut self, door: &mut Door) {
         let (echo, congestion) = self.receiver.on_ack_sent();
-        let mut flags = self.parity | if congestion { flags::ECE } else { 0 };
+        let mut flags = self.parity | self.receiver.capable();
+        flags |= if congestion { flags::ECE } else { 0 };
         let (mut len, mut ticket) = (self.sizes.header, 0);
         if let Some(blocks) = self.receiver.sack_blocks() {
             let used = blocks.iter().filter(|(start, end)| start < end).count();

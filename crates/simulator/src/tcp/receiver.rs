@@ -5,6 +5,10 @@
 //! the first segments of a connection (Linux's quick ACKs, which help the sender's slow start; it
 //! grants them anew after a silence of a retransmission time-out and after a segment that came
 //! twice, both signs that the sender is in slow start again).
+//!
+//! Congestion marks are echoed until the sender says that it has answered (RFC 3168) or, for scalable
+//! controllers, one by one: an ACK says whether the segments that it acknowledges were marked, and none
+//! acknowledges marked and unmarked ones (RFC 8257, section 3.2).
 
 use std::collections::VecDeque;
 
@@ -39,6 +43,8 @@ pub struct Receiver {
     recent: [u64; MAX_SACK_BLOCKS],
     sack: bool,
     ecn: bool,
+    /// Marks are echoed one by one.
+    each_mark: bool,
     echo_congestion: bool,
     delay: Option<DelayedAckPlan>,
     quick: u32,
@@ -71,6 +77,7 @@ impl Receiver {
             recent: [0; MAX_SACK_BLOCKS],
             sack,
             ecn: plan.ecn,
+            each_mark: plan.ecn && plan.controller.is_scalable(),
             echo_congestion: false,
             delay: plan.delayed_ack,
             quick: plan.delayed_ack.map_or(0, |delay| delay.quick_acks),
@@ -91,8 +98,16 @@ impl Receiver {
     }
 
     /// The connection request is answered.
-    pub fn on_request(&mut self, now: Time) {
-        self.answered = Some(now);
+    pub fn on_request(&mut self, request: &Packet) {
+        self.answered = Some(request.at);
+        // The sender may have fallen back.
+        self.each_mark &= request.has(flags::ECT);
+    }
+
+    /// Whether acknowledgements are ECN-capable, as all packets of scalable connections.
+    #[inline]
+    pub fn capable(&self) -> u8 {
+        if self.each_mark { flags::ECT } else { 0 }
     }
 
     /// Grants quick ACKs anew where Linux does (`tcp_event_data_recv`, `tcp_enter_quickack_mode`).
@@ -124,10 +139,7 @@ impl Receiver {
         if segment <= self.last_ack {
             self.echo = packet.stamp;
         }
-        if self.ecn {
-            self.note_congestion(packet);
-        }
-        let mut at_once = false;
+        let mut at_once = self.ecn && self.note_congestion(packet);
         if segment == self.next {
             self.next += 1;
             if !self.blocks.is_empty() {
@@ -158,12 +170,22 @@ impl Receiver {
         }
     }
 
-    /// RFC 3168, section 6.1.3.
-    fn note_congestion(&mut self, packet: &Packet) {
-        if packet.has(flags::CWR) {
-            self.echo_congestion = false;
+    /// RFC 3168, section 6.1.3, or RFC 8257, section 3.2. Returns whether the sender has to know at
+    /// once.
+    fn note_congestion(&mut self, packet: &Packet) -> bool {
+        let marked = packet.has(flags::CE);
+        if self.each_mark {
+            return core::mem::replace(&mut self.echo_congestion, marked) != marked;
         }
-        self.echo_congestion |= packet.has(flags::CE);
+        self.echo_congestion = marked || (self.echo_congestion && !packet.has(flags::CWR));
+        false
+    }
+
+    /// Whether segments wait for their acknowledgement that were marked and the one that arrives is
+    /// not, or the other way round: they have to be acknowledged first, by themselves.
+    #[inline]
+    pub fn owes_other_echo(&self, packet: &Packet) -> bool {
+        self.each_mark && self.unacknowledged > 0 && packet.has(flags::CE) != self.echo_congestion
     }
 
     fn absorb_first_block(&mut self) {
@@ -302,7 +324,7 @@ mod tests {
     fn quick_acks_come_again_after_a_silence_and_after_a_repeated_segment() {
         let quick_after = |gap_ms: u64, number: u64| {
             let mut rx = receiver(1);
-            rx.on_request(Time::ZERO);
+            rx.on_request(&segment(0));
             rx.on_segment(&Packet { at: Time::ZERO + Span::from_millis(10), ..segment(0) });
             rx.on_ack_sent();
             let at = Time::ZERO + Span::from_millis(10 + gap_ms);

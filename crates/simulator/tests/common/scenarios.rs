@@ -48,7 +48,7 @@ fn tcp() -> impl Strategy<Value = String> {
         ]
     };
     (
-        one_of("congestion_control", vec!["\"reno\"", "\"cubic\""]),
+        one_of("congestion_control", vec!["\"reno\"", "\"cubic\"", "\"dctcp\"", "\"prague\""]),
         one_of(
             "loss_recovery",
             vec!["\"sack\"", "\"rack\"", "\"fack\"", "\"newreno\"", "\"reno\""],

@@ -1,7 +1,9 @@
 //! What an acknowledgement means: what has arrived, what is lost, what the window does.
 
+use tidegate_mechanisms::sender::Marks;
 use tidegate_mechanisms::units::{Span, Time};
 
+use super::growth::Growth;
 use super::rack::Samples;
 use super::{Sender, State};
 use crate::packet::{Packet, SackBlocks, flags};
@@ -16,11 +18,20 @@ struct Delivery {
     delivered: u32,
     /// Segments that let the window grow.
     counted: u32,
+    /// Segments that were marked, where the sender counts them.
+    marked: u32,
     /// Whether some of them are sacked.
     sacks_more: bool,
     /// Round-trip time for the controller.
     rtt: Option<Span>,
     samples: Samples,
+}
+
+impl Delivery {
+    /// What the window may grow by, after `in_flight` segments were in the network.
+    fn growth(&self, in_flight: u32) -> Growth {
+        Growth { acked: self.counted, marked: self.marked, rtt: self.rtt, in_flight }
+    }
 }
 
 /// What an ACK shows to be lost.
@@ -35,8 +46,7 @@ impl Sender {
     /// An acknowledgement (or the answer to the request) arrives.
     #[inline]
     pub fn on_ack(&mut self, packet: &Packet, door: &mut Door) {
-        let news = flags::SYN | flags::SACK | flags::ECE;
-        if packet.flags & news == 0
+        if packet.flags & self.news == 0
             && self.state == State::Open
             && self.board.is_clean()
             && (self.una + 1..=self.nxt).contains(&packet.number)
@@ -60,7 +70,7 @@ impl Sender {
         self.board.advance(self.una, packet.number);
         self.una = packet.number;
         self.dup_acks = 0;
-        self.grow(newly, rtt, before, door.now);
+        self.grow(Growth { acked: newly, marked: 0, rtt, in_flight: before }, door.now);
         self.rearm(door);
         self.count_ack();
         self.send(door);
@@ -111,13 +121,18 @@ impl Sender {
         let before = self.in_flight();
         let delivery = self.take_delivery(packet, blocks, door.now);
         let Delivery { newly, delivered, .. } = delivery;
+        if self.counts_marks {
+            self.count_marks(&delivery, door.now);
+        }
         let duplicate = newly == 0 && self.nxt > self.una && (!self.sack || delivered > 0);
         self.count_duplicate(newly, duplicate);
-        // The segment that announces a reduction has to arrive before the next echo is news.
-        if self.state == State::Reducing && self.una > self.point {
+        // The segment that announces a reduction has to arrive before the next echo is news; not so
+        // where every mark is echoed by itself.
+        let announced = u64::from(!self.counts_marks);
+        if self.state == State::Reducing && self.una >= self.point + announced {
             self.leave_reduction(door.now);
         }
-        if packet.has(flags::ECE) && self.ecn {
+        if packet.has(flags::ECE) && self.ecn && !self.controller.lowers_for_marks() {
             self.on_congestion_echo(door.now);
         }
         let probing = self.state == State::Probing;
@@ -127,12 +142,12 @@ impl Sender {
                 if self.board.lost > 0 {
                     self.enter_recovery(before, door);
                 } else if newly > 0 {
-                    self.grow(delivery.counted, delivery.rtt, before, door.now);
+                    self.grow(delivery.growth(before), door.now);
                 }
             }
             State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
             State::Loss if newly > 0 && !probing => {
-                self.grow(delivery.counted, delivery.rtt, before, door.now);
+                self.grow(delivery.growth(before), door.now);
             }
             _ => {}
         }
@@ -195,7 +210,21 @@ impl Sender {
         }
         // A kernel counts what an ACK delivers, RFC 5681 what it acknowledges.
         let counted = if self.rack.is_some() { acknowledged } else { newly };
-        Delivery { newly, delivered, counted, sacks_more: sacked > 0, rtt, samples }
+        // RFC 8257, section 3.3: an ACK that echoes congestion does so for all it acknowledges.
+        let marked = if self.counts_marks && packet.has(flags::ECE) { delivered } else { 0 };
+        Delivery { newly, delivered, counted, marked, sacks_more: sacked > 0, rtt, samples }
+    }
+
+    fn count_marks(&mut self, delivery: &Delivery, now: Time) {
+        let marks = Marks {
+            now,
+            delivered: delivery.delivered,
+            marked: delivery.marked,
+            una: self.una,
+            nxt: self.nxt,
+            repairing: self.state != State::Open,
+        };
+        self.controller.on_marks(&mut self.window, &marks);
     }
 
     #[inline]

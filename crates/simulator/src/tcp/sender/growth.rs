@@ -20,10 +20,24 @@ pub(super) struct Usage {
     end: u64,
 }
 
+/// An ACK that may let the window grow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Growth {
+    /// Segments acknowledged.
+    pub acked: u32,
+    /// How many of them are known to have been marked.
+    pub marked: u32,
+    /// Round-trip sample.
+    pub rtt: Option<Span>,
+    /// Segments in flight before it.
+    pub in_flight: u32,
+}
+
 impl Sender {
-    /// An ACK of `acked` segments outside of recovery.
+    /// An ACK outside of recovery.
     #[inline]
-    pub(super) fn grow(&mut self, acked: u32, rtt: Option<Span>, in_flight: u32, now: Time) {
+    pub(super) fn grow(&mut self, growth: Growth, now: Time) {
+        let Growth { acked, marked, rtt, in_flight } = growth;
         let round_start = self.una > self.round_end;
         if round_start {
             self.round_end = self.nxt;
@@ -31,6 +45,7 @@ impl Sender {
         let ack = Ack {
             now,
             acked,
+            marked,
             rtt,
             srtt: self.round_trip.srtt(),
             in_flight,

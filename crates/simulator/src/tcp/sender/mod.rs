@@ -83,6 +83,10 @@ pub struct Sender {
     limited_transmit: bool,
     timestamps: bool,
     ecn: bool,
+    /// The controller is told of every mark.
+    counts_marks: bool,
+    /// Flags of an ACK that is more than an expected one.
+    news: u8,
     ecn_fallback: bool,
     frto: bool,
     announce_reduction: bool,
@@ -134,6 +138,12 @@ impl Sender {
         let last_payload = size_bytes.map_or(mss, |bytes| bytes.max(1) - (end - 1) * mss);
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
         let sack = !matches!(plan.recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+        let counts_marks = plan.ecn && plan.controller.is_scalable();
+        let mut news = flags::SYN | flags::SACK | flags::ECE;
+        if counts_marks {
+            // What an ACK without marks delivers counts as well.
+            news |= flags::ACK;
+        }
         Sender {
             state: State::Closed,
             sack,
@@ -142,6 +152,8 @@ impl Sender {
             limited_transmit: plan.limited_transmit,
             timestamps: plan.timestamps,
             ecn: plan.ecn,
+            counts_marks,
+            news,
             ecn_fallback: plan.ecn_fallback,
             frto: plan.frto && sack,
             announce_reduction: false,
@@ -204,8 +216,15 @@ impl Sender {
     }
 
     fn send_request(&mut self, door: &mut Door) {
-        door.send_data(0, self.sizes.syn, flags::SYN | self.parity);
+        door.send_data(0, self.sizes.syn, flags::SYN | self.capable() | self.parity);
         self.restart_timer(door);
+    }
+
+    /// Whether requests and what is sent again are ECN-capable: not by RFC 3168 (sections 6.1.1 and
+    /// 6.1.5), but of scalable senders all packets are, or a queue that marks many would drop those
+    /// (RFC 8257, section 3.6).
+    fn capable(&self) -> u8 {
+        if self.counts_marks { flags::ECT } else { 0 }
     }
 
     /// Segments in the network, by what the sender knows.
@@ -288,7 +307,7 @@ impl Sender {
         if let Some(rack) = &mut self.rack {
             rack.repairs.push_back((segment, door.now));
         }
-        self.transmit(segment, 0, true, door);
+        self.transmit(segment, self.capable(), true, door);
         if segment == self.una {
             self.restart_timer(door);
         }

@@ -60,7 +60,8 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, flight_size: u32, door: &mut Door) {
         self.counts.recoveries += 1;
-        if self.state == State::Open {
+        // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).
+        if self.state == State::Open || self.counts_marks {
             self.begin_reduction(flight_size, door.now);
         }
         self.state = State::Recovery;
@@ -71,9 +72,14 @@ impl Sender {
         }
     }
 
+    /// For a loss.
     pub(super) fn begin_reduction(&mut self, flight_size: u32, now: Time) {
-        self.window.ssthresh =
-            self.controller.ssthresh_on_congestion(&self.window, now, flight_size);
+        let ssthresh = self.controller.ssthresh_on_congestion(&self.window, now, flight_size);
+        self.begin_reduction_to(ssthresh, flight_size);
+    }
+
+    fn begin_reduction_to(&mut self, ssthresh: f64, flight_size: u32) {
+        self.window.ssthresh = ssthresh;
         self.reduction = Reduction::begin(self.reduction_plan, flight_size);
         if matches!(self.reduction, Reduction::Immediate) {
             self.window.cwnd = self.window.ssthresh;
@@ -91,7 +97,8 @@ impl Sender {
             return;
         }
         let flight_size = self.in_flight();
-        self.begin_reduction(flight_size, now);
+        let ssthresh = self.controller.ssthresh_on_mark(&self.window, now, flight_size);
+        self.begin_reduction_to(ssthresh, flight_size);
         self.state = State::Reducing;
         self.point = self.nxt;
     }

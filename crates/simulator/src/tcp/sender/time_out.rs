@@ -86,6 +86,7 @@ impl Sender {
             // RFC 5681, section 3.1: a lost request leaves an initial window of one segment.
             self.window.cwnd = 1.0;
             self.ecn &= !self.ecn_fallback;
+            self.counts_marks &= self.ecn;
             return self.send_request(door);
         }
         self.on_time_out(door);

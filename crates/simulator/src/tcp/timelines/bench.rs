@@ -43,6 +43,7 @@ pub struct Bench {
     connection: Connection,
     ecn: bool,
     ecn_fallback: bool,
+    scalable: bool,
     now: Time,
     /// The segments up to here have been sent before.
     sent_below: u64,
@@ -78,6 +79,7 @@ impl Bench {
             connection,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
+            scalable: tcp.controller.is_scalable(),
             now: Time::ZERO,
             sent_below: 0,
             requested: Time::ZERO,
@@ -224,13 +226,16 @@ impl Bench {
         }
         if packet.has(flags::SYN) {
             self.ecn &= !(self.ecn_fallback && self.asked);
+            let capable = self.ecn && self.scalable;
+            assert_eq!(packet.has(flags::ECT), capable, "ECT of a request");
             (self.requested, self.asked) = (packet.stamp, true);
             return sent.word("SYN".to_owned());
         }
         let again = packet.number < self.sent_below;
         self.sent_below = self.sent_below.max(packet.number + 1);
-        // RFC 3168, section 6.1.5: what is sent again is not ECN-capable.
-        assert_eq!(packet.has(flags::ECT), self.ecn && !again, "ECT of segment {}", packet.number);
+        // RFC 3168, section 6.1.5: what is sent again is not ECN-capable, but of scalable senders.
+        let capable = self.ecn && (!again || self.scalable);
+        assert_eq!(packet.has(flags::ECT), capable, "ECT of segment {}", packet.number);
         let mut suffix = String::from(if again { "r" } else { "" });
         if packet.has(flags::CWR) {
             suffix += "+CWR";

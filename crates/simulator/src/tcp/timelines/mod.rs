@@ -120,3 +120,8 @@ fn time_outs_double_and_start_over_with_one_segment() {
 fn congestion_marks_halve_the_window_once() {
     replay(include_str!("ecn.trace"));
 }
+
+#[test]
+fn scalable_senders_answer_to_the_share_of_marked_segments() {
+    replay(include_str!("scalable.trace"));
+}
