@@ -8,6 +8,7 @@
 
 pub mod bottleneck;
 pub mod ingress;
+pub mod parameters;
 pub mod registry;
 pub mod sender;
 pub mod units;

@@ -5,6 +5,9 @@
 
 use core::fmt;
 
+use crate::bottleneck::scheduler;
+use crate::parameters::Kind;
+
 mod parameters;
 
 /// One mechanism.
@@ -25,7 +28,7 @@ pub struct Mechanism {
     /// Its file, below `crates/mechanisms/src/`.
     pub file: &'static str,
     /// The whole text of that file.
-    text: &'static str,
+    pub text: &'static str,
 }
 
 /// Where on a packet's way a mechanism stands.
@@ -77,6 +80,8 @@ pub struct Parameter {
     pub unit: &'static str,
     /// What it means, with its letter in the equations.
     pub meaning: &'static str,
+    /// What may stand there, where the mechanism itself declares it.
+    pub kind: Option<Kind>,
 }
 
 /// What a parameter is when it is not set.
@@ -124,8 +129,7 @@ impl Mechanism {
 /// One line per mechanism.
 macro_rules! mechanisms {
     ($($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:ident;)+) => {
-        /// All mechanisms, in the order in which a packet comes through.
-        pub const ALL: &[Mechanism] = &[$(Mechanism {
+        const LISTED: &[Mechanism] = &[$(Mechanism {
             room: Room::$room,
             name: $name,
             title: $title,
@@ -157,8 +161,21 @@ mechanisms! {
     Differentiation "afcp", "AQM-fed congestion policing (AFCP)", "Wagner, Congestion Policing Queues, section IV-B", r#"bottleneck.differentiation = { kind = "afcp", variant = "a" }"#, "bottleneck/afcp.rs", AFCP;
     Differentiation "aicp-a", "AQM-integrated congestion policing by thresholds (AICP-a)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-a" }"#, "bottleneck/aicp_a.rs", AICP_A;
     Differentiation "aicp-b", "AQM-integrated congestion policing by probability (AICP-b)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-b" }"#, "bottleneck/aicp_b.rs", AICP_B;
-    Scheduler "drr", "Deficit round robin (DRR) per customer", "Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996", r#"bottleneck.scheduler = { kind = "drr" }"#, "bottleneck/scheduler/drr.rs", DRR;
-    Scheduler "rfc6057", "Protocol-agnostic congestion management (RFC 6057)", "RFC 6057", r#"bottleneck.scheduler = { kind = "rfc6057", provisioned_rate = "2 Mb/s" }"#, "bottleneck/scheduler/rfc6057.rs", RFC6057;
+}
+
+/// All mechanisms, in the order in which a packet comes through.
+pub const ALL: &[Mechanism] =
+    &joined::<{ LISTED.len() + scheduler::ALL.len() }>(LISTED, scheduler::ALL);
+
+/// Two lists in one.
+const fn joined<const N: usize>(first: &[Mechanism], second: &[Mechanism]) -> [Mechanism; N] {
+    let mut all = [first[0]; N];
+    let mut i = 0;
+    while i < N {
+        all[i] = if i < first.len() { first[i] } else { second[i - first.len()] };
+        i += 1;
+    }
+    all
 }
 
 /// The mechanism of this name.

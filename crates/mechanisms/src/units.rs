@@ -22,6 +22,10 @@ pub struct Bytes(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
+/// A part of a whole: above 0, at most 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);

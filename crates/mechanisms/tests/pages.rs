@@ -63,7 +63,8 @@ fn made_part(mechanism: &Mechanism) -> String {
     }
     text.push_str("| key | default | unit | meaning |\n|---|---|---|---|\n");
     for p in *parameters {
-        writeln!(text, "| `{}` | {} | {} | {} |", p.name, p.default, p.unit, p.meaning).unwrap();
+        writeln!(text, "| `{}` | {} | {} | {} |", p.name, p.default, p.unit, p.meaning.trim())
+            .unwrap();
     }
     text
 }

@@ -33,6 +33,6 @@ fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py,
     row.set_item("name", parameter.name)?;
     row.set_item("default", parameter.default.to_string())?;
     row.set_item("unit", parameter.unit)?;
-    row.set_item("meaning", parameter.meaning)?;
+    row.set_item("meaning", parameter.meaning.trim())?;
     Ok(row)
 }

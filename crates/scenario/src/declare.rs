@@ -101,7 +101,7 @@ macro_rules! kinds {
                 -> Option<Self> {
                 use $crate::field::Section;
                 let table = reader.table(node)?;
-                let all = [$( ($kind, $variant::KEYS) ),*];
+                let all = [$( ($kind, $variant::KEYS.to_vec()) ),*];
                 match $crate::field::read_kind(table, &all, reader)? {
                     $( $kind => $variant::read_table(table, reader).map($name::$variant), )*
                     _ => None,

@@ -120,7 +120,7 @@ impl<S: Section> Field for S {
 /// The kind of a table, one of `all`; refuses keys that this kind does not have.
 pub(crate) fn read_kind(
     table: &Table,
-    all: &[(&'static str, &'static [&'static str])],
+    all: &[(&'static str, Vec<&'static str>)],
     reader: &mut Reader,
 ) -> Option<&'static str> {
     let names: Vec<_> = all.iter().map(|(kind, _)| *kind).collect();
@@ -133,7 +133,7 @@ pub(crate) fn read_kind(
     // An override of the kind leaves the other kind's keys standing in the file: not a mistake.
     let overridden = node.at.is_none();
     let allowed = all.iter().filter(|(name, _)| overridden || *name == kind);
-    known.extend(allowed.flat_map(|(_, keys)| keys.iter()));
+    known.extend(allowed.flat_map(|(_, keys)| keys.iter().copied()));
     reader.known_keys(table, &known);
     Some(kind)
 }

@@ -9,6 +9,7 @@
 //! [`Scenario::parse`] finds all mistakes at once; what it returns always has a [`Plan`].
 
 mod check;
+mod chosen;
 mod declare;
 mod document;
 mod field;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use tidegate_mechanisms::bottleneck::scheduler::{DrrParams, Rfc6057Params};
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{
     AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, CodelParams, IcpCurve, IcpParams,
     PiecewiseLinearParams, QueueUnit, RedParams, RedSpacing, TokenBucketParams,
@@ -12,9 +12,9 @@ use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 use crate::file::{
     self, AfcpVariant, Aqm, Bottleneck, Curve, Differentiation, File, Link, ParkingLot, RateChange,
-    Red, Scheduler, Spacing,
+    Red, Spacing,
 };
-use crate::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan, RateChangePlan, SchedulerPlan};
+use crate::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan, RateChangePlan};
 use crate::quantity::QueueLength;
 use crate::value::RateChanges;
 
@@ -70,7 +70,7 @@ impl Network {
             loss: file.loss.0,
             aqm: aqm(&file.aqm, file.rate, packet_size),
             differentiation: differentiation(&file.differentiation),
-            scheduler: scheduler(&file.scheduler, file.rate),
+            scheduler: file.scheduler.0,
             rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
             ecn_marks_all: file.ecn_marks_all,
@@ -92,7 +92,7 @@ impl Network {
                 loss: file.loss.0,
                 aqm: aqm(&file.aqm, file.rate.at(hop), packet_size),
                 differentiation: differentiation(&file.differentiation),
-                scheduler: scheduler(&file.scheduler, file.rate.at(hop)),
+                scheduler: file.scheduler.0,
                 rate_changes: rate_changes(&file.rate_changes),
                 ecn: file.ecn,
                 ecn_marks_all: file.ecn_marks_all,
@@ -113,7 +113,7 @@ impl Network {
             loss: file.loss.0,
             aqm: aqm(&file.aqm, file.rate, packet_size),
             differentiation: differentiation(&file.differentiation),
-            scheduler: scheduler(&file.scheduler, file.rate),
+            scheduler: file.scheduler.0,
             rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
             ecn_marks_all: file.ecn_marks_all,
@@ -177,7 +177,7 @@ fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
         loss: 0.0,
         aqm: AqmPlan::DropTail,
         differentiation: DifferentiationPlan::None,
-        scheduler: SchedulerPlan::Fifo,
+        scheduler: SchedulerParams::Fifo,
         rate_changes: Vec::new(),
         ecn: false,
         ecn_marks_all: false,
@@ -263,21 +263,6 @@ fn differentiation(file: &Differentiation) -> DifferentiationPlan {
             start: aicp.start.0,
             max_probability: aicp.max_probability.0,
             charge: charge(aicp.charge),
-        }),
-    }
-}
-
-fn scheduler(file: &Scheduler, rate: Rate) -> SchedulerPlan {
-    match file {
-        Scheduler::Fifo(_) => SchedulerPlan::Fifo,
-        Scheduler::Drr(drr) => SchedulerPlan::Drr(DrrParams { quantum: drr.quantum }),
-        Scheduler::Rfc6057(policy) => SchedulerPlan::Rfc6057(Rfc6057Params {
-            port_rate: rate,
-            provisioned_rate: policy.provisioned_rate,
-            port_threshold: policy.port_threshold.0,
-            user_threshold: policy.user_threshold.0,
-            release_threshold: policy.release_threshold.0,
-            period: policy.period,
         }),
     }
 }

@@ -3,7 +3,7 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
-use tidegate_mechanisms::bottleneck::scheduler::{DrrParams, Rfc6057Params};
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{
     AbcParams, AfcpParams, AicpAParams, AicpBParams, CodelParams, IcpParams, PiecewiseLinearParams,
     RedParams,
@@ -77,7 +77,7 @@ pub struct LinkPlan {
     /// Who the signal falls on.
     pub differentiation: DifferentiationPlan,
     /// Which packet leaves next.
-    pub scheduler: SchedulerPlan,
+    pub scheduler: SchedulerParams,
     /// Other rates from some time on, in order of time. Nobody tells the mechanisms.
     pub rate_changes: Vec<RateChangePlan>,
     /// Whether the signal marks ECN-capable packets instead of dropping them.
@@ -134,17 +134,6 @@ pub enum DifferentiationPlan {
     AicpA(AicpAParams),
     /// AQM-integrated congestion policing by probability.
     AicpB(AicpBParams),
-}
-
-/// Which packet leaves next, with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SchedulerPlan {
-    /// First come, first served: the AQM and the differentiation decide on arrivals.
-    Fifo,
-    /// Deficit round robin over customers.
-    Drr(DrrParams),
-    /// RFC 6057's two classes.
-    Rfc6057(Rfc6057Params),
 }
 
 /// One flow, from its sender to its receiver.

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use serde_json::Value as Json;
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::parameters::Choice;
 
+use crate::chosen;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
-    Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, Codel, Drr, File, Icp, Intervals, Link,
-    Meter, ParkingLot, PiecewiseLinear, Profile, RateChange, Red, Rfc6057, StartRange, Tcp,
-    Transfer, User,
+    Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, Codel, File, Icp, Intervals, Link, Meter,
+    ParkingLot, PiecewiseLinear, Profile, RateChange, Red, StartRange, Tcp, Transfer, User,
 };
 use crate::schema::Definitions;
 use crate::toml_text::inline;
@@ -64,8 +66,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("afcp", keys::<Afcp>()),
         ("aicp-a", keys::<AicpA>()),
         ("aicp-b", keys::<AicpB>()),
-        ("drr", keys::<Drr>()),
-        ("rfc6057", keys::<Rfc6057>()),
+        ("schedulers", kinds::<SchedulerParams>()),
         ("rate_changes", keys::<RateChange>()),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
@@ -82,9 +83,34 @@ fn tables() -> Vec<(&'static str, String)> {
 /// The keys of a section, in the order of their declaration.
 fn keys<S: Section>() -> String {
     let mut definitions = Definitions::default();
-    let (properties, required) = S::properties(&mut definitions);
+    let properties = S::properties(&mut definitions);
+    table(S::KEYS, properties, &definitions)
+}
+
+/// The mechanisms to choose from and their keys.
+fn kinds<C: Choice>() -> String {
+    let mut text = String::new();
+    for (name, about, parameters) in C::KINDS.iter().filter(|kind| !kind.2.is_empty()) {
+        let mut definitions = Definitions::default();
+        let properties = chosen::properties(parameters, &mut definitions);
+        let keys: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
+        let about = crate::schema::describe(about);
+        let about = about.as_str().expect("a text");
+        text +=
+            &format!("`{{ kind = \"{name}\", ... }}`, [page](mechanisms/{name}.md): {about}\n\n");
+        text += &table(&keys, properties, &definitions);
+        text.push('\n');
+    }
+    text
+}
+
+fn table(
+    keys: &[&str],
+    (properties, required): (serde_json::Map<String, Json>, Vec<Json>),
+    definitions: &Definitions,
+) -> String {
     let mut table = "| key | value | default | meaning |\n|---|---|---|---|\n".to_owned();
-    for key in S::KEYS {
+    for key in keys {
         let property = &properties[*key];
         let default = match property.get("default") {
             Some(default) => code(default),
@@ -92,7 +118,7 @@ fn keys<S: Section>() -> String {
             None => String::new(),
         };
         let meaning = property["description"].as_str().expect("all keys are described");
-        let value = value_in_words(property, &definitions);
+        let value = value_in_words(property, definitions);
         table += &format!("| `{key}` | {value} | {default} | {meaning} |\n");
     }
     table

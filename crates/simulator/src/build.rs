@@ -1,6 +1,6 @@
 //! From planned mechanisms to running ones.
 
-use tidegate_mechanisms::bottleneck::scheduler::{CodelQueue, Drr, Rfc6057, Room, Scheduler};
+use tidegate_mechanisms::bottleneck::scheduler::{Place, Room, Scheduler, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{
     Abc, Afcp, AicpA, AicpB, Aqm, Differentiation, Icp, Judge, PiecewiseLinear, Red,
 };
@@ -8,7 +8,7 @@ use tidegate_mechanisms::sender::{
     Controller, Cubic, CubicParams, Dctcp, LinuxCubic, Prague, PragueParams, Reno, RenoParams,
 };
 use tidegate_scenario::plan::{
-    AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan, SchedulerPlan,
+    AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan,
 };
 
 /// The judge of a link; `None` where nothing but the buffer decides.
@@ -47,17 +47,14 @@ pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
         Buffer::Packets(packets) => Room { packets, bytes: u64::MAX },
         Buffer::Bytes(bytes) => Room { packets: u32::MAX, bytes: bytes.get() },
     };
-    match plan.scheduler {
-        SchedulerPlan::Fifo => {
-            if let AqmPlan::Codel(params) = plan.aqm {
-                return Some(Scheduler::Codel(CodelQueue::new(params, room)));
-            }
-            let judge = judge(plan).filter(|judge| judge.aqm.needs_departures())?;
-            Some(Scheduler::fifo(judge, room))
+    if plan.scheduler == SchedulerParams::Fifo {
+        if let AqmPlan::Codel(params) = plan.aqm {
+            return Some(Scheduler::codel(params, room));
         }
-        SchedulerPlan::Drr(params) => Some(Scheduler::Drr(Drr::new(params, room))),
-        SchedulerPlan::Rfc6057(params) => Some(Scheduler::Rfc6057(Rfc6057::new(params, room))),
+        let judge = judge(plan).filter(|judge| judge.aqm.needs_departures())?;
+        return Some(Scheduler::fifo(judge, room));
     }
+    Scheduler::new(plan.scheduler, &Place { room, rate: plan.rate })
 }
 
 /// Whether departures from a link are events.

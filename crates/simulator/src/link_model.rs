@@ -5,8 +5,9 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
-use tidegate_scenario::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan, SchedulerPlan};
+use tidegate_scenario::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan};
 
 use crate::link::{Drop, Link, Owner};
 
@@ -56,7 +57,7 @@ fn any_plan() -> impl Strategy<Value = LinkPlan> {
             loss: 0.0,
             aqm: AqmPlan::DropTail,
             differentiation: DifferentiationPlan::None,
-            scheduler: SchedulerPlan::Fifo,
+            scheduler: SchedulerParams::Fifo,
             rate_changes: Vec::new(),
             ecn: false,
             ecn_marks_all: false,

@@ -2,7 +2,8 @@
 
 mod common;
 
-use tidegate_scenario::plan::{AqmPlan, Plan, SchedulerPlan};
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_scenario::plan::{AqmPlan, Plan};
 
 use common::{link, plan, plan_with, whole};
 
@@ -32,7 +33,7 @@ fn departures_as_events_and_departures_in_advance_are_the_same_for_one_customer(
         let mut plan = plan_with(&text, &overrides);
         assert_eq!(plan.users.len(), 1);
         // An unlimited turn, since the end of a turn says nothing where nobody else waits.
-        if let SchedulerPlan::Drr(params) = &mut plan.links[0].scheduler {
+        if let SchedulerParams::Drr(params) = &mut plan.links[0].scheduler {
             params.quantum = tidegate_mechanisms::units::Bytes::new(1_000_000);
         }
         tidegate_simulator::run(&plan, 7)

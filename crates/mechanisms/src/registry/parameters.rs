@@ -9,7 +9,7 @@ const fn parameter(
     unit: &'static str,
     meaning: &'static str,
 ) -> Parameter {
-    Parameter { name, default, unit, meaning }
+    Parameter { name, default, unit, meaning, kind: None }
 }
 
 pub(super) const NONE: &[Parameter] = &[];
@@ -101,25 +101,4 @@ pub(super) const AICP_B: &[Parameter] = &[
     parameter("start", Value("0.25"), "1", "x: share of d below which a customer's own p begins"),
     parameter("max_probability", Value("0.5"), "1", "p_max: his own p at an empty bucket"),
     parameter("charge", Value("aqm"), "own, aqm", "p that a forwarded packet costs"),
-];
-
-pub(super) const DRR: &[Parameter] =
-    &[parameter("quantum", Value("1500 B"), "B", "Q: what a customer may send in a turn")];
-
-pub(super) const RFC6057: &[Parameter] = &[
-    parameter("provisioned_rate", Required, "bit/s", "R: what each customer is provisioned with"),
-    parameter("port_threshold", Value("0.8"), "1", "θ_port: busier than this is near congestion"),
-    parameter(
-        "user_threshold",
-        Value("0.7"),
-        "1",
-        "θ_user: share of R beyond which he is held back",
-    ),
-    parameter("release_threshold", Value("0.5"), "1", "θ_release: share of R that releases him"),
-    parameter(
-        "period",
-        Value("900 s"),
-        "s",
-        "T: what has been sent is looked at once in this time",
-    ),
 ];

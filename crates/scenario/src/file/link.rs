@@ -1,11 +1,13 @@
 //! Links and what decides about packets in front of them.
 
 use tidegate_mechanisms::bottleneck::Credit;
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 
+use crate::chosen::Chosen;
 use crate::declare::{choice, kinds, section};
 use crate::field::Reader;
-use crate::file::scheduler::{Fifo, Scheduler, has_one_mechanism};
+use crate::file::scheduler::{Scheduler, has_one_mechanism};
 use crate::quantity::QueueLength;
 use crate::value::{Factor, Integer, Memory, OneOrEach, Points, Probability, RateChanges, Share};
 
@@ -32,7 +34,7 @@ section! {
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
         /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
         /// that aqm and differentiation stay as they are.
-        default scheduler: Scheduler = Scheduler::Fifo(Fifo {});
+        default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
         /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
         /// the mechanism.
         default rate_changes: RateChanges = RateChanges::default();
@@ -68,7 +70,7 @@ section! {
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
         /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
         /// that aqm and differentiation stay as they are.
-        default scheduler: Scheduler = Scheduler::Fifo(Fifo {});
+        default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
         /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
         /// the mechanism.
         default rate_changes: RateChanges = RateChanges::default();
@@ -114,7 +116,7 @@ section! {
         default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
         /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
         /// that aqm and differentiation stay as they are.
-        default scheduler: Scheduler = Scheduler::Fifo(Fifo {});
+        default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
         /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
         /// the mechanism.
         default rate_changes: RateChanges = RateChanges::default();

@@ -22,7 +22,13 @@ impl CodelQueue {
 
     /// A packet arrives.
     #[inline]
-    pub fn enqueue(&mut self, packet: Queued, line: &Line, mut lose: impl FnMut(Queued, Loss)) {
+    pub fn enqueue(
+        &mut self,
+        packet: Queued,
+        line: &Line,
+        _draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) {
         if !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
             return lose(packet, Loss::Full);
         }
@@ -32,7 +38,12 @@ impl CodelQueue {
 
     /// The packet that leaves now.
     #[inline]
-    pub fn dequeue(&mut self, now: Time, lose: impl FnMut(Queued, Loss)) -> Option<Queued> {
+    pub fn dequeue(
+        &mut self,
+        now: Time,
+        _draw: impl FnMut() -> f64,
+        lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued> {
         let CodelQueue { queue, codel, params, .. } = self;
         let pop = || {
             let packet = queue.pop()?;
@@ -87,14 +98,18 @@ mod tests {
         let mut queue = queue(100);
         for handle in 0..50 {
             let packet = Queued { may_mark, ..packet(handle) };
-            queue.enqueue(packet, &IDLE, |_, loss| panic!("lost: {loss:?}"));
+            queue.enqueue(packet, &IDLE, || 0.0, |_, loss| panic!("lost: {loss:?}"));
         }
         let (mut lost, mut marked) = (Vec::new(), Vec::new());
         for step in 1..=30 {
-            let sent = queue.dequeue(at(10 * step), |packet, loss| {
-                assert_eq!(loss, Loss::Aqm);
-                lost.push(packet.handle);
-            });
+            let sent = queue.dequeue(
+                at(10 * step),
+                || 0.0,
+                |packet, loss| {
+                    assert_eq!(loss, Loss::Aqm);
+                    lost.push(packet.handle);
+                },
+            );
             marked.extend(sent.filter(|packet| packet.marked).map(|packet| packet.handle));
         }
         (lost, marked)
@@ -113,7 +128,12 @@ mod tests {
         let mut queue = queue(2);
         let mut lost = Vec::new();
         for handle in 0..3 {
-            queue.enqueue(packet(handle), &IDLE, |packet, loss| lost.push((packet.handle, loss)));
+            queue.enqueue(
+                packet(handle),
+                &IDLE,
+                || 0.0,
+                |packet, loss| lost.push((packet.handle, loss)),
+            );
         }
         assert_eq!(lost, [(2, Loss::Full)]);
         assert_eq!(queue.backlog(), (2, 3000));
@@ -129,10 +149,10 @@ mod tests {
                 for _ in queue.backlog().0..waiting {
                     let arrived = at(50 * step);
                     let line = Line { now: arrived, ..IDLE };
-                    queue.enqueue(Queued { arrived, ..packet(handle) }, &line, |_, _| {});
+                    queue.enqueue(Queued { arrived, ..packet(handle) }, &line, || 0.0, |_, _| {});
                     handle += 1;
                 }
-                queue.dequeue(at(50 * step + 50), |_, _| lost += 1);
+                queue.dequeue(at(50 * step + 50), || 0.0, |_, _| lost += 1);
             }
             assert_eq!(lost > 0, lost_at_last > 0, "{waiting} waiting: {lost} lost");
         }

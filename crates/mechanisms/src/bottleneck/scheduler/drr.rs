@@ -23,15 +23,24 @@
 
 use std::collections::VecDeque;
 
-use super::{Line, Queue, Queued, Room};
+use super::{About, Discipline, Line, Place, Queue, Queued, Room};
 use crate::bottleneck::Loss;
-use crate::units::Bytes;
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::units::{Bytes, Time};
 
-/// Parameters of DRR.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DrrParams {
-    /// Q: what a turn is worth.
-    pub quantum: Bytes,
+parameters! {
+    /// Deficit round robin over customers, who share the buffer: the longest queue makes room.
+    pub struct DrrParams {
+        /// Q: what a customer may send when it is his turn.
+        pub quantum: Bytes = "1500 B",
+    }
+    check quantum_is_something;
+}
+
+fn quantum_is_something(params: &DrrParams) -> Option<Mistake> {
+    let nothing = params.quantum == Bytes::ZERO;
+    nothing.then(|| ("quantum", "0 B would never let a packet go".to_owned()))
 }
 
 /// The queues of all customers.
@@ -54,21 +63,34 @@ struct Customer {
     served: bool,
 }
 
-impl Drr {
-    /// Empty queues.
-    ///
-    /// # Panics
-    /// If the quantum is zero.
-    pub fn new(params: DrrParams, room: Room) -> Self {
+impl Discipline for Drr {
+    type Params = DrrParams;
+
+    const ABOUT: About = About {
+        name: "drr",
+        title: "Deficit round robin (DRR) per customer",
+        source: "Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996",
+        usage: r#"bottleneck.scheduler = { kind = "drr" }"#,
+        file: "bottleneck/scheduler/drr.rs",
+        text: include_str!("drr.rs"),
+    };
+
+    fn new(params: DrrParams, place: &Place) -> Self {
         let quantum = params.quantum.get();
         assert!(quantum > 0, "a turn is worth something");
         let (by_user, active) = (Vec::new(), VecDeque::new());
-        Drr { quantum, room, by_user, active, packets: 0, bytes: 0 }
+        Drr { quantum, room: place.room, by_user, active, packets: 0, bytes: 0 }
     }
 
-    /// A packet arrives; while there is no room, the longest queue loses its last one.
+    /// While there is no room, the longest queue loses its last packet.
     #[inline]
-    pub fn enqueue(&mut self, packet: Queued, line: &Line, mut lose: impl FnMut(Queued, Loss)) {
+    fn enqueue(
+        &mut self,
+        packet: Queued,
+        line: &Line,
+        _draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) {
         let index = packet.user as usize;
         if index >= self.by_user.len() {
             self.by_user.resize(index + 1, Customer::default());
@@ -84,26 +106,13 @@ impl Drr {
         }
     }
 
-    /// Takes the last packet of the longest queue.
-    #[cold]
-    fn steal(&mut self) -> Queued {
-        let longest = |place: &usize| self.by_user[self.active[*place] as usize].queue.bytes();
-        // Of several longest, the one that had its turn last.
-        let place = (0..self.active.len()).max_by_key(longest).expect("something waits");
-        let customer = &mut self.by_user[self.active[place] as usize];
-        let packet = customer.queue.pop_last().expect("an active customer has packets");
-        if customer.queue.is_empty() {
-            (customer.deficit, customer.served) = (0, false);
-            self.active.remove(place);
-        }
-        self.packets -= 1;
-        self.bytes -= packet.bytes();
-        packet
-    }
-
-    /// The packet that leaves now.
     #[inline]
-    pub fn dequeue(&mut self) -> Option<Queued> {
+    fn dequeue(
+        &mut self,
+        _now: Time,
+        _draw: impl FnMut() -> f64,
+        _lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued> {
         loop {
             let user = *self.active.front()?;
             let customer = &mut self.by_user[user as usize];
@@ -129,37 +138,50 @@ impl Drr {
         }
     }
 
-    /// Packets and bytes that wait.
     #[inline]
-    pub fn backlog(&self) -> (u32, u64) {
+    fn backlog(&self) -> (u32, u64) {
         (self.packets, self.bytes)
     }
 
-    /// Bytes of memory for customers seen so far, packets apart.
-    pub fn state_bytes(&self) -> usize {
+    /// For customers seen so far.
+    fn state_bytes(&self) -> usize {
         self.by_user.len() * (size_of::<Customer>() + size_of::<u32>())
+    }
+}
+
+impl Drr {
+    /// Takes the last packet of the longest queue.
+    #[cold]
+    fn steal(&mut self) -> Queued {
+        let longest = |place: &usize| self.by_user[self.active[*place] as usize].queue.bytes();
+        // Of several longest, the one that had its turn last.
+        let place = (0..self.active.len()).max_by_key(longest).expect("something waits");
+        let customer = &mut self.by_user[self.active[place] as usize];
+        let packet = customer.queue.pop_last().expect("an active customer has packets");
+        if customer.queue.is_empty() {
+            (customer.deficit, customer.served) = (0, false);
+            self.active.remove(place);
+        }
+        self.packets -= 1;
+        self.bytes -= packet.bytes();
+        packet
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{IDLE, packet};
+    use super::super::tests::{IDLE, packet, place, served, take};
     use super::*;
     use proptest::prelude::*;
 
     fn drr(quantum: u64, packets: u32) -> Drr {
-        let room = Room { packets, bytes: u64::MAX };
-        Drr::new(DrrParams { quantum: Bytes::new(quantum) }, room)
-    }
-
-    /// Handles in the order in which they leave.
-    fn served(drr: &mut Drr) -> Vec<u32> {
-        core::iter::from_fn(|| drr.dequeue()).map(|packet| packet.handle).collect()
+        Drr::new(DrrParams { quantum: Bytes::new(quantum) }, &place(packets))
     }
 
     fn offer(drr: &mut Drr, user: u32, len: u32, handle: u32) -> Vec<u32> {
         let mut lost = Vec::new();
-        drr.enqueue(Queued { user, len, ..packet(handle) }, &IDLE, |packet, loss| {
+        let never = || panic!("draws nothing");
+        drr.enqueue(Queued { user, len, ..packet(handle) }, &IDLE, never, |packet, loss| {
             assert_eq!(loss, Loss::Full);
             lost.push(packet.handle);
         });
@@ -220,7 +242,7 @@ mod tests {
             }
             let mut sent = [0u64; 3];
             while drr.by_user.iter().all(|customer| !customer.queue.is_empty()) {
-                let packet = drr.dequeue().unwrap();
+                let packet = take(&mut drr, Time::ZERO).unwrap();
                 sent[packet.user as usize] += packet.bytes();
                 let apart = sent.iter().max().unwrap() - sent.iter().min().unwrap();
                 prop_assert!(apart <= quantum + 2 * 1500, "{sent:?}");
@@ -235,7 +257,7 @@ mod tests {
             let (mut inside, mut last) = (0i64, [-1i64; 4]);
             for (handle, (user, len, leave)) in steps.into_iter().enumerate() {
                 inside += 1 - offer(&mut drr, user, len, handle as u32).len() as i64;
-                if leave && let Some(packet) = drr.dequeue() {
+                if leave && let Some(packet) = take(&mut drr, Time::ZERO) {
                     inside -= 1;
                     let last = &mut last[packet.user as usize];
                     prop_assert!(i64::from(packet.handle) > *last);

@@ -18,11 +18,6 @@ impl Fifo {
         Fifo { queue: Queue::default(), judge, room }
     }
 
-    /// What judges.
-    pub const fn judge(&self) -> &Judge {
-        &self.judge
-    }
-
     /// A packet arrives.
     #[inline]
     pub fn enqueue(
@@ -57,7 +52,12 @@ impl Fifo {
 
     /// The packet that leaves now.
     #[inline]
-    pub fn dequeue(&mut self, now: Time) -> Option<Queued> {
+    pub fn dequeue(
+        &mut self,
+        now: Time,
+        _draw: impl FnMut() -> f64,
+        _lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued> {
         let packet = self.queue.pop()?;
         self.judge.on_departure(now, now.since(packet.arrived), self.queue.len());
         Some(packet)
@@ -67,5 +67,10 @@ impl Fifo {
     #[inline]
     pub fn backlog(&self) -> (u32, u64) {
         (self.queue.len(), self.queue.bytes())
+    }
+
+    /// Bytes that the judge remembers.
+    pub fn state_bytes(&self) -> usize {
+        self.judge.state_bytes()
     }
 }

@@ -20,8 +20,10 @@ pub use fifo::Fifo;
 pub use queue::Queue;
 pub use rfc6057::{Rfc6057, Rfc6057Params};
 
-use super::{Judge, Loss};
-use crate::units::{Bytes, Span, Time};
+use super::{CodelParams, Judge, Loss};
+use crate::parameters::{Choice, Mistake, Parameters, Value};
+use crate::registry::{self, Mechanism, Parameter};
+use crate::units::{Bytes, Rate, Span, Time};
 
 /// A packet in front of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,17 +86,164 @@ impl Room {
     }
 }
 
-/// The packets in front of a transmitter, in whatever order they are served.
-#[derive(Clone, Debug)]
-pub enum Scheduler {
-    /// First come, first served; an AQM and a differentiation judge arrivals.
-    Fifo(Fifo),
-    /// First come, first served, with CoDel at the exit.
-    Codel(CodelQueue),
-    /// Deficit round robin over customers.
-    Drr(Drr),
-    /// Two classes, the heavier users of a busy port in the lower.
-    Rfc6057(Rfc6057),
+/// Where a scheduler stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// What may wait.
+    pub room: Room,
+    /// The link's rate, as it is configured.
+    pub rate: Rate,
+}
+
+/// What the registry says of a scheduler.
+pub struct About {
+    /// Its name in scenario files, and of its page.
+    pub name: &'static str,
+    /// Its name in words.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// How a scenario file asks for it.
+    pub usage: &'static str,
+    /// Its file, below `crates/mechanisms/src/`.
+    pub file: &'static str,
+    /// The whole text of that file.
+    pub text: &'static str,
+}
+
+/// A way to hold packets and to choose the next one.
+pub trait Discipline: Sized {
+    /// What can be set.
+    type Params: Parameters;
+
+    /// What it is.
+    const ABOUT: About;
+
+    /// With nothing waiting.
+    ///
+    /// # Panics
+    /// If a parameter is out of its bounds, which validation rules out.
+    fn new(params: Self::Params, place: &Place) -> Self;
+
+    /// A packet arrives. `draw` gives a random number in [0, 1); `lose` takes what is lost, be it
+    /// this packet or another.
+    fn enqueue(
+        &mut self,
+        packet: Queued,
+        line: &Line,
+        draw: impl FnMut() -> f64,
+        lose: impl FnMut(Queued, Loss),
+    );
+
+    /// The transmitter is free: the packet that it sends now, marked or not; `None` when nothing
+    /// waits.
+    fn dequeue(
+        &mut self,
+        now: Time,
+        draw: impl FnMut() -> f64,
+        lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued>;
+
+    /// Packets and bytes that wait.
+    fn backlog(&self) -> (u32, u64);
+
+    /// Bytes of memory that it keeps beside the packets themselves and the parameters.
+    fn state_bytes(&self) -> usize;
+}
+
+/// One line per scheduler.
+macro_rules! schedulers {
+    ($($module:ident::$name:ident($params:ident);)+) => {
+        /// The packets in front of a transmitter, in whatever order they are served.
+        #[derive(Clone, Debug)]
+        pub enum Scheduler {
+            /// First come, first served; an AQM and a differentiation judge arrivals.
+            Fifo(Fifo),
+            /// First come, first served, with CoDel at the exit.
+            Codel(CodelQueue),
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($name),)+
+        }
+
+        /// A scheduler by its parameters.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum SchedulerParams {
+            /// First come, first served: the AQM and the differentiation decide on arrivals.
+            Fifo,
+            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($params),)+
+        }
+
+        /// What the registry says of all schedulers.
+        pub const ALL: &[Mechanism] = &[$(described::<$name>()),+];
+
+        impl Choice for SchedulerParams {
+            const NAME: &'static str = "Scheduler";
+            const ABOUT: &'static str = "Which packet leaves next.";
+            const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])] = &[
+                ("fifo", "First come, first served.", &[]),
+                $(($name::ABOUT.name, $params::ABOUT, $params::ALL)),+
+            ];
+
+            fn from_values(kind: usize, values: &[Value]) -> Self {
+                let kind = Self::KINDS[kind].0;
+                $(if kind == $name::ABOUT.name {
+                    return SchedulerParams::$name($params::from_values(values));
+                })+
+                SchedulerParams::Fifo
+            }
+
+            fn to_values(&self) -> (usize, Vec<Value>) {
+                let (name, values) = match self {
+                    SchedulerParams::Fifo => ("fifo", Vec::new()),
+                    $(SchedulerParams::$name(params) => ($name::ABOUT.name, params.to_values()),)+
+                };
+                let place = Self::KINDS.iter().position(|kind| kind.0 == name);
+                (place.expect("is one of the kinds"), values)
+            }
+
+            fn mistake(&self) -> Option<Mistake> {
+                match self {
+                    SchedulerParams::Fifo => None,
+                    $(SchedulerParams::$name(params) => params.mistake(),)+
+                }
+            }
+        }
+
+        impl Scheduler {
+            /// The scheduler of these parameters, with nothing waiting; `None` for first come, first
+            /// served, which needs a judge ([`Scheduler::fifo`]).
+            pub fn new(params: SchedulerParams, place: &Place) -> Option<Self> {
+                match params {
+                    SchedulerParams::Fifo => None,
+                    $(SchedulerParams::$name(params) => {
+                        Some(Scheduler::$name($name::new(params, place)))
+                    })+
+                }
+            }
+        }
+
+        /// Does the same with whatever scheduler it is.
+        macro_rules! each {
+            ($self:expr, $own:ident => $what:expr) => {
+                match $self {
+                    Scheduler::Fifo($own) => $what,
+                    Scheduler::Codel($own) => $what,
+                    $(Scheduler::$name($own) => $what,)+
+                }
+            };
+        }
+    };
+}
+
+schedulers! {
+    drr::Drr(DrrParams);
+    rfc6057::Rfc6057(Rfc6057Params);
+}
+
+/// A scheduler's entry in the registry.
+const fn described<D: Discipline>() -> Mechanism {
+    let About { name, title, source, usage, file, text } = D::ABOUT;
+    let (room, parameters) = (registry::Room::Scheduler, D::Params::ALL);
+    Mechanism { room, name, title, source, usage, parameters, file, text }
 }
 
 impl Scheduler {
@@ -103,8 +252,12 @@ impl Scheduler {
         Scheduler::Fifo(Fifo::new(judge, room))
     }
 
-    /// A packet arrives. `draw` gives a random number in [0, 1); `lose` takes what is lost, be it
-    /// this packet or another.
+    /// First come, first served, with CoDel at the exit.
+    pub fn codel(params: CodelParams, room: Room) -> Self {
+        Scheduler::Codel(CodelQueue::new(params, room))
+    }
+
+    /// See [`Discipline::enqueue`].
     #[inline]
     pub fn enqueue(
         &mut self,
@@ -113,16 +266,10 @@ impl Scheduler {
         draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, Loss),
     ) {
-        match self {
-            Scheduler::Fifo(fifo) => fifo.enqueue(packet, line, draw, lose),
-            Scheduler::Codel(codel) => codel.enqueue(packet, line, lose),
-            Scheduler::Drr(drr) => drr.enqueue(packet, line, lose),
-            Scheduler::Rfc6057(policy) => policy.enqueue(packet, line, lose),
-        }
+        each!(self, own => own.enqueue(packet, line, draw, lose));
     }
 
-    /// The transmitter is free: the packet that it sends now, marked or not; `None` when nothing
-    /// waits.
+    /// See [`Discipline::dequeue`].
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -130,34 +277,18 @@ impl Scheduler {
         draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, Loss),
     ) -> Option<Queued> {
-        let _ = draw;
-        match self {
-            Scheduler::Fifo(fifo) => fifo.dequeue(now),
-            Scheduler::Codel(codel) => codel.dequeue(now, lose),
-            Scheduler::Drr(drr) => drr.dequeue(),
-            Scheduler::Rfc6057(policy) => policy.dequeue(now),
-        }
+        each!(self, own => own.dequeue(now, draw, lose))
     }
 
-    /// Packets and bytes that wait.
+    /// See [`Discipline::backlog`].
     #[inline]
     pub fn backlog(&self) -> (u32, u64) {
-        match self {
-            Scheduler::Fifo(fifo) => fifo.backlog(),
-            Scheduler::Codel(codel) => codel.backlog(),
-            Scheduler::Drr(drr) => drr.backlog(),
-            Scheduler::Rfc6057(policy) => policy.backlog(),
-        }
+        each!(self, own => own.backlog())
     }
 
-    /// Bytes of memory that it keeps beside the packets themselves.
+    /// See [`Discipline::state_bytes`].
     pub fn state_bytes(&self) -> usize {
-        match self {
-            Scheduler::Fifo(fifo) => fifo.judge().state_bytes(),
-            Scheduler::Codel(codel) => codel.state_bytes(),
-            Scheduler::Drr(drr) => drr.state_bytes(),
-            Scheduler::Rfc6057(policy) => policy.state_bytes(),
-        }
+        each!(self, own => own.state_bytes())
     }
 }
 
@@ -168,6 +299,22 @@ pub(crate) mod tests {
     /// A transmitter that sends nothing.
     pub(crate) const IDLE: Line =
         Line { now: Time::ZERO, idle: Span::ZERO, in_transmission: Bytes::ZERO };
+
+    /// A place for so many packets.
+    pub(crate) fn place(packets: u32) -> Place {
+        Place { room: Room { packets, bytes: u64::MAX }, rate: Rate::mbps(10) }
+    }
+
+    /// The packet that leaves now, where nothing is drawn or lost.
+    pub(crate) fn take(discipline: &mut impl Discipline, now: Time) -> Option<Queued> {
+        discipline.dequeue(now, || panic!("draws nothing"), |_, _| panic!("loses nothing"))
+    }
+
+    /// Handles in the order in which they leave.
+    pub(crate) fn served(discipline: &mut impl Discipline) -> Vec<u32> {
+        let next = || take(discipline, Time::ZERO).map(|packet| packet.handle);
+        core::iter::from_fn(next).collect()
+    }
 
     /// A full packet of the first customer.
     pub(crate) fn packet(handle: u32) -> Queued {

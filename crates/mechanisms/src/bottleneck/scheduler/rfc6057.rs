@@ -20,31 +20,44 @@
 //! classes, and when it is full a packet of priority best effort takes the place of the last one of best
 //! effort.
 
-use super::{Line, Queue, Queued, Room};
+use super::{About, Discipline, Line, Place, Queue, Queued, Room};
 use crate::bottleneck::Loss;
-use crate::units::{Rate, Span, Time};
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::units::{Rate, Share, Span, Time};
 
-/// Parameters of the policy.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rfc6057Params {
-    /// C: rate of the port, as it is configured.
-    pub port_rate: Rate,
-    /// R: rate that a customer is provisioned with.
-    pub provisioned_rate: Rate,
-    /// θ_port: share of C beyond which the port is near congestion.
-    pub port_threshold: f64,
-    /// θ_user: share of R beyond which a customer is served last while it is.
-    pub user_threshold: f64,
-    /// θ_release: share of R below which he is served first again.
-    pub release_threshold: f64,
-    /// T.
-    pub period: Span,
+parameters! {
+    /// RFC 6057's policy: who has used much of a busy link is served after the others.
+    pub struct Rfc6057Params {
+        /// R: rate that each customer is provisioned with.
+        pub provisioned_rate: Rate,
+        /// θ_port: share of the link's rate C beyond which the link is near congestion.
+        pub port_threshold: Share = "0.8",
+        /// θ_user: share of R beyond which a customer is served last while it is.
+        pub user_threshold: Share = "0.7",
+        /// θ_release: share of R below which he is served first again.
+        pub release_threshold: Share = "0.5",
+        /// T: what has been sent is looked at, and decided upon, once in this time.
+        pub period: Span = "15 min",
+    }
+    check thresholds_and_period;
+}
+
+fn thresholds_and_period(params: &Rfc6057Params) -> Option<Mistake> {
+    let (user, release) = (params.user_threshold.0, params.release_threshold.0);
+    if params.period == Span::ZERO {
+        return Some(("period", "0 s is no time to look back on".to_owned()));
+    }
+    let above = format!("{release} is above user_threshold, {user}");
+    (release > user).then_some(("release_threshold", above))
 }
 
 /// Both classes and every customer's account.
 #[derive(Clone, Debug)]
 pub struct Rfc6057 {
     params: Rfc6057Params,
+    /// C, as it is configured.
+    port_rate: Rate,
     room: Room,
     priority: Queue,
     best_effort: Queue,
@@ -61,16 +74,25 @@ struct Account {
     best_effort: bool,
 }
 
-impl Rfc6057 {
+impl Discipline for Rfc6057 {
+    type Params = Rfc6057Params;
+
+    const ABOUT: About = About {
+        name: "rfc6057",
+        title: "Protocol-agnostic congestion management (RFC 6057)",
+        source: "RFC 6057",
+        usage: r#"bottleneck.scheduler = { kind = "rfc6057", provisioned_rate = "2 Mb/s" }"#,
+        file: "bottleneck/scheduler/rfc6057.rs",
+        text: include_str!("rfc6057.rs"),
+    };
+
     /// Everybody at priority best effort, the first period beginning.
-    ///
-    /// # Panics
-    /// If a period takes no time.
-    pub fn new(params: Rfc6057Params, room: Room) -> Self {
+    fn new(params: Rfc6057Params, place: &Place) -> Self {
         assert!(params.period > Span::ZERO, "a period takes time");
         Rfc6057 {
             params,
-            room,
+            port_rate: place.rate,
+            room: place.room,
             priority: Queue::default(),
             best_effort: Queue::default(),
             by_user: Vec::new(),
@@ -79,9 +101,14 @@ impl Rfc6057 {
         }
     }
 
-    /// A packet arrives.
     #[inline]
-    pub fn enqueue(&mut self, packet: Queued, line: &Line, mut lose: impl FnMut(Queued, Loss)) {
+    fn enqueue(
+        &mut self,
+        packet: Queued,
+        line: &Line,
+        _draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) {
         self.catch_up(line.now);
         let index = packet.user as usize;
         if index >= self.by_user.len() {
@@ -98,9 +125,13 @@ impl Rfc6057 {
         if held_back { &mut self.best_effort } else { &mut self.priority }.push(packet);
     }
 
-    /// The packet that leaves now.
     #[inline]
-    pub fn dequeue(&mut self, now: Time) -> Option<Queued> {
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _draw: impl FnMut() -> f64,
+        _lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued> {
         self.catch_up(now);
         let packet = self.priority.pop().or_else(|| self.best_effort.pop())?;
         self.sent_bytes += packet.bytes();
@@ -108,6 +139,21 @@ impl Rfc6057 {
         Some(packet)
     }
 
+    #[inline]
+    fn backlog(&self) -> (u32, u64) {
+        (
+            self.priority.len() + self.best_effort.len(),
+            self.priority.bytes() + self.best_effort.bytes(),
+        )
+    }
+
+    /// For customers seen so far.
+    fn state_bytes(&self) -> usize {
+        self.by_user.len() * size_of::<Account>() + size_of::<u64>() + size_of::<Time>()
+    }
+}
+
+impl Rfc6057 {
     /// Ends the periods that are over.
     #[inline]
     fn catch_up(&mut self, now: Time) {
@@ -128,39 +174,25 @@ impl Rfc6057 {
     fn end_period(&mut self) {
         let Rfc6057Params { port_threshold, user_threshold, release_threshold, .. } = self.params;
         let bytes_in_period = |rate: Rate| rate.as_bytes_per_sec() * self.params.period.as_secs();
-        let port = bytes_in_period(self.params.port_rate);
+        let port = bytes_in_period(self.port_rate);
         let provisioned = bytes_in_period(self.params.provisioned_rate);
-        let near_congestion = self.sent_bytes as f64 > port_threshold * port;
+        let near_congestion = self.sent_bytes as f64 > port_threshold.0 * port;
         for account in &mut self.by_user {
             let sent = account.sent_bytes as f64;
-            if near_congestion && sent > user_threshold * provisioned {
+            if near_congestion && sent > user_threshold.0 * provisioned {
                 account.best_effort = true;
-            } else if sent < release_threshold * provisioned {
+            } else if sent < release_threshold.0 * provisioned {
                 account.best_effort = false;
             }
             account.sent_bytes = 0;
         }
         self.sent_bytes = 0;
     }
-
-    /// Packets and bytes that wait.
-    #[inline]
-    pub fn backlog(&self) -> (u32, u64) {
-        (
-            self.priority.len() + self.best_effort.len(),
-            self.priority.bytes() + self.best_effort.bytes(),
-        )
-    }
-
-    /// Bytes of memory for customers seen so far, packets apart.
-    pub const fn state_bytes(&self) -> usize {
-        self.by_user.len() * size_of::<Account>() + size_of::<u64>() + size_of::<Time>()
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{IDLE, packet};
+    use super::super::tests::{IDLE, packet, place, take};
     use super::*;
     use proptest::prelude::*;
 
@@ -168,14 +200,13 @@ mod tests {
     /// periods of 10 s.
     fn policy(room: u32) -> Rfc6057 {
         let params = Rfc6057Params {
-            port_rate: Rate::from_bps(12_000),
             provisioned_rate: Rate::from_bps(6_000),
-            port_threshold: 0.8,
-            user_threshold: 0.7,
-            release_threshold: 0.5,
+            port_threshold: Share(0.8),
+            user_threshold: Share(0.7),
+            release_threshold: Share(0.5),
             period: Span::from_secs(10),
         };
-        Rfc6057::new(params, Room { packets: room, bytes: u64::MAX })
+        Rfc6057::new(params, &Place { rate: Rate::from_bps(12_000), ..place(room) })
     }
 
     fn at(s: u64) -> Time {
@@ -185,7 +216,8 @@ mod tests {
     fn offer(policy: &mut Rfc6057, user: u32, handle: u32, now: Time) -> Vec<u32> {
         let mut lost = Vec::new();
         let line = Line { now, ..IDLE };
-        policy.enqueue(Queued { user, ..packet(handle) }, &line, |packet, _| {
+        let never = || panic!("draws nothing");
+        policy.enqueue(Queued { user, ..packet(handle) }, &line, never, |packet, _| {
             lost.push(packet.handle);
         });
         lost
@@ -198,12 +230,12 @@ mod tests {
         for (user, count) in [(0, first), (1, second)] {
             for _ in 0..count {
                 assert!(offer(&mut policy, user, 9, at(5)).is_empty());
-                policy.dequeue(at(5));
+                take(&mut policy, at(5));
             }
         }
         offer(&mut policy, 0, 0, at(11));
         offer(&mut policy, 1, 1, at(11));
-        core::iter::from_fn(|| policy.dequeue(at(11))).map(|packet| packet.handle).collect()
+        core::iter::from_fn(|| take(&mut policy, at(11))).map(|packet| packet.handle).collect()
     }
 
     /// A port's period holds 10 packets, a customer's 5: more than 8, and more than 3.5.
@@ -218,10 +250,10 @@ mod tests {
     #[test]
     fn a_customer_is_released_below_half_his_rate_and_not_before() {
         let mut policy = policy(100);
-        let mut send = |policy: &mut Rfc6057, user, count, s| {
+        let send = |policy: &mut Rfc6057, user, count, s| {
             for _ in 0..count {
                 offer(policy, user, 9, at(s));
-                policy.dequeue(at(s));
+                take(policy, at(s));
             }
         };
         send(&mut policy, 0, 9, 1);
@@ -239,11 +271,11 @@ mod tests {
         let mut policy = policy(100);
         for _ in 0..9 {
             offer(&mut policy, 0, 9, at(1));
-            policy.dequeue(at(1));
+            take(&mut policy, at(1));
         }
         offer(&mut policy, 0, 1, at(10));
         assert!(policy.by_user[0].best_effort);
-        policy.dequeue(at(10));
+        take(&mut policy, at(10));
         offer(&mut policy, 0, 1, at(1_000));
         assert!(!policy.by_user[0].best_effort);
     }
@@ -253,7 +285,7 @@ mod tests {
         let mut policy = policy(2);
         for _ in 0..9 {
             offer(&mut policy, 0, 9, at(1));
-            policy.dequeue(at(1));
+            take(&mut policy, at(1));
         }
         assert!(offer(&mut policy, 0, 1, at(11)).is_empty());
         assert!(offer(&mut policy, 0, 2, at(11)).is_empty());
@@ -273,7 +305,7 @@ mod tests {
             for (user, gap_s, leave) in steps {
                 now += Span::from_secs(gap_s);
                 inside += 1 - offer(&mut policy, user, 0, now).len() as i64;
-                if leave && policy.dequeue(now).is_some() {
+                if leave && take(&mut policy, now).is_some() {
                     inside -= 1;
                 }
                 prop_assert_eq!(i64::from(policy.backlog().0), inside);

@@ -1,0 +1,169 @@
+//! Mechanisms that declare their own parameters: reading, writing and describing the choice of one.
+
+use serde_json::{Map, Value as Json, json};
+use tidegate_mechanisms::parameters::{Choice, Kind, Value as Parameter};
+use tidegate_mechanisms::registry::{self, DefaultValue};
+use tidegate_mechanisms::units::{Bytes, Rate, Share, Span};
+
+use crate::document::{Node, Table, Value};
+use crate::field::{Field, Reader, read_kind};
+use crate::schema::{self, Definitions};
+use crate::value::{self, Integer};
+
+/// A mechanism with its parameters: a table whose `kind` says which other keys it has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Chosen<C>(pub C);
+
+/// Largest whole number.
+const MAX_COUNT: u64 = 1_000_000;
+type Count = Integer<0, MAX_COUNT>;
+
+impl<C: Choice> Field for Chosen<C> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let table = reader.table(node)?;
+        let keys = |parameters: &[registry::Parameter]| -> Vec<_> {
+            parameters.iter().map(|parameter| parameter.name).collect()
+        };
+        let all: Vec<_> = C::KINDS.iter().map(|kind| (kind.0, keys(kind.2))).collect();
+        let name = read_kind(table, &all, reader)?;
+        let place = C::KINDS.iter().position(|kind| kind.0 == name)?;
+        let parameters = C::KINDS[place].2;
+        // All are looked at, so that all mistakes are found at once.
+        let values: Vec<Option<Parameter>> =
+            parameters.iter().map(|parameter| read_parameter(parameter, table, reader)).collect();
+        let values: Vec<Parameter> = values.into_iter().collect::<Option<_>>()?;
+        let choice = C::from_values(place, &values);
+        if let Some((key, message)) = choice.mistake() {
+            reader.wrong_at(key, message);
+        }
+        Some(Chosen(choice))
+    }
+
+    fn write(&self) -> Value {
+        let (place, values) = self.0.to_values();
+        let (name, _, parameters) = C::KINDS[place];
+        let mut table = Table::default();
+        table.0.push(("kind".to_owned(), Value::from(name).into()));
+        for (parameter, value) in parameters.iter().zip(values) {
+            table.0.push((parameter.name.to_owned(), write_value(value).into()));
+        }
+        table.into()
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        definitions.refer(C::NAME, |definitions| {
+            let kinds = C::KINDS.iter().map(|&(name, about, parameters)| {
+                let (properties, required) = properties(parameters, definitions);
+                schema::kind(name, about, properties, required)
+            });
+            let kinds: Vec<_> = kinds.collect();
+            json!({ "description": schema::describe(C::ABOUT), "oneOf": kinds })
+        })
+    }
+}
+
+/// Properties of a mechanism's parameters, and which of them are required.
+pub(crate) fn properties(
+    parameters: &[registry::Parameter],
+    definitions: &mut Definitions,
+) -> (Map<String, Json>, Vec<Json>) {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in parameters {
+        let mut property = kind_schema(kind(parameter), definitions);
+        property["description"] = schema::describe(parameter.meaning);
+        match default(parameter) {
+            Some(value) => property["default"] = schema::json(&value),
+            None => required.push(parameter.name.into()),
+        }
+        properties.insert(parameter.name.to_owned(), property);
+    }
+    (properties, required)
+}
+
+fn kind(parameter: &registry::Parameter) -> Kind {
+    parameter.kind.expect("a mechanism that declares its parameters says what they are")
+}
+
+/// The default as a file has it. A unit test reads all of them.
+fn default(parameter: &registry::Parameter) -> Option<Value> {
+    let DefaultValue::Value(text) = parameter.default else { return None };
+    Some(match kind(parameter) {
+        Kind::Rate | Kind::Span | Kind::Bytes => text.into(),
+        Kind::Share => Value::Float(text.parse().expect("a number")),
+        Kind::Count => Value::Integer(text.parse().expect("a whole number")),
+        Kind::Flag => Value::Bool(text.parse().expect("true or false")),
+    })
+}
+
+fn read_parameter(
+    parameter: &registry::Parameter,
+    table: &Table,
+    reader: &mut Reader,
+) -> Option<Parameter> {
+    let read = |node: &Node, reader: &mut Reader| {
+        reader.within(parameter.name, |reader| read_value(kind(parameter), node, reader))
+    };
+    match (table.get(parameter.name), default(parameter)) {
+        (Some(node), _) => read(node, reader),
+        (None, Some(value)) => read(&value.into(), reader),
+        (None, None) => reader.within(parameter.name, |reader| reader.wrong("missing")),
+    }
+}
+
+fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option<Parameter> {
+    match kind {
+        Kind::Rate => Rate::read(node, reader).map(Parameter::Rate),
+        Kind::Span => Span::read(node, reader).map(Parameter::Span),
+        Kind::Bytes => Bytes::read(node, reader).map(Parameter::Bytes),
+        Kind::Share => {
+            value::Share::read(node, reader).map(|share| Parameter::Share(Share(share.0)))
+        }
+        Kind::Count => Count::read(node, reader).map(|count| Parameter::Count(count.0 as u32)),
+        Kind::Flag => bool::read(node, reader).map(Parameter::Flag),
+    }
+}
+
+fn write_value(value: Parameter) -> Value {
+    match value {
+        Parameter::Rate(rate) => rate.write(),
+        Parameter::Span(span) => span.write(),
+        Parameter::Bytes(bytes) => bytes.write(),
+        Parameter::Share(share) => value::Share(share.0).write(),
+        Parameter::Count(count) => Integer::<0, MAX_COUNT>(count.into()).write(),
+        Parameter::Flag(flag) => flag.write(),
+    }
+}
+
+fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
+    match kind {
+        Kind::Rate => Rate::schema(definitions),
+        Kind::Span => Span::schema(definitions),
+        Kind::Bytes => Bytes::schema(definitions),
+        Kind::Share => value::Share::schema(definitions),
+        Kind::Count => Count::schema(definitions),
+        Kind::Flag => bool::schema(definitions),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_mechanisms::registry::ALL;
+
+    #[test]
+    fn all_defaults_can_be_read() {
+        let declared = ALL.iter().flat_map(|mechanism| {
+            let own = mechanism.parameters.iter().filter(|parameter| parameter.kind.is_some());
+            own.map(move |parameter| (mechanism.name, parameter))
+        });
+        let mut read = 0;
+        for (name, parameter) in declared {
+            let Some(value) = default(parameter) else { continue };
+            let mut reader = Reader::default();
+            let got = read_value(kind(parameter), &value.into(), &mut reader);
+            assert!(got.is_some(), "{name}.{}: {:?}", parameter.name, reader.mistakes);
+            read += 1;
+        }
+        assert!(read > 3, "{read} defaults");
+    }
+}
