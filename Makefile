@@ -16,8 +16,8 @@ ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' 
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup run test test-rust test-python lint format fuzz bench reproduce fidelity lab-abc \
-	lab-mixes docs lock clean
+.PHONY: help setup run test test-rust test-python lint format fuzz bench reproduce league fidelity \
+	lab-abc lab-mixes docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -89,6 +89,9 @@ bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes 
 
 reproduce: $(NATIVE) ## every paper, cell by cell
 	$(BIN)/tidegate reproduce
+
+league: $(NATIVE) ## every mechanism in every situation; writes docs/league.md
+	$(BIN)/tidegate league --report --check $(ARGS)
 
 fidelity: $(NATIVE) ## simulator against this machine's Linux; needs root, writes docs/fidelity.md
 	$(BIN)/python -m tidegate.fidelity fidelity $(ARGS)

@@ -4,6 +4,7 @@
 //! that is slow or must be exact is on this side. No Arrow here: `docs/adr/` says why.
 
 mod catalogue;
+mod drive;
 mod scenario;
 mod tables;
 

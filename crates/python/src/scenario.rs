@@ -2,13 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 use tidegate_scenario::{Issue, Scenario as Parsed};
 
-use crate::tables;
+use crate::{drive, tables};
 
 pyo3::import_exception!(tidegate.errors, ScenarioError);
 pyo3::import_exception!(tidegate.errors, RunError);
@@ -53,6 +54,21 @@ impl Scenario {
             .detach(|| catch_unwind(AssertUnwindSafe(run)))
             .map_err(|panic| RunError::new_err((seed, said(panic.as_ref()))))?;
         tables::to_python(py, output)
+    }
+
+    /// Offers `packets` full packets at `load` times the rate of the first bottleneck to the network
+    /// without hosts, with the interpreter's lock released, and returns how many came through: for
+    /// measuring what a packet costs. All flows take turns at random.
+    fn drive(&self, py: Python<'_>, packets: u64, load: f64) -> PyResult<u64> {
+        if !(load > 0.0 && load.is_finite()) {
+            return Err(PyValueError::new_err(format!("load: {load} is not above 0")));
+        }
+        Ok(py.detach(|| drive::drive(&self.plan, packets, load)))
+    }
+
+    /// Memory of the activity meters in front of the users, in bytes.
+    fn edge_state_bytes(&self) -> usize {
+        drive::edge_state_bytes(&self.plan)
     }
 
     /// The overrides of each point of `[sweep]`, in the order of the file; none without.

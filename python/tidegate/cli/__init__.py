@@ -6,7 +6,17 @@ import sys
 
 import typer
 
-from tidegate.cli import catalogue, compare, doctor, lab, plot, reproduce, simulate, sweep
+from tidegate.cli import (
+    catalogue,
+    compare,
+    doctor,
+    lab,
+    league,
+    plot,
+    reproduce,
+    simulate,
+    sweep,
+)
 
 app = typer.Typer(
     name="tidegate",
@@ -16,8 +26,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused, 4 some points of a sweep"
-        " failed, 5 `reproduce --check` missed, 6 the machine could not keep up with the lab,"
-        " 77 privilege missing, 130 interrupted."
+        " failed, 5 `--check` of `reproduce` or `league` missed, 6 the machine could not keep up"
+        " with the lab, 77 privilege missing, 130 interrupted."
     ),
 )
 
@@ -42,6 +52,7 @@ app.command()(lab.lab)
 app.command()(compare.compare)
 app.command()(sweep.sweep)
 app.command()(reproduce.reproduce)
+app.command()(league.league)
 app.command("list")(catalogue.list_mechanisms)
 app.command()(catalogue.validate)
 app.command()(catalogue.schema)

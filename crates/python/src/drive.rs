@@ -1,0 +1,73 @@
+//! A network driven without hosts, to see what a packet costs: a fixed sequence of arrivals at the
+//! bottleneck, whatever becomes of them.
+
+use tidegate_mechanisms::ingress::ActivityMeter;
+use tidegate_mechanisms::units::{Rate, Span, Time};
+use tidegate_scenario::plan::Plan;
+use tidegate_simulator::{Contents, Emulation, Way};
+
+/// Full packets on the wire, headers included.
+const PACKET_BYTES: u16 = 1500;
+
+/// Packets without contents.
+struct Nothing;
+
+impl Contents for Nothing {
+    const OUTSIDE: bool = false;
+
+    fn set_activity(&mut self, _: u64, _: f32) {}
+
+    fn activity(&mut self, _: u64) -> f32 {
+        0.0
+    }
+
+    fn discard(&mut self, _: u64) {}
+}
+
+/// Offers `packets` full packets at `load` times the rate of the first bottleneck, each of a flow
+/// chosen at random among the plan's, and serves all events in between. Returns how many were
+/// delivered meanwhile. The same plan, number and load give the same arrivals.
+pub fn drive(plan: &Plan, packets: u64, load: f64) -> u64 {
+    let bottleneck = plan.links.iter().find(|link| link.monitored).expect("a scenario has one");
+    let gap_ns = mean_gap_ns(bottleneck.rate, load);
+    let flows = plan.flows.len() as u64;
+    let mut emulation = Emulation::new(plan, 1, Nothing);
+    let mut random = SplitMix(1);
+    let (mut now_ns, mut delivered) = (0.0, 0);
+    for number in 0..packets {
+        now_ns += gap_ns * (0.5 + random.unit());
+        let now = Time::ZERO + Span::from_nanos(now_ns as u64);
+        while emulation.next_time() <= now {
+            delivered += u64::from(emulation.advance().is_some());
+        }
+        let flow = (random.next() % flows) as u32;
+        emulation.inject(flow, Way::Forward, number, PACKET_BYTES, false, now);
+    }
+    delivered
+}
+
+/// Memory of the activity meters in front of the users, bytes.
+pub fn edge_state_bytes(plan: &Plan) -> usize {
+    plan.meters.len() * size_of::<ActivityMeter>()
+}
+
+fn mean_gap_ns(rate: Rate, load: f64) -> f64 {
+    f64::from(PACKET_BYTES) * 8e9 / (rate.as_bps() as f64 * load)
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): cheap, so that it does not blur what is measured.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1).
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}

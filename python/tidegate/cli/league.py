@@ -1,0 +1,127 @@
+"""`tidegate league`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli.common import (
+    Format,
+    Jobs,
+    Quiet,
+    Replications,
+    Shape,
+    command,
+    print_csv,
+    print_json,
+    print_tables,
+    remark,
+)
+from tidegate.errors import UsageError
+
+if TYPE_CHECKING:
+    from tidegate.league.findings import Finding
+    from tidegate.league.scores import Scores
+
+CHECK_MISSED = 5
+
+
+@command
+def league(
+    situation: Annotated[
+        list[str] | None,
+        typer.Option("--situation", "-s", metavar="NAME", help="Only this one (repeatable)."),
+    ] = None,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option("--mechanism", "-m", metavar="NAME", help="Only this one (repeatable)."),
+    ] = None,
+    replications: Replications = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Two short runs each: seconds instead of minutes.")
+    ] = False,
+    lab: Annotated[
+        bool, typer.Option("--lab", help="Also the situations that need a real kernel; needs root.")
+    ] = False,
+    lab_jobs: Annotated[int, typer.Option(min=1, help="Runs of the lab at the same time.")] = 1,
+    cost: Annotated[
+        bool, typer.Option("--cost/--no-cost", help="Measure processor time per packet.")
+    ] = True,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Leave out what DIR has of the same scenario.")
+    ] = False,
+    report: Annotated[
+        bool,
+        typer.Option("--report", help="Keep the results in league/results; write docs/league.md."),
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="End with 5 where the page says what does not hold.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where results go; default: results/league[-quick]."),
+    ] = None,
+    jobs: Jobs = None,
+    shape: Shape = Format.table,
+    quiet: Quiet = False,
+) -> None:
+    """Play every mechanism of a bottleneck in every situation, and print one table.
+
+    Mechanisms and situations are data in the folder `league/`; docs/league.md says what came out.
+
+    **Examples**
+
+    tidegate league --quick
+
+    tidegate league -s many-flows -s udp-flood -m red -m abc-red
+
+    tidegate league --report --resume
+
+    sudo .venv/bin/tidegate league --lab -s cubic-and-bbr --report
+    """
+    from tidegate.league.play import Order, play
+
+    if quick and report:
+        raise UsageError("--report is about all runs, --quick about few: take one of them")
+    order = Order(
+        situations=tuple(situation or ()), mechanisms=tuple(mechanism or ()),
+        replications=replications, quick=quick, lab=lab, lab_jobs=lab_jobs, cost=cost,
+        resume=resume, report=report, out=out, jobs=jobs,
+    )  # fmt: skip
+    played = play(order, show=not quiet)
+    for path in [] if quiet else played.files:
+        remark(f"wrote {path}")
+    _print(played.scores, shape)
+    if check:
+        _check(played.findings, partial=not report)
+
+
+def _print(scores: Scores, shape: Format) -> None:
+    from tidegate.league.standings import rows
+    from tidegate.league.tables import situation_grid, table
+    from tidegate.show import rich_table
+
+    if shape is Format.table:
+        grids = [situation_grid(scores, one, list(scores.mechanisms))
+                 for one in scores.situations.values()]  # fmt: skip
+        print_tables([rich_table(grid) for grid in [*grids, table(scores)] if grid.cells])
+        typer.echo("mean ± 95 % confidence")
+        return
+    found = rows(scores.standings)
+    if shape is Format.json:
+        print_json(found)
+    else:
+        headings = ["situation", "mechanism", "metric", "unit", "mean", "ci95", "runs"]
+        print_csv(headings, [list(row.values()) for row in found])
+
+
+def _check(findings: list[Finding], *, partial: bool) -> None:
+    if partial:
+        raise UsageError("--check is about the page's words: it needs --report")
+    failed = [one for one in findings if one.failed]
+    for one in failed:
+        remark(f"does not hold: {'; '.join(one.failed)}: {one.text}")
+    if failed:
+        raise typer.Exit(CHECK_MISSED)

@@ -1,0 +1,108 @@
+"""The league's tables: one of all mechanisms, and one a situation."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tidegate.league.scores import MEAN, WORST
+from tidegate.show import Grid, uncertain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.league.field import Situation
+    from tidegate.league.scores import Scores
+
+KEY_RATIOS = (
+    ("many-flows", "heavy : light"), ("udp-flood", "flood : TCP"), ("near-and-far", "near : far"),
+)  # fmt: skip
+COMPLETION = "short-transfers"
+
+
+def table(scores: Scores) -> Grid:
+    """One row a mechanism, over all situations."""
+    ratios = [(name, head) for name, head in KEY_RATIOS if name in scores.situations]
+    grid = Grid(
+        "The league",
+        [
+            "mechanism", "Jain's index\nmean", "\nlowest", *(head for _, head in ratios),
+            "used [%]\nmean", "\nlowest", "95 % delay [ms]\nmean", "\nlongest",
+            "transfer\n[s]", "state\n[B/customer]", "CPU\n[ns/packet]",
+        ],
+    )  # fmt: skip
+    for name, mechanism in scores.mechanisms.items():
+        grid.cells.append([
+            mechanism.title,
+            _plain(scores.of("jain", MEAN, name).mean, "{:.3f}"),
+            _lowest(scores, "jain", name, 1, "{:.2f}"),
+            *(ratio(scores.of("ratio", situation, name).mean) for situation, _ in ratios),
+            _plain(100 * scores.of("utilization", MEAN, name).mean, "{:.1f}"),
+            _lowest(scores, "utilization", name, 100, "{:.0f}"),
+            _plain(1e3 * scores.of("p95_delay_s", MEAN, name).mean, "{:.0f}"),
+            _lowest(scores, "p95_delay_s", name, 1e3, "{:.0f}"),
+            _plain(scores.of("completion_s", COMPLETION, name).mean, "{:.2f}"),
+            _with_edge(scores, "state_bytes", name),
+            _with_edge(scores, "cpu_ns", name),
+        ])  # fmt: skip
+    return grid
+
+
+def situation_grid(scores: Scores, situation: Situation, names: Sequence[str]) -> Grid:
+    """One row a mechanism, in one situation, with confidence intervals."""
+    above, below = situation.ratio
+    headings = ["mechanism", f"{above} :\n{below}", "Jain's\nindex", "used\n[%]"]
+    headings.append("95 % delay\n[ms]")
+    metrics = [("ratio", 1.0), ("jain", 1.0), ("utilization", 100.0), ("p95_delay_s", 1e3)]
+    if situation.completion:
+        headings.append(f"{situation.completion}:\ntransfer [s]")
+        metrics.append(("completion_s", 1.0))
+    grid = Grid(situation.line_title, headings)
+    for name in names:
+        if scores.standings.runs(situation.name, name):
+            cells = [uncertain(scores.of(m, situation.name, name), scale) for m, scale in metrics]
+            grid.cells.append([scores.mechanisms[name].title, *cells])
+    return grid
+
+
+def markdown(grid: Grid) -> str:
+    """A grid for a page."""
+    heads = [head.replace("\n", " ").strip() for head in grid.headings]
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
+    lines += ["| " + " | ".join(cells) + " |" for cells in grid.cells]
+    return "\n".join(lines) + "\n"
+
+
+def ratio(value: float) -> str:
+    """Write a ratio to the digits that one reads.
+
+    >>> ratio(0.0123), ratio(1.034), ratio(12.3), ratio(4321.0), ratio(float("inf"))
+    ('0.01', '1.03', '12', '>99', '>99')
+    """
+    if math.isnan(value):
+        return "–"
+    if value > 99:
+        return ">99"
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.2f}"
+
+
+def _lowest(scores: Scores, metric: str, mechanism: str, scale: float, form: str) -> str:
+    """The worst value, and where."""
+    where = scores.worst_situation(metric, mechanism)
+    if not where:
+        return "–"
+    value = form.format(scale * scores.of(metric, WORST, mechanism).mean)
+    return f"{value} ({where})"
+
+
+def _with_edge(scores: Scores, metric: str, mechanism: str) -> str:
+    """What it takes at the bottleneck, and beside it what a meter at the edge does."""
+    value = scores.of(metric, "", mechanism).mean
+    edge = scores.of(f"edge_{metric}", "", mechanism).mean
+    if math.isnan(edge) or edge == 0:
+        return _plain(value, "{:.0f}")
+    return f"{_plain(value - edge if metric == 'cpu_ns' else value, '{:.0f}')} + {edge:.0f}"
+
+
+def _plain(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else form.format(value)

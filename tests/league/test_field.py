@@ -1,0 +1,131 @@
+"""The league's data files: what they mean, and what is refused."""
+
+import tomllib
+
+import pytest
+from support import ROOT
+
+from tidegate.errors import ScenarioError, UsageError
+from tidegate.league.field import (
+    chosen,
+    in_packets,
+    played,
+    read_mechanisms,
+    read_situations,
+    settings,
+)
+
+SCENARIO = """\
+version = 1
+warm_up = "1 s"
+duration = "2 s"
+
+[bottleneck]
+rate = "10 Mb/s"
+
+[users.heavy]
+flows = 2
+
+[users.light]
+tcp = { ecn = true }
+"""
+SITUATIONS = '[small]\ntitle = "small"\nratio = ["heavy", "light"]\n'
+MECHANISMS = """\
+[red]
+title = "RED"
+why = "as it is"
+bottleneck.aqm = { kind = "red", min_threshold = "12 ms in packets", max_threshold = "30 packets" }
+
+[abc]
+title = "ABC"
+why = "on RED"
+like = "red"
+bottleneck.differentiation = { kind = "abc" }
+users.meter = { reference_rate = "0.05 Mb/s" }
+users.tcp = { congestion_control = "reno" }
+"""
+
+
+@pytest.fixture
+def league(tmp_path):
+    (tmp_path / "situations").mkdir()
+    (tmp_path / "situations/small.toml").write_text(SCENARIO)
+    (tmp_path / "situations.toml").write_text(SITUATIONS)
+    (tmp_path / "mechanisms.toml").write_text(MECHANISMS)
+    return tmp_path
+
+
+def test_a_delay_is_so_many_packets_of_the_link():
+    # 20.4 ms at 10 Mb/s are 17 packets of 1500 B: the ABC paper's function.
+    assert in_packets("20.4 ms in packets", "10 Mb/s", 1500) == "17 packets"
+    assert in_packets([["20.4 ms in packets", 0.01]], "0.2 Gb/s", 1500) == [[340, 0.01]]
+    assert in_packets("0.01 ms in packets", "10 Mb/s", 1500) == "1 packets"
+    assert in_packets("20 ms", "10 Mb/s", 1500) == "20 ms"
+    with pytest.raises(UsageError, match="Mb/s"):
+        in_packets("1 ms in packets", "10 MB/s", 1500)
+
+
+def test_a_mechanism_sets_the_bottleneck_and_all_users(league):
+    situation = read_situations(league)["small"]
+    given = settings(situation, read_mechanisms(league)["abc"])
+    assert given["bottleneck.aqm"]["max_threshold"] == "30 packets"
+    assert given["bottleneck.differentiation"] == {"kind": "abc"}
+    assert given["users.heavy.meter"] == given["users.light.meter"]
+    scenario = played(situation, read_mechanisms(league)["abc"]).to_toml()
+    light = tomllib.loads(scenario)["users"]["light"]["tcp"]
+    # What the situation says of its users' TCP stays.
+    assert light["ecn"] is True
+    assert light["congestion_control"] == "reno"
+
+
+def test_every_mechanism_of_the_league_can_play_every_situation():
+    folder = ROOT / "league"
+    situations, mechanisms = read_situations(folder), read_mechanisms(folder)
+    files = {path.stem for path in (folder / "situations").glob("*.toml")}
+    assert files == set(situations)
+    for situation in situations.values():
+        for mechanism in mechanisms.values():
+            for quick in (False, True):
+                scenario = played(situation, mechanism, quick=quick)
+                if not situation.lab:
+                    scenario.check_simulator()
+
+
+def test_pages_that_mechanisms_name_exist():
+    for mechanism in read_mechanisms(ROOT / "league").values():
+        if mechanism.page:
+            assert (ROOT / f"docs/mechanisms/{mechanism.page}.md").is_file(), mechanism.name
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("mechanisms.toml", '[a]\ntitle = "A"\n', r"\[a\] has no why"),
+        ("mechanisms.toml", '[a]\ntitle = "A"\nwhy = ""\nlink = 1\n', "has 'link'; keys are"),
+        ("mechanisms.toml", '[a]\ntitle = "A"\nwhy = ""\nlike = "b"\n', "'b', which is not above"),
+        ("mechanisms.toml", "[a\n", "cannot be read"),
+        ("mechanisms.toml", "a = 1\n", "tables only"),
+        ("situations.toml", '[small]\ntitle = ""\nratio = ["heavy", "hevy"]\n', "'hevy', no group"),
+        ("situations.toml", '[small]\ntitle = ""\nratio = ["heavy"]\n', "two groups"),
+        ("situations.toml", '[absent]\ntitle = ""\nratio = ["a", "b"]\n', "cannot be read"),
+    ],
+)
+def test_a_mistake_in_a_data_file_names_the_file_and_the_table(league, file, text, said):
+    (league / file).write_text(text)
+    read = read_situations if file == "situations.toml" else read_mechanisms
+    with pytest.raises(UsageError, match=said) as refused:
+        read(league)
+    assert str(league) in str(refused.value)
+
+
+def test_a_setting_that_scenarios_do_not_have_is_refused_by_the_scenario(league):
+    (league / "mechanisms.toml").write_text('[a]\ntitle = "A"\nwhy = ""\nbottleneck.aqn = 1\n')
+    with pytest.raises(ScenarioError, match="aqn"):
+        played(read_situations(league)["small"], read_mechanisms(league)["a"])
+
+
+def test_an_unknown_name_comes_with_the_nearest():
+    assert chosen("mechanism", {"red": 1, "pie": 2}, ["pie"]) == [2]
+    assert chosen("mechanism", {"red": 1, "pie": 2}, []) == [1, 2]
+    with pytest.raises(UsageError, match="did you mean 'pie'"):
+        chosen("mechanism", {"red": 1, "pie": 2}, ["pi"])

@@ -1,0 +1,225 @@
+"""`tidegate league` on a tiny field: what is run, kept, written and said."""
+
+import csv
+import json
+
+import pytest
+
+from tidegate.errors import UsageError
+from tidegate.league.findings import holds, written
+from tidegate.league.play import Order, play
+from tidegate.league.running import packet_ns
+from tidegate.league.scores import Scores
+from tidegate.league.standings import Standings
+from tidegate.scenario import parse
+
+SCENARIO = """\
+version = 1
+description = "Two flows against one"
+replications = 2
+warm_up = "2 s"
+duration = "4 s"
+sample_interval = "off"
+
+[bottleneck]
+rate = "10 Mb/s"
+buffer = "80 packets"
+
+[users.heavy]
+flows = 4
+
+[users.light]
+"""
+SITUATIONS = """\
+[many-flows]
+title = "many flows\\nagainst one"
+ratio = ["heavy", "light"]
+state = true
+quick = { warm_up = "1 s", duration = "1 s" }
+"""
+MECHANISMS = """\
+[drop-tail]
+title = "drop-tail"
+page = "drop-tail"
+why = "nothing"
+
+[abc]
+title = "ABC"
+why = "as published"
+bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }
+bottleneck.differentiation = { kind = "abc" }
+users.meter = { reference_rate = "0.05 Mb/s" }
+"""
+FINDINGS = """\
+[[choose]]
+text = "Heavy gets {ratio(many-flows, drop-tail)}, with ABC {ratio(many-flows, abc)}."
+holds = ["ratio(many-flows, drop-tail) > 1.5 * ratio(many-flows, abc)"]
+
+[[choose]]
+text = "What is not so."
+holds = ["ratio(many-flows, drop-tail) < 1"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    league = tmp_path / "league"
+    (league / "situations").mkdir(parents=True)
+    (tmp_path / "docs").mkdir()
+    (league / "situations/many-flows.toml").write_text(SCENARIO)
+    (league / "situations.toml").write_text(SITUATIONS)
+    (league / "mechanisms.toml").write_text(MECHANISMS)
+    (league / "findings.toml").write_text(FINDINGS)
+    (league / "page.md").write_text("# L\n<!-- choose -->\n<!-- table -->\n<!-- numbers -->\n")
+    return league
+
+
+def reported(folder):
+    """Everything but costs, which take seconds."""
+    return play(Order(report=True, cost=False), folder=folder)
+
+
+def test_a_report_keeps_every_run_and_writes_page_figure_and_csv(folder):
+    played = reported(folder)
+    kept = json.loads((folder / "results/many-flows.json").read_text())["mechanisms"]
+    assert [run["seed"] for run in kept["abc"]["runs"]] == [1, 2]
+    assert kept["abc"]["runs"][0]["ratio"] < 2 < kept["drop-tail"]["runs"][0]["ratio"]
+    found = list(csv.DictReader((folder / "results/league.csv").read_text().splitlines()))
+    (row,) = [r for r in found if r["mechanism"] == "abc" and r["metric"] == "ratio"]
+    mean = sum(run["ratio"] for run in kept["abc"]["runs"]) / 2
+    assert float(row["mean"]) == pytest.approx(mean, rel=1e-4)
+    assert (folder.parent / "docs/images/league.png").is_file()
+    page = (folder.parent / "docs/league.md").read_text()
+    assert "| ABC |" in page
+    assert "<!--" not in page
+    assert [bool(one.failed) for one in played.findings] == [False, True]
+    assert "These numbers do not show it: ratio(many-flows, drop-tail) < 1" in page
+
+
+def test_resuming_runs_only_what_has_changed(folder):
+    reported(folder)
+    path = folder / "results/many-flows.json"
+    kept = json.loads(path.read_text())
+    for entry in kept["mechanisms"].values():
+        entry["runs"][0]["ratio"] = 77.0
+    path.write_text(json.dumps(kept))
+    changed = MECHANISMS.replace("0.05 Mb/s", "0.06 Mb/s")
+    (folder / "mechanisms.toml").write_text(changed)
+    play(Order(report=True, resume=True, cost=False), folder=folder)
+    after = json.loads(path.read_text())["mechanisms"]
+    assert after["drop-tail"]["runs"][0]["ratio"] == 77.0
+    assert after["abc"]["runs"][0]["ratio"] < 2
+
+
+def test_who_has_left_the_field_leaves_the_results(folder):
+    reported(folder)
+    (folder / "mechanisms.toml").write_text(MECHANISMS.partition("[abc]")[0])
+    with pytest.raises(UsageError, match="no mechanism is called 'abc'"):
+        play(Order(report=True, resume=True, cost=False), folder=folder)
+    (folder / "findings.toml").write_text("")
+    play(Order(report=True, resume=True, cost=False), folder=folder)
+    assert list(json.loads((folder / "results/many-flows.json").read_text())["mechanisms"]) == [
+        "drop-tail"
+    ]
+
+
+def test_a_quick_look_has_two_short_runs_and_costs(folder, tmp_path):
+    out = tmp_path / "out"
+    order = Order(quick=True, mechanisms=("abc",), out=out)
+    played = play(order, folder=folder)
+    assert played.scores.of("ratio", "many-flows", "abc").runs == 2
+    assert played.scores.of("cpu_ns", "", "abc").mean > 0
+    assert played.scores.of("edge_state_bytes", "", "abc").mean > 8
+    assert (out / "league.png").is_file()
+    assert not (folder / "results").exists()
+
+
+def test_results_do_not_depend_on_the_number_of_threads(folder):
+    first = play(Order(report=True, cost=False, jobs=1), folder=folder).scores
+    second = play(Order(report=True, cost=False, jobs=3), folder=folder).scores
+    assert first.standings.entries == second.standings.entries
+
+
+class Somewhere:
+    """What scores ask of a situation."""
+
+    lab, state = False, False
+
+    def __init__(self, name):
+        self.name = name
+
+
+def made_up(**ratios):
+    """Scores of one situation, where every mechanism has one run."""
+    entries = {name: {"scenario": "", "runs": [{"ratio": r}]} for name, r in ratios.items()}
+    return Scores(Standings({"s": entries}), {"s": Somewhere("s")}, dict.fromkeys(ratios))
+
+
+def test_a_condition_holds_of_all_that_it_names():
+    scores = made_up(ab=1.0, ac=3.0, b=2.0)
+    assert holds(scores, "ratio(s, a*) < 3.5")
+    assert not holds(scores, "ratio(s, a*) < 2.5")
+    assert holds(scores, "ratio(s, b) > 1.5 * ratio(s, ab)")
+    assert not holds(scores, "ratio(s, ab|b) > 1.5")
+    # What has not been measured fulfils nothing.
+    assert not holds(scores, "jain(s, b) > 0")
+    assert not holds(scores, "jain(s, b) < 9")
+    assert written(scores, "ratio", "s", "a*") == "1.00 to 3.00"
+    for wrong in ("ratio(s, b)", "ratio(t, b) < 1", "ratio(s, x) < 1", "much < 1"):
+        with pytest.raises(UsageError):
+            holds(scores, wrong)
+
+
+def test_the_mean_of_ratios_is_of_factors_whoever_has_more():
+    def entry(ratio):
+        return {"m": {"scenario": "", "runs": [{"ratio": ratio, "jain": ratio / 10}]}}
+
+    standings = Standings({"a": entry(8.0), "b": entry(0.5)})
+    scores = Scores(standings, {one: Somewhere(one) for one in "ab"}, {"m": None})
+    assert scores.of("ratio", "mean", "m").mean == pytest.approx(4.0)
+    assert scores.of("ratio", "worst", "m").mean == 8.0
+    assert scores.of("jain", "worst", "m").mean == 0.05
+    assert scores.worst_situation("jain", "m") == "b"
+
+
+def test_a_packet_costs_time_and_a_meter_more():
+    plain = parse(SCENARIO)
+    metered = parse(
+        SCENARIO, [(f"users.{g}.meter.reference_rate", "0.05 Mb/s") for g in ("heavy", "light")]
+    )
+    assert plain.edge_state_bytes() == 0
+    assert metered.edge_state_bytes() % 2 == 0
+    assert metered.edge_state_bytes() > 0
+    # 1.1 times what the link carries: ten in eleven come through, the buffer of 80 aside.
+    assert plain.drive(20_000, 1.1) == pytest.approx(20_000 / 1.1, rel=0.01)
+    assert plain.drive(20_000, 0.5) > 19_900
+    assert packet_ns(plain) > 0
+    with pytest.raises(ValueError, match="load"):
+        plain.drive(10, 0.0)
+
+
+def test_the_command_refuses_what_makes_no_sense(tidegate_command):
+    for options, said in (
+        (["--quick", "--report"], "--quick"),
+        (["-m", "rde"], "did you mean"),
+        (["-s", "cubic-and-bbr", "--quick"], "--lab"),
+        (["-s", "equals", "-m", "red", "--quick", "--check"], "--report"),
+    ):
+        done = tidegate_command("league", *options)
+        assert done.returncode == 2, (options, done.stderr)
+        assert said in done.stderr
+    done = tidegate_command("league", "--help")
+    assert "tidegate league --quick" in done.stdout
+
+
+def test_the_command_prints_one_table_and_every_number(tidegate_command):
+    options = ["-s", "equals", "-m", "red", "-m", "drop-tail", "--quick", "--no-cost"]
+    done = tidegate_command("league", *options, "--out", "here")
+    assert done.returncode == 0, done.stderr
+    assert "RED" in done.stdout
+    assert (tidegate_command.folder / "here/equals.json").is_file()
+    found = tidegate_command.json("league", *options)
+    assert {row["metric"] for row in found} >= {"ratio", "jain", "utilization", "p95_delay_s"}
+    assert {row["mechanism"] for row in found} == {"red", "drop-tail"}
+    text = tidegate_command("league", *options, "--format", "csv").stdout
+    assert text.startswith("situation,mechanism,metric,unit,mean,ci95,runs\n")
