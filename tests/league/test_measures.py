@@ -72,6 +72,7 @@ def test_rates_are_payload_of_customers_and_the_index_is_jains():
     assert found["rate_bps.heavy"] == 6e6
     assert found["rate_bps.light"] == 1.5e6
     assert found["ratio"] == 4.0
+    assert found["rtt_s"] == 0.03
     assert found["jain"] == pytest.approx((6 + 2 + 1) ** 2 / (3 * (36 + 4 + 1)))
 
 

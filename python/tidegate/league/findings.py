@@ -33,7 +33,8 @@ _IN_TEXT = re.compile(r"\{" + _NUMBER + r"\}")
 
 # By the end of a metric's name: what it is multiplied by, and how it is written.
 _FORMS = {
-    "utilization": (100.0, "{:.0f} %"), "delay_s": (1e3, "{:.0f} ms"), "_s": (1.0, "{:.2f} s"),
+    "utilization": (100.0, "{:.0f} %"), "delay_s": (1e3, "{:.0f} ms"),
+    "rtt_s": (1e3, "{:.0f} ms"), "_s": (1.0, "{:.2f} s"),
     "_ns": (1.0, "{:.0f} ns"), "_bytes": (1.0, "{:.0f} B"), "_bps": (1e-6, "{:.2f} Mb/s"),
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ def of_run(situation: Situation, scenario: Scenario, tables: Tables) -> dict[str
     ``ratio`` is the mean rate per customer of the first group over that of the second, ``jain``
     Jain's index over the customers; ``utilization`` the mean over the bottlenecks and
     ``p95_delay_s`` the longest of theirs; ``state_bytes`` what the mechanism keeps at all of them.
+    ``rtt_s`` is the mean round-trip time that TCP measures in the second group.
     """
     found = {**tables, **derive(tables, scenario)}
     rates = {
@@ -40,6 +41,9 @@ def of_run(situation: Situation, scenario: Scenario, tables: Tables) -> dict[str
         "utilization": _mean(numbers(links, "utilization")),
         "p95_delay_s": float(numbers(links, "p95_sojourn_s").max()),
     }
+    users = found["groups"]
+    rtts = dict(zip(scenario.groups, numbers(users, "mean_srtt_s"), strict=True))
+    values["rtt_s"] = float(rtts[situation.ratio[1]])
     if situation.completion:
         values["completion_s"] = completion_s(found, scenario, situation.completion)
     if "state_bytes" in links.column_names:

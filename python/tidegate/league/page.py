@@ -105,7 +105,9 @@ def _lab(scores: Scores) -> str:
 def _example(scores: Scores) -> str:
     """A command line that repeats a run of the league."""
     situation = scores.simulated[0]
-    name = next(name for name, one in scores.mechanisms.items() if one.users)
+    name = next(
+        (n for n, one in scores.mechanisms.items() if one.users), next(iter(scores.mechanisms))
+    )
     return (
         f"tidegate simulate league/situations/{situation.name}.toml "
         f"{set_flags(situation, scores.mechanisms[name])}"

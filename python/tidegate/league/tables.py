@@ -52,8 +52,9 @@ def situation_grid(scores: Scores, situation: Situation, names: Sequence[str]) -
     """One row a mechanism, in one situation, with confidence intervals."""
     above, below = situation.ratio
     headings = ["mechanism", f"{above} :\n{below}", "Jain's\nindex", "used\n[%]"]
-    headings.append("95 % delay\n[ms]")
+    headings += ["95 % delay\n[ms]", f"{below}:\nRTT [ms]"]
     metrics = [("ratio", 1.0), ("jain", 1.0), ("utilization", 100.0), ("p95_delay_s", 1e3)]
+    metrics.append(("rtt_s", 1e3))
     if situation.completion:
         headings.append(f"{situation.completion}:\ntransfer [s]")
         metrics.append(("completion_s", 1.0))
