@@ -40,7 +40,7 @@ FAVOURED = -15
 # Types of the engine's columns; all others are floats. JSON does not tell them, and null has none.
 _TEXT = {"digest", "name", "link"}
 _FLAGS = {"monitored"}
-_INDICES = {"user", "group", "flow", "backlog_packets"}
+_INDICES = {"user", "group", "flow", "interval", "backlog_packets"}
 _COUNTS = {
     "seed", "events", "hops", "packets_sent", "retransmits", "timeouts", "fast_recoveries",
     "losses", "marks", "arrivals", "departures", "departed_bytes", "departures_in_all",

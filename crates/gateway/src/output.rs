@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use tidegate_scenario::plan::Plan;
-use tidegate_simulator::output::{FlowSeries, GroupSeries, LinkGroupTable, LinkSeries, LinkTable};
+use tidegate_simulator::output::{
+    FlowSeries, GroupSeries, IntervalGroupTable, IntervalLinkTable, IntervalTables, LinkGroupTable,
+    LinkSeries, LinkTable,
+};
 
 use crate::host::IpVersion;
 use crate::lab::{LabRun, Options};
@@ -20,38 +23,10 @@ macro_rules! columns {
 
 /// The document. Numbers that are not (such as the mean of nothing) are `null`.
 pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
-    let LabRun { emulated, honesty, load, deviations } = run;
+    let LabRun { honesty, load, deviations, .. } = run;
     let objections = honesty.objections();
     json!({
-        "tables": {
-            "run": {
-                "seed": [options.seed],
-                "digest": [""],
-                "events": [emulated.ledger.injected],
-                "hops": [emulated.hops],
-                "simulated_s": [(plan.warm_up + plan.duration).as_secs()],
-            },
-            "flows": flows(plan, run),
-            "links": columns!(&emulated.links => LinkTable, [
-                name, monitored, arrivals, departures, departed_bytes, departures_in_all,
-                utilization, mean_backlog_packets, mean_backlog_bytes, mean_sojourn_s,
-                p95_sojourn_s, p99_sojourn_s, max_sojourn_s, drops_full, drops_aqm, drops_wire,
-                drops_policer, marks, state_bytes,
-            ]),
-            "link_groups": columns!(&emulated.link_groups => LinkGroupTable, [
-                link, group, arrivals, departures, departed_bytes, drops, marks, mean_activity,
-            ]),
-            "transfers": transfers(plan, run),
-            "group_series": columns!(&emulated.group_series => GroupSeries, [
-                time_s, group, throughput_bps,
-            ]),
-            "link_series": columns!(&emulated.link_series => LinkSeries, [
-                time_s, link, backlog_packets, backlog_bytes, drops, drops_policer, marks,
-            ]),
-            "flow_series": columns!(&load.flow_series => FlowSeries, [
-                time_s, flow, cwnd_packets, srtt_s,
-            ]),
-        },
+        "tables": tables(plan, run, options),
         "forwarder": {
             "valid": objections.is_empty(),
             "reasons": objections,
@@ -76,6 +51,49 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
         "load": { "lateness_mean_s": load.lateness.mean_s(), "lateness_max_s": load.lateness.max.as_secs() },
         "ip": match options.ip { IpVersion::V4 => 4, IpVersion::V6 => 6 },
     })
+}
+
+/// The tables of a simulation; those by interval only of scenarios with intervals.
+fn tables(plan: &Plan, run: &LabRun, options: Options) -> Value {
+    let LabRun { emulated, load, .. } = run;
+    let mut tables = json!({
+        "run": {
+            "seed": [options.seed],
+            "digest": [""],
+            "events": [emulated.ledger.injected],
+            "hops": [emulated.hops],
+            "simulated_s": [(plan.warm_up + plan.duration).as_secs()],
+        },
+        "flows": flows(plan, run),
+        "links": columns!(&emulated.links => LinkTable, [
+            name, monitored, arrivals, departures, departed_bytes, departures_in_all,
+            utilization, mean_backlog_packets, mean_backlog_bytes, mean_sojourn_s,
+            p95_sojourn_s, p99_sojourn_s, max_sojourn_s, drops_full, drops_aqm, drops_wire,
+            drops_policer, marks, state_bytes,
+        ]),
+        "link_groups": columns!(&emulated.link_groups => LinkGroupTable, [
+            link, group, arrivals, departures, departed_bytes, drops, marks, mean_activity,
+        ]),
+        "transfers": transfers(plan, run),
+        "group_series": columns!(&emulated.group_series => GroupSeries, [
+            time_s, group, throughput_bps,
+        ]),
+        "link_series": columns!(&emulated.link_series => LinkSeries, [
+            time_s, link, backlog_packets, backlog_bytes, drops, drops_policer, marks,
+        ]),
+        "flow_series": columns!(&load.flow_series => FlowSeries, [
+            time_s, flow, cwnd_packets, srtt_s,
+        ]),
+    });
+    let IntervalTables { groups, links } = &emulated.intervals;
+    if !groups.interval.is_empty() {
+        tables["interval_groups"] =
+            columns!(groups => IntervalGroupTable, [interval, group, throughput_bps]);
+        tables["interval_links"] = columns!(links => IntervalLinkTable, [
+            interval, link, utilization, mean_backlog_packets, drops, drops_policer,
+        ]);
+    }
+    tables
 }
 
 /// The columns of a simulation's flow table; `null` where the kernel does not tell.

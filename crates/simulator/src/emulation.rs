@@ -8,8 +8,10 @@ use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
 use crate::contents::Contents;
+use crate::intervals::{self, Counted};
+use crate::link::Link;
 use crate::network::{FlowFate, Ledger, Network, Ways};
-use crate::output::{GroupSeries, LinkGroupTable, LinkSeries, LinkTable};
+use crate::output::{GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable};
 use crate::packet::{Packet, flags};
 use crate::probe::Reading;
 use crate::series::Series;
@@ -47,9 +49,13 @@ pub struct Emulation<'a, C: Contents> {
     received_bytes: Vec<u64>,
     series: Series,
     next_sample: Time,
-    readings: Vec<Counters>,
-    /// When the counters are read: the start and the end of the measurement.
-    reading_times: [Time; 2],
+    /// At the start of the measurement.
+    before: Option<Counters>,
+    /// At the end of the last of its parts so far.
+    last: Option<Counters>,
+    intervals: IntervalTables,
+    /// Parts of the measurement that are over.
+    parts: u32,
     now: Time,
 }
 
@@ -58,6 +64,16 @@ struct Counters {
     links: Vec<Reading>,
     fates: Vec<FlowFate>,
     received_bytes: Vec<u64>,
+}
+
+impl Counted for Counters {
+    fn links(&self) -> &[Reading] {
+        &self.links
+    }
+
+    fn received_bytes(&self, flow: usize) -> u64 {
+        self.received_bytes[flow]
+    }
 }
 
 /// What an emulated network measured between the end of the warm-up and the end of the run.
@@ -73,6 +89,8 @@ pub struct Emulated {
     pub links: LinkTable,
     /// One row per monitored link and group.
     pub link_groups: LinkGroupTable,
+    /// What was measured interval by interval; empty without intervals.
+    pub intervals: IntervalTables,
     /// One row per sample and group.
     pub group_series: GroupSeries,
     /// One row per sample and monitored link.
@@ -87,7 +105,6 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// An idle network at time zero. `contents` keeps the packets' bytes.
     pub fn new(plan: &'a Plan, seed: u64, contents: C) -> Self {
         let (network, ways) = Network::in_real_time(plan, seed, contents);
-        let start = Time::ZERO + plan.warm_up;
         Emulation {
             plan,
             network,
@@ -95,8 +112,10 @@ impl<'a, C: Contents> Emulation<'a, C> {
             received_bytes: vec![0; plan.flows.len()],
             series: Series::new(plan),
             next_sample: plan.sample_interval.map_or(Time::NEVER, |step| Time::ZERO + step),
-            readings: Vec::new(),
-            reading_times: [start, start + plan.duration],
+            before: None,
+            last: None,
+            intervals: IntervalTables::default(),
+            parts: 0,
             now: Time::ZERO,
         }
     }
@@ -132,9 +151,20 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.network.arrivals.next_time().min(self.next_own())
     }
 
-    /// The next reading of all counters.
+    /// The next reading of all counters: at the start of the measurement, then at the end of each of
+    /// its parts.
     fn next_reading(&self) -> Time {
-        self.reading_times.get(self.readings.len()).copied().unwrap_or(Time::NEVER)
+        let start = Time::ZERO + self.plan.warm_up;
+        match self.parts_to_come() {
+            _ if self.before.is_none() => start,
+            0 => Time::NEVER,
+            1 => start + self.plan.duration,
+            _ => start + intervals::length(self.plan) * u64::from(self.parts + 1),
+        }
+    }
+
+    fn parts_to_come(&self) -> u32 {
+        self.plan.intervals.max(1) - self.parts
     }
 
     /// The next sample or reading.
@@ -182,14 +212,27 @@ impl<'a, C: Contents> Emulation<'a, C> {
     }
 
     fn read(&mut self, now: Time) {
-        let links = self.network.links.iter_mut().map(|link| Reading::take(link, now));
-        self.readings.push(Counters {
-            links: links.collect(),
+        if self.before.is_none() {
+            self.before = Some(self.counters(Reading::take, now));
+            return;
+        }
+        let after = self.counters(Reading::in_passing, now);
+        if self.plan.intervals > 1 {
+            let before = self.last.as_ref().or(self.before.as_ref()).expect("it has begun");
+            intervals::measure(&mut self.intervals, self.plan, self.parts, before, &after);
+        }
+        self.last = Some(after);
+        self.parts += 1;
+        if self.parts_to_come() == 0 {
+            self.next_sample = Time::NEVER;
+        }
+    }
+
+    fn counters(&mut self, read: fn(&mut Link, Time) -> Reading, now: Time) -> Counters {
+        Counters {
+            links: self.network.links.iter_mut().map(|link| read(link, now)).collect(),
             fates: self.network.fates.clone(),
             received_bytes: self.received_bytes.clone(),
-        });
-        if now >= self.reading_times[1] {
-            self.next_sample = Time::NEVER;
         }
     }
 
@@ -198,14 +241,15 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// # Panics
     /// If a packet is unaccounted for.
     pub fn finish(self) -> Option<Emulated> {
-        let Emulation { plan, network, readings, series, .. } = self;
+        let is_over = self.parts_to_come() == 0;
+        let Emulation { plan, network, before, last, intervals, series, .. } = self;
         let ledger = network.ledger;
         assert_eq!(
             ledger.injected,
             ledger.delivered + ledger.dropped + network.under_way(),
             "every packet is delivered, dropped or still under way"
         );
-        let [before, after] = &readings[..] else { return None };
+        let (before, after) = (before?, last.filter(|_| is_over)?);
         let since = |of: fn(&FlowFate) -> u64| {
             let pairs = before.fates.iter().zip(&after.fates);
             pairs.map(|(before, after)| of(after) - of(before)).collect()
@@ -217,6 +261,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             marks: since(|fate| fate.marks),
             links: tables::links(plan, &network.links, &before.links, &after.links),
             link_groups: tables::link_groups(plan, &before.links, &after.links),
+            intervals,
             group_series: series.groups,
             link_series: series.links,
             hops: network.links.iter().map(|link| link.probe.accepted).sum(),

@@ -5,7 +5,7 @@ use tidegate_scenario::plan::{MAX_RUN, Plan};
 
 use crate::digest::Digest;
 use crate::event_queue::{Timers, Wake};
-use crate::intervals;
+use crate::intervals::{self, Counted};
 use crate::link::Link;
 use crate::network::{FlowFate, Network, Ways};
 use crate::output::{IntervalTables, RunOutput};
@@ -40,6 +40,16 @@ pub struct Readings {
     pub received: Vec<Received>,
     /// By flow.
     pub sent: Vec<SenderCounts>,
+}
+
+impl Counted for Readings {
+    fn links(&self) -> &[Reading] {
+        &self.links
+    }
+
+    fn received_bytes(&self, flow: usize) -> u64 {
+        self.received[flow].bytes
+    }
 }
 
 /// A run under way.
@@ -141,7 +151,7 @@ impl<'a> Engine<'a> {
         if count < 2 {
             return tables;
         }
-        let length = Span::from_nanos(self.plan.duration.as_nanos() / count);
+        let length = intervals::length(self.plan);
         let mut last = None;
         for k in 0..count {
             let after = self.run_until(start + length * (k + 1), Reading::in_passing);

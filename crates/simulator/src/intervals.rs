@@ -3,19 +3,33 @@
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 
-use crate::engine::Readings;
 use crate::link::Drop;
 use crate::output::{IntervalGroupTable, IntervalLinkTable, IntervalTables};
+use crate::probe::Reading;
+
+/// Counters at one end of an interval: those of a simulation, or of a network between real hosts.
+pub trait Counted {
+    /// By link.
+    fn links(&self) -> &[Reading];
+
+    /// Wire bytes that reached a flow's receiver so far.
+    fn received_bytes(&self, flow: usize) -> u64;
+}
+
+/// Length of each part of the measurement; all of it where it has none.
+pub fn length(plan: &Plan) -> Span {
+    Span::from_nanos(plan.duration.as_nanos() / u64::from(plan.intervals.max(1)))
+}
 
 /// Adds what happened between two readings, an interval apart.
 pub fn measure(
     tables: &mut IntervalTables,
     plan: &Plan,
     interval: u32,
-    before: &Readings,
-    after: &Readings,
+    before: &impl Counted,
+    after: &impl Counted,
 ) {
-    let length = Span::from_nanos(plan.duration.as_nanos() / u64::from(plan.intervals));
+    let length = length(plan);
     groups(&mut tables.groups, plan, (interval, length), before, after);
     links(&mut tables.links, plan, (interval, length), before, after);
 }
@@ -24,12 +38,12 @@ fn groups(
     table: &mut IntervalGroupTable,
     plan: &Plan,
     (interval, length): (u32, Span),
-    before: &Readings,
-    after: &Readings,
+    before: &impl Counted,
+    after: &impl Counted,
 ) {
     let mut bytes = vec![0; plan.groups.len()];
     for (i, flow) in plan.flows.iter().enumerate() {
-        let got = after.received[i].bytes - before.received[i].bytes;
+        let got = after.received_bytes(i) - before.received_bytes(i);
         bytes[plan.users[flow.user].group] += got;
     }
     for (group, bytes) in bytes.into_iter().enumerate() {
@@ -43,11 +57,11 @@ fn links(
     table: &mut IntervalLinkTable,
     plan: &Plan,
     (interval, length): (u32, Span),
-    before: &Readings,
-    after: &Readings,
+    before: &impl Counted,
+    after: &impl Counted,
 ) {
     let span_ns = length.as_nanos() as f64;
-    for (planned, (from, to)) in plan.links.iter().zip(before.links.iter().zip(&after.links)) {
+    for (planned, (from, to)) in plan.links.iter().zip(before.links().iter().zip(after.links())) {
         if !planned.monitored {
             continue;
         }

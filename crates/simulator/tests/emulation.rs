@@ -56,6 +56,13 @@ fn plan() -> Plan {
     Scenario::parse(SCENARIO, &[]).expect("the scenario is valid").plan()
 }
 
+/// The same with the measurement in three parts.
+fn plan_in_parts() -> Plan {
+    let parts = "intervals = { count = 3, length = \"1 s\" }";
+    let scenario = SCENARIO.replace("duration = \"3 s\"", parts);
+    Scenario::parse(&scenario, &[]).expect("the scenario is valid").plan()
+}
+
 /// Sends what the constant-bit-rate sources of the plan would, and returns what was delivered.
 fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
     let end = Time::ZERO + plan.warm_up + plan.duration + Span::from_millis(1);
@@ -110,6 +117,20 @@ fn an_emulated_network_measures_what_a_simulated_one_does() {
 }
 
 #[test]
+fn the_parts_of_a_measurement_are_those_of_a_simulation_and_leave_the_whole_as_it_is() {
+    let (whole, ..) = emulate(&plan());
+    let (parts, ..) = emulate(&plan_in_parts());
+    assert_eq!(parts.intervals, run(&plan_in_parts(), 1).intervals);
+    assert_eq!(parts.intervals.links.interval, [0, 1, 2]);
+    assert_eq!(parts.intervals.groups.interval, [0, 0, 1, 1, 2, 2]);
+    assert!(parts.intervals.links.drops.iter().all(|&drops| drops > 0));
+    assert_eq!(bottleneck(&parts.links), bottleneck(&whole.links));
+    assert_eq!(parts.received_bytes, whole.received_bytes);
+    assert_eq!((parts.losses, parts.link_series), (whole.losses, whole.link_series));
+    assert!(whole.intervals.links.interval.is_empty());
+}
+
+#[test]
 fn the_keeper_of_packets_hears_of_every_end() {
     let (emulated, delivered, discarded) = emulate(&plan());
     assert_eq!((emulated.ledger.delivered, emulated.ledger.dropped), (delivered, discarded));
@@ -120,4 +141,10 @@ fn the_keeper_of_packets_hears_of_every_end() {
 fn there_is_no_result_before_the_end() {
     let plan = plan();
     assert_eq!(Emulation::new(&plan, 1, Shelf::default()).finish(), None);
+    let parts = plan_in_parts();
+    let mut emulation = Emulation::new(&parts, 1, Shelf::default());
+    while emulation.next_time() < Time::ZERO + Span::from_secs(4) {
+        emulation.advance();
+    }
+    assert_eq!(emulation.finish(), None, "the third part is not over");
 }
