@@ -17,7 +17,7 @@ $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] 
 JOBS ?= $(shell nproc)
 
 .PHONY: help setup run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-mixes docs lock clean
+	lab-abc lab-cpq lab-mixes docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -98,6 +98,9 @@ fidelity: $(NATIVE) ## simulator against this machine's Linux; needs root, write
 
 lab-abc: $(NATIVE) ## ABC's table 2 on real Linux; needs root, writes docs/lab-abc.md
 	$(BIN)/python -m tidegate.fidelity abc $(ARGS)
+
+lab-cpq: $(NATIVE) ## CPQ's policers and RED on real Linux; needs root, writes docs/lab-cpq.md
+	$(BIN)/python -m tidegate.fidelity cpq $(ARGS)
 
 lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, writes docs/lab-mixes.md
 	$(BIN)/python -m tidegate.fidelity mixes $(ARGS)

@@ -1,6 +1,9 @@
 """The comparison of simulator and Linux, with a stand-in for the program that needs root."""
 
+import csv
 import json
+import tomllib
+from collections import Counter
 
 import pytest
 from support import ROOT
@@ -124,7 +127,7 @@ def test_explanations_stand_beside_the_cells_that_they_explain(checkout):
     assert "Not explained yet" not in page.read_text()
 
 
-@pytest.mark.parametrize("study", ["abc", "mixes"])
+@pytest.mark.parametrize("study", ["abc", "mixes", "cpq"])
 def test_the_studies_of_the_repository_write_their_pages(tmp_path, stand_in, study):
     for name in ("fidelity", "papers"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -140,3 +143,71 @@ def test_enough_scenarios_are_run_long_enough_and_on_both_sides():
     assert len(found) >= 14
     assert all(case.can_be_simulated for case in found)
     assert all(case.scenario.duration_s >= 30 for case in found)
+
+
+def test_every_policer_of_the_paper_is_measured_with_red_beside_it():
+    from tidegate.fidelity import cpq
+
+    found = cpq.cases(ROOT)
+    kinds = {"none": 1, "icp": 3, "afcp": 2, "aicp-a": 1, "aicp-b": 1}
+    written = [tomllib.loads(case.scenario.to_toml()) for case in found]
+    assert Counter(each["bottleneck"]["differentiation"]["kind"] for each in written) == kinds
+    with (ROOT / cpq.EXPECTED).open(newline="") as file:
+        paper = {row["mechanism"] for row in csv.DictReader(file)}
+    assert {case.title for case in found} == paper - {"DRR"}
+    assert all(case.can_be_simulated for case in found)
+    assert all(case.scenario.duration_s >= 60 for case in found)
+    assert len({case.hashes[LINUX] for case in found}) == len(found)
+
+
+@pytest.fixture
+def cpq_checkout(tmp_path, stand_in):
+    """Congestion policing queues with runs that a test can wait for."""
+    folder = tmp_path / "fidelity/cpq"
+    folder.mkdir(parents=True)
+    text = (ROOT / "fidelity/cpq/scenario.toml").read_text()
+    for long, short in (("240 s", "1 s"), ("count = 6", "count = 2"), ("60 s", "2 s")):
+        assert long in text
+        text = text.replace(f'"{long}"', f'"{short}"').replace(long, short)
+    (folder / "scenario.toml").write_text(text.replace("replications = 5", "replications = 3"))
+    (tmp_path / "papers").symlink_to(ROOT / "papers")
+    return tmp_path
+
+
+def test_policers_stand_on_their_page_with_what_each_part_of_a_run_gave(cpq_checkout, monkeypatch):
+    monkeypatch.setenv("TIDEGATE_STAND_IN", "late=2")
+    assert run(cpq_checkout, "cpq") == 0
+    kept = json.loads((cpq_checkout / "fidelity/cpq/results/afcp-a.json").read_text())
+    (first, late, _), (same, *_) = kept[LINUX]["runs"], kept[SIMULATED]["runs"]
+    assert (first["valid"], late["valid"]) == (True, False)
+    parts = first["throughput_bps.heavy.by_interval"]
+    assert len(parts) == 2
+    assert sum(parts) / 2 == pytest.approx(first["throughput_bps.heavy"], rel=1e-4)
+    # The stand-in simulates: what comes from the lab is read as what comes from the engine.
+    assert {name: first[name] for name in same} == same
+    page = (cpq_checkout / "docs/lab-cpq.md").read_text()
+    assert all(f"| {name} |" in page for name in ("RED", "ICP-slope", "AFCP-b", "AICP-b"))
+    assert "8 of 24 runs on Linux are invalid" in page
+    assert "within 10 % of Linux" in page
+    assert (cpq_checkout / "docs/images/lab-cpq.png").is_file()
+
+
+def test_a_policer_that_is_off_is_said_to_be(cpq_checkout):
+    from tidegate.fidelity import cpq
+
+    assert run(cpq_checkout, "cpq", "--only", "red") == 0
+    assert run(cpq_checkout, "cpq", "--quick", "--only", "icp-step") == 0
+    (case,) = (case for case in cpq.cases(cpq_checkout) if case.name == "red")
+    book = Book(cpq_checkout / "fidelity/cpq/results")
+    kept = book.read(case)
+    (row,) = (line for line in cpq.table([kept]).splitlines() if line.startswith("| RED"))
+    assert row.endswith("| within 10 % |")
+    for each in kept.sides[LINUX]["runs"]:
+        each["queue_packets"] *= 2
+    book.write(kept)
+    (row,) = (line for line in cpq.table([kept]).splitlines() if line.startswith("| RED"))
+    assert row.endswith("| beyond 10 %: mean queue |")
+    assert run(cpq_checkout, "cpq", "--report") == 0
+    page = (cpq_checkout / "docs/lab-cpq.md").read_text()
+    assert "Not explained yet: red: mean queue." in page
+    assert "Not measured yet: icp-step" in page

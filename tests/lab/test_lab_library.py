@@ -19,6 +19,16 @@ def test_columns_come_back_as_the_engine_gave_them(stand_in):
                 assert lab.tables[name][column].to_pylist() == table[column].to_pylist(), column
 
 
+def test_parts_of_a_measurement_come_back_as_well(stand_in):
+    parts = SMALL.replace('duration = "2 s"', 'intervals = { count = 2, length = "1 s" }')
+    lab = tidegate.lab(parts, replications=2)
+    simulated = tidegate.simulate(parts, replications=2)
+    assert lab.interval_groups.schema == simulated.interval_groups.schema
+    assert lab.interval_groups.equals(simulated.interval_groups)
+    assert lab.interval_links.schema == simulated.interval_links.schema
+    assert lab.interval_links.equals(simulated.interval_links)
+
+
 def test_no_more_than_five_runs_unless_asked(stand_in):
     scenario = tidegate.load_scenario(SMALL, set={"replications": 50, "duration": "0.5 s"})
     assert tidegate.lab(scenario).replications == 5

@@ -91,6 +91,19 @@ def test_real_packets_fill_the_link_and_their_tables(ip):
     assert heavy > light > 0, "activity travels in the packets"
 
 
+def test_the_parts_of_a_real_measurement_add_up():
+    parts = SMALL.replace('duration = "2 s"', 'intervals = { count = 2, length = "1 s" }')
+    result = tidegate.lab(parts, replications=1)
+    assert result.interval_groups["interval"].to_pylist() == [0, 0, 1, 1]
+    assert result.interval_groups["group"].to_pylist() == ["heavy", "light"] * 2
+    both = sum(result.interval_groups["throughput_bps"].to_pylist()) / 2
+    assert both == pytest.approx(sum(result.flows["throughput_bps"].to_pylist()))
+    (link,) = (row for row in result.links.to_pylist() if row["monitored"])
+    drops = result.interval_links["drops"].to_pylist()
+    assert sum(drops) == link["drops_aqm"] + link["drops_full"] + link["drops_wire"]
+    assert len(drops) == 2
+
+
 def test_simulated_and_real_can_be_compared():
     both = tidegate.compare_results(
         tidegate.simulate(SMALL, replications=1), lab_that_counts(SMALL)

@@ -1,4 +1,4 @@
-"""``python -m tidegate.fidelity fidelity|abc|mixes``: measure, keep, write the page."""
+"""``python -m tidegate.fidelity fidelity|abc|mixes|cpq``: measure, keep, write the page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from tidegate.errors import TidegateError, UsageError
-from tidegate.fidelity import abc_table, mixes, scenarios
+from tidegate.fidelity import abc_table, cpq, mixes, scenarios
 from tidegate.fidelity.book import LINUX, SIMULATED, Book
 from tidegate.fidelity.running import Effort, measure, say
 from tidegate.store import hand_over
 
-STUDIES = {"fidelity": scenarios, "abc": abc_table, "mixes": mixes}
+STUDIES = {"fidelity": scenarios, "abc": abc_table, "mixes": mixes, "cpq": cpq}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,9 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
             raise UsageError(f"--only: {', '.join(sorted(unknown))} is none of {names}")
         book = Book(given.root / study.FOLDER / "results")
         sides = (SIMULATED, LINUX) if given.side == "both" else (given.side,)
-        effort = Effort(
-            sides, given.jobs, given.replications, resume=given.resume, quick=given.quick
-        )
+        jobs = given.jobs or getattr(study, "JOBS", Effort.jobs)
+        effort = Effort(sides, jobs, given.replications, resume=given.resume, quick=given.quick)
         measured = [] if given.report else measure(chosen, book, effort)
         if given.quick:
             say("\n" + study.table(measured))
@@ -58,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--root", type=Path, default=Path(), metavar="DIR", help="the checkout")
     add("--only", action="append", default=[], metavar="NAME", help="this case (repeatable)")
     add("--side", choices=("both", SIMULATED, LINUX), default="both", help="what to run")
-    add("--jobs", type=int, default=3, metavar="N", help="runs on Linux at the same time")
+    add("--jobs", type=int, metavar="N", help="runs on Linux at the same time (cpq: 10; others: 3)")
     add("--replications", "-r", type=int, metavar="N", help="default: as the scenario says")
     add("--resume", action="store_true", help="leave out what has been measured")
     add("--quick", action="store_true", help="1 run of 10 s each; print, keep nothing")

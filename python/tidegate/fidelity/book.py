@@ -147,10 +147,13 @@ def machine() -> str:
 
 def _rounded(run: dict[str, Any]) -> dict[str, Any]:
     """Six digits are more than what is measured is worth, and keep the files small."""
-    return {
-        name: float(f"{value:.6g}") if isinstance(value, float) else value
-        for name, value in run.items()
-    }
+
+    def short(value: Any) -> Any:  # noqa: ANN401 - whatever stands in a run
+        if isinstance(value, list):
+            return [short(each) for each in value]
+        return float(f"{value:.6g}") if isinstance(value, float) else value
+
+    return {name: short(value) for name, value in run.items()}
 
 
 def _json(sides: dict[str, dict[str, Any]]) -> str:

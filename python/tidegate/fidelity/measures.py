@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidegate.statistics import jain_index
 from tidegate.summary import bottlenecks
 from tidegate.tables import numbers
 
@@ -42,8 +43,8 @@ def runs(result: Result) -> list[dict[str, Any]]:
     return found
 
 
-def of_run(result: Result, seed: int) -> dict[str, float | None]:
-    """Numbers of one run; None where there is none."""
+def of_run(result: Result, seed: int) -> dict[str, float | list[float] | None]:
+    """Numbers of one run; None where there is none. Those by interval are lists."""
 
     def only(source: pa.Table) -> pa.Table:
         return source.filter(np.asarray(source["seed"]) == seed)
@@ -53,6 +54,8 @@ def of_run(result: Result, seed: int) -> dict[str, float | None]:
     arrivals = numbers(link, "arrivals")[0]
     times = numbers(groups, "mean_completion_s")
     values = {
+        "jain": jain_index(numbers(only(result.users), "throughput_bps")),
+        "policer_ratio": numbers(link, "drops_policer")[0] / arrivals if arrivals else float("nan"),
         "ratio": _ratio(result.scenario, numbers(groups, "throughput_bps"), flows),
         "utilization": numbers(link, "utilization")[0],
         "queue_packets": numbers(link, "mean_backlog_packets")[0],
@@ -66,7 +69,26 @@ def of_run(result: Result, seed: int) -> dict[str, float | None]:
         strict=True,
     ):  # fmt: skip
         values |= {f"throughput_bps.{name}": throughput, f"loss_ratio.{name}": loss}
-    return {name: None if np.isnan(value) else float(value) for name, value in values.items()}
+    found: dict[str, float | list[float] | None] = {
+        name: None if np.isnan(value) else float(value) for name, value in values.items()
+    }
+    if result.interval_groups is not None and result.interval_links is not None:
+        found |= _by_interval(only(result.interval_groups), only(result.interval_links))
+    return found
+
+
+def _by_interval(groups: pa.Table, link: pa.Table) -> dict[str, list[float]]:
+    """Throughput of every group [bit/s], and what the first bottleneck did, part by part."""
+    owner = np.asarray(groups["group"].to_pylist())
+    throughput = numbers(groups, "throughput_bps")
+    found = {
+        f"throughput_bps.{name}.by_interval": throughput[owner == name].tolist()
+        for name in dict.fromkeys(owner.tolist())
+    }
+    first = np.asarray(link["link"].to_pylist()) == link["link"][0].as_py()
+    for column, name in (("utilization", "utilization"), ("mean_backlog_packets", "queue_packets")):
+        found[f"{name}.by_interval"] = numbers(link, column)[first].tolist()
+    return found
 
 
 def _ratio(scenario: Scenario, per_user: NDArray[np.float64], flows: pa.Table) -> float:

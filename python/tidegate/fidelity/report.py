@@ -12,11 +12,12 @@ from tidegate.fidelity.verdicts import agreements, agrees
 from tidegate.show import uncertain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidegate.fidelity.book import Record
     from tidegate.fidelity.verdicts import Agreement, Explanation
 
+_NAMES = {metric: heading for metric, (heading, _, _) in METRICS.items()}
 INTRODUCTION = """\
 # How true is the simulator?
 
@@ -58,9 +59,10 @@ def page(records: Sequence[Record], explanations: Sequence[Explanation], figure:
     runs = max((len(r.runs(LINUX)) for r in measured), default=0)
     parts = [
         INTRODUCTION, verdict_line(measured), f"![Deviations by scenario and metric]({figure})\n",
-        table(measured), READING.format(runs=runs), _explained(measured, explanations),
+        table(measured), READING.format(runs=runs),
+        explained(beyond(measured), explanations, _NAMES),
         "## The machine\n", place_and_time(measured), invalid_runs(measured),
-        _unmeasured(records, measured),
+        unmeasured(records, measured),
         REPEAT.format(minutes=_minutes(measured)),
     ]  # fmt: skip
     return "\n".join(part for part in parts if part)
@@ -98,11 +100,17 @@ def table(records: Sequence[Record]) -> str:
 def cell(found: Agreement) -> str:
     """Simulator, Linux, deviation."""
     scale = METRICS[found.metric][2]
-    deviation = percent(found.deviation, found.uncertainty)
-    if not found.within:
-        mark = "**" if found.told_apart else "*"
-        deviation = f"{mark}{deviation}{mark}"
-    return f"{uncertain(found.simulated, scale)}<br>{uncertain(found.linux, scale)}<br>{deviation}"
+    sides = f"{uncertain(found.simulated, scale)}<br>{uncertain(found.linux, scale)}"
+    return f"{sides}<br>{deviation(found)}"
+
+
+def deviation(found: Agreement) -> str:
+    """Simulator from Linux in per cent; emphasised beyond 10 %, strongly if it is not chance."""
+    text = percent(found.deviation, found.uncertainty)
+    if found.within:
+        return text
+    mark = "**" if found.told_apart else "*"
+    return f"{mark}{text}{mark}"
 
 
 def percent(share: float, half: float) -> str:
@@ -126,15 +134,17 @@ def beyond(records: Sequence[Record]) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _explained(records: Sequence[Record], explanations: Sequence[Explanation]) -> str:
-    cells = beyond(records)
+def explained(
+    cells: Sequence[tuple[str, str]], explanations: Sequence[Explanation], names: Mapping[str, str]
+) -> str:
+    """Why these cells (case and metric) differ, and which of them nobody has explained."""
     lines = ["## Where they differ by more than 10 %\n"]
     for explanation in explanations:
-        about = [f"{case}: {METRICS[m][0]}" for case, m in cells if explanation.covers(case, m)]
+        about = [f"{case}: {names[m]}" for case, m in cells if explanation.covers(case, m)]
         if about:
             lines.append(f"- *{'; '.join(about)}.* {explanation.text}")
     open_ = [
-        f"{case}: {METRICS[metric][0]}"
+        f"{case}: {names[metric]}"
         for case, metric in cells if not any(e.covers(case, metric) for e in explanations)
     ]  # fmt: skip
     if open_:
@@ -144,7 +154,8 @@ def _explained(records: Sequence[Record], explanations: Sequence[Explanation]) -
     return "\n".join(lines) + "\n"
 
 
-def _unmeasured(records: Sequence[Record], measured: Sequence[Record]) -> str:
+def unmeasured(records: Sequence[Record], measured: Sequence[Record]) -> str:
+    """Which cases are missing, and which were measured before their scenario changed."""
     names = [record.case.name for record in records if record not in measured]
     old = [
         record.case.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from tidegate.scenario import parse
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tidegate._native import Scenario
     from tidegate.fidelity.book import Book, Case
     from tidegate.result import Result
 
@@ -69,17 +71,23 @@ def _run(records: dict[str, Record], side: str, effort: Effort) -> dict[str, Res
     from tidegate.laboratory import lab_all
     from tidegate.simulation import simulate_all
 
-    brief = [("warm_up", "2 s"), ("duration", "10 s")] if effort.quick else []
-    scenarios = {
-        name: parse(record.case.scenario, brief) if brief else record.case.scenario
-        for name, record in records.items()
-    }
+    scenarios = {name: record.case.scenario for name, record in records.items()}
+    if effort.quick:
+        scenarios = {name: _brief(scenario) for name, scenario in scenarios.items()}
     # The scenario says how often; the same on both sides, with the same seeds.
     counts = {scenario.replications for scenario in scenarios.values()}
     count = 1 if effort.quick else effort.replications or max(counts)
     if side == SIMULATED:
         return simulate_all(scenarios, replications=count)
     return lab_all(scenarios, replications=count, jobs=effort.jobs, progress=True)
+
+
+def _brief(scenario: Scenario) -> Scenario:
+    """The same for 10 s, in parts if it has parts."""
+    parts = "intervals" in tomllib.loads(scenario.to_toml())
+    length = [("duration", "10 s")]
+    length += [("intervals", '{ count = 2, length = "5 s" }')] if parts else []
+    return parse(scenario, [("warm_up", "2 s"), *length])
 
 
 def _batches(records: Sequence[Record], size: int) -> Iterator[list[Record]]:

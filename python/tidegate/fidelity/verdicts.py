@@ -12,6 +12,7 @@ from tidegate.fidelity.measures import METRICS
 from tidegate.statistics import welch95
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tidegate.fidelity.book import Record
@@ -60,10 +61,10 @@ class Explanation:
         return case in self.cases and metric in self.metrics
 
 
-def agreements(record: Record) -> dict[str, Agreement]:
-    """Metrics that both sides have."""
+def agreements(record: Record, metrics: Iterable[str] = METRICS) -> dict[str, Agreement]:
+    """Those of the metrics that both sides have."""
     found = {}
-    for metric in METRICS:
+    for metric in metrics:
         simulated, linux = (record.estimate(side, metric) for side in (SIMULATED, LINUX))
         if not simulated.runs or not linux.runs or not (simulated.mean or linux.mean):
             continue
