@@ -7,10 +7,13 @@
 //! two and draws the verdict. What a signal does to a packet (mark or drop) is the queue's business.
 
 pub mod abc;
+pub mod adaptive_red;
 pub mod afcp;
 pub mod aicp_a;
 pub mod aicp_b;
+mod aqm;
 pub mod codel;
+pub mod csfq;
 mod drop_tail;
 pub mod icp;
 pub mod pie;
@@ -20,10 +23,13 @@ pub mod scheduler;
 pub mod token_bucket;
 
 pub use abc::{Abc, AbcParams};
+pub use adaptive_red::{AdaptiveRed, AdaptiveRedParams};
 pub use afcp::{Afcp, AfcpParams};
 pub use aicp_a::{AicpA, AicpAParams, Charge};
 pub use aicp_b::{AicpB, AicpBParams};
+pub use aqm::Aqm;
 pub use codel::{Codel, CodelParams, Head};
+pub use csfq::{Csfq, CsfqParams};
 pub use icp::{Icp, IcpCurve, IcpParams};
 pub use pie::{Pie, PieParams};
 pub use piecewise_linear::{InvalidPoints, PiecewiseLinear, PiecewiseLinearParams};
@@ -110,86 +116,6 @@ impl Signal {
     #[inline]
     pub const fn is_some(self) -> bool {
         !matches!(self, Signal::None)
-    }
-}
-
-/// How congested: the probability of a signal, for an average packet.
-#[derive(Clone, Debug)]
-pub enum Aqm {
-    /// Never signals; packets are lost only when the buffer is full.
-    DropTail,
-    /// A function of the queue length.
-    PiecewiseLinear(PiecewiseLinear),
-    /// Random early detection.
-    Red(Red),
-    /// Proportional integral controller enhanced.
-    Pie(Pie),
-}
-
-impl Aqm {
-    /// The probability with which to signal on this packet. Called once for every arrival.
-    #[inline]
-    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
-        match self {
-            Aqm::DropTail => 0.0,
-            Aqm::PiecewiseLinear(aqm) => aqm.probability(arrival.backlog_packets),
-            Aqm::Red(red) => red.probability(arrival),
-            Aqm::Pie(pie) => pie.probability(arrival),
-        }
-    }
-
-    /// log₂ of `p`, which [`Aqm::probability`] has just returned; looked up where a table has it.
-    #[inline]
-    fn log2(&self, p: f64, arrival: &Arrival) -> f64 {
-        match self {
-            Aqm::PiecewiseLinear(aqm) => aqm.log2_probability(arrival.backlog_packets),
-            Aqm::DropTail | Aqm::Red(_) | Aqm::Pie(_) => libm::log2(p),
-        }
-    }
-
-    /// Whether the last probability was a forced 1 (see [`Signal::Forced`]).
-    #[inline]
-    fn is_forced(&self) -> bool {
-        match self {
-            Aqm::Red(red) => red.is_forced(),
-            Aqm::Pie(pie) => pie.is_forced(),
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) => false,
-        }
-    }
-
-    /// The probability with RED's thresholds multiplied by `stretch`, and that at its own. An AQM
-    /// without thresholds to stretch gives its own twice.
-    #[inline]
-    fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
-        if let Aqm::Red(red) = self {
-            return (red.stretched_probability(arrival, stretch), red.plain_probability());
-        }
-        let p = self.probability(arrival);
-        (p, p)
-    }
-
-    /// Bytes that it remembers from packet to packet, parameters and tables apart.
-    pub const fn state_bytes(&self) -> usize {
-        match self {
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) => 0,
-            Aqm::Red(_) => Red::STATE_BYTES,
-            Aqm::Pie(_) => size_of::<Pie>() - size_of::<PieParams>(),
-        }
-    }
-
-    /// Tells the AQM what became of the packet, for those that space their signals.
-    #[inline]
-    pub fn on_verdict(&mut self, signalled: bool) {
-        match self {
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) => {}
-            Aqm::Red(red) => red.on_verdict(signalled),
-            Aqm::Pie(pie) => pie.on_verdict(signalled),
-        }
-    }
-
-    /// Whether it has to be told of departures, by [`Judge::on_departure`].
-    pub fn needs_departures(&self) -> bool {
-        matches!(self, Aqm::Pie(_))
     }
 }
 
@@ -324,7 +250,7 @@ impl Judge {
     /// a policer that counts signals.
     #[inline]
     pub fn on_overflow(&mut self, user: u32, now: Time, len: Bytes) {
-        self.aqm.on_verdict(true);
+        self.aqm.on_overflow();
         if let Differentiation::Icp(icp) = &mut self.differentiation {
             icp.on_signal(user, now, len);
         }
@@ -334,9 +260,7 @@ impl Judge {
     /// and what it has left behind. To be called for every departure if [`Aqm::needs_departures`].
     #[inline]
     pub fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
-        if let Aqm::Pie(pie) = &mut self.aqm {
-            pie.on_departure(now, sojourn, backlog_packets);
-        }
+        self.aqm.on_departure(now, sojourn, backlog_packets);
     }
 
     /// Bytes that the two remember from packet to packet.
@@ -354,10 +278,7 @@ impl Judge {
 
     /// The queue length that the AQM has averaged, in its own unit, for probes.
     pub fn average_backlog(&self) -> Option<f64> {
-        match &self.aqm {
-            Aqm::Red(red) => Some(red.average()),
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) | Aqm::Pie(_) => None,
-        }
+        self.aqm.average_backlog()
     }
 }
 

@@ -33,8 +33,9 @@
 //!
 //! Differs from the 1993 paper, with ns-2: its count is one lower when the average comes from below
 //! min_th, and its text (not its algorithm) counts one lower after each signal too. Differs from
-//! ns-2: with independent draws nothing is passed over; no scaling by packet size; no adaptive
-//! max_p; a draw in [0, 1) signals below p_a, not also at it.
+//! ns-2: with independent draws nothing is passed over; no scaling by packet size; a
+//! draw in [0, 1) signals below p_a, not also at it. Its adaptive max_p is a mechanism of its own,
+//! `adaptive-red`.
 
 use super::Arrival;
 use crate::units::Span;
@@ -169,6 +170,21 @@ impl Red {
     /// avg, in the unit of the parameters.
     pub fn average(&self) -> f64 {
         self.average
+    }
+
+    /// What avg would be if the queue had been empty for `idle` since the last packet.
+    pub(super) fn average_after(&self, idle: Span) -> f64 {
+        self.average * self.decay(idle)
+    }
+
+    /// max_p.
+    pub(super) fn max_probability(&self) -> f64 {
+        self.params.max_probability
+    }
+
+    /// Sets max_p.
+    pub(super) fn set_max_probability(&mut self, max_p: f64) {
+        self.params.max_probability = max_p;
     }
 
     #[inline]

@@ -1,0 +1,130 @@
+use super::*;
+use crate::bottleneck::tests::arrival;
+use crate::bottleneck::{
+    Abc, AbcParams, Aqm, Differentiation, Judge, QueueUnit, RedSpacing, Signal,
+};
+use proptest::prelude::*;
+
+/// Marks at 9 and 11 packets.
+fn params(max_probability: f64) -> AdaptiveRedParams {
+    let red = RedParams {
+        min_threshold: 5.0,
+        max_threshold: 15.0,
+        max_probability,
+        weight: 0.1,
+        mode: QueueUnit::Packets,
+        gentle: true,
+        spacing: RedSpacing::Geometric,
+        mean_packet_time: Span::from_millis(1),
+    };
+    AdaptiveRedParams { red, interval: Span::from_millis(500), increase: 0.01, decrease: 0.9 }
+}
+
+fn at(ms: u64, packets: u32) -> Arrival {
+    Arrival { now: Time::ZERO + Span::from_millis(ms), ..arrival(packets, 0.0) }
+}
+
+/// max_p after every interval of a queue that always holds so many packets.
+fn course(max_p: f64, packets: u32, intervals: u64) -> Vec<f64> {
+    let mut red = AdaptiveRed::new(params(max_p));
+    let mut course = Vec::new();
+    for ms in 0..=500 * intervals {
+        red.probability(&at(ms, packets));
+        if ms > 0 && ms % 500 == 0 {
+            course.push(red.max_probability());
+        }
+    }
+    course
+}
+
+fn assert_close(got: &[f64], want: &[f64]) {
+    let close = got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12);
+    assert!(close && got.len() == want.len(), "{got:?}, expected {want:?}");
+}
+
+/// A quarter of itself at a time up to 0.04, then 0.01.
+#[test]
+fn max_p_grows_by_a_quarter_or_by_alpha_while_the_average_is_too_high() {
+    assert_close(&course(0.02, 14, 5), &[0.025, 0.03125, 0.0390625, 0.048828125, 0.058828125]);
+}
+
+#[test]
+fn max_p_shrinks_by_a_tenth_while_the_average_is_too_low() {
+    assert_close(&course(0.1, 7, 3), &[0.09, 0.081, 0.0729]);
+}
+
+#[test]
+fn max_p_rests_while_the_average_is_in_the_middle_fifth() {
+    assert_close(&course(0.1, 10, 3), &[0.1; 3]);
+}
+
+/// The last step beyond the ends of the range is taken, as in the paper and in Linux.
+#[test]
+fn max_p_stops_just_beyond_its_ends() {
+    let up = course(0.495, 14, 10);
+    assert_close(&up[8..], &[0.505, 0.505]);
+    let down = course(0.0101, 7, 10);
+    assert_close(&down[8..], &[0.00909, 0.00909]);
+}
+
+/// Half a minute of silence is 60 intervals; the average of 14 falls below 9 within the first.
+#[test]
+fn intervals_of_an_idle_time_are_made_up_for() {
+    for (idle_s, intervals) in [(3, 6), (30, 22), (3_000, 22)] {
+        let mut red = AdaptiveRed::new(params(0.1));
+        for ms in 0..400 {
+            red.probability(&at(ms, 14));
+        }
+        let now = Time::ZERO + Span::from_millis(400) + Span::from_secs(idle_s);
+        red.probability(&Arrival { now, idle: Span::from_secs(idle_s), ..arrival(0, 0.0) });
+        // 0.1 · 0.9²² = 0.00985 is the first below 0.01.
+        let want = 0.1 * libm::pow(0.9, f64::from(intervals));
+        assert!((red.max_probability() - want).abs() < 1e-12, "{idle_s} s");
+        assert!(red.next_adaptation > now && red.next_adaptation <= now + red.interval);
+    }
+}
+
+/// 10 Mb/s carry C = 833.3 packets of 1500 B a second: w_q = 1 − e^(−0.0012) = 0.00119928, and at 20 ms
+/// min_th = 833.3 · 0.01 = 8.33; at 5 ms the least, 5.
+#[test]
+fn what_is_not_set_follows_from_the_link() {
+    let packet = Span::from_micros(1_200);
+    assert!((automatic_weight(packet) - 0.001_199_280_288).abs() < 1e-12);
+    assert!(
+        (automatic_min_threshold(Span::from_millis(20), packet) - 8.0 - 1.0 / 3.0).abs() < 1e-9
+    );
+    assert_eq!(automatic_min_threshold(Span::from_millis(5), packet), 5.0);
+}
+
+#[test]
+fn activity_bends_its_probability_too() {
+    let judge = |activity: f32| {
+        let red = AdaptiveRed::new(params(0.1));
+        let abc = Abc::new(AbcParams { gamma: 3.0, weight: 0.99 });
+        let mut judge =
+            Judge { aqm: Aqm::AdaptiveRed(red), differentiation: Differentiation::Abc(abc) };
+        let packets = (0..10_000).map(|n| Arrival { activity, ..at(n, 10) });
+        packets.filter(|packet| judge.signal(packet, || 0.06) == Signal::Congestion).count()
+    };
+    // p = 0.05 does not reach the draw of 0.06; above the average activity it does, for a while.
+    assert_eq!(judge(0.0), 0);
+    assert!(judge(2.0) > 50);
+}
+
+proptest! {
+    #[test]
+    fn max_p_stays_in_its_range_and_the_probability_a_probability(
+        queue in prop::collection::vec((0u32..40, 0u64..900), 1..300),
+    ) {
+        let mut red = AdaptiveRed::new(params(0.1));
+        let mut now = Time::ZERO;
+        for (packets, gap_ms) in queue {
+            now += Span::from_millis(gap_ms);
+            let idle = if packets == 0 { Span::from_millis(gap_ms) } else { Span::ZERO };
+            let p = red.probability(&Arrival { now, idle, ..arrival(packets, 0.0) });
+            red.on_verdict(p > 0.5);
+            prop_assert!((0.0..=1.0).contains(&p));
+            prop_assert!((0.009..=0.51).contains(&red.max_probability()));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! CSFQ, core-stateless fair queueing: the more a customer's rate exceeds the fair share, the likelier
+//! his packets are dropped at arrival, so that each gets the fair share and no more.
+//! I. Stoica, S. Shenker and H. Zhang, "Core-Stateless Fair Queueing", ACM SIGCOMM 1998 and IEEE/ACM
+//! ToN 11(1), 2003; the paper's pseudo-code, and its amendment for buffers that overflow.
+//!
+//! In the paper routers at the edge measure the rate r of each flow and write it on its packets as a
+//! label; routers in the core know no flow, only labels and their own fair share α. Here edge and core
+//! are one queue, and who is measured is the customer. With T since his last packet of length l:
+//!
+//! ```text
+//! r ← (1 − e^(−T/K)) l/T + e^(−T/K) r         the label; r + l/K for T = 0
+//! p = max(0, 1 − α/r)                          drop probability
+//! A, F                                         as r with K_α: rate arriving, rate let through
+//! α ← α C/F                                    A ≥ C, once per K_c, at most C
+//! α ← the largest label                        A < C for K_c, once per K_c
+//! α ← 0.99 α                                   packet lost to a full buffer
+//! ```
+//!
+//! Between two of the other changes, full buffers take at most 25 % from α.
+//!
+//! A signal is always a drop, since a mark would take nothing from anybody's rate. Where the paper
+//! leaves it open: α begins at the link's rate C; a customer's first packet counts as one with T = 0;
+//! the packet that ends a period of K_c counts for the largest label of that period. A packet lost to
+//! a full buffer counts as let through, as in the pseudo-code. All customers have the same weight, and
+//! labels are not passed on to the next link, which measures anew.
+
+use super::Arrival;
+use crate::units::{Bytes, Rate, Span, Time};
+
+/// Parameters of CSFQ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CsfqParams {
+    /// C: rate of the link.
+    pub rate: Rate,
+    /// K: over which a customer's rate is averaged.
+    pub averaging: Span,
+    /// K_α: over which the link's rates are averaged.
+    pub link_averaging: Span,
+    /// K_c: time between two changes of the fair share.
+    pub window: Span,
+}
+
+/// α after 1 % less for so many lost packets has lost 25 %.
+const MOST_OVERFLOWS: u32 = 28;
+
+/// An exponential average of a rate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Average {
+    bps: f64,
+    last: Option<Time>,
+}
+
+impl Average {
+    /// Takes `len` in, and returns the rate.
+    #[inline]
+    fn add(&mut self, now: Time, len: Bytes, constant: Span) -> f64 {
+        let elapsed = self.last.map_or(Span::ZERO, |last| now - last);
+        let (t, k, bits) = (elapsed.as_secs(), constant.as_secs(), len.as_bits() as f64);
+        self.last = Some(now);
+        self.bps = if elapsed == Span::ZERO {
+            self.bps + bits / k
+        } else {
+            // 1 − e^(−T/K), without cancellation for a short T.
+            let fresh = -libm::expm1(-t / k);
+            fresh * bits / t + (1.0 - fresh) * self.bps
+        };
+        self.bps
+    }
+}
+
+/// State of one CSFQ link.
+#[derive(Clone, Debug)]
+pub struct Csfq {
+    params: CsfqParams,
+    /// r of every customer seen.
+    customers: Vec<Average>,
+    /// A.
+    arriving: Average,
+    /// F.
+    let_through: Average,
+    /// α, in bit/s.
+    fair_share: f64,
+    congested: bool,
+    /// Beginning of the present period of K_c.
+    since: Time,
+    largest_label: f64,
+    /// Overflows since the last other change of α.
+    overflows: u32,
+    /// The packet being judged.
+    judged: (Time, Bytes, f64),
+}
+
+impl Csfq {
+    /// CSFQ before the first packet.
+    ///
+    /// # Panics
+    /// If a constant is zero.
+    pub fn new(params: CsfqParams) -> Self {
+        let CsfqParams { rate, averaging, link_averaging, window } = params;
+        assert!(rate.as_bps() > 0 && averaging.min(link_averaging).min(window) > Span::ZERO);
+        Csfq {
+            params,
+            customers: Vec::new(),
+            arriving: Average::default(),
+            let_through: Average::default(),
+            fair_share: rate.as_bps() as f64,
+            congested: false,
+            since: Time::ZERO,
+            largest_label: 0.0,
+            overflows: 0,
+            judged: (Time::ZERO, Bytes::ZERO, 0.0),
+        }
+    }
+
+    /// The probability with which to drop an arriving packet.
+    #[inline]
+    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
+        let Arrival { now, len, user, .. } = *arrival;
+        let index = user as usize;
+        if index >= self.customers.len() {
+            self.customers.resize(index + 1, Average::default());
+        }
+        let label = self.customers[index].add(now, len, self.params.averaging);
+        self.judged = (now, len, label);
+        (1.0 - self.fair_share / label).max(0.0)
+    }
+
+    /// Tells whether the packet was dropped, and brings α up to date.
+    #[inline]
+    pub fn on_verdict(&mut self, dropped: bool) {
+        let (now, len, label) = self.judged;
+        let CsfqParams { rate, link_averaging, window, .. } = self.params;
+        let arriving = self.arriving.add(now, len, link_averaging);
+        if !dropped {
+            self.let_through.add(now, len, link_averaging);
+        }
+        let capacity = rate.as_bps() as f64;
+        let congested = arriving >= capacity;
+        if congested != self.congested {
+            (self.congested, self.since, self.largest_label) = (congested, now, 0.0);
+        }
+        self.largest_label = self.largest_label.max(label);
+        if now.since(self.since) <= window {
+            return;
+        }
+        let share = if congested {
+            (self.fair_share * capacity / self.let_through.bps).min(capacity)
+        } else {
+            self.largest_label
+        };
+        (self.fair_share, self.since, self.largest_label, self.overflows) = (share, now, 0.0, 0);
+    }
+
+    /// The packet just judged was lost because the buffer was full.
+    #[inline]
+    pub fn on_overflow(&mut self) {
+        if self.overflows < MOST_OVERFLOWS {
+            self.overflows += 1;
+            self.fair_share *= 0.99;
+        }
+    }
+
+    /// Bytes that it remembers from packet to packet.
+    pub(super) fn state_bytes(&self) -> usize {
+        let link = size_of::<Self>() - size_of::<CsfqParams>() - size_of::<Vec<Average>>();
+        link + self.customers.len() * size_of::<Average>()
+    }
+
+    /// α, in bit/s.
+    pub fn fair_share_bps(&self) -> f64 {
+        self.fair_share
+    }
+}
+
+#[cfg(test)]
+#[path = "csfq_tests.rs"]
+mod tests;
