@@ -155,6 +155,9 @@ mechanisms! {
     Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", NONE;
     Bottleneck "piecewise-linear", "Piecewise-linear AQM", "Menth and Zeitler, Activity-Based Congestion Management, section 5.1.2", r#"bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#, "bottleneck/piecewise_linear.rs", PIECEWISE_LINEAR;
     Bottleneck "red", "RED", "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993", r#"bottleneck.aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "15 packets" }"#, "bottleneck/red.rs", RED;
+    Bottleneck "adaptive-red", "Adaptive RED", "Floyd, Gummadi and Shenker, 2001", r#"bottleneck.aqm = { kind = "adaptive-red", target_delay = "10 ms" }"#, "bottleneck/adaptive_red.rs", ADAPTIVE_RED;
+    Bottleneck "csfq", "Core-stateless fair queueing (CSFQ)", "Stoica, Shenker and Zhang, IEEE/ACM ToN 11(1), 2003", r#"bottleneck.aqm = { kind = "csfq" }"#, "bottleneck/csfq.rs", CSFQ;
+    Bottleneck "pie", "PIE", "RFC 8033", r#"bottleneck.aqm = { kind = "pie" }"#, "bottleneck/pie.rs", PIE;
     Bottleneck "codel", "CoDel", "RFC 8289", r#"bottleneck.aqm = { kind = "codel" }"#, "bottleneck/codel.rs", CODEL;
     Differentiation "abc", "Activity-based congestion management (ABC)", "Menth and Zeitler, Activity-Based Congestion Management, section 3.3", r#"bottleneck.differentiation = { kind = "abc" }"#, "bottleneck/abc.rs", ABC;
     Differentiation "icp", "Independent congestion policing (ICP)", "Wagner, Congestion Policing Queues, section IV-A", r#"bottleneck.differentiation = { kind = "icp", curve = "step" }"#, "bottleneck/icp.rs", ICP;

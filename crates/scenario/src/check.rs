@@ -74,7 +74,7 @@ pub(crate) fn scalable_needs_ecn(file: &File, reader: &mut Reader) {
 pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
     packets(file, reader);
-    thresholds_to_stretch(file, reader);
+    differentiation_fits(file, reader);
     totals(file, reader);
     let tcp = file.tcp.as_ref().expect("resolved");
     reader.within("tcp", |reader| time_outs(tcp, reader));
@@ -139,23 +139,30 @@ fn packets(file: &File, reader: &mut Reader) {
     }
 }
 
-/// AICP-a moves thresholds, which RED alone has.
-fn thresholds_to_stretch(file: &File, reader: &mut Reader) {
-    let mut has_red = |path: &[&str], aqm: &Aqm, differentiation: &Differentiation| {
-        let stretches = matches!(differentiation, Differentiation::AicpA(_));
-        if stretches && !matches!(aqm, Aqm::Red(_)) {
-            let message = "aicp-a moves the thresholds of RED; give aqm.kind = \"red\"";
-            nested(reader, path, |reader| reader.wrong_at("differentiation", message));
-        }
+/// AICP-a moves thresholds, which RED alone has; CSFQ tells customers apart by itself.
+fn differentiation_fits(file: &File, reader: &mut Reader) {
+    let mut fits = |path: &[&str], aqm: &Aqm, differentiation: &Differentiation| {
+        let has_thresholds = matches!(aqm, Aqm::Red(_) | Aqm::AdaptiveRed(_));
+        let message = match (aqm, differentiation) {
+            (_, Differentiation::NoDifferentiation(_)) => return,
+            (Aqm::Csfq(_), _) => {
+                "csfq tells customers apart by itself; give differentiation.kind = \"none\""
+            }
+            (_, Differentiation::AicpA(_)) if !has_thresholds => {
+                "aicp-a moves the thresholds of RED; give aqm.kind = \"red\" or \"adaptive-red\""
+            }
+            _ => return,
+        };
+        nested(reader, path, |reader| reader.wrong_at("differentiation", message));
     };
     if let Some(bottleneck) = &file.bottleneck {
-        has_red(&["bottleneck"], &bottleneck.aqm, &bottleneck.differentiation);
+        fits(&["bottleneck"], &bottleneck.aqm, &bottleneck.differentiation);
     }
     if let Some(lot) = &file.parking_lot {
-        has_red(&["parking_lot"], &lot.aqm, &lot.differentiation);
+        fits(&["parking_lot"], &lot.aqm, &lot.differentiation);
     }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        has_red(&["links", name], &link.aqm, &link.differentiation);
+        fits(&["links", name], &link.aqm, &link.differentiation);
     }
 }
 

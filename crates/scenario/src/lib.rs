@@ -19,6 +19,7 @@ mod layout;
 mod network;
 pub mod plan;
 mod quantity;
+mod queue;
 #[cfg(test)]
 mod reference;
 mod resolve;

@@ -5,17 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{
-    AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, CodelParams, IcpCurve, IcpParams,
-    PiecewiseLinearParams, QueueUnit, RedParams, RedSpacing, TokenBucketParams,
+    AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, IcpCurve, IcpParams, TokenBucketParams,
 };
-use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+use tidegate_mechanisms::units::{Bytes, Span, Time};
 
 use crate::file::{
-    self, AfcpVariant, Aqm, Bottleneck, Curve, Differentiation, File, Link, ParkingLot, RateChange,
-    Red, Spacing,
+    self, AfcpVariant, Bottleneck, Curve, Differentiation, File, Link, ParkingLot, RateChange,
 };
 use crate::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan, RateChangePlan};
 use crate::quantity::QueueLength;
+use crate::queue::aqm;
 use crate::value::RateChanges;
 
 /// Where users of a dumbbell send from and to.
@@ -190,46 +189,6 @@ pub(crate) fn buffer(length: QueueLength) -> Buffer {
     match length {
         QueueLength::Packets(packets) => Buffer::Packets(packets),
         QueueLength::Bytes(bytes) => Buffer::Bytes(bytes),
-    }
-}
-
-fn aqm(aqm: &Aqm, rate: Rate, packet_size: Bytes) -> AqmPlan {
-    match aqm {
-        Aqm::DropTail(_) => AqmPlan::DropTail,
-        Aqm::PiecewiseLinear(function) => {
-            AqmPlan::PiecewiseLinear(PiecewiseLinearParams { points: function.resolved() })
-        }
-        Aqm::Red(file) => AqmPlan::Red(red(file, rate.transmission_time(packet_size))),
-        Aqm::Codel(file) => AqmPlan::Codel(codel(file.target, file.interval)),
-    }
-}
-
-/// The largest packet is found out by the queue.
-fn codel(target: Span, interval: Span) -> CodelParams {
-    CodelParams { target, interval, max_packet: Bytes::ZERO }
-}
-
-fn red(file: &Red, mean_packet_time: Span) -> RedParams {
-    let threshold = |length: QueueLength| match length {
-        QueueLength::Packets(packets) => f64::from(packets),
-        QueueLength::Bytes(bytes) => bytes.as_f64(),
-    };
-    RedParams {
-        min_threshold: threshold(file.min_threshold),
-        max_threshold: threshold(file.max_threshold),
-        max_probability: file.max_probability.0,
-        weight: file.weight.0,
-        mode: match file.min_threshold {
-            QueueLength::Packets(_) => QueueUnit::Packets,
-            QueueLength::Bytes(_) => QueueUnit::Bytes,
-        },
-        gentle: file.gentle,
-        spacing: match file.spacing {
-            Spacing::Geometric => RedSpacing::Geometric,
-            Spacing::Uniform => RedSpacing::Uniform,
-            Spacing::Wait => RedSpacing::Wait,
-        },
-        mean_packet_time,
     }
 }
 

@@ -5,8 +5,8 @@
 
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{
-    AbcParams, AfcpParams, AicpAParams, AicpBParams, CodelParams, IcpParams, PiecewiseLinearParams,
-    RedParams,
+    AbcParams, AdaptiveRedParams, AfcpParams, AicpAParams, AicpBParams, CodelParams, CsfqParams,
+    IcpParams, PieParams, PiecewiseLinearParams, RedParams,
 };
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::sender::SlowStartExit;
@@ -115,6 +115,12 @@ pub enum AqmPlan {
     PiecewiseLinear(PiecewiseLinearParams),
     /// Random early detection.
     Red(RedParams),
+    /// RED that tunes itself.
+    AdaptiveRed(AdaptiveRedParams),
+    /// Core-stateless fair queueing.
+    Csfq(CsfqParams),
+    /// Proportional integral controller enhanced.
+    Pie(PieParams),
     /// Controlled delay. It acts at departures and has no probability, hence no differentiation.
     Codel(CodelParams),
 }

@@ -10,8 +10,9 @@ use crate::chosen;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
-    Abc, Access, Afcp, AicpA, AicpB, Bottleneck, Cbr, Codel, File, Icp, Intervals, Link, Meter,
-    ParkingLot, PiecewiseLinear, Profile, RateChange, Red, StartRange, Tcp, Transfer, User,
+    Abc, Access, AdaptiveRed, Afcp, AicpA, AicpB, Bottleneck, Cbr, Codel, Csfq, File, Icp,
+    Intervals, Link, Meter, ParkingLot, Pie, PiecewiseLinear, Profile, RateChange, Red, StartRange,
+    Tcp, Transfer, User,
 };
 use crate::schema::Definitions;
 use crate::toml_text::inline;
@@ -60,6 +61,9 @@ fn tables() -> Vec<(&'static str, String)> {
         ("access", keys::<Access>()),
         ("piecewise-linear", keys::<PiecewiseLinear>()),
         ("red", keys::<Red>()),
+        ("adaptive-red", keys::<AdaptiveRed>()),
+        ("csfq", keys::<Csfq>()),
+        ("pie", keys::<Pie>()),
         ("codel", keys::<Codel>()),
         ("abc", keys::<Abc>()),
         ("icp", keys::<Icp>()),

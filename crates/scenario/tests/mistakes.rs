@@ -80,7 +80,7 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
         (
             "bottleneck",
             "aqm = { kind = \"redd\" }",
-            "bottleneck.aqm.kind: \"redd\" is none of drop-tail, piecewise-linear, red, codel; did you mean \"red\"?",
+            "bottleneck.aqm.kind: \"redd\" is none of drop-tail, piecewise-linear, red, adaptive-red, csfq, pie, codel; did you mean \"red\"?",
         ),
         ("bottleneck", "aqm = {}", "bottleneck.aqm.kind: missing; one of drop-tail"),
         (
@@ -174,6 +174,22 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
             "duration: give intervals or a duration, not both",
         ),
         ("bottleneck", "differentiation = { kind = \"aicp-a\" }", "give aqm.kind = \"red\""),
+        (
+            "bottleneck",
+            "aqm = { kind = \"csfq\" }\ndifferentiation = { kind = \"abc\" }",
+            "bottleneck.differentiation: csfq tells customers apart by itself; give \
+             differentiation.kind = \"none\"",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"adaptive-red\", max_threshold = \"20 packets\" }",
+            "aqm.max_threshold: give min_threshold, too",
+        ),
+        (
+            "bottleneck",
+            "aqm = { kind = \"pie\", update_interval = \"0 s\" }",
+            "aqm.update_interval: must be longer than 0 s",
+        ),
         (
             "bottleneck",
             "differentiation = { kind = \"icp\", depth = \"3 kB\" }",

@@ -2,7 +2,8 @@
 
 use tidegate_mechanisms::bottleneck::scheduler::{Place, Room, Scheduler, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{
-    Abc, Afcp, AicpA, AicpB, Aqm, Differentiation, Icp, Judge, PiecewiseLinear, Red,
+    Abc, AdaptiveRed, Afcp, AicpA, AicpB, Aqm, Csfq, Differentiation, Icp, Judge, Pie,
+    PiecewiseLinear, Red,
 };
 use tidegate_mechanisms::sender::{
     Controller, Cubic, CubicParams, Dctcp, LinuxCubic, Prague, PragueParams, Reno, RenoParams,
@@ -28,6 +29,9 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
             Aqm::PiecewiseLinear(PiecewiseLinear::new(params).expect("the scenario was validated"))
         }
         AqmPlan::Red(params) => Aqm::Red(Red::new(params.clone())),
+        AqmPlan::AdaptiveRed(params) => Aqm::AdaptiveRed(AdaptiveRed::new(params.clone())),
+        AqmPlan::Csfq(params) => Aqm::Csfq(Csfq::new(*params)),
+        AqmPlan::Pie(params) => Aqm::Pie(Pie::new(*params)),
     };
     let differentiation = match plan.differentiation {
         DifferentiationPlan::None => Differentiation::None,

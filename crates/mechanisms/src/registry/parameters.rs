@@ -66,6 +66,49 @@ pub(super) const CODEL: &[Parameter] = &[
     parameter("interval", Value("100 ms"), "s", "how long it may be exceeded"),
 ];
 
+pub(super) const ADAPTIVE_RED: &[Parameter] = &[
+    parameter("min_threshold", Unset, "packets or B", "min_th; if not set, by the target delay"),
+    parameter("max_threshold", Unset, "as min_threshold", "max_th; if not set, 3 min_th"),
+    parameter("target_delay", Value("5 ms"), "s", "queueing delay to aim at, if min_th is not set"),
+    parameter("max_probability", Value("0.1"), "1", "max_p to begin with"),
+    parameter("weight", Unset, "1", "w_q; if not set, 1 − exp(−1/C)"),
+    parameter("interval", Value("0.5 s"), "s", "time between two adaptations of max_p"),
+    parameter("increase", Value("0.01"), "1", "α: largest increase of max_p"),
+    parameter("decrease", Value("0.9"), "1", "β: factor by which max_p decreases"),
+    parameter(
+        "spacing",
+        Value("uniform"),
+        "geometric, uniform, wait",
+        "how the signals are spaced",
+    ),
+];
+
+pub(super) const CSFQ: &[Parameter] = &[
+    parameter("averaging", Value("100 ms"), "s", "K: over which a customer's rate is averaged"),
+    parameter("link_averaging", Value("200 ms"), "s", "K_α: the same for A and F of the link"),
+    parameter("window", Value("200 ms"), "s", "K_c: time between two changes of the fair share"),
+];
+
+pub(super) const PIE: &[Parameter] = &[
+    parameter("target", Value("15 ms"), "s", "queueing delay to aim at (QDELAY_REF)"),
+    parameter("update_interval", Value("15 ms"), "s", "T_UPDATE: time between two updates of p"),
+    parameter(
+        "burst_allowance",
+        Value("150 ms"),
+        "s",
+        "MAX_BURST: how long a burst goes without signals",
+    ),
+    parameter("alpha", Value("0.125"), "1/s", "α: weight of the distance from the target"),
+    parameter("beta", Value("1.25"), "1/s", "β: weight of the change of the delay"),
+    parameter(
+        "mark_limit",
+        Value("0.1"),
+        "1",
+        "p from which on ECN-capable packets are dropped, not marked",
+    ),
+    parameter("derandomised", Value("false"), "true or false", "keep a distance between signals"),
+];
+
 pub(super) const ABC: &[Parameter] = &[
     parameter("gamma", Value("3.0"), "1", "γ: differentiation factor; 0 tells nobody apart"),
     parameter("activity_weight", Value("0.99"), "1", "w_A: weight of the past in A_avg"),

@@ -73,6 +73,9 @@ fn queue() -> impl Strategy<Value = String> {
         r#"{ kind = "piecewise-linear", points = [[2, 0.0], [9, 1.0]] }"#,
         r#"{ kind = "red", min_threshold = "3 packets", max_threshold = "12 packets" }"#,
         r#"{ kind = "red", min_threshold = "4 packets", max_threshold = "9 packets", max_probability = 1.0, gentle = true, spacing = "wait", weight = 0.1 }"#,
+        r#"{ kind = "adaptive-red", target_delay = "20 ms", weight = 0.1, interval = "50 ms" }"#,
+        r#"{ kind = "pie", target = "5 ms", burst_allowance = "0 s", beta = 20.0 }"#,
+        r#"{ kind = "pie", derandomised = true }"#,
     ]);
     let differentiation = select(vec![
         "",
