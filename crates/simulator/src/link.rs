@@ -109,11 +109,13 @@ pub struct Departed {
 impl Link {
     /// A link as planned; `number` names its random streams.
     pub fn new(plan: &LinkPlan, number: usize, groups: usize, seed: u64) -> Self {
+        let station = Station::new(plan, number, seed);
         let (limit_packets, limit_bytes) = match plan.buffer {
+            // Nothing passes at once where departures are events.
+            _ if station.is_some() => (0, u64::MAX),
             Buffer::Packets(n) => (n as usize, u64::MAX),
             Buffer::Bytes(n) => (usize::MAX, n.get()),
         };
-        let station = Station::new(plan, number, seed);
         let judge = if station.is_some() { None } else { build::judge(plan) };
         let management = judge.map(|judge| {
             let rng = Stream::new(seed, &format!("link/{number}/aqm"));
@@ -146,7 +148,7 @@ impl Link {
     /// Whether an AQM looks at its packets.
     #[inline]
     pub fn is_managed(&self) -> bool {
-        self.management.is_some()
+        self.management.is_some() || self.station.is_some()
     }
 
     /// Bytes that the mechanism in front of it remembers from packet to packet.
@@ -155,7 +157,8 @@ impl Link {
         self.station.as_ref().map_or(in_advance, |station| station.state_bytes()) as u64
     }
 
-    /// Offers a packet of the given owner at `now`, which never goes back.
+    /// Offers a packet of the given owner at `now`, which never goes back. A station refuses all,
+    /// without counting them: they go to [`Link::arrive`].
     #[inline]
     pub fn offer(
         &mut self,
@@ -255,6 +258,9 @@ impl Link {
 
     #[cold]
     fn overflow(&mut self, Owner { group, user, .. }: Owner, now: Time, len: u16) -> Drop {
+        if self.station.is_some() {
+            return Drop::Full;
+        }
         if let Some(management) = &mut self.management {
             management.judge.on_overflow(user, now, Bytes::new(len.into()));
         }

@@ -29,8 +29,6 @@ struct Hop {
     metered: bool,
     /// The route ends after this link, at a host that may be served ahead of time.
     early: bool,
-    /// Departures from this link are events.
-    station: bool,
 }
 
 /// Where a flow's packets enter the network.
@@ -219,15 +217,10 @@ impl<C: Contents> Network<C> {
         // Kept apart from the packet, which is put together once, in its pipe.
         let Packet { mut hop, mut flags, mut extra, len, flow, .. } = packet;
         loop {
-            let Hop { link: number, chained, metered, early, station, .. } =
-                self.hops[hop as usize];
+            let Hop { link: number, chained, metered, early, .. } = self.hops[hop as usize];
             let link = &mut self.links[number as usize];
-            if C::OUTSIDE && (link.is_managed() || station) && flags & flags::ACK == 0 {
+            if C::OUTSIDE && link.is_managed() && flags & flags::ACK == 0 {
                 extra = self.contents.activity(packet.number).to_bits();
-            }
-            if station {
-                self.arrive(number, Packet { hop: hop + 1, flags, extra, ..packet }, now);
-                return None;
             }
             let owner = || self.passages[flow as usize].owner;
             match link.offer(len, flags, extra, now, owner) {
@@ -239,7 +232,7 @@ impl<C: Contents> Network<C> {
                     }
                 }
                 Err(_) => {
-                    self.lose(&Packet { flags, extra, ..packet });
+                    self.stop(number, &Packet { hop: hop + 1, flags, extra, ..packet }, now);
                     return None;
                 }
             }
@@ -269,11 +262,14 @@ impl<C: Contents> Network<C> {
         link.pipe.push(packet);
     }
 
-    /// A packet arrives at a station.
+    /// A link has not let a packet pass: it is lost, or it waits there for an event.
     #[inline(never)]
-    fn arrive(&mut self, number: u32, packet: Packet, now: Time) {
+    fn stop(&mut self, number: u32, packet: &Packet, now: Time) {
+        if !self.links[number as usize].is_station() {
+            return self.lose(packet);
+        }
         let owner = self.passages[packet.flow as usize].owner;
-        let done = self.links[number as usize].arrive(packet, owner, now);
+        let done = self.links[number as usize].arrive(*packet, owner, now);
         self.lose_at_station(number);
         if let Some(at) = done {
             let place = self.stations.binary_search(&number).expect("is a station");
@@ -429,17 +425,9 @@ impl Feeders {
                 chained: route.get(i + 1).is_some_and(|&next| self.chained(link, next)),
                 metered: metered && i == 0,
                 early: early && i + 1 == route.len() && !self.stations[link as usize],
-                station: self.stations[link as usize],
             })
             .collect();
-        hops.push(Hop {
-            link: u32::MAX,
-            end: true,
-            chained: false,
-            metered: false,
-            early: false,
-            station: false,
-        });
+        hops.push(Hop { link: u32::MAX, end: true, chained: false, metered: false, early: false });
         hops
     }
 }

@@ -23,7 +23,7 @@ impl Pace {
     }
 
     /// How long `len` bytes take from `start` on.
-    #[inline]
+    #[inline(always)]
     pub fn transmission_time(&mut self, len: u16, start: Time) -> Span {
         if start >= self.until {
             self.change(start);

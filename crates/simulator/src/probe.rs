@@ -135,7 +135,7 @@ impl LinkProbe {
 }
 
 impl Monitor {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_accepted(
         &mut self,
         group: u16,

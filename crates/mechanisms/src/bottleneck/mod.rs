@@ -163,7 +163,7 @@ impl Judge {
     /// Judges an arriving packet. To be called for every arrival, also when the buffer is full,
     /// because averages run over all of them; `draw` gives a random number in [0, 1) and is called
     /// only where a verdict is open, once for each.
-    #[inline]
+    #[inline(always)]
     pub fn signal(&mut self, arrival: &Arrival, mut draw: impl FnMut() -> f64) -> Signal {
         let p = match &mut self.differentiation {
             Differentiation::None => self.aqm.probability(arrival),
