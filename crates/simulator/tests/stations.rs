@@ -67,21 +67,31 @@ fn a_run_with_a_scheduler_is_a_function_of_its_seed() {
     assert_ne!(run(1), run(2));
 }
 
+/// What the heavy user gets, as a multiple of what a light one gets on average.
+fn ratio(plan: &Plan) -> f64 {
+    let output = tidegate_simulator::run(plan, 3);
+    let of = |group| {
+        let rows = output.flows.group.iter().zip(&output.flows.throughput_bps);
+        rows.filter(|(of, _)| **of == group).map(|(_, bps)| bps).sum::<f64>()
+    };
+    of(0) / (of(1) / 10.0)
+}
+
 /// DRR gives every customer an eleventh of the link, whatever the number of flows.
 #[test]
 fn round_robin_over_customers_makes_ten_flows_no_more_than_one() {
-    let ratio = |plan: &Plan| {
-        let output = tidegate_simulator::run(plan, 3);
-        let of = |group| {
-            let rows = output.flows.group.iter().zip(&output.flows.throughput_bps);
-            rows.filter(|(of, _)| **of == group).map(|(_, bps)| bps).sum::<f64>()
-        };
-        of(0) / (of(1) / 10.0)
-    };
     let fifo = ratio(&plan(TCP));
     let drr = ratio(&plan_with(TCP, &[("bottleneck.scheduler.kind", "\"drr\"")]));
     assert!(fifo > 5.0, "without: {fifo}");
     assert!((drr - 1.0).abs() < 0.05, "with: {drr}");
+}
+
+/// FQ-CoDel gives every flow a twentieth of the link: ten of them are worth ten.
+#[test]
+fn fair_queuing_over_flows_makes_ten_flows_ten_times_one() {
+    let deep = ("bottleneck.buffer", "\"500 packets\"");
+    let fq = ratio(&plan_with(TCP, &[deep, ("bottleneck.scheduler.kind", "\"fq-codel\"")]));
+    assert!((fq - 10.0).abs() < 0.5, "{fq}");
 }
 
 /// Four users at 3.25 Mb/s, provisioned with 5, and one at 9, on a link of 20 Mb/s: in the period after
@@ -159,6 +169,8 @@ fn a_mechanism_says_how_much_it_remembers() {
     let icp = r#"{ kind = "icp" }"#;
     assert_eq!(of(&[("bottleneck.differentiation", icp)]), 11 * 16, "fill and time of 11 buckets");
     assert!(of(&[("bottleneck.scheduler.kind", "\"drr\"")]) > 11 * 16);
+    let whole_table = of(&[("bottleneck.scheduler.kind", "\"fq-codel\"")]);
+    assert!((64..=128).contains(&(whole_table / 1024)), "{whole_table} B for 1024 queues");
     let planned = plan(TCP);
     assert_eq!(planned.links[0].aqm, AqmPlan::DropTail);
 }

@@ -109,6 +109,12 @@ impl Codel {
         Some(packet)
     }
 
+    /// Tells that a full buffer has taken `packets` from the head of the queue: as in Linux's FQ-CoDel
+    /// they count as signals, so that the next ones come sooner.
+    pub const fn on_overflow(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
     /// Takes a packet, and tells whether it may be dropped. An empty queue is not above the target,
     /// and ends the dropping.
     #[inline]

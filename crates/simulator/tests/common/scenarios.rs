@@ -67,6 +67,36 @@ fn tcp() -> impl Strategy<Value = String> {
 
 /// Rate, delay and all that a queue can do.
 fn queue() -> impl Strategy<Value = String> {
+    let rate_changes = prop_oneof![
+        3 => Just(String::new()),
+        1 => (0..1500u32, 1..1500u32, 1..20u32, 1..20u32).prop_map(|(at, later, first, second)| {
+            format!(
+                "rate_changes = [{{ at = \"{at} ms\", rate = \"{first} Mb/s\" }}, \
+                 {{ at = \"{} ms\", rate = \"{second} Mb/s\" }}]\n",
+                at + later
+            )
+        }),
+    ];
+    (prop_oneof![judged(), judged(), scheduled()], link(), rate_changes)
+        .prop_map(|(mechanism, link, rate_changes)| format!("{link}{mechanism}{rate_changes}"))
+}
+
+/// What signals or serves by itself.
+fn scheduled() -> impl Strategy<Value = String> {
+    select(vec![
+        r#"aqm = { kind = "codel" }"#,
+        r#"aqm = { kind = "codel", target = "0.2 ms", interval = "5 ms" }"#,
+        r#"scheduler = { kind = "drr" }"#,
+        r#"scheduler = { kind = "drr", quantum = "300 B" }"#,
+        r#"scheduler = { kind = "fq-codel", target = "1 ms", interval = "10 ms" }"#,
+        r#"scheduler = { kind = "fq-codel", flows = 3, quantum = "300 B", perturbation = 7 }"#,
+        r#"scheduler = { kind = "rfc6057", provisioned_rate = "1 Mb/s", period = "0.2 s" }"#,
+    ])
+    .prop_map(|mechanism| format!("{mechanism}\n"))
+}
+
+/// What judges arrivals.
+fn judged() -> impl Strategy<Value = String> {
     let aqm = select(vec![
         r#"{ kind = "drop-tail" }"#,
         r#"{ kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#,
@@ -84,19 +114,22 @@ fn queue() -> impl Strategy<Value = String> {
         "differentiation = { kind = \"afcp\", variant = \"b\", depth = \"66 kB\" }\n",
         "differentiation = { kind = \"aicp-b\", depth = \"66 kB\" }\n",
     ]);
+    (aqm, differentiation)
+        .prop_map(|(aqm, differentiation)| format!("aqm = {aqm}\n{differentiation}"))
+}
+
+fn link() -> impl Strategy<Value = String> {
     (
         1..20u32,
         select(vec!["0 s", "2 ms", "30 ms"]),
         select(vec!["1 packets", "20 packets", "60 packets", "9 kB", "30 kB"]),
         select(vec!["0.0", "0.0", "0.01", "0.2"]),
-        aqm,
-        differentiation,
         any::<bool>(),
     )
-        .prop_map(|(rate, delay, buffer, loss, aqm, differentiation, ecn)| {
+        .prop_map(|(rate, delay, buffer, loss, ecn)| {
             format!(
                 "rate = \"{rate} Mb/s\"\ndelay = \"{delay}\"\nbuffer = \"{buffer}\"\nloss = {loss}\n\
-                 aqm = {aqm}\necn = {ecn}\n{differentiation}"
+                 ecn = {ecn}\n"
             )
         })
 }

@@ -11,12 +11,14 @@
 mod codel_queue;
 pub mod drr;
 mod fifo;
+pub mod fq_codel;
 mod queue;
 pub mod rfc6057;
 
 pub use codel_queue::CodelQueue;
 pub use drr::{Drr, DrrParams};
 pub use fifo::Fifo;
+pub use fq_codel::{FqCodel, FqCodelParams};
 pub use queue::Queue;
 pub use rfc6057::{Rfc6057, Rfc6057Params};
 
@@ -236,6 +238,7 @@ macro_rules! schedulers {
 
 schedulers! {
     drr::Drr(DrrParams);
+    fq_codel::FqCodel(FqCodelParams);
     rfc6057::Rfc6057(Rfc6057Params);
 }
 

@@ -1,0 +1,247 @@
+//! FQ-CoDel, flow queue CoDel: flows hashed to queues of their own, served in turns, each behind
+//! CoDel, and those that have just begun to send first.
+//! RFC 8290, sections 4.1 (enqueue) and 4.2 (dequeue); overflow as in Linux since 4.7.
+//!
+//! A packet goes to one of n queues by a hash of its flow, here a number in [0, 1). Queues with packets are on one of two
+//! lists, new and old; an empty queue that gets a packet joins the end of the new ones:
+//!
+//! ```text
+//! arrives   i = n · hash(flow, perturbation);   if on no list: i to the end of new, D_i ← Q
+//! leaves    i = first of new, or of old if new is empty
+//!           D_i ≤ 0: D_i ← D_i + Q, i to the end of old, look again
+//!           packet = CoDel_i;   none: i to the end of old (from new, if old is not empty), or
+//!                               off the lists; look again
+//!           D_i ← D_i − size(packet)
+//! overflow  from the head of the longest queue (in bytes): packets until half of its bytes are
+//!           gone, 64 at most;   count_i ← count_i + packets lost
+//! ```
+//!
+//! A flow that sends less than a quantum between two visits never queues behind the others: it is
+//! *sparse*, and goes first. Passing by the old list before it leaves keeps it from coming back to the
+//! new one within a round. Backlogged queues share equally in bytes. Flows whose hashes collide share
+//! a queue, first come, first served, and with it one flow's share; which flows do is the same in every
+//! run with the same perturbation, which Linux draws at random.
+//!
+//! CoDel is that of RFC 8289 but for two things, as in Linux: what must wait for a signal, more than one
+//! largest packet, is the backlog of *all* queues; and packets lost by overflow count as signals, so
+//! that the next ones come sooner. No `ce_threshold`, and the hash is not Linux's.
+
+use std::collections::VecDeque;
+
+use super::codel_queue::mark_or;
+use super::{About, Discipline, Line, Place, Queue, Queued, Room};
+use crate::bottleneck::{Codel, CodelParams, Head, Loss};
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::units::{Bytes, Span, Time};
+
+/// Most packets that one overflow costs (Linux's default of `drop_batch`).
+const DROP_BATCH: u32 = 64;
+
+/// Queues that can be asked for, as in Linux.
+const MAX_QUEUES: u32 = 65_536;
+
+parameters! {
+    /// FQ-CoDel: flows hashed to queues that take turns, each behind CoDel, new ones first.
+    pub struct FqCodelParams {
+        /// n: queues that flows are hashed to.
+        pub flows: u32 = "1024",
+        /// Q: what a queue may send when it is its turn.
+        pub quantum: Bytes = "1514 B",
+        /// Delay that may stand.
+        pub target: Span = "5 ms",
+        /// How long it may be exceeded; about a worst-case round-trip time.
+        pub interval: Span = "100 ms",
+        /// Other values let the hashes of other flows collide.
+        pub perturbation: u32 = "0",
+    }
+    check goes_on;
+}
+
+fn goes_on(params: &FqCodelParams) -> Option<Mistake> {
+    if !(1..=MAX_QUEUES).contains(&params.flows) {
+        return Some(("flows", format!("{} is not from 1 to {MAX_QUEUES}", params.flows)));
+    }
+    turns_and_signals_go_on(params.quantum, params.interval)
+}
+
+/// What is wrong with the two, if anything.
+pub(super) fn turns_and_signals_go_on(quantum: Bytes, interval: Span) -> Option<Mistake> {
+    if quantum == Bytes::ZERO {
+        return Some(("quantum", "0 B would never let a packet go".to_owned()));
+    }
+    let endless = "0 s would signal without end; write e.g. \"100 ms\"".to_owned();
+    (interval == Span::ZERO).then_some(("interval", endless))
+}
+
+/// All queues.
+#[derive(Clone, Debug)]
+pub struct FqCodel {
+    params: FqCodelParams,
+    codel: CodelParams,
+    room: Room,
+    queues: Vec<FlowQueue>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct FlowQueue {
+    queue: Queue,
+    codel: Codel,
+    /// D: bytes; below zero by less than a packet.
+    deficit: i64,
+    /// It is on one of the lists.
+    listed: bool,
+}
+
+impl Discipline for FqCodel {
+    type Params = FqCodelParams;
+
+    const ABOUT: About = About {
+        name: "fq-codel",
+        title: "FQ-CoDel",
+        source: "RFC 8290",
+        usage: r#"bottleneck.scheduler = { kind = "fq-codel" }"#,
+        file: "bottleneck/scheduler/fq_codel.rs",
+        text: include_str!("fq_codel.rs"),
+    };
+
+    fn new(params: FqCodelParams, place: &Place) -> Self {
+        assert!(goes_on(&params).is_none(), "the parameters were validated");
+        let FqCodelParams { target, interval, .. } = params;
+        FqCodel {
+            params,
+            // The largest packet is the largest one seen.
+            codel: CodelParams { target, interval, max_packet: Bytes::ZERO },
+            room: place.room,
+            queues: vec![FlowQueue::default(); params.flows as usize],
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// While there is no room, the longest queue loses up to half of what it has.
+    #[inline]
+    fn enqueue(
+        &mut self,
+        packet: Queued,
+        line: &Line,
+        _draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) {
+        let place = self.place(packet.flow);
+        let flow = &mut self.queues[place as usize];
+        if !flow.listed {
+            (flow.listed, flow.deficit) = (true, self.params.quantum.get() as i64);
+            self.new.push_back(place);
+        }
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        let largest = &mut self.codel.max_packet;
+        *largest = (*largest).max(Bytes::new(packet.bytes()));
+        flow.queue.push(packet);
+        while !self.room.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
+            self.overflow(&mut lose);
+        }
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued> {
+        let FqCodel { params, codel, queues, new, old, packets, bytes, .. } = self;
+        loop {
+            let is_new = !new.is_empty();
+            let place = *new.front().or(old.front())?;
+            let flow = &mut queues[place as usize];
+            if flow.deficit > 0 {
+                let queue = &mut flow.queue;
+                let pop = || {
+                    let packet = queue.pop()?;
+                    *packets -= 1;
+                    *bytes -= packet.bytes();
+                    let sojourn = now.since(packet.arrived);
+                    Some(Head { packet, sojourn, backlog_bytes: *bytes })
+                };
+                if let Some(packet) = flow.codel.dequeue(codel, now, pop, mark_or(&mut lose)) {
+                    flow.deficit -= packet.bytes() as i64;
+                    return Some(packet);
+                }
+                if !is_new || old.is_empty() {
+                    flow.listed = false;
+                    if is_new {
+                        new.pop_front()
+                    } else {
+                        old.pop_front()
+                    };
+                    continue;
+                }
+            } else {
+                flow.deficit += params.quantum.get() as i64;
+            }
+            if is_new {
+                new.pop_front()
+            } else {
+                old.pop_front()
+            };
+            old.push_back(place);
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> (u32, u64) {
+        (self.packets, self.bytes)
+    }
+
+    /// The whole table, used or not.
+    fn state_bytes(&self) -> usize {
+        self.queues.len() * (size_of::<FlowQueue>() + size_of::<u32>())
+    }
+}
+
+impl FqCodel {
+    /// The queue of a flow.
+    #[inline]
+    fn place(&self, flow: u32) -> u32 {
+        let hash = hash(flow, self.params.perturbation);
+        ((u64::from(hash) * u64::from(self.params.flows)) >> 32) as u32
+    }
+
+    /// Drops from the head of the longest queue; of several, that with the lowest number, as in Linux.
+    #[cold]
+    fn overflow(&mut self, lose: &mut impl FnMut(Queued, Loss)) {
+        let length = |&place: &u32| self.queues[place as usize].queue.bytes();
+        let listed = self.new.iter().chain(&self.old).copied();
+        let longest = listed.max_by_key(|place| (length(place), u32::MAX - place));
+        let flow = &mut self.queues[longest.expect("something waits") as usize];
+        let (before, mut lost) = (flow.queue.bytes(), 0);
+        while lost == 0 || (lost < DROP_BATCH && before - flow.queue.bytes() < before / 2) {
+            lose(flow.queue.pop().expect("half of it is left"), Loss::Full);
+            lost += 1;
+        }
+        flow.codel.on_overflow(lost);
+        self.packets -= lost;
+        self.bytes -= before - flow.queue.bytes();
+    }
+}
+
+/// 32 well-mixed bits: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+fn hash(flow: u32, perturbation: u32) -> u32 {
+    let mut z =
+        (u64::from(perturbation) << 32 | u64::from(flow)).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((z ^ (z >> 31)) >> 32) as u32
+}
+
+#[cfg(test)]
+#[path = "fq_codel_tests.rs"]
+mod tests;
