@@ -10,6 +10,7 @@
 
 mod codel_queue;
 pub mod drr;
+pub mod dualpi2;
 mod fifo;
 pub mod fq_codel;
 mod queue;
@@ -17,6 +18,7 @@ pub mod rfc6057;
 
 pub use codel_queue::CodelQueue;
 pub use drr::{Drr, DrrParams};
+pub use dualpi2::{DualPi2, DualPi2Params};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use queue::Queue;
@@ -238,6 +240,7 @@ macro_rules! schedulers {
 
 schedulers! {
     drr::Drr(DrrParams);
+    dualpi2::DualPi2(DualPi2Params);
     fq_codel::FqCodel(FqCodelParams);
     rfc6057::Rfc6057(Rfc6057Params);
 }

@@ -1,0 +1,350 @@
+//! DualPI2: low delay for senders that answer to marks in proportion, without starving the others.
+//! K. De Schepper, B. Briscoe and G. White, "Dual-Queue Coupled Active Queue Management (AQM) for
+//! Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332, appendix A.
+//!
+//! Packets of scalable senders (ECT(1)) wait in the queue L, all others in the queue C. A PI controller
+//! on the delay q of the packet that has waited longest moves a base probability p′:
+//!
+//! ```text
+//! T = min(q₀, R/3),   α = 0.1 T/R²,   β = 0.3/R     q₀ = 15 ms target, R = 100 ms largest RTT
+//! p′ ← clamp(p′ + α (q − q₀) + β (q − q_prev), 0, 1)     every T
+//! p_C  = p′²                      a packet leaving C is dropped, or marked if ECN-capable
+//! p_CL = k p′                     coupling factor k = 2
+//! p_L  = max(p_CL, ramp)          a packet leaving L is marked
+//! ramp = clamp((its wait − minTh)/range, 0, 1)     minTh = 0.8 ms, range = 0.4 ms;
+//!                                 0 while no more than one packet is left in L
+//! ```
+//!
+//! A window of Reno goes with 1/√p, that of a scalable sender with 1/p; the square and k make them about
+//! equal at equal round trips, so that the two queues share the link per flow and not by a fixed share.
+//!
+//! Signals are spaced evenly: a count grows by p with each packet, and each time it exceeds 1 a packet is
+//! signalled and 1 taken off (`recur`). There is no dice.
+//!
+//! Overload (appendix A.2): from p_CL ≥ 1, which is p_C ≥ 1/k² = 25 %, on, L drops with p_C as well, and
+//! C drops what it would mark.
+//!
+//! L is served first, but for a weighted share of C while both have packets (the RFC leaves the
+//! scheduler open; this is that of Linux `sch_dualpi2`, weights by bytes):
+//!
+//! ```text
+//! credit ← w (weight of C) for each byte sent from L while C waits; served C: −(1 − w) per byte
+//! L is next if it has packets and C has none or credit ≤ 0
+//! ```
+//!
+//! Differs from the RFC: packets are classified by their sender, so that a packet that was marked
+//! elsewhere stays in the queue of its flow. Under overload L's drops have a count of their own, and
+//! p_CL is taken as 1: with one count for both, as in the pseudo-code, a p_CL above 1 would add up and
+//! turn nearly every packet into a drop. Credit starts anew when both queues are empty. Linux has
+//! T = 16 ms, α = 0.16, β = 3.2 and a step at 1 ms in place of the ramp; the formulas above give 15 ms,
+//! 0.15 and 3.
+
+use super::{About, Discipline, Line, Place, Queue, Queued, Room};
+use crate::bottleneck::Loss;
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::units::{Share, Span, Time};
+
+/// Packets beyond which the ramp marks (Th_len).
+const MIN_RAMP_PACKETS: u32 = 1;
+/// p_CL from which on marks do not help any more (p_Lmax).
+const MAX_COUPLED: f64 = 1.0;
+/// Bytes of a packet, for the credit at the start.
+const FULL_PACKET_BYTES: f64 = 1500.0;
+
+parameters! {
+    /// Two coupled queues, RFC 9332: one of low delay for dctcp and prague, one for all others. The
+    /// first is in use only where the link has ecn.
+    pub struct DualPi2Params {
+        /// q₀: delay that the controller aims at in the classic queue.
+        pub target: Span = "15 ms",
+        /// R: largest round-trip time for which the controller has to be stable.
+        pub max_rtt: Span = "100 ms",
+        /// k: how many times the base probability marks a scalable sender's packets.
+        pub coupling: u32 = "2",
+        /// minTh: delay in L at which the ramp begins.
+        pub ramp_start: Span = "0.8 ms",
+        /// range: delay over which the ramp rises from 0 to 1; zero makes it a step.
+        pub ramp_range: Span = "0.4 ms",
+        /// w: share of the link that C has at least while both queues have packets.
+        pub classic_share: Share = "0.1",
+    }
+    check controller_has_time;
+}
+
+fn controller_has_time(params: &DualPi2Params) -> Option<Mistake> {
+    if params.update_interval() == Span::ZERO {
+        let key = if params.target == Span::ZERO { "target" } else { "max_rtt" };
+        return Some((key, "0 s leaves no time between the controller's updates".to_owned()));
+    }
+    (params.coupling == 0).then(|| ("coupling", "0 leaves the queues uncoupled".to_owned()))
+}
+
+impl DualPi2Params {
+    /// T: time between two updates.
+    pub fn update_interval(&self) -> Span {
+        self.target.min(Span::from_nanos(self.max_rtt.as_nanos() / 3))
+    }
+
+    /// α, in Hz: gain of the distance to the target.
+    pub fn alpha_hz(&self) -> f64 {
+        let rtt_s = self.max_rtt.as_secs();
+        0.1 * self.update_interval().as_secs() / (rtt_s * rtt_s)
+    }
+
+    /// β, in Hz: gain of the change since the last update.
+    pub fn beta_hz(&self) -> f64 {
+        0.3 / self.max_rtt.as_secs()
+    }
+}
+
+/// A count towards the next of evenly spaced signals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spacing(f64);
+
+impl Spacing {
+    /// Whether this packet is signalled, one in 1/likelihood (RFC 9332, `recur`).
+    fn recur(&mut self, likelihood: f64) -> bool {
+        self.0 += likelihood;
+        let due = self.0 > 1.0;
+        if due {
+            self.0 -= 1.0;
+        }
+        due
+    }
+}
+
+/// A queue and its signals.
+#[derive(Clone, Debug, Default)]
+struct Half {
+    queue: Queue,
+    signals: Spacing,
+    /// Drops of packets that are marked as well.
+    drops: Spacing,
+}
+
+impl Half {
+    /// How long its first packet has waited at `now`.
+    fn delay(&self, now: Time) -> Span {
+        self.queue.front().map_or(Span::ZERO, |packet| now.since(packet.arrived))
+    }
+}
+
+/// Both queues and the controller that couples them.
+#[derive(Clone, Debug)]
+pub struct DualPi2 {
+    params: DualPi2Params,
+    interval: Span,
+    alpha_hz: f64,
+    beta_hz: f64,
+    room: Room,
+    scalable: Half,
+    classic: Half,
+    /// p′.
+    base: f64,
+    /// q at the last update, in seconds.
+    delay_s: f64,
+    next_update: Time,
+    /// Bytes that the classic queue has been kept waiting for, less those it had; weighted.
+    credit: f64,
+}
+
+impl Discipline for DualPi2 {
+    type Params = DualPi2Params;
+
+    const ABOUT: About = About {
+        name: "dualpi2",
+        title: "DualPI2",
+        source: "RFC 9332",
+        usage: r#"bottleneck = { ecn = true, scheduler = { kind = "dualpi2" } }"#,
+        file: "bottleneck/scheduler/dualpi2.rs",
+        text: include_str!("dualpi2.rs"),
+    };
+
+    fn new(params: DualPi2Params, place: &Place) -> Self {
+        let interval = params.update_interval();
+        assert!(interval > Span::ZERO, "updates are some time apart");
+        DualPi2 {
+            interval,
+            alpha_hz: params.alpha_hz(),
+            beta_hz: params.beta_hz(),
+            room: place.room,
+            scalable: Half::default(),
+            classic: Half::default(),
+            base: 0.0,
+            delay_s: 0.0,
+            next_update: Time::ZERO + interval,
+            credit: first_credit(&params),
+            params,
+        }
+    }
+
+    #[inline]
+    fn enqueue(
+        &mut self,
+        packet: Queued,
+        line: &Line,
+        _draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) {
+        self.catch_up(line.now);
+        if !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
+            return lose(packet, Loss::Full);
+        }
+        let half = match packet.scalable && packet.may_mark {
+            true => &mut self.scalable,
+            false => &mut self.classic,
+        };
+        half.queue.push(packet);
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued> {
+        self.catch_up(now);
+        loop {
+            let of_scalable = self.scalable_is_next();
+            let half = if of_scalable { &mut self.scalable } else { &mut self.classic };
+            let Some(mut packet) = half.queue.pop() else {
+                self.credit = first_credit(&self.params);
+                return None;
+            };
+            let fate =
+                if of_scalable { self.judge(&packet, now) } else { self.judge_classic(&packet) };
+            match fate {
+                Fate::Drop => {
+                    lose(packet, Loss::Aqm);
+                    continue;
+                }
+                Fate::Mark => packet.marked = true,
+                Fate::Pass => {}
+            }
+            self.give_credit(of_scalable, packet.bytes());
+            return Some(packet);
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> (u32, u64) {
+        let (l, c) = (&self.scalable.queue, &self.classic.queue);
+        (l.len() + c.len(), l.bytes() + c.bytes())
+    }
+
+    fn state_bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<DualPi2Params>()
+    }
+}
+
+impl DualPi2 {
+    /// p_C: probability of a signal in the classic queue.
+    pub fn classic_probability(&self) -> f64 {
+        self.base * self.base
+    }
+
+    /// p_CL: probability of a mark in the other that comes from the classic one.
+    pub fn coupled_probability(&self) -> f64 {
+        f64::from(self.params.coupling) * self.base
+    }
+
+    fn scalable_is_next(&self) -> bool {
+        let waits = !self.scalable.queue.is_empty();
+        waits && (self.classic.queue.is_empty() || self.credit <= 0.0)
+    }
+
+    /// What was sent from one queue while the other waited.
+    fn give_credit(&mut self, of_scalable: bool, bytes: u64) {
+        let (weight, bytes) = (self.params.classic_share.0, bytes as f64);
+        if of_scalable && !self.classic.queue.is_empty() {
+            self.credit += weight * bytes;
+        } else if !of_scalable && !self.scalable.queue.is_empty() {
+            self.credit -= (1.0 - weight) * bytes;
+        }
+    }
+
+    /// A packet that has just left L.
+    fn judge(&mut self, packet: &Queued, now: Time) -> Fate {
+        let coupled = self.coupled_probability();
+        if coupled >= MAX_COUPLED {
+            // Senders do not answer: marks would only add to the queue.
+            if self.scalable.drops.recur(self.base * self.base) {
+                return Fate::Drop;
+            }
+            return self.scalable.signals.recur(MAX_COUPLED).into();
+        }
+        let more = self.scalable.queue.len() > MIN_RAMP_PACKETS;
+        let ramp = if more { self.ramp(now.since(packet.arrived)) } else { 0.0 };
+        self.scalable.signals.recur(ramp.max(coupled)).into()
+    }
+
+    /// A packet that has just left C.
+    fn judge_classic(&mut self, packet: &Queued) -> Fate {
+        let likelihood = self.classic_probability();
+        if !self.classic.signals.recur(likelihood) {
+            return Fate::Pass;
+        }
+        let overload = self.coupled_probability() >= MAX_COUPLED;
+        if overload || !packet.may_mark { Fate::Drop } else { Fate::Mark }
+    }
+
+    fn ramp(&self, delay: Span) -> f64 {
+        let (start, range) = (self.params.ramp_start, self.params.ramp_range);
+        if delay >= start + range {
+            1.0
+        } else if delay > start {
+            (delay - start).as_secs() / range.as_secs()
+        } else {
+            0.0
+        }
+    }
+
+    /// Does the updates that are due by `now`. The queues have not changed since the last of them, so
+    /// that each sees what it would have seen at its time.
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            let at = self.next_update;
+            let longest = self.scalable.delay(at).max(self.classic.delay(at));
+            self.update(longest.as_secs());
+            self.next_update += self.interval;
+            let settled = self.base == 0.0 && self.delay_s == 0.0;
+            if settled && self.backlog().0 == 0 {
+                let passed = now.since(self.next_update).as_nanos() / self.interval.as_nanos();
+                self.next_update += Span::from_nanos(passed * self.interval.as_nanos());
+            }
+        }
+    }
+
+    /// The controller's step, with q in seconds.
+    fn update(&mut self, delay_s: f64) {
+        let error_s = delay_s - self.params.target.as_secs();
+        let change = self.alpha_hz * error_s + self.beta_hz * (delay_s - self.delay_s);
+        self.base = (self.base + change).clamp(0.0, 1.0);
+        self.delay_s = delay_s;
+    }
+}
+
+/// What happens to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Pass,
+    Mark,
+    Drop,
+}
+
+impl From<bool> for Fate {
+    fn from(mark: bool) -> Fate {
+        if mark { Fate::Mark } else { Fate::Pass }
+    }
+}
+
+/// The queue with the larger weight starts.
+fn first_credit(params: &DualPi2Params) -> f64 {
+    FULL_PACKET_BYTES * (2.0 * params.classic_share.0 - 1.0)
+}
+
+#[cfg(test)]
+#[path = "dualpi2_tests.rs"]
+mod tests;
