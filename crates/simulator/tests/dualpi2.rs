@@ -1,0 +1,129 @@
+//! DualPI2 in whole runs: what RFC 9332 is for.
+
+mod common;
+
+use common::{link, plan_with, runs};
+use tidegate_simulator::output::RunOutput;
+
+const SCENARIO: &str = include_str!("../../../scenarios/dualpi2.toml");
+/// One queue, whose average of some 50 packets are 15 ms.
+const RED: &str =
+    r#"{ kind = "red", min_threshold = "25 packets", max_threshold = "150 packets" }"#;
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
+
+/// The scalable user's flow and the other's.
+const SCALABLE: usize = 0;
+const CLASSIC: usize = 1;
+
+/// Without a queue: there 10 ms, 12 µs and 300 µs of transmission; back 10 ms and the ACK's 11 µs. A
+/// host's jitter of up to 300 µs adds 150 µs on average.
+const UNLOADED_MS: f64 = 20.0 + 0.012 + 0.3 + 0.011 + 0.15;
+
+fn outputs(options: &[(&str, &str)]) -> Vec<RunOutput> {
+    runs(&plan_with(SCENARIO, options), SEEDS)
+}
+
+fn mean(outputs: &[RunOutput], value: impl Fn(&RunOutput) -> f64) -> f64 {
+    outputs.iter().map(value).sum::<f64>() / outputs.len() as f64
+}
+
+fn rate_ratio(output: &RunOutput) -> f64 {
+    output.flows.throughput_bps[SCALABLE] / output.flows.throughput_bps[CLASSIC]
+}
+
+fn utilization(output: &RunOutput) -> f64 {
+    output.links.utilization[link(output, "bottleneck")]
+}
+
+/// Quantiles of what queues add to the smoothed round-trip time of a flow, in ms.
+fn queue_delays_ms(output: &RunOutput, flow: usize, quantiles: [f64; 2]) -> [f64; 2] {
+    let series = &output.flow_series;
+    let rows = series.flow.iter().zip(&series.time_s).zip(&series.srtt_s);
+    let measured = rows.filter(|((of, time_s), _)| **of == flow as u32 && **time_s > 20.0);
+    let mut delays: Vec<f64> = measured.map(|(_, srtt_s)| 1e3 * srtt_s - UNLOADED_MS).collect();
+    delays.sort_unstable_by(f64::total_cmp);
+    quantiles.map(|q| delays[(q * (delays.len() - 1) as f64) as usize])
+}
+
+/// Appendix C.2: a coupling factor of 2 makes windows about equal. Rates are then as the inverse of the
+/// round trips, which differ by the classic queue's delay: 36 ms against 21. In one queue that
+/// marks and drops both alike (RED), the scalable flow leaves the other next to nothing.
+#[test]
+fn a_scalable_and_a_classic_flow_have_about_equal_windows() {
+    for (scalable, classic) in
+        [("prague", "reno"), ("prague", "cubic"), ("dctcp", "reno"), ("dctcp", "cubic")]
+    {
+        let flows = [
+            ("users.scalable.tcp.congestion_control", scalable),
+            ("users.classic.tcp.congestion_control", classic),
+        ];
+        let coupled = outputs(&flows);
+        let windows = mean(&coupled, |output| {
+            let windows = &output.flows.mean_cwnd_packets;
+            windows[SCALABLE] / windows[CLASSIC]
+        });
+        let rates = mean(&coupled, rate_ratio);
+        let one_queue = [("bottleneck.scheduler.kind", "fifo"), ("bottleneck.aqm", RED)];
+        let together = mean(&outputs(&[&flows[..], &one_queue].concat()), rate_ratio);
+        println!(
+            "{scalable}, {classic}: windows {windows:.2}, rates {rates:.2}; in one {together:.1}"
+        );
+        assert!((0.7..1.1).contains(&windows), "{scalable}, {classic}: windows {windows}");
+        assert!((1.1..1.65).contains(&rates), "{scalable}, {classic}: rates {rates}");
+        assert!(together > 4.0 * rates, "{scalable}, {classic}: {together} in one queue");
+    }
+}
+
+/// p_L = k √p_C, as both flows measure it: the share of marks and the share of losses. A little less,
+/// for p′ varies, and its mean is less than the root of the mean of its square.
+#[test]
+fn the_signals_of_both_queues_are_coupled_by_a_square() {
+    for coupling in ["2", "4"] {
+        let options = [("bottleneck.scheduler.coupling", coupling), ("duration", "200 s")];
+        let outputs = outputs(&options);
+        let share = |counts: fn(&RunOutput) -> &Vec<u64>, flow: usize| {
+            let signals: u64 = outputs.iter().map(|output| counts(output)[flow]).sum();
+            let sent: u64 = outputs.iter().map(|output| output.flows.packets_sent[flow]).sum();
+            signals as f64 / sent as f64
+        };
+        let marked = share(|output| &output.flows.marks, SCALABLE);
+        let lost = share(|output| &output.flows.losses, CLASSIC);
+        let factor = marked / lost.sqrt();
+        println!("k = {coupling}: {marked:.4} marked, {lost:.6} lost, factor {factor:.2}");
+        let want: f64 = coupling.parse().expect("a number");
+        assert!((0.8..1.02).contains(&(factor / want)), "{factor}");
+    }
+}
+
+/// The link stays busy, classic packets wait for about the target of 15 ms, and those of the scalable
+/// flow for less than a tenth of it.
+#[test]
+fn low_delay_beside_a_queue_that_fills_the_link() {
+    let options = [("sample_interval", "10 ms")];
+    let outputs = outputs(&options);
+    for output in &outputs {
+        let low = queue_delays_ms(output, SCALABLE, [0.5, 0.95]);
+        let classic = queue_delays_ms(output, CLASSIC, [0.5, 0.95]);
+        println!("{low:.2?} and {classic:.2?} ms, {:.4} of the link", utilization(output));
+        assert!(low[0] < 1.0 && low[1] < 1.5, "{low:?} ms");
+        assert!((13.0..17.0).contains(&classic[0]) && classic[1] < 25.0, "{classic:?} ms");
+        assert!(utilization(output) > 0.99);
+    }
+}
+
+/// Each kind has the whole link when it is alone, with its own delay; time in transmission counts.
+#[test]
+fn each_queue_has_the_link_to_itself_when_the_other_is_empty() {
+    for (other, utilized, delays_ms) in
+        [("users.classic.start", 0.99, 0.3..1.6), ("users.scalable.start", 0.95, 8.0..17.0)]
+    {
+        let outputs = outputs(&[(other, "79.99 s")]);
+        let row = link(&outputs[0], "bottleneck");
+        let used = mean(&outputs, utilization);
+        let delay_ms = mean(&outputs, |output| 1e3 * output.links.mean_sojourn_s[row]);
+        let p95_ms = mean(&outputs, |output| 1e3 * output.links.p95_sojourn_s[row]);
+        println!("without {other}: {used:.4}, mean {delay_ms:.2} ms, 95 % {p95_ms:.2} ms");
+        assert!(used > utilized, "{used}");
+        assert!(delays_ms.contains(&delay_ms), "{delay_ms} ms");
+    }
+}
