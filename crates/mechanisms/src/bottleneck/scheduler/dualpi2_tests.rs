@@ -210,8 +210,8 @@ impl Oracle {
 
     fn update(&mut self, now: Time) {
         let curq = Self::time(&self.cq, now).max(Self::time(&self.lq, now));
-        self.p = self.p + 0.15 * (curq - 0.015) + 3.0 * (curq - self.prevq);
-        self.p = self.p.max(0.0).min(1.0);
+        self.p += 0.15 * (curq - 0.015) + 3.0 * (curq - self.prevq);
+        self.p = self.p.clamp(0.0, 1.0);
         self.prevq = curq;
     }
 
