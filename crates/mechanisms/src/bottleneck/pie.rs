@@ -21,10 +21,11 @@
 //! are summed up: no signal below a sum of 0.85, a certain one from 8.5 on.
 //!
 //! Differs from the RFC's pseudo-code, with Linux: a queue that its last packet has left has no delay,
-//! where the pseudo-code goes on with that packet's. Differs from Linux: p decays below half the
-//! target, not at a delay of 0 alone; no extra 2 % above 250 ms; the burst allowance counts updates,
-//! not the gaps between departures; two mean packets instead of two MTU. Of the RFC's options there is
-//! no departure rate estimator (section 5.2), since packets have timestamps, and PIE is always active
+//! where the pseudo-code goes on with that packet's. The RFC has two rules for the decay: below half
+//! the target in the appendix, as here, and at a delay of 0 alone in section 4.2, as in Linux and
+//! ns-3. Differs from Linux: no extra 2 % above 250 ms; the burst allowance counts updates, not the
+//! gaps between departures; two mean packets instead of two MTU. Of the RFC's options there is no
+//! departure rate estimator (section 5.2), since packets have timestamps, and PIE is always active
 //! (section 5.3). Updates are made up for at the next arrival or departure, with what was known when
 //! they were due.
 
