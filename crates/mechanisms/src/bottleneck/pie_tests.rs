@@ -12,7 +12,7 @@ fn params() -> PieParams {
 
 /// RFC 8033, appendix A, as it stands there: one function for each of the RFC's, its names, its order,
 /// seconds in real numbers; with the cap of section 5.5. `probability` is the chance that
-/// `enque` drops the packet. `goes_empty` adds the one line in which we follow Linux instead.
+/// its enqueueing drops the packet. `goes_empty` adds the one line in which we follow Linux instead.
 #[derive(Default)]
 struct PseudoCode {
     queue: VecDeque<(u64, u64)>,
@@ -32,7 +32,7 @@ impl PseudoCode {
         self.queue.iter().map(|packet| packet.1).sum()
     }
 
-    /// `enque` up to its random number.
+    /// Enqueueing, up to its random number.
     fn probability(&mut self) -> f64 {
         if self.drop_prob_ == 0.0
             && self.current_qdelay < Self::QDELAY_REF / 2.0
