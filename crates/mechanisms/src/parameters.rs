@@ -5,7 +5,7 @@
 //! them, and the documentation. A [`Choice`] is one of several mechanisms with its parameters.
 
 use crate::registry::Parameter;
-use crate::units::{Bytes, Rate, Share, Span};
+use crate::units::{Bytes, Factor, Memory, Rate, Share, Span};
 
 /// A value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +18,12 @@ pub enum Value {
     Bytes(Bytes),
     /// Above 0, at most 1.
     Share(Share),
+    /// From 0 to just below 1.
+    Memory(Memory),
+    /// From 0 to 1000.
+    Factor(Factor),
+    /// One of several words.
+    Word(&'static str),
     /// A whole number.
     Count(u32),
     /// Yes or no.
@@ -35,6 +41,12 @@ pub enum Kind {
     Bytes,
     /// Above 0, at most 1.
     Share,
+    /// From 0 to just below 1.
+    Memory,
+    /// From 0 to 1000.
+    Factor,
+    /// One of these words, each with what it means.
+    Word(&'static [(&'static str, &'static str)]),
     /// A whole number from 0.
     Count,
     /// true or false.
@@ -48,7 +60,8 @@ impl Kind {
             Kind::Rate => "bit/s",
             Kind::Span => "s",
             Kind::Bytes => "B",
-            Kind::Share | Kind::Count => "1",
+            Kind::Share | Kind::Memory | Kind::Factor | Kind::Count => "1",
+            Kind::Word(_) => "word",
             Kind::Flag => "true or false",
         }
     }
@@ -91,6 +104,8 @@ parameter_types! {
     Span => Span;
     Bytes => Bytes;
     Share => Share;
+    Memory => Memory;
+    Factor => Factor;
     u32 => Count;
     bool => Flag;
 }
@@ -133,6 +148,104 @@ pub trait Choice: Copy {
     /// What is wrong with the values together.
     fn mistake(&self) -> Option<Mistake>;
 }
+
+/// Declares a choice of words, each with what it means.
+#[macro_export]
+macro_rules! words {
+    ($(#[doc = $about:literal])* pub enum $name:ident {
+        $( $(#[doc = $meaning:literal])* $variant:ident = $word:literal, )*
+    }) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( $(#[doc = $meaning])* $variant, )* }
+
+        impl $crate::parameters::ParameterType for $name {
+            const KIND: $crate::parameters::Kind =
+                $crate::parameters::Kind::Word(&[$( ($word, concat!($($meaning),*)) ),*]);
+
+            fn to_value(self) -> $crate::parameters::Value {
+                $crate::parameters::Value::Word(match self { $( $name::$variant => $word ),* })
+            }
+
+            fn from_value(value: $crate::parameters::Value) -> Self {
+                match value {
+                    $( $crate::parameters::Value::Word($word) => $name::$variant, )*
+                    other => panic!("{other:?} is none of the words"),
+                }
+            }
+        }
+    };
+}
+
+/// Declares what can be chosen in a place: an enum of parameters that is a [`Choice`]. The first
+/// kind has no parameters; each of the others is described by its mechanism, as `trait`.
+macro_rules! choices {
+    (
+        $(#[doc = $about:literal])*
+        pub enum $choice:ident as $room:ident by $trait:ident {
+            $(#[doc = $first_about:literal])* $first:ident = $first_name:literal;
+            $( $name:ident($params:ident); )+
+        }
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum $choice {
+            $(#[doc = $first_about])* $first,
+            $(#[doc = concat!("Of [`", stringify!($name), "`].")] $name($params),)+
+        }
+
+        impl $crate::parameters::Choice for $choice {
+            const NAME: &'static str = stringify!($room);
+            const ABOUT: &'static str = concat!($($about, "\n"),*);
+            const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])] = &[
+                ($first_name, concat!($($first_about, "\n"),*), &[]),
+                $((
+                    <$name as $trait>::ABOUT.name,
+                    <$params as $crate::parameters::Parameters>::ABOUT,
+                    <$params as $crate::parameters::Parameters>::ALL,
+                )),+
+            ];
+
+            fn from_values(kind: usize, values: &[$crate::parameters::Value]) -> Self {
+                use $crate::parameters::Parameters;
+                let kind = Self::KINDS[kind].0;
+                $(if kind == <$name as $trait>::ABOUT.name {
+                    return $choice::$name($params::from_values(values));
+                })+
+                $choice::$first
+            }
+
+            fn to_values(&self) -> (usize, Vec<$crate::parameters::Value>) {
+                use $crate::parameters::Parameters;
+                let (name, values) = match self {
+                    $choice::$first => ($first_name, Vec::new()),
+                    $($choice::$name(params) => {
+                        (<$name as $trait>::ABOUT.name, params.to_values())
+                    })+
+                };
+                let place = Self::KINDS.iter().position(|kind| kind.0 == name);
+                (place.expect("is one of the kinds"), values)
+            }
+
+            fn mistake(&self) -> Option<$crate::parameters::Mistake> {
+                match self {
+                    $choice::$first => None,
+                    $($choice::$name(params) => $crate::parameters::Parameters::mistake(params),)+
+                }
+            }
+        }
+
+        /// What the registry says of all of them.
+        pub const ALL: &[$crate::registry::Mechanism] = &[$(
+            $crate::registry::Mechanism::declared(
+                $crate::registry::Room::$room,
+                <$name as $trait>::ABOUT,
+                <$params as $crate::parameters::Parameters>::ALL,
+            )
+        ),+];
+    };
+}
+pub(crate) use choices;
 
 /// Declares the parameters of a mechanism: a documented struct, whose fields may have a default (as
 /// a scenario file would write it), and a function that finds mistakes in the values together.

@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use crate::bottleneck::scheduler;
+use crate::bottleneck::{differentiation, scheduler};
 use crate::parameters::Kind;
 
 mod parameters;
@@ -28,7 +28,7 @@ pub struct Mechanism {
     /// Its file, below `crates/mechanisms/src/`.
     pub file: &'static str,
     /// The whole text of that file.
-    pub text: &'static str,
+    text: &'static str,
 }
 
 /// Where on a packet's way a mechanism stands.
@@ -84,6 +84,18 @@ pub struct Parameter {
     pub kind: Option<Kind>,
 }
 
+impl Parameter {
+    /// Its unit, or the words to choose from.
+    pub fn unit_or_words(&self) -> String {
+        match self.kind {
+            Some(Kind::Word(words)) => {
+                words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
+            }
+            _ => self.unit.to_owned(),
+        }
+    }
+}
+
 /// What a parameter is when it is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
@@ -108,7 +120,34 @@ impl fmt::Display for DefaultValue {
     }
 }
 
+/// What a mechanism says of itself, beside its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name in scenario files, and of its page.
+    pub name: &'static str,
+    /// Its name in words.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// How a scenario file asks for it.
+    pub usage: &'static str,
+    /// Its file, below `crates/mechanisms/src/`.
+    pub file: &'static str,
+    /// The whole text of that file.
+    pub text: &'static str,
+}
+
 impl Mechanism {
+    /// The entry of a mechanism that declares itself.
+    pub(crate) const fn declared(
+        room: Room,
+        about: About,
+        parameters: &'static [Parameter],
+    ) -> Self {
+        let About { name, title, source, usage, file, text } = about;
+        Mechanism { room, name, title, source, usage, parameters, file, text }
+    }
+
     /// What its source file says about it: the `//!` comment at the top, as Markdown.
     pub fn header(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix("//!"));
@@ -159,16 +198,14 @@ mechanisms! {
     Bottleneck "csfq", "Core-stateless fair queueing (CSFQ)", "Stoica, Shenker and Zhang, IEEE/ACM ToN 11(1), 2003", r#"bottleneck.aqm = { kind = "csfq" }"#, "bottleneck/csfq.rs", CSFQ;
     Bottleneck "pie", "PIE", "RFC 8033", r#"bottleneck.aqm = { kind = "pie" }"#, "bottleneck/pie.rs", PIE;
     Bottleneck "codel", "CoDel", "RFC 8289", r#"bottleneck.aqm = { kind = "codel" }"#, "bottleneck/codel.rs", CODEL;
-    Differentiation "abc", "Activity-based congestion management (ABC)", "Menth and Zeitler, Activity-Based Congestion Management, section 3.3", r#"bottleneck.differentiation = { kind = "abc" }"#, "bottleneck/abc.rs", ABC;
-    Differentiation "icp", "Independent congestion policing (ICP)", "Wagner, Congestion Policing Queues, section IV-A", r#"bottleneck.differentiation = { kind = "icp", curve = "step" }"#, "bottleneck/icp.rs", ICP;
-    Differentiation "afcp", "AQM-fed congestion policing (AFCP)", "Wagner, Congestion Policing Queues, section IV-B", r#"bottleneck.differentiation = { kind = "afcp", variant = "a" }"#, "bottleneck/afcp.rs", AFCP;
-    Differentiation "aicp-a", "AQM-integrated congestion policing by thresholds (AICP-a)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-a" }"#, "bottleneck/aicp_a.rs", AICP_A;
-    Differentiation "aicp-b", "AQM-integrated congestion policing by probability (AICP-b)", "Wagner, Congestion Policing Queues, section IV-C", r#"bottleneck.differentiation = { kind = "aicp-b" }"#, "bottleneck/aicp_b.rs", AICP_B;
 }
 
 /// All mechanisms, in the order in which a packet comes through.
 pub const ALL: &[Mechanism] =
-    &joined::<{ LISTED.len() + scheduler::ALL.len() }>(LISTED, scheduler::ALL);
+    &joined::<{ BEFORE.len() + scheduler::ALL.len() }>(BEFORE, scheduler::ALL);
+
+const BEFORE: &[Mechanism] =
+    &joined::<{ LISTED.len() + differentiation::ALL.len() }>(LISTED, differentiation::ALL);
 
 /// Two lists in one.
 const fn joined<const N: usize>(first: &[Mechanism], second: &[Mechanism]) -> [Mechanism; N] {
@@ -189,7 +226,6 @@ pub fn find(name: &str) -> Option<&'static Mechanism> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bottleneck::AbcParams;
     use crate::ingress::ActivityMeterParams;
     use crate::sender::PragueParams;
     use crate::units::Span;
@@ -232,10 +268,6 @@ mod tests {
     /// The table says what the code does.
     #[test]
     fn defaults_are_those_of_the_parameter_structs() {
-        let abc = AbcParams::default();
-        assert_eq!(default_of("abc", "gamma").parse(), Ok(abc.gamma));
-        assert_eq!(default_of("abc", "activity_weight").parse(), Ok(abc.weight));
-
         let reference = PragueParams::default().reference_rtt.expect("has one");
         let ms = default_of("prague", "reference_rtt").strip_suffix(" ms").unwrap().parse();
         assert_eq!(Span::from_millis(ms.unwrap()), reference);

@@ -6,6 +6,9 @@ use core::ops::{Add, AddAssign, Sub};
 /// Nanoseconds in a second.
 pub const NANOS_PER_SEC: u64 = 1_000_000_000;
 
+/// The largest packet that IP carries.
+pub const LARGEST_PACKET: Bytes = Bytes::new(65_535);
+
 /// A point on the clock, in nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
@@ -25,6 +28,14 @@ pub struct Rate(u64);
 /// A part of a whole: above 0, at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
+
+/// The weight of the past in a moving average: from 0 to just below 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Memory(pub f64);
+
+/// A factor, or an exponent: from 0 to 1000.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Factor(pub f64);
 
 impl Time {
     /// The start of the run.

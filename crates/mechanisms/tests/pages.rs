@@ -63,8 +63,15 @@ fn made_part(mechanism: &Mechanism) -> String {
     }
     text.push_str("| key | default | unit | meaning |\n|---|---|---|---|\n");
     for p in *parameters {
-        writeln!(text, "| `{}` | {} | {} | {} |", p.name, p.default, p.unit, p.meaning.trim())
-            .unwrap();
+        writeln!(
+            text,
+            "| `{}` | {} | {} | {} |",
+            p.name,
+            p.default,
+            p.unit_or_words(),
+            p.meaning.trim()
+        )
+        .unwrap();
     }
     text
 }

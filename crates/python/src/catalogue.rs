@@ -32,7 +32,7 @@ fn parameter<'py>(py: Python<'py>, parameter: &Parameter) -> PyResult<Bound<'py,
     let row = PyDict::new(py);
     row.set_item("name", parameter.name)?;
     row.set_item("default", parameter.default.to_string())?;
-    row.set_item("unit", parameter.unit)?;
+    row.set_item("unit", parameter.unit_or_words())?;
     row.set_item("meaning", parameter.meaning.trim())?;
     Ok(row)
 }

@@ -1,7 +1,9 @@
 //! Checks that need more than one section: topology, routes, sizes, times.
 
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::units::{Bytes, Span};
 
+use crate::chosen::Chosen;
 use crate::document::Table;
 use crate::field::{Mistake, Reader};
 use crate::file::{
@@ -144,11 +146,11 @@ fn differentiation_fits(file: &File, reader: &mut Reader) {
     let mut fits = |path: &[&str], aqm: &Aqm, differentiation: &Differentiation| {
         let has_thresholds = matches!(aqm, Aqm::Red(_) | Aqm::AdaptiveRed(_));
         let message = match (aqm, differentiation) {
-            (_, Differentiation::NoDifferentiation(_)) => return,
+            (_, Chosen(DifferentiationParams::None)) => return,
             (Aqm::Csfq(_), _) => {
                 "csfq tells customers apart by itself; give differentiation.kind = \"none\""
             }
-            (_, Differentiation::AicpA(_)) if !has_thresholds => {
+            (_, Chosen(DifferentiationParams::AicpA(_))) if !has_thresholds => {
                 "aicp-a moves the thresholds of RED; give aqm.kind = \"red\" or \"adaptive-red\""
             }
             _ => return,

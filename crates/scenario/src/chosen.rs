@@ -3,10 +3,10 @@
 use serde_json::{Map, Value as Json, json};
 use tidegate_mechanisms::parameters::{Choice, Kind, Value as Parameter};
 use tidegate_mechanisms::registry::{self, DefaultValue};
-use tidegate_mechanisms::units::{Bytes, Rate, Share, Span};
+use tidegate_mechanisms::units::{Bytes, Factor, Memory, Rate, Share, Span};
 
 use crate::document::{Node, Table, Value};
-use crate::field::{Field, Reader, read_kind};
+use crate::field::{Field, Reader, read_choice, read_kind};
 use crate::schema::{self, Definitions};
 use crate::value::{self, Integer};
 
@@ -88,8 +88,8 @@ fn kind(parameter: &registry::Parameter) -> Kind {
 fn default(parameter: &registry::Parameter) -> Option<Value> {
     let DefaultValue::Value(text) = parameter.default else { return None };
     Some(match kind(parameter) {
-        Kind::Rate | Kind::Span | Kind::Bytes => text.into(),
-        Kind::Share => Value::Float(text.parse().expect("a number")),
+        Kind::Rate | Kind::Span | Kind::Bytes | Kind::Word(_) => text.into(),
+        Kind::Share | Kind::Memory | Kind::Factor => Value::Float(text.parse().expect("a number")),
         Kind::Count => Value::Integer(text.parse().expect("a whole number")),
         Kind::Flag => Value::Bool(text.parse().expect("true or false")),
     })
@@ -115,8 +115,12 @@ fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option<Parameter>
         Kind::Rate => Rate::read(node, reader).map(Parameter::Rate),
         Kind::Span => Span::read(node, reader).map(Parameter::Span),
         Kind::Bytes => Bytes::read(node, reader).map(Parameter::Bytes),
-        Kind::Share => {
-            value::Share::read(node, reader).map(|share| Parameter::Share(Share(share.0)))
+        Kind::Share => value::Share::read(node, reader).map(|x| Parameter::Share(Share(x.0))),
+        Kind::Memory => value::Memory::read(node, reader).map(|x| Parameter::Memory(Memory(x.0))),
+        Kind::Factor => value::Factor::read(node, reader).map(|x| Parameter::Factor(Factor(x.0))),
+        Kind::Word(words) => {
+            let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+            read_choice(node, &words, reader).map(Parameter::Word)
         }
         Kind::Count => Count::read(node, reader).map(|count| Parameter::Count(count.0 as u32)),
         Kind::Flag => bool::read(node, reader).map(Parameter::Flag),
@@ -129,6 +133,9 @@ fn write_value(value: Parameter) -> Value {
         Parameter::Span(span) => span.write(),
         Parameter::Bytes(bytes) => bytes.write(),
         Parameter::Share(share) => value::Share(share.0).write(),
+        Parameter::Memory(memory) => value::Memory(memory.0).write(),
+        Parameter::Factor(factor) => value::Factor(factor.0).write(),
+        Parameter::Word(word) => word.into(),
         Parameter::Count(count) => Integer::<0, MAX_COUNT>(count.into()).write(),
         Parameter::Flag(flag) => flag.write(),
     }
@@ -140,6 +147,12 @@ fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::Span => Span::schema(definitions),
         Kind::Bytes => Bytes::schema(definitions),
         Kind::Share => value::Share::schema(definitions),
+        Kind::Memory => value::Memory::schema(definitions),
+        Kind::Factor => value::Factor::schema(definitions),
+        Kind::Word(words) => {
+            let word = |(word, about): &(&str, &str)| json!({ "const": word, "description": schema::describe(about) });
+            json!({ "oneOf": words.iter().map(word).collect::<Vec<_>>() })
+        }
         Kind::Count => Count::schema(definitions),
         Kind::Flag => bool::schema(definitions),
     }

@@ -1,5 +1,6 @@
 //! Lays out the links, users and flows of a checked file.
 
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
@@ -10,9 +11,9 @@ use crate::file::{
 };
 use crate::network::{DUMBBELL, Network, buffer};
 use crate::plan::{
-    AqmPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, DifferentiationPlan, FlowPlan,
-    GroupPlan, LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan,
-    TrafficPlan, UserPlan,
+    AqmPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, FlowPlan, GroupPlan, LinkPlan,
+    PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan, TrafficPlan,
+    UserPlan,
 };
 use crate::value::{HostJitter, OrOff};
 
@@ -102,7 +103,7 @@ fn add_duplex(plan: &mut Plan, name: String, file: &Access) -> (u32, u32) {
         buffer: buffer(file.buffer.expect("resolved")),
         loss: 0.0,
         aqm: AqmPlan::DropTail,
-        differentiation: DifferentiationPlan::None,
+        differentiation: DifferentiationParams::None,
         scheduler: SchedulerParams::Fifo,
         rate_changes: Vec::new(),
         ecn: false,

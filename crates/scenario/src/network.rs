@@ -3,16 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::bottleneck::{
-    AbcParams, AfcpParams, AicpAParams, AicpBParams, Charge, IcpCurve, IcpParams, TokenBucketParams,
-};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 
-use crate::file::{
-    self, AfcpVariant, Bottleneck, Curve, Differentiation, File, Link, ParkingLot, RateChange,
-};
-use crate::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan, RateChangePlan};
+use crate::file::{Bottleneck, File, Link, ParkingLot, RateChange};
+use crate::plan::{AqmPlan, Buffer, LinkPlan, RateChangePlan};
 use crate::quantity::QueueLength;
 use crate::queue::aqm;
 use crate::value::RateChanges;
@@ -68,7 +64,7 @@ impl Network {
             buffer: buffer(file.buffer),
             loss: file.loss.0,
             aqm: aqm(&file.aqm, file.rate, packet_size),
-            differentiation: differentiation(&file.differentiation),
+            differentiation: file.differentiation.0,
             scheduler: file.scheduler.0,
             rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
@@ -90,7 +86,7 @@ impl Network {
                 buffer: buffer(file.buffer.at(hop)),
                 loss: file.loss.0,
                 aqm: aqm(&file.aqm, file.rate.at(hop), packet_size),
-                differentiation: differentiation(&file.differentiation),
+                differentiation: file.differentiation.0,
                 scheduler: file.scheduler.0,
                 rate_changes: rate_changes(&file.rate_changes),
                 ecn: file.ecn,
@@ -111,7 +107,7 @@ impl Network {
             buffer: buffer(file.buffer),
             loss: file.loss.0,
             aqm: aqm(&file.aqm, file.rate, packet_size),
-            differentiation: differentiation(&file.differentiation),
+            differentiation: file.differentiation.0,
             scheduler: file.scheduler.0,
             rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
@@ -175,7 +171,7 @@ fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
         buffer: REVERSE_BUFFER,
         loss: 0.0,
         aqm: AqmPlan::DropTail,
-        differentiation: DifferentiationPlan::None,
+        differentiation: DifferentiationParams::None,
         scheduler: SchedulerParams::Fifo,
         rate_changes: Vec::new(),
         ecn: false,
@@ -192,51 +188,10 @@ pub(crate) fn buffer(length: QueueLength) -> Buffer {
     }
 }
 
-fn differentiation(file: &Differentiation) -> DifferentiationPlan {
-    let bucket = |fill_rate, depth| TokenBucketParams { fill_rate, depth };
-    match file {
-        Differentiation::NoDifferentiation(_) => DifferentiationPlan::None,
-        Differentiation::Abc(abc) => DifferentiationPlan::Abc(AbcParams {
-            gamma: abc.gamma.0,
-            weight: abc.activity_weight.0,
-        }),
-        Differentiation::Icp(icp) => DifferentiationPlan::Icp(IcpParams {
-            bucket: bucket(icp.fill_rate, icp.depth),
-            curve: match icp.curve {
-                Curve::Step => IcpCurve::Step,
-                Curve::Slope => IcpCurve::Slope,
-                Curve::Squared => IcpCurve::Squared,
-            },
-            start: icp.start.0,
-        }),
-        Differentiation::Afcp(afcp) => DifferentiationPlan::Afcp(AfcpParams {
-            bucket: bucket(afcp.fill_rate, afcp.depth),
-            charges_signalled: afcp.variant == AfcpVariant::A,
-        }),
-        Differentiation::AicpA(aicp) => DifferentiationPlan::AicpA(AicpAParams {
-            bucket: bucket(aicp.fill_rate, aicp.depth),
-            charge: charge(aicp.charge),
-        }),
-        Differentiation::AicpB(aicp) => DifferentiationPlan::AicpB(AicpBParams {
-            bucket: bucket(aicp.fill_rate, aicp.depth),
-            start: aicp.start.0,
-            max_probability: aicp.max_probability.0,
-            charge: charge(aicp.charge),
-        }),
-    }
-}
-
 fn rate_changes(file: &RateChanges) -> Vec<RateChangePlan> {
     let planned = |change: &RateChange| {
         let at = Time::ZERO + change.at;
         RateChangePlan { at, rate: change.rate }
     };
     file.0.iter().map(planned).collect()
-}
-
-fn charge(charge: file::Charge) -> Charge {
-    match charge {
-        file::Charge::Own => Charge::Own,
-        file::Charge::Aqm => Charge::Aqm,
-    }
 }

@@ -5,8 +5,8 @@
 
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{
-    AbcParams, AdaptiveRedParams, AfcpParams, AicpAParams, AicpBParams, CodelParams, CsfqParams,
-    IcpParams, PieParams, PiecewiseLinearParams, RedParams,
+    AdaptiveRedParams, CodelParams, CsfqParams, DifferentiationParams, PieParams,
+    PiecewiseLinearParams, RedParams,
 };
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::sender::SlowStartExit;
@@ -75,7 +75,7 @@ pub struct LinkPlan {
     /// The congestion signal.
     pub aqm: AqmPlan,
     /// Who the signal falls on.
-    pub differentiation: DifferentiationPlan,
+    pub differentiation: DifferentiationParams,
     /// Which packet leaves next.
     pub scheduler: SchedulerParams,
     /// Other rates from some time on, in order of time. Nobody tells the mechanisms.
@@ -123,23 +123,6 @@ pub enum AqmPlan {
     Pie(PieParams),
     /// Controlled delay. It acts at departures and has no probability, hence no differentiation.
     Codel(CodelParams),
-}
-
-/// A differentiation with its parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub enum DifferentiationPlan {
-    /// The same for all packets.
-    None,
-    /// Activity-based.
-    Abc(AbcParams),
-    /// Independent congestion policing.
-    Icp(IcpParams),
-    /// AQM-fed congestion policing.
-    Afcp(AfcpParams),
-    /// AQM-integrated congestion policing by thresholds.
-    AicpA(AicpAParams),
-    /// AQM-integrated congestion policing by probability.
-    AicpB(AicpBParams),
 }
 
 /// One flow, from its sender to its receiver.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value as Json;
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::parameters::Choice;
 
@@ -10,9 +11,8 @@ use crate::chosen;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
-    Abc, Access, AdaptiveRed, Afcp, AicpA, AicpB, Bottleneck, Cbr, Codel, Csfq, File, Icp,
-    Intervals, Link, Meter, ParkingLot, Pie, PiecewiseLinear, Profile, RateChange, Red, StartRange,
-    Tcp, Transfer, User,
+    Access, AdaptiveRed, Bottleneck, Cbr, Codel, Csfq, File, Intervals, Link, Meter, ParkingLot,
+    Pie, PiecewiseLinear, Profile, RateChange, Red, StartRange, Tcp, Transfer, User,
 };
 use crate::schema::Definitions;
 use crate::toml_text::inline;
@@ -65,11 +65,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("csfq", keys::<Csfq>()),
         ("pie", keys::<Pie>()),
         ("codel", keys::<Codel>()),
-        ("abc", keys::<Abc>()),
-        ("icp", keys::<Icp>()),
-        ("afcp", keys::<Afcp>()),
-        ("aicp-a", keys::<AicpA>()),
-        ("aicp-b", keys::<AicpB>()),
+        ("differentiations", kinds::<DifferentiationParams>()),
         ("schedulers", kinds::<SchedulerParams>()),
         ("rate_changes", keys::<RateChange>()),
         ("intervals", keys::<Intervals>()),
@@ -156,6 +152,9 @@ fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
     }
     if schema.get("const").is_some() {
         return format!("`{}`", schema["const"]);
+    }
+    if schema.get("oneOf").is_some() {
+        return alternatives(&schema["oneOf"], "table");
     }
     if schema.get("enum").is_some() {
         return alternatives(&schema["enum"], "");

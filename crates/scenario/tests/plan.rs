@@ -1,11 +1,11 @@
 //! Files in, plans out.
 
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{
-    AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan, PausePlan,
-    Plan, TrafficPlan,
+    AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, LinkPlan, PausePlan, Plan, TrafficPlan,
 };
 
 fn scenario(text: &str) -> Scenario {
@@ -221,19 +221,19 @@ fn intervals_make_up_the_duration() {
 fn policers_have_the_papers_buckets_by_default() {
     let differentiation = |kind: &str| {
         let plan = plan_with(DUMBBELL, &[("bottleneck.differentiation.kind", kind)]);
-        link(&plan, "bottleneck").differentiation.clone()
+        link(&plan, "bottleneck").differentiation
     };
-    let DifferentiationPlan::Icp(icp) = differentiation("icp") else { panic!() };
-    assert_eq!((icp.bucket.fill_rate.as_bps(), icp.bucket.depth.get()), (4400, 350_000));
-    let DifferentiationPlan::AicpB(aicp) = differentiation("aicp-b") else { panic!() };
-    assert_eq!((aicp.bucket.fill_rate.as_bps(), aicp.bucket.depth.get()), (2400, 225_000));
-    assert_eq!((aicp.start, aicp.max_probability), (0.25, 0.5));
+    let DifferentiationParams::Icp(icp) = differentiation("icp") else { panic!() };
+    assert_eq!((icp.fill_rate.as_bps(), icp.depth.get()), (4400, 350_000));
+    let DifferentiationParams::AicpB(aicp) = differentiation("aicp-b") else { panic!() };
+    assert_eq!((aicp.fill_rate.as_bps(), aicp.depth.get()), (2400, 225_000));
+    assert_eq!((aicp.start.0, aicp.max_probability.0), (0.25, 0.5));
 }
 
 #[test]
 fn overriding_a_kind_drops_what_the_other_kind_had() {
     let plan = plan_with(DUMBBELL, &[("bottleneck.differentiation.kind", "none")]);
-    assert_eq!(link(&plan, "bottleneck").differentiation, DifferentiationPlan::None);
+    assert_eq!(link(&plan, "bottleneck").differentiation, DifferentiationParams::None);
     let plan = plan_with(DUMBBELL, &[("bottleneck.aqm.kind", "drop-tail")]);
     assert_eq!(link(&plan, "bottleneck").aqm, AqmPlan::DropTail);
 }

@@ -2,15 +2,12 @@
 
 use tidegate_mechanisms::bottleneck::scheduler::{Place, Room, Scheduler, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{
-    Abc, AdaptiveRed, Afcp, AicpA, AicpB, Aqm, Csfq, Differentiation, Icp, Judge, Pie,
-    PiecewiseLinear, Red,
+    AdaptiveRed, Aqm, Csfq, Differentiation, Judge, Pie, PiecewiseLinear, Red,
 };
 use tidegate_mechanisms::sender::{
     Controller, Cubic, CubicParams, Dctcp, LinuxCubic, Prague, PragueParams, Reno, RenoParams,
 };
-use tidegate_scenario::plan::{
-    AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, DifferentiationPlan, LinkPlan,
-};
+use tidegate_scenario::plan::{AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, LinkPlan};
 
 /// The judge of a link; `None` where nothing but the buffer decides.
 ///
@@ -18,10 +15,7 @@ use tidegate_scenario::plan::{
 /// If the points of a piecewise-linear function do not ascend, which validation rules out.
 pub fn judge(plan: &LinkPlan) -> Option<Judge> {
     let aqm = match &plan.aqm {
-        // Independent policing counts what a full buffer loses; the others need a probability.
-        AqmPlan::DropTail if matches!(plan.differentiation, DifferentiationPlan::Icp(_)) => {
-            Aqm::DropTail
-        }
+        AqmPlan::DropTail if plan.differentiation.needs_no_aqm() => Aqm::DropTail,
         AqmPlan::DropTail => return None,
         // It acts at departures: the scheduler below has it.
         AqmPlan::Codel(_) => return None,
@@ -33,14 +27,7 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
         AqmPlan::Csfq(params) => Aqm::Csfq(Csfq::new(*params)),
         AqmPlan::Pie(params) => Aqm::Pie(Pie::new(*params)),
     };
-    let differentiation = match plan.differentiation {
-        DifferentiationPlan::None => Differentiation::None,
-        DifferentiationPlan::Abc(params) => Differentiation::Abc(Abc::new(params)),
-        DifferentiationPlan::Icp(params) => Differentiation::Icp(Icp::new(params)),
-        DifferentiationPlan::Afcp(params) => Differentiation::Afcp(Afcp::new(params)),
-        DifferentiationPlan::AicpA(params) => Differentiation::AicpA(AicpA::new(params)),
-        DifferentiationPlan::AicpB(params) => Differentiation::AicpB(AicpB::new(params)),
-    };
+    let differentiation = Differentiation::new(plan.differentiation);
     Some(Judge { aqm, differentiation })
 }
 

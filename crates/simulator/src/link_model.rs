@@ -5,9 +5,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
-use tidegate_scenario::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan};
+use tidegate_scenario::plan::{AqmPlan, Buffer, LinkPlan};
 
 use crate::link::{Drop, Link, Owner};
 
@@ -56,7 +57,7 @@ fn any_plan() -> impl Strategy<Value = LinkPlan> {
             buffer,
             loss: 0.0,
             aqm: AqmPlan::DropTail,
-            differentiation: DifferentiationPlan::None,
+            differentiation: DifferentiationParams::None,
             scheduler: SchedulerParams::Fifo,
             rate_changes: Vec::new(),
             ecn: false,

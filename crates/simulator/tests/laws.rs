@@ -7,8 +7,9 @@ use common::scenarios::{any_scenario, cases};
 use common::{link, plan};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_scenario::plan::{AqmPlan, Buffer, DifferentiationPlan, LinkPlan, Plan};
+use tidegate_scenario::plan::{AqmPlan, Buffer, LinkPlan, Plan};
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
 proptest! {
@@ -173,7 +174,7 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
         if !signals {
             assert_eq!((links.drops_aqm[number], links.marks[number]), (0, 0), "{}", planned.name);
         }
-        if planned.differentiation == DifferentiationPlan::None {
+        if planned.differentiation == DifferentiationParams::None {
             assert_eq!(links.drops_policer[number], 0, "{}", planned.name);
         }
         if planned.loss == 0.0 {

@@ -18,19 +18,19 @@
 //! Where the paper leaves it open: A_avg starts at 0, and is updated before the packet is judged;
 //! packets without activity count as activity 0.
 
-/// Parameters of ABC's differentiation; neither has a unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AbcParams {
-    /// Differentiation factor γ; 0 differentiates nothing.
-    pub gamma: f64,
-    /// Weight w_A of the past in the moving average of activity, 0 < w_A < 1.
-    pub weight: f64,
-}
+use super::{Aqm, Arrival, Differentiate, Signal};
+use crate::parameters;
+use crate::registry::About;
+use crate::units::{Factor, Memory};
 
-impl Default for AbcParams {
-    /// The paper's Table 1.
-    fn default() -> Self {
-        AbcParams { gamma: 3.0, weight: 0.99 }
+parameters! {
+    /// Activity-based congestion management: more likely on packets of users whose activity is above
+    /// the average.
+    pub struct AbcParams {
+        /// Differentiation factor γ: how strongly activity matters; 0 is not at all.
+        pub gamma: Factor = "3.0",
+        /// Weight w_A of the past in the moving average of activity.
+        pub activity_weight: Memory = "0.99",
     }
 }
 
@@ -42,19 +42,48 @@ pub struct Abc {
     average: f64,
 }
 
-impl Abc {
-    /// What it remembers: A_avg.
-    pub const STATE_BYTES: usize = size_of::<f64>();
+impl Differentiate for Abc {
+    type Params = AbcParams;
 
-    /// ABC before the first packet.
-    pub fn new(params: AbcParams) -> Self {
+    const ABOUT: About = About {
+        name: "abc",
+        title: "Activity-based congestion management (ABC)",
+        source: "Menth and Zeitler, Activity-Based Congestion Management, section 3.3",
+        usage: r#"bottleneck.differentiation = { kind = "abc" }"#,
+        file: "bottleneck/abc.rs",
+        text: include_str!("abc.rs"),
+    };
+
+    fn new(params: AbcParams) -> Self {
         Abc { params, average: 0.0 }
     }
 
+    #[inline]
+    fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
+        let p = aqm.probability(arrival);
+        let activity = f64::from(arrival.activity);
+        self.observe(activity);
+        // Equation (5) leaves 0 and 1 as they are, and costs two powers of two.
+        let adapted =
+            if p > 0.0 && p < 1.0 { self.adapt(p, || aqm.log2(p, arrival), activity) } else { p };
+        aqm.signal(adapted, draw)
+    }
+
+    /// A_avg.
+    fn state_bytes(&self) -> usize {
+        size_of::<f64>()
+    }
+
+    fn average_activity(&self) -> Option<f64> {
+        Some(self.average)
+    }
+}
+
+impl Abc {
     /// Averages the activity of an arriving packet (4). For every arrival, whatever p.
     #[inline]
     pub fn observe(&mut self, activity: f64) {
-        let w_a = self.params.weight;
+        let w_a = self.params.activity_weight.0;
         self.average = w_a * self.average + (1.0 - w_a) * activity;
     }
 
@@ -62,7 +91,7 @@ impl Abc {
     /// table pays two powers of two a packet and nothing else.
     #[inline]
     pub fn adapt(&self, p: f64, log2_p: impl FnOnce() -> f64, activity: f64) -> f64 {
-        let steepness = self.params.gamma * (self.average - activity);
+        let steepness = self.params.gamma.0 * (self.average - activity);
         // γ = 0, or a packet of exactly average activity: p itself, not p up to rounding.
         if steepness == 0.0 {
             return p;
@@ -76,13 +105,18 @@ impl Abc {
     }
 }
 
+/// The paper's table 1.
+#[cfg(test)]
+pub(super) const DEFAULTS: AbcParams =
+    AbcParams { gamma: Factor(3.0), activity_weight: Memory(0.99) };
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn abc(gamma: f64, average: f64) -> Abc {
-        Abc { params: AbcParams { gamma, weight: 0.99 }, average }
+        Abc { params: AbcParams { gamma: Factor(gamma), ..DEFAULTS }, average }
     }
 
     fn adapted(gamma: f64, average: f64, p: f64, activity: f64) -> f64 {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::bottleneck::tests::arrival;
 use crate::bottleneck::{
-    Abc, AbcParams, Aqm, Differentiation, Judge, QueueUnit, RedSpacing, Signal,
+    Abc, Aqm, Differentiate, Differentiation, Judge, QueueUnit, RedSpacing, Signal,
 };
 use proptest::prelude::*;
 
@@ -100,7 +100,7 @@ fn what_is_not_set_follows_from_the_link() {
 fn activity_bends_its_probability_too() {
     let judge = |activity: f32| {
         let red = AdaptiveRed::new(params(0.1));
-        let abc = Abc::new(AbcParams { gamma: 3.0, weight: 0.99 });
+        let abc = Abc::new(crate::bottleneck::abc::DEFAULTS);
         let mut judge =
             Judge { aqm: Aqm::AdaptiveRed(red), differentiation: Differentiation::Abc(abc) };
         let packets = (0..10_000).map(|n| Arrival { activity, ..at(n, 10) });

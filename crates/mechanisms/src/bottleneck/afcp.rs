@@ -15,15 +15,45 @@
 //! Where the paper leaves it open: the AQM averages over all packets that arrive, those that the
 //! policer drops included, since each has to be given a probability.
 
-use super::{Arrival, Credit, TokenBucketParams, TokenBuckets};
+use super::{Aqm, Arrival, Credit, Differentiate, Signal, TokenBucketParams, TokenBuckets};
+use crate::parameters::Mistake;
+use crate::registry::About;
+use crate::units::{Bytes, Rate};
+use crate::{parameters, words};
 
-/// Parameters of AFCP.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AfcpParams {
+parameters! {
+    /// AQM-fed congestion policing: each packet costs its size times the AQM's probability, and who
+    /// cannot pay is dropped in front of the queue.
+    pub struct AfcpParams {
+        /// r: sustained rate of congestion that each customer is entitled to.
+        pub fill_rate: Rate = "300 B/s",
+        /// d: what a customer can save up.
+        pub depth: Bytes = "225 kB",
+        /// Which of the forwarded packets cost.
+        pub variant: Charged = "a",
+    }
+    check bucket_fits;
+}
+
+fn bucket_fits(params: &AfcpParams) -> Option<Mistake> {
+    params.bucket().mistake()
+}
+
+impl AfcpParams {
     /// Each customer's bucket.
-    pub bucket: TokenBucketParams,
-    /// Whether packets that the AQM signals on cost tokens as well: variant a.
-    pub charges_signalled: bool,
+    const fn bucket(&self) -> TokenBucketParams {
+        TokenBucketParams { fill_rate: self.fill_rate, depth: self.depth }
+    }
+}
+
+words! {
+    /// Which of the packets that the policer lets through cost tokens.
+    pub enum Charged {
+        /// All.
+        All = "a",
+        /// Those that the AQM then neither drops nor marks.
+        Passed = "b",
+    }
 }
 
 /// The policers of all customers.
@@ -33,18 +63,41 @@ pub struct Afcp {
     buckets: TokenBuckets,
 }
 
+impl Differentiate for Afcp {
+    type Params = AfcpParams;
+
+    const ABOUT: About = About {
+        name: "afcp",
+        title: "AQM-fed congestion policing (AFCP)",
+        source: "Wagner, Congestion Policing Queues, section IV-B",
+        usage: r#"bottleneck.differentiation = { kind = "afcp", variant = "a" }"#,
+        file: "bottleneck/afcp.rs",
+        text: include_str!("afcp.rs"),
+    };
+
+    /// Full buckets.
+    fn new(params: AfcpParams) -> Self {
+        let buckets = TokenBuckets::new(params.bucket());
+        Afcp { charges_signalled: params.variant == Charged::All, buckets }
+    }
+
+    #[inline(never)]
+    fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
+        let p = aqm.probability(arrival);
+        if !self.forwards(arrival, p) {
+            return Signal::Policed { may_mark: false };
+        }
+        let signal = aqm.signal(p, draw);
+        self.on_verdict(arrival, p, signal.is_some());
+        signal
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.buckets.state_bytes()
+    }
+}
+
 impl Afcp {
-    /// Policers with full buckets.
-    pub fn new(params: AfcpParams) -> Self {
-        let AfcpParams { bucket, charges_signalled } = params;
-        Afcp { charges_signalled, buckets: TokenBuckets::new(bucket) }
-    }
-
-    /// All customers' buckets.
-    pub const fn buckets(&self) -> &TokenBuckets {
-        &self.buckets
-    }
-
     /// Whether the policer lets this packet through to the queue, whose AQM gives it `p`.
     #[inline]
     pub fn forwards(&mut self, arrival: &Arrival, p: f64) -> bool {
@@ -70,13 +123,12 @@ fn drain(arrival: &Arrival, p: f64) -> Credit {
 mod tests {
     use super::super::tests::arrival_of;
     use super::*;
-    use crate::units::{Bytes, Rate, Time};
+    use crate::units::Time;
     use proptest::prelude::*;
 
-    fn afcp(charges_signalled: bool) -> Afcp {
-        let bucket =
-            TokenBucketParams { fill_rate: Rate::from_bps(8 * 300), depth: Bytes::new(225_000) };
-        Afcp::new(AfcpParams { bucket, charges_signalled })
+    fn afcp(variant: Charged) -> Afcp {
+        let (fill_rate, depth) = (Rate::from_bps(8 * 300), Bytes::new(225_000));
+        Afcp::new(AfcpParams { fill_rate, depth, variant })
     }
 
     fn left(afcp: &mut Afcp) -> f64 {
@@ -85,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_forwarded_packet_costs_its_size_times_the_probability() {
-        let mut afcp = afcp(true);
+        let mut afcp = afcp(Charged::All);
         for (p, want) in [(0.0, 225_000.0), (0.1, 224_850.0), (1.0, 223_350.0)] {
             assert!(afcp.forwards(&arrival_of(0, 0), p));
             afcp.on_verdict(&arrival_of(0, 0), p, false);
@@ -95,8 +147,8 @@ mod tests {
 
     #[test]
     fn variant_b_does_not_charge_what_the_aqm_drops() {
-        for (charges_signalled, want) in [(true, 224_850.0), (false, 225_000.0)] {
-            let mut afcp = afcp(charges_signalled);
+        for (variant, want) in [(Charged::All, 224_850.0), (Charged::Passed, 225_000.0)] {
+            let mut afcp = afcp(variant);
             afcp.on_verdict(&arrival_of(0, 0), 0.1, true);
             assert!((left(&mut afcp) - want).abs() < 1e-6);
         }
@@ -105,7 +157,7 @@ mod tests {
     /// An empty bucket stops a packet just as long as the AQM has a probability for it.
     #[test]
     fn an_empty_bucket_stops_packets_only_while_there_is_congestion() {
-        let mut afcp = afcp(true);
+        let mut afcp = afcp(Charged::All);
         afcp.buckets.drain(0, Time::ZERO, Credit::of(Bytes::new(225_000)));
         assert!(!afcp.forwards(&arrival_of(0, 0), 1e-9));
         assert!(afcp.forwards(&arrival_of(0, 0), 0.0));
@@ -119,7 +171,7 @@ mod tests {
         /// rate pays for: r/p.
         #[test]
         fn in_the_long_run_the_rate_is_the_fill_rate_over_p(p in 0.002..0.5f64) {
-            let mut afcp = afcp(true);
+            let mut afcp = afcp(Charged::All);
             afcp.buckets.drain(0, Time::ZERO, Credit::of(Bytes::new(225_000)));
             let (mut forwarded, seconds) = (0u64, 60);
             for ms in 0..seconds * 1000 {

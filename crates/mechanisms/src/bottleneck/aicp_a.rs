@@ -14,15 +14,20 @@
 //! customer's thresholds (`charge = "own"`), or at RED's plain ones (`charge = "aqm"`), the congestion
 //! that the queue sees whatever the customer is let off.
 
-use super::{Arrival, TokenBucketParams, TokenBuckets};
+use super::{Aqm, Arrival, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
+use crate::parameters::Mistake;
+use crate::registry::About;
+use crate::units::{Bytes, Rate};
+use crate::{parameters, words};
 
-/// What a policer that is part of the AQM charges a forwarded packet with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charge {
-    /// The probability that this very packet had.
-    Own,
-    /// The AQM's probability, before the policer changed it.
-    Aqm,
+words! {
+    /// The probability that a policer which is part of the AQM charges a forwarded packet with.
+    pub enum Charge {
+        /// The one that this very packet had.
+        Own = "own",
+        /// The AQM's, as it would be without a policer.
+        Aqm = "aqm",
+    }
 }
 
 impl Charge {
@@ -35,13 +40,29 @@ impl Charge {
     }
 }
 
-/// Parameters of AICP-a.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AicpAParams {
+parameters! {
+    /// AQM-integrated congestion policing: RED with thresholds that grow up to double with what is left
+    /// in a customer's bucket.
+    pub struct AicpAParams {
+        /// r: sustained rate of congestion that each customer is entitled to.
+        pub fill_rate: Rate = "300 B/s",
+        /// d: what a customer can save up.
+        pub depth: Bytes = "225 kB",
+        /// The probability that a forwarded packet costs.
+        pub charge: Charge = "own",
+    }
+    check bucket_fits;
+}
+
+fn bucket_fits(params: &AicpAParams) -> Option<Mistake> {
+    params.bucket().mistake()
+}
+
+impl AicpAParams {
     /// Each customer's bucket.
-    pub bucket: TokenBucketParams,
-    /// What a forwarded packet costs.
-    pub charge: Charge,
+    const fn bucket(&self) -> TokenBucketParams {
+        TokenBucketParams { fill_rate: self.fill_rate, depth: self.depth }
+    }
 }
 
 /// The policers of all customers.
@@ -51,17 +72,42 @@ pub struct AicpA {
     buckets: TokenBuckets,
 }
 
+impl Differentiate for AicpA {
+    type Params = AicpAParams;
+
+    const ABOUT: About = About {
+        name: "aicp-a",
+        title: "AQM-integrated congestion policing by thresholds (AICP-a)",
+        source: "Wagner, Congestion Policing Queues, section IV-C",
+        usage: r#"bottleneck.differentiation = { kind = "aicp-a" }"#,
+        file: "bottleneck/aicp_a.rs",
+        text: include_str!("aicp_a.rs"),
+    };
+
+    /// Full buckets.
+    fn new(params: AicpAParams) -> Self {
+        AicpA { charge: params.charge, buckets: TokenBuckets::new(params.bucket()) }
+    }
+
+    #[inline(never)]
+    fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
+        let stretch = self.stretch(arrival);
+        let (p, plain) = aqm.stretched_probability(arrival, stretch);
+        let signalled = falls(p, draw);
+        aqm.on_verdict(signalled);
+        if signalled {
+            return Signal::Policed { may_mark: !aqm.is_forced() };
+        }
+        self.on_forwarded(arrival, p, plain);
+        Signal::None
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.buckets.state_bytes()
+    }
+}
+
 impl AicpA {
-    /// Policers with full buckets.
-    pub fn new(params: AicpAParams) -> Self {
-        AicpA { charge: params.charge, buckets: TokenBuckets::new(params.bucket) }
-    }
-
-    /// All customers' buckets.
-    pub const fn buckets(&self) -> &TokenBuckets {
-        &self.buckets
-    }
-
     /// By what the thresholds are multiplied for this packet: 1 (empty bucket) to 2 (full).
     #[inline]
     pub fn stretch(&mut self, arrival: &Arrival) -> f64 {
@@ -79,13 +125,11 @@ impl AicpA {
 mod tests {
     use super::super::tests::arrival_of;
     use super::*;
-    use crate::units::{Bytes, Rate};
     use proptest::prelude::*;
 
     fn aicp() -> AicpA {
-        let bucket =
-            TokenBucketParams { fill_rate: Rate::from_bps(8 * 300), depth: Bytes::new(225_000) };
-        AicpA::new(AicpAParams { bucket, charge: Charge::Aqm })
+        let (fill_rate, depth) = (Rate::from_bps(8 * 300), Bytes::new(225_000));
+        AicpA::new(AicpAParams { fill_rate, depth, charge: Charge::Aqm })
     }
 
     /// The paper's formula, at both ends and in the middle.

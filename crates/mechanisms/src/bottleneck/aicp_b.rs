@@ -18,19 +18,39 @@
 //! until his bucket has filled up again, which at r takes minutes: the link then idles. With p, the fill
 //! settles a little below x·d, where what he pays for is what he earns.
 
-use super::{Arrival, Charge, TokenBucketParams, TokenBuckets};
+use super::{Aqm, Arrival, Charge, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::registry::About;
+use crate::units::{Bytes, Rate, Share};
 
-/// Parameters of AICP-b.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AicpBParams {
+parameters! {
+    /// AQM-integrated congestion policing: the AQM's probability squared, and a further one for
+    /// customers whose bucket is almost empty.
+    pub struct AicpBParams {
+        /// r: sustained rate of congestion that each customer is entitled to.
+        pub fill_rate: Rate = "300 B/s",
+        /// d: what a customer can save up.
+        pub depth: Bytes = "225 kB",
+        /// x: share of the full bucket below which a customer's own probability begins.
+        pub start: Share = "0.25",
+        /// p_max: that probability at an empty bucket.
+        pub max_probability: Share = "0.5",
+        /// The probability that a forwarded packet costs.
+        pub charge: Charge = "aqm",
+    }
+    check bucket_fits;
+}
+
+fn bucket_fits(params: &AicpBParams) -> Option<Mistake> {
+    params.bucket().mistake()
+}
+
+impl AicpBParams {
     /// Each customer's bucket.
-    pub bucket: TokenBucketParams,
-    /// x: share of the full bucket below which a customer's own probability begins.
-    pub start: f64,
-    /// p_max: that probability at an empty bucket.
-    pub max_probability: f64,
-    /// What a forwarded packet costs.
-    pub charge: Charge,
+    const fn bucket(&self) -> TokenBucketParams {
+        TokenBucketParams { fill_rate: self.fill_rate, depth: self.depth }
+    }
 }
 
 /// The policers of all customers.
@@ -42,18 +62,44 @@ pub struct AicpB {
     buckets: TokenBuckets,
 }
 
+impl Differentiate for AicpB {
+    type Params = AicpBParams;
+
+    const ABOUT: About = About {
+        name: "aicp-b",
+        title: "AQM-integrated congestion policing by probability (AICP-b)",
+        source: "Wagner, Congestion Policing Queues, section IV-C",
+        usage: r#"bottleneck.differentiation = { kind = "aicp-b" }"#,
+        file: "bottleneck/aicp_b.rs",
+        text: include_str!("aicp_b.rs"),
+    };
+
+    /// Full buckets.
+    fn new(params: AicpBParams) -> Self {
+        let AicpBParams { start, max_probability, charge, .. } = params;
+        let buckets = TokenBuckets::new(params.bucket());
+        AicpB { start: start.0, max_probability: max_probability.0, charge, buckets }
+    }
+
+    #[inline(never)]
+    fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
+        let plain = aqm.probability(arrival);
+        let p = self.probability(arrival, plain);
+        let signalled = falls(p, draw);
+        aqm.on_verdict(signalled);
+        if signalled {
+            return Signal::Policed { may_mark: !aqm.is_forced() };
+        }
+        self.on_forwarded(arrival, p, plain);
+        Signal::None
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.buckets.state_bytes()
+    }
+}
+
 impl AicpB {
-    /// Policers with full buckets.
-    pub fn new(params: AicpBParams) -> Self {
-        let AicpBParams { bucket, start, max_probability, charge } = params;
-        AicpB { start, max_probability, charge, buckets: TokenBuckets::new(bucket) }
-    }
-
-    /// All customers' buckets.
-    pub const fn buckets(&self) -> &TokenBuckets {
-        &self.buckets
-    }
-
     /// Probability of dropping (or marking) this packet, where the AQM has `p`.
     #[inline]
     pub fn probability(&mut self, arrival: &Arrival, p: f64) -> f64 {
@@ -74,16 +120,16 @@ mod tests {
     use super::super::Credit;
     use super::super::tests::arrival_of;
     use super::*;
-    use crate::units::{Bytes, Rate, Time};
+    use crate::units::Time;
     use proptest::prelude::*;
 
     fn probability(fill: f64, p: f64) -> f64 {
         let depth = Bytes::new(225_000);
-        let bucket = TokenBucketParams { fill_rate: Rate::from_bps(8 * 300), depth };
         let mut aicp = AicpB::new(AicpBParams {
-            bucket,
-            start: 0.25,
-            max_probability: 0.5,
+            fill_rate: Rate::from_bps(8 * 300),
+            depth,
+            start: Share(0.25),
+            max_probability: Share(0.5),
             charge: Charge::Aqm,
         });
         aicp.buckets.drain(0, Time::ZERO, Credit::of(depth).share(1.0 - fill));

@@ -1,6 +1,6 @@
 //! The AQMs, behind one door.
 
-use super::{AdaptiveRed, Arrival, Csfq, Pie, PieParams, PiecewiseLinear, Red};
+use super::{AdaptiveRed, Arrival, Csfq, Pie, PieParams, PiecewiseLinear, Red, Signal, falls};
 use crate::units::{Span, Time};
 
 /// How congested: the probability of a signal, for an average packet.
@@ -31,6 +31,18 @@ impl Aqm {
             Aqm::AdaptiveRed(red) => red.probability(arrival),
             Aqm::Csfq(csfq) => csfq.probability(arrival),
             Aqm::Pie(pie) => pie.probability(arrival),
+        }
+    }
+
+    /// The verdict on a packet of probability `p`, which it is told.
+    #[inline]
+    pub(super) fn signal(&mut self, p: f64, draw: impl FnMut() -> f64) -> Signal {
+        let signalled = falls(p, draw);
+        self.on_verdict(signalled);
+        match (signalled, self.is_forced()) {
+            (false, _) => Signal::None,
+            (true, false) => Signal::Congestion,
+            (true, true) => Signal::Forced,
         }
     }
 

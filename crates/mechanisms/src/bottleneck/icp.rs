@@ -16,29 +16,49 @@
 //! full buffer costs what one lost to the AQM does; figure 4 gives the shape of the functions but its
 //! text does not say where they begin, so x is a parameter.
 
-use super::{Arrival, Credit, TokenBucketParams, TokenBuckets};
-use crate::units::{Bytes, Time};
+use super::{Aqm, Arrival, Credit, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
+use crate::parameters::Mistake;
+use crate::registry::About;
+use crate::units::{Bytes, Rate, Share, Time};
+use crate::{parameters, words};
 
-/// Parameters of ICP.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct IcpParams {
-    /// Each customer's bucket.
-    pub bucket: TokenBucketParams,
-    /// Shape of the drop function.
-    pub curve: IcpCurve,
-    /// x: share of the full bucket below which slope and squared drop.
-    pub start: f64,
+parameters! {
+    /// Independent congestion policing: customers whose packets were dropped or marked too often are
+    /// dropped in front of the queue.
+    pub struct IcpParams {
+        /// r: sustained rate of drops and marks that each customer is entitled to.
+        pub fill_rate: Rate = "550 B/s",
+        /// d: drops and marks that a customer can save up.
+        pub depth: Bytes = "350 kB",
+        /// How the probability of a drop depends on the fill.
+        pub curve: IcpCurve = "step",
+        /// x: share of the full bucket below which slope and squared begin to drop.
+        pub start: Share = "0.5",
+    }
+    check bucket_fits;
 }
 
-/// How the probability of a drop depends on the fill.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IcpCurve {
-    /// All packets that cost more than what is left.
-    Step,
-    /// Linear in what is missing.
-    Slope,
-    /// Its square.
-    Squared,
+fn bucket_fits(params: &IcpParams) -> Option<Mistake> {
+    params.bucket().mistake()
+}
+
+impl IcpParams {
+    /// Each customer's bucket.
+    const fn bucket(&self) -> TokenBucketParams {
+        TokenBucketParams { fill_rate: self.fill_rate, depth: self.depth }
+    }
+}
+
+words! {
+    /// How the probability of a drop depends on the fill.
+    pub enum IcpCurve {
+        /// 1 for packets that are larger than what is left, else 0.
+        Step = "step",
+        /// Linear in what is missing.
+        Slope = "slope",
+        /// The square of it.
+        Squared = "squared",
+    }
 }
 
 /// The policers of all customers.
@@ -49,18 +69,56 @@ pub struct Icp {
     buckets: TokenBuckets,
 }
 
+impl Differentiate for Icp {
+    type Params = IcpParams;
+
+    const ABOUT: About = About {
+        name: "icp",
+        title: "Independent congestion policing (ICP)",
+        source: "Wagner, Congestion Policing Queues, section IV-A",
+        usage: r#"bottleneck.differentiation = { kind = "icp", curve = "step" }"#,
+        file: "bottleneck/icp.rs",
+        text: include_str!("icp.rs"),
+    };
+
+    /// It counts what a full buffer loses.
+    const NEEDS_NO_AQM: bool = true;
+
+    /// Full buckets.
+    fn new(params: IcpParams) -> Self {
+        let IcpParams { curve, start, .. } = params;
+        Icp { curve, start: start.0, buckets: TokenBuckets::new(params.bucket()) }
+    }
+
+    #[inline(never)]
+    fn signal(
+        &mut self,
+        aqm: &mut Aqm,
+        arrival: &Arrival,
+        mut draw: impl FnMut() -> f64,
+    ) -> Signal {
+        if falls(self.probability(arrival), &mut draw) {
+            return Signal::Policed { may_mark: false };
+        }
+        let p = aqm.probability(arrival);
+        let signal = aqm.signal(p, draw);
+        if signal.is_some() {
+            self.on_signal(arrival.user, arrival.now, arrival.len);
+        }
+        signal
+    }
+
+    /// A packet lost to a full buffer costs what one lost to the AQM does.
+    fn on_overflow(&mut self, user: u32, now: Time, len: Bytes) {
+        self.on_signal(user, now, len);
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.buckets.state_bytes()
+    }
+}
+
 impl Icp {
-    /// Policers with full buckets.
-    pub fn new(params: IcpParams) -> Self {
-        let IcpParams { bucket, curve, start } = params;
-        Icp { curve, start, buckets: TokenBuckets::new(bucket) }
-    }
-
-    /// All customers' buckets.
-    pub const fn buckets(&self) -> &TokenBuckets {
-        &self.buckets
-    }
-
     /// Probability with which the policer drops this packet before the queue sees it.
     #[inline]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {
@@ -84,16 +142,14 @@ impl Icp {
 mod tests {
     use super::super::tests::arrival_of;
     use super::*;
-    use crate::units::Rate;
     use proptest::prelude::*;
 
     const FULL: u64 = 350_000;
 
     /// A policer whose only customer has `fill` bytes left.
     fn icp(curve: IcpCurve, start: f64, fill: u64) -> Icp {
-        let bucket =
-            TokenBucketParams { fill_rate: Rate::from_bps(8 * 550), depth: Bytes::new(FULL) };
-        let mut icp = Icp::new(IcpParams { bucket, curve, start });
+        let (fill_rate, depth) = (Rate::from_bps(8 * 550), Bytes::new(FULL));
+        let mut icp = Icp::new(IcpParams { fill_rate, depth, curve, start: Share(start) });
         icp.on_signal(0, Time::ZERO, Bytes::new(FULL - fill));
         icp
     }

@@ -14,6 +14,7 @@ pub mod aicp_b;
 mod aqm;
 pub mod codel;
 pub mod csfq;
+pub mod differentiation;
 mod drop_tail;
 pub mod icp;
 pub mod pie;
@@ -24,12 +25,13 @@ pub mod token_bucket;
 
 pub use abc::{Abc, AbcParams};
 pub use adaptive_red::{AdaptiveRed, AdaptiveRedParams};
-pub use afcp::{Afcp, AfcpParams};
+pub use afcp::{Afcp, AfcpParams, Charged};
 pub use aicp_a::{AicpA, AicpAParams, Charge};
 pub use aicp_b::{AicpB, AicpBParams};
 pub use aqm::Aqm;
 pub use codel::{Codel, CodelParams, Head};
 pub use csfq::{Csfq, CsfqParams};
+pub use differentiation::{Differentiate, Differentiation, DifferentiationParams};
 pub use icp::{Icp, IcpCurve, IcpParams};
 pub use pie::{Pie, PieParams};
 pub use piecewise_linear::{InvalidPoints, PiecewiseLinear, PiecewiseLinearParams};
@@ -119,37 +121,6 @@ impl Signal {
     }
 }
 
-/// Whose packet: turns the probability of an average packet into that of this one.
-#[derive(Clone, Debug)]
-pub enum Differentiation {
-    /// All packets alike.
-    None,
-    /// By activity.
-    Abc(Abc),
-    /// By drops and marks, in front of the queue.
-    Icp(Icp),
-    /// By the AQM's probability, in front of the queue.
-    Afcp(Afcp),
-    /// By the AQM's probability, with thresholds that rise with a customer's allowance.
-    AicpA(AicpA),
-    /// By the AQM's probability, with one of the customer's own.
-    AicpB(AicpB),
-}
-
-impl Differentiation {
-    /// Bytes that it remembers from packet to packet, of all customers seen so far.
-    pub fn state_bytes(&self) -> usize {
-        match self {
-            Differentiation::None => 0,
-            Differentiation::Abc(_) => Abc::STATE_BYTES,
-            Differentiation::Icp(icp) => icp.buckets().state_bytes(),
-            Differentiation::Afcp(afcp) => afcp.buckets().state_bytes(),
-            Differentiation::AicpA(aicp) => aicp.buckets().state_bytes(),
-            Differentiation::AicpB(aicp) => aicp.buckets().state_bytes(),
-        }
-    }
-}
-
 /// An AQM, and the differentiation on top of it.
 #[derive(Clone, Debug)]
 pub struct Judge {
@@ -164,85 +135,9 @@ impl Judge {
     /// because averages run over all of them; `draw` gives a random number in [0, 1) and is called
     /// only where a verdict is open, once for each.
     #[inline(always)]
-    pub fn signal(&mut self, arrival: &Arrival, mut draw: impl FnMut() -> f64) -> Signal {
-        let p = match &mut self.differentiation {
-            Differentiation::None => self.aqm.probability(arrival),
-            Differentiation::Abc(_) => self.adapted_to_activity(arrival),
-            _ => return self.police(arrival, draw),
-        };
-        let signalled = falls(p, &mut draw);
-        self.aqm.on_verdict(signalled);
-        match (signalled, self.aqm.is_forced()) {
-            (false, _) => Signal::None,
-            (true, false) => Signal::Congestion,
-            (true, true) => Signal::Forced,
-        }
-    }
-
-    /// The probability for this very packet by its activity.
-    #[inline]
-    fn adapted_to_activity(&mut self, arrival: &Arrival) -> f64 {
-        let p = self.aqm.probability(arrival);
-        let Differentiation::Abc(abc) = &mut self.differentiation else { return p };
-        let activity = f64::from(arrival.activity);
-        abc.observe(activity);
-        // Equation (5) leaves 0 and 1 as they are, and costs two powers of two.
-        if p > 0.0 && p < 1.0 { abc.adapt(p, || self.aqm.log2(p, arrival), activity) } else { p }
-    }
-
-    /// Congestion policing queues: the verdict of the customer's policer, and of the AQM where the
-    /// two are apart.
-    #[inline(never)]
-    fn police(&mut self, arrival: &Arrival, mut draw: impl FnMut() -> f64) -> Signal {
+    pub fn signal(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
         let Judge { aqm, differentiation } = self;
-        let by_aqm = |aqm: &Aqm| if aqm.is_forced() { Signal::Forced } else { Signal::Congestion };
-        match differentiation {
-            Differentiation::None | Differentiation::Abc(_) => unreachable!("polices nobody"),
-            Differentiation::Icp(icp) => {
-                if falls(icp.probability(arrival), &mut draw) {
-                    return Signal::Policed { may_mark: false };
-                }
-                let signalled = falls(aqm.probability(arrival), &mut draw);
-                aqm.on_verdict(signalled);
-                if !signalled {
-                    return Signal::None;
-                }
-                icp.on_signal(arrival.user, arrival.now, arrival.len);
-                by_aqm(aqm)
-            }
-            Differentiation::Afcp(afcp) => {
-                let p = aqm.probability(arrival);
-                if !afcp.forwards(arrival, p) {
-                    return Signal::Policed { may_mark: false };
-                }
-                let signalled = falls(p, &mut draw);
-                aqm.on_verdict(signalled);
-                afcp.on_verdict(arrival, p, signalled);
-                if signalled { by_aqm(aqm) } else { Signal::None }
-            }
-            Differentiation::AicpA(aicp) => {
-                let stretch = aicp.stretch(arrival);
-                let (p, plain) = aqm.stretched_probability(arrival, stretch);
-                let signalled = falls(p, &mut draw);
-                aqm.on_verdict(signalled);
-                if signalled {
-                    return Signal::Policed { may_mark: !aqm.is_forced() };
-                }
-                aicp.on_forwarded(arrival, p, plain);
-                Signal::None
-            }
-            Differentiation::AicpB(aicp) => {
-                let plain = aqm.probability(arrival);
-                let p = aicp.probability(arrival, plain);
-                let signalled = falls(p, &mut draw);
-                aqm.on_verdict(signalled);
-                if signalled {
-                    return Signal::Policed { may_mark: !aqm.is_forced() };
-                }
-                aicp.on_forwarded(arrival, p, plain);
-                Signal::None
-            }
-        }
+        differentiation.signal(aqm, arrival, draw)
     }
 
     /// Tells that the packet just judged, of `len` bytes and customer `user`, was lost because the
@@ -251,9 +146,7 @@ impl Judge {
     #[inline]
     pub fn on_overflow(&mut self, user: u32, now: Time, len: Bytes) {
         self.aqm.on_overflow();
-        if let Differentiation::Icp(icp) = &mut self.differentiation {
-            icp.on_signal(user, now, len);
-        }
+        self.differentiation.on_overflow(user, now, len);
     }
 
     /// Tells that a packet has left the queue for the transmitter, where it has waited for `sojourn`,
@@ -270,10 +163,7 @@ impl Judge {
 
     /// Average activity of the packets that have arrived, for probes.
     pub fn average_activity(&self) -> Option<f64> {
-        match &self.differentiation {
-            Differentiation::Abc(abc) => Some(abc.average()),
-            _ => None,
-        }
+        self.differentiation.average_activity()
     }
 
     /// The queue length that the AQM has averaged, in its own unit, for probes.
@@ -329,7 +219,7 @@ mod tests {
         let points = PiecewiseLinearParams::pf(11.0, 17.0, 24.0, 0.01);
         Judge {
             aqm: Aqm::PiecewiseLinear(PiecewiseLinear::new(&points).unwrap()),
-            differentiation: Differentiation::Abc(Abc::new(AbcParams { gamma: 3.0, weight: 0.99 })),
+            differentiation: Differentiation::Abc(Abc::new(abc::DEFAULTS)),
         }
     }
 
@@ -354,10 +244,13 @@ mod tests {
     /// The tabulated logarithm gives what equation (5) gives.
     #[test]
     fn a_packet_of_activity_1_above_the_average_sees_p_to_the_one_eighth() {
-        let mut judge = abc_on_default_function();
+        let judge = abc_on_default_function();
         let p = 0.01 + (20.0 - 17.0) / (24.0 - 17.0) * 0.99;
         let a_avg = 0.01 * 2.0; // first packet: 0.99 · 0 + 0.01 · 2
         let want = libm::pow(p, libm::exp2(-3.0 * (2.0 - a_avg)));
-        assert!((judge.adapted_to_activity(&arrival(20, 2.0)) - want).abs() < 1e-12);
+        // The probability is where a draw stops to signal.
+        let signal = |draw: f64| judge.clone().signal(&arrival(20, 2.0), || draw);
+        assert_eq!(signal(want - 1e-12), Signal::Congestion);
+        assert_eq!(signal(want + 1e-12), Signal::None);
     }
 }

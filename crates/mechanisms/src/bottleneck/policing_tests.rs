@@ -2,7 +2,7 @@
 
 use super::tests::arrival;
 use super::*;
-use crate::units::Rate;
+use crate::units::{Rate, Share};
 
 /// RED whose average is the queue itself: nothing below 10 packets, 10 % just below 30.
 fn red() -> Aqm {
@@ -18,10 +18,9 @@ fn red() -> Aqm {
     }))
 }
 
-/// A bucket of 3000 B that does not fill.
-fn bucket() -> TokenBucketParams {
-    TokenBucketParams { fill_rate: Rate::from_bps(0), depth: Bytes::new(3000) }
-}
+/// Buckets of 3000 B that do not fill.
+const FILL_RATE: Rate = Rate::from_bps(0);
+const DEPTH: Bytes = Bytes::new(3000);
 
 fn judge(differentiation: Differentiation) -> Judge {
     Judge { aqm: red(), differentiation }
@@ -38,7 +37,8 @@ fn judge(differentiation: Differentiation) -> Judge {
 /// ```
 #[test]
 fn icp_stops_a_customer_whose_drops_have_emptied_his_bucket() {
-    let params = IcpParams { bucket: bucket(), curve: IcpCurve::Step, start: 0.5 };
+    let params =
+        IcpParams { fill_rate: FILL_RATE, depth: DEPTH, curve: IcpCurve::Step, start: Share(0.5) };
     let mut judge = judge(Differentiation::Icp(Icp::new(params)));
     assert_eq!(judge.signal(&arrival(20, 0.0), || 0.9), Signal::None);
     assert_eq!(judge.signal(&arrival(20, 0.0), || 0.0), Signal::Congestion);
@@ -54,7 +54,8 @@ fn icp_stops_a_customer_whose_drops_have_emptied_his_bucket() {
 
 #[test]
 fn icp_charges_what_a_full_buffer_loses() {
-    let params = IcpParams { bucket: bucket(), curve: IcpCurve::Step, start: 0.5 };
+    let params =
+        IcpParams { fill_rate: FILL_RATE, depth: DEPTH, curve: IcpCurve::Step, start: Share(0.5) };
     let mut judge = judge(Differentiation::Icp(Icp::new(params)));
     for want in [Signal::None, Signal::None, Signal::Policed { may_mark: false }] {
         assert_eq!(judge.signal(&arrival(0, 0.0), || 0.5), want);
@@ -65,8 +66,8 @@ fn icp_charges_what_a_full_buffer_loses() {
 /// At p = 0.05 a full packet costs 75 B: 3000 B last for 40 packets, with variant b for more.
 #[test]
 fn afcp_polices_after_what_the_bucket_pays_for() {
-    for (charges_signalled, forwarded) in [(true, 40), (false, 44)] {
-        let params = AfcpParams { bucket: bucket(), charges_signalled };
+    for (variant, forwarded) in [(Charged::All, 40), (Charged::Passed, 44)] {
+        let params = AfcpParams { fill_rate: FILL_RATE, depth: DEPTH, variant };
         let mut judge = judge(Differentiation::Afcp(Afcp::new(params)));
         let verdicts: Vec<Signal> = (0..50)
             .map(|n| judge.signal(&arrival(20, 0.0), || if n % 10 == 5 { 0.0 } else { 0.9 }))
@@ -80,7 +81,8 @@ fn afcp_polices_after_what_the_bucket_pays_for() {
 #[test]
 fn aicp_a_spares_the_customer_with_a_full_bucket() {
     let mut judge = judge(Differentiation::AicpA(AicpA::new(AicpAParams {
-        bucket: bucket(),
+        fill_rate: FILL_RATE,
+        depth: DEPTH,
         charge: Charge::Aqm,
     })));
     let no_draw = || panic!("a full bucket leaves no doubt at 19 packets");
@@ -98,8 +100,11 @@ fn aicp_a_spares_the_customer_with_a_full_bucket() {
 #[test]
 fn aicp_a_charges_what_a_packet_risked_or_what_red_would_have_had_it_risk() {
     for (charge, first_forced) in [(Charge::Aqm, 2..3), (Charge::Own, 25..40)] {
-        let mut judge =
-            judge(Differentiation::AicpA(AicpA::new(AicpAParams { bucket: bucket(), charge })));
+        let mut judge = judge(Differentiation::AicpA(AicpA::new(AicpAParams {
+            fill_rate: FILL_RATE,
+            depth: DEPTH,
+            charge,
+        })));
         let forced = (0..100)
             .map(|_| judge.signal(&arrival(35, 0.0), || 0.99))
             .position(|signal| signal == Signal::Policed { may_mark: false });
@@ -109,8 +114,13 @@ fn aicp_a_charges_what_a_packet_risked_or_what_red_would_have_had_it_risk() {
 
 #[test]
 fn aicp_b_squares_the_probability_of_a_customer_who_has_tokens() {
-    let params =
-        AicpBParams { bucket: bucket(), start: 0.25, max_probability: 0.5, charge: Charge::Aqm };
+    let params = AicpBParams {
+        fill_rate: FILL_RATE,
+        depth: DEPTH,
+        start: Share(0.25),
+        max_probability: Share(0.5),
+        charge: Charge::Aqm,
+    };
     let mut judge = judge(Differentiation::AicpB(AicpB::new(params)));
     // p = 0.05, squared 0.0025.
     assert_eq!(judge.signal(&arrival(20, 0.0), || 0.002), Signal::Policed { may_mark: true });

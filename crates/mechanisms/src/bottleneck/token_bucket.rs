@@ -10,7 +10,8 @@
 //! and refilling in many steps or in one gives the same fill to the last digit.
 
 use super::Arrival;
-use crate::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
+use crate::parameters::Mistake;
+use crate::units::{Bytes, LARGEST_PACKET, NANOS_PER_SEC, Rate, Span, Time};
 
 /// An amount in a bucket, in billionths of a bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +24,15 @@ pub struct TokenBucketParams {
     pub fill_rate: Rate,
     /// d: what a customer can save up.
     pub depth: Bytes,
+}
+
+impl TokenBucketParams {
+    /// A bucket holds a packet, and its fill can be counted in billionths of a bit.
+    pub fn mistake(&self) -> Option<Mistake> {
+        let (depth, least, most) = (self.depth.get(), LARGEST_PACKET.get(), Credit::MAX_BYTES);
+        let message = || format!("{depth} B is not from {least} B, the largest packet, to 2 GB");
+        (!(least..=most).contains(&depth)).then(|| ("depth", message()))
+    }
 }
 
 /// The bucket of one customer.

@@ -1,16 +1,16 @@
 //! Links and what decides about packets in front of them.
 
-use tidegate_mechanisms::bottleneck::Credit;
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::units::{Bytes, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, Rate, Span};
 
 use crate::chosen::Chosen;
-use crate::declare::{choice, kinds, section};
+use crate::declare::section;
 use crate::field::Reader;
 use crate::file::aqm::{Aqm, DropTail};
 use crate::file::scheduler::{Scheduler, has_one_mechanism};
 use crate::quantity::QueueLength;
-use crate::value::{Factor, Integer, Memory, OneOrEach, Probability, RateChanges, Share};
+use crate::value::{Integer, OneOrEach, Probability, RateChanges};
 
 section! {
     /// The link that all users of a dumbbell share. The way back has the same rate and delay and
@@ -32,7 +32,7 @@ section! {
         /// retransmissions). Against RFC 3168; simple models of queues do it.
         default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
-        default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+        default differentiation: Differentiation = Chosen(DifferentiationParams::None);
         /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
         /// that aqm and differentiation stay as they are.
         default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
@@ -68,7 +68,7 @@ section! {
         /// retransmissions). Against RFC 3168; simple models of queues do it.
         default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
-        default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+        default differentiation: Differentiation = Chosen(DifferentiationParams::None);
         /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
         /// that aqm and differentiation stay as they are.
         default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
@@ -114,7 +114,7 @@ section! {
         /// retransmissions). Against RFC 3168; simple models of queues do it.
         default ecn_marks_all: bool = false;
         /// Whom the signals of the AQM fall on.
-        default differentiation: Differentiation = Differentiation::NoDifferentiation(NoDifferentiation {});
+        default differentiation: Differentiation = Chosen(DifferentiationParams::None);
         /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
         /// that aqm and differentiation stay as they are.
         default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
@@ -172,156 +172,11 @@ impl Access {
     }
 }
 
-kinds! {
-    /// Whom the signals of the AQM fall on.
-    pub enum Differentiation {
-        NoDifferentiation = "none",
-        Abc = "abc",
-        Icp = "icp",
-        Afcp = "afcp",
-        AicpA = "aicp-a",
-        AicpB = "aicp-b",
-    }
-}
-
-section! {
-    /// On all packets alike.
-    pub struct NoDifferentiation {}
-}
-
-section! {
-    /// Activity-based congestion management: more likely on packets of users whose activity is
-    /// above the average.
-    pub struct Abc {
-        /// Differentiation factor γ: how strongly activity matters; 0 is not at all.
-        default gamma: Factor = Factor(3.0);
-        /// Weight w_A of the past in the moving average of activity.
-        default activity_weight: Memory = Memory(0.99);
-    }
-}
-
-section! {
-    /// Independent congestion policing: customers whose packets were dropped or marked too often
-    /// are dropped in front of the queue.
-    pub struct Icp {
-        /// Sustained rate of drops and marks that each customer is entitled to.
-        default fill_rate: Rate = Rate::from_bps(8 * 550);
-        /// Drops and marks that a customer can save up.
-        default depth: Bytes = Bytes::new(350_000);
-        /// How the probability of a drop depends on the fill.
-        default curve: Curve = Curve::Step;
-        /// Share of the full bucket below which slope and squared begin to drop.
-        default start: Share = Share(0.5);
-    }
-    check icp_depth_fits;
-}
-
-choice! {
-    /// How the probability of a drop depends on the fill of a customer's bucket.
-    pub enum Curve {
-        /// 1 for packets that are larger than what is left, else 0.
-        Step = "step",
-        /// Linear in what is missing.
-        Slope = "slope",
-        /// The square of it.
-        Squared = "squared",
-    }
-}
-
-section! {
-    /// AQM-fed congestion policing: each packet costs its size times the AQM's probability, and
-    /// who cannot pay is dropped in front of the queue.
-    pub struct Afcp {
-        /// Sustained rate of congestion that each customer is entitled to.
-        default fill_rate: Rate = Rate::from_bps(8 * 300);
-        /// What a customer can save up.
-        default depth: Bytes = Bytes::new(225_000);
-        /// Which packets cost.
-        default variant: AfcpVariant = AfcpVariant::A;
-    }
-    check afcp_depth_fits;
-}
-
-choice! {
-    /// Which of the packets that the policer lets through cost tokens.
-    pub enum AfcpVariant {
-        /// All.
-        A = "a",
-        /// Those that the AQM then neither drops nor marks.
-        B = "b",
-    }
-}
-
-section! {
-    /// AQM-integrated congestion policing: RED with thresholds that grow up to double with what
-    /// is left in a customer's bucket.
-    pub struct AicpA {
-        /// Sustained rate of congestion that each customer is entitled to.
-        default fill_rate: Rate = Rate::from_bps(8 * 300);
-        /// What a customer can save up.
-        default depth: Bytes = Bytes::new(225_000);
-        /// What a forwarded packet costs.
-        default charge: Charge = Charge::Own;
-    }
-    check aicp_a_depth_fits;
-}
-
-choice! {
-    /// What a forwarded packet costs, beside its size.
-    pub enum Charge {
-        /// The probability that this very packet had.
-        Own = "own",
-        /// The AQM's probability, as it would be without a policer.
-        Aqm = "aqm",
-    }
-}
-
-section! {
-    /// AQM-integrated congestion policing: the AQM's probability squared, and a further one for
-    /// customers whose bucket is almost empty.
-    pub struct AicpB {
-        /// Sustained rate of congestion that each customer is entitled to.
-        default fill_rate: Rate = Rate::from_bps(8 * 300);
-        /// What a customer can save up.
-        default depth: Bytes = Bytes::new(225_000);
-        /// Share of the full bucket below which a customer's own probability begins.
-        default start: Share = Share(0.25);
-        /// That probability at an empty bucket.
-        default max_probability: Share = Share(0.5);
-        /// What a forwarded packet costs.
-        default charge: Charge = Charge::Aqm;
-    }
-    check aicp_b_depth_fits;
-}
-
-fn icp_depth_fits(icp: &Icp, reader: &mut Reader) {
-    depth_fits(icp.depth, reader);
-}
-
-fn afcp_depth_fits(afcp: &Afcp, reader: &mut Reader) {
-    depth_fits(afcp.depth, reader);
-}
-
-fn aicp_a_depth_fits(aicp: &AicpA, reader: &mut Reader) {
-    depth_fits(aicp.depth, reader);
-}
-
-fn aicp_b_depth_fits(aicp: &AicpB, reader: &mut Reader) {
-    depth_fits(aicp.depth, reader);
-}
-
-/// A bucket holds a packet, and its fill can be counted in billionths of a bit.
-fn depth_fits(depth: Bytes, reader: &mut Reader) {
-    let (least, most) = (*PACKET_SIZES.end(), Credit::MAX_BYTES);
-    if !(least..=most).contains(&depth.get()) {
-        let message =
-            format!("{} B is not from {least} B, the largest packet, to 2 GB", depth.get());
-        reader.wrong_at("depth", message);
-    }
-}
+/// Whom the signals of the AQM fall on, with its parameters.
+pub(crate) type Differentiation = Chosen<DifferentiationParams>;
 
 /// Smallest and largest packet, in bytes: room for TCP's headers, and the limit of IP.
-pub(crate) const PACKET_SIZES: std::ops::RangeInclusive<u64> = 64..=65_535;
+pub(crate) const PACKET_SIZES: std::ops::RangeInclusive<u64> = 64..=LARGEST_PACKET.get();
 
 /// Refuses packets that no network carries.
 pub(crate) fn packet_size_mistake(size: Bytes) -> Option<String> {

@@ -1,5 +1,6 @@
 //! Which packet leaves next, and a rate that changes.
 
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::units::{Rate, Span};
 
@@ -28,7 +29,7 @@ pub(crate) fn has_one_mechanism(
     differentiation: &Differentiation,
     reader: &mut Reader,
 ) {
-    let undifferentiated = matches!(differentiation, Differentiation::NoDifferentiation(_));
+    let undifferentiated = matches!(differentiation, Chosen(DifferentiationParams::None));
     if matches!(scheduler, Chosen(SchedulerParams::Fifo)) {
         if matches!(aqm, Aqm::Codel(_)) && !undifferentiated {
             let message = "CoDel signals at departure, by time and not by a probability that \

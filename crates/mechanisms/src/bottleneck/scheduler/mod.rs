@@ -25,8 +25,9 @@ pub use queue::Queue;
 pub use rfc6057::{Rfc6057, Rfc6057Params};
 
 use super::{CodelParams, Judge, Loss};
-use crate::parameters::{Choice, Mistake, Parameters, Value};
-use crate::registry::{self, Mechanism, Parameter};
+use crate::parameters::{Parameters, choices};
+pub use crate::registry::About;
+use crate::registry::Parameter;
 use crate::units::{Bytes, Rate, Span, Time};
 
 /// A packet in front of a transmitter.
@@ -99,22 +100,6 @@ pub struct Place {
     pub rate: Rate,
 }
 
-/// What the registry says of a scheduler.
-pub struct About {
-    /// Its name in scenario files, and of its page.
-    pub name: &'static str,
-    /// Its name in words.
-    pub title: &'static str,
-    /// Where it was published.
-    pub source: &'static str,
-    /// How a scenario file asks for it.
-    pub usage: &'static str,
-    /// Its file, below `crates/mechanisms/src/`.
-    pub file: &'static str,
-    /// The whole text of that file.
-    pub text: &'static str,
-}
-
 /// A way to hold packets and to choose the next one.
 pub trait Discipline: Sized {
     /// What can be set.
@@ -168,47 +153,12 @@ macro_rules! schedulers {
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($name),)+
         }
 
-        /// A scheduler by its parameters.
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        pub enum SchedulerParams {
-            /// First come, first served: the AQM and the differentiation decide on arrivals.
-            Fifo,
-            $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($params),)+
-        }
-
-        /// What the registry says of all schedulers.
-        pub const ALL: &[Mechanism] = &[$(described::<$name>()),+];
-
-        impl Choice for SchedulerParams {
-            const NAME: &'static str = "Scheduler";
-            const ABOUT: &'static str = "Which packet leaves next.";
-            const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])] = &[
-                ("fifo", "First come, first served.", &[]),
-                $(($name::ABOUT.name, $params::ABOUT, $params::ALL)),+
-            ];
-
-            fn from_values(kind: usize, values: &[Value]) -> Self {
-                let kind = Self::KINDS[kind].0;
-                $(if kind == $name::ABOUT.name {
-                    return SchedulerParams::$name($params::from_values(values));
-                })+
-                SchedulerParams::Fifo
-            }
-
-            fn to_values(&self) -> (usize, Vec<Value>) {
-                let (name, values) = match self {
-                    SchedulerParams::Fifo => ("fifo", Vec::new()),
-                    $(SchedulerParams::$name(params) => ($name::ABOUT.name, params.to_values()),)+
-                };
-                let place = Self::KINDS.iter().position(|kind| kind.0 == name);
-                (place.expect("is one of the kinds"), values)
-            }
-
-            fn mistake(&self) -> Option<Mistake> {
-                match self {
-                    SchedulerParams::Fifo => None,
-                    $(SchedulerParams::$name(params) => params.mistake(),)+
-                }
+        choices! {
+            /// Which packet leaves next.
+            pub enum SchedulerParams as Scheduler by Discipline {
+                /// First come, first served.
+                Fifo = "fifo";
+                $($name($params);)+
             }
         }
 
@@ -243,13 +193,6 @@ schedulers! {
     dualpi2::DualPi2(DualPi2Params);
     fq_codel::FqCodel(FqCodelParams);
     rfc6057::Rfc6057(Rfc6057Params);
-}
-
-/// A scheduler's entry in the registry.
-const fn described<D: Discipline>() -> Mechanism {
-    let About { name, title, source, usage, file, text } = D::ABOUT;
-    let (room, parameters) = (registry::Room::Scheduler, D::Params::ALL);
-    Mechanism { room, name, title, source, usage, parameters, file, text }
 }
 
 impl Scheduler {
