@@ -104,7 +104,7 @@ def _lab(scores: Scores) -> str:
 
 def _example(scores: Scores) -> str:
     """A command line that repeats a run of the league."""
-    situation = scores.simulated[0]
+    situation = next(iter(scores.situations.values()))
     name = next(
         (n for n, one in scores.mechanisms.items() if one.users), next(iter(scores.mechanisms))
     )

@@ -54,7 +54,7 @@ class Scores:
         if situation not in (MEAN, WORST):
             return self.standings.estimate(situation, mechanism, metric)
         found = {name: v.mean for name, v in self._each(metric, mechanism).items()}
-        if len(found) < len(self.simulated):
+        if not found or len(found) < len(self.simulated):
             return NOTHING
         values = list(found.values())
         if metric == "ratio":
@@ -67,7 +67,7 @@ class Scores:
     def worst_situation(self, metric: str, mechanism: str) -> str:
         """Where a mechanism's worst value is; empty where not everything has been measured."""
         found = {name: v.mean for name, v in self._each(metric, mechanism).items()}
-        if len(found) < len(self.simulated):
+        if not found or len(found) < len(self.simulated):
             return ""
         pick = min if metric in LOW_IS_BAD else max
         return pick(found, key=lambda name: found[name])
