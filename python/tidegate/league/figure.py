@@ -32,7 +32,7 @@ def draw(scores: Scores, path: Path) -> Path:
     """Write a heat map of all mechanisms and situations."""
     situations = [s for s in scores.situations.values() if _measured(scores, s)]
     names = list(scores.mechanisms)
-    size = (3.6 + _CELL[0] * len(situations), 2.1 + _CELL[1] * len(names))
+    size = (3.6 + _CELL[0] * len(situations), 2.4 + _CELL[1] * len(names))
     with rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
@@ -47,10 +47,11 @@ def draw(scores: Scores, path: Path) -> Path:
         _frame(axes, situations, [scores.mechanisms[name].title for name in names])
         bar = figure.colorbar(image, ax=axes, shrink=0.5, pad=0.01, aspect=30)
         bar.set_ticks([-4, -2, 0, 2, 4], labels=["1/16", "1/4", "1", "4", "16"])
-        bar.set_label("suspect's rate over the other's, per customer")
-        figure.suptitle(
-            "Who gets more than his share? Ratio, and below it the 95 % queue delay",
-            x=0.01, ha="left", fontweight="bold",
+        bar.set_label("ratio of rates")
+        figure.suptitle("Who gets more than his share?", x=0.01, ha="left", fontweight="bold")
+        figure.supxlabel(
+            "ratio of rates per customer,\nand below it the 95 % queue delay",
+            x=0.01, ha="left", fontsize=9, color="#666666",
         )  # fmt: skip
         path.parent.mkdir(parents=True, exist_ok=True)
         return write(figure, path)
