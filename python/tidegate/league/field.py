@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ENVIRONMENT = "TIDEGATE_LEAGUE"
 _IN_PACKETS = re.compile(r"([0-9.]+) ms in packets")
-_MECHANISM_KEYS = {"title", "page", "why", "like", "bottleneck", "users"}
+_MECHANISM_KEYS = {"title", "page", "why", "like", "extra", "bottleneck", "users"}
 _SITUATION_KEYS = {
     "title", "ratio", "customers", "completion", "state", "lab", "quick",
 }  # fmt: skip
@@ -41,6 +41,8 @@ class Mechanism:
     """Keys of the bottleneck that it sets."""
     users: Mapping[str, Any]
     """Keys that it sets for every group of users."""
+    extra: bool
+    """Whether it is another one with a parameter changed, and shown apart."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,7 @@ def read_mechanisms(folder: Path) -> dict[str, Mechanism]:
             why=table["why"],
             page=table.get("page"),
             bottleneck={**(base.bottleneck if base else {}), **table.get("bottleneck", {})},
+            extra=table.get("extra", False),
             users={**(base.users if base else {}), **table.get("users", {})},
         )
     return found

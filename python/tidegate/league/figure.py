@@ -31,7 +31,7 @@ _MISSING = "#eeeeee"
 def draw(scores: Scores, path: Path) -> Path:
     """Write a heat map of all mechanisms and situations."""
     situations = [s for s in scores.situations.values() if _measured(scores, s)]
-    names = list(scores.mechanisms)
+    names = scores.regular or list(scores.mechanisms)
     size = (3.6 + _CELL[0] * len(situations), 2.4 + _CELL[1] * len(names))
     with rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")

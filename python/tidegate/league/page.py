@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from tidegate.league.findings import Finding
     from tidegate.league.scores import Scores
 
-PLACES = ("table", "mechanisms", "situations", "numbers", "cost", "lab", "example")
-
 
 def page(folder: Path, scores: Scores) -> tuple[str, list[Finding]]:
     """The page's text, and what it says."""
     findings = read(folder / "findings.toml", scores)
     parts = {
-        "table": markdown(table(scores)),
+        "table": markdown(table(scores, scores.regular)),
+        "fitted": _fitted(scores),
         "mechanisms": _mechanisms(scores),
         "situations": _situations(scores),
         "numbers": _numbers(scores),
@@ -47,10 +46,18 @@ def _findings(findings: list[Finding]) -> str:
 
 def _mechanisms(scores: Scores) -> str:
     lines = ["| mechanism | name | configured |", "|---|---|---|"]
-    for one in scores.mechanisms.values():
+    for one in (scores.mechanisms[name] for name in scores.regular):
         title = f"[{one.title}](mechanisms/{one.page}.md)" if one.page else one.title
         lines.append(f"| {title} | `{one.name}` | {one.why} |")
     return "\n".join(lines)
+
+
+def _fitted(scores: Scores) -> str:
+    """Mechanisms with another parameter, beside what they are like."""
+    extras = [name for name in scores.mechanisms if name not in scores.regular]
+    pairs = [(name.rpartition("-")[0], name) for name in extras]
+    names = [name for pair in pairs for name in pair if name in scores.mechanisms]
+    return markdown(table(scores, names)) if names else ""
 
 
 def _situations(scores: Scores) -> str:

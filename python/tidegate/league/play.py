@@ -99,7 +99,7 @@ def _run(
     simulated = [pair for pair in pairs if not pair[0].lab]
     if simulated:
         running.simulate(simulated, effort, found, show)
-    in_lab = [pair for pair in pairs if pair[0].lab] if order.lab else []
+    in_lab = [pair for pair in pairs if pair[0].lab and not pair[1].extra] if order.lab else []
     if in_lab:
         running.run_lab(in_lab, effort, found, show)
     costly = [s for s in situations if s.state]

@@ -38,6 +38,11 @@ class Scores:
         return [one for one in self.situations.values() if not one.lab]
 
     @property
+    def regular(self) -> list[str]:
+        """Names of mechanisms without those that are shown apart."""
+        return [name for name, one in self.mechanisms.items() if not one.extra]
+
+    @property
     def costly(self) -> Situation | None:
         """The situation where state is measured."""
         return next((one for one in self.situations.values() if one.state), None)

@@ -20,7 +20,7 @@ KEY_RATIOS = (
 COMPLETION = "short-transfers"
 
 
-def table(scores: Scores) -> Grid:
+def table(scores: Scores, names: Sequence[str] | None = None) -> Grid:
     """One row a mechanism, over all situations."""
     ratios = [(name, head) for name, head in KEY_RATIOS if name in scores.situations]
     grid = Grid(
@@ -31,9 +31,9 @@ def table(scores: Scores) -> Grid:
             "transfer\n[s]", "state\n[B/customer]", "CPU\n[ns/packet]",
         ],
     )  # fmt: skip
-    for name, mechanism in scores.mechanisms.items():
+    for name in names or scores.mechanisms:
         grid.cells.append([
-            mechanism.title,
+            scores.mechanisms[name].title,
             _plain(scores.of("jain", MEAN, name).mean, "{:.3f}"),
             _lowest(scores, "jain", name, 1, "{:.2f}"),
             *(ratio(scores.of("ratio", situation, name).mean) for situation, _ in ratios),
