@@ -41,14 +41,14 @@ def of_run(situation: Situation, scenario: Scenario, tables: Tables) -> dict[str
         "utilization": _mean(numbers(links, "utilization")),
         "p95_delay_s": float(numbers(links, "p95_sojourn_s").max()),
     }
-    users = found["groups"]
-    rtts = dict(zip(scenario.groups, numbers(users, "mean_srtt_s"), strict=True))
+    rtts = dict(zip(scenario.groups, numbers(found["groups"], "mean_srtt_s"), strict=True))
     values["rtt_s"] = float(rtts[situation.ratio[1]])
     if situation.completion:
         values["completion_s"] = completion_s(found, scenario, situation.completion)
     if "state_bytes" in links.column_names:
         values["state_bytes"] = float(numbers(links, "state_bytes").sum())
     values |= {f"rate_bps.{group}": _mean(every) for group, every in rates.items()}
+    values |= {f"rtt_s.{group}": float(rtt) for group, rtt in rtts.items()}
     return {name: float(v) if np.isfinite(v) else None for name, v in values.items()}
 
 
