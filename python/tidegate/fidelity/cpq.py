@@ -39,14 +39,15 @@ POLICERS = {
 }
 """The paper's names, and the reproduction's reading of what the paper leaves open."""
 METRICS = {
-    "ratio": ("heavy over light", 1.0),
-    "jain": ("Jain's index", 1.0),
-    "utilization": ("used [%]", 100.0),
-    "queue_packets": ("mean queue [packets]", 1.0),
-    "loss_ratio": ("dropped [%]", 100.0),
-    "policer_ratio": ("by the policer [%]", 100.0),
+    "ratio": ("heavy over light", "throughput ratio", 1.0),
+    "jain": ("Jain's index", "Jain's index", 1.0),
+    "utilization": ("used [%]", "utilisation", 100.0),
+    "queue_packets": ("mean queue [packets]", "mean queue", 1.0),
+    "loss_ratio": ("dropped [%]", "drops", 100.0),
+    "policer_ratio": ("by the policer [%]", "policer's drops", 100.0),
 }
-"""Heading, and what a value is multiplied by for it."""
+"""Heading, name in a sentence, and what a value is multiplied by for the heading's unit."""
+NAMES = {metric: name for metric, (_, name, _) in METRICS.items()}
 PAPER = {"jain": "jain_fairness", "utilization": "bottleneck_utilization"}
 PAGE = """\
 # Congestion policing queues on real Linux
@@ -78,9 +79,9 @@ Buckets have the paper's size and are full at first: 350 kB and 550 B/s with ICP
 with the others. An empty one would need more than 600 s to fill; a full one is empty sooner.
 {warm_up:.0f} s pass before anything is measured, then {duration:.0f} s are, in {parts} parts (the
 lower half of the figure). In simulations from the very start on, with eight seeds, all of these
-mechanisms but AICP-a are steady by then, while AICP-a drifts for about 1,100 s: its row compares
-the same part of the same way, and is no steady state. From the first part of the measurement to
-the last, heavy over light goes
+mechanisms but AICP-a are steady by then, while AICP-a drifts for about 1,100 s, to nearly the five
+to one of RED: its row compares the same part of the same way, and is no steady state. From the
+first part of the measurement to the last, heavy over light goes
 
 {drift}
 {explanations}
@@ -111,7 +112,7 @@ def cases(root: Path) -> list[Case]:
 
 def table(records: Sequence[Record], paper: Mapping[tuple[str, str], float] | None = None) -> str:
     """One row per mechanism, one column per metric."""
-    headings = ["mechanism", *(heading for heading, _ in METRICS.values()), "paper", "verdict"]
+    headings = ["mechanism", *(heading for heading, _, _ in METRICS.values()), "paper", "verdict"]
     lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
     for record in records:
         found = agreements(record, METRICS)
@@ -125,7 +126,7 @@ def verdict(found: Mapping[str, Agreement]) -> str:
     """In which metrics the simulator is not within 10 % of Linux."""
     if not found:
         return "–"
-    beyond = [METRICS[metric][0].partition(" [")[0] for metric in found if not found[metric].within]
+    beyond = [NAMES[metric] for metric in found if not found[metric].within]
     return f"beyond 10 %: {', '.join(beyond)}" if beyond else "within 10 %"
 
 
@@ -153,14 +154,13 @@ def write(records: Sequence[Record], root: Path) -> list[Path]:
         cpq_figure.by_interval(record, side, "utilization").shape[-1]
         for record in records for side in (LINUX, SIMULATED)
     )  # fmt: skip
-    names = {metric: heading.partition(" [")[0] for metric, (heading, _) in METRICS.items()}
     run_s = scenario.warm_up_s + scenario.duration_s
     rounds = -(-len(records) * scenario.replications // JOBS)
     text = PAGE.format(
         finding=_finding(records), table=table(records, paper), runs=runs,
         drift=_drift(records), warm_up=scenario.warm_up_s, duration=scenario.duration_s,
         parts=parts,
-        explanations=explained(beyond, explanations, names) if both else "",
+        explanations=explained(beyond, explanations, NAMES) if both else "",
         place=place_and_time(records), invalid=invalid_runs(records),
         missing=unmeasured(records, both), minutes=round(rounds * run_s / 60), jobs=JOBS,
     )  # fmt: skip
@@ -170,7 +170,7 @@ def write(records: Sequence[Record], root: Path) -> list[Path]:
 
 def _cell(record: Record, metric: str, found: Agreement | None) -> str:
     """Linux, simulator, deviation."""
-    scale = METRICS[metric][1]
+    scale = METRICS[metric][2]
     sides = [uncertain(record.estimate(side, metric), scale) for side in (LINUX, SIMULATED)]
     return "<br>".join([*sides, deviation(found) if found else "–"])
 
@@ -194,10 +194,10 @@ def _finding(records: Sequence[Record]) -> str:
     if not every:
         return ""
     counts = [
-        f"{heading.partition(' [')[0]} in "
+        f"{name} in "
         f"{sum(found[metric].within for found in every if metric in found)} of "
         f"{sum(metric in found for found in every)}"
-        for metric, (heading, _) in METRICS.items()
+        for metric, name in NAMES.items()
     ]
     jain = {
         record.case.title: record.estimate(LINUX, "jain").mean

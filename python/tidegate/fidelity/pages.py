@@ -41,10 +41,9 @@ def place_and_time(records: Sequence[Record]) -> str:
         )
     busy = [run["busy_share"] for run in runs if run.get("busy_share") is not None]
     if busy:
-        text += (
-            f" The machine's processors were {100 * min(busy):.0f} to {100 * max(busy):.0f} % busy,"
-            " with whatever it was."
-        )
+        least, most = (f"{100 * share:.0f}" for share in (min(busy), max(busy)))
+        shares = most if least == most else f"{least} to {most}"
+        text += f" The machine's processors were {shares} % busy, with whatever it was."
     return text + "\n"
 
 
