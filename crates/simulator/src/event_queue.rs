@@ -104,7 +104,7 @@ impl Arrivals {
     }
 
     /// A link that was empty has a head now.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, at: Time, link: usize) {
         let key = arrival_key(at, link);
         if self.vacant {

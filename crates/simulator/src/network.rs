@@ -253,7 +253,7 @@ impl<C: Contents> Network<C> {
     }
 
     /// A packet is on its way to the far end of a link.
-    #[inline]
+    #[inline(always)]
     fn propagate(&mut self, number: u32, packet: Packet) {
         let link = &mut self.links[number as usize];
         if link.pipe.is_empty() {

@@ -83,7 +83,7 @@ impl AdaptiveRed {
     }
 
     /// As [`Red::probability`].
-    #[inline]
+    #[inline(never)]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {
         self.stretched_probability(arrival, 1.0)
     }

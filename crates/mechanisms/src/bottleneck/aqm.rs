@@ -22,7 +22,7 @@ pub enum Aqm {
 
 impl Aqm {
     /// The probability with which to signal on this packet. Called once for every arrival.
-    #[inline]
+    #[inline(always)]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {
         match self {
             Aqm::DropTail => 0.0,
@@ -35,7 +35,7 @@ impl Aqm {
     }
 
     /// The verdict on a packet of probability `p`, which it is told.
-    #[inline]
+    #[inline(always)]
     pub(super) fn signal(&mut self, p: f64, draw: impl FnMut() -> f64) -> Signal {
         let signalled = falls(p, draw);
         self.on_verdict(signalled);

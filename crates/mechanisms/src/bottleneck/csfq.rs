@@ -113,7 +113,7 @@ impl Csfq {
     }
 
     /// The probability with which to drop an arriving packet.
-    #[inline]
+    #[inline(never)]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {
         let Arrival { now, len, user, .. } = *arrival;
         let index = user as usize;

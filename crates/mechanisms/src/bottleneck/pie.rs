@@ -108,7 +108,7 @@ impl Pie {
     }
 
     /// The probability with which to signal on an arriving packet.
-    #[inline]
+    #[inline(never)]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {
         self.catch_up(arrival.now);
         if self.drop_probability == 0.0 && self.is_calm() {
