@@ -353,7 +353,7 @@ impl Link {
     /// If this is no station, or it was sending nothing.
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.station.as_mut().expect("departures are events");
-        let (packet, newly_marked) = station.end();
+        let (packet, newly_marked) = station.end(&mut self.probe);
         let departed = Departed {
             packet: Packet { at: now + self.delay, ..packet },
             newly_marked,

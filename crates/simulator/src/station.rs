@@ -42,7 +42,9 @@ struct Slot {
 #[derive(Clone, Copy)]
 struct Sending {
     packet: Packet,
+    group: u16,
     departs: Time,
+    marked: bool,
     newly_marked: bool,
 }
 
@@ -129,7 +131,6 @@ impl Station {
         let newly_marked = next.marked && !packet.has(flags::CE);
         if next.marked {
             packet.flags |= flags::CE;
-            probe.on_mark(group);
         }
         let transmission = transmission(packet.len);
         let departs = now + transmission;
@@ -139,17 +140,20 @@ impl Station {
             // Real hosts' packets may come some microseconds late into a network that is ahead.
             monitor.on_accepted(group, bytes, departs.since(arrived), transmission);
         }
-        self.sending = Some(Sending { packet, departs, newly_marked });
+        self.sending = Some(Sending { packet, group, departs, marked: next.marked, newly_marked });
         Some(departs)
     }
 
-    /// The packet in transmission has left. Returns it, and whether it was marked here first.
+    /// The packet in transmission has left: from here on its mark counts. Returns it, and whether it was marked here first.
     ///
     /// # Panics
     /// If there is none.
-    pub fn end(&mut self) -> (Packet, bool) {
+    pub fn end(&mut self, probe: &mut LinkProbe) -> (Packet, bool) {
         let sending = self.sending.take().expect("something was sent");
         self.idle_since = sending.departs;
+        if sending.marked {
+            probe.on_mark(sending.group);
+        }
         (sending.packet, sending.newly_marked)
     }
 

@@ -172,7 +172,9 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
         let signals = planned.aqm != AqmPlan::DropTail
             || matches!(
                 planned.scheduler,
-                SchedulerParams::FqCodel(_) | SchedulerParams::DualPi2(_)
+                SchedulerParams::FqCodel(_)
+                    | SchedulerParams::DualHost(_)
+                    | SchedulerParams::DualPi2(_)
             );
         if !signals {
             assert_eq!((links.drops_aqm[number], links.marks[number]), (0, 0), "{}", planned.name);
@@ -217,11 +219,8 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         let drops = reasons(links).map(on_the_way);
         let lost: u64 = output.flows.losses.iter().sum();
         assert_eq!(drops.iter().sum::<u64>(), lost, "dropped by links, lost by flows");
-        // A packet can be marked by several links. Where departures are events, a link counts the mark as
-        // transmission begins, a flow as it ends: the measured time can begin between the two.
-        let late = there.iter().filter(|&&number| drops_late(&plan.links[number as usize])).count();
-        let marks = output.flows.marks.iter().sum::<u64>();
-        assert!(marks <= on_the_way(&links.marks) + late as u64);
+        // A packet can be marked by several links.
+        assert!(output.flows.marks.iter().sum::<u64>() <= on_the_way(&links.marks));
     }
 }
 

@@ -94,6 +94,25 @@ fn fair_queuing_over_flows_makes_ten_flows_ten_times_one() {
     assert!((fq - 10.0).abs() < 0.5, "{fq}");
 }
 
+/// Fair between customers first: ten flows are worth one, as with a queue for each customer, and each of
+/// the ten gets a tenth of that. A flow with so little has windows of a packet or two and nothing to send
+/// when it is its turn, at times: the ratio is a little below 1.
+#[test]
+fn fairness_between_customers_and_then_between_flows() {
+    let dual_host = ("bottleneck.scheduler.kind", "\"dual-host\"");
+    let plan = plan_with(TCP, &[("bottleneck.buffer", "\"500 packets\""), dual_host]);
+    let dual_host = ratio(&plan);
+    assert!((0.9..1.02).contains(&dual_host), "{dual_host}");
+    let output = tidegate_simulator::run(&plan, 3);
+    let tenth = output.flows.throughput_bps[..10].iter().sum::<f64>() / 10.0;
+    for bps in &output.flows.throughput_bps[..10] {
+        assert!((bps / tenth - 1.0).abs() < 0.25, "{bps} bit/s, {tenth} on average");
+    }
+    let bottleneck = link(&output, "bottleneck");
+    assert!(output.links.utilization[bottleneck] > 0.98);
+    assert!(output.links.mean_sojourn_s[bottleneck] < 0.1);
+}
+
 /// Four users at 3.25 Mb/s, provisioned with 5, and one at 9, on a link of 20 Mb/s: in the period after
 /// the first the one is served last, and what does not fit is his. Nobody else loses a packet.
 #[test]

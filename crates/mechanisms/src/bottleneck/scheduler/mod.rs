@@ -10,6 +10,7 @@
 
 mod codel_queue;
 pub mod drr;
+pub mod dual_host;
 pub mod dualpi2;
 mod fifo;
 pub mod fq_codel;
@@ -18,6 +19,7 @@ pub mod rfc6057;
 
 pub use codel_queue::CodelQueue;
 pub use drr::{Drr, DrrParams};
+pub use dual_host::{DualHost, DualHostParams};
 pub use dualpi2::{DualPi2, DualPi2Params};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelParams};
@@ -192,6 +194,7 @@ schedulers! {
     drr::Drr(DrrParams);
     dualpi2::DualPi2(DualPi2Params);
     fq_codel::FqCodel(FqCodelParams);
+    dual_host::DualHost(DualHostParams);
     rfc6057::Rfc6057(Rfc6057Params);
 }
 

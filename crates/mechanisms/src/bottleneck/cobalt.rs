@@ -1,0 +1,232 @@
+//! COBALT, CoDel and BLUE together: the AQM of each of CAKE's queues.
+//! T. Hoeiland-Joergensen, D. Taht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management
+//! Solution for Home Gateways", IEEE LANMAN 2018; rules as in Linux's `sch_cake.c`.
+//!
+//! CoDel's schedule with a counter that goes down as it came up, so that nothing has to be guessed when
+//! a queue builds up again; and BLUE, a probability of loss that overflows raise and an empty queue lowers,
+//! against flows that do not answer CoDel's signals:
+//!
+//! ```text
+//! packet leaves   above:  sojourn > target;   begins: count ← max(1, count), next ← now + interval/√count
+//!                 due (count > 0, now ≥ next) and above:  signal, count + 1, next + interval/√count
+//!                 due and not above:  count − 1, next + interval/√count, until it is not due
+//!                 dropped with probability p, whether ECN-capable or not
+//!                 count = 0: next ← now + interval;   late and nothing dropped: next ← now
+//! overflow        p ← p + 2⁻⁸;    above, next ← now, count ← max(1, count)
+//! found empty     p ← p − 2⁻¹²;   not above;   if due: count − 1, next + interval/√count
+//! ```
+//!
+//! p moves at most once per target. It differs from the kernel's in the square root, which is exact, and
+//! in that the rate is not known: CAKE with a shaper does not take less than four packets' time for
+//! `above`.
+
+use crate::units::{Span, Time};
+
+/// BLUE's steps, of 2³².
+const BLUE_UP: u32 = 1 << 24;
+const BLUE_DOWN: u32 = 1 << 20;
+
+/// Parameters of COBALT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CobaltParams {
+    /// Acceptable delay.
+    pub target: Span,
+    /// How long the delay may be higher; about a worst-case round-trip time.
+    pub interval: Span,
+}
+
+/// State of one queue.
+#[derive(Clone, Debug, Default)]
+pub struct Cobalt {
+    /// Of signals; the higher, the more often.
+    count: u32,
+    above: bool,
+    /// When the next signal is due; without a count, until when the queue is remembered.
+    next: Time,
+    /// BLUE's p, of 2³².
+    blue: u32,
+    blue_moved: Time,
+}
+
+/// What is to be done with a packet. A mark may come with a drop, which the last packet of a queue
+/// does not suffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CobaltVerdict {
+    /// It is marked.
+    pub mark: bool,
+    /// It is dropped.
+    pub drop: bool,
+}
+
+impl Cobalt {
+    /// Judges a packet that leaves after `sojourn`; `draw` gives a random number in [0, 1).
+    #[inline]
+    pub fn on_departure(
+        &mut self,
+        params: &CobaltParams,
+        now: Time,
+        sojourn: Span,
+        may_mark: bool,
+        draw: impl FnOnce() -> f64,
+    ) -> CobaltVerdict {
+        let was_due = self.is_due(now);
+        let mut late = now > self.next;
+        if sojourn > params.target {
+            if !self.above {
+                self.next = now + self.pause(params);
+            }
+            self.count = self.count.max(1);
+        }
+        self.above = sojourn > params.target;
+        let mut verdict = CobaltVerdict::default();
+        if was_due && self.above {
+            verdict = CobaltVerdict { mark: may_mark, drop: !may_mark };
+            self.count = self.count.saturating_add(1);
+            self.next += self.pause(params);
+            late = now > self.next;
+        } else if was_due {
+            while self.is_due(now) {
+                self.step_down(params);
+            }
+            late = now > self.next;
+        }
+        verdict.drop |= self.blue > 0 && draw() * 4_294_967_296.0 < f64::from(self.blue);
+        if self.count == 0 {
+            self.next = now + params.interval;
+        } else if late && !verdict.drop {
+            self.next = now;
+        }
+        verdict
+    }
+
+    /// A full buffer has taken a packet of this queue.
+    pub fn on_overflow(&mut self, params: &CobaltParams, now: Time) {
+        if now.since(self.blue_moved) > params.target {
+            self.blue = self.blue.saturating_add(BLUE_UP);
+            self.blue_moved = now;
+        }
+        (self.above, self.next, self.count) = (true, now, self.count.max(1));
+    }
+
+    /// It was the queue's turn, and nothing waited.
+    pub fn on_empty(&mut self, params: &CobaltParams, now: Time) {
+        if self.blue > 0 && now.since(self.blue_moved) > params.target {
+            self.blue = self.blue.saturating_sub(BLUE_DOWN);
+            self.blue_moved = now;
+        }
+        self.above = false;
+        if self.is_due(now) {
+            self.step_down(params);
+        }
+    }
+
+    /// Whether nothing is left to remember.
+    pub fn is_at_rest(&self, now: Time) -> bool {
+        self.blue == 0 && self.count == 0 && now >= self.next
+    }
+
+    fn is_due(&self, now: Time) -> bool {
+        self.count > 0 && now >= self.next
+    }
+
+    fn step_down(&mut self, params: &CobaltParams) {
+        self.count -= 1;
+        self.next += self.pause(params);
+    }
+
+    /// interval/√count, and the whole interval without a count.
+    fn pause(&self, params: &CobaltParams) -> Span {
+        let interval_ns = params.interval.as_nanos() as f64;
+        Span::from_nanos((interval_ns / libm::sqrt(f64::from(self.count.max(1)))) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PARAMS: CobaltParams =
+        CobaltParams { target: Span::from_millis(5), interval: Span::from_millis(100) };
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn judge(cobalt: &mut Cobalt, ms: u64, sojourn_ms: u64, may_mark: bool) -> CobaltVerdict {
+        let never = || panic!("BLUE is at rest");
+        cobalt.on_departure(&PARAMS, at(ms), Span::from_millis(sojourn_ms), may_mark, never)
+    }
+
+    /// Departures every millisecond, after 20 ms each from the 50th on: the first signal at 150 ms, the
+    /// following ones 100/√2 = 70.7, 57.7, 50, 44.7 ms later each, seen at the next whole millisecond.
+    #[test]
+    fn signals_come_closer_by_the_square_root_of_their_number() {
+        for may_mark in [true, false] {
+            let mut cobalt = Cobalt::default();
+            let mut signals_ms = Vec::new();
+            for ms in 0..400 {
+                let verdict = judge(&mut cobalt, ms, if ms < 50 { 1 } else { 20 }, may_mark);
+                assert_eq!((verdict.mark && !may_mark, verdict.drop && may_mark), (false, false));
+                signals_ms.extend((verdict.mark || verdict.drop).then_some(ms));
+            }
+            assert_eq!(signals_ms, [150, 221, 279, 329, 374]);
+        }
+    }
+
+    /// The counter has come to 4 by three signals; once the delay is low it goes down as it went up:
+    /// 50 ms after the last signal to 3, 57.7 ms later to 2, 70.7 to 1, 100 to 0.
+    #[test]
+    fn the_counter_goes_down_as_it_came_up() {
+        let mut cobalt = Cobalt::default();
+        let mut changes = Vec::new();
+        for ms in 0..800 {
+            let before = cobalt.count;
+            judge(&mut cobalt, ms, if (50..300).contains(&ms) { 20 } else { 1 }, true);
+            if cobalt.count != before {
+                changes.push((ms, cobalt.count));
+            }
+        }
+        let up = [(50, 1), (150, 2), (221, 3), (279, 4)];
+        let down = [(329, 3), (387, 2), (457, 1), (557, 0)];
+        assert_eq!(changes, [up, down].concat());
+        // Remembered for 100 ms after the last packet.
+        assert!(!cobalt.is_at_rest(at(898)) && cobalt.is_at_rest(at(899)));
+    }
+
+    /// 2⁻⁸ up for an overflow, 2⁻¹² down for an empty queue, once in 5 ms.
+    #[test]
+    fn blue_rises_by_overflows_and_falls_when_the_queue_is_empty() {
+        let mut cobalt = Cobalt::default();
+        for ms in 100..130 {
+            cobalt.on_overflow(&PARAMS, at(ms));
+        }
+        assert_eq!(
+            f64::from(cobalt.blue) / 4_294_967_296.0,
+            5.0 / 256.0,
+            "at 100, 106, ... 124 ms"
+        );
+        for (draw, drop) in [(5.0 / 256.0 - 1e-9, true), (5.0 / 256.0, false)] {
+            let mut cobalt = Cobalt { count: 0, ..cobalt.clone() };
+            let verdict = cobalt.on_departure(&PARAMS, at(130), Span::ZERO, true, || draw);
+            assert_eq!(verdict, CobaltVerdict { mark: false, drop }, "marks are not enough");
+        }
+        for ms in 130..160 {
+            cobalt.on_empty(&PARAMS, at(ms));
+        }
+        let want = 5.0 / 256.0 - 5.0 / 4096.0;
+        assert_eq!(f64::from(cobalt.blue) / 4_294_967_296.0, want, "at 130, 136, ... 154 ms");
+        assert!(!cobalt.is_at_rest(at(10_000)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_signal_while_the_delay_is_low(steps in prop::collection::vec(0u64..300, 1..300)) {
+            let (mut cobalt, mut now_ms) = (Cobalt::default(), 0);
+            for step in steps {
+                now_ms += step;
+                prop_assert_eq!(judge(&mut cobalt, now_ms, 5, false), CobaltVerdict::default());
+            }
+        }
+    }
+}

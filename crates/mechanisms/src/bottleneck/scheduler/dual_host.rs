@@ -1,0 +1,329 @@
+//! Fairness between customers, then between each one's flows, as CAKE's dual-host mode has it.
+//! T. Hoeiland-Joergensen, D. Taht and J. Morton, "Piece of CAKE: A Comprehensive Queue Management
+//! Solution for Home Gateways", IEEE LANMAN 2018; rules as in Linux's `sch_cake.c` with
+//! `dual-srchost` (sending customers) or `dual-dsthost` (receiving ones).
+//!
+//! Each flow has a queue, and queues take turns as in FQ-CoDel (DRR++). But what a turn is worth is
+//! divided by the number of the customer's flows that are *bulk*, so that all his flows together get the
+//! turns of one:
+//!
+//! ```text
+//! Q_f = ⌊Q / max(1, bulk flows of f's customer) + u⌋        u uniform in [0, 1), so that no rest is lost
+//!
+//! arrives   f at rest or decaying: sparse, to the end of new, D_f ← Q_f
+//!           f waiting, see below: bulk
+//! leaves    f = first of decaying (once a packet), else of new, else of old
+//!           D_f ≤ 0: a sparse f becomes bulk, or if it is empty waiting; D_f ← D_f + Q_f;
+//!                    to the end of old, look again
+//!           packet of f by COBALT_f, the last of a queue whatever COBALT says;   D_f ← D_f − size
+//!           none: to the end of decaying while COBALT_f remembers something, else at rest; look again
+//! overflow  the head of the longest queue (in bytes) is lost, until there is room
+//! ```
+//!
+//! COBALT is CoDel, whose counter goes down as it came up, and BLUE, a probability of loss for flows
+//! that do not answer (`bottleneck/cobalt.rs`).
+//!
+//! As in CAKE: the above. Not as in CAKE: no shaper (the link is what it is, and COBALT does not know its
+//! rate, as in CAKE's unlimited mode), no DiffServ tins (one for all), no ACK filter, no splitting of
+//! large segments, no triple isolation (customers at one end only). Flows and customers are known by
+//! number, so that no set-associative hash is needed and nothing collides. The buffer is the link's; CAKE
+//! takes its own from the rate.
+
+use std::collections::VecDeque;
+
+use super::fq_codel::turns_and_signals_go_on;
+use super::{About, Discipline, Line, Place, Queue, Queued, Room};
+use crate::bottleneck::{Cobalt, CobaltParams, Loss};
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::units::{Bytes, Span, Time};
+
+parameters! {
+    /// As CAKE's dual-host mode: fair between customers, then between each one's flows; a queue for each
+    /// flow, behind CoDel and BLUE.
+    pub struct DualHostParams {
+        /// Q: what a customer's flows may send when it is their turn.
+        pub quantum: Bytes = "1514 B",
+        /// Delay that may stand.
+        pub target: Span = "5 ms",
+        /// How long it may be exceeded; about a worst-case round-trip time.
+        pub interval: Span = "100 ms",
+    }
+    check goes_on;
+}
+
+fn goes_on(params: &DualHostParams) -> Option<Mistake> {
+    turns_and_signals_go_on(params.quantum, params.interval)
+}
+
+/// All flows and customers.
+#[derive(Clone, Debug)]
+pub struct DualHost {
+    quantum: Bytes,
+    cobalt: CobaltParams,
+    room: Room,
+    flows: Vec<Flow>,
+    /// Bulk flows, by customer.
+    bulk: Vec<u32>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    /// Flows with what their `decays` was when they came here; if it is no longer, they have left.
+    decaying: VecDeque<(u32, u32)>,
+    packets: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    queue: Queue,
+    cobalt: Cobalt,
+    /// D: bytes; below zero by less than a packet.
+    deficit: i64,
+    user: u32,
+    state: State,
+    /// How often it has left the decaying ones.
+    decays: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// On no list.
+    #[default]
+    AtRest,
+    /// Begun to send; among the new ones.
+    Sparse,
+    /// Sparse, empty, and in debt; among the old ones.
+    Waiting,
+    /// Among the old ones.
+    Bulk,
+    /// Empty, but not forgotten.
+    Decaying,
+}
+
+/// A list of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    Decaying,
+    New,
+    Old,
+}
+
+impl Discipline for DualHost {
+    type Params = DualHostParams;
+
+    const ABOUT: About = About {
+        name: "dual-host",
+        title: "Per-host fairness as in CAKE",
+        source: "Hoeiland-Joergensen, Taht and Morton, LANMAN 2018; Linux sch_cake",
+        usage: r#"bottleneck.scheduler = { kind = "dual-host" }"#,
+        file: "bottleneck/scheduler/dual_host.rs",
+        text: include_str!("dual_host.rs"),
+    };
+
+    fn new(params: DualHostParams, place: &Place) -> Self {
+        assert!(goes_on(&params).is_none(), "the parameters were validated");
+        let DualHostParams { quantum, target, interval } = params;
+        DualHost {
+            quantum,
+            cobalt: CobaltParams { target, interval },
+            room: place.room,
+            flows: Vec::new(),
+            bulk: Vec::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            decaying: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// While there is no room, the longest queue loses its first packet.
+    #[inline]
+    fn enqueue(
+        &mut self,
+        packet: Queued,
+        line: &Line,
+        draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) {
+        let index = packet.flow as usize;
+        if index >= self.flows.len() {
+            self.flows.resize(index + 1, Flow::default());
+        }
+        if packet.user as usize >= self.bulk.len() {
+            self.bulk.resize(packet.user as usize + 1, 0);
+        }
+        self.flows[index].user = packet.user;
+        self.flows[index].queue.push(packet);
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        match self.flows[index].state {
+            state @ (State::AtRest | State::Decaying) => {
+                let deficit = self.turn(packet.user, draw);
+                let flow = &mut self.flows[index];
+                flow.decays += u32::from(state == State::Decaying);
+                (flow.state, flow.deficit) = (State::Sparse, deficit);
+                self.new.push_back(packet.flow);
+            }
+            State::Waiting => self.become_bulk(packet.flow),
+            State::Sparse | State::Bulk => {}
+        }
+        while !self.room.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
+            lose(self.overflow(line.now), Loss::Full);
+        }
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Time,
+        mut draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued> {
+        let mut looked = false;
+        while self.packets > 0 {
+            let (index, list) = self.first(!looked);
+            looked = true;
+            if self.flows[index as usize].deficit <= 0 {
+                self.next_turn(index, list, &mut draw);
+            } else if let Some(packet) = self.packet_of(index, now, &mut draw, &mut lose) {
+                return Some(packet);
+            } else {
+                self.retire(index, list, now);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn backlog(&self) -> (u32, u64) {
+        (self.packets, self.bytes)
+    }
+
+    /// For flows and customers seen so far.
+    fn state_bytes(&self) -> usize {
+        self.flows.len() * (size_of::<Flow>() + size_of::<u32>())
+            + self.bulk.len() * size_of::<u32>()
+    }
+}
+
+impl DualHost {
+    /// Q_f, for flows of a customer.
+    #[inline]
+    fn turn(&self, user: u32, mut draw: impl FnMut() -> f64) -> i64 {
+        let quantum = self.quantum.get();
+        match self.bulk[user as usize] {
+            0 | 1 => quantum as i64,
+            load => (quantum as f64 / f64::from(load) + draw()) as i64,
+        }
+    }
+
+    fn become_bulk(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        flow.state = State::Bulk;
+        self.bulk[flow.user as usize] += 1;
+    }
+
+    /// The flow to look at. Something waits, hence not all lists are empty.
+    #[inline]
+    fn first(&mut self, decaying_first: bool) -> (u32, List) {
+        let DualHost { flows, new, old, decaying, .. } = self;
+        while let Some(&(index, decays)) = decaying.front()
+            && flows[index as usize].decays != decays
+        {
+            decaying.pop_front();
+        }
+        let fading = decaying.front().map(|&(index, _)| (index, List::Decaying));
+        let new = new.front().map(|&index| (index, List::New));
+        let old = old.front().map(|&index| (index, List::Old));
+        let found = if decaying_first { fading.or(new).or(old) } else { new.or(old).or(fading) };
+        found.expect("what waits is on a list")
+    }
+
+    fn unlist(&mut self, list: List) {
+        match list {
+            List::Decaying => drop(self.decaying.pop_front()),
+            List::New => drop(self.new.pop_front()),
+            List::Old => drop(self.old.pop_front()),
+        }
+    }
+
+    /// The flow at the front of the list has spent what it had.
+    #[inline]
+    fn next_turn(&mut self, index: u32, list: List, draw: impl FnMut() -> f64) {
+        let flow = &mut self.flows[index as usize];
+        let user = flow.user;
+        if flow.state == State::Sparse {
+            if flow.queue.is_empty() {
+                flow.state = State::Waiting;
+            } else {
+                self.become_bulk(index);
+            }
+        }
+        self.flows[index as usize].deficit += self.turn(user, draw);
+        self.unlist(list);
+        self.old.push_back(index);
+    }
+
+    /// The flow's next packet that COBALT lets go.
+    #[inline]
+    fn packet_of(
+        &mut self,
+        index: u32,
+        now: Time,
+        mut draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, Loss),
+    ) -> Option<Queued> {
+        let Flow { queue, cobalt, deficit, .. } = &mut self.flows[index as usize];
+        loop {
+            let mut packet = queue.pop()?;
+            self.packets -= 1;
+            self.bytes -= packet.bytes();
+            let (sojourn, may_mark) = (now.since(packet.arrived), packet.may_mark);
+            let verdict = cobalt.on_departure(&self.cobalt, now, sojourn, may_mark, &mut draw);
+            if !verdict.drop || queue.is_empty() {
+                packet.marked |= verdict.mark;
+                *deficit -= packet.bytes() as i64;
+                return Some(packet);
+            }
+            lose(packet, Loss::Aqm);
+        }
+    }
+
+    /// The flow at the front of the list is empty.
+    fn retire(&mut self, index: u32, list: List, now: Time) {
+        let flow = &mut self.flows[index as usize];
+        flow.cobalt.on_empty(&self.cobalt, now);
+        if flow.state == State::Bulk {
+            self.bulk[flow.user as usize] -= 1;
+        }
+        let at_rest = flow.cobalt.is_at_rest(now);
+        if flow.state == State::Decaying {
+            flow.decays += 1;
+        }
+        flow.state = if at_rest { State::AtRest } else { State::Decaying };
+        let stamp = flow.decays;
+        self.unlist(list);
+        if !at_rest {
+            self.decaying.push_back((index, stamp));
+        }
+    }
+
+    /// Takes the first packet of the longest queue; of several, that of the lowest number.
+    #[cold]
+    fn overflow(&mut self, now: Time) -> Queued {
+        let length = |&index: &u32| self.flows[index as usize].queue.bytes();
+        let listed = self.new.iter().chain(&self.old).copied();
+        let longest = listed.max_by_key(|index| (length(index), u32::MAX - index));
+        let flow = &mut self.flows[longest.expect("something waits") as usize];
+        let packet = flow.queue.pop().expect("the longest queue has packets");
+        flow.cobalt.on_overflow(&self.cobalt, now);
+        self.packets -= 1;
+        self.bytes -= packet.bytes();
+        packet
+    }
+}
+
+#[cfg(test)]
+#[path = "dual_host_tests.rs"]
+mod tests;
