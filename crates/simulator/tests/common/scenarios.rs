@@ -84,6 +84,7 @@ fn queue() -> impl Strategy<Value = String> {
 /// What signals or serves by itself.
 fn scheduled() -> impl Strategy<Value = String> {
     select(vec![
+        r#"aqm = { kind = "csfq", averaging = "20 ms", link_averaging = "50 ms", window = "50 ms" }"#,
         r#"aqm = { kind = "codel" }"#,
         r#"aqm = { kind = "codel", target = "0.2 ms", interval = "5 ms" }"#,
         r#"scheduler = { kind = "drr" }"#,
