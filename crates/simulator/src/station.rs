@@ -144,7 +144,8 @@ impl Station {
         Some(departs)
     }
 
-    /// The packet in transmission has left: from here on its mark counts. Returns it, and whether it was marked here first.
+    /// The packet in transmission has left: from here on its mark counts. Returns it, and whether it
+    /// was marked here first.
     ///
     /// # Panics
     /// If there is none.
