@@ -372,3 +372,14 @@ impl Link {
         self.station.as_ref().map_or(0, |station| station.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four cache lines. There are hundreds of thousands of them in large networks.
+    #[test]
+    fn a_link_stays_small() {
+        assert!(size_of::<Link>() <= 256, "{} bytes", size_of::<Link>());
+    }
+}

@@ -8,18 +8,32 @@ pub struct Pace {
     rate: Rate,
     /// The rate holds for transmissions that begin before this.
     until: Time,
-    /// What comes then, last first.
-    changes: Vec<RateChangePlan>,
+    /// What comes then, if anything; apart, because links should stay small.
+    changes: Option<Box<Changes>>,
     /// Transmission time of the length seen last: most packets have one of two.
     cached: (u16, Span),
+}
+
+/// Rates to come, last first.
+struct Changes(Vec<RateChangePlan>);
+
+impl Changes {
+    fn next(&self) -> Time {
+        self.0.last().map_or(Time::NEVER, |change| change.at)
+    }
 }
 
 impl Pace {
     /// The pace of a link as planned.
     pub fn new(plan: &LinkPlan) -> Self {
-        let changes: Vec<_> = plan.rate_changes.iter().rev().copied().collect();
-        let until = changes.last().map_or(Time::NEVER, |change| change.at);
-        Pace { rate: plan.rate, until, changes, cached: (0, Span::ZERO) }
+        let mut pace =
+            Pace { rate: plan.rate, until: Time::NEVER, changes: None, cached: (0, Span::ZERO) };
+        if !plan.rate_changes.is_empty() {
+            let changes = Changes(plan.rate_changes.iter().rev().copied().collect());
+            pace.until = changes.next();
+            pace.changes = Some(Box::new(changes));
+        }
+        pace
     }
 
     /// How long `len` bytes take from `start` on.
@@ -36,10 +50,11 @@ impl Pace {
 
     #[cold]
     fn change(&mut self, start: Time) {
-        while let Some(change) = self.changes.pop_if(|change| change.at <= start) {
+        let changes = self.changes.as_mut().expect("there is a next change");
+        while let Some(change) = changes.0.pop_if(|change| change.at <= start) {
             self.rate = change.rate;
         }
-        self.until = self.changes.last().map_or(Time::NEVER, |change| change.at);
+        self.until = changes.next();
         self.cached = (0, Span::ZERO);
     }
 }
