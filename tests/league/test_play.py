@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tidegate.errors import UsageError
+from tidegate.league.field import Mechanism
 from tidegate.league.findings import holds, written
 from tidegate.league.play import Order, play
 from tidegate.league.running import packet_ns
@@ -109,6 +110,10 @@ def test_resuming_runs_only_what_has_changed(folder):
     after = json.loads(path.read_text())["mechanisms"]
     assert after["drop-tail"]["runs"][0]["ratio"] == 77.0
     assert after["abc"]["runs"][0]["ratio"] < 2
+    # More runs than there are have to be run.
+    play(Order(report=True, resume=True, cost=False, replications=3), folder=folder)
+    after = json.loads(path.read_text())["mechanisms"]
+    assert [len(entry["runs"]) for entry in after.values()] == [3, 3]
 
 
 def test_who_has_left_the_field_leaves_the_results(folder):
@@ -152,7 +157,8 @@ class Somewhere:
 def made_up(**ratios):
     """Scores of one situation, where every mechanism has one run."""
     entries = {name: {"scenario": "", "runs": [{"ratio": r}]} for name, r in ratios.items()}
-    return Scores(Standings({"s": entries}), {"s": Somewhere("s")}, dict.fromkeys(ratios))
+    mechanisms = dict.fromkeys(ratios, Mechanism("", "", "", None, {}, {}, extra=False))
+    return Scores(Standings({"s": entries}), {"s": Somewhere("s")}, mechanisms)
 
 
 def test_a_condition_holds_of_all_that_it_names():
@@ -165,6 +171,7 @@ def test_a_condition_holds_of_all_that_it_names():
     assert not holds(scores, "jain(s, b) > 0")
     assert not holds(scores, "jain(s, b) < 9")
     assert written(scores, "ratio", "s", "a*") == "1.00 to 3.00"
+    assert written(scores, "ratio", "s|s", "b") == "2.00"
     for wrong in ("ratio(s, b)", "ratio(t, b) < 1", "ratio(s, x) < 1", "much < 1"):
         with pytest.raises(UsageError):
             holds(scores, wrong)

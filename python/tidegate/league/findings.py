@@ -6,7 +6,7 @@ A finding in `league/findings.toml` is a text with numbers in it, and what has t
     holds = ["ratio(many-flows, fq-codel) > 5"]
 
 A number is ``metric(situation, mechanism)``; a pattern of mechanisms such as ``icp-*`` stands for
-all of them, and then all have to fulfil a condition. Conditions compare means.
+all of them, ``a|b`` for either, and then all have to fulfil a condition. Conditions compare means.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import UsageError
+from tidegate.league.scores import MEAN, WORST
 from tidegate.league.tables import ratio
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from tidegate.league.scores import Scores
 
-_NUMBER = r"([a-z_0-9.]+)\(([a-z0-9-]*), *([a-z0-9*|? -]+)\)"
+_NUMBER = r"([a-z_0-9.]+)\(([a-z0-9|-]*), *([a-z0-9*|? -]+)\)"
 _SIDE = re.compile(rf"(?:([0-9.]+) \* )?{_NUMBER}|([0-9.]+)")
 _CONDITION = re.compile(r"(.+?) (<|>) (.+)")
 _IN_TEXT = re.compile(r"\{" + _NUMBER + r"\}")
@@ -77,7 +78,7 @@ def holds(scores: Scores, condition: str) -> bool:
 
 def written(scores: Scores, metric: str, situation: str, pattern: str) -> str:
     """A number as a reader wants it; of several mechanisms, from the lowest to the highest."""
-    values = [scores.of(metric, situation, name).mean for name in scores.matching(pattern)]
+    values = _all(scores, metric, situation, pattern)
     texts = [_form(metric, value) for value in (min(values), max(values))]
     if any(math.isnan(value) for value in values):
         return "–"
@@ -91,11 +92,19 @@ def _values(scores: Scores, side: str) -> list[float]:
     factor, metric, situation, pattern, plain = found.groups()
     if plain:
         return [float(plain)]
-    known = (*scores.situations, "mean", "worst", "")
-    if situation not in known:
-        raise UsageError(f"{side!r}: no situation is called {situation!r}")
-    values = [scores.of(metric, situation, name).mean for name in scores.matching(pattern)]
-    return [float(factor or 1) * value for value in values]
+    return [float(factor or 1) * value for value in _all(scores, metric, situation, pattern)]
+
+
+def _all(scores: Scores, metric: str, situations: str, pattern: str) -> list[float]:
+    """Values of all situations and mechanisms that are named."""
+    for one in situations.split("|"):
+        if one not in (*scores.situations, MEAN, WORST, ""):
+            raise UsageError(f"{metric}({situations}, {pattern}): no situation is called {one!r}")
+    return [
+        scores.of(metric, one, name).mean
+        for one in situations.split("|")
+        for name in scores.matching(pattern)
+    ]
 
 
 def _form(metric: str, value: float) -> str:

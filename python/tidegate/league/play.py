@@ -94,7 +94,10 @@ def _run(
     """Run what is wanted and not there."""
     effort = Effort(order.replications, order.quick, order.jobs, order.lab_jobs)
     pairs = [
-        (s, m) for s in situations for m in mechanisms if not (order.resume and found.has(s, m))
+        (s, m)
+        for s in situations
+        for m in mechanisms
+        if not (order.resume and found.has(s, m, runs=effort.count, quick=order.quick))
     ]
     simulated = [pair for pair in pairs if not pair[0].lab]
     if simulated:

@@ -78,10 +78,14 @@ class Scores:
         return pick(found, key=lambda name: found[name])
 
     def matching(self, pattern: str) -> list[str]:
-        """Mechanisms by name or pattern, such as ``icp-*``; several with ``|``."""
+        """Mechanisms by name or pattern, such as ``icp-*``; several with ``|``.
+
+        A pattern does not mean those that are shown apart; their own names do.
+        """
+        parts = [part.strip() for part in pattern.split("|")]
         found = [
-            name for name in self.mechanisms
-            if any(fnmatchcase(name, part.strip()) for part in pattern.split("|"))
+            name for name, one in self.mechanisms.items()
+            if name in parts or (not one.extra and any(fnmatchcase(name, p) for p in parts))
         ]  # fmt: skip
         if not found:
             raise UsageError(f"no mechanism is called {pattern!r}")

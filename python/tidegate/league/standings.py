@@ -53,10 +53,16 @@ class Standings:
         found: list[float] = self.cost.get("mechanisms", {}).get(mechanism, {}).get(what, [])
         return found
 
-    def has(self, situation: Situation, mechanism: Mechanism) -> bool:
-        """Whether it has been measured as it is configured now."""
+    def has(
+        self, situation: Situation, mechanism: Mechanism, *, runs: int | None, quick: bool
+    ) -> bool:
+        """Whether it has been measured as it is configured now, and as often."""
         kept = self.entries.get(situation.name, {}).get(mechanism.name)
-        return kept is not None and kept["scenario"] == fingerprint(situation, mechanism)
+        wanted = runs or situation.content.get("replications", 1)
+        same = kept is not None and kept["scenario"] == fingerprint(
+            situation, mechanism, quick=quick
+        )
+        return same and len(self.runs(situation.name, mechanism.name)) >= wanted
 
     def keep_only(self, situations: Iterable[str], mechanisms: Iterable[str]) -> None:
         """Forget who is no longer in the data files."""
