@@ -106,7 +106,8 @@ def _print(scores: Scores, shape: Format) -> None:
     if shape is Format.table:
         grids = [situation_grid(scores, one, list(scores.mechanisms))
                  for one in scores.situations.values()]  # fmt: skip
-        print_tables([rich_table(grid) for grid in [*grids, table(scores)] if grid.cells])
+        grids += [table(scores)] if scores.simulated else []
+        print_tables([rich_table(grid) for grid in grids if grid.cells])
         typer.echo("mean ± 95 % confidence")
         return
     found = rows(scores.standings)

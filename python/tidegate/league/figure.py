@@ -25,6 +25,8 @@ _MOST = 4.0
 """log2 of the ratio from which on the colour is the same: 16 times."""
 _CELL = (1.12, 0.46)
 """Width and height of a cell, inches."""
+_FULL = 0.95
+"""A link that is used less has that written in its cell."""
 _MISSING = "#eeeeee"
 
 
@@ -50,7 +52,8 @@ def draw(scores: Scores, path: Path) -> Path:
         bar.set_label("ratio of rates")
         figure.suptitle("Who gets more than his share?", x=0.01, ha="left", fontweight="bold")
         figure.supxlabel(
-            "ratio of rates per customer,\nand below it the 95 % queue delay",
+            "ratio of rates per customer, below it the 95 % queue delay,\n"
+            f"and how much of the link is used where that is less than {100 * _FULL:.0f} %",
             x=0.01, ha="left", fontsize=9, color="#666666",
         )  # fmt: skip
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,10 +83,10 @@ def _cell(
     value = ratio(scores.of("ratio", situation.name, mechanism).mean)
     column, row = place
     axes.text(column, row - 0.12, value, ha="center", va="center", color=colour, fontsize=11)
-    axes.text(
-        column, row + 0.28, f"{delay_ms:.0f} ms" if delay_ms >= 9.5 else f"{delay_ms:.1f} ms",
-        ha="center", va="center", color=colour, fontsize=8,
-    )  # fmt: skip
+    below = f"{delay_ms:.0f} ms" if delay_ms >= 9.5 else f"{delay_ms:.1f} ms"
+    used = scores.of("utilization", situation.name, mechanism).mean
+    below += f", {100 * used:.0f} %" if used < _FULL else ""
+    axes.text(column, row + 0.28, below, ha="center", va="center", color=colour, fontsize=8)
 
 
 def _frame(axes: Axes, situations: list[Situation], titles: list[str]) -> None:
