@@ -2,8 +2,8 @@
 
 use tidegate_mechanisms::bottleneck::adaptive_red::{automatic_min_threshold, automatic_weight};
 use tidegate_mechanisms::bottleneck::{
-    AdaptiveRedParams, CodelParams, CsfqParams, PieParams, PiecewiseLinearParams, QueueUnit,
-    RedParams, RedSpacing,
+    AdaptiveRedParams, CodelArithmetic, CodelParams, CsfqParams, PieParams, PiecewiseLinearParams,
+    QueueUnit, RedParams, RedSpacing,
 };
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 
@@ -29,10 +29,11 @@ pub(crate) fn aqm(aqm: &Aqm, rate: Rate, packet_size: Bytes) -> AqmPlan {
         }),
         Aqm::Pie(file) => AqmPlan::Pie(pie(file, packet_size)),
         // The largest packet is found out by the queue.
-        Aqm::Codel(Codel { target, interval }) => AqmPlan::Codel(CodelParams {
+        Aqm::Codel(Codel { target, interval, linux_arithmetic }) => AqmPlan::Codel(CodelParams {
             target: *target,
             interval: *interval,
             max_packet: Bytes::ZERO,
+            arithmetic: CodelArithmetic::linux_if(*linux_arithmetic),
         }),
     }
 }

@@ -33,12 +33,60 @@ pub struct CodelParams {
     pub interval: Span,
     /// No signal while no more than this waits.
     pub max_packet: Bytes,
+    /// Whose arithmetic.
+    pub arithmetic: CodelArithmetic,
+}
+
+/// How CoDel computes the time to its next signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CodelArithmetic {
+    /// As the pseudo-code of RFC 8289.
+    #[default]
+    Rfc,
+    /// As Linux.
+    Linux,
 }
 
 impl CodelParams {
     /// The RFC's values, for packets of at most this size.
     pub const fn new(max_packet: Bytes) -> Self {
-        CodelParams { target: Span::from_millis(5), interval: Span::from_millis(100), max_packet }
+        CodelParams {
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            max_packet,
+            arithmetic: CodelArithmetic::Rfc,
+        }
+    }
+}
+
+impl CodelArithmetic {
+    /// Linux's if asked for, else the RFC's.
+    pub const fn linux_if(linux: bool) -> Self {
+        if linux { CodelArithmetic::Linux } else { CodelArithmetic::Rfc }
+    }
+}
+
+/// What Linux's CoDel counts time in.
+const TICK_NS: u64 = 1024;
+
+impl CodelParams {
+    /// Nanoseconds, without what is less than a tick of the arithmetic.
+    #[inline]
+    const fn rounded(&self, ns: u64) -> u64 {
+        match self.arithmetic {
+            CodelArithmetic::Rfc => ns,
+            CodelArithmetic::Linux => ns / TICK_NS * TICK_NS,
+        }
+    }
+
+    #[inline]
+    const fn target(&self) -> Span {
+        Span::from_nanos(self.rounded(self.target.as_nanos()))
+    }
+
+    #[inline]
+    const fn interval(&self) -> Span {
+        Span::from_nanos(self.rounded(self.interval.as_nanos()))
     }
 }
 
@@ -64,6 +112,8 @@ pub struct Codel {
     count: u32,
     last_count: u32,
     dropping: bool,
+    /// 1/√count in units of 2⁻¹⁶, as Linux iterates it.
+    inverse_root: u16,
 }
 
 impl Codel {
@@ -72,35 +122,36 @@ impl Codel {
         Codel::default()
     }
 
-    /// The packet to send at `now`, if there is one. `pop` takes packets from the front of the queue.
+    /// The packet to send now, if there is one. `pop` takes packets from the front of the queue.
     /// `signal` gets those that CoDel signals on: it drops one (and returns `None`) or marks and
     /// returns it.
     #[inline]
     pub fn dequeue<P>(
         &mut self,
         params: &CodelParams,
-        now: Time,
+        clock: Time,
         mut pop: impl FnMut() -> Option<Head<P>>,
         mut signal: impl FnMut(P) -> Option<P>,
     ) -> Option<P> {
-        let (mut packet, mut ok) = self.take(params, now, &mut pop)?;
+        let now = Time::from_nanos(params.rounded(clock.as_nanos()));
+        let (mut packet, mut ok) = self.take(params, clock, &mut pop)?;
         if !self.dropping {
             if !ok {
                 return Some(packet);
             }
             let marked = signal(packet);
-            let sent = marked.or_else(|| Some(self.take(params, now, &mut pop)?.0));
+            let sent = marked.or_else(|| Some(self.take(params, clock, &mut pop)?.0));
             self.start(params, now);
             return sent;
         }
         self.dropping = ok;
         while self.dropping && now >= self.next {
-            self.count = self.count.saturating_add(1);
+            self.count_to(self.count.saturating_add(1));
             if let Some(marked) = signal(packet) {
                 self.next += self.pause(params);
                 return Some(marked);
             }
-            (packet, ok) = self.take(params, now, &mut pop)?;
+            (packet, ok) = self.take(params, clock, &mut pop)?;
             self.dropping = ok;
             if ok {
                 self.next += self.pause(params);
@@ -121,7 +172,7 @@ impl Codel {
     fn take<P>(
         &mut self,
         params: &CodelParams,
-        now: Time,
+        clock: Time,
         pop: &mut impl FnMut() -> Option<Head<P>>,
     ) -> Option<(P, bool)> {
         let Some(Head { packet, sojourn, backlog_bytes }) = pop() else {
@@ -129,7 +180,10 @@ impl Codel {
             self.dropping = false;
             return None;
         };
-        Some((packet, self.is_ok_to_drop(params, now, sojourn, backlog_bytes)))
+        let arrived = clock.as_nanos() - sojourn.as_nanos();
+        let now = params.rounded(clock.as_nanos());
+        let sojourn = Span::from_nanos(now - params.rounded(arrived));
+        Some((packet, self.is_ok_to_drop(params, Time::from_nanos(now), sojourn, backlog_bytes)))
     }
 
     #[inline]
@@ -140,28 +194,59 @@ impl Codel {
         sojourn: Span,
         backlog_bytes: u64,
     ) -> bool {
-        if sojourn < params.target || backlog_bytes <= params.max_packet.get() {
+        if sojourn < params.target() || backlog_bytes <= params.max_packet.get() {
             self.ok_from = None;
             return false;
         }
-        now >= *self.ok_from.get_or_insert(now + params.interval)
+        let ok_from = *self.ok_from.get_or_insert(now + params.interval());
+        match params.arithmetic {
+            CodelArithmetic::Rfc => now >= ok_from,
+            CodelArithmetic::Linux => now > ok_from,
+        }
     }
 
     /// Starts dropping, about where the last time has led to if that is not long ago.
     #[cold]
     fn start(&mut self, params: &CodelParams, now: Time) {
         let since_last = self.count - self.last_count;
-        let recent = now.since(self.next) < params.interval * 16;
-        self.count = if since_last > 1 && recent { since_last } else { 1 };
+        let recent = now.since(self.next) < params.interval() * 16;
+        self.count_to(if since_last > 1 && recent { since_last } else { 1 });
         self.last_count = self.count;
         self.next = now + self.pause(params);
         self.dropping = true;
     }
 
+    fn count_to(&mut self, count: u32) {
+        self.count = count;
+        if count == 1 {
+            self.inverse_root = u16::MAX;
+        } else {
+            self.newton_step();
+        }
+    }
+
+    /// One step towards 1/√count, all numbers being fractions of 2³² (Linux, `codel_Newton_step`). The
+    /// bracket is divided by 4 first, lest the product overflow.
+    fn newton_step(&mut self) {
+        let y = u64::from(self.inverse_root) << 16;
+        let square = (y * y) >> 32;
+        let bracket = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square)) >> 2;
+        self.inverse_root = (bracket.wrapping_mul(y) >> (31 + 16)) as u16;
+    }
+
     /// interval/√count.
     fn pause(&self, params: &CodelParams) -> Span {
-        let interval_ns = params.interval.as_nanos() as f64;
-        Span::from_nanos((interval_ns / libm::sqrt(f64::from(self.count))) as u64)
+        let interval = params.interval().as_nanos();
+        match params.arithmetic {
+            CodelArithmetic::Rfc => {
+                let count = f64::from(self.count);
+                Span::from_nanos((interval as f64 / libm::sqrt(count)) as u64)
+            }
+            CodelArithmetic::Linux => {
+                let ticks = (interval / TICK_NS * u64::from(self.inverse_root)) >> 16;
+                Span::from_nanos(ticks * TICK_NS)
+            }
+        }
     }
 }
 

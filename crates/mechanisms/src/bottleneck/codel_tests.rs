@@ -228,3 +228,31 @@ proptest! {
         prop_assert_eq!(all, (0..arrived).collect::<Vec<u32>>());
     }
 }
+
+/// Linux's iteration by hand: 1, then (3 − 2 · 1²)/2 = 0.5, 0.5 (3 − 3 · 0.5²)/2 = 0.5625, and so on.
+#[test]
+fn linux_takes_one_newton_step_for_each_count() {
+    let params = CodelParams { arithmetic: CodelArithmetic::Linux, ..PARAMS };
+    let mut codel = Codel::new();
+    let pauses = (1..=6).map(|count| {
+        codel.count_to(count);
+        codel.pause(&params).as_secs() * 1e3
+    });
+    let by_hand = [100.0, 50.0, 56.25, 48.78, 44.15, 40.41];
+    for (count, (pause_ms, want)) in (1..).zip(pauses.zip(by_hand)) {
+        assert!((pause_ms - want).abs() < 0.02, "count {count}: {pause_ms} ms, by hand {want} ms");
+    }
+}
+
+/// Wherever the count goes, the iteration stays near the root.
+#[test]
+fn linux_comes_near_the_square_root() {
+    let linux = CodelParams { arithmetic: CodelArithmetic::Linux, ..PARAMS };
+    let mut codel = Codel::new();
+    for count in 1..10_000 {
+        codel.count_to(count);
+        let (approximate, exact) = (codel.pause(&linux).as_secs(), codel.pause(&PARAMS).as_secs());
+        let bound = if count < 6 { 0.3 } else { 0.011 };
+        assert!((approximate / exact - 1.0).abs() < bound, "count {count}: {approximate}, {exact}");
+    }
+}

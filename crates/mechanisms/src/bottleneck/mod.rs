@@ -31,7 +31,7 @@ pub use aicp_a::{AicpA, AicpAParams, Charge};
 pub use aicp_b::{AicpB, AicpBParams};
 pub use aqm::Aqm;
 pub use cobalt::{Cobalt, CobaltParams, CobaltVerdict};
-pub use codel::{Codel, CodelParams, Head};
+pub use codel::{Codel, CodelArithmetic, CodelParams, Head};
 pub use csfq::{Csfq, CsfqParams};
 pub use differentiation::{Differentiate, Differentiation, DifferentiationParams};
 pub use icp::{Icp, IcpCurve, IcpParams};

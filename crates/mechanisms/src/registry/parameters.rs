@@ -64,6 +64,12 @@ pub(super) const RED: &[Parameter] = &[
 pub(super) const CODEL: &[Parameter] = &[
     parameter("target", Value("5 ms"), "s", "delay that may stand"),
     parameter("interval", Value("100 ms"), "s", "how long it may be exceeded"),
+    parameter(
+        "linux_arithmetic",
+        Value("false"),
+        "true or false",
+        "time the signals as Linux does",
+    ),
 ];
 
 pub(super) const ADAPTIVE_RED: &[Parameter] = &[

@@ -215,6 +215,8 @@ section! {
         default target: Span = Span::from_millis(5);
         /// How long it may be exceeded; about a worst-case round-trip time.
         default interval: Span = Span::from_millis(100);
+        /// Time the signals as Linux does, which approximates the square root.
+        default linux_arithmetic: bool = false;
     }
     check codel_interval_is_a_time;
 }

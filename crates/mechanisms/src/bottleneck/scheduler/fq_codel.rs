@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 
 use super::codel_queue::mark_or;
 use super::{About, Discipline, Line, Place, Queue, Queued, Room};
-use crate::bottleneck::{Codel, CodelParams, Head, Loss};
+use crate::bottleneck::{Codel, CodelArithmetic, CodelParams, Head, Loss};
 use crate::parameters;
 use crate::parameters::Mistake;
 use crate::units::{Bytes, Span, Time};
@@ -54,6 +54,8 @@ parameters! {
         pub interval: Span = "100 ms",
         /// Other values let the hashes of other flows collide.
         pub perturbation: u32 = "0",
+        /// Time the signals as Linux does, which approximates the square root.
+        pub linux_arithmetic: bool = "false",
     }
     check goes_on;
 }
@@ -111,11 +113,12 @@ impl Discipline for FqCodel {
 
     fn new(params: FqCodelParams, place: &Place) -> Self {
         assert!(goes_on(&params).is_none(), "the parameters were validated");
-        let FqCodelParams { target, interval, .. } = params;
+        let FqCodelParams { target, interval, linux_arithmetic, .. } = params;
+        let arithmetic = CodelArithmetic::linux_if(linux_arithmetic);
         FqCodel {
             params,
             // The largest packet is the largest one seen.
-            codel: CodelParams { target, interval, max_packet: Bytes::ZERO },
+            codel: CodelParams { target, interval, arithmetic, max_packet: Bytes::ZERO },
             room: place.room,
             queues: vec![FlowQueue::default(); params.flows as usize],
             new: VecDeque::new(),

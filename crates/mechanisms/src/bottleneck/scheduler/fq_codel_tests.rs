@@ -8,7 +8,14 @@ const QUEUES: u32 = 1024;
 fn params(quantum: u64) -> FqCodelParams {
     let (target, interval) = (Span::from_millis(5), Span::from_millis(100));
     let quantum = Bytes::new(quantum);
-    FqCodelParams { flows: QUEUES, quantum, target, interval, perturbation: 0 }
+    FqCodelParams {
+        flows: QUEUES,
+        quantum,
+        target,
+        interval,
+        perturbation: 0,
+        linux_arithmetic: false,
+    }
 }
 
 fn fq(quantum: u64, packets: u32) -> FqCodel {

@@ -1,0 +1,120 @@
+//! Lets an AQM look at a queue that it does not control: what would it do with each packet, if all
+//! that came before had been judged as it was? For comparison with other implementations, whose
+//! random numbers are not ours.
+//!
+//! Reads an event a line, in the order of time:
+//! "a TIME LENGTH PACKETS BYTES IDLE SIGNALLED": a packet arrives where so much waits and the link has
+//! been idle for so long; it was signalled (1) or not (0);
+//! "d TIME SOJOURN PACKETS": a packet leaves the queue after so long, and leaves so many behind.
+//! Times in ns, sizes in bytes. Writes a line for each arrival: the AQM's state (RED: average queue in
+//! bytes; PIE: p), its probability for an average packet, its probability for this packet, and whether
+//! it is forced.
+//!
+//! ```sh
+//! cargo run --package tidegate-mechanisms --example look_along -- \
+//!     red min=15000 max=45000 max_p=0.1 weight=0.002 gentle=0 packet_ns=800000 < events
+//! ```
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::{self, BufRead, Write};
+
+use tidegate_mechanisms::bottleneck::{
+    Arrival, Pie, PieParams, QueueUnit, Red, RedParams, RedSpacing,
+};
+use tidegate_mechanisms::units::{Bytes, Span, Time};
+
+type Fault = Box<dyn Error>;
+
+fn main() -> Result<(), Fault> {
+    let mut arguments = std::env::args().skip(1);
+    let kind = arguments.next().ok_or("usage: look_along KIND key=value... < events")?;
+    let mut given = HashMap::new();
+    for argument in arguments {
+        let (key, value) = argument.split_once('=').ok_or("arguments are of the form key=value")?;
+        given.insert(key.to_owned(), value.parse::<f64>()?);
+    }
+    let mut aqm = aqm(&kind, &given)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (what, numbers) = line.split_once(' ').unwrap_or_default();
+        let numbers: Vec<u64> = numbers.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+        match (what, &numbers[..]) {
+            ("a", &[now, len, packets, bytes, idle, signalled]) => {
+                let arrival = Arrival {
+                    now: Time::from_nanos(now),
+                    len: Bytes::new(len),
+                    activity: 0.0,
+                    user: 0,
+                    backlog_packets: u32::try_from(packets)?,
+                    backlog_bytes: bytes,
+                    idle: Span::from_nanos(idle),
+                };
+                writeln!(out, "{}", aqm.on_arrival(&arrival, signalled == 1))?;
+            }
+            ("d", &[now, sojourn, left]) => {
+                aqm.on_departure(Time::from_nanos(now), Span::from_nanos(sojourn), left as u32);
+            }
+            _ => return Err(format!("not an event: {line:?}").into()),
+        }
+    }
+    Ok(())
+}
+
+enum Aqm {
+    Red(Red),
+    Pie(Pie),
+}
+
+fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
+    let get = |key: &str| given.get(key).copied().ok_or(format!("{key}=... is missing"));
+    let micros = |key: &str| Ok::<_, String>(Span::from_micros(get(key)? as u64));
+    match kind {
+        "red" => Ok(Aqm::Red(Red::new(RedParams {
+            min_threshold: get("min")?,
+            max_threshold: get("max")?,
+            max_probability: get("max_p")?,
+            weight: get("weight")?,
+            mode: QueueUnit::Bytes,
+            gentle: get("gentle")? != 0.0,
+            spacing: RedSpacing::Uniform,
+            mean_packet_time: Span::from_nanos(get("packet_ns")? as u64),
+        }))),
+        "pie" => Ok(Aqm::Pie(Pie::new(PieParams {
+            target: micros("target_us")?,
+            update_interval: micros("update_us")?,
+            burst_allowance: micros("burst_us")?,
+            derandomised: true,
+            ..PieParams::new(Bytes::new(get("mean_packet")? as u64))
+        }))),
+        _ => Err(format!("there is no {kind}").into()),
+    }
+}
+
+impl Aqm {
+    /// What it would do with this packet; then it is told what was done.
+    fn on_arrival(&mut self, arrival: &Arrival, signalled: bool) -> String {
+        match self {
+            Aqm::Red(red) => {
+                let p = red.probability(arrival);
+                let (state, plain) = (red.average(), red.plain_probability());
+                red.on_verdict(signalled);
+                format!("{state} {plain} {p} {}", u8::from(red.is_forced()))
+            }
+            Aqm::Pie(pie) => {
+                let p = pie.probability(arrival);
+                let plain = pie.drop_probability();
+                pie.on_verdict(signalled);
+                format!("{plain} {plain} {p} {}", u8::from(pie.is_forced()))
+            }
+        }
+    }
+
+    fn on_departure(&mut self, now: Time, sojourn: Span, packets_left: u32) {
+        match self {
+            Aqm::Red(_) => {}
+            Aqm::Pie(pie) => pie.on_departure(now, sojourn, packets_left),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! A trace of arrivals through one queue and one transmitter: which packets leave, when, and how
+//! marked. For comparison with other implementations of the same mechanism.
+//!
+//! Reads an event a line, in the order of time:
+//! "a TIME LENGTH FLOW USER ECN": a packet arrives (ns, bytes; ECN 0: not ECN-capable, 1: scalable);
+//! "s TIME": the transmitter asks for a packet, where rate=0 leaves that to the caller.
+//! Writes a line for each packet: "d NUMBER TIME MARKED" when it begins to be
+//! transmitted, "l NUMBER TIME" when it is lost.
+//!
+//! ```sh
+//! cargo run --package tidegate-mechanisms --example open_loop -- \
+//!     codel linux=1 rate=10000000 limit=1000 target_us=5000 interval_us=100000 max_packet=1500 < trace
+//! ```
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::{self, BufRead, Write};
+
+use tidegate_mechanisms::bottleneck::scheduler::fq_codel::FqCodelParams;
+use tidegate_mechanisms::bottleneck::scheduler::{
+    Line, Place, Queued, Room, Scheduler, SchedulerParams,
+};
+use tidegate_mechanisms::bottleneck::{
+    Aqm, CodelArithmetic, CodelParams, Differentiation, Judge, Pie, PieParams, QueueUnit, Red,
+    RedParams, RedSpacing,
+};
+use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+
+/// Numbers by name, as given on the command line.
+struct Given(HashMap<String, f64>);
+
+impl Given {
+    fn get(&self, key: &str) -> Result<f64, String> {
+        self.0.get(key).copied().ok_or(format!("{key}=... is missing"))
+    }
+    fn span(&self, key_us: &str) -> Result<Span, String> {
+        Ok(Span::from_nanos((self.get(key_us)? * 1e3) as u64))
+    }
+    fn bytes(&self, key: &str) -> Result<Bytes, String> {
+        Ok(Bytes::new(self.get(key)? as u64))
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let kind = arguments.next().ok_or("usage: open_loop KIND key=value... < trace")?;
+    let mut given = HashMap::new();
+    for argument in arguments {
+        let (key, value) = argument.split_once('=').ok_or("arguments are of the form key=value")?;
+        given.insert(key.to_owned(), value.parse::<f64>()?);
+    }
+    let given = Given(given);
+    let mut link = Link {
+        scheduler: scheduler(&kind, &given)?,
+        rate: Some(Rate::from_bps(given.get("rate")? as u64)).filter(|rate| rate.as_bps() > 0),
+        random: SplitMix { seed: given.get("seed").unwrap_or(1.0) as u64, drawn: 0 },
+        busy: false,
+        free_at: Time::ZERO,
+        sending: Bytes::ZERO,
+        out: io::BufWriter::new(io::stdout().lock()),
+    };
+    let mut number = 0;
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (what, fields) = line.split_once(' ').unwrap_or_default();
+        let fields: Vec<u64> = fields.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+        match (what, &fields[..]) {
+            ("a", &[at, len, flow, user, ecn]) => {
+                link.arrive(packet(number, at, [len, flow, user, ecn])?)?;
+                number += 1;
+            }
+            ("s", &[at]) => link.begin(Time::from_nanos(at))?,
+            _ => return Err(format!("not an event: {line:?}").into()),
+        }
+    }
+    link.run_until(Time::NEVER)?;
+    Ok(())
+}
+
+fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
+    let room = Room { packets: given.get("limit")? as u32, bytes: u64::MAX };
+    Ok(match kind {
+        "red" => {
+            let params = RedParams {
+                min_threshold: given.get("min")?,
+                max_threshold: given.get("max")?,
+                max_probability: given.get("max_p")?,
+                weight: given.get("weight")?,
+                mode: QueueUnit::Bytes,
+                gentle: given.get("gentle")? != 0.0,
+                spacing: RedSpacing::Uniform,
+                mean_packet_time: Span::from_nanos(given.get("packet_ns")? as u64),
+            };
+            let aqm = Aqm::Red(Red::new(params));
+            Scheduler::fifo(Judge { aqm, differentiation: Differentiation::None }, room)
+        }
+        "fq-codel" => {
+            let params = FqCodelParams {
+                flows: 1024,
+                quantum: given.bytes("quantum")?,
+                target: given.span("target_us")?,
+                interval: given.span("interval_us")?,
+                perturbation: 0,
+                linux_arithmetic: given.get("linux")? != 0.0,
+            };
+            let place = Place { room, rate: Rate::from_bps(given.get("rate")? as u64) };
+            let scheduler = Scheduler::new(SchedulerParams::FqCodel(params), &place);
+            scheduler.expect("it is no judge's")
+        }
+        "codel" => {
+            let linux = given.get("linux")? != 0.0;
+            let params = CodelParams {
+                target: given.span("target_us")?,
+                interval: given.span("interval_us")?,
+                max_packet: given.bytes("max_packet")?,
+                arithmetic: CodelArithmetic::linux_if(linux),
+            };
+            Scheduler::codel(params, room)
+        }
+        "pie" => {
+            let params = PieParams {
+                target: given.span("target_us")?,
+                update_interval: given.span("update_us")?,
+                burst_allowance: given.span("burst_us")?,
+                derandomised: true,
+                ..PieParams::new(given.bytes("mean_packet")?)
+            };
+            let aqm = Aqm::Pie(Pie::new(params));
+            Scheduler::fifo(Judge { aqm, differentiation: Differentiation::None }, room)
+        }
+        _ => return Err(format!("there is no {kind}").into()),
+    })
+}
+
+/// A queue and its transmitter.
+struct Link<W: Write> {
+    scheduler: Scheduler,
+    /// `None`: others say when the transmitter asks.
+    rate: Option<Rate>,
+    random: SplitMix,
+    busy: bool,
+    /// When the transmitter is, or was, done.
+    free_at: Time,
+    sending: Bytes,
+    out: W,
+}
+
+impl<W: Write> Link<W> {
+    fn arrive(&mut self, packet: Queued) -> io::Result<()> {
+        let now = packet.arrived;
+        self.run_until(now)?;
+        let line = Line {
+            now,
+            idle: if self.busy { Span::ZERO } else { now.since(self.free_at) },
+            in_transmission: if self.busy { self.sending } else { Bytes::ZERO },
+        };
+        let Link { scheduler, random, out, .. } = self;
+        let mut written = Ok(());
+        let lose =
+            |lost: Queued, _| written = writeln!(out, "l {} {}", lost.handle, now.as_nanos());
+        scheduler.enqueue(packet, &line, || random.unit(), lose);
+        written?;
+        if self.busy || self.rate.is_none() { Ok(()) } else { self.begin(now) }
+    }
+
+    /// All departures before `end`.
+    fn run_until(&mut self, end: Time) -> io::Result<()> {
+        while self.busy && self.rate.is_some() && self.free_at < end {
+            self.begin(self.free_at)?;
+        }
+        Ok(())
+    }
+
+    /// The transmitter asks for a packet, and learns so that there is none.
+    fn begin(&mut self, now: Time) -> io::Result<()> {
+        let Link { scheduler, random, out, .. } = self;
+        let mut written = Ok(());
+        let lose =
+            |lost: Queued, _| written = writeln!(out, "l {} {}", lost.handle, now.as_nanos());
+        let next = scheduler.dequeue(now, || random.unit(), lose);
+        written?;
+        self.busy = next.is_some();
+        let Some(packet) = next else { return Ok(()) };
+        self.sending = Bytes::new(packet.bytes());
+        self.free_at =
+            now + self.rate.map_or(Span::ZERO, |rate| rate.transmission_time(self.sending));
+        writeln!(self.out, "d {} {} {}", packet.handle, now.as_nanos(), u8::from(packet.marked))
+    }
+}
+
+fn packet(number: u32, at: u64, fields: [u64; 4]) -> Result<Queued, std::num::TryFromIntError> {
+    let [len, flow, user, ecn] = fields;
+    Ok(Queued {
+        handle: number,
+        len: u32::try_from(len)?,
+        user: u32::try_from(user)?,
+        flow: u32::try_from(flow)?,
+        activity: 0.0,
+        may_mark: ecn != 0,
+        scalable: ecn == 1,
+        marked: false,
+        arrived: Time::from_nanos(at),
+    })
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), as the other side may have it too.
+struct SplitMix {
+    seed: u64,
+    drawn: u64,
+}
+
+impl SplitMix {
+    /// In [0, 1), from the upper 56 bits.
+    fn unit(&mut self) -> f64 {
+        self.drawn += 1;
+        let z = self.seed.wrapping_add(self.drawn.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 8) as f64 / (1u64 << 56) as f64
+    }
+}

@@ -1,0 +1,51 @@
+"""Our queue mechanisms against those of a Linux kernel that runs in virtual time."""
+
+import shutil
+
+import pytest
+from support import ROOT
+
+from tidegate.oracle import kernel, ours, page
+from tidegate.oracle.__main__ import COMPARISONS
+
+needs_kernel = pytest.mark.skipif(
+    kernel.missing() is not None or shutil.which("cargo") is None,
+    reason=kernel.missing() or "our side is built with cargo",
+)
+
+
+@pytest.fixture(scope="session")
+def linux():
+    ours.build(ROOT)
+    return kernel.Kernel(ROOT)
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_our_mechanism_is_within_its_bounds_of_the_kernels(name, linux):
+    comparison = COMPARISONS[name](linux, ROOT, quick=True)
+    assert comparison.checks
+    missed = [check for check in comparison.checks if not check.held]
+    assert not missed, page.in_words(comparison)
+
+
+@needs_kernel
+def test_the_same_trace_and_seed_give_the_same_record(linux):
+    from tidegate.oracle.comparison import replay
+    from tidegate.oracle.traces import generate
+
+    packets = generate(1, 3, lambda _: 1.2)
+    records = [replay(linux, "pie limit 1000", packets, seed=seed)[0] for seed in (1, 1, 2)]
+    assert records[0].departed == records[1].departed
+    assert records[0].departed != records[2].departed
+
+
+def test_the_page_says_what_was_measured():
+    kept = page.read(ROOT).comparisons
+    assert list(kept) == list(COMPARISONS), "`make oracle` measures what is missing"
+    assert (ROOT / page.PAGE).read_text(encoding="utf-8") == page.text(list(kept.values()))
+
+
+def test_without_a_kernel_the_remedy_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("TIDEGATE_UML", str(tmp_path))
+    assert "build.sh" in kernel.missing()
