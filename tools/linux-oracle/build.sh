@@ -39,6 +39,11 @@ sed -i 's/get_random_bytes(&rnd, 8);/rnd = oracle_draw();/
 grep -q 'oracle_draw() >> 32' include/net/red.h
 grep -q 'rnd = oracle_draw' net/sched/sch_pie.c
 
+# RED's option "adaptive" has no effect with today's tc, which sets it in an attribute, while the timer
+# is started by the field that older ones used.
+sed -i 's/if (ctl->flags & TC_RED_ADAPTATIVE)/if (q->flags \& TC_RED_ADAPTATIVE)/' \
+	net/sched/sch_red.c
+grep -q 'if (q->flags & TC_RED_ADAPTATIVE)' net/sched/sch_red.c
 # Its other random numbers (the keys of hashes, TCP's sequence numbers) are to depend neither on the
 # folders it is run in nor on when it was built.
 sed -i 's/random_init_early(command_line);/random_init_early("");/' init/main.c

@@ -5,8 +5,8 @@
  * usage: agent replay DEVICE TRACE OUTPUT [KIND POLL_NS]
  *   TRACE   a packet a line: time [ns], length [B, Ethernet header included], flow, ECN field
  *   OUTPUT  "a NUMBER TIME" arrived, "d NUMBER TIME ECN" departed, times in ns since the trace began;
- *           "x TIME QLEN BACKLOG DROPS HEX" statistics of the scheduler of that kind, in the
- *           middle of every POLL_NS
+ *           "x TIME QLEN BACKLOG DROPS HEX HEX" statistics of the scheduler of that kind in the
+ *           middle of every POLL_NS, then what it alone has (or "-"), and its options
  *   on the standard output: "origin NS", the kernel's monotonic clock when the trace began
  */
 #include "agent.h"
@@ -97,6 +97,14 @@ static void note_departures(int fd)
 	}
 }
 
+static void write_hex(struct rtattr *attribute)
+{
+	for (unsigned i = 0; attribute && i < RTA_PAYLOAD(attribute); i++)
+		fprintf(out, "%02x", ((uint8_t *)RTA_DATA(attribute))[i]);
+	if (!attribute)
+		fputc('-', out);
+}
+
 static void write_statistics(struct tcmsg *tc, int len, const char *kind)
 {
 	struct rtattr *a[TCA_MAX + 1] = { 0 };
@@ -110,8 +118,9 @@ static void write_statistics(struct tcmsg *tc, int len, const char *kind)
 	s = RTA_DATA(a[TCA_STATS]);
 	fprintf(out, "x %lu %u %u %u ", clock_ns(CLOCK_REALTIME) - origin_ns, s->qlen, s->backlog,
 		s->drops);
-	for (unsigned i = 0; a[TCA_XSTATS] && i < RTA_PAYLOAD(a[TCA_XSTATS]); i++)
-		fprintf(out, "%02x", ((uint8_t *)RTA_DATA(a[TCA_XSTATS]))[i]);
+	write_hex(a[TCA_XSTATS]);
+	fputc(' ', out);
+	write_hex(a[TCA_OPTIONS]);
 	fputc('\n', out);
 }
 

@@ -7,8 +7,8 @@
 //! been idle for so long; it was signalled (1) or not (0);
 //! "d TIME SOJOURN PACKETS": a packet leaves the queue after so long, and leaves so many behind.
 //! Times in ns, sizes in bytes. Writes a line for each arrival: the AQM's state (RED: average queue in
-//! bytes; PIE: p), its probability for an average packet, its probability for this packet, and whether
-//! it is forced.
+//! bytes; PIE: p), its probability for an average packet, its probability for this packet, whether it is
+//! forced, and of adaptive RED its max_p.
 //!
 //! ```sh
 //! cargo run --package tidegate-mechanisms --example look_along -- \
@@ -20,7 +20,7 @@ use std::error::Error;
 use std::io::{self, BufRead, Write};
 
 use tidegate_mechanisms::bottleneck::{
-    Arrival, Pie, PieParams, QueueUnit, Red, RedParams, RedSpacing,
+    AdaptiveRed, AdaptiveRedParams, Arrival, Pie, PieParams, QueueUnit, Red, RedParams, RedSpacing,
 };
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 
@@ -64,14 +64,15 @@ fn main() -> Result<(), Fault> {
 
 enum Aqm {
     Red(Red),
+    AdaptiveRed(AdaptiveRed),
     Pie(Pie),
 }
 
 fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
     let get = |key: &str| given.get(key).copied().ok_or(format!("{key}=... is missing"));
     let micros = |key: &str| Ok::<_, String>(Span::from_micros(get(key)? as u64));
-    match kind {
-        "red" => Ok(Aqm::Red(Red::new(RedParams {
+    let red = || {
+        Ok::<_, String>(RedParams {
             min_threshold: get("min")?,
             max_threshold: get("max")?,
             max_probability: get("max_p")?,
@@ -80,6 +81,15 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
             gentle: get("gentle")? != 0.0,
             spacing: RedSpacing::Uniform,
             mean_packet_time: Span::from_nanos(get("packet_ns")? as u64),
+        })
+    };
+    match kind {
+        "red" => Ok(Aqm::Red(Red::new(red()?))),
+        "adaptive-red" => Ok(Aqm::AdaptiveRed(AdaptiveRed::new(AdaptiveRedParams {
+            red: red()?,
+            interval: micros("interval_us")?,
+            increase: 0.01,
+            decrease: 0.9,
         }))),
         "pie" => Ok(Aqm::Pie(Pie::new(PieParams {
             target: micros("target_us")?,
@@ -102,6 +112,13 @@ impl Aqm {
                 red.on_verdict(signalled);
                 format!("{state} {plain} {p} {}", u8::from(red.is_forced()))
             }
+            Aqm::AdaptiveRed(red) => {
+                let p = red.probability(arrival);
+                let (state, plain, max_p) =
+                    (red.average(), red.plain_probability(), red.max_probability());
+                red.on_verdict(signalled);
+                format!("{state} {plain} {p} {} {max_p}", u8::from(red.is_forced()))
+            }
             Aqm::Pie(pie) => {
                 let p = pie.probability(arrival);
                 let plain = pie.drop_probability();
@@ -113,7 +130,7 @@ impl Aqm {
 
     fn on_departure(&mut self, now: Time, sojourn: Span, packets_left: u32) {
         match self {
-            Aqm::Red(_) => {}
+            Aqm::Red(_) | Aqm::AdaptiveRed(_) => {}
             Aqm::Pie(pie) => pie.on_departure(now, sojourn, packets_left),
         }
     }

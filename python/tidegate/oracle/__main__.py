@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.errors import TidegateError, UsageError
-from tidegate.oracle import closed_loop, codel, fq_codel, ours, page, pie, red
+from tidegate.oracle import adaptive_red, closed_loop, codel, fq_codel, ours, page, pie, red
 from tidegate.oracle.kernel import Kernel
 from tidegate.store import hand_over
 
@@ -22,6 +22,7 @@ COMPARISONS: dict[str, Callable[..., Comparison]] = {
     "red": red.compare,
     "red-ecn": red.compare_ecn,
     "red-idle": red.compare_idle,
+    "adaptive-red": adaptive_red.compare,
     "codel": codel.compare,
     "codel-ecn": codel.compare_ecn,
     "pie": pie.compare,

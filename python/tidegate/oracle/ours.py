@@ -35,6 +35,8 @@ class View(NamedTuple):
     forced: NDArray[np.bool_]
     signalled: NDArray[np.bool_]
     """What the kernel did."""
+    more: NDArray[np.float64]
+    """Adaptive RED: a row with its max_p."""
 
 
 def build(root: Path) -> None:
@@ -155,7 +157,7 @@ def look_along(
     rows = _run(root, "look_along", kind, parameters, lines)
     columns = np.array([[float(field) for field in row.split()] for row in rows]).T
     happened = np.isin(np.arange(len(rows)), list(signalled))
-    return View(columns[0], columns[1], columns[2], columns[3] == 1, happened)
+    return View(columns[0], columns[1], columns[2], columns[3] == 1, happened, columns[4:])
 
 
 def _run(

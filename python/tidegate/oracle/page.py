@@ -51,8 +51,9 @@ the same arrivals.
 * *Each on its own* (or with "the RFC's arithmetic"), only the arrivals are the same.
 * At last TCP on both sides, the kernel's through its disciplines and the simulator's through ours.
 
-The kernel's source is changed in two places that matter here: RED and PIE take their random numbers
-from a seeded generator, so that runs repeat; and its clock ticks 1000 times a second.
+The kernel's source is changed in three places that matter here: RED and PIE take their random
+numbers from a seeded generator, so that runs repeat; its clock ticks 1000 times a second; and RED
+can be made adaptive (see there).
 
 {sections}"""
 

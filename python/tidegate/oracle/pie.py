@@ -45,8 +45,8 @@ class Updates:
     @classmethod
     def of(cls, record: Record) -> Updates:
         """From the polls of a record, one every millisecond."""
-        times = np.array([poll[0] for poll in record.polls])
-        fixed_point = [int.from_bytes(poll[4][:8], "little") for poll in record.polls]
+        times = np.array([poll.at_ns for poll in record.polls])
+        fixed_point = [int.from_bytes(poll.statistics[:8], "little") for poll in record.polls]
         probability = np.array(fixed_point) / 2.0**64
         changed = times[1:][np.diff(probability) != 0]
         phases = Counter((changed // 10**6 % UPDATE_MS).tolist())

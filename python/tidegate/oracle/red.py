@@ -46,7 +46,7 @@ def compare(kernel: Kernel, root: Path, *, quick: bool) -> Comparison:
     record, said = replay(kernel, DISCIPLINE, packets)
     setup = f"`{DISCIPLINE}`; {described(packets)} at a load of 101 to 117 %"
     result = Comparison("red", "red", "RED, dropping", setup)
-    parameters = _parameters(said)
+    parameters = parameters_of(said)
     view = ours.look_along(root, "red", parameters, record, record.lost)
     _check_probabilities(result, view)
     mine = ours.open_loop(root, "red", {**parameters, "limit": 1e6}, record)
@@ -72,7 +72,7 @@ def compare_ecn(kernel: Kernel, root: Path, *, quick: bool) -> Comparison:
     )
     result = Comparison("red-ecn", "red", "RED, marking", setup)
     signalled = record.marked | record.lost
-    view = ours.look_along(root, "red", _parameters(said), record, signalled)
+    view = ours.look_along(root, "red", parameters_of(said), record, signalled)
     _check_probabilities(result, view)
     forced = set(np.flatnonzero(view.forced).tolist())
     capable = {i for i, packet in enumerate(packets) if packet.ecn}
@@ -86,7 +86,7 @@ def compare_ecn(kernel: Kernel, root: Path, *, quick: bool) -> Comparison:
     return result
 
 
-def _parameters(said: str) -> dict[str, float]:
+def parameters_of(said: str) -> dict[str, float]:
     """Ours, with the weight that tc has chosen."""
     if not (found := re.search(r"ewma (\d+)", said)):
         raise ResultError(f"tc does not tell RED's weight: {said}")
@@ -166,7 +166,7 @@ def compare_idle(kernel: Kernel, root: Path, *, quick: bool) -> Comparison:
         f"`{discipline}`; {described(packets)}, 0.8 s of each at a load of 112 %, 0.2 s without any"
     )
     result = Comparison("red-idle", "red", "RED, idle times", setup)
-    parameters = {**_parameters(said), "min": LOW_MIN_B, "max": LOW_MAX_B}
+    parameters = {**parameters_of(said), "min": LOW_MIN_B, "max": LOW_MAX_B}
     weight = parameters["weight"]
 
     def as_linux(idle_ns: int) -> int:

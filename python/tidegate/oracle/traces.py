@@ -57,6 +57,14 @@ def swinging(mean: float, swing: float, period_s: float) -> Callable[[float], fl
     return lambda s: mean + swing * math.sin(2 * math.pi * s / period_s)
 
 
+class Poll(NamedTuple):
+    """What a discipline said of itself."""
+
+    at_ns: int
+    statistics: bytes
+    options: bytes
+
+
 @dataclass
 class Record:
     """What became of a trace's packets. Times in ns since the trace began."""
@@ -66,8 +74,7 @@ class Record:
     departed: dict[int, int] = field(default_factory=dict)
     """When the transmitter took each packet that was not lost."""
     marked: set[int] = field(default_factory=set)
-    polls: list[tuple[int, int, int, int, bytes]] = field(default_factory=list)
-    """Time, packets and bytes in the queue, drops so far, and the discipline's own statistics."""
+    polls: list[Poll] = field(default_factory=list)
 
     @property
     def lost(self) -> set[int]:
@@ -93,9 +100,8 @@ def read(path: Path, packets: Sequence[Packet]) -> Record:
                 if int(fields[2]) == CE:
                     record.marked.add(number)
             else:
-                at, *counts = map(int, fields[:4])
-                own = bytes.fromhex(fields[4]) if len(fields) > 4 else b""
-                record.polls.append((at, counts[0], counts[1], counts[2], own))
+                own, options = (bytes.fromhex(text.strip("-")) for text in fields[4:6])
+                record.polls.append(Poll(int(fields[0]), own, options))
     return record
 
 
