@@ -7,12 +7,13 @@
 //! ```text
 //! min_th' = min_th (1 + f/d)      max_th' = max_th (1 + f/d)
 //! p = RED with these thresholds, at the average that all customers share
-//! f ← f − size · p                per forwarded packet
+//! f ← f − size · p                per forwarded packet, or per packet
 //! ```
 //!
 //! Where the paper leaves it open: a packet is charged with the probability that RED has for it, at the
 //! customer's thresholds (`charge = "own"`), or at RED's plain ones (`charge = "aqm"`), the congestion
-//! that the queue sees whatever the customer is let off.
+//! that the queue sees whatever the customer is let off. And a packet that is dropped costs nothing, or
+//! as much as a forwarded one (`charge_dropped`): the paper's section III-B3 has reasons for both.
 
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
 use crate::parameters::Mistake;
@@ -21,7 +22,7 @@ use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
 
 words! {
-    /// The probability that a policer which is part of the AQM charges a forwarded packet with.
+    /// The probability that a policer which is part of the AQM charges a packet with.
     pub enum Charge {
         /// The one that this very packet had.
         Own = "own",
@@ -48,8 +49,10 @@ parameters! {
         pub fill_rate: Rate = "300 B/s",
         /// d: what a customer can save up.
         pub depth: Bytes = "225 kB",
-        /// The probability that a forwarded packet costs.
+        /// The probability that a packet costs.
         pub charge: Charge = "own",
+        /// Whether packets that are dropped or marked cost tokens as well.
+        pub charge_dropped: bool = "false",
     }
     check bucket_fits;
 }
@@ -69,6 +72,7 @@ impl AicpAParams {
 #[derive(Clone, Debug)]
 pub struct AicpA {
     charge: Charge,
+    charge_dropped: bool,
     buckets: TokenBuckets,
 }
 
@@ -86,7 +90,8 @@ impl Differentiate for AicpA {
 
     /// Full buckets.
     fn new(params: AicpAParams) -> Self {
-        AicpA { charge: params.charge, buckets: TokenBuckets::new(params.bucket()) }
+        let AicpAParams { charge, charge_dropped, .. } = params;
+        AicpA { charge, charge_dropped, buckets: TokenBuckets::new(params.bucket()) }
     }
 
     #[inline(never)]
@@ -95,11 +100,13 @@ impl Differentiate for AicpA {
         let (p, plain) = aqm.stretched_probability(arrival, stretch);
         let signalled = falls(p, draw);
         aqm.on_verdict(signalled);
-        if signalled {
-            return Signal::Policed { may_mark: !aqm.is_forced() };
+        if !signalled || self.charge_dropped {
+            self.charge(arrival, p, plain);
         }
-        self.on_forwarded(arrival, p, plain);
-        Signal::None
+        match signalled {
+            true => Signal::Policed { may_mark: !aqm.is_forced() },
+            false => Signal::None,
+        }
     }
 
     fn state_bytes(&self) -> usize {
@@ -114,9 +121,9 @@ impl AicpA {
         1.0 + self.buckets.fill_ratio(arrival.user, arrival.now)
     }
 
-    /// Charges a forwarded packet, whose probability was `own` where RED's is `plain`.
+    /// Charges a packet, whose probability was `own` where RED's is `plain`.
     #[inline]
-    pub fn on_forwarded(&mut self, arrival: &Arrival, own: f64, plain: f64) {
+    pub fn charge(&mut self, arrival: &Arrival, own: f64, plain: f64) {
         self.buckets.charge(arrival, self.charge.choose(own, plain));
     }
 }
@@ -129,7 +136,7 @@ mod tests {
 
     fn aicp() -> AicpA {
         let (fill_rate, depth) = (Rate::from_bps(8 * 300), Bytes::new(225_000));
-        AicpA::new(AicpAParams { fill_rate, depth, charge: Charge::Aqm })
+        AicpA::new(AicpAParams { fill_rate, depth, charge: Charge::Aqm, charge_dropped: false })
     }
 
     /// The paper's formula, at both ends and in the middle.
@@ -137,9 +144,9 @@ mod tests {
     fn thresholds_are_stretched_by_one_plus_the_fill() {
         let mut aicp = aicp();
         assert_eq!(aicp.stretch(&arrival_of(0, 0)), 2.0);
-        (0..75).for_each(|_| aicp.on_forwarded(&arrival_of(0, 0), 0.0, 1.0)); // 112.5 kB
+        (0..75).for_each(|_| aicp.charge(&arrival_of(0, 0), 0.0, 1.0)); // 112.5 kB
         assert!((aicp.stretch(&arrival_of(0, 0)) - 1.5).abs() < 1e-12);
-        (0..75).for_each(|_| aicp.on_forwarded(&arrival_of(0, 0), 0.0, 1.0));
+        (0..75).for_each(|_| aicp.charge(&arrival_of(0, 0), 0.0, 1.0));
         assert_eq!(aicp.stretch(&arrival_of(0, 0)), 1.0);
     }
 
@@ -151,7 +158,7 @@ mod tests {
             let (mut aicp, mut ms) = (aicp(), 0);
             for (gap_ms, p) in charges {
                 ms += gap_ms;
-                aicp.on_forwarded(&arrival_of(0, ms), p, p);
+                aicp.charge(&arrival_of(0, ms), p, p);
                 prop_assert!((1.0..=2.0).contains(&aicp.stretch(&arrival_of(0, ms))));
             }
         }

@@ -7,7 +7,7 @@
 //! ```text
 //! p = p_AQM² + p_max (1 − (f/d)/x)      f/d < x
 //! p = p_AQM²                            otherwise
-//! f ← f − size · p_AQM                  per forwarded packet
+//! f ← f − size · p_AQM                  per forwarded packet, or per packet
 //! ```
 //!
 //! The square takes the AQM's small probabilities off customers who keep within their allowance;
@@ -16,7 +16,8 @@
 //! Where the paper leaves it open: a packet is charged with p_AQM, unsquared (`charge = "aqm"`), or
 //! with its own probability p (`charge = "own"`). With p_AQM, p_max falls on a customer who has run out
 //! until his bucket has filled up again, which at r takes minutes: the link then idles. With p, the fill
-//! settles a little below x·d, where what he pays for is what he earns.
+//! settles a little below x·d, where what he pays for is what he earns. Dropped packets cost nothing, or
+//! as much (`charge_dropped`): beyond RED's max_th each of them then costs its size.
 
 use super::{Aqm, Arrival, Charge, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
 use crate::parameters;
@@ -36,8 +37,10 @@ parameters! {
         pub start: Share = "0.25",
         /// p_max: that probability at an empty bucket.
         pub max_probability: Share = "0.5",
-        /// The probability that a forwarded packet costs.
+        /// The probability that a packet costs.
         pub charge: Charge = "aqm",
+        /// Whether packets that are dropped or marked cost tokens as well.
+        pub charge_dropped: bool = "false",
     }
     check bucket_fits;
 }
@@ -59,6 +62,7 @@ pub struct AicpB {
     start: f64,
     max_probability: f64,
     charge: Charge,
+    charge_dropped: bool,
     buckets: TokenBuckets,
 }
 
@@ -76,9 +80,10 @@ impl Differentiate for AicpB {
 
     /// Full buckets.
     fn new(params: AicpBParams) -> Self {
-        let AicpBParams { start, max_probability, charge, .. } = params;
+        let AicpBParams { start, max_probability, charge, charge_dropped, .. } = params;
+        let (start, max_probability) = (start.0, max_probability.0);
         let buckets = TokenBuckets::new(params.bucket());
-        AicpB { start: start.0, max_probability: max_probability.0, charge, buckets }
+        AicpB { start, max_probability, charge, charge_dropped, buckets }
     }
 
     #[inline(never)]
@@ -87,11 +92,13 @@ impl Differentiate for AicpB {
         let p = self.probability(arrival, plain);
         let signalled = falls(p, draw);
         aqm.on_verdict(signalled);
-        if signalled {
-            return Signal::Policed { may_mark: !aqm.is_forced() };
+        if !signalled || self.charge_dropped {
+            self.charge(arrival, p, plain);
         }
-        self.on_forwarded(arrival, p, plain);
-        Signal::None
+        match signalled {
+            true => Signal::Policed { may_mark: !aqm.is_forced() },
+            false => Signal::None,
+        }
     }
 
     fn state_bytes(&self) -> usize {
@@ -108,9 +115,9 @@ impl AicpB {
         (p * p + own).min(1.0)
     }
 
-    /// Charges a forwarded packet, whose probability was `own` where the AQM's is `plain`.
+    /// Charges a packet, whose probability was `own` where the AQM's is `plain`.
     #[inline]
-    pub fn on_forwarded(&mut self, arrival: &Arrival, own: f64, plain: f64) {
+    pub fn charge(&mut self, arrival: &Arrival, own: f64, plain: f64) {
         self.buckets.charge(arrival, self.charge.choose(own, plain));
     }
 }
@@ -131,6 +138,7 @@ mod tests {
             start: Share(0.25),
             max_probability: Share(0.5),
             charge: Charge::Aqm,
+            charge_dropped: false,
         });
         aicp.buckets.drain(0, Time::ZERO, Credit::of(depth).share(1.0 - fill));
         aicp.probability(&arrival_of(0, 0), p)

@@ -84,6 +84,7 @@ fn aicp_a_spares_the_customer_with_a_full_bucket() {
         fill_rate: FILL_RATE,
         depth: DEPTH,
         charge: Charge::Aqm,
+        charge_dropped: false,
     })));
     let no_draw = || panic!("a full bucket leaves no doubt at 19 packets");
     assert_eq!(judge.signal(&arrival(19, 0.0), no_draw), Signal::None);
@@ -104,11 +105,28 @@ fn aicp_a_charges_what_a_packet_risked_or_what_red_would_have_had_it_risk() {
             fill_rate: FILL_RATE,
             depth: DEPTH,
             charge,
+            charge_dropped: false,
         })));
         let forced = (0..100)
             .map(|_| judge.signal(&arrival(35, 0.0), || 0.99))
             .position(|signal| signal == Signal::Policed { may_mark: false });
         assert!(forced.is_some_and(|n| first_forced.contains(&n)), "{charge:?}: {forced:?}");
+    }
+}
+
+/// 60 packets are beyond all thresholds: both are dropped, and empty a bucket of 3000 B if that costs.
+#[test]
+fn a_dropped_packet_costs_aicp_a_tokens_if_it_is_to() {
+    let forced = Signal::Policed { may_mark: false };
+    for (charge_dropped, then) in [(false, Signal::None), (true, forced)] {
+        let mut judge = judge(Differentiation::AicpA(AicpA::new(AicpAParams {
+            fill_rate: FILL_RATE,
+            depth: DEPTH,
+            charge: Charge::Own,
+            charge_dropped,
+        })));
+        (0..2).for_each(|_| assert_eq!(judge.signal(&arrival(60, 0.0), || 0.9), forced));
+        assert_eq!(judge.signal(&arrival(35, 0.0), || 0.9), then, "{charge_dropped}");
     }
 }
 
@@ -120,6 +138,7 @@ fn aicp_b_squares_the_probability_of_a_customer_who_has_tokens() {
         start: Share(0.25),
         max_probability: Share(0.5),
         charge: Charge::Aqm,
+        charge_dropped: false,
     };
     let mut judge = judge(Differentiation::AicpB(AicpB::new(params)));
     // p = 0.05, squared 0.0025.
