@@ -14,10 +14,12 @@
 //! at 1, where the AQM has lost hold of the queue, it leaves them all.
 //!
 //! Where the paper leaves it open: a packet is charged with p_AQM, unsquared (`charge = "aqm"`), or
-//! with its own probability p (`charge = "own"`). With p_AQM, p_max falls on a customer who has run out
-//! until his bucket has filled up again, which at r takes minutes: the link then idles. With p, the fill
-//! settles a little below x·d, where what he pays for is what he earns. Dropped packets cost nothing, or
-//! as much (`charge_dropped`): beyond RED's max_th each of them then costs its size.
+//! with its own probability p (`charge = "own"`), under which customers lose alike instead of sharing
+//! alike. Dropped packets cost nothing, or as much (`charge_dropped`). And the customer's own probability
+//! counts always, or only in congestion, where p_AQM > 0 (`only_in_congestion`; for RED this reads
+//! "does not touch the thresholds but manipulates the drop probability" to the letter, and section
+//! III-B4 allows for such a condition). If always, a customer who has run out is stopped until his
+//! bucket has filled up again, which at r takes minutes, and the link idles meanwhile.
 
 use super::{Aqm, Arrival, Charge, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
 use crate::parameters;
@@ -41,6 +43,8 @@ parameters! {
         pub charge: Charge = "aqm",
         /// Whether packets that are dropped or marked cost tokens as well.
         pub charge_dropped: bool = "false",
+        /// Whether the customer's own probability counts only where the AQM's is above 0.
+        pub only_in_congestion: bool = "false",
     }
     check bucket_fits;
 }
@@ -63,6 +67,7 @@ pub struct AicpB {
     max_probability: f64,
     charge: Charge,
     charge_dropped: bool,
+    only_in_congestion: bool,
     buckets: TokenBuckets,
 }
 
@@ -80,10 +85,10 @@ impl Differentiate for AicpB {
 
     /// Full buckets.
     fn new(params: AicpBParams) -> Self {
-        let AicpBParams { start, max_probability, charge, charge_dropped, .. } = params;
-        let (start, max_probability) = (start.0, max_probability.0);
+        let AicpBParams { charge, charge_dropped, only_in_congestion, .. } = params;
+        let (start, max_probability) = (params.start.0, params.max_probability.0);
         let buckets = TokenBuckets::new(params.bucket());
-        AicpB { start, max_probability, charge, charge_dropped, buckets }
+        AicpB { start, max_probability, charge, charge_dropped, only_in_congestion, buckets }
     }
 
     #[inline(never)]
@@ -110,6 +115,9 @@ impl AicpB {
     /// Probability of dropping (or marking) this packet, where the AQM has `p`.
     #[inline]
     pub fn probability(&mut self, arrival: &Arrival, p: f64) -> f64 {
+        if self.only_in_congestion && p <= 0.0 {
+            return 0.0;
+        }
         let ratio = self.buckets.fill_ratio(arrival.user, arrival.now);
         let own = self.max_probability * (1.0 - ratio / self.start).max(0.0);
         (p * p + own).min(1.0)
@@ -139,6 +147,7 @@ mod tests {
             max_probability: Share(0.5),
             charge: Charge::Aqm,
             charge_dropped: false,
+            only_in_congestion: false,
         });
         aicp.buckets.drain(0, Time::ZERO, Credit::of(depth).share(1.0 - fill));
         aicp.probability(&arrival_of(0, 0), p)

@@ -130,6 +130,25 @@ fn a_dropped_packet_costs_aicp_a_tokens_if_it_is_to() {
     }
 }
 
+/// A bucket of 40 packets at 75 B is empty: 0.5 on top, but not where RED sees no congestion.
+#[test]
+fn aicp_b_may_leave_a_queue_below_the_threshold_alone() {
+    let mut judge = judge(Differentiation::AicpB(AicpB::new(AicpBParams {
+        fill_rate: FILL_RATE,
+        depth: DEPTH,
+        start: Share(0.25),
+        max_probability: Share(0.5),
+        charge: Charge::Aqm,
+        charge_dropped: false,
+        only_in_congestion: true,
+    })));
+    (0..40).for_each(|_| assert_eq!(judge.signal(&arrival(20, 0.0), || 0.6), Signal::None));
+    let policed = Signal::Policed { may_mark: true };
+    assert_eq!(judge.signal(&arrival(20, 0.0), || 0.49), policed);
+    let no_draw = || panic!("9 packets are no congestion");
+    assert_eq!(judge.signal(&arrival(9, 0.0), no_draw), Signal::None);
+}
+
 #[test]
 fn aicp_b_squares_the_probability_of_a_customer_who_has_tokens() {
     let params = AicpBParams {
@@ -139,6 +158,7 @@ fn aicp_b_squares_the_probability_of_a_customer_who_has_tokens() {
         max_probability: Share(0.5),
         charge: Charge::Aqm,
         charge_dropped: false,
+        only_in_congestion: false,
     };
     let mut judge = judge(Differentiation::AicpB(AicpB::new(params)));
     // p = 0.05, squared 0.0025.
