@@ -2,10 +2,10 @@
 
 Rate and round-trip time are not searched: 2 MB in 2.05 s on an empty link (table III, the smallest
 time with ICP) give 10 Mb/s and 100 ms. Searched are RED and what the policers leave open, with two
-of the ten intervals a run, by how many cells of tables II and III come within 10 %; table IV is not
-looked at.
+of the ten intervals a run, by how many cells come within 10 %: all of tables II and III, and of
+tables IVa and IVb the deployments "none", "1-3" and "all".
 
-    python papers/cpq/search.py 148
+    python papers/cpq/search.py 60
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import csv
 import random
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,54 +22,84 @@ import numpy as np
 
 from tidegate._native import Scenario
 
+Key = tuple[str, ...]
 Tables = Mapping[str, Mapping[str, Any]]
-Published = Mapping[str, Mapping[tuple[str, str], float]]
+Choice = dict[str, Any]
 FOLDER = Path(__file__).parent
 BASE = (FOLDER / "base.toml").read_text(encoding="utf-8")
 BDP_PACKETS = 83
-CHOICES = {
-    "min_over_bdp": [0.25, 0.5, 0.75, 1.0, 1.5],
-    "max_over_min": [2, 3, 5],
-    "max_p": [0.01, 0.02, 0.05, 0.1],
-    "weight": [0.0005, 0.002, 0.01, 0.05],
+CHOICES: dict[str, list[Any]] = {
+    "min_over_bdp": [0.5, 0.75, 1.0],
+    "max_over_min": [1.2, 1.35, 1.6, 2, 3],
+    "max_p": [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
+    "weight": [0.001, 0.002, 0.004, 0.008],
     "spacing": ["geometric", "uniform"],
-    "gentle": [False],
-    "icp_start": [0.1, 0.25, 0.5, 1.0],
-    "charge_a": ["own", "aqm"],
+    "icp_start": [0.0043, 0.05, 0.25, 1.0],
+    "charge_dropped": [False, True],
+    "only_in_congestion": [False, True],
 }
+NONE = '{ kind = "none" }'
 MECHANISMS = {
-    "RED": '{ kind = "none" }',
     "ICP-step": '{ kind = "icp", curve = "step" }',
     "ICP-slope": '{ kind = "icp", curve = "slope", start = %(icp_start)g }',
     "ICP-squared": '{ kind = "icp", curve = "squared", start = %(icp_start)g }',
     "AFCP-a": '{ kind = "afcp", variant = "a" }',
     "AFCP-b": '{ kind = "afcp", variant = "b" }',
-    "AICP-a": '{ kind = "aicp-a", charge = "%(charge_a)s" }',
-    "AICP-b": '{ kind = "aicp-b", charge = "%(charge_b)s" }',
+    "AICP-a": '{ kind = "aicp-a", charge_dropped = %(charge_dropped_)s }',
+    "AICP-b": '{ kind = "aicp-b", charge_dropped = %(charge_dropped_)s, '
+    "only_in_congestion = %(only_in_congestion_)s }",
 }
-# All were drawn with the first; `charges` then tries both at the best combination.
-CHARGES = ["aqm", "own"]
 AQM = (
     '{ kind = "red", min_threshold = "%(min)d packets", max_threshold = "%(max)d packets", '
-    "max_probability = %(max_p)g, weight = %(weight)g, gentle = %(gentle_)s, "
-    'spacing = "%(spacing)s" }'
+    'max_probability = %(max_p)g, weight = %(weight)g, spacing = "%(spacing)s" }'
 )
+LINKS = ["bottleneck", "second", "third", "fourth"]
+DEPLOYMENTS = {"1-3": LINKS[:3], "all": LINKS}
 TRANSFERS = '{ kind = "transfer", size = "2 MB", every = "50 s", every_deviation = "5 s" }'
+FIVE_FLOWS = (
+    '{ flow0 = { from = "n0", to = "n4" }, '
+    + ", ".join(
+        f'flow{i} = {{ from = "n{i - 1}", to = "n{i}", access = {{ delay = "37.5 ms" }} }}'
+        for i in range(1, 5)
+    )
+    + " }"
+)
 INTERVALS = 2
 WITHIN = 0.10
 
 
-def expected(file: str) -> dict[tuple[str, str], float]:
+def expected(table: str, file: str, *factors: str) -> dict[Key, float]:
     """Read the published cells of one table."""
     with (FOLDER / "expected" / file).open(encoding="utf-8", newline="") as lines:
-        return {(r["mechanism"], r["metric"]): float(r["value"]) for r in csv.DictReader(lines)}
+        return {
+            (table, *(row[name] for name in factors), row["metric"]): float(row["value"])
+            for row in csv.DictReader(lines)
+        }
+
+
+def jain(rates: Any) -> float:  # noqa: ANN401
+    """Mean of Jain's index over the intervals."""
+    return float((rates.sum(1) ** 2 / (rates.shape[1] * (rates**2).sum(1))).mean())
+
+
+def rates_of(tables: Tables) -> Any:  # noqa: ANN401
+    """Throughput by interval and group of users."""
+    return np.asarray(tables["interval_groups"]["throughput_bps"]).reshape(INTERVALS, -1)
+
+
+def utilization(tables: Tables, links: list[str]) -> float:
+    """Give the share of time in which links send, in the mean."""
+    names = list(tables["links"]["name"])
+    used = [tables["links"]["utilization"][names.index(link)] for link in links]
+    return float(np.mean(used))
 
 
 def aggressiveness(tables: Tables) -> dict[str, float]:
     """Table II."""
-    rates = np.asarray(tables["interval_groups"]["throughput_bps"]).reshape(INTERVALS, -1)
-    jain = rates.sum(1) ** 2 / (rates.shape[1] * (rates**2).sum(1))
-    return {"jain_fairness": float(jain.mean()), "bottleneck_utilization": utilization(tables)}
+    return {
+        "jain_fairness": jain(rates_of(tables)),
+        "bottleneck_utilization": utilization(tables, LINKS[:1]),
+    }
 
 
 def activity(tables: Tables) -> dict[str, float]:
@@ -78,136 +109,128 @@ def activity(tables: Tables) -> dict[str, float]:
     times = times if times.size else np.array([np.inf])
     return {
         "finish_time_min": times.min(), "finish_time_mean": times.mean(),
-        "finish_time_max": times.max(), "bottleneck_utilization": utilization(tables),
+        "finish_time_max": times.max(), "bottleneck_utilization": utilization(tables, LINKS[:1]),
     }  # fmt: skip
 
 
-def utilization(tables: Tables) -> float:
-    """Give the share of time in which the bottleneck sends."""
-    row = list(tables["links"]["name"]).index("bottleneck")
-    return float(tables["links"]["utilization"][row])
+def four_links(tables: Tables) -> dict[str, dict[str, float]]:
+    """Tables IVa and IVb."""
+    rates = rates_of(tables)
+    pair = np.stack([rates[:, 0], rates[:, 1:].mean(1)], axis=1)
+    return {
+        "IVa": {"mean_utilization_of_shared_links": utilization(tables, LINKS)},
+        "IVb": {"jain_fairness_one_vs_four_queues": jain(pair)},
+    }
 
 
-def evaluate(
-    choice: dict[str, Any], mechanisms: Mapping[str, str] = MECHANISMS
-) -> dict[tuple[str, str, str], float]:
-    """Measure all cells of tables II and III that are searched by."""
+def evaluate(choice: Choice) -> dict[Key, float]:
+    """Measure all cells that are searched by."""
     low = max(2, round(choice["min_over_bdp"] * BDP_PACKETS))
     names = {
-        "charge_b": CHARGES[0],
         **choice,
         "min": low,
         "max": round(low * choice["max_over_min"]),
-        "gentle_": str(choice["gentle"]).lower(),
+        "charge_dropped_": str(choice["charge_dropped"]).lower(),
+        "only_in_congestion_": str(choice["only_in_congestion"]).lower(),
     }
-    found = {}
-    for mechanism, differentiation in mechanisms.items():
-        link = [
-            ("intervals", f'{{ count = {INTERVALS}, length = "500 s" }}'),
-            ("links.bottleneck.aqm", AQM % names),
-            ("links.bottleneck.buffer", f'"{4 * names["max"]} packets"'),
-            ("links.bottleneck.differentiation", differentiation % names),
-        ]
-        tables = Scenario.parse(BASE, link).run(1)
-        for metric, value in aggressiveness(tables).items():
-            found["II", mechanism, metric] = value
-        if mechanism == "RED":
-            continue
-        one = [("users.sender1.flows", "1"), ("users.sender2.traffic", TRANSFERS)]
-        for metric, value in activity(Scenario.parse(BASE, link + one).run(1)).items():
-            found["III", mechanism, metric] = value
+    common = [("intervals", f'{{ count = {INTERVALS}, length = "500 s" }}')]
+    for link in LINKS:
+        common += [(f"links.{link}.aqm", AQM % names)]
+        common += [(f"links.{link}.buffer", f'"{4 * names["max"]} packets"')]
+
+    def run(differentiation: str, on: list[str], *changes: tuple[str, str]) -> Tables:
+        policed = [(f"links.{link}.differentiation", differentiation) for link in on]
+        return Scenario.parse(BASE, [*common, *policed, *changes]).run(1)
+
+    one = [("users.sender1.flows", "1"), ("users.sender2.traffic", TRANSFERS)]
+    four = ("users", FIVE_FLOWS)
+    found: dict[Key, float] = {}
+
+    def note(values: Mapping[str, float], *key: str) -> None:
+        found.update({(*key, metric): value for metric, value in values.items()})
+
+    note(aggressiveness(run(NONE, [])), "II", "RED")
+    for table, values in four_links(run(NONE, [], four)).items():
+        note(values, table, "RED", "none")
+    for mechanism, differentiation in MECHANISMS.items():
+        policer = differentiation % names
+        note(aggressiveness(run(policer, LINKS[:1])), "II", mechanism)
+        note(activity(run(policer, LINKS[:1], *one)), "III", mechanism)
+        for name, links in DEPLOYMENTS.items():
+            for table, values in four_links(run(policer, links, four)).items():
+                note(values, table, mechanism, name)
     return found
 
 
-def charges(published: Published, best: dict[str, Any]) -> list[str]:
-    """Try both charges of AICP-b at the best combination; lines of a table."""
-    lines = [
-        "| AICP-b, table and metric | paper | " + " | ".join(CHARGES) + " |",
-        "| --- | --- " + "| --- " * len(CHARGES) + "|",
-    ]
-    alone = {"AICP-b": MECHANISMS["AICP-b"]}
-    tried = [evaluate({**best, "charge_b": charge}, alone) for charge in CHARGES]
-    for key in tried[0]:
-        values = " | ".join(f"{found[key]:.3g}" for found in tried)
-        lines.append(f"| {key[0]} {key[2]} | {published[key[0]][key[1:]]:g} | {values} |")
-    return lines
-
-
-def write_page(published: Published) -> None:
+def write_page() -> None:
     """Tell search.csv as tables: each level by itself, then all combinations."""
     with (FOLDER / "search.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    two, three = "within_II_of_16", "within_III_of_28"
+    tables = [name for name in rows[0] if name.startswith("within_")]
 
-    def both(row: dict[str, str]) -> int:
-        return int(row[two]) + int(row[three])
+    def score(row: dict[str, str]) -> int:
+        return sum(int(row[name]) for name in tables)
 
     lines = [
         "# What was tried for the assumptions of papers/cpq",
         "",
-        f"Written by search.py: {len(rows)} combinations drawn at random, two intervals a run, 44",
-        "cells of tables II and III (without DRR). search.csv has every measured value. The first",
-        "row of the second table is what base.toml and paper.toml have. Thresholds are",
-        f"in packets over a bandwidth-delay product of {BDP_PACKETS}.",
+        f"Written by search.py: {len(rows)} combinations drawn at random, two intervals a run, and",
+        f"{sum(int(name.split('_')[-1]) for name in tables)} cells of the four tables that are looked",
+        "at (search.csv has every measured value). Thresholds are multiples of a bandwidth-delay",
+        f"product of {BDP_PACKETS} packets. README.md tells what was taken, and why.",
         "",
         "| parameter | level | combinations | mean of cells within | most |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for name in CHOICES:
-        for level in sorted({row[name] for row in rows}):
-            scores = [both(row) for row in rows if row[name] == level]
-            mean = sum(scores) / len(scores)
-            lines.append(f"| {name} | {level} | {len(scores)} | {mean:.1f} | {max(scores)} |")
-    shown = [*CHOICES, two, three]
+    for name, levels in CHOICES.items():
+        for level in levels:
+            scores = [score(row) for row in rows if row[name] == str(level)]
+            if scores:
+                mean = sum(scores) / len(scores)
+                lines.append(f"| {name} | {level} | {len(scores)} | {mean:.1f} | {max(scores)} |")
+    shown = [*CHOICES, *tables]
     lines += ["", "| " + " | ".join(shown) + " |", "| --- " * len(shown) + "|"]
-    rows.sort(key=both, reverse=True)
+    rows.sort(key=score, reverse=True)
     lines += ["| " + " | ".join(row[name] for name in shown) + " |" for row in rows]
-    best = {name: _level(rows[0][name]) for name in CHOICES}
-    lines += [
-        "",
-        "What AICP-b charges, at the first row:",
-        "",
-        *charges(published, best),
-        "",
-        "`own`, as for AICP-a, brings more cells within and is one rule for both.",
-    ]
     (FOLDER / "SEARCH.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _level(text: str) -> Any:  # noqa: ANN401
-    try:
-        return float(text)
-    except ValueError:
-        return text == "True" if text in ("True", "False") else text
 
 
 def main() -> None:
     """Try so many combinations, drawn by a fixed seed."""
     published = {
-        "II": expected("table2_aggressiveness.csv"), "III": expected("table3_activity.csv"),
-    }  # fmt: skip
+        **expected("II", "table2_aggressiveness.csv", "mechanism"),
+        **expected("III", "table3_activity.csv", "mechanism"),
+        **expected("IVa", "table4a_mixed_deployment_utilization.csv", "mechanism", "cpq_positions"),
+        **expected("IVb", "table4b_mixed_deployment_fairness.csv", "mechanism", "cpq_positions"),
+    }
     dice = random.Random(2014)  # noqa: S311
-    count = int(sys.argv[1])
-    columns: list[str] | None = None
-    with (FOLDER / "search.csv").open("w", encoding="utf-8", newline="") as file:
+    draws = [
+        {name: dice.choice(levels) for name, levels in CHOICES.items()}
+        for _ in range(int(sys.argv[1]))
+    ]
+    with (
+        (FOLDER / "search.csv").open("w", encoding="utf-8", newline="") as file,
+        ProcessPoolExecutor(2) as workers,
+    ):
         writer = csv.writer(file, lineterminator="\n")
-        for _ in range(count):
-            choice = {name: dice.choice(levels) for name, levels in CHOICES.items()}
-            found = evaluate(choice)
-            deviations = {
-                key: abs(value / published[key[0]][key[1:]] - 1) for key, value in found.items()
+        for number, (choice, found) in enumerate(
+            zip(draws, workers.map(evaluate, draws), strict=True)
+        ):
+            keys = [key for key in found if key in published]
+            counts = {
+                f"within_{table}_of_{sum(key[0] == table for key in keys)}": sum(
+                    abs(found[key] / published[key] - 1) <= WITHIN
+                    for key in keys
+                    if key[0] == table
+                )
+                for table in ("II", "III", "IVa", "IVb")
             }
-            within = {
-                table: sum(d <= WITHIN for key, d in deviations.items() if key[0] == table)
-                for table in published
-            }
-            if columns is None:
-                columns = [" ".join(key) for key in found]
-                writer.writerow([*CHOICES, "within_II_of_16", "within_III_of_28", *columns])
-            cells = [f"{value:.4g}" for value in found.values()]
-            writer.writerow([*choice.values(), *within.values(), *cells])
+            if number == 0:
+                writer.writerow([*CHOICES, *counts, *(" ".join(key) for key in keys)])
+            values = [f"{found[key]:.4g}" for key in keys]
+            writer.writerow([*choice.values(), *counts.values(), *values])
             file.flush()
-    write_page(published)
+    write_page()
 
 
 if __name__ == "__main__":
