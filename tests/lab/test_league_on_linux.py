@@ -56,6 +56,11 @@ def test_without_the_lab_the_page_is_written_from_what_was_kept(folder, monkeypa
         play(Order(lab=True, report=True), folder=folder)
     played = play(Order(report=True), folder=folder)
     assert played.scores.of("ratio", "linux", "none").runs == 3
+    assert "other settings" not in (folder.parent / "docs/league.md").read_text()
+    (folder / "situations/linux.toml").write_text(SCENARIO.replace("flows = 3", "flows = 4"))
+    play(Order(report=True), folder=folder)
+    page = (folder.parent / "docs/league.md").read_text()
+    assert "Measured with other settings: none." in page
     with pytest.raises(UsageError, match="--lab"):
         play(Order(situations=("linux",)), folder=folder)
 

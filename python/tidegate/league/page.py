@@ -101,10 +101,14 @@ def _lab(scores: Scores) -> str:
         if not about or not runs:
             lines.append(f"{one.line_title.capitalize()} has not been measured yet.")
             continue
+        old = [m.title for m in scores.mechanisms.values()
+               if scores.standings.runs(one.name, m.name)
+               and not scores.standings.has(one, m, runs=1, quick=False)]  # fmt: skip
         bad = [run for run in runs if not run.get("valid", True)]
         lines.append(
             f"Linux {about['kernel']} on {about['machine']}; {len(runs)} runs, "
             + (f"{len(bad)} of them invalid and left out." if bad else "none of them invalid.")
+            + (f" Measured with other settings: {', '.join(old)}." if old else "")
         )
     return "\n".join(lines)
 

@@ -88,12 +88,12 @@ def ratio(value: float) -> str:
 
 
 def _lowest(scores: Scores, metric: str, mechanism: str, scale: float, form: str) -> str:
-    """The worst value, and where."""
+    """The worst value, and where, unless it is as good as can be."""
     where = scores.worst_situation(metric, mechanism)
     if not where:
         return "–"
     value = form.format(scale * scores.of(metric, WORST, mechanism).mean)
-    return f"{value} ({where})"
+    return value if value in ("100", "1.00") else f"{value} ({where})"
 
 
 def _with_edge(scores: Scores, metric: str, mechanism: str) -> str:
