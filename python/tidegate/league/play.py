@@ -70,6 +70,7 @@ def play(order: Order, *, show: Showing = False, folder: Path | None = None) -> 
     found = standings.load(kept_in) if keeps else standings.Standings()
     found.keep_only(every_situation, every_mechanism)
     _run(situations, mechanisms, order, found, show)
+    found.keep_only(every_situation, every_mechanism)
     standings.save(found, kept_in)
     if order.report:
         scores = Scores(found, every_situation, every_mechanism)

@@ -65,13 +65,20 @@ class Standings:
         return same and len(self.runs(situation.name, mechanism.name)) >= wanted
 
     def keep_only(self, situations: Iterable[str], mechanisms: Iterable[str]) -> None:
-        """Forget who is no longer in the data files."""
+        """Forget who is no longer in the data files, and take their order."""
         known = list(mechanisms)
-        names = list(situations)
         self.entries = {
-            situation: {name: entry for name, entry in kept.items() if name in known}
-            for situation, kept in self.entries.items() if situation in names
-        }  # fmt: skip
+            situation: {
+                name: self.entries[situation][name]
+                for name in known
+                if name in self.entries[situation]
+            }
+            for situation in situations
+            if situation in self.entries
+        }
+        costs = self.cost.get("mechanisms", {})
+        if costs:
+            self.cost["mechanisms"] = {name: costs[name] for name in known if name in costs}
 
 
 def fingerprint(situation: Situation, mechanism: Mechanism, *, quick: bool = False) -> str:
