@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tidegate.execution import Threads
 from tidegate.league.field import played, settings
 from tidegate.league.measures import of_run
-from tidegate.league.standings import fingerprint
+from tidegate.league.standings import fingerprint, rounded
 from tidegate.progress import shown
 from tidegate.scenario import load_scenario
 from tidegate.simulation import run_once, seeds_of
@@ -116,7 +116,10 @@ def _lab_runs(situation: Situation, result: Result) -> list[dict[str, Any]]:
 def enter(standings: Standings, pair: Pair, runs: list[dict[str, Any]], *, quick: bool) -> None:
     """Replace what is known of the pair."""
     situation, mechanism = pair
-    entry = {"scenario": fingerprint(situation, mechanism, quick=quick), "runs": runs}
+    entry = {
+        "scenario": fingerprint(situation, mechanism, quick=quick),
+        "runs": [rounded(run) for run in runs],
+    }
     standings.entries.setdefault(situation.name, {})[mechanism.name] = entry
 
 

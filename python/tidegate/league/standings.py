@@ -161,7 +161,7 @@ def _text(about: Mapping[str, Any], entries: Mapping[str, Any]) -> str:
     """A run a line, which reads well in a diff."""
     parts = []
     for name, entry in entries.items():
-        runs = ",\n".join(f"    {json.dumps(_rounded(run))}" for run in entry["runs"])
+        runs = ",\n".join(f"    {json.dumps(run)}" for run in entry["runs"])
         parts.append(
             f'  {json.dumps(name)}: {{"scenario": "{entry["scenario"]}", "runs": [\n{runs}\n  ]}}'
         )
@@ -170,8 +170,11 @@ def _text(about: Mapping[str, Any], entries: Mapping[str, Any]) -> str:
     )
 
 
-def _rounded(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Six digits are more than what is measured is worth, and keep the files small."""
+def rounded(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Six digits are more than what is measured is worth, and keep the files small.
+
+    Done before anything is computed, so that what is read again gives the same tables.
+    """
     return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in run.items()}
 
 
