@@ -133,7 +133,11 @@ pub(crate) fn read_kind(
     // An override of the kind leaves the other kind's keys standing in the file: not a mistake.
     let overridden = node.at.is_none();
     let allowed = all.iter().filter(|(name, _)| overridden || *name == kind);
-    known.extend(allowed.flat_map(|(_, keys)| keys.iter().copied()));
+    for key in allowed.flat_map(|(_, keys)| keys) {
+        if !known.contains(key) {
+            known.push(key);
+        }
+    }
     reader.known_keys(table, &known);
     Some(kind)
 }
