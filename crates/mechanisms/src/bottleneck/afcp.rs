@@ -15,8 +15,8 @@
 //! Where the paper leaves it open: the AQM averages over all packets that arrive, those that the
 //! policer drops included, since each has to be given a probability.
 
-use super::{Aqm, Arrival, Credit, Differentiate, Signal, TokenBucketParams, TokenBuckets};
-use crate::parameters::Mistake;
+use super::token_bucket::bucket_of;
+use super::{Aqm, Arrival, Credit, Differentiate, Signal, TokenBuckets};
 use crate::registry::About;
 use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
@@ -35,16 +35,7 @@ parameters! {
     check bucket_fits;
 }
 
-fn bucket_fits(params: &AfcpParams) -> Option<Mistake> {
-    params.bucket().mistake()
-}
-
-impl AfcpParams {
-    /// Each customer's bucket.
-    const fn bucket(&self) -> TokenBucketParams {
-        TokenBucketParams { fill_rate: self.fill_rate, depth: self.depth }
-    }
-}
+bucket_of! { AfcpParams }
 
 words! {
     /// Which of the packets that the policer lets through cost tokens.

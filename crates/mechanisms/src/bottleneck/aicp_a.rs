@@ -15,8 +15,8 @@
 //! that the queue sees whatever the customer is let off. And a packet that is dropped costs nothing, or
 //! as much as a forwarded one (`charge_dropped`): the paper's section III-B3 has reasons for both.
 
-use super::{Aqm, Arrival, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
-use crate::parameters::Mistake;
+use super::token_bucket::bucket_of;
+use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
 use crate::registry::About;
 use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
@@ -41,6 +41,20 @@ impl Charge {
     }
 }
 
+/// The verdict of a policer that is part of the AQM on a packet of probability `p`, and whether the
+/// packet costs something.
+pub(super) fn integrated_signal(
+    aqm: &mut Aqm,
+    p: f64,
+    draw: impl FnMut() -> f64,
+    charge_dropped: bool,
+) -> (Signal, bool) {
+    let signalled = falls(p, draw);
+    aqm.on_verdict(signalled);
+    let policed = Signal::Policed { may_mark: !aqm.is_forced() };
+    (if signalled { policed } else { Signal::None }, !signalled || charge_dropped)
+}
+
 parameters! {
     /// AQM-integrated congestion policing: RED with thresholds that grow up to double with what is left
     /// in a customer's bucket.
@@ -57,16 +71,7 @@ parameters! {
     check bucket_fits;
 }
 
-fn bucket_fits(params: &AicpAParams) -> Option<Mistake> {
-    params.bucket().mistake()
-}
-
-impl AicpAParams {
-    /// Each customer's bucket.
-    const fn bucket(&self) -> TokenBucketParams {
-        TokenBucketParams { fill_rate: self.fill_rate, depth: self.depth }
-    }
-}
+bucket_of! { AicpAParams }
 
 /// The policers of all customers.
 #[derive(Clone, Debug)]
@@ -98,15 +103,11 @@ impl Differentiate for AicpA {
     fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
         let stretch = self.stretch(arrival);
         let (p, plain) = aqm.stretched_probability(arrival, stretch);
-        let signalled = falls(p, draw);
-        aqm.on_verdict(signalled);
-        if !signalled || self.charge_dropped {
+        let (signal, pays) = integrated_signal(aqm, p, draw, self.charge_dropped);
+        if pays {
             self.charge(arrival, p, plain);
         }
-        match signalled {
-            true => Signal::Policed { may_mark: !aqm.is_forced() },
-            false => Signal::None,
-        }
+        signal
     }
 
     fn state_bytes(&self) -> usize {

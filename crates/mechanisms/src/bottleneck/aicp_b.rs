@@ -21,9 +21,10 @@
 //! III-B4 allows for such a condition). If always, a customer who has run out is stopped until his
 //! bucket has filled up again, which at r takes minutes, and the link idles meanwhile.
 
-use super::{Aqm, Arrival, Charge, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
+use super::aicp_a::integrated_signal;
+use super::token_bucket::bucket_of;
+use super::{Aqm, Arrival, Charge, Differentiate, Signal, TokenBuckets};
 use crate::parameters;
-use crate::parameters::Mistake;
 use crate::registry::About;
 use crate::units::{Bytes, Rate, Share};
 
@@ -49,16 +50,7 @@ parameters! {
     check bucket_fits;
 }
 
-fn bucket_fits(params: &AicpBParams) -> Option<Mistake> {
-    params.bucket().mistake()
-}
-
-impl AicpBParams {
-    /// Each customer's bucket.
-    const fn bucket(&self) -> TokenBucketParams {
-        TokenBucketParams { fill_rate: self.fill_rate, depth: self.depth }
-    }
-}
+bucket_of! { AicpBParams }
 
 /// The policers of all customers.
 #[derive(Clone, Debug)]
@@ -95,15 +87,11 @@ impl Differentiate for AicpB {
     fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
         let plain = aqm.probability(arrival);
         let p = self.probability(arrival, plain);
-        let signalled = falls(p, draw);
-        aqm.on_verdict(signalled);
-        if !signalled || self.charge_dropped {
+        let (signal, pays) = integrated_signal(aqm, p, draw, self.charge_dropped);
+        if pays {
             self.charge(arrival, p, plain);
         }
-        match signalled {
-            true => Signal::Policed { may_mark: !aqm.is_forced() },
-            false => Signal::None,
-        }
+        signal
     }
 
     fn state_bytes(&self) -> usize {

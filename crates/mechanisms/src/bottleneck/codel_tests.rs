@@ -9,7 +9,7 @@ const PARAMS: CodelParams = CodelParams::new(Bytes::new(MTU));
 /// What waits: number, length, time of arrival in ns.
 type Packet = (u32, u64, u64);
 
-/// RFC 8289, section 5, as it stands there: one function for each of the RFC's, its names, its order.
+/// After RFC 8289, section 5: one function for each of the RFC's, its names, its order.
 /// A `time_t` is a whole number there and here, of nanoseconds; `maxpacket_` is the MTU.
 #[derive(Default)]
 struct PseudoCode {

@@ -16,8 +16,8 @@
 //! full buffer costs what one lost to the AQM does; figure 4 gives the shape of the functions but its
 //! text does not say where they begin, so x is a parameter.
 
-use super::{Aqm, Arrival, Credit, Differentiate, Signal, TokenBucketParams, TokenBuckets, falls};
-use crate::parameters::Mistake;
+use super::token_bucket::bucket_of;
+use super::{Aqm, Arrival, Credit, Differentiate, Signal, TokenBuckets, falls};
 use crate::registry::About;
 use crate::units::{Bytes, Rate, Share, Time};
 use crate::{parameters, words};
@@ -38,16 +38,7 @@ parameters! {
     check bucket_fits;
 }
 
-fn bucket_fits(params: &IcpParams) -> Option<Mistake> {
-    params.bucket().mistake()
-}
-
-impl IcpParams {
-    /// Each customer's bucket.
-    const fn bucket(&self) -> TokenBucketParams {
-        TokenBucketParams { fill_rate: self.fill_rate, depth: self.depth }
-    }
-}
+bucket_of! { IcpParams }
 
 words! {
     /// How the probability of a drop depends on the fill.

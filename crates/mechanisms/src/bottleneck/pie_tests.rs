@@ -10,7 +10,7 @@ fn params() -> PieParams {
     PieParams::new(Bytes::new(MEAN))
 }
 
-/// RFC 8033, appendix A, as it stands there: one function for each of the RFC's, its names, its order,
+/// After RFC 8033, appendix A: one function for each of the RFC's, its names, its order,
 /// seconds in real numbers; with the cap of section 5.5. `probability` is the chance that
 /// its enqueueing drops the packet. `goes_empty` adds the one line in which we follow Linux instead.
 #[derive(Default)]

@@ -35,6 +35,24 @@ impl TokenBucketParams {
     }
 }
 
+/// For a policer's parameters with `fill_rate` and `depth`: their bucket, and whether it fits.
+macro_rules! bucket_of {
+    ($params:ident) => {
+        impl $params {
+            /// Each customer's bucket.
+            const fn bucket(&self) -> $crate::bottleneck::TokenBucketParams {
+                let (fill_rate, depth) = (self.fill_rate, self.depth);
+                $crate::bottleneck::TokenBucketParams { fill_rate, depth }
+            }
+        }
+
+        fn bucket_fits(params: &$params) -> Option<$crate::parameters::Mistake> {
+            params.bucket().mistake()
+        }
+    };
+}
+pub(super) use bucket_of;
+
 /// The bucket of one customer.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
