@@ -68,8 +68,10 @@ over that of the other. The drops are shares of all packets that arrive; AICP's 
 one, so that all its drops are the policer's.
 
 The paper's own numbers are means of 5,000 s under parameters that its text does not tell, and stand
-there for orientation. Why ours are where they are, on both sides, is a matter of
-[the reproduction](../papers/cpq/README.md), whose parameters these are.
+there for orientation. The rate and the path are those of
+[the reproduction](../papers/cpq/README.md); RED, where ICP's functions begin, and what AICP charges
+are not: they are in the scenario file below and in `POLICERS` of `python/tidegate/fidelity/cpq.py`.
+So the two pages are not to be compared number by number.
 
 ![Jain's index and utilisation by mechanism, and who got what, minute by minute](images/lab-cpq.png)
 
