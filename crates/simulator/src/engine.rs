@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::event_queue::{Timers, Wake};
 use crate::intervals::{self, Counted};
 use crate::link::Link;
-use crate::network::{FlowFate, Network, Ways};
+use crate::network::{FlowFate, Network, Receivers, Ways};
 use crate::output::{IntervalTables, RunOutput};
 use crate::packet::{Packet, flags};
 use crate::probe::Reading;
@@ -77,8 +77,12 @@ pub struct Engine<'a> {
     awaited: usize,
     /// End of the measurement.
     end: Time,
-    /// When the counters are read next.
+    /// When the counters are read next, but for samples.
     reading_at: Time,
+    /// When the next sample is taken.
+    sample_at: Time,
+    /// What arrives from here on does not count yet.
+    counted_to: Time,
     /// What was delivered early and counts after that: when, flow, bytes, segments.
     ahead: Vec<(Time, u32, u16, u32)>,
 }
@@ -88,10 +92,10 @@ impl<'a> Engine<'a> {
     ///
     /// # Panics
     /// If the run could be longer than the event queue can tell times apart.
-    pub fn new(plan: &'a Plan, seed: u64) -> Self {
+    pub fn new(plan: &'a Plan, seed: u64, receivers: Receivers) -> Self {
         let longest = plan.warm_up + plan.duration + plan.drain_limit;
         assert!(longest < MAX_RUN, "a run ends before {MAX_RUN}");
-        let (network, ways) = Network::new(plan, seed);
+        let (network, ways) = Network::new(plan, seed, receivers);
         let sources: Vec<Source> =
             (plan.flows.iter().enumerate()).map(|(i, flow)| Source::new(flow, i, seed)).collect();
         let mut timers = Timers::default();
@@ -100,8 +104,9 @@ impl<'a> Engine<'a> {
             let draw = Stream::new(seed, &format!("flow/{i}/start")).unit();
             timers.push(flow.start.from + Span::from_secs_f64(draw * room), Wake::Start(i as u32));
         }
-        if let Some(interval) = plan.sample_interval {
-            timers.push(Time::ZERO + interval, Wake::Sample);
+        let sample_at = plan.sample_interval.map_or(Time::NEVER, |step| Time::ZERO + step);
+        if sample_at < Time::NEVER {
+            timers.push(sample_at, Wake::Sample);
         }
         let awaited = sources.iter().filter(|s| matches!(s, Source::Tcp(t) if t.is_awaited()));
         Engine {
@@ -119,6 +124,8 @@ impl<'a> Engine<'a> {
             timers,
             end: Time::ZERO + plan.warm_up + plan.duration,
             reading_at: Time::ZERO,
+            sample_at,
+            counted_to: Time::ZERO,
             ahead: Vec::new(),
         }
     }
@@ -130,9 +137,8 @@ impl<'a> Engine<'a> {
         let intervals = self.run_intervals(start, &before);
         let after = self.run_until(self.end, Reading::take);
         let limit = self.end + self.plan.drain_limit;
-        // Nothing that is delivered from here on is counted, early or not.
-        self.ahead = Vec::new();
-        self.reading_at = Time::NEVER;
+        // Samples go on.
+        self.count_to_next_look(Time::NEVER);
         while self.awaited > 0 && self.step(limit) {}
         let output = RunOutput { intervals, ..tables::collect(&mut self, &before, &after) };
         let ledger = self.network.ledger;
@@ -164,16 +170,7 @@ impl<'a> Engine<'a> {
 
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time, read: fn(&mut Link, Time) -> Reading) -> Readings {
-        self.reading_at = end;
-        self.ahead.retain(|&(at, flow, bytes, segments)| {
-            if at >= end {
-                return true;
-            }
-            let got = &mut self.received[flow as usize];
-            got.bytes += u64::from(bytes);
-            got.segments += u64::from(segments);
-            false
-        });
+        self.count_to_next_look(end);
         while self.step(end) {}
         Readings {
             links: self.network.links.iter_mut().map(|link| read(link, end)).collect(),
@@ -181,6 +178,24 @@ impl<'a> Engine<'a> {
             received: self.received.clone(),
             sent: self.sources.iter().map(Source::counts).collect(),
         }
+    }
+
+    /// Counts what was delivered early and arrives before anyone looks at the counters: at
+    /// `reading_at`, or just after the next sample, which comes after what arrives at the same time.
+    fn count_to_next_look(&mut self, reading_at: Time) {
+        let after_sample = Time::from_nanos(self.sample_at.as_nanos().saturating_add(1));
+        self.reading_at = reading_at;
+        self.counted_to = reading_at.min(after_sample);
+        let Engine { counted_to, ahead, received, .. } = self;
+        ahead.retain(|&(at, flow, bytes, segments)| {
+            if at >= *counted_to {
+                return true;
+            }
+            let got = &mut received[flow as usize];
+            got.bytes += u64::from(bytes);
+            got.segments += u64::from(segments);
+            false
+        });
     }
 
     /// Processes the next event, if it comes before `end`.
@@ -241,7 +256,7 @@ impl<'a> Engine<'a> {
     /// Counts data that reached its receiver.
     #[inline]
     fn count(&mut self, packet: &Packet, segments: u32) {
-        if packet.at >= self.reading_at {
+        if packet.at >= self.counted_to {
             return self.ahead.push((packet.at, packet.flow, packet.len, segments));
         }
         let got = &mut self.received[packet.flow as usize];
@@ -277,6 +292,8 @@ impl<'a> Engine<'a> {
         let Some(interval) = self.plan.sample_interval else { return };
         let Engine { plan, now, network, sources, received, series, .. } = self;
         series.sample(plan, *now, network, sources, received);
-        self.timers.push(self.now + interval, Wake::Sample);
+        self.sample_at = self.now + interval;
+        self.timers.push(self.sample_at, Wake::Sample);
+        self.count_to_next_look(self.reading_at);
     }
 }

@@ -30,6 +30,7 @@ mod tcp;
 
 pub use contents::Contents;
 pub use emulation::{Delivery, Emulated, Emulation, Way};
+use network::Receivers;
 use output::RunOutput;
 use tidegate_scenario::plan::Plan;
 
@@ -38,5 +39,15 @@ use tidegate_scenario::plan::Plan;
 /// # Panics
 /// If the plan breaks an invariant that validation guarantees, or a packet is unaccounted for.
 pub fn run(plan: &Plan, seed: u64) -> RunOutput {
-    engine::Engine::new(plan, seed).run()
+    engine::Engine::new(plan, seed, Receivers::AheadOfTime).run()
+}
+
+/// The same as [`run`], with an event for every packet that reaches its receiver. Only what is counted
+/// of links without a monitor may differ, since they count packets when those are offered to them.
+/// Slower: it is there to be compared with.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_packet_by_packet(plan: &Plan, seed: u64) -> RunOutput {
+    engine::Engine::new(plan, seed, Receivers::OnArrival).run()
 }

@@ -31,6 +31,15 @@ struct Hop {
     early: bool,
 }
 
+/// When receivers are served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Receivers {
+    /// As soon as it is known what arrives, and when, where that makes no difference to anyone.
+    AheadOfTime,
+    /// When it arrives.
+    OnArrival,
+}
+
 /// Where a flow's packets enter the network.
 #[derive(Clone, Copy)]
 pub struct Ways {
@@ -103,9 +112,12 @@ impl Network {
     ///
     /// # Panics
     /// If a route is empty or the first link of a sender also carries other traffic.
-    pub fn new(plan: &Plan, seed: u64) -> (Self, Vec<Ways>) {
+    pub fn new(plan: &Plan, seed: u64, receivers: Receivers) -> (Self, Vec<Ways>) {
         let feeders = Feeders::of(plan);
-        let early = EarlyDelivery::of(plan, &feeders);
+        let early = match receivers {
+            Receivers::AheadOfTime => EarlyDelivery::of(plan, &feeders),
+            Receivers::OnArrival => EarlyDelivery::of_none(plan),
+        };
         Network::build(plan, seed, InPacket, &feeders, &early)
     }
 }
@@ -116,8 +128,7 @@ impl<C: Contents> Network<C> {
     /// # Panics
     /// As [`Network::new`].
     pub fn in_real_time(plan: &Plan, seed: u64, contents: C) -> (Self, Vec<Ways>) {
-        let early = EarlyDelivery { flows: vec![false; plan.flows.len()] };
-        Network::build(plan, seed, contents, &Feeders::of(plan), &early)
+        Network::build(plan, seed, contents, &Feeders::of(plan), &EarlyDelivery::of_none(plan))
     }
 
     fn build(
@@ -439,18 +450,19 @@ impl Feeders {
 /// once, at the time of arrival to come, and needs no event, provided that its acknowledgements
 /// enter their first link in order: everything that enters that link comes from such receivers, and
 /// their data over one last link. What flows measure and exchange is the same, packet by packet.
-/// Time series are the exception (they look at receivers), so they turn this off.
 struct EarlyDelivery {
     flows: Vec<bool>,
 }
 
 impl EarlyDelivery {
+    fn of_none(plan: &Plan) -> Self {
+        EarlyDelivery { flows: vec![false; plan.flows.len()] }
+    }
+
     fn of(plan: &Plan, feeders: &Feeders) -> Self {
         let mut last_link = vec![None; plan.links.len()];
         // The backlog of a monitored link is measured, so its clock must not run ahead.
-        let unwatched = |link: &LinkPlan| {
-            plan.sample_interval.is_none() && !link.monitored && !needs_departures(link)
-        };
+        let unwatched = |link: &LinkPlan| !link.monitored && !needs_departures(link);
         let mut ordered: Vec<bool> = plan.links.iter().map(unwatched).collect();
         for flow in &plan.flows {
             let first = flow.reverse[0] as usize;

@@ -7,7 +7,7 @@ use common::{plan, plan_with, runs, whole};
 use proptest::prelude::*;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::output::RunOutput;
-use tidegate_simulator::run;
+use tidegate_simulator::{run, run_packet_by_packet};
 
 const DUMBBELL: &str = r#"
 version = 1
@@ -53,17 +53,25 @@ fn runs_on_two_threads_at_once_are_those_on_one() {
     assert_eq!(alone, together);
 }
 
-/// Samples look at receivers, so with them every packet waits for its event; without them a receiver
-/// may be served when its packet leaves the last queue. Both must be the same to everyone concerned.
-fn assert_watching_changes_nothing(plan: &Plan, seed: u64) {
+/// A receiver may be served when its packet leaves the last queue. That must be the same to everyone
+/// concerned as serving it on arrival, and to those who look on: with and without samples.
+fn assert_serving_ahead_changes_nothing(plan: &Plan, seed: u64) {
     let step = tidegate_mechanisms::units::Span::from_millis(100);
-    let watched = run(&Plan { sample_interval: Some(step), ..plan.clone() }, seed);
-    let alone = run(&Plan { sample_interval: None, ..plan.clone() }, seed);
-    assert_eq!(alone.digest, watched.digest);
-    assert_eq!(format!("{:?}", alone.flows), format!("{:?}", watched.flows));
-    assert_eq!(format!("{:?}", alone.transfers), format!("{:?}", watched.transfers));
-    assert_eq!(format!("{:?}", alone.link_groups), format!("{:?}", watched.link_groups));
-    assert_eq!(monitored_links(&alone), monitored_links(&watched));
+    let plan = Plan { sample_interval: Some(step), ..plan.clone() };
+    let (on_arrival, ahead) = (run_packet_by_packet(&plan, seed), run(&plan, seed));
+    assert_same(&on_arrival, &ahead);
+    assert_eq!(format!("{:?}", on_arrival.group_series), format!("{:?}", ahead.group_series));
+    assert_eq!(format!("{:?}", on_arrival.link_series), format!("{:?}", ahead.link_series));
+    assert_eq!(format!("{:?}", on_arrival.flow_series), format!("{:?}", ahead.flow_series));
+    assert_same(&on_arrival, &run(&Plan { sample_interval: None, ..plan }, seed));
+}
+
+fn assert_same(one: &RunOutput, other: &RunOutput) {
+    assert_eq!(one.digest, other.digest);
+    assert_eq!(format!("{:?}", one.flows), format!("{:?}", other.flows));
+    assert_eq!(format!("{:?}", one.transfers), format!("{:?}", other.transfers));
+    assert_eq!(format!("{:?}", one.link_groups), format!("{:?}", other.link_groups));
+    assert_eq!(monitored_links(one), monitored_links(other));
 }
 
 /// The links that are measured. Others count what they accept when it is offered to them, ahead of
@@ -97,7 +105,7 @@ fn monitored_links(output: &RunOutput) -> Vec<String> {
 }
 
 #[test]
-fn watching_changes_nothing_where_receivers_are_served_ahead_of_time() {
+fn serving_receivers_ahead_of_time_changes_nothing() {
     let networks = [
         "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n",
         "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[egress]\nrate = \"8 Mb/s\"\ndelay = \"9 ms\"\n",
@@ -110,7 +118,7 @@ fn watching_changes_nothing_where_receivers_are_served_ahead_of_time() {
              traffic = {{ kind = \"transfer\", size = \"300 kB\", pause = \"0.1 s\" }}\n"
         );
         for seed in 1..=5 {
-            assert_watching_changes_nothing(&plan_with(&text, &[]), seed);
+            assert_serving_ahead_changes_nothing(&plan_with(&text, &[]), seed);
         }
     }
 }
@@ -119,7 +127,7 @@ proptest! {
     #![proptest_config(cases(1500, 21))]
 
     #[test]
-    fn watching_changes_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {
-        assert_watching_changes_nothing(&plan(&text), seed);
+    fn serving_ahead_changes_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {
+        assert_serving_ahead_changes_nothing(&plan(&text), seed);
     }
 }

@@ -10,7 +10,7 @@ use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{TcpPlan, TrafficPlan};
 
 use crate::event_queue::{Timers, Wake};
-use crate::network::{Network, Ways};
+use crate::network::{Network, Receivers, Ways};
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
 use crate::tcp::sender::Timer;
 use crate::tcp::{Connection, Door};
@@ -69,7 +69,7 @@ impl Bench {
         let plan = Scenario::parse(NETWORK, &overrides).expect("options as in a scenario").plan();
         let TrafficPlan::Greedy(tcp) = &plan.flows[0].traffic else { unreachable!("greedy") };
         let tcp: TcpPlan = tcp.clone();
-        let (network, ways) = Network::new(&plan, 1);
+        let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
         let connection = Connection::new(&tcp, PACKET_BYTES, size);
         Bench {
             network,
