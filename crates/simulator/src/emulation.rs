@@ -148,7 +148,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
 
     /// When something happens next.
     pub fn next_time(&mut self) -> Time {
-        self.network.arrivals.next_time().min(self.next_own())
+        self.network.transit.next_time().min(self.next_own())
     }
 
     /// The next reading of all counters: at the start of the measurement, then at the end of each of
@@ -178,7 +178,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// If nothing is due ([`Emulation::next_time`] is [`Time::NEVER`]).
     pub fn advance(&mut self) -> Option<Delivery> {
         // As in a simulation: at equal times readings come first and samples last.
-        let arrival = self.network.arrivals.next_time();
+        let arrival = self.network.transit.next_time();
         if self.next_reading() <= arrival.min(self.next_sample) {
             self.now = self.next_reading();
             self.read(self.now);

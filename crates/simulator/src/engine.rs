@@ -201,7 +201,7 @@ impl<'a> Engine<'a> {
     /// Processes the next event, if it comes before `end`.
     #[inline]
     fn step(&mut self, end: Time) -> bool {
-        let (arrival, timer) = (self.network.arrivals.next_time(), self.timers.next_time());
+        let (arrival, timer) = (self.network.transit.next_time(), self.timers.next_time());
         if arrival <= timer {
             if arrival >= end {
                 return false;

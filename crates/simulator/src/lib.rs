@@ -11,6 +11,7 @@ mod digest;
 mod emulation;
 mod engine;
 mod event_queue;
+mod feeders;
 mod intervals;
 mod link;
 #[cfg(test)]
@@ -27,6 +28,8 @@ mod source;
 mod station;
 mod tables;
 mod tcp;
+mod tournament;
+mod transit;
 
 pub use contents::Contents;
 pub use emulation::{Delivery, Emulated, Emulation, Way};

@@ -66,8 +66,6 @@ pub struct Link {
     station: Option<Box<Station>>,
     management: Option<Box<Management>>,
     wire_loss: Option<Box<(f64, Stream)>>,
-    /// Packets on their way to the far end, by arrival.
-    pub pipe: Ring<Packet>,
     /// What is measured.
     pub probe: LinkProbe,
 }
@@ -140,7 +138,6 @@ impl Link {
             station,
             management,
             wire_loss,
-            pipe: Ring::default(),
             probe: LinkProbe::new(plan.monitored.then_some(groups)),
         }
     }

@@ -7,29 +7,14 @@
 
 use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{LinkPlan, MAX_LINKS, Plan, TrafficPlan};
+use tidegate_scenario::plan::{MAX_LINKS, Plan};
 
-use crate::build::needs_departures;
 use crate::contents::{Contents, InPacket};
-use crate::event_queue::Arrivals;
+use crate::feeders::{EarlyDelivery, Feeders, Hop};
 use crate::link::{Drop, Link, Owner};
 use crate::packet::{Packet, SackStore, flags};
 use crate::random::Stream;
-
-/// One step of a route.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Hop {
-    /// The link to take; meaningless at the end.
-    link: u32,
-    /// The route ends here.
-    end: bool,
-    /// The next hop's link is fed by this one alone.
-    chained: bool,
-    /// The packet passes an activity meter after this link.
-    metered: bool,
-    /// The route ends after this link, at a host that may be served ahead of time.
-    early: bool,
-}
+use crate::transit::{Next, Transit};
 
 /// When receivers are served.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,8 +73,8 @@ pub struct Ledger {
 pub struct Network<C = InPacket> {
     /// All links.
     pub links: Vec<Link>,
-    /// Packets due at the far end of links.
-    pub arrivals: Arrivals,
+    /// Packets on their way.
+    pub transit: Transit,
     /// SACK blocks under way.
     pub sacks: SackStore,
     /// Packets by what became of them.
@@ -99,8 +84,7 @@ pub struct Network<C = InPacket> {
     /// What packets carry beyond what the network knows of them.
     pub contents: C,
     hops: Vec<Hop>,
-    /// Links whose departures are events. In the queue of arrivals these events come first, under
-    /// their place here; the arrivals from links have numbers after theirs.
+    /// Links whose departures are events.
     stations: Vec<u32>,
     passages: Vec<Passage>,
     hosts: Vec<Host>,
@@ -146,7 +130,7 @@ impl<C: Contents> Network<C> {
         assert!(links.len() + stations.len() < MAX_LINKS, "at most {MAX_LINKS} links");
         let mut network = Network {
             links,
-            arrivals: Arrivals::default(),
+            transit: Transit::new(feeders.lanes(plan), stations.len()),
             sacks: SackStore::default(),
             ledger: Ledger::default(),
             fates: vec![FlowFate::default(); plan.flows.len()],
@@ -254,23 +238,13 @@ impl<C: Contents> Network<C> {
                     self.ledger.delivered += 1;
                     return Some(packet);
                 }
-                self.propagate(number, packet);
+                self.transit.send(number, packet);
                 return None;
             }
             if metered {
                 extra = self.meter(flow, packet.number, len, now);
             }
         }
-    }
-
-    /// A packet is on its way to the far end of a link.
-    #[inline(always)]
-    fn propagate(&mut self, number: u32, packet: Packet) {
-        let link = &mut self.links[number as usize];
-        if link.pipe.is_empty() {
-            self.arrivals.push(packet.at, number as usize + self.stations.len());
-        }
-        link.pipe.push(packet);
     }
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.
@@ -284,16 +258,16 @@ impl<C: Contents> Network<C> {
         self.lose_at_station(number);
         if let Some(at) = done {
             let place = self.stations.binary_search(&number).expect("is a station");
-            self.arrivals.push(at, place);
+            self.transit.set_station(place, Some(at));
         }
     }
 
     /// The transmitter of a station is done.
     #[inline(never)]
     fn depart(&mut self, place: usize) {
-        let (number, now) = (self.stations[place], self.arrivals.next_time());
+        let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
-        self.arrivals.take_next(place, done);
+        self.transit.set_station(place, done);
         self.lose_at_station(number);
         self.fates[departed.packet.flow as usize].marks += u64::from(departed.newly_marked);
         if departed.lost_on_wire {
@@ -301,7 +275,7 @@ impl<C: Contents> Network<C> {
             self.links[number as usize].probe.on_drop(Drop::Wire, owner.group);
             return self.lose(&departed.packet);
         }
-        self.propagate(number, departed.packet);
+        self.transit.send(number, departed.packet);
     }
 
     fn lose_at_station(&mut self, number: u32) {
@@ -314,14 +288,13 @@ impl<C: Contents> Network<C> {
     /// otherwise, which may deliver it early. The packet says when it arrives.
     #[inline]
     pub fn advance(&mut self) -> Option<Packet> {
-        let entry = self.arrivals.next_link().expect("called when an arrival is due");
-        let Some(number) = entry.checked_sub(self.stations.len()) else {
-            self.depart(entry);
-            return None;
+        let mut packet = match self.transit.take_next() {
+            Next::Packet(packet) => packet,
+            Next::Station(place) => {
+                self.depart(place);
+                return None;
+            }
         };
-        let pipe = &mut self.links[number].pipe;
-        let mut packet = pipe.pop().expect("a link in the queue has a packet in its pipe");
-        self.arrivals.take_next(entry, pipe.front().map(|next| next.at));
         if self.hops[packet.hop as usize].end {
             self.ledger.delivered += 1;
             return Some(packet);
@@ -362,128 +335,6 @@ impl<C: Contents> Network<C> {
 
     /// Packets still under way.
     pub fn under_way(&self) -> u64 {
-        self.links.iter().map(|link| link.pipe.len() as u64 + link.at_station()).sum()
-    }
-}
-
-/// Which link feeds which, over all routes.
-struct Feeders {
-    /// Whether departures from a link are events.
-    stations: Vec<bool>,
-    /// The only link before this one; `None` when there are several, or a host.
-    only: Vec<Option<u32>>,
-    /// Links that a sender's host feeds, and nothing else.
-    private: Vec<bool>,
-    /// Links that no other link feeds.
-    hosts_alone: Vec<bool>,
-}
-
-impl Feeders {
-    fn of(plan: &Plan) -> Self {
-        let mut before = vec![Vec::new(); plan.links.len()];
-        let mut owners = vec![Vec::new(); plan.links.len()];
-        for flow in &plan.flows {
-            for (route, owner) in [(&flow.forward, Some(flow.user)), (&flow.reverse, None)] {
-                assert!(!route.is_empty(), "a route has at least one link");
-                let mut previous = None;
-                for &link in route {
-                    let feeders = &mut before[link as usize];
-                    if !feeders.contains(&previous) {
-                        feeders.push(previous);
-                    }
-                    if previous.is_none() && !owners[link as usize].contains(&owner) {
-                        owners[link as usize].push(owner);
-                    }
-                    previous = Some(link);
-                }
-            }
-        }
-        let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
-        let only = (before.iter().zip(plan.links.iter().zip(&stations)))
-            .map(|(feeders, (link, station))| match feeders[..] {
-                // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
-                // must that of one whose departures are events. From one such it is not known yet.
-                [Some(only)] if !link.monitored && !station && !stations[only as usize] => {
-                    Some(only)
-                }
-                _ => None,
-            })
-            .collect();
-        let private = (before.iter().zip(&owners))
-            .map(|(feeders, owners)| feeders[..] == [None] && matches!(owners[..], [Some(_)]))
-            .collect();
-        let hosts_alone = before.iter().map(|feeders| feeders[..] == [None]).collect();
-        Feeders { stations, only, private, hosts_alone }
-    }
-
-    fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
-        self.hosts_alone[link as usize]
-    }
-
-    fn is_private(&self, link: u32) -> bool {
-        self.private[link as usize]
-    }
-
-    fn chained(&self, link: u32, next: u32) -> bool {
-        self.only[next as usize] == Some(link)
-    }
-
-    fn hops(&self, route: &[u32], metered: bool, early: bool) -> Vec<Hop> {
-        let mut hops: Vec<Hop> = (route.iter().enumerate())
-            .map(|(i, &link)| Hop {
-                link,
-                end: false,
-                chained: route.get(i + 1).is_some_and(|&next| self.chained(link, next)),
-                metered: metered && i == 0,
-                early: early && i + 1 == route.len() && !self.stations[link as usize],
-            })
-            .collect();
-        hops.push(Hop { link: u32::MAX, end: true, chained: false, metered: false, early: false });
-        hops
-    }
-}
-
-/// Which flows' data may reach its receiver ahead of time.
-///
-/// A receiver that does not delay acknowledgements depends on nothing but the order and times of
-/// the packets that arrive, which are known when they leave the last queue. So it can be served at
-/// once, at the time of arrival to come, and needs no event, provided that its acknowledgements
-/// enter their first link in order: everything that enters that link comes from such receivers, and
-/// their data over one last link. What flows measure and exchange is the same, packet by packet.
-struct EarlyDelivery {
-    flows: Vec<bool>,
-}
-
-impl EarlyDelivery {
-    fn of_none(plan: &Plan) -> Self {
-        EarlyDelivery { flows: vec![false; plan.flows.len()] }
-    }
-
-    fn of(plan: &Plan, feeders: &Feeders) -> Self {
-        let mut last_link = vec![None; plan.links.len()];
-        // The backlog of a monitored link is measured, so its clock must not run ahead.
-        let unwatched = |link: &LinkPlan| !link.monitored && !needs_departures(link);
-        let mut ordered: Vec<bool> = plan.links.iter().map(unwatched).collect();
-        for flow in &plan.flows {
-            let first = flow.reverse[0] as usize;
-            let last = *flow.forward.last().expect("a route has at least one link");
-            let acknowledges_at_once = match &flow.traffic {
-                TrafficPlan::Greedy(tcp) | TrafficPlan::Transfer { tcp, .. } => {
-                    tcp.delayed_ack.is_none()
-                }
-                TrafficPlan::Cbr { .. } => continue,
-            };
-            let same = *last_link[first].get_or_insert(last) == last;
-            ordered[first] &=
-                acknowledges_at_once && same && feeders.is_fed_by_hosts_alone(first as u32);
-        }
-        let flows = (plan.flows.iter())
-            .map(|flow| {
-                // Not from the first link on: a sender must not meet its receiver in one call.
-                let has_event = flow.forward.windows(2).any(|w| !feeders.chained(w[0], w[1]));
-                ordered[flow.reverse[0] as usize] && has_event
-            })
-            .collect();
-        EarlyDelivery { flows }
+        self.transit.len() + self.links.iter().map(Link::at_station).sum::<u64>()
     }
 }

@@ -44,6 +44,16 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
+    /// The one that so many others came after.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn back(&self, others: usize) -> &T {
+        assert!(others < self.len);
+        &self.slots[(self.head + self.len - 1 - others) & (self.slots.len() - 1)]
+    }
+
     /// Takes the oldest.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
@@ -54,6 +64,21 @@ impl<T: Copy + Default> Ring<T> {
         self.head = (self.head + 1) & (self.slots.len() - 1);
         self.len -= 1;
         Some(value)
+    }
+
+    /// Adds one behind those that are not larger, where all are in ascending order.
+    pub fn insert(&mut self, value: T)
+    where
+        T: Ord,
+    {
+        self.push(value);
+        let mask = self.slots.len() - 1;
+        let mut place = self.head + self.len - 1;
+        while place > self.head && self.slots[(place - 1) & mask] > value {
+            self.slots[place & mask] = self.slots[(place - 1) & mask];
+            place -= 1;
+        }
+        self.slots[place & mask] = value;
     }
 
     /// Forgets all.
@@ -102,6 +127,24 @@ mod tests {
                 }
                 prop_assert_eq!(ring.len(), model.len());
                 prop_assert_eq!(ring.front(), model.front());
+            }
+            prop_assert!(ring.iter().eq(model.iter()));
+        }
+
+        #[test]
+        fn inserting_keeps_it_sorted(steps in prop::collection::vec(0..100u64, 0..300)) {
+            let (mut ring, mut model) = (Ring::default(), Vec::new());
+            for value in steps {
+                if value % 4 == 0 && !model.is_empty() {
+                    prop_assert_eq!(ring.pop(), Some(model.remove(0)));
+                } else {
+                    ring.insert(value);
+                    model.push(value);
+                    model.sort();
+                }
+                if let Some(last) = model.last() {
+                    prop_assert_eq!((ring.back(0), ring.back(model.len() - 1)), (last, &model[0]));
+                }
             }
             prop_assert!(ring.iter().eq(model.iter()));
         }

@@ -195,7 +195,7 @@ impl Bench {
     /// What was sent since the last report, and the window if it has moved.
     fn report(&mut self) -> String {
         let mut sent = Sent::default();
-        while self.network.arrivals.next_time() < Time::NEVER {
+        while self.network.transit.next_time() < Time::NEVER {
             if let Some(packet) = self.network.advance() {
                 self.note(&packet, &mut sent);
             }

@@ -1,0 +1,186 @@
+//! What follows from the routes of a plan, before anything moves: which link feeds which, where a
+//! packet needs no event, and which packets wait in one lane.
+
+use std::collections::HashMap;
+
+use tidegate_scenario::plan::{LinkPlan, Plan, TrafficPlan};
+
+use crate::build::needs_departures;
+
+/// One step of a route.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hop {
+    /// The link to take; meaningless at the end.
+    pub link: u32,
+    /// The route ends here.
+    pub end: bool,
+    /// The next hop's link is fed by this one alone.
+    pub chained: bool,
+    /// The packet passes an activity meter after this link.
+    pub metered: bool,
+    /// The route ends after this link, at a host that may be served ahead of time.
+    pub early: bool,
+}
+
+/// Which link feeds which, over all routes.
+pub struct Feeders {
+    /// The links before this one, `None` for a host.
+    before: Vec<Vec<Option<u32>>>,
+    /// Whether departures from a link are events.
+    stations: Vec<bool>,
+    /// The only link before this one; `None` when there are several, or a host.
+    only: Vec<Option<u32>>,
+    /// Links that a sender's host feeds, and nothing else.
+    private: Vec<bool>,
+    /// Links that no other link feeds.
+    hosts_alone: Vec<bool>,
+}
+
+impl Feeders {
+    /// Of a plan.
+    ///
+    /// # Panics
+    /// If a route is empty.
+    pub fn of(plan: &Plan) -> Self {
+        let mut before = vec![Vec::new(); plan.links.len()];
+        let mut owners = vec![Vec::new(); plan.links.len()];
+        for flow in &plan.flows {
+            for (route, owner) in [(&flow.forward, Some(flow.user)), (&flow.reverse, None)] {
+                assert!(!route.is_empty(), "a route has at least one link");
+                let mut previous = None;
+                for &link in route {
+                    let feeders = &mut before[link as usize];
+                    if !feeders.contains(&previous) {
+                        feeders.push(previous);
+                    }
+                    if previous.is_none() && !owners[link as usize].contains(&owner) {
+                        owners[link as usize].push(owner);
+                    }
+                    previous = Some(link);
+                }
+            }
+        }
+        let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
+        let only = (before.iter().zip(plan.links.iter().zip(&stations)))
+            .map(|(feeders, (link, station))| match feeders[..] {
+                // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
+                // must that of one whose departures are events. From one such it is not known yet.
+                [Some(only)] if !link.monitored && !station && !stations[only as usize] => {
+                    Some(only)
+                }
+                _ => None,
+            })
+            .collect();
+        let private = (before.iter().zip(&owners))
+            .map(|(feeders, owners)| feeders[..] == [None] && matches!(owners[..], [Some(_)]))
+            .collect();
+        let hosts_alone = before.iter().map(|feeders| feeders[..] == [None]).collect();
+        Feeders { before, stations, only, private, hosts_alone }
+    }
+
+    fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
+        self.hosts_alone[link as usize]
+    }
+
+    /// Whether a sender's host feeds a link, and nothing else.
+    pub fn is_private(&self, link: u32) -> bool {
+        self.private[link as usize]
+    }
+
+    fn chained(&self, link: u32, next: u32) -> bool {
+        self.only[next as usize] == Some(link)
+    }
+
+    /// The lane of each link, in which its packets wait for their arrival. Links share one where little
+    /// tells them apart: the same rates and delays since the last event, from the same place.
+    pub fn lanes(&self, plan: &Plan) -> Vec<u32> {
+        let mut in_use = vec![false; plan.links.len()];
+        let mut before_answer = vec![None; plan.links.len()];
+        for flow in &plan.flows {
+            for route in [&flow.forward, &flow.reverse] {
+                for hop in self.hops(route, false, false).iter().filter(|hop| !hop.end) {
+                    in_use[hop.link as usize] |= !hop.chained;
+                }
+            }
+            if let [.., place, _] = flow.forward[..] {
+                before_answer[flow.reverse[0] as usize] = Some(place);
+            }
+        }
+        let mut known = HashMap::new();
+        let mut lane = |link: usize| {
+            let (mut first, mut passed) = (link, Vec::new());
+            loop {
+                passed.push((plan.links[first].rate, plan.links[first].delay));
+                let Some(before) = self.only[first] else { break };
+                first = before as usize;
+            }
+            let next = known.len() as u32;
+            let place = (&self.before[first], before_answer[first]);
+            *known.entry((passed, place)).or_insert(next)
+        };
+        (0..plan.links.len()).map(|link| if in_use[link] { lane(link) } else { 0 }).collect()
+    }
+
+    /// The steps of a route.
+    pub fn hops(&self, route: &[u32], metered: bool, early: bool) -> Vec<Hop> {
+        let mut hops: Vec<Hop> = (route.iter().enumerate())
+            .map(|(i, &link)| Hop {
+                link,
+                end: false,
+                chained: route.get(i + 1).is_some_and(|&next| self.chained(link, next)),
+                metered: metered && i == 0,
+                early: early && i + 1 == route.len() && !self.stations[link as usize],
+            })
+            .collect();
+        hops.push(Hop { link: u32::MAX, end: true, chained: false, metered: false, early: false });
+        hops
+    }
+}
+
+/// Which flows' data may reach its receiver ahead of time.
+///
+/// A receiver that does not delay acknowledgements depends on nothing but the order and times of
+/// the packets that arrive, which are known when they leave the last queue. So it can be served at
+/// once, at the time of arrival to come, and needs no event, provided that its acknowledgements
+/// enter their first link in order: everything that enters that link comes from such receivers, and
+/// their data over one last link. What flows measure and exchange is the same, packet by packet.
+pub struct EarlyDelivery {
+    /// By flow.
+    pub flows: Vec<bool>,
+}
+
+impl EarlyDelivery {
+    /// None.
+    pub fn of_none(plan: &Plan) -> Self {
+        EarlyDelivery { flows: vec![false; plan.flows.len()] }
+    }
+
+    /// Those of a plan.
+    pub fn of(plan: &Plan, feeders: &Feeders) -> Self {
+        let mut last_link = vec![None; plan.links.len()];
+        // The backlog of a monitored link is measured, so its clock must not run ahead.
+        let unwatched = |link: &LinkPlan| !link.monitored && !needs_departures(link);
+        let mut ordered: Vec<bool> = plan.links.iter().map(unwatched).collect();
+        for flow in &plan.flows {
+            let first = flow.reverse[0] as usize;
+            let last = *flow.forward.last().expect("a route has at least one link");
+            let acknowledges_at_once = match &flow.traffic {
+                TrafficPlan::Greedy(tcp) | TrafficPlan::Transfer { tcp, .. } => {
+                    tcp.delayed_ack.is_none()
+                }
+                TrafficPlan::Cbr { .. } => continue,
+            };
+            let same = *last_link[first].get_or_insert(last) == last;
+            ordered[first] &=
+                acknowledges_at_once && same && feeders.is_fed_by_hosts_alone(first as u32);
+        }
+        let flows = (plan.flows.iter())
+            .map(|flow| {
+                // Not from the first link on: a sender must not meet its receiver in one call.
+                let has_event = flow.forward.windows(2).any(|w| !feeders.chained(w[0], w[1]));
+                ordered[flow.reverse[0] as usize] && has_event
+            })
+            .collect();
+        EarlyDelivery { flows }
+    }
+}

@@ -1,0 +1,240 @@
+//! Packets on their way: where they wait, and which of them arrives next.
+//!
+//! A link never reorders, so of the packets in its pipe only the first can be next. Links that are
+//! alike (same rates and delays since the last event, from the same place) seldom overtake each
+//! other either, so they share a *lane*, one sorted pipe for all of them, and only the first packet
+//! of a lane is in the event queue: a handful of entries for any number of users. A packet that would
+//! overtake many in its lane waits apart. Which way it takes makes no difference to when it arrives.
+//!
+//! What arrives at the same time goes by the number of its link; events of stations come before.
+
+use core::cmp::Reverse;
+
+use dary_heap::QuaternaryHeap;
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN};
+
+use crate::packet::Packet;
+use crate::ring::Ring;
+use crate::tournament::Tournament;
+
+/// All packets in pipes, and the events of stations.
+pub struct Transit {
+    /// Stations have numbers before those of links, and places in the tournament after those of lanes.
+    stations: usize,
+    lane_of_link: Vec<u32>,
+    lanes: Vec<Lane>,
+    /// First arrivals of lanes, and events of stations.
+    firsts: Tournament,
+    /// Packets that would have overtaken too many.
+    apart: QuaternaryHeap<Reverse<Due>>,
+}
+
+/// A packet may overtake this many in its lane.
+const REACH: usize = 8;
+
+#[derive(Default)]
+struct Lane {
+    /// By arrival.
+    packets: Ring<Due>,
+    /// The last of them arrives, or arrived.
+    last: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Due {
+    arrival: u64,
+    packet: Packet,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Due) -> bool {
+        self.arrival == other.arrival
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Due) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Due) -> core::cmp::Ordering {
+        self.arrival.cmp(&other.arrival)
+    }
+}
+
+/// What happens next.
+pub enum Next {
+    /// A packet arrives at the end of a link.
+    Packet(Packet),
+    /// The transmitter of a station is done: its place among them.
+    Station(usize),
+}
+
+/// Time and number in one word, because the queue lives on comparing them. No two packets have the
+/// same: those of a link leave it one after the other, and sending takes a nanosecond or more.
+const LINK_BITS: u32 = MAX_LINKS.trailing_zeros();
+const _: () = assert!(MAX_RUN.as_nanos() == 1 << (64 - LINK_BITS));
+
+#[inline]
+fn arrival(at: Time, number: usize) -> u64 {
+    debug_assert!(number < MAX_LINKS);
+    // What arrives after the longest run is never taken, so that its order does not matter.
+    let at_ns = at.as_nanos().min(MAX_RUN.as_nanos() - 1);
+    at_ns << LINK_BITS | number as u64
+}
+
+impl Transit {
+    /// Nothing under way; `lane_of_link` tells the lane of each link.
+    pub fn new(lane_of_link: Vec<u32>, stations: usize) -> Self {
+        let lanes = lane_of_link.iter().max().map_or(0, |last| *last as usize + 1);
+        Transit {
+            stations,
+            lane_of_link,
+            firsts: Tournament::new(lanes + stations),
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
+            apart: QuaternaryHeap::default(),
+        }
+    }
+
+    /// When something happens next; [`Time::NEVER`] if nothing does.
+    #[inline]
+    pub fn next_time(&self) -> Time {
+        match self.firsts.smallest().min(self.first_apart()) {
+            u64::MAX => Time::NEVER,
+            first => Time::from_nanos(first >> LINK_BITS),
+        }
+    }
+
+    #[inline]
+    fn first_apart(&self) -> u64 {
+        self.apart.peek().map_or(u64::MAX, |first| first.0.arrival)
+    }
+
+    /// A packet is on its way to the far end of a link.
+    #[inline(always)]
+    pub fn send(&mut self, link: u32, packet: Packet) {
+        let arrival = arrival(packet.at, link as usize + self.stations);
+        let lane_number = self.lane_of_link[link as usize] as usize;
+        let lane = &mut self.lanes[lane_number];
+        if lane.packets.is_empty() {
+            self.firsts.set(lane_number, arrival);
+        } else if arrival < lane.last {
+            return self.overtake(lane_number, Due { arrival, packet });
+        }
+        lane.last = arrival;
+        lane.packets.push(Due { arrival, packet });
+    }
+
+    #[inline(never)]
+    fn overtake(&mut self, lane_number: usize, due: Due) {
+        let lane = &mut self.lanes[lane_number].packets;
+        if lane.len() > REACH && lane.back(REACH).arrival > due.arrival {
+            return self.apart.push(Reverse(due));
+        }
+        lane.insert(due);
+        let first = lane.front().map_or(u64::MAX, |first| first.arrival);
+        self.firsts.set(lane_number, first);
+    }
+
+    /// Takes what happens next. The event of a station stays until [`Transit::set_station`] says when
+    /// its next is.
+    ///
+    /// # Panics
+    /// If nothing does.
+    #[inline]
+    pub fn take_next(&mut self) -> Next {
+        let first = self.firsts.smallest();
+        if self.first_apart() < first {
+            let Due { packet, .. } = self.apart.pop().expect("has a first").0;
+            return Next::Packet(packet);
+        }
+        let number = first as usize & (MAX_LINKS - 1);
+        let Some(link) = number.checked_sub(self.stations) else {
+            return Next::Station(number);
+        };
+        let lane_number = self.lane_of_link[link] as usize;
+        let lane = &mut self.lanes[lane_number].packets;
+        let Due { packet, .. } = lane.pop().expect("called when something is due");
+        self.firsts.set(lane_number, lane.front().map_or(u64::MAX, |first| first.arrival));
+        Next::Packet(packet)
+    }
+
+    /// The transmitter of a station will be done at `at`, or is idle.
+    pub fn set_station(&mut self, place: usize, at: Option<Time>) {
+        let key = at.map_or(u64::MAX, |at| arrival(at, place));
+        self.firsts.set(self.lanes.len() + place, key);
+    }
+
+    /// Packets under way.
+    pub fn len(&self) -> u64 {
+        let in_lanes = self.lanes.iter().map(|lane| lane.packets.len()).sum::<usize>();
+        (in_lanes + self.apart.len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tidegate_mechanisms::units::Span;
+
+    proptest! {
+        /// Whatever lanes links share: packets come by time, at equal times by link, stations first.
+        #[test]
+        fn what_is_due_first_comes_first(
+            lane_of_link in prop::collection::vec(0..3u32, 1..12),
+            steps in prop::collection::vec((0..12usize, 1..200u64, 0..4u8), 0..400)
+        ) {
+            let links = lane_of_link.len();
+            let mut transit = Transit::new(lane_of_link, 1);
+            let mut last_of_link = vec![0; links];
+            let (mut now, mut due, mut station) = (0, Vec::<(u64, u64)>::new(), None);
+            for (link, later, kind) in steps {
+                let link = link % links;
+                if kind == 0 && let Some(&first) = due.iter().min() {
+                    prop_assert_eq!(transit.next_time(), Time::from_nanos(first.0));
+                    due.retain(|&other| other != first);
+                    now = first.0;
+                    match transit.take_next() {
+                        Next::Packet(packet) => {
+                            prop_assert_eq!((packet.at.as_nanos(), packet.number + 1), first);
+                        }
+                        Next::Station(place) => {
+                            prop_assert_eq!((place, first.1), (0, 0));
+                            transit.set_station(0, None);
+                            station = None;
+                        }
+                    }
+                } else if kind == 1 && station.is_none() {
+                    station = Some(now + later);
+                    due.push((now + later, 0));
+                    transit.set_station(0, Some(Time::from_nanos(now + later)));
+                } else {
+                    let at = now.max(last_of_link[link]) + later;
+                    last_of_link[link] = at;
+                    due.push((at, link as u64 + 1));
+                    let (at, number) = (Time::from_nanos(at), link as u64);
+                    transit.send(link as u32, Packet { at, number, ..Packet::default() });
+                }
+                prop_assert_eq!(transit.len(), (due.len() - usize::from(station.is_some())) as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_due_after_the_longest_run_comes_last() {
+        let mut transit = Transit::new(vec![0, 1], 0);
+        assert_eq!(transit.next_time(), Time::NEVER);
+        for (link, at) in [(0, Time::ZERO + MAX_RUN * 3), (1, Time::from_nanos(5))] {
+            transit.send(link, Packet { at, ..Packet::default() });
+        }
+        assert_eq!(transit.next_time(), Time::from_nanos(5));
+        assert!(matches!(transit.take_next(), Next::Packet(_)));
+        assert_eq!(transit.next_time(), Time::ZERO + (MAX_RUN - Span::from_nanos(1)));
+    }
+}
