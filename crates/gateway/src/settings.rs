@@ -5,7 +5,8 @@ use std::fs;
 use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{
-    ControllerPlan, CubicGrowthPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
+    AfterTimeoutPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan,
+    RtoPlan, TcpPlan,
 };
 
 use crate::netlink::Metrics;
@@ -82,6 +83,9 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     note(tcp.reduction != ReductionPlan::Prr, "windows shrink by PRR (RFC 6937)");
     note(!tcp.window_use_per_round, "windows grow if they were full within a round trip");
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
+    note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a time-out keeps what is sacked");
+    note(!tcp.rearm_on_repair, "repairs of the first missing segment restart the timer");
+    note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     let RtoPlan { initial, min_bounds_variance, .. } = tcp.rto;
     note(initial != INITIAL_RTO, "the first time-out is after 1 s");
     note(!min_bounds_variance, "the smallest time-out bounds 4 rttvar, not the sum with srtt");

@@ -6,14 +6,14 @@ use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 use crate::file::{
-    Access, CongestionControl, CubicGrowth, File, LossRecovery, Meter, PauseDistribution, Start,
-    Tcp, Traffic, Transfer, User, WindowReduction,
+    Access, AfterTimeout, CongestionControl, CubicGrowth, File, LossRecovery, Meter,
+    PauseDistribution, Start, Tcp, Traffic, Transfer, User, WindowReduction,
 };
 use crate::network::{DUMBBELL, Network, buffer};
 use crate::plan::{
-    AqmPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, FlowPlan, GroupPlan, LinkPlan,
-    PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan, TrafficPlan,
-    UserPlan,
+    AfterTimeoutPlan, AqmPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, FlowPlan,
+    GroupPlan, LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan,
+    TrafficPlan, UserPlan,
 };
 use crate::value::{HostJitter, OrOff};
 
@@ -252,7 +252,13 @@ impl Tcp {
             timestamps: self.timestamps.expect(set),
             ecn: self.ecn.expect(set),
             ecn_fallback: self.ecn_fallback.expect(set),
+            ecn_to_one: self.ecn_to_one.expect(set),
             frto: self.frto.expect(set),
+            after_timeout: match self.after_timeout.expect(set) {
+                AfterTimeout::GoBackN => AfterTimeoutPlan::GoBackN,
+                AfterTimeout::KeepScoreboard => AfterTimeoutPlan::KeepScoreboard,
+            },
+            rearm_on_repair: self.rearm_on_repair.expect(set),
             initial_window: self.initial_window.expect(set).small(),
             window_use_per_round: self.window_use_per_round.expect(set),
             window_limit: self.window_limit,

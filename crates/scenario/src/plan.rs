@@ -228,8 +228,16 @@ pub struct TcpPlan {
     pub ecn: bool,
     /// A connection request that is lost is repeated without ECN (RFC 3168, section 6.1.1.1).
     pub ecn_fallback: bool,
+    /// A congestion mark may lower the window to one segment, and a mark at one segment lets the
+    /// next wait for the retransmission timer (RFC 3168, section 6.1.2); else to two.
+    pub ecn_to_one: bool,
     /// Find out first whether a time-out was premature (F-RTO with SACK, RFC 5682).
     pub frto: bool,
+    /// What is sent again after a time-out.
+    pub after_timeout: AfterTimeoutPlan,
+    /// Every retransmission of the first missing segment restarts the timer (RFC 6675, section 6),
+    /// else only the one that begins a fast recovery.
+    pub rearm_on_repair: bool,
     /// Initial window, in segments.
     pub initial_window: u32,
     /// The window may grow if it was full at some time in the last round trip (half full in slow
@@ -326,6 +334,16 @@ pub enum ReductionPlan {
     RateHalving,
     /// Proportional rate reduction (RFC 9937).
     Prr,
+}
+
+/// What a sender with SACK sends again after a time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterTimeoutPlan {
+    /// Everything from the first missing segment on, in order, whatever has been sacked or is until
+    /// that is done (RFC 2018, section 8, turns all marks off).
+    GoBackN,
+    /// What is not sacked (RFC 6675, section 5.1).
+    KeepScoreboard,
 }
 
 /// Delayed acknowledgements (RFC 1122, RFC 5681): every second full segment.

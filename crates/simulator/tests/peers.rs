@@ -5,10 +5,8 @@
 //! range from the least to the largest figure of a simulator, each with its own interval; that of a
 //! single run is taken from ns-2's spread over seeds.
 //!
-//! Goodput is judged from below by the simulators' goodput, from above by their throughput: with
-//! drops, 1.7 % of what gets through in ns-2 has been there before, as it does not ask after a
-//! time-out what was selectively acknowledged, and 1.2 % in htsim, which has no SACK. Ours sends less
-//! than 0.2 % in vain, which is no reason to blame it.
+//! Three traits of a research TCP make it so; a sender without them sends next to nothing in vain and
+//! has a higher goodput than any of the others: `each_trait_of_a_research_tcp_shows`.
 
 mod common;
 
@@ -137,12 +135,7 @@ fn assert_inside_the_spread(scenario: &str, metric: &str, ours: Mean) {
 /// The link is as full as theirs, and carries as much that is of use.
 fn assert_as_much_gets_through(scenario: &str, ours: &Measured) {
     assert_inside_the_spread(scenario, "throughput_mbps", ours.throughput_mbps);
-    let (least, _) = spread(scenario, "goodput_mbps").expect("the peers have measured it");
-    let (_, most) = spread(scenario, "throughput_mbps").expect("the peers have measured it");
-    let goodput = ours.goodput_mbps.value;
-    assert!((least..=most).contains(&goodput), "{scenario}: {goodput} not in {least}..={most}");
-    let in_vain = 1.0 - goodput / ours.throughput_mbps.value;
-    assert!(in_vain < 0.002, "{scenario}: {in_vain} of what gets through is of no use");
+    assert_inside_the_spread(scenario, "goodput_mbps", ours.goodput_mbps);
 }
 
 #[test]
@@ -158,7 +151,7 @@ fn on_a_drop_tail_dumbbell_ten_flows_get_ten_times_as_much_as_one() {
 
 #[test]
 fn with_red_and_marks_thirty_six_flows_get_36_times_as_much_as_one() {
-    let ours = measure("S2-ecn", S2, &[], 20);
+    let ours = measure("S2-ecn", S2, &[], 24);
     assert!((ours.ratio.value - 36.0).abs() <= 0.5, "ratio {:?}", ours.ratio);
     assert_as_much_gets_through("S2-ecn", &ours);
     assert_inside_the_spread("S2-ecn", "mean_queue_packets", ours.mean_queue_packets);
@@ -166,8 +159,31 @@ fn with_red_and_marks_thirty_six_flows_get_36_times_as_much_as_one() {
 
 #[test]
 fn with_red_and_drops_thirty_six_flows_get_36_times_as_much_as_one() {
-    let ours = measure("S2-drop", S2, &[("tcp.ecn", "false")], 20);
+    let ours = measure("S2-drop", S2, &[("tcp.ecn", "false")], 24);
     assert!((ours.ratio.value - 36.0).abs() <= 0.5, "ratio {:?}", ours.ratio);
     assert_as_much_gets_through("S2-drop", &ours);
     assert_inside_the_spread("S2-drop", "mean_queue_packets", ours.mean_queue_packets);
+}
+
+/// What each of them does by itself: with drops, how much is sent again in vain, in Mb/s (nearly nothing
+/// by a sender that keeps its scoreboard and is careful with its timer); with marks, how full the link
+/// is if no window falls below two segments.
+#[test]
+fn each_trait_of_a_research_tcp_shows() {
+    let (keep, careful) =
+        (("tcp.after_timeout", "keep-scoreboard"), ("tcp.rearm_on_repair", "true"));
+    let in_vain = |traits: &[(&str, &str)]| {
+        let drops = [traits, &[("tcp.ecn", "false")]].concat();
+        let measured = measure("S2-drop", S2, &drops, 5);
+        measured.throughput_mbps.value - measured.goodput_mbps.value
+    };
+    let (neither, timer, back, both) =
+        (in_vain(&[keep, careful]), in_vain(&[keep]), in_vain(&[careful]), in_vain(&[]));
+    println!("in vain {neither:.2}, {timer:.2}, {back:.2}, {both:.2} Mb/s");
+    assert!(neither < 0.2);
+    assert!((0.8..1.3).contains(&timer));
+    assert!((1.1..1.7).contains(&back));
+    assert!((1.9..2.5).contains(&both));
+    let two = measure("S2-ecn", S2, &[("tcp.ecn_to_one", "false")], 5);
+    assert!((99.6..99.9).contains(&two.goodput_mbps.value));
 }

@@ -199,7 +199,7 @@ impl Controller {
 }
 
 /// Smallest slow-start threshold, in segments (RFC 5681, equation 4).
-const MIN_SSTHRESH: f64 = 2.0;
+pub const MIN_SSTHRESH: f64 = 2.0;
 
 #[cfg(test)]
 mod tests {

@@ -78,6 +78,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What is sent again after a time-out.
+    pub enum AfterTimeout {
+        /// Everything from the first missing segment on.
+        GoBackN = "go-back-n",
+        /// What has not been selectively acknowledged.
+        KeepScoreboard = "keep-scoreboard",
+    }
+}
+
 section! {
     /// TCP options. What is not given comes from the scenario's tcp section, then from the
     /// profile.
@@ -109,8 +119,19 @@ section! {
         /// A connection request that is lost is repeated without ECN, RFC 3168, section 6.1.1.1, as
         /// in Linux since 4.1.
         optional ecn_fallback: bool;
+        /// A congestion mark may lower the window to one segment, and at one segment the next waits for
+        /// the retransmission timer, RFC 3168, section 6.1.2. Else a window never falls below two, as in
+        /// Linux. With window_reduction immediate only, and not for dctcp and prague.
+        optional ecn_to_one: bool;
         /// Find out first whether a time-out was premature, F-RTO with SACK, RFC 5682.
         optional frto: bool;
+        /// What is sent again after a time-out: everything from the first missing segment on, in order,
+        /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
+        /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
+        optional after_timeout: AfterTimeout;
+        /// Whenever the first missing segment is sent again, the retransmission timer starts anew, the
+        /// careful variant of RFC 6675, section 6, as in Linux. Else only when a fast recovery begins.
+        optional rearm_on_repair: bool;
         /// Initial window, in segments.
         optional initial_window: Integer<1, 10_000>;
         /// Largest window, in bytes of payload. Default: none.
@@ -165,7 +186,10 @@ impl Tcp {
             timestamps: own.timestamps.or(base.timestamps),
             ecn: own.ecn.or(base.ecn),
             ecn_fallback: own.ecn_fallback.or(base.ecn_fallback),
+            ecn_to_one: own.ecn_to_one.or(base.ecn_to_one),
             frto: own.frto.or(base.frto),
+            after_timeout: own.after_timeout.or(base.after_timeout),
+            rearm_on_repair: own.rearm_on_repair.or(base.rearm_on_repair),
             initial_window: own.initial_window.or(base.initial_window),
             window_limit: own.window_limit.or(base.window_limit),
             delayed_ack: own.delayed_ack.or(base.delayed_ack),
@@ -209,7 +233,10 @@ impl Profile {
             timestamps: Some(true),
             ecn: Some(false),
             ecn_fallback: Some(true),
+            ecn_to_one: Some(false),
             frto: Some(true),
+            after_timeout: Some(AfterTimeout::KeepScoreboard),
+            rearm_on_repair: Some(true),
             initial_window: Some(Integer(10)),
             window_limit: None,
             delayed_ack: Some(OrOff::On(Span::from_millis(40))),
@@ -235,7 +262,10 @@ impl Profile {
                 window_use_per_round: Some(false),
                 loss_recovery: Some(LossRecovery::Sack),
                 ecn_fallback: Some(false),
+                ecn_to_one: Some(true),
                 frto: Some(false),
+                after_timeout: Some(AfterTimeout::GoBackN),
+                rearm_on_repair: Some(false),
                 window_reduction: Some(WindowReduction::Immediate),
                 timestamps: Some(false),
                 initial_window: Some(Integer(2)),

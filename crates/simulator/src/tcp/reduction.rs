@@ -59,7 +59,7 @@ impl Reduction {
     pub fn on_ack(&mut self, cwnd: f64, ssthresh: f64, progress: Progress) -> f64 {
         let pipe = f64::from(progress.in_flight);
         match self {
-            Reduction::Immediate => ssthresh,
+            Reduction::Immediate => cwnd.min(ssthresh),
             Reduction::RateHalving { odd } => {
                 let mut lowered = cwnd;
                 if *odd && cwnd > ssthresh / 2.0 {
@@ -96,8 +96,8 @@ impl Reduction {
     /// The window when everything outstanding at the loss is acknowledged.
     pub fn finish(&self, cwnd: f64, ssthresh: f64) -> f64 {
         match self {
-            Reduction::RateHalving { .. } => cwnd.min(ssthresh),
-            Reduction::Immediate | Reduction::Prr { .. } => ssthresh,
+            Reduction::Immediate | Reduction::RateHalving { .. } => cwnd.min(ssthresh),
+            Reduction::Prr { .. } => ssthresh,
         }
     }
 }

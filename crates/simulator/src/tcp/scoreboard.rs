@@ -294,6 +294,17 @@ impl Scoreboard {
         self.repair_from = una;
     }
 
+    /// Forgets what was sacked between `una` and `nxt` (RFC 2018, section 8).
+    pub fn forget_sacked(&mut self, una: u64, nxt: u64) {
+        if self.sacked > 0 && !self.words.is_empty() {
+            for (index, mask) in words_of(una, nxt) {
+                self.word(index).sacked &= !mask;
+            }
+        }
+        self.sacked = 0;
+        self.top = [0; DUP_THRESH as usize];
+    }
+
     /// Takes back that a segment was sent again.
     pub fn forget_repair(&mut self, segment: u64) {
         if !self.words.is_empty() && !self.is_clean() {
@@ -382,7 +393,7 @@ mod tests {
         /// The counts are the sizes of the sets, whatever happens in whatever order.
         #[test]
         fn counts_are_the_sizes_of_the_sets(
-            steps in prop::collection::vec((0..5u8, 0..400u64, 1..90u64), 1..200)
+            steps in prop::collection::vec((0..6u8, 0..400u64, 1..90u64), 1..200)
         ) {
             let mut board = Scoreboard::default();
             let (mut una, mut nxt) = (1000, 1000);
@@ -412,6 +423,13 @@ mod tests {
                         board.mark_all_lost(una, nxt, nxt);
                         again.clear();
                         lost = (una..nxt).filter(|s| !sacked.contains(s)).collect();
+                    }
+                    4 => {
+                        board.forget_sacked(una, nxt);
+                        sacked.clear();
+                        board.mark_all_lost(una, nxt, nxt);
+                        again.clear();
+                        lost = (una..nxt).collect();
                     }
                     _ => {
                         let want = lost.difference(&again).next().copied();

@@ -56,13 +56,17 @@ fn tcp() -> impl Strategy<Value = String> {
         one_of("window_reduction", vec!["\"immediate\"", "\"rate-halving\"", "\"prr\""]),
         one_of("limited_transmit", vec!["true", "false"]),
         one_of("timestamps", vec!["true", "false"]),
-        one_of("ecn", vec!["true"]),
+        one_of("ecn", vec!["true", "true\necn_to_one = true", "true\necn_to_one = false"]),
+        one_of("after_timeout", vec!["\"go-back-n\"", "\"keep-scoreboard\""]),
+        one_of("rearm_on_repair", vec!["true", "false"]),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
         one_of("initial_window", vec!["1", "3", "40"]),
         one_of("window_limit", vec!["\"1460 B\"", "\"20 kB\""]),
         one_of("initial_rto", vec!["\"1 s\"", "\"210 ms\""]),
     )
-        .prop_map(|(a, b, c, d, e, f, g, h, i, j)| [a, b, c, d, e, f, g, h, i, j].concat())
+        .prop_map(|(a, b, c, d, e, f, g, h, i, j, k, l)| {
+            [a, b, c, d, e, f, g, h, i, j, k, l].concat()
+        })
 }
 
 /// Rate, delay and all that a queue can do.

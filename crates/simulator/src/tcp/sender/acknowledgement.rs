@@ -133,7 +133,7 @@ impl Sender {
             self.leave_reduction(door.now);
         }
         if packet.has(flags::ECE) && self.ecn && !self.controller.lowers_for_marks() {
-            self.on_congestion_echo(door.now);
+            self.on_congestion_echo(door);
         }
         let probing = self.state == State::Probing;
         let Findings { fresh_loss, wait } = self.find_losses(&delivery, door.now);
@@ -189,6 +189,7 @@ impl Sender {
         let acknowledged = if newly > 0 { self.board.advance(una, ack) } else { 0 };
         self.una = ack;
         let mut sacked = 0;
+        let blocks = blocks.filter(|_| !self.goes_back());
         for (start, end) in blocks.into_iter().flatten() {
             sacked += match &mut self.rack {
                 None => self.board.sack(ack, nxt, start, end),

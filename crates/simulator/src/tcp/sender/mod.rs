@@ -13,7 +13,7 @@ mod time_out;
 
 use tidegate_mechanisms::sender::{Controller, Window};
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
+use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, ReductionPlan, TcpPlan};
 
 use super::reduction::Reduction;
 use super::round_trip::RoundTrip;
@@ -88,7 +88,13 @@ pub struct Sender {
     /// Flags of an ACK that is more than an expected one.
     news: u8,
     ecn_fallback: bool,
+    /// Marks may bring the window below two segments, and below one.
+    ecn_to_one: bool,
     frto: bool,
+    /// After a time-out, what is sacked counts for nothing.
+    go_back_n: bool,
+    /// Repairs restart the timer.
+    rearm_on_repair: bool,
     announce_reduction: bool,
     reduction_plan: ReductionPlan,
     sizes: Sizes,
@@ -155,7 +161,12 @@ impl Sender {
             counts_marks,
             news,
             ecn_fallback: plan.ecn_fallback,
+            ecn_to_one: plan.ecn_to_one
+                && plan.reduction == ReductionPlan::Immediate
+                && !plan.controller.is_scalable(),
             frto: plan.frto && sack,
+            go_back_n: plan.after_timeout == AfterTimeoutPlan::GoBackN,
+            rearm_on_repair: plan.rearm_on_repair,
             announce_reduction: false,
             reduction_plan: plan.reduction,
             sizes,
@@ -308,7 +319,7 @@ impl Sender {
             rack.repairs.push_back((segment, door.now));
         }
         self.transmit(segment, self.capable(), true, door);
-        if segment == self.una {
+        if segment == self.una && self.rearm_on_repair {
             self.restart_timer(door);
         }
     }

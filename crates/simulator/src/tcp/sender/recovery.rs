@@ -2,7 +2,7 @@
 //!
 //! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno) and RFC 3168 (ECN).
 
-use tidegate_mechanisms::sender::Window;
+use tidegate_mechanisms::sender::{MIN_SSTHRESH, Window};
 use tidegate_mechanisms::units::Time;
 
 use super::{Sender, State};
@@ -66,6 +66,9 @@ impl Sender {
         }
         self.state = State::Recovery;
         self.point = self.nxt;
+        if !self.rearm_on_repair {
+            self.restart_timer(door);
+        }
         // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
         if matches!(self.reduction, Reduction::Immediate) {
             self.repair_next(door);
@@ -92,15 +95,23 @@ impl Sender {
 
     /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
     /// was outstanding.
-    pub(super) fn on_congestion_echo(&mut self, now: Time) {
+    pub(super) fn on_congestion_echo(&mut self, door: &mut Door) {
         if self.state != State::Open {
             return;
         }
         let flight_size = self.in_flight();
-        let ssthresh = self.controller.ssthresh_on_mark(&self.window, now, flight_size);
+        let ssthresh = self.controller.ssthresh_on_mark(&self.window, door.now, flight_size);
+        let halved = self.window.cwnd / 2.0;
         self.begin_reduction_to(ssthresh, flight_size);
         self.state = State::Reducing;
         self.point = self.nxt;
+        if self.ecn_to_one && ssthresh <= MIN_SSTHRESH {
+            self.window.cwnd = halved;
+            // A window of one segment cannot be halved: the next waits for the timer.
+            if halved < 1.0 {
+                self.restart_timer(door);
+            }
+        }
     }
 
     #[inline]

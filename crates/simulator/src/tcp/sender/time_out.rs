@@ -36,7 +36,7 @@ impl Sender {
     /// comes too early sets the next.
     #[inline]
     pub(super) fn restart_timer(&mut self, door: &mut Door) {
-        if self.state != State::SynSent && self.una == self.nxt {
+        if self.una == self.nxt && self.state != State::SynSent && self.window.cwnd >= 1.0 {
             self.deadline = Time::NEVER;
             return;
         }
@@ -81,6 +81,11 @@ impl Sender {
             Timer::Reordering => return self.on_reordering_timer(door),
             Timer::TimeOut => {}
         }
+        if self.una == self.nxt && self.state != State::SynSent {
+            // Nothing is missing: the window was below one segment (RFC 3168, section 6.1.2).
+            self.window.cwnd = 1.0;
+            return self.send(door);
+        }
         self.round_trip.back_off();
         if self.state == State::SynSent {
             // RFC 5681, section 3.1: a lost request leaves an initial window of one segment.
@@ -110,10 +115,24 @@ impl Sender {
         if !self.sack {
             self.board.forget_unnamed();
         }
-        self.board.mark_all_lost(self.una, self.nxt, self.nxt);
+        self.give_up(self.nxt);
         self.state = State::Loss;
         self.point = self.nxt;
         self.send(door);
+    }
+
+    /// All of what was sent before `end` is lost, but for what is sacked, where that counts.
+    fn give_up(&mut self, end: u64) {
+        if self.go_back_n {
+            self.board.forget_sacked(self.una, self.nxt);
+        }
+        self.board.mark_all_lost(self.una, end, self.nxt);
+    }
+
+    /// Whether everything is sent again, whatever is sacked.
+    #[inline]
+    pub(super) fn goes_back(&self) -> bool {
+        self.go_back_n && self.state == State::Loss
     }
 
     /// RFC 5681, section 3.1: further time-outs of the same data leave ssthresh as it is, and so
@@ -172,7 +191,7 @@ impl Sender {
 
     /// The time-out was right: repair what was outstanding, and is not sacked.
     fn take_as_lost(&mut self, allowed: u32, now: Time) {
-        self.board.mark_all_lost(self.una, self.probe.outstanding_to, self.nxt);
+        self.give_up(self.probe.outstanding_to);
         self.controller.on_timeout(&mut self.window, now);
         self.window.cwnd = f64::from(self.in_flight() + allowed);
         self.state = State::Loss;
