@@ -12,14 +12,23 @@ use crate::build::needs_departures;
 pub struct Hop {
     /// The link to take; meaningless at the end.
     pub link: u32,
-    /// The route ends here.
-    pub end: bool,
-    /// The next hop's link is fed by this one alone.
-    pub chained: bool,
-    /// The packet passes an activity meter after this link.
+    /// The packet passes an activity meter before this link.
     pub metered: bool,
-    /// The route ends after this link, at a host that may be served ahead of time.
-    pub early: bool,
+    /// What comes after it.
+    pub then: Then,
+}
+
+/// What comes after a link.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Then {
+    /// The packet's arrival is an event.
+    Event,
+    /// The next link, which is fed by this one alone.
+    Link,
+    /// A host that may be served ahead of time.
+    Host,
+    /// Nothing: the route has ended before.
+    Nothing,
 }
 
 /// Which link feeds which, over all routes.
@@ -98,8 +107,9 @@ impl Feeders {
         let mut before_answer = vec![None; plan.links.len()];
         for flow in &plan.flows {
             for route in [&flow.forward, &flow.reverse] {
-                for hop in self.hops(route, false, false).iter().filter(|hop| !hop.end) {
-                    in_use[hop.link as usize] |= !hop.chained;
+                let hops = self.hops(route, false, false);
+                for hop in hops.iter().filter(|hop| hop.then == Then::Event) {
+                    in_use[hop.link as usize] = true;
                 }
             }
             if let [.., place, _] = flow.forward[..] {
@@ -121,18 +131,17 @@ impl Feeders {
         (0..plan.links.len()).map(|link| if in_use[link] { lane(link) } else { 0 }).collect()
     }
 
-    /// The steps of a route.
+    /// The steps of a route; a meter stands behind the first.
     pub fn hops(&self, route: &[u32], metered: bool, early: bool) -> Vec<Hop> {
+        let after = |i: usize| match route.get(i + 1) {
+            Some(&next) if self.chained(route[i], next) => Then::Link,
+            None if early && !self.stations[route[i] as usize] => Then::Host,
+            _ => Then::Event,
+        };
         let mut hops: Vec<Hop> = (route.iter().enumerate())
-            .map(|(i, &link)| Hop {
-                link,
-                end: false,
-                chained: route.get(i + 1).is_some_and(|&next| self.chained(link, next)),
-                metered: metered && i == 0,
-                early: early && i + 1 == route.len() && !self.stations[link as usize],
-            })
+            .map(|(i, &link)| Hop { link, metered: metered && i == 1, then: after(i) })
             .collect();
-        hops.push(Hop { link: u32::MAX, end: true, chained: false, metered: false, early: false });
+        hops.push(Hop { link: u32::MAX, metered: false, then: Then::Nothing });
         hops
     }
 }

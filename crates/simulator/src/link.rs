@@ -44,30 +44,36 @@ pub struct Owner {
     pub scalable: bool,
 }
 
-/// A unidirectional link.
+/// A unidirectional link. What most packets need of it comes first, in one cache line, counters
+/// included.
+#[repr(C, align(64))]
 pub struct Link {
     /// When the transmitter is free.
     free_at: Time,
-    /// Packets that have not left yet, the one in transmission first. The last one accepted is
-    /// entered when the next arrives before it has left, so that an idle link keeps no list.
-    waiting: Ring<Waiting>,
-    last_len: u16,
-    last_entered: bool,
-    backlog_bytes: u64,
-    limit_packets: usize,
-    limit_bytes: u64,
+    pace: Pace,
+    delay: Span,
+    /// Length of the last packet accepted, if it is not entered yet; 0 otherwise.
+    not_entered: u16,
+    /// The link is plain, and its list empty.
+    at_once: bool,
+    /// Whether a packet that finds the link idle passes, with nothing to draw or to record, and at the
+    /// rate that there always is.
+    plain: bool,
     /// Whether the exact backlog matters for every packet. Otherwise departures are struck off
     /// only when the list looks full.
     exact: bool,
-    /// Whether a packet that finds the link idle passes, with nothing to draw or to record.
-    plain: bool,
-    pace: Pace,
-    delay: Span,
+    /// What is measured.
+    pub probe: LinkProbe,
+    /// Packets that have not left yet, the one in transmission first. The last one accepted is
+    /// entered when the next arrives before it has left, so that an idle link keeps no list.
+    waiting: Ring<Waiting>,
+    /// Bytes of those.
+    waiting_bytes: u64,
+    limit_packets: usize,
+    limit_bytes: u64,
     station: Option<Box<Station>>,
     management: Option<Box<Management>>,
     wire_loss: Option<Box<(f64, Stream)>>,
-    /// What is measured.
-    pub probe: LinkProbe,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -89,8 +95,8 @@ struct Management {
 pub struct Passed {
     /// When it reaches the far end.
     pub at: Time,
-    /// Its flags, with the mark it may have got.
-    pub flags: u8,
+    /// It has got a mark here, and had none before.
+    pub newly_marked: bool,
 }
 
 /// A packet that has left a station.
@@ -123,17 +129,19 @@ impl Link {
         let wire_loss = (plan.loss > 0.0)
             .then(|| Box::new((plan.loss, Stream::new(seed, &format!("link/{number}/wire")))));
         let exact = plan.monitored || management.is_some() || limit_bytes < u64::MAX;
+        let pace = Pace::new(plan);
+        let plain = !exact && wire_loss.is_none() && limit_packets > 0 && pace.is_steady();
         Link {
-            plain: !exact && wire_loss.is_none() && limit_packets > 0,
-            exact,
             free_at: Time::ZERO,
+            not_entered: 0,
+            at_once: plain,
+            plain,
+            exact,
             waiting: Ring::default(),
-            last_len: 0,
-            last_entered: true,
-            backlog_bytes: 0,
+            waiting_bytes: 0,
             limit_packets,
             limit_bytes,
-            pace: Pace::new(plan),
+            pace,
             delay: plan.delay,
             station,
             management,
@@ -154,67 +162,69 @@ impl Link {
         self.station.as_ref().map_or(in_advance, |station| station.state_bytes()) as u64
     }
 
+    /// Whether a packet passes at once at `now`, as most packets do on most links: they find them
+    /// idle, and nothing to be decided there. They go by [`Link::pass_at_once`], others by
+    /// [`Link::offer`].
+    #[inline(always)]
+    pub fn is_free(&self, now: Time) -> bool {
+        self.free_at <= now && self.at_once
+    }
+
+    /// A packet passes a link that is free at `now`. Returns when it reaches the far end.
+    #[inline(always)]
+    pub fn pass_at_once(&mut self, len: u16, now: Time) -> Time {
+        self.free_at = now + self.pace.steady_time(len);
+        self.not_entered = len;
+        self.probe.on_accepted(len.into());
+        self.free_at + self.delay
+    }
+
     /// Offers a packet of the given owner at `now`, which never goes back. A station refuses all,
     /// without counting them: they go to [`Link::arrive`].
-    #[inline]
+    #[inline(never)]
     pub fn offer(
         &mut self,
         len: u16,
-        mut flags: u8,
+        flags: u8,
         activity: u32,
         now: Time,
-        owner: impl Fn() -> Owner,
+        owner: Owner,
     ) -> Result<Passed, Drop> {
         if self.free_at <= now {
-            if self.plain {
-                return Ok(Passed { at: self.pass_at_once(len, now), flags });
-            }
             self.waiting.clear();
-            self.backlog_bytes = 0;
+            self.waiting_bytes = 0;
+            self.not_entered = 0;
+            self.at_once = self.plain;
         } else {
             self.enter_last();
             if self.exact || self.waiting.len() >= self.limit_packets {
                 self.strike_off_departed(now);
             }
         }
-        if self.management.is_some() {
-            flags = self.manage(len, flags, activity, now, owner())?;
-        }
+        let newly_marked =
+            self.management.is_some() && self.manage(len, flags, activity, now, owner)?;
         let bytes = u64::from(len);
-        if self.waiting.len() >= self.limit_packets || self.backlog_bytes + bytes > self.limit_bytes
+        if self.waiting.len() >= self.limit_packets || self.waiting_bytes + bytes > self.limit_bytes
         {
-            return Err(self.overflow(owner(), now, len));
+            return Err(self.overflow(owner, now, len));
         }
         let begins = self.free_at.max(now);
         let transmission = self.pace.transmission_time(len, begins);
         let departs = begins + transmission;
         self.free_at = departs;
-        self.backlog_bytes += bytes;
-        (self.last_len, self.last_entered) = (len, false);
+        self.not_entered = len;
         self.probe.on_accepted(bytes);
         if let Some(monitor) = &mut self.probe.monitor {
-            monitor.on_accepted(owner().group, bytes, departs - now, transmission);
+            monitor.on_accepted(owner.group, bytes, departs - now, transmission);
         }
         if self.wire_loss.is_some() && self.is_lost_on_wire() {
-            self.probe.on_drop(Drop::Wire, owner().group);
+            self.probe.on_drop(Drop::Wire, owner.group);
             return Err(Drop::Wire);
         }
-        Ok(Passed { at: departs + self.delay, flags })
+        Ok(Passed { at: departs + self.delay, newly_marked })
     }
 
-    /// Most packets find most links idle, and nothing to be decided there.
-    #[inline]
-    fn pass_at_once(&mut self, len: u16, now: Time) -> Time {
-        let bytes = u64::from(len);
-        self.waiting.clear();
-        self.backlog_bytes = bytes;
-        self.free_at = now + self.pace.transmission_time(len, now);
-        (self.last_len, self.last_entered) = (len, false);
-        self.probe.on_accepted(bytes);
-        self.free_at + self.delay
-    }
-
-    /// Lets the AQM judge; returns the flags of a packet that may pass. The AQM sees the packets
+    /// Lets the AQM judge; returns whether it newly marks a packet that may pass. It sees the packets
     /// that wait, not the one in transmission, as in ns-2, ns-3, INET and Linux.
     #[inline]
     fn manage(
@@ -224,8 +234,8 @@ impl Link {
         activity: u32,
         now: Time,
         Owner { group, user, .. }: Owner,
-    ) -> Result<u8, Drop> {
-        let Some(management) = &mut self.management else { return Ok(flags) };
+    ) -> Result<bool, Drop> {
+        let Some(management) = &mut self.management else { return Ok(false) };
         let carries_activity = flags & flags::ACK == 0;
         let in_transmission = self.waiting.front().map_or(0, |first| u64::from(first.len));
         let arrival = Arrival {
@@ -234,17 +244,17 @@ impl Link {
             user,
             activity: if carries_activity { f32::from_bits(activity) } else { 0.0 },
             backlog_packets: self.waiting.len().saturating_sub(1) as u32,
-            backlog_bytes: self.backlog_bytes - in_transmission,
+            backlog_bytes: self.waiting_bytes - in_transmission,
             idle: now.since(self.free_at),
         };
         self.probe.on_activity(group, arrival.activity);
         let Management { judge, ecn, ecn_marks_all, rng } = &mut **management;
         let may_mark = *ecn && (*ecn_marks_all || flags & flags::ECT != 0);
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
-            Verdict::Pass => Ok(flags),
+            Verdict::Pass => Ok(false),
             Verdict::Mark => {
                 self.probe.on_mark(group);
-                Ok(flags | flags::CE)
+                Ok(flags & flags::CE == 0)
             }
             Verdict::Drop(loss) => {
                 self.probe.on_drop(loss.into(), group);
@@ -271,9 +281,11 @@ impl Link {
 
     #[inline]
     fn enter_last(&mut self) {
-        if !self.last_entered {
-            self.last_entered = true;
-            self.waiting.push(Waiting { departs: self.free_at, len: self.last_len.into() });
+        let len = core::mem::take(&mut self.not_entered);
+        if len > 0 {
+            self.waiting.push(Waiting { departs: self.free_at, len: len.into() });
+            self.waiting_bytes += u64::from(len);
+            self.at_once = false;
         }
     }
 
@@ -282,7 +294,7 @@ impl Link {
         while let Some(first) = self.waiting.front()
             && first.departs <= now
         {
-            self.backlog_bytes -= u64::from(first.len);
+            self.waiting_bytes -= u64::from(first.len);
             self.waiting.pop();
         }
     }
@@ -294,7 +306,7 @@ impl Link {
         }
         self.enter_last();
         self.strike_off_departed(now);
-        (self.waiting.len() as u32, self.backlog_bytes)
+        (self.waiting.len() as u32, self.waiting_bytes)
     }
 
     /// The part of the accepted packets' time here that lies after `now`: packet-ns, byte-ns, and
@@ -374,9 +386,11 @@ impl Link {
 mod tests {
     use super::*;
 
-    /// Four cache lines. There are hundreds of thousands of them in large networks.
+    /// Four cache lines, the first for most packets. There are hundreds of thousands of them in large networks.
     #[test]
     fn a_link_stays_small() {
         assert!(size_of::<Link>() <= 256, "{} bytes", size_of::<Link>());
+        let counters = core::mem::offset_of!(Link, probe) + core::mem::offset_of!(LinkProbe, marks);
+        assert!(counters <= 64, "{counters} bytes before others");
     }
 }

@@ -10,8 +10,8 @@ use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{MAX_LINKS, Plan};
 
 use crate::contents::{Contents, InPacket};
-use crate::feeders::{EarlyDelivery, Feeders, Hop};
-use crate::link::{Drop, Link, Owner};
+use crate::feeders::{EarlyDelivery, Feeders, Hop, Then};
+use crate::link::{Drop, Link, Owner, Passed};
 use crate::packet::{Packet, SackStore, flags};
 use crate::random::Stream;
 use crate::transit::{Next, Transit};
@@ -210,41 +210,58 @@ impl<C: Contents> Network<C> {
     #[inline]
     fn forward(&mut self, packet: Packet, mut now: Time) -> Option<Packet> {
         // Kept apart from the packet, which is put together once, in its pipe.
-        let Packet { mut hop, mut flags, mut extra, len, flow, .. } = packet;
+        let Packet { mut hop, mut flags, mut extra, len, .. } = packet;
         loop {
-            let Hop { link: number, chained, metered, early, .. } = self.hops[hop as usize];
-            let link = &mut self.links[number as usize];
-            if C::OUTSIDE && link.is_managed() && flags & flags::ACK == 0 {
-                extra = self.contents.activity(packet.number).to_bits();
+            let Hop { link: number, metered, then } = self.hops[hop as usize];
+            if metered {
+                extra = self.meter(&packet, now);
             }
-            let owner = || self.passages[flow as usize].owner;
-            match link.offer(len, flags, extra, now, owner) {
-                Ok(passed) => {
-                    now = passed.at;
-                    if flags != passed.flags {
-                        flags = passed.flags;
-                        self.fates[flow as usize].marks += 1;
-                    }
-                }
-                Err(_) => {
-                    self.stop(number, &Packet { hop: hop + 1, flags, extra, ..packet }, now);
-                    return None;
-                }
+            let link = &mut self.links[number as usize];
+            if link.is_free(now) {
+                now = link.pass_at_once(len, now);
+            } else {
+                let Passed { at, newly_marked } =
+                    self.offer(number, &packet, hop, flags, extra, now)?;
+                now = at;
+                flags |= if newly_marked { flags::CE } else { 0 };
             }
             hop += 1;
-            if !chained {
-                let packet = Packet { at: now, hop, flags, extra, ..packet };
-                if early {
-                    self.ledger.delivered += 1;
-                    return Some(packet);
-                }
-                self.transit.send(number, packet);
-                return None;
+            if then == Then::Link {
+                continue;
             }
-            if metered {
-                extra = self.meter(flow, packet.number, len, now);
+            let packet = Packet { at: now, hop, flags, extra, ..packet };
+            if then == Then::Host {
+                self.ledger.delivered += 1;
+                return Some(packet);
             }
+            self.transit.send(number, packet);
+            return None;
         }
+    }
+
+    /// Offers a packet to a link where it does not pass at once. If it does not pass at all, it is
+    /// lost, or it waits there for an event.
+    #[inline(never)]
+    fn offer(
+        &mut self,
+        number: u32,
+        packet: &Packet,
+        hop: u32,
+        flags: u8,
+        mut extra: u32,
+        now: Time,
+    ) -> Option<Passed> {
+        let link = &mut self.links[number as usize];
+        if C::OUTSIDE && link.is_managed() && flags & flags::ACK == 0 {
+            extra = self.contents.activity(packet.number).to_bits();
+        }
+        let owner = self.passages[packet.flow as usize].owner;
+        let passed = link.offer(packet.len, flags, extra, now, owner);
+        match &passed {
+            Ok(passed) => self.fates[packet.flow as usize].marks += u64::from(passed.newly_marked),
+            Err(_) => self.stop(number, &Packet { hop: hop + 1, flags, extra, ..*packet }, now),
+        }
+        passed.ok()
     }
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.
@@ -288,33 +305,31 @@ impl<C: Contents> Network<C> {
     /// otherwise, which may deliver it early. The packet says when it arrives.
     #[inline]
     pub fn advance(&mut self) -> Option<Packet> {
-        let mut packet = match self.transit.take_next() {
+        let packet = match self.transit.take_next() {
             Next::Packet(packet) => packet,
             Next::Station(place) => {
                 self.depart(place);
                 return None;
             }
         };
-        if self.hops[packet.hop as usize].end {
+        if self.hops[packet.hop as usize].then == Then::Nothing {
             self.ledger.delivered += 1;
             return Some(packet);
         }
         let now = packet.at;
-        if self.hops[packet.hop as usize - 1].metered {
-            packet.extra = self.meter(packet.flow, packet.number, packet.len, now);
-        }
         self.forward(packet, now)
     }
 
     /// Passes a packet by its flow's meter. Returns the activity, as the bits of an `f32`.
-    fn meter(&mut self, flow: u32, number: u64, len: u16, now: Time) -> u32 {
-        let passage = &mut self.passages[flow as usize];
+    #[inline(never)]
+    fn meter(&mut self, packet: &Packet, now: Time) -> u32 {
+        let passage = &mut self.passages[packet.flow as usize];
         let turn = passage.next_meter as usize;
         passage.next_meter = if turn + 1 < passage.meters.len() { turn as u32 + 1 } else { 0 };
         let meter = &mut self.meters[passage.meters[turn] as usize];
-        let activity = meter.on_packet(now, Bytes::new(len.into()));
+        let activity = meter.on_packet(now, Bytes::new(packet.len.into()));
         if C::OUTSIDE {
-            self.contents.set_activity(number, activity);
+            self.contents.set_activity(packet.number, activity);
         }
         activity.to_bits()
     }

@@ -10,17 +10,18 @@ use tidegate_mechanisms::units::{Span, Time};
 
 use crate::link::{Drop, Link};
 
-/// Counters of a link.
+/// Counters of a link; those of every packet come first.
 #[derive(Clone, Default)]
+#[repr(C)]
 pub struct LinkProbe {
     /// Packets accepted.
     pub accepted: u64,
     /// Bytes accepted.
     pub accepted_bytes: u64,
-    /// Drops by reason: full, AQM, wire, policer.
-    pub drops: [u64; 4],
     /// Marks.
     pub marks: u64,
+    /// Drops by reason: full, AQM, wire, policer.
+    pub drops: [u64; 4],
     /// What only bottlenecks keep.
     pub monitor: Option<Box<Monitor>>,
 }
