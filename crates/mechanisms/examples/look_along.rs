@@ -19,10 +19,12 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::io::{self, BufRead, Write};
 
+use tidegate_mechanisms::bottleneck::scheduler::Room;
 use tidegate_mechanisms::bottleneck::{
-    AdaptiveRed, AdaptiveRedParams, Arrival, Pie, PieParams, QueueUnit, Red, RedParams, RedSpacing,
+    AdaptiveRed, AdaptiveRedParams, Arrival, ManageQueue, Pie, PieParams, Place, Red, RedParams,
+    RedSpacing,
 };
-use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_mechanisms::units::{Bytes, Factor, QueueLength, Rate, Share, Span, Time};
 
 type Fault = Box<dyn Error>;
 
@@ -71,35 +73,55 @@ enum Aqm {
 fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
     let get = |key: &str| given.get(key).copied().ok_or(format!("{key}=... is missing"));
     let micros = |key: &str| Ok::<_, String>(Span::from_micros(get(key)? as u64));
-    let red = || {
-        Ok::<_, String>(RedParams {
-            min_threshold: get("min")?,
-            max_threshold: get("max")?,
-            max_probability: get("max_p")?,
-            weight: get("weight")?,
-            mode: QueueUnit::Bytes,
-            gentle: get("gentle")? != 0.0,
-            spacing: RedSpacing::Uniform,
-            mean_packet_time: Span::from_nanos(get("packet_ns")? as u64),
-        })
+    let share = |key: &str| Ok::<_, String>(Share(get(key)?));
+    let bytes = |key: &str| Ok::<_, String>(Bytes::new(get(key)? as u64));
+    // A byte takes a nanosecond, so that any time of a packet can be had.
+    let on_link = |packet: Bytes| Place {
+        room: Room { packets: u32::MAX, bytes: u64::MAX },
+        rate: Rate::mbps(8_000),
+        packet,
     };
-    match kind {
-        "red" => Ok(Aqm::Red(Red::new(red()?))),
-        "adaptive-red" => Ok(Aqm::AdaptiveRed(AdaptiveRed::new(AdaptiveRedParams {
-            red: red()?,
-            interval: micros("interval_us")?,
-            increase: 0.01,
-            decrease: 0.9,
-        }))),
-        "pie" => Ok(Aqm::Pie(Pie::new(PieParams {
-            target: micros("target_us")?,
-            update_interval: micros("update_us")?,
-            burst_allowance: micros("burst_us")?,
-            derandomised: true,
-            ..PieParams::new(Bytes::new(get("mean_packet")? as u64))
-        }))),
-        _ => Err(format!("there is no {kind}").into()),
-    }
+    let aqm = match kind {
+        "red" => {
+            let params = RedParams {
+                min_threshold: QueueLength::Bytes(bytes("min")?),
+                max_threshold: QueueLength::Bytes(bytes("max")?),
+                max_probability: share("max_p")?,
+                weight: share("weight")?,
+                gentle: get("gentle")? != 0.0,
+                spacing: RedSpacing::Uniform,
+            };
+            Red::new(params, &on_link(bytes("packet_ns")?)).map(Aqm::Red)
+        }
+        "adaptive-red" => {
+            let params = AdaptiveRedParams {
+                min_threshold: Some(QueueLength::Bytes(bytes("min")?)),
+                max_threshold: Some(QueueLength::Bytes(bytes("max")?)),
+                target_delay: Span::ZERO,
+                max_probability: share("max_p")?,
+                weight: Some(share("weight")?),
+                interval: micros("interval_us")?,
+                increase: Share(0.01),
+                decrease: Share(0.9),
+                spacing: RedSpacing::Uniform,
+            };
+            AdaptiveRed::new(params, &on_link(bytes("packet_ns")?)).map(Aqm::AdaptiveRed)
+        }
+        "pie" => {
+            let params = PieParams {
+                target: micros("target_us")?,
+                update_interval: micros("update_us")?,
+                burst_allowance: micros("burst_us")?,
+                alpha: Factor(0.125),
+                beta: Factor(1.25),
+                mark_limit: Share(0.1),
+                derandomised: true,
+            };
+            Pie::new(params, &on_link(bytes("mean_packet")?)).map(Aqm::Pie)
+        }
+        _ => return Err(format!("there is no {kind}").into()),
+    };
+    aqm.map_err(|(key, message)| format!("{key}: {message}").into())
 }
 
 impl Aqm {

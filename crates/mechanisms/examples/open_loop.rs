@@ -17,14 +17,12 @@ use std::error::Error;
 use std::io::{self, BufRead, Write};
 
 use tidegate_mechanisms::bottleneck::scheduler::fq_codel::FqCodelParams;
-use tidegate_mechanisms::bottleneck::scheduler::{
-    Line, Place, Queued, Room, Scheduler, SchedulerParams,
-};
+use tidegate_mechanisms::bottleneck::scheduler::{Line, Queued, Room, Scheduler, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{
-    Aqm, CodelArithmetic, CodelParams, Differentiation, Judge, Pie, PieParams, QueueUnit, Red,
-    RedParams, RedSpacing,
+    Aqm, AqmParams, Arrival, CodelParams, Differentiation, Judge, PieParams, Place, RedParams,
+    RedSpacing,
 };
-use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+use tidegate_mechanisms::units::{Bytes, Factor, QueueLength, Rate, Share, Span, Time};
 
 /// Numbers by name, as given on the command line.
 struct Given(HashMap<String, f64>);
@@ -79,21 +77,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
     let room = Room { packets: given.get("limit")? as u32, bytes: u64::MAX };
-    Ok(match kind {
-        "red" => {
-            let params = RedParams {
-                min_threshold: given.get("min")?,
-                max_threshold: given.get("max")?,
-                max_probability: given.get("max_p")?,
-                weight: given.get("weight")?,
-                mode: QueueUnit::Bytes,
-                gentle: given.get("gentle")? != 0.0,
-                spacing: RedSpacing::Uniform,
-                mean_packet_time: Span::from_nanos(given.get("packet_ns")? as u64),
-            };
-            let aqm = Aqm::Red(Red::new(params));
-            Scheduler::fifo(Judge { aqm, differentiation: Differentiation::None }, room)
-        }
+    let place = |rate: Rate, packet: Bytes| Place { room, rate, packet };
+    // For an AQM that goes by the time of a packet: a byte takes a nanosecond.
+    let by_time = Rate::mbps(8_000);
+    let (params, place) = match kind {
         "fq-codel" => {
             let params = FqCodelParams {
                 flows: 1024,
@@ -103,33 +90,63 @@ fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
                 perturbation: 0,
                 linux_arithmetic: given.get("linux")? != 0.0,
             };
-            let place = Place { room, rate: Rate::from_bps(given.get("rate")? as u64) };
+            let place = place(Rate::from_bps(given.get("rate")? as u64), given.bytes("quantum")?);
             let scheduler = Scheduler::new(SchedulerParams::FqCodel(params), &place);
-            scheduler.expect("it is no judge's")
+            return Ok(scheduler.expect("it is no judge's"));
+        }
+        "red" => {
+            let params = RedParams {
+                min_threshold: QueueLength::Bytes(given.bytes("min")?),
+                max_threshold: QueueLength::Bytes(given.bytes("max")?),
+                max_probability: Share(given.get("max_p")?),
+                weight: Share(given.get("weight")?),
+                gentle: given.get("gentle")? != 0.0,
+                spacing: RedSpacing::Uniform,
+            };
+            (AqmParams::Red(params), place(by_time, given.bytes("packet_ns")?))
         }
         "codel" => {
-            let linux = given.get("linux")? != 0.0;
             let params = CodelParams {
                 target: given.span("target_us")?,
                 interval: given.span("interval_us")?,
-                max_packet: given.bytes("max_packet")?,
-                arithmetic: CodelArithmetic::linux_if(linux),
+                linux_arithmetic: given.get("linux")? != 0.0,
             };
-            Scheduler::codel(params, room)
+            (AqmParams::Codel(params), place(by_time, given.bytes("max_packet")?))
         }
         "pie" => {
             let params = PieParams {
                 target: given.span("target_us")?,
                 update_interval: given.span("update_us")?,
                 burst_allowance: given.span("burst_us")?,
+                alpha: Factor(0.125),
+                beta: Factor(1.25),
+                mark_limit: Share(0.1),
                 derandomised: true,
-                ..PieParams::new(given.bytes("mean_packet")?)
             };
-            let aqm = Aqm::Pie(Pie::new(params));
-            Scheduler::fifo(Judge { aqm, differentiation: Differentiation::None }, room)
+            (AqmParams::Pie(params), place(by_time, given.bytes("mean_packet")?))
         }
         _ => return Err(format!("there is no {kind}").into()),
-    })
+    };
+    let aqm = Aqm::new(params, &place);
+    let mut aqm = aqm.map_err(|(key, message)| format!("{key}: {message}"))?;
+    if kind == "codel" {
+        // Linux's knows the device's largest packet from the start; ours has to have seen one.
+        aqm.probability(&arrival_of(place.packet));
+    }
+    Ok(Scheduler::fifo(Judge { aqm, differentiation: Differentiation::None }, room))
+}
+
+/// A packet that finds nothing.
+fn arrival_of(len: Bytes) -> Arrival {
+    Arrival {
+        now: Time::ZERO,
+        len,
+        activity: 0.0,
+        user: 0,
+        backlog_packets: 0,
+        backlog_bytes: 0,
+        idle: Span::ZERO,
+    }
 }
 
 /// A queue and its transmitter.

@@ -4,11 +4,11 @@
 //! to read and describe them: the keys, what may stand there, the defaults as a file would have
 //! them, and the documentation. A [`Choice`] is one of several mechanisms with its parameters.
 
-use crate::registry::Parameter;
-use crate::units::{Bytes, Factor, Memory, Rate, Share, Span};
+use crate::registry::{DefaultValue, Parameter};
+use crate::units::{Bytes, Factor, Memory, Points, QueueLength, Rate, Share, Span};
 
 /// A value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Bits per second.
     Rate(Rate),
@@ -16,6 +16,8 @@ pub enum Value {
     Span(Span),
     /// Size.
     Bytes(Bytes),
+    /// Packets, or size.
+    QueueLength(QueueLength),
     /// Above 0, at most 1.
     Share(Share),
     /// From 0 to just below 1.
@@ -28,6 +30,12 @@ pub enum Value {
     Count(u32),
     /// Yes or no.
     Flag(bool),
+    /// Whatever the mechanism can read.
+    Text(String),
+    /// Points of a function.
+    Points(Points),
+    /// The mechanism does without.
+    Unset,
 }
 
 /// What may stand for a parameter.
@@ -39,6 +47,8 @@ pub enum Kind {
     Span,
     /// Size.
     Bytes,
+    /// Packets, or size.
+    QueueLength,
     /// Above 0, at most 1.
     Share,
     /// From 0 to just below 1.
@@ -51,6 +61,10 @@ pub enum Kind {
     Count,
     /// true or false.
     Flag,
+    /// A text that the mechanism reads.
+    Text,
+    /// Points \[queue length in packets, probability\].
+    Points,
 }
 
 impl Kind {
@@ -60,20 +74,25 @@ impl Kind {
             Kind::Rate => "bit/s",
             Kind::Span => "s",
             Kind::Bytes => "B",
+            Kind::QueueLength => "packets or B",
             Kind::Share | Kind::Memory | Kind::Factor | Kind::Count => "1",
             Kind::Word(_) => "word",
             Kind::Flag => "true or false",
+            Kind::Text => "text",
+            Kind::Points => "[packets, probability], …",
         }
     }
 }
 
 /// The type of a parameter.
-pub trait ParameterType: Copy {
+pub trait ParameterType: Clone {
     /// What may stand for it.
     const KIND: Kind;
+    /// What it is where neither the file nor the declaration has a value.
+    const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Required;
 
     /// As a value.
-    fn to_value(self) -> Value;
+    fn to_value(&self) -> Value;
 
     /// From a value of its kind.
     ///
@@ -86,8 +105,8 @@ macro_rules! parameter_types {
     ($($ty:ty => $kind:ident;)*) => { $(
         impl ParameterType for $ty {
             const KIND: Kind = Kind::$kind;
-            fn to_value(self) -> Value {
-                Value::$kind(self)
+            fn to_value(&self) -> Value {
+                Value::$kind(self.clone())
             }
             fn from_value(value: Value) -> Self {
                 match value {
@@ -106,32 +125,55 @@ parameter_types! {
     Share => Share;
     Memory => Memory;
     Factor => Factor;
+    QueueLength => QueueLength;
     u32 => Count;
     bool => Flag;
+    String => Text;
+    Points => Points;
+}
+
+/// What need not be set.
+impl<T: ParameterType> ParameterType for Option<T> {
+    const KIND: Kind = T::KIND;
+    const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Unset;
+
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::Unset, T::to_value)
+    }
+
+    fn from_value(value: Value) -> Self {
+        (value != Value::Unset).then(|| T::from_value(value))
+    }
 }
 
 /// What is wrong with parameters that are well-formed one by one: the key, and why.
 pub type Mistake = (&'static str, String);
 
+/// The times among these that are zero, where that makes no sense.
+pub(crate) fn too_short(times: &[(&'static str, Span)]) -> Vec<Mistake> {
+    let zero = times.iter().filter(|(_, time)| *time == Span::ZERO);
+    zero.map(|(key, _)| (*key, "must be longer than 0 s".to_owned())).collect()
+}
+
 /// The parameters of a mechanism.
-pub trait Parameters: Copy {
+pub trait Parameters: Clone {
     /// What the mechanism does, for whoever sets it.
     const ABOUT: &'static str;
     /// What can be set.
     const ALL: &'static [Parameter];
 
     /// From a value for each.
-    fn from_values(values: &[Value]) -> Self;
+    fn from_values(values: Vec<Value>) -> Self;
 
     /// A value for each.
     fn to_values(&self) -> Vec<Value>;
 
     /// What is wrong with the values together.
-    fn mistake(&self) -> Option<Mistake>;
+    fn mistakes(&self) -> Vec<Mistake>;
 }
 
 /// One of several mechanisms, with its parameters.
-pub trait Choice: Copy {
+pub trait Choice: Clone {
     /// What it is called in a scenario file's types.
     const NAME: &'static str;
     /// What is chosen.
@@ -140,13 +182,13 @@ pub trait Choice: Copy {
     const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])];
 
     /// The mechanism with this place in [`Choice::KINDS`], with a value for each parameter.
-    fn from_values(kind: usize, values: &[Value]) -> Self;
+    fn from_values(kind: usize, values: Vec<Value>) -> Self;
 
     /// The mechanism's place, and a value for each parameter.
     fn to_values(&self) -> (usize, Vec<Value>);
 
     /// What is wrong with the values together.
-    fn mistake(&self) -> Option<Mistake>;
+    fn mistakes(&self) -> Vec<Mistake>;
 }
 
 /// Declares a choice of words, each with what it means.
@@ -163,7 +205,7 @@ macro_rules! words {
             const KIND: $crate::parameters::Kind =
                 $crate::parameters::Kind::Word(&[$( ($word, concat!($($meaning),*)) ),*]);
 
-            fn to_value(self) -> $crate::parameters::Value {
+            fn to_value(&self) -> $crate::parameters::Value {
                 $crate::parameters::Value::Word(match self { $( $name::$variant => $word ),* })
             }
 
@@ -182,20 +224,20 @@ macro_rules! words {
 macro_rules! choices {
     (
         $(#[doc = $about:literal])*
-        pub enum $choice:ident as $room:ident by $trait:ident {
+        pub enum $choice:ident as $what:ident in $room:ident by $trait:ident {
             $(#[doc = $first_about:literal])* $first:ident = $first_name:literal;
             $( $name:ident($params:ident); )+
         }
     ) => {
         $(#[doc = $about])*
-        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq)]
         pub enum $choice {
             $(#[doc = $first_about])* $first,
             $(#[doc = concat!("Of [`", stringify!($name), "`].")] $name($params),)+
         }
 
         impl $crate::parameters::Choice for $choice {
-            const NAME: &'static str = stringify!($room);
+            const NAME: &'static str = stringify!($what);
             const ABOUT: &'static str = concat!($($about, "\n"),*);
             const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])] = &[
                 ($first_name, concat!($($first_about, "\n"),*), &[]),
@@ -206,7 +248,7 @@ macro_rules! choices {
                 )),+
             ];
 
-            fn from_values(kind: usize, values: &[$crate::parameters::Value]) -> Self {
+            fn from_values(kind: usize, values: Vec<$crate::parameters::Value>) -> Self {
                 use $crate::parameters::Parameters;
                 let kind = Self::KINDS[kind].0;
                 $(if kind == <$name as $trait>::ABOUT.name {
@@ -227,10 +269,10 @@ macro_rules! choices {
                 (place.expect("is one of the kinds"), values)
             }
 
-            fn mistake(&self) -> Option<$crate::parameters::Mistake> {
+            fn mistakes(&self) -> Vec<$crate::parameters::Mistake> {
                 match self {
-                    $choice::$first => None,
-                    $($choice::$name(params) => $crate::parameters::Parameters::mistake(params),)+
+                    $choice::$first => Vec::new(),
+                    $($choice::$name(params) => $crate::parameters::Parameters::mistakes(params),)+
                 }
             }
         }
@@ -248,7 +290,8 @@ macro_rules! choices {
 pub(crate) use choices;
 
 /// Declares the parameters of a mechanism: a documented struct, whose fields may have a default (as
-/// a scenario file would write it), and a function that finds mistakes in the values together.
+/// a scenario file would write it) or be an `Option`, and a function that finds mistakes (none, one or
+/// several) in the values together.
 #[macro_export]
 macro_rules! parameters {
     (
@@ -259,7 +302,7 @@ macro_rules! parameters {
         $(check $check:path;)?
     ) => {
         $(#[doc = $about])*
-        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $( $(#[doc = $meaning])* pub $key: $ty, )*
         }
@@ -269,7 +312,7 @@ macro_rules! parameters {
             const ALL: &'static [$crate::registry::Parameter] = &[$(
                 $crate::registry::Parameter {
                     name: stringify!($key),
-                    default: $crate::parameters::default_value!($($default)?),
+                    default: $crate::parameters::default_value!($ty $(, $default)?),
                     unit: <$ty as $crate::parameters::ParameterType>::KIND.unit(),
                     meaning: concat!($($meaning),*),
                     kind: Some(<$ty as $crate::parameters::ParameterType>::KIND),
@@ -277,34 +320,34 @@ macro_rules! parameters {
             ),*];
 
             #[allow(unused_variables, unused_mut)]
-            fn from_values(values: &[$crate::parameters::Value]) -> Self {
-                let mut values = values.iter();
-                let mut next = || *values.next().expect("a value for each parameter");
+            fn from_values(values: Vec<$crate::parameters::Value>) -> Self {
+                let mut values = values.into_iter();
+                let mut next = || values.next().expect("a value for each parameter");
                 $name { $(
                     $key: <$ty as $crate::parameters::ParameterType>::from_value(next()),
                 )* }
             }
 
             fn to_values(&self) -> Vec<$crate::parameters::Value> {
-                vec![$( $crate::parameters::ParameterType::to_value(self.$key) ),*]
+                vec![$( $crate::parameters::ParameterType::to_value(&self.$key) ),*]
             }
 
-            fn mistake(&self) -> Option<$crate::parameters::Mistake> {
-                $( if let Some(mistake) = $check(self) {
-                    return Some(mistake);
-                } )?
-                None
+            #[allow(unused_mut)]
+            fn mistakes(&self) -> Vec<$crate::parameters::Mistake> {
+                let mut mistakes = Vec::new();
+                $( mistakes.extend($check(self)); )?
+                mistakes
             }
         }
     };
 }
 
-/// The default of a parameter; without one it has to be set.
+/// The default of a parameter; without one it has to be set, unless it is an `Option`.
 macro_rules! default_value {
-    () => {
-        $crate::registry::DefaultValue::Required
+    ($ty:ty) => {
+        <$ty as $crate::parameters::ParameterType>::WITHOUT_DEFAULT
     };
-    ($default:literal) => {
+    ($ty:ty, $default:literal) => {
         $crate::registry::DefaultValue::Value($default)
     };
 }

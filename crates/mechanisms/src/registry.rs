@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use crate::bottleneck::{differentiation, scheduler};
+use crate::bottleneck::{aqm, differentiation, scheduler};
 use crate::parameters::Kind;
 
 mod parameters;
@@ -192,28 +192,24 @@ mechanisms! {
     Sender "linux-hystart", "HyStart as in Linux", "Ha and Rhee, Computer Networks 55(9), 2011; Linux 5.5", r#"tcp.hystart = "linux""#, "sender/linux_hystart.rs", NONE;
     Ingress "activity-meter", "Activity meter", "Menth and Zeitler, Activity-Based Congestion Management, section 3.2", r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#, "ingress/activity_meter.rs", ACTIVITY_METER;
     Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", NONE;
-    Bottleneck "piecewise-linear", "Piecewise-linear AQM", "Menth and Zeitler, Activity-Based Congestion Management, section 5.1.2", r#"bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#, "bottleneck/piecewise_linear.rs", PIECEWISE_LINEAR;
-    Bottleneck "red", "RED", "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993", r#"bottleneck.aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "15 packets" }"#, "bottleneck/red.rs", RED;
-    Bottleneck "adaptive-red", "Adaptive RED", "Floyd, Gummadi and Shenker, 2001", r#"bottleneck.aqm = { kind = "adaptive-red", target_delay = "10 ms" }"#, "bottleneck/adaptive_red.rs", ADAPTIVE_RED;
-    Bottleneck "csfq", "Core-stateless fair queueing (CSFQ)", "Stoica, Shenker and Zhang, IEEE/ACM ToN 11(1), 2003", r#"bottleneck.aqm = { kind = "csfq" }"#, "bottleneck/csfq.rs", CSFQ;
-    Bottleneck "pie", "PIE", "RFC 8033", r#"bottleneck.aqm = { kind = "pie" }"#, "bottleneck/pie.rs", PIE;
-    Bottleneck "codel", "CoDel", "RFC 8289", r#"bottleneck.aqm = { kind = "codel" }"#, "bottleneck/codel.rs", CODEL;
 }
 
 /// All mechanisms, in the order in which a packet comes through.
-pub const ALL: &[Mechanism] =
-    &joined::<{ BEFORE.len() + scheduler::ALL.len() }>(BEFORE, scheduler::ALL);
+pub const ALL: &[Mechanism] = &joined::<
+    { LISTED.len() + aqm::ALL.len() + differentiation::ALL.len() + scheduler::ALL.len() },
+>([LISTED, aqm::ALL, differentiation::ALL, scheduler::ALL]);
 
-const BEFORE: &[Mechanism] =
-    &joined::<{ LISTED.len() + differentiation::ALL.len() }>(LISTED, differentiation::ALL);
-
-/// Two lists in one.
-const fn joined<const N: usize>(first: &[Mechanism], second: &[Mechanism]) -> [Mechanism; N] {
-    let mut all = [first[0]; N];
-    let mut i = 0;
-    while i < N {
-        all[i] = if i < first.len() { first[i] } else { second[i - first.len()] };
-        i += 1;
+/// All lists in one.
+const fn joined<const N: usize>(lists: [&[Mechanism]; 4]) -> [Mechanism; N] {
+    let mut all = [LISTED[0]; N];
+    let (mut list, mut i, mut placed) = (0, 0, 0);
+    while placed < N {
+        if i == lists[list].len() {
+            (list, i) = (list + 1, 0);
+            continue;
+        }
+        all[placed] = lists[list][i];
+        (i, placed) = (i + 1, placed + 1);
     }
     all
 }

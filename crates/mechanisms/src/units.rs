@@ -25,6 +25,19 @@ pub struct Bytes(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
+/// A length of a queue, or the size of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLength {
+    /// In packets of any size.
+    Packets(u32),
+    /// In bytes.
+    Bytes(Bytes),
+}
+
+/// Points (queue length in packets, probability) of a function, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Points(pub Vec<(f64, f64)>);
+
 /// A part of a whole: above 0, at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
@@ -184,6 +197,21 @@ impl Add for Bytes {
     type Output = Bytes;
     fn add(self, rhs: Bytes) -> Bytes {
         Bytes(self.0 + rhs.0)
+    }
+}
+impl fmt::Display for QueueLength {
+    /// As scenario files have it, with the largest decimal unit that keeps the number whole.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 4] =
+            [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"), (1, "B")];
+        match *self {
+            QueueLength::Packets(packets) => write!(f, "{packets} packets"),
+            QueueLength::Bytes(Bytes(bytes)) => {
+                let fits = |(step, _): &&(u64, &str)| *step <= bytes && bytes % step == 0;
+                let (step, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[3]);
+                write!(f, "{} {unit}", bytes / step)
+            }
+        }
     }
 }
 impl fmt::Display for Time {

@@ -1,18 +1,14 @@
 //! Checks that need more than one section: topology, routes, sizes, times.
 
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
-use tidegate_mechanisms::units::{Bytes, Span};
+use tidegate_mechanisms::bottleneck::Aqm as BuiltAqm;
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
 
-use crate::chosen::Chosen;
 use crate::document::Table;
 use crate::field::{Mistake, Reader};
-use crate::file::{
-    Aqm, CongestionControl, Differentiation, File, Tcp, Traffic, User, packet_size_mistake,
-};
+use crate::file::{Aqm, CongestionControl, File, Tcp, Traffic, User, packet_size_mistake};
 use crate::issue::nearest;
 use crate::network::Network;
-use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN};
-use crate::quantity::QueueLength;
+use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN, place};
 use crate::value::OrOff;
 
 /// What a run can hold in memory.
@@ -76,11 +72,13 @@ pub(crate) fn scalable_needs_ecn(file: &File, reader: &mut Reader) {
 pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
     packets(file, reader);
-    differentiation_fits(file, reader);
     totals(file, reader);
     let tcp = file.tcp.as_ref().expect("resolved");
     reader.within("tcp", |reader| time_outs(tcp, reader));
     let network = network_if_known(file);
+    if network.is_some() {
+        aqms_fit(file, reader);
+    }
     reader.within("users", |reader| {
         for (name, user) in &file.users.entries {
             reader.within(name, |reader| user_group(file, user, network.as_ref(), reader));
@@ -141,30 +139,27 @@ fn packets(file: &File, reader: &mut Reader) {
     }
 }
 
-/// AICP-a moves thresholds, which RED alone has; CSFQ tells customers apart by itself.
-fn differentiation_fits(file: &File, reader: &mut Reader) {
-    let mut fits = |path: &[&str], aqm: &Aqm, differentiation: &Differentiation| {
-        let has_thresholds = matches!(aqm, Aqm::Red(_) | Aqm::AdaptiveRed(_));
-        let message = match (aqm, differentiation) {
-            (_, Chosen(DifferentiationParams::None)) => return,
-            (Aqm::Csfq(_), _) => {
-                "csfq tells customers apart by itself; give differentiation.kind = \"none\""
-            }
-            (_, Chosen(DifferentiationParams::AicpA(_))) if !has_thresholds => {
-                "aicp-a moves the thresholds of RED; give aqm.kind = \"red\" or \"adaptive-red\""
-            }
-            _ => return,
-        };
-        nested(reader, path, |reader| reader.wrong_at("differentiation", message));
+/// Parameters of an AQM may be good by themselves and not fit the link.
+fn aqms_fit(file: &File, reader: &mut Reader) {
+    let mut fits = |path: &[&str], aqm: &Aqm, rate: Rate, buffer: QueueLength| {
+        let built = BuiltAqm::new(aqm.0.clone(), &place(rate, buffer, file.packet_size));
+        if let Err((key, message)) = built {
+            nested(reader, path, |reader| {
+                reader.within("aqm", |reader| reader.wrong_at(key, message));
+            });
+        }
     };
     if let Some(bottleneck) = &file.bottleneck {
-        fits(&["bottleneck"], &bottleneck.aqm, &bottleneck.differentiation);
+        fits(&["bottleneck"], &bottleneck.aqm, bottleneck.rate, bottleneck.buffer);
     }
     if let Some(lot) = &file.parking_lot {
-        fits(&["parking_lot"], &lot.aqm, &lot.differentiation);
+        let mut hops: Vec<_> =
+            (0..lot.hops.count()).map(|hop| (lot.rate.at(hop), lot.buffer.at(hop))).collect();
+        hops.dedup();
+        hops.iter().for_each(|(rate, buffer)| fits(&["parking_lot"], &lot.aqm, *rate, *buffer));
     }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        fits(&["links", name], &link.aqm, &link.differentiation);
+        fits(&["links", name], &link.aqm, link.rate, link.buffer);
     }
 }
 

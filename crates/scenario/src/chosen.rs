@@ -3,15 +3,15 @@
 use serde_json::{Map, Value as Json, json};
 use tidegate_mechanisms::parameters::{Choice, Kind, Value as Parameter};
 use tidegate_mechanisms::registry::{self, DefaultValue};
-use tidegate_mechanisms::units::{Bytes, Factor, Memory, Rate, Share, Span};
+use tidegate_mechanisms::units::{Bytes, Factor, Memory, Points, QueueLength, Rate, Share, Span};
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader, read_choice, read_kind};
 use crate::schema::{self, Definitions};
-use crate::value::{self, Integer};
+use crate::value::Integer;
 
 /// A mechanism with its parameters: a table whose `kind` says which other keys it has.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chosen<C>(pub C);
 
 /// Largest whole number.
@@ -32,8 +32,8 @@ impl<C: Choice> Field for Chosen<C> {
         let values: Vec<Option<Parameter>> =
             parameters.iter().map(|parameter| read_parameter(parameter, table, reader)).collect();
         let values: Vec<Parameter> = values.into_iter().collect::<Option<_>>()?;
-        let choice = C::from_values(place, &values);
-        if let Some((key, message)) = choice.mistake() {
+        let choice = C::from_values(place, values);
+        for (key, message) in choice.mistakes() {
             reader.wrong_at(key, message);
         }
         Some(Chosen(choice))
@@ -45,7 +45,9 @@ impl<C: Choice> Field for Chosen<C> {
         let mut table = Table::default();
         table.0.push(("kind".to_owned(), Value::from(name).into()));
         for (parameter, value) in parameters.iter().zip(values) {
-            table.0.push((parameter.name.to_owned(), write_value(value).into()));
+            if let Some(value) = write_value(value) {
+                table.0.push((parameter.name.to_owned(), value.into()));
+            }
         }
         table.into()
     }
@@ -73,6 +75,7 @@ pub(crate) fn properties(
         property["description"] = schema::describe(parameter.meaning);
         match default(parameter) {
             Some(value) => property["default"] = schema::json(&value),
+            None if parameter.default == DefaultValue::Unset => {}
             None => required.push(parameter.name.into()),
         }
         properties.insert(parameter.name.to_owned(), property);
@@ -88,10 +91,12 @@ fn kind(parameter: &registry::Parameter) -> Kind {
 fn default(parameter: &registry::Parameter) -> Option<Value> {
     let DefaultValue::Value(text) = parameter.default else { return None };
     Some(match kind(parameter) {
-        Kind::Rate | Kind::Span | Kind::Bytes | Kind::Word(_) => text.into(),
+        Kind::Rate | Kind::Span | Kind::Bytes | Kind::QueueLength => text.into(),
+        Kind::Word(_) | Kind::Text => text.into(),
         Kind::Share | Kind::Memory | Kind::Factor => Value::Float(text.parse().expect("a number")),
         Kind::Count => Value::Integer(text.parse().expect("a whole number")),
         Kind::Flag => Value::Bool(text.parse().expect("true or false")),
+        Kind::Points => unreachable!("a list has no default in one word"),
     })
 }
 
@@ -103,9 +108,13 @@ fn read_parameter(
     let read = |node: &Node, reader: &mut Reader| {
         reader.within(parameter.name, |reader| read_value(kind(parameter), node, reader))
     };
-    match (table.get(parameter.name), default(parameter)) {
-        (Some(node), _) => read(node, reader),
-        (None, Some(value)) => read(&value.into(), reader),
+    let given = table.get(parameter.name).map(|node| read(node, reader));
+    match (given, default(parameter)) {
+        (Some(Some(value)), _) => Some(value),
+        // Its mistake is on record; the others are still looked at together.
+        (Some(None) | None, Some(value)) => read(&value.into(), reader),
+        (Some(None), None) => None,
+        (None, None) if parameter.default == DefaultValue::Unset => Some(Parameter::Unset),
         (None, None) => reader.within(parameter.name, |reader| reader.wrong("missing")),
     }
 }
@@ -115,30 +124,38 @@ fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option<Parameter>
         Kind::Rate => Rate::read(node, reader).map(Parameter::Rate),
         Kind::Span => Span::read(node, reader).map(Parameter::Span),
         Kind::Bytes => Bytes::read(node, reader).map(Parameter::Bytes),
-        Kind::Share => value::Share::read(node, reader).map(|x| Parameter::Share(Share(x.0))),
-        Kind::Memory => value::Memory::read(node, reader).map(|x| Parameter::Memory(Memory(x.0))),
-        Kind::Factor => value::Factor::read(node, reader).map(|x| Parameter::Factor(Factor(x.0))),
+        Kind::QueueLength => QueueLength::read(node, reader).map(Parameter::QueueLength),
+        Kind::Share => Share::read(node, reader).map(Parameter::Share),
+        Kind::Memory => Memory::read(node, reader).map(Parameter::Memory),
+        Kind::Factor => Factor::read(node, reader).map(Parameter::Factor),
         Kind::Word(words) => {
             let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
             read_choice(node, &words, reader).map(Parameter::Word)
         }
         Kind::Count => Count::read(node, reader).map(|count| Parameter::Count(count.0 as u32)),
         Kind::Flag => bool::read(node, reader).map(Parameter::Flag),
+        Kind::Text => String::read(node, reader).map(Parameter::Text),
+        Kind::Points => Points::read(node, reader).map(Parameter::Points),
     }
 }
 
-fn write_value(value: Parameter) -> Value {
-    match value {
+/// `None` if there is nothing to write.
+fn write_value(value: Parameter) -> Option<Value> {
+    Some(match value {
         Parameter::Rate(rate) => rate.write(),
         Parameter::Span(span) => span.write(),
         Parameter::Bytes(bytes) => bytes.write(),
-        Parameter::Share(share) => value::Share(share.0).write(),
-        Parameter::Memory(memory) => value::Memory(memory.0).write(),
-        Parameter::Factor(factor) => value::Factor(factor.0).write(),
+        Parameter::QueueLength(length) => length.write(),
+        Parameter::Share(share) => share.write(),
+        Parameter::Memory(memory) => memory.write(),
+        Parameter::Factor(factor) => factor.write(),
         Parameter::Word(word) => word.into(),
         Parameter::Count(count) => Integer::<0, MAX_COUNT>(count.into()).write(),
         Parameter::Flag(flag) => flag.write(),
-    }
+        Parameter::Text(text) => text.write(),
+        Parameter::Points(points) => points.write(),
+        Parameter::Unset => return None,
+    })
 }
 
 fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
@@ -146,15 +163,18 @@ fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::Rate => Rate::schema(definitions),
         Kind::Span => Span::schema(definitions),
         Kind::Bytes => Bytes::schema(definitions),
-        Kind::Share => value::Share::schema(definitions),
-        Kind::Memory => value::Memory::schema(definitions),
-        Kind::Factor => value::Factor::schema(definitions),
+        Kind::QueueLength => QueueLength::schema(definitions),
+        Kind::Share => Share::schema(definitions),
+        Kind::Memory => Memory::schema(definitions),
+        Kind::Factor => Factor::schema(definitions),
         Kind::Word(words) => {
             let word = |(word, about): &(&str, &str)| json!({ "const": word, "description": schema::describe(about) });
             json!({ "oneOf": words.iter().map(word).collect::<Vec<_>>() })
         }
         Kind::Count => Count::schema(definitions),
         Kind::Flag => bool::schema(definitions),
+        Kind::Text => String::schema(definitions),
+        Kind::Points => Points::schema(definitions),
     }
 }
 

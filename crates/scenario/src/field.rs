@@ -4,11 +4,11 @@
 //! their doc comments. Reader, writer and JSON Schema all come from that declaration, so they agree.
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::units::{Bytes, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
 
 use crate::document::{Node, Table, Value};
 use crate::issue::nearest;
-use crate::quantity::{PACKETS, Quantity, QueueLength, SIZE};
+use crate::quantity::{PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
 
 /// A value that can stand in a file.
@@ -229,13 +229,13 @@ impl Field for QueueLength {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let text =
             reader.text(node, "a queue length with a unit, e.g. \"50 packets\" or \"75 kB\"")?;
-        match QueueLength::parse(text) {
+        match parse_queue_length(text) {
             Ok(length) => Some(length),
             Err((message, near)) => reader.wrong_near(message, near),
         }
     }
     fn write(&self) -> Value {
-        Value::Text(QueueLength::write(*self))
+        Value::Text(self.to_string())
     }
     fn schema(definitions: &mut Definitions) -> Json {
         definitions.refer("QueueLength", |_| {

@@ -1,7 +1,7 @@
 //! Lays out the links, users and flows of a checked file.
 
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
@@ -9,10 +9,10 @@ use crate::file::{
     Access, AfterTimeout, CongestionControl, CubicGrowth, File, LossRecovery, Meter,
     PauseDistribution, Start, Tcp, Traffic, Transfer, User, WindowReduction,
 };
-use crate::network::{DUMBBELL, Network, buffer};
+use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    AfterTimeoutPlan, AqmPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, FlowPlan,
-    GroupPlan, LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan,
+    AfterTimeoutPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, FlowPlan, GroupPlan,
+    LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan,
     TrafficPlan, UserPlan,
 };
 use crate::value::{HostJitter, OrOff};
@@ -89,20 +89,23 @@ impl UserLinks {
 }
 
 fn add_user_links(plan: &mut Plan, file: &File, owner: &str, user: &User) -> UserLinks {
-    let access = add_duplex(plan, format!("{owner}.access"), &user.access_link(file));
+    let access =
+        add_duplex(plan, format!("{owner}.access"), &user.access_link(file), file.packet_size);
     let egress = user.egress_link(file);
-    let egress = egress.map(|link| add_duplex(plan, format!("{owner}.egress"), &link));
+    let egress =
+        egress.map(|link| add_duplex(plan, format!("{owner}.egress"), &link, file.packet_size));
     UserLinks { access, egress }
 }
 
-fn add_duplex(plan: &mut Plan, name: String, file: &Access) -> (u32, u32) {
+fn add_duplex(plan: &mut Plan, name: String, file: &Access, packet_size: Bytes) -> (u32, u32) {
     let there = LinkPlan {
         name,
         rate: file.rate.expect("resolved"),
         delay: file.delay.expect("resolved"),
-        buffer: buffer(file.buffer.expect("resolved")),
+        buffer: file.buffer.expect("resolved"),
+        packet_size,
         loss: 0.0,
-        aqm: AqmPlan::DropTail,
+        aqm: AqmParams::DropTail,
         differentiation: DifferentiationParams::None,
         scheduler: SchedulerParams::Fifo,
         rate_changes: Vec::new(),

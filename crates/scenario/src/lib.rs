@@ -19,7 +19,6 @@ mod layout;
 mod network;
 pub mod plan;
 mod quantity;
-mod queue;
 #[cfg(test)]
 mod reference;
 mod resolve;

@@ -3,14 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 
 use crate::file::{Bottleneck, File, Link, ParkingLot, RateChange};
-use crate::plan::{AqmPlan, Buffer, LinkPlan, RateChangePlan};
-use crate::quantity::QueueLength;
-use crate::queue::aqm;
+use crate::plan::{Buffer, LinkPlan, RateChangePlan};
 use crate::value::RateChanges;
 
 /// Where users of a dumbbell send from and to.
@@ -61,11 +59,12 @@ impl Network {
             name: "bottleneck".to_owned(),
             rate: file.rate,
             delay: file.delay,
-            buffer: buffer(file.buffer),
+            buffer: file.buffer,
+            packet_size,
             loss: file.loss.0,
-            aqm: aqm(&file.aqm, file.rate, packet_size),
-            differentiation: file.differentiation.0,
-            scheduler: file.scheduler.0,
+            aqm: file.aqm.0.clone(),
+            differentiation: file.differentiation.0.clone(),
+            scheduler: file.scheduler.0.clone(),
             rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
             ecn_marks_all: file.ecn_marks_all,
@@ -83,11 +82,12 @@ impl Network {
                 name: format!("{from}-{to}"),
                 rate: file.rate.at(hop),
                 delay: file.delay.at(hop),
-                buffer: buffer(file.buffer.at(hop)),
+                buffer: file.buffer.at(hop),
+                packet_size,
                 loss: file.loss.0,
-                aqm: aqm(&file.aqm, file.rate.at(hop), packet_size),
-                differentiation: file.differentiation.0,
-                scheduler: file.scheduler.0,
+                aqm: file.aqm.0.clone(),
+                differentiation: file.differentiation.0.clone(),
+                scheduler: file.scheduler.0.clone(),
                 rate_changes: rate_changes(&file.rate_changes),
                 ecn: file.ecn,
                 ecn_marks_all: file.ecn_marks_all,
@@ -104,11 +104,12 @@ impl Network {
             name: name.to_owned(),
             rate: file.rate,
             delay: file.delay,
-            buffer: buffer(file.buffer),
+            buffer: file.buffer,
+            packet_size,
             loss: file.loss.0,
-            aqm: aqm(&file.aqm, file.rate, packet_size),
-            differentiation: file.differentiation.0,
-            scheduler: file.scheduler.0,
+            aqm: file.aqm.0.clone(),
+            differentiation: file.differentiation.0.clone(),
+            scheduler: file.scheduler.0.clone(),
             rate_changes: rate_changes(&file.rate_changes),
             ecn: file.ecn,
             ecn_marks_all: file.ecn_marks_all,
@@ -170,7 +171,7 @@ fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
         name,
         buffer: REVERSE_BUFFER,
         loss: 0.0,
-        aqm: AqmPlan::DropTail,
+        aqm: AqmParams::DropTail,
         differentiation: DifferentiationParams::None,
         scheduler: SchedulerParams::Fifo,
         rate_changes: Vec::new(),
@@ -178,13 +179,6 @@ fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
         ecn_marks_all: false,
         monitored: false,
         ..link.clone()
-    }
-}
-
-pub(crate) fn buffer(length: QueueLength) -> Buffer {
-    match length {
-        QueueLength::Packets(packets) => Buffer::Packets(packets),
-        QueueLength::Bytes(bytes) => Buffer::Bytes(bytes),
     }
 }
 

@@ -3,13 +3,11 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
-use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::bottleneck::{
-    AdaptiveRedParams, CodelParams, CsfqParams, DifferentiationParams, PieParams,
-    PiecewiseLinearParams, RedParams,
-};
+use tidegate_mechanisms::bottleneck::scheduler::{Room, SchedulerParams};
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::sender::SlowStartExit;
+pub use tidegate_mechanisms::units::QueueLength as Buffer;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 /// So many links fit in a run: link and time share a word where events are compared.
@@ -70,10 +68,12 @@ pub struct LinkPlan {
     pub delay: Span,
     /// Room for waiting packets, the one in transmission included.
     pub buffer: Buffer,
+    /// Size of a full packet of the scenario.
+    pub packet_size: Bytes,
     /// Probability that a packet is lost on the wire.
     pub loss: f64,
     /// The congestion signal.
-    pub aqm: AqmPlan,
+    pub aqm: AqmParams,
     /// Who the signal falls on.
     pub differentiation: DifferentiationParams,
     /// Which packet leaves next.
@@ -97,32 +97,20 @@ pub struct RateChangePlan {
     pub rate: Rate,
 }
 
-/// Size of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Buffer {
-    /// In packets of any size.
-    Packets(u32),
-    /// In bytes.
-    Bytes(Bytes),
+impl LinkPlan {
+    /// What its mechanisms are told of it.
+    pub fn place(&self) -> Place {
+        place(self.rate, self.buffer, self.packet_size)
+    }
 }
 
-/// A congestion signal with its parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AqmPlan {
-    /// Loss only when the buffer is full.
-    DropTail,
-    /// Probability as a function of the queue length (Menth and Zeitler, equation 11).
-    PiecewiseLinear(PiecewiseLinearParams),
-    /// Random early detection.
-    Red(RedParams),
-    /// RED that tunes itself.
-    AdaptiveRed(AdaptiveRedParams),
-    /// Core-stateless fair queueing.
-    Csfq(CsfqParams),
-    /// Proportional integral controller enhanced.
-    Pie(PieParams),
-    /// Controlled delay. It acts at departures and has no probability, hence no differentiation.
-    Codel(CodelParams),
+/// Where the mechanisms of such a link stand.
+pub(crate) fn place(rate: Rate, buffer: Buffer, packet: Bytes) -> Place {
+    let room = match buffer {
+        Buffer::Packets(packets) => Room { packets, bytes: u64::MAX },
+        Buffer::Bytes(bytes) => Room { packets: u32::MAX, bytes: bytes.get() },
+    };
+    Place { room, rate, packet }
 }
 
 /// One flow, from its sender to its receiver.

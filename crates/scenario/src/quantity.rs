@@ -7,7 +7,7 @@
 //! b is bit, B is byte; k, M, G, T are powers of 1000, Ki, Mi, Gi powers of 1024. Bare numbers are
 //! refused. Decimal fractions are exact: `0.05 Mb/s` is 50,000 bit/s.
 
-use tidegate_mechanisms::units::{Bytes, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
 
 use crate::issue::nearest;
 
@@ -197,35 +197,21 @@ fn number(digits: &str) -> Option<(u128, u32)> {
 }
 
 /// A queue length or buffer, in packets or bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum QueueLength {
-    Packets(u32),
-    Bytes(Bytes),
-}
-
-impl QueueLength {
-    pub fn parse(text: &str) -> Result<Self, (String, Option<String>)> {
-        let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
-        if SIZE.units.iter().any(|(symbol, _)| *symbol == unit) {
-            return match SIZE.parse(text)? {
-                0 => Err((format!("\"{text}\": a queue length must not be zero"), None)),
-                bytes => Ok(QueueLength::Bytes(Bytes::new(bytes))),
-            };
-        }
-        if unit.starts_with("packet") && text.contains('.') {
-            return Err((format!("\"{text}\": packets are whole"), None));
-        }
-        let packets = PACKETS.parse(text).map_err(|(message, near)| {
-            (message.replace("packets, packet", "packets, B, kB, MB, GB, KiB, MiB, GiB"), near)
-        })?;
-        Ok(QueueLength::Packets(u32::try_from(packets).expect("the limit is below 2³²")))
+pub(crate) fn parse_queue_length(text: &str) -> Result<QueueLength, (String, Option<String>)> {
+    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim();
+    if SIZE.units.iter().any(|(symbol, _)| *symbol == unit) {
+        return match SIZE.parse(text)? {
+            0 => Err((format!("\"{text}\": a queue length must not be zero"), None)),
+            bytes => Ok(QueueLength::Bytes(Bytes::new(bytes))),
+        };
     }
-    pub fn write(self) -> String {
-        match self {
-            QueueLength::Packets(n) => format!("{n} packets"),
-            QueueLength::Bytes(bytes) => SIZE.write(bytes.get()),
-        }
+    if unit.starts_with("packet") && text.contains('.') {
+        return Err((format!("\"{text}\": packets are whole"), None));
     }
+    let packets = PACKETS.parse(text).map_err(|(message, near)| {
+        (message.replace("packets, packet", "packets, B, kB, MB, GB, KiB, MiB, GiB"), near)
+    })?;
+    Ok(QueueLength::Packets(u32::try_from(packets).expect("the limit is below 2³²")))
 }
 
 /// A type that is written as a quantity.
@@ -266,7 +252,7 @@ impl Quantity for Bytes {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Dimension, PACKETS, QueueLength, RATE, SIZE, TIME};
+    use super::{Dimension, PACKETS, QueueLength, RATE, SIZE, TIME, parse_queue_length};
 
     #[test]
     fn decimal_fractions_are_exact() {
@@ -298,11 +284,14 @@ mod tests {
 
     #[test]
     fn queue_lengths_are_packets_or_bytes() {
-        assert_eq!(QueueLength::parse("50 packets"), Ok(QueueLength::Packets(50)));
-        assert_eq!(QueueLength::parse("1 packet"), Ok(QueueLength::Packets(1)));
-        assert_eq!(QueueLength::parse("75 kB").map(QueueLength::write), Ok("75 kB".to_owned()));
-        assert!(QueueLength::parse("0 packets").is_err());
-        assert!(QueueLength::parse("75 kb").is_err());
+        assert_eq!(parse_queue_length("50 packets"), Ok(QueueLength::Packets(50)));
+        assert_eq!(parse_queue_length("1 packet"), Ok(QueueLength::Packets(1)));
+        assert_eq!(
+            parse_queue_length("75 kB").map(|length| length.to_string()),
+            Ok("75 kB".to_owned())
+        );
+        assert!(parse_queue_length("0 packets").is_err());
+        assert!(parse_queue_length("75 kb").is_err());
     }
 
     proptest! {
@@ -320,7 +309,7 @@ mod tests {
         fn any_text_gets_an_answer(text in any::<String>()) {
             let dimensions: [&Dimension; 4] = [&RATE, &TIME, &SIZE, &PACKETS];
             dimensions.iter().for_each(|dimension| drop(dimension.parse(&text)));
-            drop(QueueLength::parse(&text));
+            drop(parse_queue_length(&text));
         }
     }
 }

@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use serde_json::Value as Json;
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::parameters::Choice;
 
 use crate::chosen;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
-    Access, AdaptiveRed, Bottleneck, Cbr, Codel, Csfq, File, Intervals, Link, Meter, ParkingLot,
-    Pie, PiecewiseLinear, Profile, RateChange, Red, StartRange, Tcp, Transfer, User,
+    Access, Bottleneck, Cbr, File, Intervals, Link, Meter, ParkingLot, Profile, RateChange,
+    StartRange, Tcp, Transfer, User,
 };
 use crate::schema::Definitions;
 use crate::toml_text::inline;
@@ -59,12 +59,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("parking_lot", keys::<ParkingLot>()),
         ("links", keys::<Link>()),
         ("access", keys::<Access>()),
-        ("piecewise-linear", keys::<PiecewiseLinear>()),
-        ("red", keys::<Red>()),
-        ("adaptive-red", keys::<AdaptiveRed>()),
-        ("csfq", keys::<Csfq>()),
-        ("pie", keys::<Pie>()),
-        ("codel", keys::<Codel>()),
+        ("aqms", kinds::<AqmParams>()),
         ("differentiations", kinds::<DifferentiationParams>()),
         ("schedulers", kinds::<SchedulerParams>()),
         ("rate_changes", keys::<RateChange>()),

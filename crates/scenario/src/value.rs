@@ -2,7 +2,8 @@
 
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::sender::SlowStartExit;
-use tidegate_mechanisms::units::Span;
+pub(crate) use tidegate_mechanisms::units::Share;
+use tidegate_mechanisms::units::{Factor, Memory, Points, Span};
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader, read_choice};
@@ -47,12 +48,16 @@ impl<const MIN: u64, const MAX: u64> Integer<MIN, MAX> {
 /// How many of something there are.
 pub(crate) type Count = Integer<1, 1_000_000>;
 
-/// Declares a number in an interval. `$inside` tells whether `$x` is in it.
+/// Declares a number in an interval, or how to read one that a mechanism has. `$inside` tells whether
+/// `$x` is in it.
 macro_rules! number {
-    ($(#[doc = $doc:literal])* $name:ident: $expected:literal, |$x:ident| $inside:expr, $bounds:tt) => {
-        $(#[doc = $doc])*
+    ($(#[doc = $doc:literal])+ $name:ident: $expected:literal, |$x:ident| $inside:expr, $bounds:tt) => {
+        $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) struct $name(pub f64);
+        number! { $name: $expected, |$x| $inside, $bounds }
+    };
+    ($name:ident: $expected:literal, |$x:ident| $inside:expr, $bounds:tt) => {
         impl Field for $name {
             fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
                 let $x = match &node.value {
@@ -85,17 +90,14 @@ number! {
     { "minimum": 0, "maximum": 1 }
 }
 number! {
-    /// More than 0, at most 1.
     Share: "a number above 0, at most 1", |x| x > 0.0 && x <= 1.0,
     { "exclusiveMinimum": 0, "maximum": 1 }
 }
 number! {
-    /// From 0 to just below 1: the weight of the past in a moving average.
     Memory: "a number from 0 to just below 1", |x| (0.0..1.0).contains(&x),
     { "minimum": 0, "exclusiveMaximum": 1 }
 }
 number! {
-    /// From 0 to 1000.
     Factor: "a number from 0 to 1000", |x| (0.0..=1000.0).contains(&x),
     { "minimum": 0, "maximum": 1000 }
 }
@@ -282,10 +284,6 @@ impl Field for RateChanges {
     }
 }
 
-/// Points (queue length in packets, probability) of a piecewise-linear function.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Points(pub Vec<(f64, f64)>);
-
 /// Queue lengths are tabulated by the packet, up to this many.
 const MAX_QUEUE_PACKETS: f64 = 1e6;
 
@@ -296,11 +294,7 @@ impl Field for Points {
             return reader.wrong(format!("expected {expected}, not {}", node.value.kind()));
         };
         let pairs: Vec<Pair> = read_list(items, reader)?;
-        let points: Vec<(f64, f64)> = pairs.into_iter().map(|pair| (pair.0, pair.1)).collect();
-        match points_mistake(&points) {
-            Some(message) => reader.wrong(message),
-            None => Some(Points(points)),
-        }
+        Some(Points(pairs.into_iter().map(|pair| (pair.0, pair.1)).collect()))
     }
     fn write(&self) -> Value {
         let pair = |(q, p): &(f64, f64)| Pair(*q, *p).write().into();
@@ -309,20 +303,6 @@ impl Field for Points {
     fn schema(definitions: &mut Definitions) -> Json {
         json!({ "type": "array", "minItems": 1, "items": Pair::schema(definitions) })
     }
-}
-
-fn points_mistake(points: &[(f64, f64)]) -> Option<String> {
-    if points.is_empty() {
-        return Some("needs at least one [queue length, probability] pair".to_owned());
-    }
-    let ((q0, p0), (q1, p1)) = points
-        .windows(2)
-        .map(|pair| (pair[0], pair[1]))
-        .find(|((q0, p0), (q1, p1))| q1 <= q0 || p1 < p0)?;
-    Some(match q1 <= q0 {
-        true => format!("queue lengths must ascend, but {q1} follows {q0}"),
-        false => format!("probabilities must not fall, but {p1} follows {p0}"),
-    })
 }
 
 /// One point: a queue length and a probability.

@@ -1,11 +1,11 @@
 //! Files in, plans out.
 
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::sender::SlowStartExit;
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{
-    AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, LinkPlan, PausePlan, Plan, TrafficPlan,
+    Buffer, ControllerPlan, CubicGrowthPlan, LinkPlan, PausePlan, Plan, TrafficPlan,
 };
 
 fn scenario(text: &str) -> Scenario {
@@ -73,16 +73,8 @@ fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
     let back = link(&plan, "bottleneck.reverse");
     assert_eq!((back.rate, back.delay), (Rate::mbps(10), Span::from_millis(20)));
     assert_eq!(back.buffer, Buffer::Packets(10_000));
-    assert_eq!((&back.aqm, back.monitored), (&AqmPlan::DropTail, false));
+    assert_eq!((&back.aqm, back.monitored), (&AqmParams::DropTail, false));
     assert!(link(&plan, "bottleneck").monitored);
-}
-
-/// The ABC paper's equation 11.
-#[test]
-fn a_named_function_becomes_its_three_points() {
-    let plan = scenario(DUMBBELL).plan();
-    let AqmPlan::PiecewiseLinear(params) = &link(&plan, "bottleneck").aqm else { panic!() };
-    assert_eq!(params.points, [(11.0, 0.0), (17.0, 0.01), (24.0, 1.0)]);
 }
 
 #[test]
@@ -221,7 +213,7 @@ fn intervals_make_up_the_duration() {
 fn policers_have_the_papers_buckets_by_default() {
     let differentiation = |kind: &str| {
         let plan = plan_with(DUMBBELL, &[("bottleneck.differentiation.kind", kind)]);
-        link(&plan, "bottleneck").differentiation
+        link(&plan, "bottleneck").differentiation.clone()
     };
     let DifferentiationParams::Icp(icp) = differentiation("icp") else { panic!() };
     assert_eq!((icp.fill_rate.as_bps(), icp.depth.get()), (4400, 350_000));
@@ -235,7 +227,7 @@ fn overriding_a_kind_drops_what_the_other_kind_had() {
     let plan = plan_with(DUMBBELL, &[("bottleneck.differentiation.kind", "none")]);
     assert_eq!(link(&plan, "bottleneck").differentiation, DifferentiationParams::None);
     let plan = plan_with(DUMBBELL, &[("bottleneck.aqm.kind", "drop-tail")]);
-    assert_eq!(link(&plan, "bottleneck").aqm, AqmPlan::DropTail);
+    assert_eq!(link(&plan, "bottleneck").aqm, AqmParams::DropTail);
 }
 
 #[test]

@@ -1,51 +1,34 @@
 //! From planned mechanisms to running ones.
 
-use tidegate_mechanisms::bottleneck::scheduler::{Place, Room, Scheduler, SchedulerParams};
-use tidegate_mechanisms::bottleneck::{
-    AdaptiveRed, Aqm, Csfq, Differentiation, Judge, Pie, PiecewiseLinear, Red,
-};
+use tidegate_mechanisms::bottleneck::scheduler::{Scheduler, SchedulerParams};
+use tidegate_mechanisms::bottleneck::{Aqm, AqmParams, Differentiation, Judge};
 use tidegate_mechanisms::sender::{
     Controller, Cubic, CubicParams, Dctcp, LinuxCubic, Prague, PragueParams, Reno, RenoParams,
 };
-use tidegate_scenario::plan::{AqmPlan, Buffer, ControllerPlan, CubicGrowthPlan, LinkPlan};
+use tidegate_scenario::plan::{ControllerPlan, CubicGrowthPlan, LinkPlan};
 
 /// The judge of a link; `None` where nothing but the buffer decides.
 ///
 /// # Panics
-/// If the points of a piecewise-linear function do not ascend, which validation rules out.
+/// If the AQM's parameters do not fit the link, which validation rules out.
 pub fn judge(plan: &LinkPlan) -> Option<Judge> {
-    let aqm = match &plan.aqm {
-        AqmPlan::DropTail if plan.differentiation.needs_no_aqm() => Aqm::DropTail,
-        AqmPlan::DropTail => return None,
-        // It acts at departures: the scheduler below has it.
-        AqmPlan::Codel(_) => return None,
-        AqmPlan::PiecewiseLinear(params) => {
-            Aqm::PiecewiseLinear(PiecewiseLinear::new(params).expect("the scenario was validated"))
-        }
-        AqmPlan::Red(params) => Aqm::Red(Red::new(params.clone())),
-        AqmPlan::AdaptiveRed(params) => Aqm::AdaptiveRed(AdaptiveRed::new(params.clone())),
-        AqmPlan::Csfq(params) => Aqm::Csfq(Csfq::new(*params)),
-        AqmPlan::Pie(params) => Aqm::Pie(Pie::new(*params)),
-    };
-    let differentiation = Differentiation::new(plan.differentiation);
+    if plan.aqm == AqmParams::DropTail && !plan.differentiation.needs_no_aqm() {
+        return None;
+    }
+    let aqm = Aqm::new(plan.aqm.clone(), &plan.place()).expect("the scenario was validated");
+    let differentiation = Differentiation::new(plan.differentiation.clone());
     Some(Judge { aqm, differentiation })
 }
 
 /// The scheduler of a link that needs departures to be events; `None` for one that serves first
 /// come, first served and decides on arrivals alone.
 pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
-    let room = match plan.buffer {
-        Buffer::Packets(packets) => Room { packets, bytes: u64::MAX },
-        Buffer::Bytes(bytes) => Room { packets: u32::MAX, bytes: bytes.get() },
-    };
+    let place = plan.place();
     if plan.scheduler == SchedulerParams::Fifo {
-        if let AqmPlan::Codel(params) = plan.aqm {
-            return Some(Scheduler::codel(params, room));
-        }
-        let judge = judge(plan).filter(|judge| judge.aqm.needs_departures())?;
-        return Some(Scheduler::fifo(judge, room));
+        let judge = judge(plan).filter(|judge| judge.aqm.sees_departures())?;
+        return Some(Scheduler::fifo(judge, place.room));
     }
-    Scheduler::new(plan.scheduler, &Place { room, rate: plan.rate })
+    Scheduler::new(plan.scheduler.clone(), &place)
 }
 
 /// Whether departures from a link are events.

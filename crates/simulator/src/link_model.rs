@@ -5,10 +5,10 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
-use tidegate_scenario::plan::{AqmPlan, Buffer, LinkPlan};
+use tidegate_scenario::plan::{Buffer, LinkPlan};
 
 use crate::link::{Drop, Link, Owner};
 
@@ -55,8 +55,9 @@ fn any_plan() -> impl Strategy<Value = LinkPlan> {
             rate: Rate::mbps(mbps),
             delay: Span::from_millis(delay_ms),
             buffer,
+            packet_size: Bytes::new(1500),
             loss: 0.0,
-            aqm: AqmPlan::DropTail,
+            aqm: AqmParams::DropTail,
             differentiation: DifferentiationParams::None,
             scheduler: SchedulerParams::Fifo,
             rate_changes: Vec::new(),

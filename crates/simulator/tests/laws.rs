@@ -7,9 +7,9 @@ use common::scenarios::{any_scenario, cases};
 use common::{link, plan};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_scenario::plan::{AqmPlan, Buffer, LinkPlan, Plan};
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_scenario::plan::{Buffer, LinkPlan, Plan};
 use tidegate_simulator::output::{LinkTable, RunOutput};
 
 proptest! {
@@ -118,7 +118,7 @@ fn longest_sojourn_s(plan: &Plan, link: &LinkPlan) -> f64 {
 
 /// Whether it may lose packets that have waited.
 fn drops_late(link: &LinkPlan) -> bool {
-    link.scheduler != SchedulerParams::Fifo || matches!(link.aqm, AqmPlan::Codel(_))
+    link.scheduler != SchedulerParams::Fifo || matches!(link.aqm, AqmParams::Codel(_))
 }
 
 fn queues_stay_within_their_buffers(plan: &Plan, output: &RunOutput) {
@@ -169,7 +169,7 @@ fn backlog_follows_littles_law(plan: &Plan, output: &RunOutput) {
 fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
     for (number, planned) in plan.links.iter().enumerate() {
         let links = &output.links;
-        let signals = planned.aqm != AqmPlan::DropTail
+        let signals = planned.aqm != AqmParams::DropTail
             || matches!(
                 planned.scheduler,
                 SchedulerParams::FqCodel(_)

@@ -2,8 +2,9 @@
 
 mod common;
 
+use tidegate_mechanisms::bottleneck::AqmParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_scenario::plan::{AqmPlan, Plan};
+use tidegate_scenario::plan::Plan;
 
 use common::{link, plan, plan_with, whole};
 
@@ -191,7 +192,7 @@ fn a_mechanism_says_how_much_it_remembers() {
     let whole_table = of(&[("bottleneck.scheduler.kind", "\"fq-codel\"")]);
     assert!((64..=128).contains(&(whole_table / 1024)), "{whole_table} B for 1024 queues");
     let planned = plan(TCP);
-    assert_eq!(planned.links[0].aqm, AqmPlan::DropTail);
+    assert_eq!(planned.links[0].aqm, AqmParams::DropTail);
 }
 
 /// A buffer for two thirds of a second, four flows, and the delay that CoDel leaves of it.

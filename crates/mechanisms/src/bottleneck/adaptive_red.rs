@@ -24,32 +24,60 @@
 //! nothing has changed since the last one but that an idle queue's average has decayed. ns-2 adapts at
 //! the first arrival that comes an interval after the last adaptation.
 
-use super::{Arrival, Red, RedParams};
-use crate::units::{Span, Time};
+use super::red::{QueueUnit, RedOnLink, ascend, threshold};
+use super::{Arrival, ManageQueue, Place, Red, RedSpacing};
+use crate::parameters;
+use crate::parameters::{Mistake, too_short};
+use crate::registry::About;
+use crate::units::{QueueLength, Share, Span, Time};
 
-/// Parameters of adaptive RED.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AdaptiveRedParams {
-    /// RED, with the max_p to begin with.
-    pub red: RedParams,
-    /// Time between two adaptations.
-    pub interval: Span,
-    /// α: largest increase of max_p.
-    pub increase: f64,
-    /// β: factor by which max_p decreases.
-    pub decrease: f64,
+parameters! {
+    /// RED that moves its max_probability so that the average queue stays halfway between the
+    /// thresholds. Always gentle. Thresholds and weight follow from the link where they are not given.
+    pub struct AdaptiveRedParams {
+        /// min_th: no signal below this average queue. Default: what half the target delay holds, at
+        /// least 5 packets.
+        pub min_threshold: Option<QueueLength>,
+        /// max_th: signals rise faster from this average queue on. Default: three times min_threshold.
+        pub max_threshold: Option<QueueLength>,
+        /// Queueing delay to aim at with the default of min_threshold.
+        pub target_delay: Span = "5 ms",
+        /// max_p: probability just below max_threshold, to begin with.
+        pub max_probability: Share = "0.1",
+        /// w_q: weight of a new sample in the average queue. Default: 1 - exp(-1/C), where the link
+        /// sends C packets per second.
+        pub weight: Option<Share>,
+        /// Time between two adaptations.
+        pub interval: Span = "500 ms",
+        /// α: largest increase of max_probability; it grows by a quarter of itself if that is less.
+        pub increase: Share = "0.01",
+        /// β: factor by which max_probability decreases.
+        pub decrease: Share = "0.9",
+        /// How the signals are spaced.
+        pub spacing: RedSpacing = "uniform",
+    }
+    check fits_together;
+}
+
+fn fits_together(params: &AdaptiveRedParams) -> Vec<Mistake> {
+    let thresholds = match (params.min_threshold, params.max_threshold) {
+        (Some(min), Some(max)) => ascend(min, max),
+        (None, Some(_)) => Some(("max_threshold", "give min_threshold, too".to_owned())),
+        (_, None) => None,
+    };
+    thresholds.into_iter().chain(too_short(&[("interval", params.interval)])).collect()
 }
 
 /// max_p grows no more beyond the upper and shrinks no more below the lower.
 const MAX_P_RANGE: [f64; 2] = [0.01, 0.5];
 
 /// w_q that averages over about a second of a link's packets.
-pub fn automatic_weight(mean_packet_time: Span) -> f64 {
+fn automatic_weight(mean_packet_time: Span) -> f64 {
     -libm::expm1(-mean_packet_time.as_secs())
 }
 
 /// min_th in packets for a queueing delay to aim at; max_th is three times as much.
-pub fn automatic_min_threshold(target_delay: Span, mean_packet_time: Span) -> f64 {
+fn automatic_min_threshold(target_delay: Span, mean_packet_time: Span) -> f64 {
     (target_delay.as_secs() / mean_packet_time.as_secs() / 2.0).max(5.0)
 }
 
@@ -65,36 +93,85 @@ pub struct AdaptiveRed {
     next_adaptation: Time,
 }
 
-impl AdaptiveRed {
-    /// Bytes that it remembers from packet to packet: RED's, max_p, and when it adapts next.
-    pub(super) const STATE_BYTES: usize = Red::STATE_BYTES + size_of::<f64>() + size_of::<Time>();
+impl ManageQueue for AdaptiveRed {
+    type Params = AdaptiveRedParams;
 
-    /// Adaptive RED before the first packet.
-    ///
-    /// # Panics
-    /// If the time between two adaptations is zero.
-    pub fn new(params: AdaptiveRedParams) -> Self {
-        let AdaptiveRedParams { red, interval, increase, decrease } = params;
-        assert!(interval > Span::ZERO, "adaptations need an interval");
-        let between = |share| red.min_threshold + share * (red.max_threshold - red.min_threshold);
-        let target = [between(0.4), between(0.6)];
-        let next_adaptation = Time::ZERO + interval;
-        AdaptiveRed { red: Red::new(red), interval, increase, decrease, target, next_adaptation }
+    const ABOUT: About = About {
+        name: "adaptive-red",
+        title: "Adaptive RED",
+        source: "Floyd, Gummadi and Shenker, 2001",
+        usage: r#"bottleneck.aqm = { kind = "adaptive-red", target_delay = "10 ms" }"#,
+        file: "bottleneck/adaptive_red.rs",
+        text: include_str!("adaptive_red.rs"),
+    };
+
+    const HAS_THRESHOLDS: bool = true;
+
+    fn new(params: AdaptiveRedParams, place: &Place) -> Result<Self, Mistake> {
+        let mean_packet_time = place.packet_time();
+        let automatic = || automatic_min_threshold(params.target_delay, mean_packet_time);
+        let (min_threshold, mode) =
+            params.min_threshold.map_or_else(|| (automatic(), QueueUnit::Packets), threshold);
+        let max_threshold =
+            params.max_threshold.map_or(3.0 * min_threshold, |max| threshold(max).0);
+        let between = |share| min_threshold + share * (max_threshold - min_threshold);
+        Ok(AdaptiveRed {
+            red: Red::on_link(RedOnLink {
+                min_threshold,
+                max_threshold,
+                max_probability: params.max_probability.0,
+                weight: params.weight.map_or_else(|| automatic_weight(mean_packet_time), |w| w.0),
+                mode,
+                gentle: true,
+                spacing: params.spacing,
+                mean_packet_time,
+            }),
+            interval: params.interval,
+            increase: params.increase.0,
+            decrease: params.decrease.0,
+            target: [between(0.4), between(0.6)],
+            next_adaptation: Time::ZERO + params.interval,
+        })
     }
 
-    /// As [`Red::probability`].
     #[inline(never)]
-    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
-        self.stretched_probability(arrival, 1.0)
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.spaced_probability(arrival, 1.0)
     }
 
-    /// As [`Red::stretched_probability`]; the marks for max_p stay where they are.
+    /// The marks for max_p stay where they are.
     #[inline]
-    pub fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> f64 {
+    fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
+        (self.spaced_probability(arrival, stretch), self.plain_probability())
+    }
+
+    #[inline]
+    fn on_verdict(&mut self, signalled: bool) {
+        self.red.on_verdict(signalled);
+    }
+
+    #[inline]
+    fn is_forced(&self) -> bool {
+        self.red.is_forced()
+    }
+
+    /// RED's, max_p, and when it adapts next.
+    fn state_bytes(&self) -> usize {
+        self.red.state_bytes() + size_of::<f64>() + size_of::<Time>()
+    }
+
+    fn average_backlog(&self) -> Option<f64> {
+        self.red.average_backlog()
+    }
+}
+
+impl AdaptiveRed {
+    #[inline]
+    fn spaced_probability(&mut self, arrival: &Arrival, stretch: f64) -> f64 {
         if self.next_adaptation <= arrival.now {
             self.catch_up(arrival);
         }
-        self.red.stretched_probability(arrival, stretch)
+        self.red.spaced_probability(arrival, stretch)
     }
 
     /// As [`Red::plain_probability`].
@@ -103,19 +180,7 @@ impl AdaptiveRed {
         self.red.plain_probability()
     }
 
-    /// As [`Red::on_verdict`].
-    #[inline]
-    pub fn on_verdict(&mut self, signalled: bool) {
-        self.red.on_verdict(signalled);
-    }
-
-    /// As [`Red::is_forced`].
-    #[inline]
-    pub fn is_forced(&self) -> bool {
-        self.red.is_forced()
-    }
-
-    /// avg, in the unit of the parameters.
+    /// avg, in the unit of the thresholds.
     pub fn average(&self) -> f64 {
         self.red.average()
     }

@@ -1,23 +1,25 @@
 use super::*;
+use crate::bottleneck::scheduler::tests::place;
 use crate::bottleneck::tests::arrival;
-use crate::bottleneck::{
-    Abc, Aqm, Differentiate, Differentiation, Judge, QueueUnit, RedSpacing, Signal,
-};
+use crate::bottleneck::{Abc, Aqm, Differentiate, Differentiation, Judge, RedSpacing, Signal};
+use crate::units::Rate;
 use proptest::prelude::*;
 
-/// Marks at 9 and 11 packets.
-fn params(max_probability: f64) -> AdaptiveRedParams {
-    let red = RedParams {
-        min_threshold: 5.0,
-        max_threshold: 15.0,
-        max_probability,
-        weight: 0.1,
-        mode: QueueUnit::Packets,
-        gentle: true,
+/// Marks at 9 and 11 packets; a packet takes a millisecond.
+fn adaptive(max_probability: f64) -> AdaptiveRed {
+    let params = AdaptiveRedParams {
+        min_threshold: Some(QueueLength::Packets(5)),
+        max_threshold: Some(QueueLength::Packets(15)),
+        target_delay: Span::from_millis(5),
+        max_probability: Share(max_probability),
+        weight: Some(Share(0.1)),
+        interval: Span::from_millis(500),
+        increase: Share(0.01),
+        decrease: Share(0.9),
         spacing: RedSpacing::Geometric,
-        mean_packet_time: Span::from_millis(1),
     };
-    AdaptiveRedParams { red, interval: Span::from_millis(500), increase: 0.01, decrease: 0.9 }
+    let place = Place { rate: Rate::mbps(12), ..place(100) };
+    AdaptiveRed::new(params, &place).expect("fits anywhere")
 }
 
 fn at(ms: u64, packets: u32) -> Arrival {
@@ -26,7 +28,7 @@ fn at(ms: u64, packets: u32) -> Arrival {
 
 /// max_p after every interval of a queue that always holds so many packets.
 fn course(max_p: f64, packets: u32, intervals: u64) -> Vec<f64> {
-    let mut red = AdaptiveRed::new(params(max_p));
+    let mut red = adaptive(max_p);
     let mut course = Vec::new();
     for ms in 0..=500 * intervals {
         red.probability(&at(ms, packets));
@@ -71,7 +73,7 @@ fn max_p_stops_just_beyond_its_ends() {
 #[test]
 fn intervals_of_an_idle_time_are_made_up_for() {
     for (idle_s, intervals) in [(3, 6), (30, 22), (3_000, 22)] {
-        let mut red = AdaptiveRed::new(params(0.1));
+        let mut red = adaptive(0.1);
         for ms in 0..400 {
             red.probability(&at(ms, 14));
         }
@@ -99,7 +101,7 @@ fn what_is_not_set_follows_from_the_link() {
 #[test]
 fn activity_bends_its_probability_too() {
     let judge = |activity: f32| {
-        let red = AdaptiveRed::new(params(0.1));
+        let red = adaptive(0.1);
         let abc = Abc::new(crate::bottleneck::abc::DEFAULTS);
         let mut judge =
             Judge { aqm: Aqm::AdaptiveRed(red), differentiation: Differentiation::Abc(abc) };
@@ -116,7 +118,7 @@ proptest! {
     fn max_p_stays_in_its_range_and_the_probability_a_probability(
         queue in prop::collection::vec((0u32..40, 0u64..900), 1..300),
     ) {
-        let mut red = AdaptiveRed::new(params(0.1));
+        let mut red = adaptive(0.1);
         let mut now = Time::ZERO;
         for (packets, gap_ms) in queue {
             now += Span::from_millis(gap_ms);

@@ -1,40 +1,182 @@
-//! The AQMs, behind one door.
+//! How congested, behind one door.
 
-use super::{AdaptiveRed, Arrival, Csfq, Pie, PieParams, PiecewiseLinear, Red, Signal, falls};
-use crate::units::{Span, Time};
+use super::{
+    AdaptiveRed, AdaptiveRedParams, Arrival, Codel, CodelParams, Csfq, CsfqParams, Head, Pie,
+    PieParams, PiecewiseLinear, PiecewiseLinearParams, Place, Red, RedParams, Signal, falls,
+};
+use crate::parameters::{Mistake, Parameters, choices};
+use crate::registry::{About, Parameter};
+use crate::units::Time;
 
-/// How congested: the probability of a signal, for an average packet.
-#[derive(Clone, Debug)]
-pub enum Aqm {
-    /// Never signals; packets are lost only when the buffer is full.
-    DropTail,
-    /// A function of the queue length.
-    PiecewiseLinear(PiecewiseLinear),
-    /// Random early detection.
-    Red(Red),
-    /// RED that tunes itself.
-    AdaptiveRed(AdaptiveRed),
-    /// Core-stateless fair queueing: by the customer's rate.
-    Csfq(Csfq),
-    /// Proportional integral controller enhanced.
-    Pie(Pie),
+/// A way to tell how congested a queue is: an AQM.
+pub trait ManageQueue: Sized {
+    /// What can be set.
+    type Params: Parameters;
+
+    /// What it is.
+    const ABOUT: About;
+
+    /// Whether it must see packets leave, by [`ManageQueue::dequeue`].
+    const SEES_DEPARTURES: bool = false;
+
+    /// Whether it has thresholds to stretch, by [`ManageQueue::stretched_probability`].
+    const HAS_THRESHOLDS: bool = false;
+
+    /// Why no differentiation goes on it, if none does.
+    const UNDIFFERENTIATED: Option<&'static str> = None;
+
+    /// Before the first packet. Fails with the key and the reason if the parameters, good as they are
+    /// by themselves, do not fit the place.
+    fn new(params: Self::Params, place: &Place) -> Result<Self, Mistake>;
+
+    /// The probability with which to signal on this packet, were it an average one. Called once for
+    /// every arrival.
+    fn probability(&mut self, arrival: &Arrival) -> f64;
+
+    /// log₂ of `p`, which [`ManageQueue::probability`] has just returned for this arrival.
+    #[inline]
+    fn log2(&self, p: f64, arrival: &Arrival) -> f64 {
+        let _ = arrival;
+        libm::log2(p)
+    }
+
+    /// Whether a signal at the last probability is a forced one (see [`Signal::Forced`]).
+    #[inline]
+    fn is_forced(&self) -> bool {
+        false
+    }
+
+    /// The probability with all thresholds multiplied by `stretch`, and that at its own. Called in
+    /// place of [`ManageQueue::probability`].
+    #[inline]
+    fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
+        let _ = stretch;
+        let p = self.probability(arrival);
+        (p, p)
+    }
+
+    /// Tells what became of the packet, for those that space their signals or count what they let pass.
+    #[inline]
+    fn on_verdict(&mut self, signalled: bool) {
+        let _ = signalled;
+    }
+
+    /// The packet just judged was lost because the buffer was full. An AQM that spaces its signals
+    /// counts this as one, as in ns-2.
+    #[inline]
+    fn on_overflow(&mut self) {
+        self.on_verdict(true);
+    }
+
+    /// The packet to send now, if there is one. `pop` takes packets from the front of the queue.
+    /// `signal` gets those that are signalled on as they leave: it drops one (and returns `None`) or
+    /// marks and returns it.
+    #[inline]
+    fn dequeue<P>(
+        &mut self,
+        now: Time,
+        mut pop: impl FnMut() -> Option<Head<P>>,
+        signal: impl FnMut(P) -> Option<P>,
+    ) -> Option<P> {
+        let _ = (now, signal);
+        pop().map(|head| head.packet)
+    }
+
+    /// Bytes that it remembers from packet to packet, parameters and tables apart.
+    fn state_bytes(&self) -> usize;
+
+    /// The queue length that it has averaged, in its own unit.
+    fn average_backlog(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// One line per AQM.
+macro_rules! aqms {
+    ($($name:ident($params:ident);)+) => {
+        /// How congested: the probability of a signal, for an average packet.
+        #[derive(Clone, Debug)]
+        pub enum Aqm {
+            /// Never signals; packets are lost only when the buffer is full.
+            DropTail,
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
+        }
+
+        choices! {
+            /// How a queue signals congestion.
+            pub enum AqmParams as Aqm in Bottleneck by ManageQueue {
+                /// Loss only when the buffer is full.
+                DropTail = "drop-tail";
+                $($name($params);)+
+            }
+        }
+
+        impl AqmParams {
+            /// See [`ManageQueue::HAS_THRESHOLDS`].
+            pub const fn has_thresholds(&self) -> bool {
+                match self {
+                    AqmParams::DropTail => false,
+                    $(AqmParams::$name(_) => $name::HAS_THRESHOLDS,)+
+                }
+            }
+
+            /// See [`ManageQueue::UNDIFFERENTIATED`].
+            pub const fn undifferentiated(&self) -> Option<&'static str> {
+                match self {
+                    AqmParams::DropTail => None,
+                    $(AqmParams::$name(_) => $name::UNDIFFERENTIATED,)+
+                }
+            }
+        }
+
+        impl Aqm {
+            /// The AQM of these parameters in this place, before the first packet. See
+            /// [`ManageQueue::new`].
+            pub fn new(params: AqmParams, place: &Place) -> Result<Self, Mistake> {
+                Ok(match params {
+                    AqmParams::DropTail => Aqm::DropTail,
+                    $(AqmParams::$name(params) => Aqm::$name($name::new(params, place)?),)+
+                })
+            }
+
+            /// See [`ManageQueue::SEES_DEPARTURES`].
+            pub const fn sees_departures(&self) -> bool {
+                match self {
+                    Aqm::DropTail => false,
+                    $(Aqm::$name(_) => $name::SEES_DEPARTURES,)+
+                }
+            }
+        }
+
+        /// Does the same with whatever AQM it is.
+        macro_rules! each {
+            ($self:expr, drop_tail => $drop_tail:expr, $own:ident => $what:expr) => {
+                match $self {
+                    Aqm::DropTail => $drop_tail,
+                    $(Aqm::$name($own) => $what,)+
+                }
+            };
+        }
+    };
+}
+
+aqms! {
+    PiecewiseLinear(PiecewiseLinearParams);
+    Red(RedParams);
+    AdaptiveRed(AdaptiveRedParams);
+    Csfq(CsfqParams);
+    Pie(PieParams);
+    Codel(CodelParams);
 }
 
 impl Aqm {
-    /// The probability with which to signal on this packet. Called once for every arrival.
+    /// See [`ManageQueue::probability`].
     #[inline(always)]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {
-        match self {
-            Aqm::DropTail => 0.0,
-            Aqm::PiecewiseLinear(aqm) => aqm.probability(arrival.backlog_packets),
-            Aqm::Red(red) => red.probability(arrival),
-            Aqm::AdaptiveRed(red) => red.probability(arrival),
-            Aqm::Csfq(csfq) => csfq.probability(arrival),
-            Aqm::Pie(pie) => pie.probability(arrival),
-        }
+        each!(self, drop_tail => 0.0, own => own.probability(arrival))
     }
 
-    /// The verdict on a packet of probability `p`, which it is told.
+    /// The verdict on a packet of probability `p`, which the AQM is told.
     #[inline(always)]
     pub(super) fn signal(&mut self, p: f64, draw: impl FnMut() -> f64) -> Signal {
         let signalled = falls(p, draw);
@@ -46,97 +188,62 @@ impl Aqm {
         }
     }
 
-    /// log₂ of `p`, which [`Aqm::probability`] has just returned; looked up where a table has it.
+    /// See [`ManageQueue::log2`].
     #[inline]
     pub(super) fn log2(&self, p: f64, arrival: &Arrival) -> f64 {
-        match self {
-            Aqm::PiecewiseLinear(aqm) => aqm.log2_probability(arrival.backlog_packets),
-            _ => libm::log2(p),
-        }
+        each!(self, drop_tail => libm::log2(p), own => own.log2(p, arrival))
     }
 
-    /// Whether a signal at the last probability was a forced one (see [`super::Signal::Forced`]).
+    /// See [`ManageQueue::is_forced`].
     #[inline]
     pub(super) fn is_forced(&self) -> bool {
-        match self {
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) => false,
-            Aqm::Red(red) => red.is_forced(),
-            Aqm::AdaptiveRed(red) => red.is_forced(),
-            // A mark would not take anything from a customer's rate.
-            Aqm::Csfq(_) => true,
-            Aqm::Pie(pie) => pie.is_forced(),
-        }
+        each!(self, drop_tail => false, own => own.is_forced())
     }
 
-    /// The probability with RED's thresholds multiplied by `stretch`, and that at its own. An AQM
-    /// without thresholds to stretch gives its own twice.
+    /// See [`ManageQueue::stretched_probability`].
     #[inline]
     pub(super) fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
-        match self {
-            Aqm::Red(red) => (red.stretched_probability(arrival, stretch), red.plain_probability()),
-            Aqm::AdaptiveRed(red) => {
-                (red.stretched_probability(arrival, stretch), red.plain_probability())
-            }
-            _ => {
-                let p = self.probability(arrival);
-                (p, p)
-            }
-        }
+        each!(
+            self,
+            drop_tail => (0.0, 0.0),
+            own => ManageQueue::stretched_probability(own, arrival, stretch)
+        )
     }
 
-    /// Bytes that it remembers from packet to packet, parameters and tables apart.
-    pub fn state_bytes(&self) -> usize {
-        match self {
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) => 0,
-            Aqm::Red(_) => Red::STATE_BYTES,
-            Aqm::AdaptiveRed(_) => AdaptiveRed::STATE_BYTES,
-            Aqm::Csfq(csfq) => csfq.state_bytes(),
-            Aqm::Pie(_) => size_of::<Pie>() - size_of::<PieParams>(),
-        }
-    }
-
-    /// Tells the AQM what became of the packet, for those that space their signals or count what
-    /// they let pass.
+    /// See [`ManageQueue::on_verdict`].
     #[inline]
     pub fn on_verdict(&mut self, signalled: bool) {
-        match self {
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) => {}
-            Aqm::Red(red) => red.on_verdict(signalled),
-            Aqm::AdaptiveRed(red) => red.on_verdict(signalled),
-            Aqm::Csfq(csfq) => csfq.on_verdict(signalled),
-            Aqm::Pie(pie) => pie.on_verdict(signalled),
-        }
+        each!(self, drop_tail => (), own => own.on_verdict(signalled));
     }
 
-    /// Tells that the packet just judged was lost because the buffer was full. An AQM that spaces
-    /// its signals counts this as one, as in ns-2.
+    /// See [`ManageQueue::on_overflow`].
     #[inline]
     pub(super) fn on_overflow(&mut self) {
-        match self {
-            Aqm::Csfq(csfq) => csfq.on_overflow(),
-            _ => self.on_verdict(true),
-        }
+        each!(self, drop_tail => (), own => own.on_overflow());
     }
 
-    /// Whether it has to be told of departures, by [`super::Judge::on_departure`].
-    pub fn needs_departures(&self) -> bool {
-        matches!(self, Aqm::Pie(_))
-    }
-
-    /// A packet has left the queue after `sojourn`; `backlog_packets` wait behind it.
+    /// See [`ManageQueue::dequeue`].
     #[inline]
-    pub(super) fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
-        if let Aqm::Pie(pie) = self {
-            pie.on_departure(now, sojourn, backlog_packets);
-        }
+    pub(super) fn dequeue<P>(
+        &mut self,
+        now: Time,
+        mut pop: impl FnMut() -> Option<Head<P>>,
+        signal: impl FnMut(P) -> Option<P>,
+    ) -> Option<P> {
+        each!(
+            self,
+            drop_tail => pop().map(|head| head.packet),
+            own => own.dequeue(now, pop, signal)
+        )
     }
 
-    /// The queue length that the AQM has averaged, in its own unit.
+    /// See [`ManageQueue::state_bytes`].
+    pub fn state_bytes(&self) -> usize {
+        each!(self, drop_tail => 0, own => own.state_bytes())
+    }
+
+    /// See [`ManageQueue::average_backlog`].
     pub(super) fn average_backlog(&self) -> Option<f64> {
-        match self {
-            Aqm::Red(red) => Some(red.average()),
-            Aqm::AdaptiveRed(red) => Some(red.average()),
-            Aqm::DropTail | Aqm::PiecewiseLinear(_) | Aqm::Csfq(_) | Aqm::Pie(_) => None,
-        }
+        each!(self, drop_tail => None, own => own.average_backlog())
     }
 }

@@ -22,11 +22,39 @@
 //! Times are whole nanoseconds and the square root is exact, where Linux counts in units of 1024 ns
 //! and iterates towards it.
 
+use super::{Arrival, ManageQueue, Place};
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
 
-/// Parameters of CoDel.
+parameters! {
+    /// Controlled delay: signals at departure when packets have waited too long for a whole
+    /// interval. It gives no probability, so that no differentiation goes on it.
+    pub struct CodelParams {
+        /// Delay that may stand.
+        pub target: Span = "5 ms",
+        /// How long it may be exceeded; about a worst-case round-trip time.
+        pub interval: Span = "100 ms",
+        /// Time the signals as Linux does, which approximates the square root.
+        pub linux_arithmetic: bool = "false",
+    }
+    check goes_on;
+}
+
+fn goes_on(params: &CodelParams) -> Option<Mistake> {
+    interval_is_a_time(params.interval)
+}
+
+/// CoDel's signals come interval/√count apart.
+pub(super) fn interval_is_a_time(interval: Span) -> Option<Mistake> {
+    let endless = "0 s would signal without end; write e.g. \"100 ms\"".to_owned();
+    (interval == Span::ZERO).then_some(("interval", endless))
+}
+
+/// What CoDel goes by.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CodelParams {
+pub struct CodelRules {
     /// Acceptable standing delay.
     pub target: Span,
     /// How long the delay may be higher; about a worst-case round-trip time.
@@ -47,29 +75,17 @@ pub enum CodelArithmetic {
     Linux,
 }
 
-impl CodelParams {
-    /// The RFC's values, for packets of at most this size.
-    pub const fn new(max_packet: Bytes) -> Self {
-        CodelParams {
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            max_packet,
-            arithmetic: CodelArithmetic::Rfc,
-        }
-    }
-}
-
-impl CodelArithmetic {
-    /// Linux's if asked for, else the RFC's.
-    pub const fn linux_if(linux: bool) -> Self {
-        if linux { CodelArithmetic::Linux } else { CodelArithmetic::Rfc }
-    }
-}
-
 /// What Linux's CoDel counts time in.
 const TICK_NS: u64 = 1024;
 
-impl CodelParams {
+impl CodelRules {
+    /// Before the first packet.
+    pub const fn new(target: Span, interval: Span, linux_arithmetic: bool) -> Self {
+        let arithmetic =
+            if linux_arithmetic { CodelArithmetic::Linux } else { CodelArithmetic::Rfc };
+        CodelRules { target, interval, max_packet: Bytes::ZERO, arithmetic }
+    }
+
     /// Nanoseconds, without what is less than a tick of the arithmetic.
     #[inline]
     const fn rounded(&self, ns: u64) -> u64 {
@@ -97,13 +113,78 @@ pub struct Head<P> {
     pub packet: P,
     /// How long it has waited.
     pub sojourn: Span,
+    /// Packets that wait behind it.
+    pub backlog_packets: u32,
     /// Bytes that wait behind it.
     pub backlog_bytes: u64,
 }
 
-/// State of one CoDel queue, or of one of the queues of FQ-CoDel.
-#[derive(Clone, Debug, Default)]
+/// One queue behind CoDel.
+#[derive(Clone, Debug)]
 pub struct Codel {
+    rules: CodelRules,
+    state: CodelState,
+    /// The largest packet before the one judged last.
+    max_packet_before: Bytes,
+}
+
+impl ManageQueue for Codel {
+    type Params = CodelParams;
+
+    const ABOUT: About = About {
+        name: "codel",
+        title: "CoDel",
+        source: "RFC 8289",
+        usage: r#"bottleneck.aqm = { kind = "codel" }"#,
+        file: "bottleneck/codel.rs",
+        text: include_str!("codel.rs"),
+    };
+
+    const SEES_DEPARTURES: bool = true;
+
+    const UNDIFFERENTIATED: Option<&'static str> = Some(
+        "CoDel signals at departure, by time and not by a probability that could differ from packet \
+         to packet",
+    );
+
+    fn new(params: CodelParams, _place: &Place) -> Result<Self, Mistake> {
+        let CodelParams { target, interval, linux_arithmetic } = params;
+        let rules = CodelRules::new(target, interval, linux_arithmetic);
+        Ok(Codel { rules, state: CodelState::default(), max_packet_before: Bytes::ZERO })
+    }
+
+    /// None at arrival, where it only looks for the largest packet.
+    #[inline]
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.max_packet_before = self.rules.max_packet;
+        self.rules.max_packet = self.rules.max_packet.max(arrival.len);
+        0.0
+    }
+
+    /// The packet has not been seen in the queue.
+    #[inline]
+    fn on_overflow(&mut self) {
+        self.rules.max_packet = self.max_packet_before;
+    }
+
+    #[inline]
+    fn dequeue<P>(
+        &mut self,
+        now: Time,
+        pop: impl FnMut() -> Option<Head<P>>,
+        signal: impl FnMut(P) -> Option<P>,
+    ) -> Option<P> {
+        self.state.dequeue(&self.rules, now, pop, signal)
+    }
+
+    fn state_bytes(&self) -> usize {
+        size_of::<CodelState>()
+    }
+}
+
+/// State of CoDel, or of one of the queues of FQ-CoDel.
+#[derive(Clone, Debug, Default)]
+pub struct CodelState {
     /// When the sojourn time will have been above the target for an interval.
     ok_from: Option<Time>,
     /// When the next signal is due, or the last one was.
@@ -116,45 +197,40 @@ pub struct Codel {
     inverse_root: u16,
 }
 
-impl Codel {
-    /// CoDel before the first packet.
-    pub fn new() -> Self {
-        Codel::default()
-    }
-
+impl CodelState {
     /// The packet to send now, if there is one. `pop` takes packets from the front of the queue.
     /// `signal` gets those that CoDel signals on: it drops one (and returns `None`) or marks and
     /// returns it.
     #[inline]
     pub fn dequeue<P>(
         &mut self,
-        params: &CodelParams,
+        rules: &CodelRules,
         clock: Time,
         mut pop: impl FnMut() -> Option<Head<P>>,
         mut signal: impl FnMut(P) -> Option<P>,
     ) -> Option<P> {
-        let now = Time::from_nanos(params.rounded(clock.as_nanos()));
-        let (mut packet, mut ok) = self.take(params, clock, &mut pop)?;
+        let now = Time::from_nanos(rules.rounded(clock.as_nanos()));
+        let (mut packet, mut ok) = self.take(rules, clock, &mut pop)?;
         if !self.dropping {
             if !ok {
                 return Some(packet);
             }
             let marked = signal(packet);
-            let sent = marked.or_else(|| Some(self.take(params, clock, &mut pop)?.0));
-            self.start(params, now);
+            let sent = marked.or_else(|| Some(self.take(rules, clock, &mut pop)?.0));
+            self.start(rules, now);
             return sent;
         }
         self.dropping = ok;
         while self.dropping && now >= self.next {
             self.count_to(self.count.saturating_add(1));
             if let Some(marked) = signal(packet) {
-                self.next += self.pause(params);
+                self.next += self.pause(rules);
                 return Some(marked);
             }
-            (packet, ok) = self.take(params, clock, &mut pop)?;
+            (packet, ok) = self.take(rules, clock, &mut pop)?;
             self.dropping = ok;
             if ok {
-                self.next += self.pause(params);
+                self.next += self.pause(rules);
             }
         }
         Some(packet)
@@ -171,35 +247,35 @@ impl Codel {
     #[inline]
     fn take<P>(
         &mut self,
-        params: &CodelParams,
+        rules: &CodelRules,
         clock: Time,
         pop: &mut impl FnMut() -> Option<Head<P>>,
     ) -> Option<(P, bool)> {
-        let Some(Head { packet, sojourn, backlog_bytes }) = pop() else {
+        let Some(Head { packet, sojourn, backlog_bytes, .. }) = pop() else {
             self.ok_from = None;
             self.dropping = false;
             return None;
         };
         let arrived = clock.as_nanos() - sojourn.as_nanos();
-        let now = params.rounded(clock.as_nanos());
-        let sojourn = Span::from_nanos(now - params.rounded(arrived));
-        Some((packet, self.is_ok_to_drop(params, Time::from_nanos(now), sojourn, backlog_bytes)))
+        let now = rules.rounded(clock.as_nanos());
+        let sojourn = Span::from_nanos(now - rules.rounded(arrived));
+        Some((packet, self.is_ok_to_drop(rules, Time::from_nanos(now), sojourn, backlog_bytes)))
     }
 
     #[inline]
     fn is_ok_to_drop(
         &mut self,
-        params: &CodelParams,
+        rules: &CodelRules,
         now: Time,
         sojourn: Span,
         backlog_bytes: u64,
     ) -> bool {
-        if sojourn < params.target() || backlog_bytes <= params.max_packet.get() {
+        if sojourn < rules.target() || backlog_bytes <= rules.max_packet.get() {
             self.ok_from = None;
             return false;
         }
-        let ok_from = *self.ok_from.get_or_insert(now + params.interval());
-        match params.arithmetic {
+        let ok_from = *self.ok_from.get_or_insert(now + rules.interval());
+        match rules.arithmetic {
             CodelArithmetic::Rfc => now >= ok_from,
             CodelArithmetic::Linux => now > ok_from,
         }
@@ -207,12 +283,12 @@ impl Codel {
 
     /// Starts dropping, about where the last time has led to if that is not long ago.
     #[cold]
-    fn start(&mut self, params: &CodelParams, now: Time) {
+    fn start(&mut self, rules: &CodelRules, now: Time) {
         let since_last = self.count - self.last_count;
-        let recent = now.since(self.next) < params.interval() * 16;
+        let recent = now.since(self.next) < rules.interval() * 16;
         self.count_to(if since_last > 1 && recent { since_last } else { 1 });
         self.last_count = self.count;
-        self.next = now + self.pause(params);
+        self.next = now + self.pause(rules);
         self.dropping = true;
     }
 
@@ -235,9 +311,9 @@ impl Codel {
     }
 
     /// interval/√count.
-    fn pause(&self, params: &CodelParams) -> Span {
-        let interval = params.interval().as_nanos();
-        match params.arithmetic {
+    fn pause(&self, rules: &CodelRules) -> Span {
+        let interval = rules.interval().as_nanos();
+        match rules.arithmetic {
             CodelArithmetic::Rfc => {
                 let count = f64::from(self.count);
                 Span::from_nanos((interval as f64 / libm::sqrt(count)) as u64)

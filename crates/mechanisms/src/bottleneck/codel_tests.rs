@@ -4,7 +4,12 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 
 const MTU: u64 = 1500;
-const PARAMS: CodelParams = CodelParams::new(Bytes::new(MTU));
+const RULES: CodelRules = CodelRules {
+    target: Span::from_millis(5),
+    interval: Span::from_millis(100),
+    max_packet: Bytes::new(MTU),
+    arithmetic: CodelArithmetic::Rfc,
+};
 
 /// What waits: number, length, time of arrival in ns.
 type Packet = (u32, u64, u64);
@@ -83,7 +88,7 @@ impl PseudoCode {
 /// A queue with the mechanism in front of its exit.
 #[derive(Default)]
 struct Queue {
-    codel: Codel,
+    codel: CodelState,
     waiting: VecDeque<Packet>,
     dropped: Vec<u32>,
     marked: Vec<u32>,
@@ -97,9 +102,10 @@ impl Queue {
             let packet = waiting.pop_front()?;
             let sojourn = now - Time::from_nanos(packet.2);
             let backlog_bytes = waiting.iter().map(|packet| packet.1).sum();
-            Some(Head { packet, sojourn, backlog_bytes })
+            let backlog_packets = waiting.len() as u32;
+            Some(Head { packet, sojourn, backlog_packets, backlog_bytes })
         };
-        codel.dequeue(&PARAMS, now, pop, |packet| {
+        codel.dequeue(&RULES, now, pop, |packet| {
             let list = if *marks { &mut *marked } else { &mut *dropped };
             list.push(packet.0);
             marks.then_some(packet)
@@ -232,11 +238,11 @@ proptest! {
 /// Linux's iteration by hand: 1, then (3 − 2 · 1²)/2 = 0.5, 0.5 (3 − 3 · 0.5²)/2 = 0.5625, and so on.
 #[test]
 fn linux_takes_one_newton_step_for_each_count() {
-    let params = CodelParams { arithmetic: CodelArithmetic::Linux, ..PARAMS };
-    let mut codel = Codel::new();
+    let rules = CodelRules { arithmetic: CodelArithmetic::Linux, ..RULES };
+    let mut codel = CodelState::default();
     let pauses = (1..=6).map(|count| {
         codel.count_to(count);
-        codel.pause(&params).as_secs() * 1e3
+        codel.pause(&rules).as_secs() * 1e3
     });
     let by_hand = [100.0, 50.0, 56.25, 48.78, 44.15, 40.41];
     for (count, (pause_ms, want)) in (1..).zip(pauses.zip(by_hand)) {
@@ -247,11 +253,11 @@ fn linux_takes_one_newton_step_for_each_count() {
 /// Wherever the count goes, the iteration stays near the root.
 #[test]
 fn linux_comes_near_the_square_root() {
-    let linux = CodelParams { arithmetic: CodelArithmetic::Linux, ..PARAMS };
-    let mut codel = Codel::new();
+    let linux = CodelRules { arithmetic: CodelArithmetic::Linux, ..RULES };
+    let mut codel = CodelState::default();
     for count in 1..10_000 {
         codel.count_to(count);
-        let (approximate, exact) = (codel.pause(&linux).as_secs(), codel.pause(&PARAMS).as_secs());
+        let (approximate, exact) = (codel.pause(&linux).as_secs(), codel.pause(&RULES).as_secs());
         let bound = if count < 6 { 0.3 } else { 0.011 };
         assert!((approximate / exact - 1.0).abs() < bound, "count {count}: {approximate}, {exact}");
     }

@@ -24,20 +24,29 @@
 //! a full buffer counts as let through, as in the pseudo-code. All customers have the same weight, and
 //! labels are not passed on to the next link, which measures anew.
 
-use super::Arrival;
+use super::{Arrival, ManageQueue, Place};
+use crate::parameters;
+use crate::parameters::{Mistake, too_short};
+use crate::registry::About;
 use crate::units::{Bytes, Rate, Span, Time};
 
-/// Parameters of CSFQ.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CsfqParams {
-    /// C: rate of the link.
-    pub rate: Rate,
-    /// K: over which a customer's rate is averaged.
-    pub averaging: Span,
-    /// K_α: over which the link's rates are averaged.
-    pub link_averaging: Span,
-    /// K_c: time between two changes of the fair share.
-    pub window: Span,
+parameters! {
+    /// Core-stateless fair queueing: packets of customers whose rate exceeds the fair share are
+    /// dropped at arrival, the more the higher their rate.
+    pub struct CsfqParams {
+        /// Time K over which a customer's rate is averaged.
+        pub averaging: Span = "100 ms",
+        /// Time K_α over which the rates A and F that arrive and pass are averaged.
+        pub link_averaging: Span = "200 ms",
+        /// Time K_c between two changes of the fair share.
+        pub window: Span = "200 ms",
+    }
+    check takes_time;
+}
+
+fn takes_time(params: &CsfqParams) -> Vec<Mistake> {
+    let CsfqParams { averaging, link_averaging, window } = *params;
+    too_short(&[("averaging", averaging), ("link_averaging", link_averaging), ("window", window)])
 }
 
 /// α after 1 % less for so many lost packets has lost 25 %.
@@ -72,6 +81,8 @@ impl Average {
 #[derive(Clone, Debug)]
 pub struct Csfq {
     params: CsfqParams,
+    /// C.
+    rate: Rate,
     /// r of every customer seen.
     customers: Vec<Average>,
     /// A.
@@ -90,16 +101,25 @@ pub struct Csfq {
     judged: (Time, Bytes, f64),
 }
 
-impl Csfq {
-    /// CSFQ before the first packet.
-    ///
-    /// # Panics
-    /// If a constant is zero.
-    pub fn new(params: CsfqParams) -> Self {
-        let CsfqParams { rate, averaging, link_averaging, window } = params;
-        assert!(rate.as_bps() > 0 && averaging.min(link_averaging).min(window) > Span::ZERO);
-        Csfq {
+impl ManageQueue for Csfq {
+    type Params = CsfqParams;
+
+    const ABOUT: About = About {
+        name: "csfq",
+        title: "Core-stateless fair queueing (CSFQ)",
+        source: "Stoica, Shenker and Zhang, IEEE/ACM ToN 11(1), 2003",
+        usage: r#"bottleneck.aqm = { kind = "csfq" }"#,
+        file: "bottleneck/csfq.rs",
+        text: include_str!("csfq.rs"),
+    };
+
+    const UNDIFFERENTIATED: Option<&'static str> = Some("csfq tells customers apart by itself");
+
+    fn new(params: CsfqParams, place: &Place) -> Result<Self, Mistake> {
+        let rate = place.rate;
+        Ok(Csfq {
             params,
+            rate,
             customers: Vec::new(),
             arriving: Average::default(),
             let_through: Average::default(),
@@ -109,12 +129,11 @@ impl Csfq {
             largest_label: 0.0,
             overflows: 0,
             judged: (Time::ZERO, Bytes::ZERO, 0.0),
-        }
+        })
     }
 
-    /// The probability with which to drop an arriving packet.
     #[inline(never)]
-    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
         let Arrival { now, len, user, .. } = *arrival;
         let index = user as usize;
         if index >= self.customers.len() {
@@ -125,16 +144,16 @@ impl Csfq {
         (1.0 - self.fair_share / label).max(0.0)
     }
 
-    /// Tells whether the packet was dropped, and brings α up to date.
+    /// Brings α up to date.
     #[inline]
-    pub fn on_verdict(&mut self, dropped: bool) {
+    fn on_verdict(&mut self, dropped: bool) {
         let (now, len, label) = self.judged;
-        let CsfqParams { rate, link_averaging, window, .. } = self.params;
+        let CsfqParams { link_averaging, window, .. } = self.params;
         let arriving = self.arriving.add(now, len, link_averaging);
         if !dropped {
             self.let_through.add(now, len, link_averaging);
         }
-        let capacity = rate.as_bps() as f64;
+        let capacity = self.rate.as_bps() as f64;
         let congested = arriving >= capacity;
         if congested != self.congested {
             (self.congested, self.since, self.largest_label) = (congested, now, 0.0);
@@ -151,21 +170,28 @@ impl Csfq {
         (self.fair_share, self.since, self.largest_label, self.overflows) = (share, now, 0.0, 0);
     }
 
-    /// The packet just judged was lost because the buffer was full.
     #[inline]
-    pub fn on_overflow(&mut self) {
+    fn on_overflow(&mut self) {
         if self.overflows < MOST_OVERFLOWS {
             self.overflows += 1;
             self.fair_share *= 0.99;
         }
     }
 
-    /// Bytes that it remembers from packet to packet.
-    pub(super) fn state_bytes(&self) -> usize {
-        let link = size_of::<Self>() - size_of::<CsfqParams>() - size_of::<Vec<Average>>();
-        link + self.customers.len() * size_of::<Average>()
+    /// A mark would not take anything from a customer's rate.
+    #[inline]
+    fn is_forced(&self) -> bool {
+        true
     }
 
+    fn state_bytes(&self) -> usize {
+        let given = size_of::<CsfqParams>() + size_of::<Rate>();
+        let link = size_of::<Self>() - given - size_of::<Vec<Average>>();
+        link + self.customers.len() * size_of::<Average>()
+    }
+}
+
+impl Csfq {
     /// α, in bit/s.
     pub fn fair_share_bps(&self) -> f64 {
         self.fair_share

@@ -1,17 +1,21 @@
 use super::*;
+use crate::bottleneck::scheduler::tests::place;
 use crate::bottleneck::tests::{Lcg, arrival};
 use crate::bottleneck::{Aqm, Differentiation, Judge, Signal};
 use proptest::prelude::*;
 
-const PARAMS: CsfqParams = CsfqParams {
-    rate: Rate::mbps(10),
-    averaging: Span::from_millis(100),
-    link_averaging: Span::from_millis(200),
-    window: Span::from_millis(200),
-};
+/// On a link of 10 Mb/s.
+fn begun() -> Csfq {
+    let params = CsfqParams {
+        averaging: Span::from_millis(100),
+        link_averaging: Span::from_millis(200),
+        window: Span::from_millis(200),
+    };
+    Csfq::new(params, &place(100)).expect("fits anywhere")
+}
 
 fn judge() -> Judge {
-    Judge { aqm: Aqm::Csfq(Csfq::new(PARAMS)), differentiation: Differentiation::None }
+    Judge { aqm: Aqm::Csfq(begun()), differentiation: Differentiation::None }
 }
 
 fn csfq(judge: &Judge) -> &Csfq {
@@ -122,7 +126,7 @@ proptest! {
     fn probabilities_and_the_fair_share_stay_in_range(
         packets in prop::collection::vec((0u32..5, 0u64..50_000_000, 40u64..9_000, 0u32..9), 1..400),
     ) {
-        let mut csfq = Csfq::new(PARAMS);
+        let mut csfq = begun();
         let mut now = Time::ZERO;
         for (user, gap_ns, len, luck) in packets {
             // Many at once, too.

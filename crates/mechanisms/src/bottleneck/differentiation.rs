@@ -54,7 +54,7 @@ macro_rules! differentiations {
 
         choices! {
             /// Whom the signals of the AQM fall on.
-            pub enum DifferentiationParams as Differentiation by Differentiate {
+            pub enum DifferentiationParams as Differentiation in Differentiation by Differentiate {
                 /// On all packets alike.
                 None = "none";
                 $($name($params);)+

@@ -11,7 +11,7 @@ pub mod adaptive_red;
 pub mod afcp;
 pub mod aicp_a;
 pub mod aicp_b;
-mod aqm;
+pub mod aqm;
 pub mod cobalt;
 pub mod codel;
 pub mod csfq;
@@ -29,19 +29,37 @@ pub use adaptive_red::{AdaptiveRed, AdaptiveRedParams};
 pub use afcp::{Afcp, AfcpParams, Charged};
 pub use aicp_a::{AicpA, AicpAParams, Charge};
 pub use aicp_b::{AicpB, AicpBParams};
-pub use aqm::Aqm;
+pub use aqm::{Aqm, AqmParams, ManageQueue};
 pub use cobalt::{Cobalt, CobaltParams, CobaltVerdict};
-pub use codel::{Codel, CodelArithmetic, CodelParams, Head};
+pub use codel::{Codel, CodelParams, CodelRules, CodelState, Head};
 pub use csfq::{Csfq, CsfqParams};
 pub use differentiation::{Differentiate, Differentiation, DifferentiationParams};
 pub use icp::{Icp, IcpCurve, IcpParams};
 pub use pie::{Pie, PieParams};
-pub use piecewise_linear::{InvalidPoints, PiecewiseLinear, PiecewiseLinearParams};
-pub use red::{QueueUnit, Red, RedParams, RedSpacing};
+pub use piecewise_linear::{PiecewiseLinear, PiecewiseLinearParams};
+pub use red::{Red, RedParams, RedSpacing};
 pub use scheduler::Scheduler;
 pub use token_bucket::{Credit, TokenBucketParams, TokenBuckets};
 
-use crate::units::{Bytes, Span, Time};
+use crate::units::{Bytes, Rate, Span, Time};
+
+/// Where a mechanism stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// What may wait.
+    pub room: scheduler::Room,
+    /// The link's rate, as it is configured.
+    pub rate: Rate,
+    /// Size of a full packet on the wire, which counts as a typical one.
+    pub packet: Bytes,
+}
+
+impl Place {
+    /// Time of a typical packet on the link.
+    pub const fn packet_time(&self) -> Span {
+        self.rate.transmission_time(self.packet)
+    }
+}
 
 /// A packet that arrives at a queue, and the queue as it finds it.
 #[derive(Clone, Copy, Debug)]
@@ -151,13 +169,6 @@ impl Judge {
         self.differentiation.on_overflow(user, now, len);
     }
 
-    /// Tells that a packet has left the queue for the transmitter, where it has waited for `sojourn`,
-    /// and what it has left behind. To be called for every departure if [`Aqm::needs_departures`].
-    #[inline]
-    pub fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
-        self.aqm.on_departure(now, sojourn, backlog_packets);
-    }
-
     /// Bytes that the two remember from packet to packet.
     pub fn state_bytes(&self) -> usize {
         self.aqm.state_bytes() + self.differentiation.state_bytes()
@@ -186,6 +197,7 @@ mod policing_tests;
 
 #[cfg(test)]
 mod tests {
+    use super::scheduler::tests::place;
     use super::*;
 
     /// Seeded linear congruential generator (Knuth's MMIX constants), for draws in [0, 1).
@@ -218,9 +230,11 @@ mod tests {
     }
 
     fn abc_on_default_function() -> Judge {
-        let points = PiecewiseLinearParams::pf(11.0, 17.0, 24.0, 0.01);
+        let function = Some("pf-11-17-24-0.01".to_owned());
+        let params = PiecewiseLinearParams { function, points: None };
+        let aqm = Aqm::new(AqmParams::PiecewiseLinear(params), &place(50));
         Judge {
-            aqm: Aqm::PiecewiseLinear(PiecewiseLinear::new(&points).unwrap()),
+            aqm: aqm.expect("is a function"),
             differentiation: Differentiation::Abc(Abc::new(abc::DEFAULTS)),
         }
     }

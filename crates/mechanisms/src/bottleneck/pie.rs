@@ -29,44 +29,35 @@
 //! (section 5.3). Updates are made up for at the next arrival or departure, with what was known when
 //! they were due.
 
-use super::Arrival;
-use crate::units::{Bytes, Span, Time};
+use super::{Arrival, Head, ManageQueue, Place};
+use crate::parameters;
+use crate::parameters::{Mistake, too_short};
+use crate::registry::About;
+use crate::units::{Bytes, Factor, Share, Span, Time};
 
-/// Parameters of PIE.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieParams {
-    /// Queueing delay to aim at (QDELAY_REF).
-    pub target: Span,
-    /// Time between two updates of the probability (T_UPDATE).
-    pub update_interval: Span,
-    /// How long a burst goes without signals (MAX_BURST).
-    pub burst_allowance: Span,
-    /// α: weight of the distance from the target, in 1/s.
-    pub alpha: f64,
-    /// β: weight of the change of the delay, in 1/s.
-    pub beta: f64,
-    /// Probability from which on ECN-capable packets are dropped, not marked (MAX_ECNTH).
-    pub mark_limit: f64,
-    /// Even spacing of the signals (section 5.4).
-    pub derandomised: bool,
-    /// No signal while at most two of these wait (MEAN_PKTSIZE).
-    pub mean_packet: Bytes,
+parameters! {
+    /// PIE: a probability that moves so that packets wait for about the target.
+    pub struct PieParams {
+        /// QDELAY_REF: queueing delay to aim at.
+        pub target: Span = "15 ms",
+        /// T_UPDATE: time between two updates of the probability.
+        pub update_interval: Span = "15 ms",
+        /// MAX_BURST: how long a burst goes without signals.
+        pub burst_allowance: Span = "150 ms",
+        /// α: weight of the distance from the target, per second.
+        pub alpha: Factor = "0.125",
+        /// β: weight of the change of the delay, per second.
+        pub beta: Factor = "1.25",
+        /// MAX_ECNTH: probability from which on ECN-capable packets are dropped, not marked.
+        pub mark_limit: Share = "0.1",
+        /// Keep a distance between signals.
+        pub derandomised: bool = "false",
+    }
+    check takes_time;
 }
 
-impl PieParams {
-    /// The RFC's values, for packets of this mean size.
-    pub fn new(mean_packet: Bytes) -> Self {
-        PieParams {
-            target: Span::from_millis(15),
-            update_interval: Span::from_millis(15),
-            burst_allowance: Span::from_millis(150),
-            alpha: 0.125,
-            beta: 1.25,
-            mark_limit: 0.1,
-            derandomised: false,
-            mean_packet,
-        }
-    }
+fn takes_time(params: &PieParams) -> Vec<Mistake> {
+    too_short(&[("target", params.target), ("update_interval", params.update_interval)])
 }
 
 /// Below the first of each pair, the adjustment is divided by the second (section 4.2).
@@ -77,6 +68,8 @@ const TUNING: [(f64, f64); 6] =
 #[derive(Clone, Debug)]
 pub struct Pie {
     params: PieParams,
+    /// No signal while at most two of these wait (MEAN_PKTSIZE).
+    mean_packet: Bytes,
     /// p.
     drop_probability: f64,
     /// d: what the last departure told.
@@ -89,27 +82,35 @@ pub struct Pie {
     accumulated: f64,
 }
 
-impl Pie {
-    /// PIE before the first packet.
-    ///
-    /// # Panics
-    /// If the time between two updates is zero.
-    pub fn new(params: PieParams) -> Self {
-        assert!(params.update_interval > Span::ZERO, "updates need an interval");
-        Pie {
-            params,
+impl ManageQueue for Pie {
+    type Params = PieParams;
+
+    const ABOUT: About = About {
+        name: "pie",
+        title: "PIE",
+        source: "RFC 8033",
+        usage: r#"bottleneck.aqm = { kind = "pie" }"#,
+        file: "bottleneck/pie.rs",
+        text: include_str!("pie.rs"),
+    };
+
+    const SEES_DEPARTURES: bool = true;
+
+    fn new(params: PieParams, place: &Place) -> Result<Self, Mistake> {
+        Ok(Pie {
+            mean_packet: place.packet,
             drop_probability: 0.0,
             delay: Span::ZERO,
             previous_delay: Span::ZERO,
             burst: params.burst_allowance,
             next_update: Time::ZERO + params.update_interval,
             accumulated: 0.0,
-        }
+            params,
+        })
     }
 
-    /// The probability with which to signal on an arriving packet.
     #[inline(never)]
-    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
         self.catch_up(arrival.now);
         if self.drop_probability == 0.0 && self.is_calm() {
             self.burst = self.params.burst_allowance;
@@ -120,16 +121,20 @@ impl Pie {
         if self.params.derandomised { self.derandomised() } else { self.drop_probability }
     }
 
-    /// A packet has left the queue after `sojourn`; `backlog_packets` wait behind it.
     #[inline]
-    pub fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
-        self.catch_up(now);
-        self.delay = if backlog_packets == 0 { Span::ZERO } else { sojourn };
+    fn dequeue<P>(
+        &mut self,
+        now: Time,
+        mut pop: impl FnMut() -> Option<Head<P>>,
+        _signal: impl FnMut(P) -> Option<P>,
+    ) -> Option<P> {
+        let head = pop()?;
+        self.on_departure(now, head.sojourn, head.backlog_packets);
+        Some(head.packet)
     }
 
-    /// Tells whether the packet was signalled (or lost to a full buffer).
     #[inline]
-    pub fn on_verdict(&mut self, signalled: bool) {
+    fn on_verdict(&mut self, signalled: bool) {
         if signalled {
             self.accumulated = 0.0;
         }
@@ -137,8 +142,21 @@ impl Pie {
 
     /// Whether the probability is so high that ECN-capable packets are dropped.
     #[inline]
-    pub fn is_forced(&self) -> bool {
-        self.drop_probability >= self.params.mark_limit
+    fn is_forced(&self) -> bool {
+        self.drop_probability >= self.params.mark_limit.0
+    }
+
+    fn state_bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<PieParams>() - size_of::<Bytes>()
+    }
+}
+
+impl Pie {
+    /// A packet has left the queue after `sojourn`; `backlog_packets` wait behind it.
+    #[inline]
+    pub fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
+        self.catch_up(now);
+        self.delay = if backlog_packets == 0 { Span::ZERO } else { sojourn };
     }
 
     /// p, whatever the safeguards make of it.
@@ -173,7 +191,7 @@ impl Pie {
 
     /// Section 4.2, with section 5.5.
     fn update(&mut self) {
-        let PieParams { target, alpha, beta, .. } = self.params;
+        let PieParams { target, alpha: Factor(alpha), beta: Factor(beta), .. } = self.params;
         let (d, d_old) = (self.delay.as_secs(), self.previous_delay.as_secs());
         let mut adjustment = alpha * (d - target.as_secs()) + beta * (d - d_old);
         let step = TUNING.iter().find(|(below, _)| self.drop_probability < *below);
@@ -206,7 +224,7 @@ impl Pie {
     #[inline]
     fn is_work_at_risk(&self, arrival: &Arrival) -> bool {
         let short = self.is_below_half(self.previous_delay) && self.drop_probability < 0.2;
-        short || arrival.backlog_bytes <= 2 * self.params.mean_packet.get()
+        short || arrival.backlog_bytes <= 2 * self.mean_packet.get()
     }
 
     /// Section 5.4.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::bottleneck::scheduler::tests::place;
 use crate::bottleneck::tests::{Lcg, arrival};
 use crate::bottleneck::{Aqm, Differentiation, Judge, Signal};
 use proptest::prelude::*;
@@ -6,8 +7,19 @@ use std::collections::VecDeque;
 
 const MEAN: u64 = 1500;
 
-fn params() -> PieParams {
-    PieParams::new(Bytes::new(MEAN))
+/// The RFC's values.
+fn pie(derandomised: bool) -> Pie {
+    let params = PieParams {
+        target: Span::from_millis(15),
+        update_interval: Span::from_millis(15),
+        burst_allowance: Span::from_millis(150),
+        alpha: Factor(0.125),
+        beta: Factor(1.25),
+        mark_limit: Share(0.1),
+        derandomised,
+    };
+    let place = Place { packet: Bytes::new(MEAN), ..place(100) };
+    Pie::new(params, &place).expect("fits anywhere")
 }
 
 /// After RFC 8033, appendix A: one function for each of the RFC's, its names, its order,
@@ -115,7 +127,7 @@ struct Compared {
 /// packet does not enter. `keep` packets always wait.
 fn compare(seed: u64, loads: [f64; 2], keep: usize, goes_empty: bool, compared: &mut Compared) {
     let mut lcg = Lcg(seed);
-    let mut pie = Pie::new(params());
+    let mut pie = pie(false);
     let mut rfc =
         PseudoCode { goes_empty, burst_allowance_: PseudoCode::MAX_BURST, ..Default::default() };
     let (mut now, mut until, mut departure, mut update) = (0u64, 0, 1_200_000, 15_000_000);
@@ -177,7 +189,7 @@ fn probabilities_are_those_of_the_pseudo_code_with_no_delay_in_an_empty_queue() 
 
 /// PIE that has been told of a delay of 30 ms, with packets waiting, for so many updates.
 fn after_updates_at_30_ms(updates: u64) -> Pie {
-    let mut pie = Pie::new(params());
+    let mut pie = pie(false);
     pie.on_departure(Time::ZERO, Span::from_millis(30), 20);
     pie.catch_up(Time::ZERO + Span::from_millis(15 * updates));
     pie
@@ -214,9 +226,9 @@ fn two_waiting_packets_are_never_signalled() {
 
 #[test]
 fn from_a_tenth_on_a_signal_is_forced() {
-    let mut judge =
-        Judge { aqm: Aqm::Pie(Pie::new(params())), differentiation: Differentiation::None };
-    judge.on_departure(Time::ZERO, Span::from_millis(30), 20);
+    let mut judge = Judge { aqm: Aqm::Pie(pie(false)), differentiation: Differentiation::None };
+    let Aqm::Pie(pie) = &mut judge.aqm else { unreachable!() };
+    pie.on_departure(Time::ZERO, Span::from_millis(30), 20);
     let mut seen = Vec::new();
     for ms in 0..60_000 {
         let signal = judge.signal(&at(ms), || 0.0);
@@ -233,14 +245,14 @@ fn from_a_tenth_on_a_signal_is_forced() {
 /// longest gap is 8.5 · 16 = 136. Without, a gap of 1 has a probability of 1/16.
 #[test]
 fn derandomised_signals_keep_their_distance() {
-    let pie = |derandomised| Pie {
+    let begun = |derandomised| Pie {
         drop_probability: 1.0 / 16.0,
         burst: Span::ZERO,
         previous_delay: Span::from_millis(15),
-        ..Pie::new(PieParams { derandomised, ..params() })
+        ..pie(derandomised)
     };
     let gaps = |derandomised, mut draw: Box<dyn FnMut() -> f64>| {
-        let aqm = Aqm::Pie(pie(derandomised));
+        let aqm = Aqm::Pie(begun(derandomised));
         let mut judge = Judge { aqm, differentiation: Differentiation::None };
         let mut gap =
             || 1 + (0..).take_while(|_| !judge.signal(&at(0), &mut draw).is_some()).count();
@@ -274,7 +286,7 @@ proptest! {
     fn the_probability_is_one_and_grows_with_the_delay(
         delays in prop::collection::vec((0u64..400_000, 0u64..200_000, 0u32..50), 1..300),
     ) {
-        let (mut pie, mut slower) = (Pie::new(params()), Pie::new(params()));
+        let (mut pie, mut slower) = (pie(false), pie(false));
         let mut now = Time::ZERO;
         for (delay_us, gap_us, left) in delays {
             now += Span::from_micros(gap_us);

@@ -12,74 +12,94 @@
 //!
 //! Differs from the paper: any number of points (Qᵢ, pᵢ) is taken, so a step, a single, double or
 //! triple slope are the same thing. Before the first point holds the first probability, after the
-//! last point the last. Two points with the same Q make a step; at Q itself the lower point still
-//! holds, as (11)'s "≤" says. A function that ends below 1 is allowed: then only the buffer limits
-//! the queue.
+//! last point the last. Queue lengths are whole, so that two points a packet apart make a step. A
+//! function that ends below 1 is allowed: then only the buffer limits the queue.
 
-use core::fmt;
+use super::{Arrival, ManageQueue, Place};
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::registry::About;
+use crate::units::Points;
 
-/// Parameters of the piecewise-linear AQM.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PiecewiseLinearParams {
-    /// Points (queue length in packets, probability), ascending in the queue length.
-    pub points: Vec<(f64, f64)>,
+parameters! {
+    /// A probability that is a piecewise-linear function of the queue length in packets, without
+    /// the arriving one; outside the points it stays that of the nearest. Give either function or
+    /// points.
+    pub struct PiecewiseLinearParams {
+        /// The function by its name in the ABC paper, pf-Q0-Q1-Q2-p1: 0 up to Q0, p1 at Q1, 1
+        /// from Q2 on. Such as "pf-11-17-24-0.01".
+        pub function: Option<String>,
+        /// Points [queue length in packets, probability], ascending.
+        pub points: Option<Points>,
+    }
+    check is_a_function;
+}
+
+fn is_a_function(params: &PiecewiseLinearParams) -> Option<Mistake> {
+    params.points().err()
 }
 
 impl PiecewiseLinearParams {
-    /// The paper's pf-Q₀-Q₁-Q₂-p₁.
-    pub fn pf(q0: f64, q1: f64, q2: f64, p1: f64) -> Self {
-        PiecewiseLinearParams { points: vec![(q0, 0.0), (q1, p1), (q2, 1.0)] }
-    }
-
-    /// p(Q) by definition (11), for points that [`PiecewiseLinear::new`] has accepted.
-    fn at(&self, q: f64) -> f64 {
-        let points = &self.points;
-        // The first point at or beyond Q closes the segment that Q is in.
-        match points.iter().position(|&(end, _)| q <= end) {
-            Some(0) => points[0].1,
-            Some(i) => {
-                let ((q0, p0), (q1, p1)) = (points[i - 1], points[i]);
-                p0 + (q - q0) / (q1 - q0) * (p1 - p0)
-            }
-            None => points[points.len() - 1].1,
+    /// The points of the function, ascending in the queue length.
+    fn points(&self) -> Result<Vec<(f64, f64)>, Mistake> {
+        match (&self.function, &self.points) {
+            (None, None) => Err(("function", "missing; or give points".to_owned())),
+            (Some(_), Some(_)) => Err(("points", "give function or points, not both".to_owned())),
+            (Some(name), None) => named(name).ok_or_else(|| {
+                let message = format!(
+                    "\"{name}\" is not pf-Q0-Q1-Q2-p1 with Q0 < Q1 < Q2 up to 1000000 and p1 from \
+                     0 to 1, such as \"pf-11-17-24-0.01\""
+                );
+                ("function", message)
+            }),
+            (None, Some(Points(points))) => match disorder(points) {
+                Some(message) => Err(("points", message)),
+                None => Ok(points.clone()),
+            },
         }
     }
 }
 
-/// Longest queue that a function may reach to, in packets: it is tabulated up to there.
-pub const MAX_QUEUE_PACKETS: f64 = 1_000_000.0;
-
-/// Why a list of points is no probability function.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum InvalidPoints {
-    /// There are none.
-    Empty,
-    /// The queue length of this point is negative, not a number or beyond [`MAX_QUEUE_PACKETS`].
-    QueueOutOfRange(usize),
-    /// The probability of this point is not within 0..=1.
-    NotAProbability(usize),
-    /// This point's queue length is less than that of the one before.
-    Descending(usize),
+/// The points behind the name pf-Q0-Q1-Q2-p1.
+fn named(name: &str) -> Option<Vec<(f64, f64)>> {
+    let parts: Vec<&str> = name.strip_prefix("pf-")?.split('-').collect();
+    let &[q0, q1, q2, p1] = parts.as_slice() else {
+        return None;
+    };
+    let queue = |text: &str| text.parse::<u32>().ok().filter(|q| *q <= 1_000_000);
+    let (q0, q1, q2) = (queue(q0)?, queue(q1)?, queue(q2)?);
+    let p1: f64 = p1.parse().ok().filter(|p| (0.0..=1.0).contains(p))?;
+    let points = vec![(q0.into(), 0.0), (q1.into(), p1), (q2.into(), 1.0)];
+    (q0 < q1 && q1 < q2).then_some(points)
 }
 
-impl fmt::Display for InvalidPoints {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            InvalidPoints::Empty => f.write_str("needs at least one point"),
-            InvalidPoints::QueueOutOfRange(i) => {
-                write!(f, "point {}: queue length is not within 0 to {MAX_QUEUE_PACKETS}", i + 1)
-            }
-            InvalidPoints::NotAProbability(i) => {
-                write!(f, "point {}: probability is not within 0 to 1", i + 1)
-            }
-            InvalidPoints::Descending(i) => {
-                write!(f, "point {}: queue length is less than that of the point before", i + 1)
-            }
+/// Why points are no function that rises.
+fn disorder(points: &[(f64, f64)]) -> Option<String> {
+    if points.is_empty() {
+        return Some("needs at least one [queue length, probability] pair".to_owned());
+    }
+    let ((q0, p0), (q1, p1)) = points
+        .windows(2)
+        .map(|pair| (pair[0], pair[1]))
+        .find(|((q0, p0), (q1, p1))| q1 <= q0 || p1 < p0)?;
+    Some(match q1 <= q0 {
+        true => format!("queue lengths must ascend, but {q1} follows {q0}"),
+        false => format!("probabilities must not fall, but {p1} follows {p0}"),
+    })
+}
+
+/// p(Q) by definition (11), for points in order.
+fn at(points: &[(f64, f64)], q: f64) -> f64 {
+    // The first point at or beyond Q closes the segment that Q is in.
+    match points.iter().position(|&(end, _)| q <= end) {
+        Some(0) => points[0].1,
+        Some(i) => {
+            let ((q0, p0), (q1, p1)) = (points[i - 1], points[i]);
+            p0 + (q - q0) / (q1 - q0) * (p1 - p0)
         }
+        None => points[points.len() - 1].1,
     }
 }
-
-impl core::error::Error for InvalidPoints {}
 
 /// The function, tabulated: queue lengths are whole numbers.
 #[derive(Clone, Debug)]
@@ -88,62 +108,77 @@ pub struct PiecewiseLinear {
     table: Box<[(f64, f64)]>,
 }
 
-impl PiecewiseLinear {
+impl ManageQueue for PiecewiseLinear {
+    type Params = PiecewiseLinearParams;
+
+    const ABOUT: About = About {
+        name: "piecewise-linear",
+        title: "Piecewise-linear AQM",
+        source: "Menth and Zeitler, Activity-Based Congestion Management, section 5.1.2",
+        usage: r#"bottleneck.aqm = { kind = "piecewise-linear", function = "pf-11-17-24-0.01" }"#,
+        file: "bottleneck/piecewise_linear.rs",
+        text: include_str!("piecewise_linear.rs"),
+    };
+
     /// Tabulates the function.
-    pub fn new(params: &PiecewiseLinearParams) -> Result<Self, InvalidPoints> {
-        check(&params.points)?;
-        let last = params.points[params.points.len() - 1].0;
-        // One entry beyond the last point, where a step at the last point has happened.
+    fn new(params: PiecewiseLinearParams, _place: &Place) -> Result<Self, Mistake> {
+        let points = params.points()?;
+        let last = points[points.len() - 1].0;
+        // One entry beyond the last point, which need not be at a whole number.
         let table = (0..=last as u32 + 1)
-            .map(|q| params.at(f64::from(q)))
+            .map(|q| at(&points, f64::from(q)))
             .map(|p| (p, libm::log2(p)))
             .collect();
         Ok(PiecewiseLinear { table })
     }
 
-    /// p(Q), with Q in packets.
     #[inline]
-    pub fn probability(&self, backlog_packets: u32) -> f64 {
-        self.entry(backlog_packets).0
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.entry(arrival.backlog_packets).0
     }
 
-    /// log₂ p(Q).
     #[inline]
-    pub fn log2_probability(&self, backlog_packets: u32) -> f64 {
-        self.entry(backlog_packets).1
+    fn log2(&self, _p: f64, arrival: &Arrival) -> f64 {
+        self.entry(arrival.backlog_packets).1
     }
 
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
+
+impl PiecewiseLinear {
     #[inline]
     fn entry(&self, backlog_packets: u32) -> (f64, f64) {
         self.table[(backlog_packets as usize).min(self.table.len() - 1)]
     }
 }
 
-fn check(points: &[(f64, f64)]) -> Result<(), InvalidPoints> {
-    if points.is_empty() {
-        return Err(InvalidPoints::Empty);
-    }
-    for (i, &(q, p)) in points.iter().enumerate() {
-        if !(0.0..=MAX_QUEUE_PACKETS).contains(&q) {
-            return Err(InvalidPoints::QueueOutOfRange(i));
-        }
-        if !(0.0..=1.0).contains(&p) {
-            return Err(InvalidPoints::NotAProbability(i));
-        }
-        if i > 0 && q < points[i - 1].0 {
-            return Err(InvalidPoints::Descending(i));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bottleneck::scheduler::tests::place;
     use proptest::prelude::*;
 
+    fn of_points(points: &[(f64, f64)]) -> Result<PiecewiseLinear, Mistake> {
+        let points = Some(Points(points.to_vec()));
+        PiecewiseLinear::new(PiecewiseLinearParams { function: None, points }, &place(50))
+    }
+
     fn aqm(points: &[(f64, f64)]) -> PiecewiseLinear {
-        PiecewiseLinear::new(&PiecewiseLinearParams { points: points.to_vec() }).unwrap()
+        of_points(points).unwrap()
+    }
+
+    fn pf(name: &str) -> PiecewiseLinear {
+        let function = Some(name.to_owned());
+        let params = PiecewiseLinearParams { function, points: None };
+        PiecewiseLinear::new(params, &place(50)).unwrap()
+    }
+
+    impl PiecewiseLinear {
+        fn p(&self, q: u32) -> f64 {
+            self.entry(q).0
+        }
     }
 
     /// Equation 11 as printed.
@@ -162,57 +197,63 @@ mod tests {
     /// All six functions of Table 4, at every queue length that a buffer of 50 packets allows.
     #[test]
     fn the_functions_of_table_4_are_equation_11() {
-        for pf in [
-            [10.0, 23.0, 24.0, 0.0],
-            [10.0, 22.0, 24.0, 0.0],
-            [10.0, 17.0, 24.0, 0.0],
-            [10.0, 11.0, 24.0, 0.0],
-            [11.0, 17.0, 24.0, 0.1],
-            [11.0, 17.0, 24.0, 0.01],
+        for (name, numbers) in [
+            ("pf-10-23-24-0", [10.0, 23.0, 24.0, 0.0]),
+            ("pf-10-22-24-0", [10.0, 22.0, 24.0, 0.0]),
+            ("pf-10-17-24-0", [10.0, 17.0, 24.0, 0.0]),
+            ("pf-10-11-24-0", [10.0, 11.0, 24.0, 0.0]),
+            ("pf-11-17-24-0.1", [11.0, 17.0, 24.0, 0.1]),
+            ("pf-11-17-24-0.01", [11.0, 17.0, 24.0, 0.01]),
         ] {
-            let [q0, q1, q2, p1] = pf;
-            let aqm = PiecewiseLinear::new(&PiecewiseLinearParams::pf(q0, q1, q2, p1)).unwrap();
+            let aqm = pf(name);
             for q in 0..=50 {
-                let want = equation_11(f64::from(q), pf);
-                assert!((aqm.probability(q) - want).abs() < 1e-15, "pf {pf:?} at {q}");
+                let want = equation_11(f64::from(q), numbers);
+                assert!((aqm.p(q) - want).abs() < 1e-15, "{name} at {q}");
             }
         }
+    }
+
+    #[test]
+    fn a_named_function_becomes_its_three_points() {
+        let points = Ok(vec![(11.0, 0.0), (17.0, 0.01), (24.0, 1.0)]);
+        let function = Some("pf-11-17-24-0.01".to_owned());
+        assert_eq!(PiecewiseLinearParams { function, points: None }.points(), points);
     }
 
     /// Section 5.3.2 counts the queue lengths at which packets can be told apart.
     #[test]
     fn single_slopes_tell_packets_apart_at_as_many_lengths_as_the_paper_counts() {
-        for (q1, levels) in [(23.0, 0), (22.0, 1), (17.0, 6), (11.0, 12)] {
-            let aqm =
-                PiecewiseLinear::new(&PiecewiseLinearParams::pf(10.0, q1, 24.0, 0.0)).unwrap();
-            let open = (0..=50).map(|q| aqm.probability(q)).filter(|&p| p > 0.0 && p < 1.0);
+        for (q1, levels) in [(23, 0), (22, 1), (17, 6), (11, 12)] {
+            let aqm = pf(&format!("pf-10-{q1}-24-0"));
+            let open = (0..=50).map(|q| aqm.p(q)).filter(|&p| p > 0.0 && p < 1.0);
             assert_eq!(open.count(), levels, "pf-10-{q1}-24-0");
         }
     }
 
     #[test]
-    fn a_step_takes_effect_just_beyond_its_point() {
-        let step = aqm(&[(10.0, 0.0), (10.0, 1.0)]);
-        assert_eq!((step.probability(10), step.probability(11)), (0.0, 1.0));
+    fn points_a_packet_apart_make_a_step() {
+        let step = aqm(&[(10.0, 0.0), (11.0, 1.0)]);
+        assert_eq!((step.p(10), step.p(11)), (0.0, 1.0));
     }
 
     #[test]
     fn the_end_probabilities_hold_outside_the_points() {
         let aqm = aqm(&[(5.0, 0.1), (9.0, 0.5)]);
-        assert_eq!(aqm.probability(0), 0.1);
-        assert_eq!(aqm.probability(10), 0.5);
-        assert_eq!(aqm.probability(u32::MAX), 0.5);
+        assert_eq!(aqm.p(0), 0.1);
+        assert_eq!(aqm.p(10), 0.5);
+        assert_eq!(aqm.p(u32::MAX), 0.5);
     }
 
     #[test]
-    fn points_that_are_no_function_are_refused_by_place() {
+    fn points_that_are_no_function_are_refused() {
         let error = |points: &[(f64, f64)]| {
-            PiecewiseLinear::new(&PiecewiseLinearParams { points: points.to_vec() }).unwrap_err()
+            let (key, message) = of_points(points).unwrap_err();
+            assert_eq!(key, "points");
+            message
         };
-        assert_eq!(error(&[]), InvalidPoints::Empty);
-        assert_eq!(error(&[(1.0, 0.0), (f64::NAN, 1.0)]), InvalidPoints::QueueOutOfRange(1));
-        assert_eq!(error(&[(1.0, 1.5)]), InvalidPoints::NotAProbability(0));
-        assert_eq!(error(&[(2.0, 0.0), (1.0, 1.0)]), InvalidPoints::Descending(1));
+        assert!(error(&[]).contains("at least one"));
+        assert!(error(&[(1.0, 0.0), (1.0, 1.0)]).contains("1 follows 1"));
+        assert!(error(&[(1.0, 0.5), (2.0, 0.1)]).contains("0.1 follows 0.5"));
     }
 
     proptest! {
@@ -222,13 +263,14 @@ mod tests {
             mut p in prop::collection::vec(0.0..=1.0, 6),
         ) {
             q.sort_by(f64::total_cmp);
+            q.dedup();
             p.sort_by(f64::total_cmp);
             let points: Vec<_> = q.into_iter().zip(p).collect();
             let aqm = aqm(&points);
             for q in 0..120 {
-                let (here, next) = (aqm.probability(q), aqm.probability(q + 1));
+                let (here, next) = (aqm.p(q), aqm.p(q + 1));
                 prop_assert!((0.0..=1.0).contains(&here) && here <= next + 1e-12);
-                prop_assert_eq!(aqm.log2_probability(q), libm::log2(here));
+                prop_assert_eq!(aqm.entry(q).1, libm::log2(here));
             }
         }
     }

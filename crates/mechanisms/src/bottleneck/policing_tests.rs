@@ -1,21 +1,21 @@
 //! Congestion policing queues: who decides on a packet, and who pays.
 
+use super::scheduler::tests::place;
 use super::tests::arrival;
 use super::*;
-use crate::units::{Rate, Share};
+use crate::units::{QueueLength, Rate, Share};
 
 /// RED whose average is the queue itself: nothing below 10 packets, 10 % just below 30.
 fn red() -> Aqm {
-    Aqm::Red(Red::new(RedParams {
-        min_threshold: 10.0,
-        max_threshold: 30.0,
-        max_probability: 0.1,
-        weight: 1.0,
-        mode: QueueUnit::Packets,
+    let params = RedParams {
+        min_threshold: QueueLength::Packets(10),
+        max_threshold: QueueLength::Packets(30),
+        max_probability: Share(0.1),
+        weight: Share(1.0),
         gentle: false,
         spacing: RedSpacing::Geometric,
-        mean_packet_time: Span::from_micros(1200),
-    }))
+    };
+    Aqm::new(AqmParams::Red(params), &place(100)).expect("fits anywhere")
 }
 
 /// Buckets of 3000 B that do not fill.

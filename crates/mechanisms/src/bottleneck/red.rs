@@ -37,12 +37,62 @@
 //! draw in [0, 1) signals below p_a, not also at it. Its adaptive max_p is a mechanism of its own,
 //! `adaptive-red`.
 
-use super::Arrival;
-use crate::units::Span;
+use super::{Arrival, ManageQueue, Place};
+use crate::parameters::Mistake;
+use crate::registry::About;
+use crate::units::{QueueLength, Share, Span};
+use crate::{parameters, words};
 
-/// Parameters of RED.
+parameters! {
+    /// Random early detection: a probability that grows with the average queue. Thresholds in packets
+    /// or, both of them, in bytes.
+    pub struct RedParams {
+        /// min_th: no signal below this average queue.
+        pub min_threshold: QueueLength,
+        /// max_th: every packet is signalled from this average queue on, unless gentle.
+        pub max_threshold: QueueLength,
+        /// max_p: probability just below max_threshold.
+        pub max_probability: Share = "0.1",
+        /// w_q: weight of a new sample in the average queue.
+        pub weight: Share = "0.002",
+        /// Rise from max_probability to 1 between max_threshold and its double.
+        pub gentle: bool = "false",
+        /// How the signals are spaced.
+        pub spacing: RedSpacing = "uniform",
+    }
+    check thresholds_ascend;
+}
+
+words! {
+    /// How RED spaces its signals.
+    pub enum RedSpacing {
+        /// Each packet is judged on its own, with probability p.
+        Geometric = "geometric",
+        /// At most 1/p packets between two signals, all gaps equally likely.
+        Uniform = "uniform",
+        /// Between 1/p and 2/p packets between two signals, as ns-2 and ns-3 do with `wait`.
+        Wait = "wait",
+    }
+}
+
+fn thresholds_ascend(params: &RedParams) -> Option<Mistake> {
+    ascend(params.min_threshold, params.max_threshold)
+}
+
+/// What is wrong with a pair of thresholds.
+pub(super) fn ascend(min: QueueLength, max: QueueLength) -> Option<Mistake> {
+    let ascend = match (min, max) {
+        (QueueLength::Packets(min), QueueLength::Packets(max)) => min < max,
+        (QueueLength::Bytes(min), QueueLength::Bytes(max)) => min < max,
+        _ => return Some(("max_threshold", "must have the unit of min_threshold".to_owned())),
+    };
+    let message = || format!("{max} is not above min_threshold, {min}");
+    (!ascend).then(|| ("max_threshold", message()))
+}
+
+/// RED's parameters on a link.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RedParams {
+pub(super) struct RedOnLink {
     /// No signal below this average queue, in the unit of `mode`.
     pub min_threshold: f64,
     /// Signal every packet from this average queue on (unless gentle).
@@ -63,28 +113,17 @@ pub struct RedParams {
 
 /// What a queue length is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueUnit {
+pub(super) enum QueueUnit {
     /// Packets.
     Packets,
     /// Bytes.
     Bytes,
 }
 
-/// Spacing of RED's signals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RedSpacing {
-    /// Independent draws.
-    Geometric,
-    /// p / (1 − count p): gaps uniform on 1..1/p (Floyd and Jacobson 1993).
-    Uniform,
-    /// Gaps uniform on 1/p..2/p (ns-2's and ns-3's `wait`).
-    Wait,
-}
-
 /// State of one RED queue.
 #[derive(Clone, Debug)]
 pub struct Red {
-    params: RedParams,
+    params: RedOnLink,
     /// avg, in the unit of `params.mode`.
     average: f64,
     zone: Zone,
@@ -103,25 +142,84 @@ enum Zone {
     Forced,
 }
 
-impl Red {
-    /// What it remembers: avg, count, and where the average stood.
-    pub const STATE_BYTES: usize = size_of::<f64>() + size_of::<u32>() + size_of::<Zone>();
+impl ManageQueue for Red {
+    type Params = RedParams;
 
+    const ABOUT: About = About {
+        name: "red",
+        title: "RED",
+        source: "Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993",
+        usage: r#"bottleneck.aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "15 packets" }"#,
+        file: "bottleneck/red.rs",
+        text: include_str!("red.rs"),
+    };
+
+    const HAS_THRESHOLDS: bool = true;
+
+    fn new(params: RedParams, place: &Place) -> Result<Self, Mistake> {
+        let (min_threshold, mode) = threshold(params.min_threshold);
+        Ok(Red::on_link(RedOnLink {
+            min_threshold,
+            max_threshold: threshold(params.max_threshold).0,
+            max_probability: params.max_probability.0,
+            weight: params.weight.0,
+            mode,
+            gentle: params.gentle,
+            spacing: params.spacing,
+            mean_packet_time: place.packet_time(),
+        }))
+    }
+
+    /// Updates the average with what an arriving packet finds, and returns p_a.
+    #[inline]
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.spaced_probability(arrival, 1.0)
+    }
+
+    #[inline]
+    fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
+        (self.spaced_probability(arrival, stretch), self.plain_probability())
+    }
+
+    #[inline]
+    fn on_verdict(&mut self, signalled: bool) {
+        if signalled {
+            self.count = 0;
+        }
+    }
+
+    #[inline]
+    fn is_forced(&self) -> bool {
+        self.zone == Zone::Forced
+    }
+
+    /// avg, count, and where the average stood.
+    fn state_bytes(&self) -> usize {
+        size_of::<f64>() + size_of::<u32>() + size_of::<Zone>()
+    }
+
+    fn average_backlog(&self) -> Option<f64> {
+        Some(self.average)
+    }
+}
+
+/// A threshold as a number, and its unit.
+pub(super) fn threshold(length: QueueLength) -> (f64, QueueUnit) {
+    match length {
+        QueueLength::Packets(packets) => (f64::from(packets), QueueUnit::Packets),
+        QueueLength::Bytes(bytes) => (bytes.as_f64(), QueueUnit::Bytes),
+    }
+}
+
+impl Red {
     /// RED before the first packet.
-    pub fn new(params: RedParams) -> Self {
+    pub(super) fn on_link(params: RedOnLink) -> Self {
         Red { params, average: 0.0, zone: Zone::Calm, count: 0 }
     }
 
-    /// Updates the average with what an arriving packet finds, and returns the probability p_a with
-    /// which to signal on it.
+    /// p_a, with both thresholds multiplied by `stretch`.
     #[inline]
-    pub fn probability(&mut self, arrival: &Arrival) -> f64 {
-        self.stretched_probability(arrival, 1.0)
-    }
-
-    /// As [`Red::probability`], with both thresholds multiplied by `stretch`.
-    #[inline]
-    pub fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> f64 {
+    pub(super) fn spaced_probability(&mut self, arrival: &Arrival, stretch: f64) -> f64 {
         self.update_average(arrival);
         self.count = self.count.saturating_add(1);
 
@@ -153,21 +251,7 @@ impl Red {
         }
     }
 
-    /// Tells whether the packet was signalled (or lost to a full buffer).
-    #[inline]
-    pub fn on_verdict(&mut self, signalled: bool) {
-        if signalled {
-            self.count = 0;
-        }
-    }
-
-    /// Whether the last probability was a 1 because the average is at its upper end.
-    #[inline]
-    pub fn is_forced(&self) -> bool {
-        self.zone == Zone::Forced
-    }
-
-    /// avg, in the unit of the parameters.
+    /// avg, in the unit of the thresholds.
     pub fn average(&self) -> f64 {
         self.average
     }
@@ -216,7 +300,7 @@ impl Red {
     /// p_b between min_th and the forced threshold, both stretched.
     #[inline]
     fn early_probability(&self, stretch: f64) -> f64 {
-        let RedParams { min_threshold: min_th, max_threshold: max_th, .. } = self.params;
+        let RedOnLink { min_threshold: min_th, max_threshold: max_th, .. } = self.params;
         let (min_th, max_th) = (min_th * stretch, max_th * stretch);
         let max_p = self.params.max_probability;
         if self.average < max_th {

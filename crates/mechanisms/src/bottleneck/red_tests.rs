@@ -1,20 +1,24 @@
 use super::*;
+use crate::bottleneck::scheduler::tests::place;
 use crate::bottleneck::tests::Lcg;
 use crate::bottleneck::{Aqm, Differentiation, Judge, Signal};
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
 fn params(spacing: RedSpacing) -> RedParams {
     RedParams {
-        min_threshold: 5.0,
-        max_threshold: 15.0,
-        max_probability: 0.1,
-        weight: 0.002,
-        mode: QueueUnit::Packets,
+        min_threshold: QueueLength::Packets(5),
+        max_threshold: QueueLength::Packets(15),
+        max_probability: Share(0.1),
+        weight: Share(0.002),
         gentle: false,
         spacing,
-        mean_packet_time: Span::from_millis(1),
     }
+}
+
+/// On a link that takes a millisecond for a packet.
+fn red(params: RedParams) -> Red {
+    Red::new(params, &Place { rate: Rate::mbps(12), ..place(100) }).expect("fits anywhere")
 }
 
 fn arrival(packets: u32) -> Arrival {
@@ -31,7 +35,7 @@ fn arrival(packets: u32) -> Arrival {
 
 /// A queue whose average has always been what it is.
 fn settled(params: RedParams, average: f64) -> Red {
-    Red { params, average, zone: Zone::Early, count: 0 }
+    Red { average, zone: Zone::Early, ..red(params) }
 }
 
 /// Gaps between signals at a constant average of 10 packets: p_b = 0.05, 1/p_b = 20.
@@ -91,7 +95,7 @@ fn independent_draws_give_gaps_geometric_with_mean_1_over_p() {
 
 #[test]
 fn the_average_takes_up_a_step_by_the_power_of_the_weight() {
-    let mut red = Red::new(params(RedSpacing::Wait));
+    let mut red = red(params(RedSpacing::Wait));
     for n in 1..=2_000 {
         red.probability(&arrival(4));
         let want = 4.0 * (1.0 - libm::pow(0.998, f64::from(n)));
@@ -107,9 +111,14 @@ fn idle_time_decays_the_average_as_if_packets_had_come_to_an_empty_queue() {
     assert!((red.average() - 3.66776).abs() < 1e-5, "average {}", red.average());
 }
 
+fn bytes(bytes: u64) -> QueueLength {
+    QueueLength::Bytes(Bytes::new(bytes))
+}
+
 #[test]
 fn byte_mode_averages_bytes() {
-    let mut red = Red::new(RedParams { mode: QueueUnit::Bytes, ..params(RedSpacing::Wait) });
+    let (min_threshold, max_threshold) = (bytes(7_500), bytes(22_500));
+    let mut red = red(RedParams { min_threshold, max_threshold, ..params(RedSpacing::Wait) });
     red.probability(&arrival(4));
     assert!((red.average() - 0.002 * 6000.0).abs() < 1e-12);
 }
@@ -120,8 +129,9 @@ fn byte_mode_averages_bytes() {
 #[test]
 fn average_and_probability_are_those_of_ns_2_packet_by_packet() {
     let trace = include_str!("../../tests/traces/red/ns2.trace");
-    let gentle = RedParams { gentle: true, weight: 0.02, ..params(RedSpacing::Wait) };
-    let mut red = Red::new(RedParams { mean_packet_time: Span::from_millis(8), ..gentle });
+    let gentle = RedParams { gentle: true, weight: Share(0.02), ..params(RedSpacing::Wait) };
+    let mut red = red(gentle);
+    red.params.mean_packet_time = Span::from_millis(8);
     let mut compared = 0;
     for line in trace.lines().filter(|line| !line.starts_with('#')) {
         let mut columns = line.split(' ');
@@ -226,8 +236,8 @@ proptest! {
             RedSpacing::Geometric, RedSpacing::Uniform, RedSpacing::Wait,
         ]),
     ) {
-        let params = RedParams { gentle, weight: 0.1, ..params(spacing) };
-        let mut red = Red::new(params);
+        let params = RedParams { gentle, weight: Share(0.1), ..params(spacing) };
+        let mut red = red(params);
         for (packets, idle_ns) in queue {
             let idle = if packets == 0 { Span::from_nanos(idle_ns) } else { Span::ZERO };
             let p = red.probability(&Arrival { idle, ..arrival(packets) });

@@ -1,15 +1,13 @@
 //! Links and what decides about packets in front of them.
 
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, Rate, Span};
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, QueueLength, Rate, Span};
 
 use crate::chosen::Chosen;
 use crate::declare::section;
 use crate::field::Reader;
-use crate::file::aqm::{Aqm, DropTail};
 use crate::file::scheduler::{Scheduler, has_one_mechanism};
-use crate::quantity::QueueLength;
 use crate::value::{Integer, OneOrEach, Probability, RateChanges};
 
 section! {
@@ -25,7 +23,7 @@ section! {
         /// Probability that a packet is lost on the wire.
         default loss: Probability = Probability(0.0);
         /// How congestion is signalled.
-        default aqm: Aqm = Aqm::DropTail(DropTail {});
+        default aqm: Aqm = Chosen(AqmParams::DropTail);
         /// Mark ECN-capable packets where the AQM would drop others.
         default ecn: bool = false;
         /// With ecn: mark every packet, also one that is not ECN-capable (requests,
@@ -61,7 +59,7 @@ section! {
         /// Probability that a packet is lost on the wire of a hop.
         default loss: Probability = Probability(0.0);
         /// How congestion is signalled, at each hop.
-        default aqm: Aqm = Aqm::DropTail(DropTail {});
+        default aqm: Aqm = Chosen(AqmParams::DropTail);
         /// Mark ECN-capable packets where the AQM would drop others.
         default ecn: bool = false;
         /// With ecn: mark every packet, also one that is not ECN-capable (requests,
@@ -107,7 +105,7 @@ section! {
         /// Probability that a packet is lost on the wire.
         default loss: Probability = Probability(0.0);
         /// How congestion is signalled.
-        default aqm: Aqm = Aqm::DropTail(DropTail {});
+        default aqm: Aqm = Chosen(AqmParams::DropTail);
         /// Mark ECN-capable packets where the AQM would drop others.
         default ecn: bool = false;
         /// With ecn: mark every packet, also one that is not ECN-capable (requests,
@@ -171,6 +169,9 @@ impl Access {
         }
     }
 }
+
+/// How a queue signals congestion, with its parameters.
+pub(crate) type Aqm = Chosen<AqmParams>;
 
 /// Whom the signals of the AQM fall on, with its parameters.
 pub(crate) type Differentiation = Chosen<DifferentiationParams>;

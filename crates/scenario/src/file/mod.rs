@@ -1,12 +1,10 @@
 //! The scenario file, declared section by section. Doc comments are what the JSON Schema says.
 
-mod aqm;
 mod link;
 mod scheduler;
 mod tcp;
 mod user;
 
-pub(crate) use aqm::*;
 pub(crate) use link::*;
 pub(crate) use scheduler::*;
 pub(crate) use tcp::*;

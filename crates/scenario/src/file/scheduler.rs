@@ -1,7 +1,7 @@
 //! Which packet leaves next, and a rate that changes.
 
-use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::units::{Rate, Span};
 
 use crate::chosen::Chosen;
@@ -22,7 +22,8 @@ section! {
     }
 }
 
-/// A scheduler that is not first come, first served leaves nothing to decide on arrivals.
+/// Some AQMs have no probability that could differ from packet to packet, AICP-a moves thresholds, and
+/// a scheduler that is not first come, first served leaves nothing to decide on arrivals.
 pub(crate) fn has_one_mechanism(
     scheduler: &Scheduler,
     aqm: &Aqm,
@@ -31,14 +32,22 @@ pub(crate) fn has_one_mechanism(
 ) {
     let undifferentiated = matches!(differentiation, Chosen(DifferentiationParams::None));
     if matches!(scheduler, Chosen(SchedulerParams::Fifo)) {
-        if matches!(aqm, Aqm::Codel(_)) && !undifferentiated {
-            let message = "CoDel signals at departure, by time and not by a probability that \
-                           could differ from packet to packet; use another aqm, or kind = \"none\"";
-            reader.wrong_at("differentiation", message);
+        match (aqm.0.undifferentiated(), &differentiation.0) {
+            (_, DifferentiationParams::None) => {}
+            (Some(why), _) => {
+                let message = format!("{why}; give differentiation.kind = \"none\"");
+                reader.wrong_at("differentiation", message);
+            }
+            (None, DifferentiationParams::AicpA(_)) if !aqm.0.has_thresholds() => {
+                let message = "aicp-a moves the thresholds of RED; give aqm.kind = \"red\" or \
+                               \"adaptive-red\"";
+                reader.wrong_at("differentiation", message);
+            }
+            (None, _) => {}
         }
         return;
     }
-    if !matches!(aqm, Aqm::DropTail(_)) {
+    if !matches!(aqm, Chosen(AqmParams::DropTail)) {
         reader.wrong_at("aqm", "only with the scheduler \"fifo\"; others bring their own signal");
     }
     if !undifferentiated {

@@ -28,9 +28,10 @@
 
 use std::collections::VecDeque;
 
-use super::codel_queue::mark_or;
+use super::queue::mark_or;
 use super::{About, Discipline, Line, Place, Queue, Queued, Room};
-use crate::bottleneck::{Codel, CodelArithmetic, CodelParams, Head, Loss};
+use crate::bottleneck::codel::interval_is_a_time;
+use crate::bottleneck::{CodelRules, CodelState, Head, Loss};
 use crate::parameters;
 use crate::parameters::Mistake;
 use crate::units::{Bytes, Span, Time};
@@ -72,15 +73,14 @@ pub(super) fn turns_and_signals_go_on(quantum: Bytes, interval: Span) -> Option<
     if quantum == Bytes::ZERO {
         return Some(("quantum", "0 B would never let a packet go".to_owned()));
     }
-    let endless = "0 s would signal without end; write e.g. \"100 ms\"".to_owned();
-    (interval == Span::ZERO).then_some(("interval", endless))
+    interval_is_a_time(interval)
 }
 
 /// All queues.
 #[derive(Clone, Debug)]
 pub struct FqCodel {
     params: FqCodelParams,
-    codel: CodelParams,
+    codel: CodelRules,
     room: Room,
     queues: Vec<FlowQueue>,
     new: VecDeque<u32>,
@@ -92,7 +92,7 @@ pub struct FqCodel {
 #[derive(Clone, Debug, Default)]
 struct FlowQueue {
     queue: Queue,
-    codel: Codel,
+    codel: CodelState,
     /// D: bytes; below zero by less than a packet.
     deficit: i64,
     /// It is on one of the lists.
@@ -114,13 +114,12 @@ impl Discipline for FqCodel {
     fn new(params: FqCodelParams, place: &Place) -> Self {
         assert!(goes_on(&params).is_none(), "the parameters were validated");
         let FqCodelParams { target, interval, linux_arithmetic, .. } = params;
-        let arithmetic = CodelArithmetic::linux_if(linux_arithmetic);
         FqCodel {
-            params,
             // The largest packet is the largest one seen.
-            codel: CodelParams { target, interval, arithmetic, max_packet: Bytes::ZERO },
+            codel: CodelRules::new(target, interval, linux_arithmetic),
             room: place.room,
             queues: vec![FlowQueue::default(); params.flows as usize],
+            params,
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -172,7 +171,8 @@ impl Discipline for FqCodel {
                     *packets -= 1;
                     *bytes -= packet.bytes();
                     let sojourn = now.since(packet.arrived);
-                    Some(Head { packet, sojourn, backlog_bytes: *bytes })
+                    let (backlog_packets, backlog_bytes) = (*packets, *bytes);
+                    Some(Head { packet, sojourn, backlog_packets, backlog_bytes })
                 };
                 if let Some(packet) = flow.codel.dequeue(codel, now, pop, mark_or(&mut lose)) {
                     flow.deficit -= packet.bytes() as i64;

@@ -8,7 +8,6 @@
 //! Periodic work needs no clock: what a mechanism computes every so often depends on nothing but
 //! what arrived and left, so it catches up with its periods at the next packet.
 
-mod codel_queue;
 pub mod drr;
 pub mod dual_host;
 pub mod dualpi2;
@@ -17,7 +16,6 @@ pub mod fq_codel;
 mod queue;
 pub mod rfc6057;
 
-pub use codel_queue::CodelQueue;
 pub use drr::{Drr, DrrParams};
 pub use dual_host::{DualHost, DualHostParams};
 pub use dualpi2::{DualPi2, DualPi2Params};
@@ -26,11 +24,11 @@ pub use fq_codel::{FqCodel, FqCodelParams};
 pub use queue::Queue;
 pub use rfc6057::{Rfc6057, Rfc6057Params};
 
-use super::{CodelParams, Judge, Loss};
+use super::{Judge, Loss, Place};
 use crate::parameters::{Parameters, choices};
 pub use crate::registry::About;
 use crate::registry::Parameter;
-use crate::units::{Bytes, Rate, Span, Time};
+use crate::units::{Bytes, Span, Time};
 
 /// A packet in front of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,15 +91,6 @@ impl Room {
     }
 }
 
-/// Where a scheduler stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
-    /// What may wait.
-    pub room: Room,
-    /// The link's rate, as it is configured.
-    pub rate: Rate,
-}
-
 /// A way to hold packets and to choose the next one.
 pub trait Discipline: Sized {
     /// What can be set.
@@ -150,14 +139,12 @@ macro_rules! schedulers {
         pub enum Scheduler {
             /// First come, first served; an AQM and a differentiation judge arrivals.
             Fifo(Fifo),
-            /// First come, first served, with CoDel at the exit.
-            Codel(CodelQueue),
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $name($name),)+
         }
 
         choices! {
             /// Which packet leaves next.
-            pub enum SchedulerParams as Scheduler by Discipline {
+            pub enum SchedulerParams as Scheduler in Scheduler by Discipline {
                 /// First come, first served.
                 Fifo = "fifo";
                 $($name($params);)+
@@ -182,7 +169,6 @@ macro_rules! schedulers {
             ($self:expr, $own:ident => $what:expr) => {
                 match $self {
                     Scheduler::Fifo($own) => $what,
-                    Scheduler::Codel($own) => $what,
                     $(Scheduler::$name($own) => $what,)+
                 }
             };
@@ -202,11 +188,6 @@ impl Scheduler {
     /// First come, first served.
     pub fn fifo(judge: Judge, room: Room) -> Self {
         Scheduler::Fifo(Fifo::new(judge, room))
-    }
-
-    /// First come, first served, with CoDel at the exit.
-    pub fn codel(params: CodelParams, room: Room) -> Self {
-        Scheduler::Codel(CodelQueue::new(params, room))
     }
 
     /// See [`Discipline::enqueue`].
@@ -247,6 +228,7 @@ impl Scheduler {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::units::Rate;
 
     /// A transmitter that sends nothing.
     pub(crate) const IDLE: Line =
@@ -254,7 +236,11 @@ pub(crate) mod tests {
 
     /// A place for so many packets.
     pub(crate) fn place(packets: u32) -> Place {
-        Place { room: Room { packets, bytes: u64::MAX }, rate: Rate::mbps(10) }
+        Place {
+            room: Room { packets, bytes: u64::MAX },
+            rate: Rate::mbps(10),
+            packet: Bytes::new(1500),
+        }
     }
 
     /// The packet that leaves now, where nothing is drawn or lost.

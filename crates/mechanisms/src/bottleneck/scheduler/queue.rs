@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::Queued;
+use crate::bottleneck::Loss;
 
 /// A first-in-first-out queue.
 #[derive(Clone, Debug, Default)]
@@ -56,5 +57,17 @@ impl Queue {
     #[inline]
     pub const fn bytes(&self) -> u64 {
         self.bytes
+    }
+}
+
+/// What a signal does to a packet: it is marked and goes if that will do, else it is lost.
+#[inline]
+pub(super) fn mark_or(mut lose: impl FnMut(Queued, Loss)) -> impl FnMut(Queued) -> Option<Queued> {
+    move |packet| {
+        if packet.may_mark {
+            return Some(Queued { marked: true, ..packet });
+        }
+        lose(packet, Loss::Aqm);
+        None
     }
 }

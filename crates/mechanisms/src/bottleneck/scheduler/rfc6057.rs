@@ -90,7 +90,6 @@ impl Discipline for Rfc6057 {
     fn new(params: Rfc6057Params, place: &Place) -> Self {
         assert!(params.period > Span::ZERO, "a period takes time");
         Rfc6057 {
-            params,
             port_rate: place.rate,
             room: place.room,
             priority: Queue::default(),
@@ -98,6 +97,7 @@ impl Discipline for Rfc6057 {
             by_user: Vec::new(),
             sent_bytes: 0,
             period_ends: Time::ZERO + params.period,
+            params,
         }
     }
 
