@@ -89,8 +89,14 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     let RtoPlan { initial, min_bounds_variance, .. } = tcp.rto;
     note(initial != INITIAL_RTO, "the first time-out is after 1 s");
     note(!min_bounds_variance, "the smallest time-out bounds 4 rttvar, not the sum with srtt");
-    if let Some(DelayedAckPlan { timeout, quick_acks, quick_acks_again, autotuning, quick_push }) =
-        tcp.delayed_ack
+    if let Some(DelayedAckPlan {
+        timeout,
+        quick_acks,
+        quick_acks_again,
+        adaptive: _,
+        autotuning,
+        quick_push,
+    }) = tcp.delayed_ack
     {
         note(timeout != DELAYED_ACK, "ACKs are delayed by 40 ms and more, as the kernel estimates");
         note(quick_acks != QUICK_ACKS, "up to 16 ACKs are quick at the start of a connection");

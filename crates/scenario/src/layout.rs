@@ -204,12 +204,14 @@ impl Tcp {
         let set = "resolved by the profile";
         let quick_acks = self.quick_acks.expect(set).small();
         let quick_acks_again = self.quick_acks_again.expect(set);
+        let adaptive = self.adaptive_delayed_ack.expect(set);
         let autotuning = self.receive_autotuning.expect(set);
         let quick_push = self.quick_push.expect(set);
         let delayed = |timeout| DelayedAckPlan {
             timeout,
             quick_acks,
             quick_acks_again,
+            adaptive,
             autotuning,
             quick_push,
         };

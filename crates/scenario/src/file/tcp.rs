@@ -143,6 +143,9 @@ section! {
         /// As many again are not delayed after a silence of a retransmission time-out and after a
         /// segment that had arrived before, as in Linux.
         optional quick_acks_again: bool;
+        /// The delay of acknowledgements adapts: it doubles each time it runs out, up to the round-trip
+        /// time of the handshake, and comes down again when segments follow closely, as in Linux.
+        optional adaptive_delayed_ack: bool;
         /// The receiver offers a window that grows with what arrives, dynamic right-sizing, and does
         /// not delay ACKs while it does, as in Linux. It never limits the sender.
         optional receive_autotuning: bool;
@@ -195,6 +198,7 @@ impl Tcp {
             delayed_ack: own.delayed_ack.or(base.delayed_ack),
             quick_acks: own.quick_acks.or(base.quick_acks),
             quick_acks_again: own.quick_acks_again.or(base.quick_acks_again),
+            adaptive_delayed_ack: own.adaptive_delayed_ack.or(base.adaptive_delayed_ack),
             receive_autotuning: own.receive_autotuning.or(base.receive_autotuning),
             quick_push: own.quick_push.or(base.quick_push),
             whole_segments: own.whole_segments.or(base.whole_segments),
@@ -242,6 +246,7 @@ impl Profile {
             delayed_ack: Some(OrOff::On(Span::from_millis(40))),
             quick_acks: Some(Integer(16)),
             quick_acks_again: Some(true),
+            adaptive_delayed_ack: Some(false),
             receive_autotuning: Some(true),
             quick_push: Some(true),
             whole_segments: Some(true),

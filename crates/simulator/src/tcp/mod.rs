@@ -4,6 +4,7 @@
 //! the bytes from `ISN + 1 + n · MSS`. The connection opens with a three-way handshake; it is not
 //! torn down.
 
+mod ack_delay;
 mod receive_window;
 pub mod receiver;
 pub mod reduction;
@@ -178,6 +179,7 @@ impl Connection {
         let receiver = &mut self.receiver;
         receiver.timer_at = Time::NEVER;
         if receiver.due <= door.now {
+            receiver.on_delay_missed();
             self.acknowledge(door);
         } else if receiver.due < Time::NEVER {
             receiver.timer_at = receiver.due;

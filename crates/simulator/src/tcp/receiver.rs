@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, TcpPlan};
 
+use super::ack_delay::AckDelay;
 use super::receive_window::ReceiveWindow;
 use super::round_trip::RoundTrip;
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
@@ -50,11 +51,14 @@ pub struct Receiver {
     quick: u32,
     /// The segment that the sender pushes, where that matters.
     pushed: Option<u64>,
+    /// The delay of acknowledgements, where it adapts.
+    ack_delay: Option<AckDelay>,
     /// The window it offers, where it is tuned.
     window: Option<ReceiveWindow>,
     /// The receiver's own retransmission time-out, for the silence after which it acknowledges
-    /// quickly; its only round-trip sample is that of the handshake.
+    /// quickly; its only round-trip sample is that of the handshake, which takes timestamps.
     silence: RoundTrip,
+    timestamps: bool,
     answered: Option<Time>,
     last_arrival: Time,
     unacknowledged: u32,
@@ -82,11 +86,16 @@ impl Receiver {
             delay: plan.delayed_ack,
             quick: plan.delayed_ack.map_or(0, |delay| delay.quick_acks),
             pushed: last.filter(|_| plan.delayed_ack.is_some_and(|delay| delay.quick_push)),
+            ack_delay: plan
+                .delayed_ack
+                .filter(|delay| delay.adaptive)
+                .map(|delay| AckDelay::new(delay.timeout)),
             window: plan
                 .delayed_ack
                 .filter(|delay| delay.autotuning)
                 .map(|_| ReceiveWindow::new(mss)),
             silence: RoundTrip::new(plan.rto),
+            timestamps: plan.timestamps,
             answered: None,
             last_arrival: Time::ZERO,
             unacknowledged: 0,
@@ -114,15 +123,25 @@ impl Receiver {
     #[inline]
     fn renew_quick_acks(&mut self, packet: &Packet, delay: DelayedAckPlan) {
         if let Some(answered) = self.answered.take() {
-            self.silence.sample(packet.at.since(answered));
+            if self.timestamps {
+                self.silence.sample(packet.at.since(answered));
+            }
             if let Some(window) = &mut self.window {
                 window.begin(answered, packet.at, packet.stamp);
             }
-        } else if delay.quick_acks_again
-            && (packet.at.since(self.last_arrival) > self.silence.rto()
-                || packet.number < self.next)
-        {
-            self.quick = delay.quick_acks;
+        } else {
+            let gap = packet.at.since(self.last_arrival);
+            let again = packet.number < self.next;
+            if delay.quick_acks_again && (again || gap > self.silence.rto()) {
+                self.quick = delay.quick_acks;
+            }
+            if let Some(delay) = &mut self.ack_delay {
+                if again {
+                    delay.deflate();
+                } else {
+                    delay.on_gap(gap, self.silence.rto());
+                }
+            }
         }
         self.last_arrival = packet.at;
     }
@@ -132,7 +151,7 @@ impl Receiver {
     pub fn on_segment(&mut self, packet: &Packet) -> Reply {
         let segment = packet.number;
         if let Some(delay) = self.delay
-            && (delay.quick_acks_again || delay.autotuning)
+            && (delay.quick_acks_again || delay.adaptive || delay.autotuning)
         {
             self.renew_quick_acks(packet, delay);
         }
@@ -164,7 +183,8 @@ impl Receiver {
         if at_once || self.quick > 0 || self.unacknowledged >= SEGMENTS_PER_ACK {
             Reply::Now
         } else if self.unacknowledged == 1 {
-            Reply::Later(delay.timeout)
+            let adapted = self.ack_delay.map(|delay| delay.delay(&self.silence));
+            Reply::Later(adapted.unwrap_or(delay.timeout))
         } else {
             Reply::Wait
         }
@@ -254,9 +274,23 @@ impl Receiver {
         Some(report)
     }
 
+    /// An acknowledgement waited for a second segment in vain.
+    pub fn on_delay_missed(&mut self) {
+        if let Some(delay) = &mut self.ack_delay {
+            delay.on_missed(self.silence.rto());
+        }
+    }
+
     /// An acknowledgement leaves: what it echoes, and whether it echoes congestion.
     pub fn on_ack_sent(&mut self) -> (Time, bool) {
-        self.quick = self.quick.saturating_sub(1);
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0
+                && let Some(delay) = &mut self.ack_delay
+            {
+                delay.deflate();
+            }
+        }
         self.unacknowledged = 0;
         self.last_ack = self.next;
         self.due = Time::NEVER;
@@ -288,6 +322,7 @@ mod tests {
             timeout,
             quick_acks,
             quick_acks_again: true,
+            adaptive: false,
             autotuning: false,
             quick_push: false,
         });

@@ -8,7 +8,7 @@ use super::rack::Samples;
 use super::{Sender, State};
 use crate::packet::{Packet, SackBlocks, flags};
 use crate::tcp::Door;
-use crate::tcp::reduction::Progress;
+use crate::tcp::reduction::{Progress, Reduction};
 
 /// What an ACK brings.
 struct Delivery {
@@ -129,7 +129,9 @@ impl Sender {
         // The segment that announces a reduction has to arrive before the next echo is news; not so
         // where every mark is echoed by itself.
         let announced = u64::from(!self.counts_marks);
+        let mut halved = false;
         if self.state == State::Reducing && self.una >= self.point + announced {
+            halved = matches!(self.reduction, Reduction::RateHalving { .. });
             self.leave_reduction(door.now);
         }
         if packet.has(flags::ECE) && self.ecn && !self.controller.lowers_for_marks() {
@@ -141,12 +143,13 @@ impl Sender {
             State::Open => {
                 if self.board.lost > 0 {
                     self.enter_recovery(before, door);
-                } else if newly > 0 {
+                } else if newly > 0 && !halved {
                     self.grow(delivery.growth(before), door.now);
                 }
             }
             State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
-            State::Loss if newly > 0 && !probing => {
+            // Linux, tcp_may_raise_cwnd: not above the threshold while congestion is echoed.
+            State::Loss if newly > 0 && !probing && (!packet.has(flags::ECE) || self.window.in_slow_start()) => {
                 self.grow(delivery.growth(before), door.now);
             }
             _ => {}

@@ -1,0 +1,61 @@
+//! How long an acknowledgement may wait for a second segment, as Linux estimates it (`ato`).
+//!
+//! ```text
+//! segment after a gap g     ato ← ato/2 + least/2   if g ≤ least/2
+//!                           ato ← ato/2 + g         if least/2 < g < ato
+//! the delay runs out        ato ← min(2 ato, rto)
+//! an ACK is sent at once
+//! for the last quick ACK    ato ← least
+//! delay = min(ato, max(srtt, least)),  with 500 ms for srtt where there is none
+//! ```
+//!
+//! `srtt` and `rto` are the receiver's own, from the handshake. A sender with a window of one segment
+//! waits for the delay in each round trip, so that it doubles until it is as long as a round trip.
+
+use tidegate_mechanisms::units::Span;
+
+use super::round_trip::RoundTrip;
+
+/// Without a round-trip sample.
+const MOST: Span = Span::from_millis(500);
+
+/// The present delay.
+#[derive(Clone, Copy, Debug)]
+pub struct AckDelay {
+    least: Span,
+    ato: Span,
+}
+
+impl AckDelay {
+    /// At the start of a connection.
+    pub fn new(least: Span) -> Self {
+        AckDelay { least, ato: least }
+    }
+
+    /// A segment in order comes this long after the one before.
+    #[inline]
+    pub fn on_gap(&mut self, gap: Span, rto: Span) {
+        let (gap, ato, least) = (gap.as_nanos(), self.ato.as_nanos(), self.least.as_nanos());
+        if gap <= least / 2 {
+            self.ato = Span::from_nanos(ato / 2 + least / 2);
+        } else if gap < ato {
+            self.ato = Span::from_nanos((ato / 2 + gap).min(rto.as_nanos()));
+        }
+    }
+
+    /// It ran out before another segment came.
+    pub fn on_missed(&mut self, rto: Span) {
+        self.ato = Span::from_nanos((2 * self.ato.as_nanos()).min(rto.as_nanos()));
+    }
+
+    /// Quick acknowledgements begin or end.
+    pub fn deflate(&mut self) {
+        self.ato = self.least;
+    }
+
+    /// How long the next acknowledgement may wait.
+    pub fn delay(&self, handshake: &RoundTrip) -> Span {
+        let most = handshake.srtt().unwrap_or(MOST);
+        self.ato.min(most.max(self.least))
+    }
+}
