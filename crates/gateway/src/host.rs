@@ -238,6 +238,15 @@ fn check(plan: &Plan, ip: IpVersion) -> Result<(), LabError> {
     if plan.flows.len() > room || plan.users.len() > room {
         return Err(LabError::Setup(format!("Linux has ports for {room} flows, no more")));
     }
+    for flow in &plan.flows {
+        if let TrafficPlan::Transfer { writes: Some(_), .. } = &flow.traffic {
+            return Err(LabError::Setup(format!(
+                "{}: the lab's applications hand over a transfer at once; leave out write_size \
+                 and write_interval",
+                name_of(plan, flow.user)
+            )));
+        }
+    }
     for user in 0..plan.users.len() {
         let mtu = mtu(plan, user);
         if ip == IpVersion::V6 && mtu < IPV6_MIN_MTU {

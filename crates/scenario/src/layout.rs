@@ -13,7 +13,7 @@ use crate::network::{DUMBBELL, Network};
 use crate::plan::{
     AfterTimeoutPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, FlowPlan, GroupPlan,
     LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan,
-    TrafficPlan, UserPlan,
+    TrafficPlan, UserPlan, WritesPlan,
 };
 use crate::value::{HostJitter, OrOff};
 
@@ -170,12 +170,17 @@ fn traffic(file: &File, user: &User) -> TrafficPlan {
             tcp: user.tcp_options(file).plan(),
             size: transfer.size,
             pause: transfer.pause_plan(),
+            writes: transfer.writes_plan(),
         },
         Traffic::Cbr(cbr) => TrafficPlan::Cbr { rate: cbr.rate },
     }
 }
 
 impl Transfer {
+    fn writes_plan(&self) -> Option<WritesPlan> {
+        Some(WritesPlan { size: self.write_size?, interval: self.write_interval? })
+    }
+
     fn pause_plan(&self) -> Option<PausePlan> {
         if let Some(mean) = self.every {
             let deviation = self.every_deviation.unwrap_or(Span::ZERO);

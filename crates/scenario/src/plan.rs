@@ -158,6 +158,8 @@ pub enum TrafficPlan {
         size: Bytes,
         /// `None`: one transfer. `Some`: a new connection after each, following a pause.
         pause: Option<PausePlan>,
+        /// `None`: the application hands over all of it at once.
+        writes: Option<WritesPlan>,
     },
     /// UDP at a constant bit rate on the wire, in full packets.
     Cbr {
@@ -180,6 +182,15 @@ impl TrafficPlan {
     pub fn is_scalable(&self) -> bool {
         self.tcp().is_some_and(|tcp| tcp.ecn && tcp.controller.is_scalable())
     }
+}
+
+/// An application that hands over its data in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WritesPlan {
+    /// Bytes at a time, at least one.
+    pub size: Bytes,
+    /// From one write to the next, more than nothing.
+    pub interval: Span,
 }
 
 /// The pause between two transfers.

@@ -267,7 +267,10 @@ impl<'a> Engine<'a> {
     fn wake(&mut self, wake: Wake) {
         let flow = match wake {
             Wake::Sample => return self.sample(),
-            Wake::Start(id) | Wake::Retransmit(id) | Wake::DelayedAck(id) | Wake::Cbr(id) => id,
+            Wake::Start(id)
+            | Wake::Retransmit(id)
+            | Wake::DelayedAck(id)
+            | Wake::Application(id) => id,
         };
         let source = &mut self.sources[flow as usize];
         let mut door = Door {
@@ -279,7 +282,8 @@ impl<'a> Engine<'a> {
         };
         match (wake, source) {
             (Wake::Start(_), source) => source.start(&mut door),
-            (Wake::Cbr(_), Source::Cbr(cbr)) => cbr.send(&mut door),
+            (Wake::Application(_), Source::Cbr(cbr)) => cbr.send(&mut door),
+            (Wake::Application(_), Source::Tcp(tcp)) => tcp.write(&mut door),
             (Wake::Retransmit(_), Source::Tcp(tcp)) => tcp.connection.sender.on_timer(&mut door),
             (Wake::DelayedAck(_), Source::Tcp(tcp)) => {
                 tcp.connection.on_delayed_ack_timer(&mut door);

@@ -26,8 +26,8 @@ pub enum Wake {
     Retransmit(u32),
     /// Delayed acknowledgement of a flow's receiver.
     DelayedAck(u32),
-    /// Next packet of a constant-bit-rate source.
-    Cbr(u32),
+    /// Next packet of a constant-bit-rate source, or next write of an application over TCP.
+    Application(u32),
     /// Time series.
     Sample,
 }
@@ -40,7 +40,7 @@ impl Wake {
             Wake::Start(id) => (0, id),
             Wake::Retransmit(id) => (1, id),
             Wake::DelayedAck(id) => (2, id),
-            Wake::Cbr(id) => (3, id),
+            Wake::Application(id) => (3, id),
             Wake::Sample => (4, 0),
         };
         debug_assert!(id < 1 << KIND_SHIFT);
@@ -53,7 +53,7 @@ impl Wake {
             0 => Wake::Start(id),
             1 => Wake::Retransmit(id),
             2 => Wake::DelayedAck(id),
-            3 => Wake::Cbr(id),
+            3 => Wake::Application(id),
             _ => Wake::Sample,
         }
     }

@@ -1,7 +1,7 @@
 //! What a flow sends: TCP without end, TCP transfers, or UDP at a constant bit rate.
 
 use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Span, Time};
-use tidegate_scenario::plan::{FlowPlan, PausePlan, TcpPlan, TrafficPlan};
+use tidegate_scenario::plan::{FlowPlan, PausePlan, TcpPlan, TrafficPlan, WritesPlan};
 
 use crate::event_queue::Wake;
 use crate::packet::Packet;
@@ -34,6 +34,8 @@ struct Transfer {
     packet_size: u16,
     size_bytes: u64,
     pause: Option<PausePlan>,
+    writes: Option<WritesPlan>,
+    written_bytes: u64,
     rng: Stream,
     started: Option<Time>,
 }
@@ -69,7 +71,7 @@ impl Source {
                 previous: None,
                 transfer: None,
             })),
-            TrafficPlan::Transfer { tcp, size, pause } => Source::Tcp(Box::new(Tcp {
+            TrafficPlan::Transfer { tcp, size, pause, writes } => Source::Tcp(Box::new(Tcp {
                 connection: Connection::new(tcp, packet_size, Some(size.get())),
                 previous: None,
                 transfer: Some(Transfer {
@@ -77,6 +79,8 @@ impl Source {
                     packet_size,
                     size_bytes: size.get(),
                     pause: *pause,
+                    writes: *writes,
+                    written_bytes: 0,
                     rng: Stream::new(seed, &format!("flow/{number}/pause")),
                     started: None,
                 }),
@@ -125,8 +129,24 @@ impl Tcp {
                 self.connection.sender.counts = counts;
             }
             transfer.started = Some(door.now);
+            transfer.written_bytes = 0;
+            self.write(door);
         }
         self.connection.sender.open(door);
+    }
+
+    /// The application hands over its next piece, where it does so in pieces.
+    pub fn write(&mut self, door: &mut Door) {
+        let Some(transfer) = &mut self.transfer else { return };
+        let Some(writes) = transfer.writes else { return };
+        transfer.written_bytes += writes.size.get();
+        if transfer.written_bytes < transfer.size_bytes {
+            door.wake(door.now + writes.interval, Wake::Application(door.flow));
+        }
+        let Connection { sender, sizes, .. } = &mut self.connection;
+        let whole = transfer.written_bytes / sizes.mss();
+        let all = transfer.written_bytes >= transfer.size_bytes;
+        sender.on_write(if all { u64::MAX } else { whole }, door);
     }
 
     /// The connection that a packet belongs to.
@@ -175,6 +195,6 @@ impl Cbr {
         self.sent += 1;
         let bits = u128::from(self.sent) * u128::from(Bytes::new(self.len.into()).as_bits());
         let offset_ns = bits * u128::from(NANOS_PER_SEC) / u128::from(self.bits_per_s);
-        door.wake(self.started + Span::from_nanos(offset_ns as u64), Wake::Cbr(door.flow));
+        door.wake(self.started + Span::from_nanos(offset_ns as u64), Wake::Application(door.flow));
     }
 }

@@ -293,6 +293,7 @@ impl Profile {
                 window_use_per_round: Some(false),
                 ecn_fallback: Some(false),
                 loss_recovery: Some(LossRecovery::Fack),
+                adaptive_delayed_ack: Some(true),
                 receive_autotuning: Some(false),
                 quick_push: Some(false),
                 window_reduction: Some(WindowReduction::RateHalving),

@@ -66,6 +66,11 @@ section! {
         optional every: Span;
         /// Standard deviation of it; it is then normally distributed.
         optional every_deviation: Span;
+        /// The application hands over so much at a time, the first of it at the start. Without it, all
+        /// of a transfer at once.
+        optional write_size: Bytes;
+        /// So often.
+        optional write_interval: Span;
     }
     check sends_something;
 }
@@ -82,6 +87,13 @@ fn sends_something(transfer: &Transfer, reader: &mut Reader) {
     }
     if transfer.every.is_none() && transfer.every_deviation.is_some() {
         reader.wrong_at("every_deviation", "has no meaning without every");
+    }
+    match (transfer.write_size, transfer.write_interval) {
+        (Some(_), None) => reader.wrong_at("write_size", "has no meaning without write_interval"),
+        (None, Some(_)) => reader.wrong_at("write_interval", "has no meaning without write_size"),
+        (Some(Bytes::ZERO), _) => reader.wrong_at("write_size", "a write has at least 1 B"),
+        (_, Some(Span::ZERO)) => reader.wrong_at("write_interval", "takes more than 0 s"),
+        _ => {}
     }
 }
 

@@ -59,3 +59,63 @@ impl AckDelay {
         self.ato.min(most.max(self.least))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tidegate_scenario::plan::RtoPlan;
+
+    use super::*;
+
+    const LEAST: Span = Span::from_millis(40);
+
+    fn handshake(rtt_ms: Option<u64>) -> RoundTrip {
+        let mut trip = RoundTrip::new(RtoPlan {
+            initial: Span::from_secs(3),
+            min: Span::from_millis(200),
+            max: Span::from_secs(120),
+            min_bounds_variance: true,
+        });
+        if let Some(rtt) = rtt_ms {
+            trip.sample(Span::from_millis(rtt));
+        }
+        trip
+    }
+
+    /// How long acknowledgements wait when each waits in vain.
+    fn delays_ms(rtt_ms: Option<u64>) -> Vec<u64> {
+        let (trip, mut delay) = (handshake(rtt_ms), AckDelay::new(LEAST));
+        (0..6)
+            .map(|_| {
+                let waits = delay.delay(&trip);
+                delay.on_missed(trip.rto());
+                waits.as_nanos() / 1_000_000
+            })
+            .collect()
+    }
+
+    #[test]
+    fn it_doubles_up_to_the_round_trip_of_the_handshake() {
+        assert_eq!(delays_ms(Some(110)), [40, 80, 110, 110, 110, 110]);
+        assert_eq!(delays_ms(Some(12)), [40; 6], "never less than the least");
+        assert_eq!(
+            delays_ms(None),
+            [40, 80, 160, 320, 500, 500],
+            "half a second where none is known"
+        );
+    }
+
+    #[test]
+    fn close_segments_and_quick_acknowledgements_bring_it_down() {
+        let (trip, mut delay) = (handshake(Some(400)), AckDelay::new(LEAST));
+        for _ in 0..3 {
+            delay.on_missed(trip.rto());
+        }
+        assert_eq!(delay.delay(&trip), Span::from_millis(320));
+        delay.on_gap(Span::from_millis(5), trip.rto());
+        assert_eq!(delay.delay(&trip), Span::from_millis(180));
+        delay.on_gap(Span::from_millis(100), trip.rto());
+        assert_eq!(delay.delay(&trip), Span::from_millis(190));
+        delay.deflate();
+        assert_eq!(delay.delay(&trip), LEAST);
+    }
+}

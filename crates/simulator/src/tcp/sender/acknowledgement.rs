@@ -129,6 +129,7 @@ impl Sender {
         // The segment that announces a reduction has to arrive before the next echo is news; not so
         // where every mark is echoed by itself.
         let announced = u64::from(!self.counts_marks);
+        // Linux, as long as it halved the rate: the ACK that ends a reduction lets nothing grow.
         let mut halved = false;
         if self.state == State::Reducing && self.una >= self.point + announced {
             halved = matches!(self.reduction, Reduction::RateHalving { .. });
@@ -149,7 +150,11 @@ impl Sender {
             }
             State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
             // Linux, tcp_may_raise_cwnd: not above the threshold while congestion is echoed.
-            State::Loss if newly > 0 && !probing && (!packet.has(flags::ECE) || self.window.in_slow_start()) => {
+            State::Loss
+                if newly > 0
+                    && !probing
+                    && (!packet.has(flags::ECE) || self.window.in_slow_start()) =>
+            {
                 self.grow(delivery.growth(before), door.now);
             }
             _ => {}

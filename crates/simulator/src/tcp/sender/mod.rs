@@ -108,6 +108,8 @@ pub struct Sender {
     nxt: u64,
     /// Segments there are.
     end: u64,
+    /// Of them, those that the application has handed over.
+    written: u64,
     /// Recovery, loss or reduction ends when this is acknowledged.
     point: u64,
     /// What F-RTO found out so far.
@@ -176,6 +178,7 @@ impl Sender {
             una: 0,
             nxt: 0,
             end,
+            written: end,
             point: 0,
             probe: Probe::default(),
             round_end: 0,
@@ -278,10 +281,19 @@ impl Sender {
                 continue;
             }
             let outstanding = (self.nxt - self.una) as u32;
-            if self.nxt >= self.end || outstanding >= self.window_limit {
+            if self.nxt >= self.written || outstanding >= self.window_limit {
                 return;
             }
             self.send_new(door);
+        }
+    }
+
+    /// The application has handed over so many full segments, or everything. A piece that does not fill a
+    /// segment waits for the next one.
+    pub fn on_write(&mut self, segments: u64, door: &mut Door) {
+        self.written = segments.min(self.end);
+        if !matches!(self.state, State::Closed | State::SynSent) {
+            self.send(door);
         }
     }
 

@@ -231,7 +231,7 @@ impl Sender {
             let at = self.time_out_of_first(door.now);
             return self.set_timer(Timer::TimeOut, at, door);
         }
-        let again = self.nxt >= self.end || (self.nxt - self.una) as u32 >= self.window_limit;
+        let again = self.nxt >= self.written || (self.nxt - self.una) as u32 >= self.window_limit;
         if again {
             self.counts.retransmits += 1;
             self.transmit(self.nxt - 1, 0, true, door);

@@ -99,6 +99,10 @@ impl Bench {
                 self.acknowledge(Packet { stamp, flags: flags::SYN, ..Packet::default() }, None);
             }
             ["ack", ref rest @ ..] => self.acknowledge_all(rest),
+            ["write", segments] => {
+                let segments = segments.parse().expect("a number of segments");
+                self.at_door(|connection, door| connection.sender.on_write(segments, door));
+            }
             ["segment", ref rest @ ..] => self.arrive_all(rest),
             ["wait"] => {}
             _ => panic!("no such event: {event}"),
