@@ -317,6 +317,7 @@ mod tests {
 
     fn receiver(quick_acks: u32) -> Receiver {
         let mut plan = crate::tcp::tests::classic();
+        plan.timestamps = true;
         let timeout = Span::from_millis(40);
         plan.delayed_ack = Some(DelayedAckPlan {
             timeout,
