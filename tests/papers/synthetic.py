@@ -36,6 +36,7 @@ class FakeSimulation:
     """Answers as the engine does; heavy users get `ratio` times what light ones get."""
 
     seed = 1
+    warm_up_s = 15.0
 
     def __init__(self, text, overrides, ratio=10.0):
         self.text = text + repr(overrides)
@@ -52,6 +53,9 @@ class FakeSimulation:
                 "group": [0, 0, 1],
                 "throughput_bps": [2.5e6 * wobble, 2.5e6 * wobble, 5e6 / self.ratio],
                 "timeouts": [0, 1, 0],
+                "packets_sent": [100, 100, 20],
+                "losses": [0, 20, 0],
+                "marks": [50, 40, 0],
             },
             "links": {
                 "name": ["ug0.0.access", "bottleneck"],
@@ -70,5 +74,5 @@ class FakeSimulation:
                 "group": [0, 1],
                 "mean_activity": [1.0, 3.0],
             },
-            "transfers": {"completion_s": [2.7]},
+            "transfers": {"start_s": [15.0], "completion_s": [2.7]},
         }

@@ -18,13 +18,15 @@ holds makes its explanation stale: it then explains nothing, and the report says
 
 Where another assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
 have the points of these cells measured with it. Of the cells listed it then explains only those
-that come to lie within their tolerance; the report says what the others come to.
+that come to lie within their tolerance; the report says what the others come to. `read_as = {
+throughput_ratio_T_R = ".." }` names another metric of ours for theirs, where the assumption is on what
+was counted.
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.book import series_key
@@ -52,6 +54,8 @@ class Explanation:
     shown_by: tuple[Mapping[str, Any], ...]
     assuming: tuple[SeriesKey, ...] = ()
     """Series that measure the cells with another assumption."""
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    """Metrics of ours that stand for the cells' own under that assumption."""
 
     def covers_claim(self, claim: Claim) -> bool:
         """Whether it is listed for this claim."""
@@ -98,9 +102,8 @@ class Support:
         """Give the cell as it comes out with the assumption that is to explain it."""
         if not self.explanation.assuming:
             return None
-        return judge_cell_in(
-            [point for key in self.explanation.assuming for point in self.book.series(key)], cell
-        )
+        points = [point for key in self.explanation.assuming for point in self.book.series(key)]
+        return judge_cell_in(points, cell, self.explanation.read_as.get(cell.metric, cell.metric))
 
 
 def load_explanations(file: Path) -> list[Explanation]:
@@ -117,6 +120,7 @@ def load_explanations(file: Path) -> list[Explanation]:
             tuple(entry.get("cells", [])),
             tuple(entry.get("shown_by", [])),
             tuple(series_key(name, "") for name in entry.get("assuming", [])),
+            entry.get("read_as", {}),
         )
         for entry in entries
     ]

@@ -21,16 +21,25 @@ def _throughput_ratio(run: Run) -> float:
     return heavy / light if light else float("nan")
 
 
+def _unmarked_ratio(run: Run) -> float:
+    heavy, light = run.user_unmarked_bps[:2]
+    return heavy / light if light else float("nan")
+
+
 # One value a run; the reported number is their mean.
 _PER_RUN: Mapping[str, Callable[[Run], float]] = {
     # The paper defines T_R by a run's mean throughputs per user and reports means over runs, so
     # this is the mean of the ratios; the ratio of the means stands in the report beside it.
     "throughput_ratio_T_R": _throughput_ratio,
+    # The same of what left the bottleneck without a congestion mark.
+    "unmarked_throughput_ratio": _unmarked_ratio,
     # Packets that wait: what the AQM sees, too. The one in transmission is there for as large a
     # part of the time as the link is busy.
     "mean_queue_length_Q_avg": lambda run: run.mean_backlog_packets - run.utilization,
     "utilization": lambda run: run.utilization,
     "upload_time": lambda run: run.upload_s,
+    # From the end of the warm-up instead of the connection request.
+    "upload_time_since_warm_up": lambda run: run.upload_end_s,
     "loss_share": lambda run: run.loss_share,
     "mark_share": lambda run: run.mark_share,
     "timeouts": lambda run: run.timeouts,

@@ -39,6 +39,11 @@ class Simulation(Protocol):
         """Seed of the first replication."""
         ...
 
+    @property
+    def warm_up_s(self) -> float:
+        """Time before the measurement."""
+        ...
+
     def to_toml(self) -> str:
         """Give the scenario with all defaults filled in."""
         ...
@@ -61,6 +66,8 @@ class Run:
     """What the papers' metrics need of one run; tuples have an entry per user group."""
 
     user_throughput_bps: tuple[float, ...]
+    user_unmarked_bps: tuple[float, ...]
+    """Of it, what the bottleneck did not mark."""
     group_throughput_bps: tuple[float, ...]
     mean_activity: tuple[float, ...]
     utilization: float
@@ -69,6 +76,8 @@ class Run:
     mark_share: float
     timeouts: int
     upload_s: float
+    upload_end_s: float
+    """Since the end of the warm-up."""
     packets: int
     """Left the bottleneck, warm-up included."""
     completions_s: tuple[float, ...] = ()
@@ -83,11 +92,13 @@ class Run:
     """Only where time series are sampled."""
 
     @classmethod
-    def from_tables(cls, tables: Mapping[str, Mapping[str, Any]]) -> Run:
+    def from_tables(cls, tables: Mapping[str, Mapping[str, Any]], warm_up_s: float) -> Run:
         """Pick them from the engine's tables."""
         flows, links = tables["flows"], tables["links"]
         group = np.asarray(flows["group"])
-        throughput = np.bincount(group, weights=np.asarray(flows["throughput_bps"]))
+        rates = np.asarray(flows["throughput_bps"])
+        throughput = np.bincount(group, weights=rates)
+        unmarked = np.bincount(group, weights=rates * (1 - _marked_share(flows)))
         users = np.array([np.unique(np.asarray(flows["user"])[group == g]).size
                           for g in range(throughput.size)])  # fmt: skip
         row = list(links["name"]).index(BOTTLENECK)
@@ -95,6 +106,7 @@ class Run:
         drops = sum(int(links[reason][row]) for reason in _DROPS)
         return cls(
             user_throughput_bps=tuple((throughput / np.maximum(users, 1)).tolist()),
+            user_unmarked_bps=tuple((unmarked / np.maximum(users, 1)).tolist()),
             group_throughput_bps=tuple(throughput.tolist()),
             mean_activity=_activities(tables["link_groups"]),
             utilization=float(links["utilization"][row]),
@@ -103,11 +115,23 @@ class Run:
             mark_share=int(links["marks"][row]) / arrivals,
             timeouts=int(np.sum(flows["timeouts"])),
             upload_s=_mean(tables["transfers"]["completion_s"]),
+            upload_end_s=_upload_end(tables["transfers"], warm_up_s),
             packets=int(links["departures_in_all"][row]),
             completions_s=_finished(tables["transfers"]["completion_s"]),
             **_intervals(tables),
             trace=trace_of(tables, BOTTLENECK),
         )
+
+
+def _marked_share(flows: Mapping[str, Any]) -> np.ndarray:
+    """Of the packets of each flow that were not lost."""
+    passed = np.asarray(flows["packets_sent"], dtype=float) - np.asarray(flows["losses"])
+    return np.clip(np.asarray(flows["marks"]) / np.maximum(passed, 1), 0, 1)
+
+
+def _upload_end(transfers: Mapping[str, Any], warm_up_s: float) -> float:
+    ends = np.asarray(transfers["start_s"], dtype=float) + np.asarray(transfers["completion_s"])
+    return _mean(ends) - warm_up_s
 
 
 def _finished(completion_s: ArrayLike) -> tuple[float, ...]:
@@ -163,7 +187,8 @@ class Runner:
                 if (scenario, seed) not in self._runs:
                     missing[scenario, seed] = simulation
         work = Threads(self.jobs).work(
-            list(missing), lambda key: Run.from_tables(missing[key].run(key[1]))
+            list(missing),
+            lambda key: Run.from_tables(missing[key].run(key[1]), missing[key].warm_up_s),
         )
         for done, (key, outcome) in enumerate(work, start=1):
             if isinstance(outcome, Exception):

@@ -95,10 +95,10 @@ def judge_cell(cell: Cell, book: Book, missing: Sequence[Missing] = ()) -> CellV
     return CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
 
 
-def judge_cell_in(points: list[Point], cell: Cell) -> CellVerdict:
-    """Put a published number beside the one of these points that has its levels."""
-    point = the_one_point(points, cell.id, cell.levels, cell.metric)
-    return CellVerdict(cell, point.metrics[cell.metric], None)
+def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
+    """Put a published number beside a metric of the one of these points that has its levels."""
+    point = the_one_point(points, cell.id, cell.levels, metric)
+    return CellVerdict(cell, point.metrics[metric], None)
 
 
 def judge_claim(claim: Claim, book: Book, missing: Sequence[Missing] = ()) -> ClaimVerdict:
