@@ -208,8 +208,8 @@ impl<'a> Engine<'a> {
             }
             self.now = arrival;
             self.events += 1;
-            if let Some(packet) = self.network.advance() {
-                self.deliver(&packet);
+            if let Some(packet) = self.network.take_arrival() {
+                self.arrive(packet);
             }
         } else {
             if timer >= end {
@@ -223,8 +223,19 @@ impl<'a> Engine<'a> {
         true
     }
 
+    /// A packet reaches the end of a link. As [`Network::advance`], but that the packet stays where it
+    /// is: it has just been written there in pieces, and processors are slow to read those as one.
+    #[inline(always)]
+    fn arrive(&mut self, packet: Packet) {
+        if self.network.is_delivered(&packet) {
+            self.deliver(&packet);
+        } else if let Some(early) = self.network.forward(packet, packet.at) {
+            self.deliver(&early);
+        }
+    }
+
     /// A packet reaches the end of its route.
-    #[inline]
+    #[inline(never)]
     fn deliver(&mut self, packet: &Packet) {
         let Engine { network, timers, received, sources, .. } = self;
         let flow = packet.flow as usize;

@@ -181,7 +181,7 @@ impl Link {
 
     /// Offers a packet of the given owner at `now`, which never goes back. A station refuses all,
     /// without counting them: they go to [`Link::arrive`].
-    #[inline(never)]
+    #[inline]
     pub fn offer(
         &mut self,
         len: u16,

@@ -207,8 +207,8 @@ impl<C: Contents> Network<C> {
 
     /// Moves a packet over the next link, and over those chained to it. Returns it if it is to be
     /// delivered early.
-    #[inline]
-    fn forward(&mut self, packet: Packet, mut now: Time) -> Option<Packet> {
+    #[inline(never)]
+    pub fn forward(&mut self, packet: Packet, mut now: Time) -> Option<Packet> {
         // Kept apart from the packet, which is put together once, in its pipe.
         let Packet { mut hop, mut flags, mut extra, len, .. } = packet;
         loop {
@@ -301,23 +301,34 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Takes the packet that arrives next, if it has reached the end of its route; moves it on
-    /// otherwise, which may deliver it early. The packet says when it arrives.
-    #[inline]
+    /// Lets happen what happens next. Returns the packet that a host gets by that, if one does: now, or
+    /// early. The packet says when it arrives.
     pub fn advance(&mut self) -> Option<Packet> {
-        let packet = match self.transit.take_next() {
-            Next::Packet(packet) => packet,
+        let packet = self.take_arrival()?;
+        if self.is_delivered(&packet) { Some(packet) } else { self.forward(packet, packet.at) }
+    }
+
+    /// Takes the packet that arrives next at the end of a link, unless a station's turn comes before.
+    #[inline(always)]
+    pub fn take_arrival(&mut self) -> Option<Packet> {
+        match self.transit.take_next() {
+            Next::Packet(packet) => Some(packet),
             Next::Station(place) => {
                 self.depart(place);
-                return None;
+                None
             }
-        };
-        if self.hops[packet.hop as usize].then == Then::Nothing {
-            self.ledger.delivered += 1;
-            return Some(packet);
         }
-        let now = packet.at;
-        self.forward(packet, now)
+    }
+
+    /// Whether a packet has reached the end of its route; if so, it counts as delivered. It is to be
+    /// forwarded otherwise.
+    #[inline(always)]
+    pub fn is_delivered(&mut self, packet: &Packet) -> bool {
+        if self.hops[packet.hop as usize].then != Then::Nothing {
+            return false;
+        }
+        self.ledger.delivered += 1;
+        true
     }
 
     /// Passes a packet by its flow's meter. Returns the activity, as the bits of an `f32`.
