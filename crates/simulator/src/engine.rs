@@ -139,7 +139,7 @@ impl<'a> Engine<'a> {
         let limit = self.end + self.plan.drain_limit;
         // Samples go on.
         self.count_to_next_look(Time::NEVER);
-        while self.awaited > 0 && self.step(limit) {}
+        self.run_events(limit, false);
         let output = RunOutput { intervals, ..tables::collect(&mut self, &before, &after) };
         let ledger = self.network.ledger;
         assert_eq!(
@@ -171,7 +171,7 @@ impl<'a> Engine<'a> {
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time, read: fn(&mut Link, Time) -> Reading) -> Readings {
         self.count_to_next_look(end);
-        while self.step(end) {}
+        self.run_events(end, true);
         Readings {
             links: self.network.links.iter_mut().map(|link| read(link, end)).collect(),
             fates: self.network.fates.clone(),
@@ -198,29 +198,22 @@ impl<'a> Engine<'a> {
         });
     }
 
-    /// Processes the next event, if it comes before `end`.
-    #[inline]
-    fn step(&mut self, end: Time) -> bool {
-        let (arrival, timer) = (self.network.transit.next_time(), self.timers.next_time());
-        if arrival <= timer {
-            if arrival >= end {
-                return false;
+    /// Processes events that come before `end`: all of them, or until the awaited transfers are done.
+    fn run_events(&mut self, end: Time, all: bool) {
+        while all || self.awaited > 0 {
+            let (arrival, timer) = (self.network.transit.next_time(), self.timers.next_time());
+            let next = arrival.min(timer);
+            if next >= end {
+                return;
             }
-            self.now = arrival;
+            self.now = next;
             self.events += 1;
-            if let Some(packet) = self.network.take_arrival() {
+            if arrival > timer {
+                self.wake();
+            } else if let Some(packet) = self.network.take_arrival() {
                 self.arrive(packet);
             }
-        } else {
-            if timer >= end {
-                return false;
-            }
-            let (now, wake) = self.timers.pop().expect("a timer is due");
-            self.now = now;
-            self.events += 1;
-            self.wake(wake);
         }
-        true
     }
 
     /// A packet reaches the end of a link. As [`Network::advance`], but that the packet stays where it
@@ -275,7 +268,10 @@ impl<'a> Engine<'a> {
         got.segments += u64::from(segments);
     }
 
-    fn wake(&mut self, wake: Wake) {
+    /// The next timer fires.
+    #[inline(never)]
+    fn wake(&mut self) {
+        let (_, wake) = self.timers.pop().expect("a timer is due");
         let flow = match wake {
             Wake::Sample => return self.sample(),
             Wake::Start(id)
