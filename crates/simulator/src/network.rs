@@ -234,7 +234,7 @@ impl<C: Contents> Network<C> {
                 self.ledger.delivered += 1;
                 return Some(packet);
             }
-            self.transit.send(number, packet);
+            self.transit.send(number, &packet);
             return None;
         }
     }
@@ -292,7 +292,7 @@ impl<C: Contents> Network<C> {
             self.links[number as usize].probe.on_drop(Drop::Wire, owner.group);
             return self.lose(&departed.packet);
         }
-        self.transit.send(number, departed.packet);
+        self.transit.send(number, &departed.packet);
     }
 
     fn lose_at_station(&mut self, number: u32) {

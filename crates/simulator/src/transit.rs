@@ -41,10 +41,42 @@ struct Lane {
     last: u64,
 }
 
+/// A packet in a pipe, in five words. Each is written as a whole and read as a whole: a processor waits
+/// when it reads at once what has just been written in pieces, and often a packet leaves its pipe at the
+/// next event.
 #[derive(Clone, Copy, Default)]
 struct Due {
     arrival: u64,
-    packet: Packet,
+    number: u64,
+    /// Flow and hop.
+    place: u64,
+    stamp: Time,
+    /// `extra`, length and flags.
+    rest: u64,
+}
+
+impl Due {
+    #[inline(always)]
+    fn new(arrival: u64, packet: &Packet) -> Self {
+        let &Packet { at: _, number, stamp, flow, hop, extra, len, flags } = packet;
+        let place = u64::from(hop) << 32 | u64::from(flow);
+        let rest = u64::from(flags) << 48 | u64::from(len) << 32 | u64::from(extra);
+        Due { arrival, number, place, stamp, rest }
+    }
+
+    #[inline(always)]
+    fn packet(&self) -> Packet {
+        Packet {
+            at: Time::from_nanos(self.arrival >> LINK_BITS),
+            number: self.number,
+            stamp: self.stamp,
+            flow: self.place as u32,
+            hop: (self.place >> 32) as u32,
+            extra: self.rest as u32,
+            len: (self.rest >> 32) as u16,
+            flags: (self.rest >> 48) as u8,
+        }
+    }
 }
 
 impl PartialEq for Due {
@@ -117,17 +149,17 @@ impl Transit {
 
     /// A packet is on its way to the far end of a link.
     #[inline(always)]
-    pub fn send(&mut self, link: u32, packet: Packet) {
+    pub fn send(&mut self, link: u32, packet: &Packet) {
         let arrival = arrival(packet.at, link as usize + self.stations);
         let lane_number = self.lane_of_link[link as usize] as usize;
         let lane = &mut self.lanes[lane_number];
         if lane.packets.is_empty() {
             self.firsts.set(lane_number, arrival);
         } else if arrival < lane.last {
-            return self.overtake(lane_number, Due { arrival, packet });
+            return self.overtake(lane_number, Due::new(arrival, packet));
         }
         lane.last = arrival;
-        lane.packets.push(Due { arrival, packet });
+        lane.packets.push(Due::new(arrival, packet));
     }
 
     #[inline(never)]
@@ -150,8 +182,7 @@ impl Transit {
     pub fn take_next(&mut self) -> Next {
         let first = self.firsts.smallest();
         if self.first_apart() < first {
-            let Due { packet, .. } = self.apart.pop().expect("has a first").0;
-            return Next::Packet(packet);
+            return Next::Packet(self.apart.pop().expect("has a first").0.packet());
         }
         let number = first as usize & (MAX_LINKS - 1);
         let Some(link) = number.checked_sub(self.stations) else {
@@ -159,7 +190,7 @@ impl Transit {
         };
         let lane_number = self.lane_of_link[link] as usize;
         let lane = &mut self.lanes[lane_number].packets;
-        let Due { packet, .. } = lane.pop().expect("called when something is due");
+        let packet = lane.pop().expect("called when something is due").packet();
         self.firsts.set(lane_number, lane.front().map_or(u64::MAX, |first| first.arrival));
         Next::Packet(packet)
     }
@@ -219,7 +250,7 @@ mod tests {
                     last_of_link[link] = at;
                     due.push((at, link as u64 + 1));
                     let (at, number) = (Time::from_nanos(at), link as u64);
-                    transit.send(link as u32, Packet { at, number, ..Packet::default() });
+                    transit.send(link as u32, &Packet { at, number, ..Packet::default() });
                 }
                 prop_assert_eq!(transit.len(), (due.len() - usize::from(station.is_some())) as u64);
             }
@@ -231,7 +262,7 @@ mod tests {
         let mut transit = Transit::new(vec![0, 1], 0);
         assert_eq!(transit.next_time(), Time::NEVER);
         for (link, at) in [(0, Time::ZERO + MAX_RUN * 3), (1, Time::from_nanos(5))] {
-            transit.send(link, Packet { at, ..Packet::default() });
+            transit.send(link, &Packet { at, ..Packet::default() });
         }
         assert_eq!(transit.next_time(), Time::from_nanos(5));
         assert!(matches!(transit.take_next(), Next::Packet(_)));
