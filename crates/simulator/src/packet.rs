@@ -13,10 +13,10 @@ pub struct Packet {
     pub stamp: Time,
     /// The flow it belongs to.
     pub flow: u32,
-    /// Where it is on its way: an index into the network's hops.
-    pub hop: u32,
     /// Data: activity, as the bits of an `f32`. Acknowledgement: ticket of its SACK blocks.
     pub extra: u32,
+    /// Where it is on its way: an index into the network's hops.
+    pub hop: u32,
     /// Bytes on the wire.
     pub len: u16,
     /// See [`flags`].

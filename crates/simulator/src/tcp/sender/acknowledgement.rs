@@ -197,8 +197,8 @@ impl Sender {
         let acknowledged = if newly > 0 { self.board.advance(una, ack) } else { 0 };
         self.una = ack;
         let mut sacked = 0;
-        let blocks = blocks.filter(|_| !self.goes_back());
-        for (start, end) in blocks.into_iter().flatten() {
+        let blocks = blocks.filter(|_| !self.goes_back()).unwrap_or_default();
+        for (start, end) in blocks.into_iter().take_while(|(start, end)| start < end) {
             sacked += match &mut self.rack {
                 None => self.board.sack(ack, nxt, start, end),
                 Some(rack) => self.board.sack_each(ack, nxt, start, end, |segment| {

@@ -336,7 +336,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, segment: u64, flags: u8, again: bool, door: &mut Door) {
         if let Some(rack) = &mut self.rack {
             rack.times.note(self.una, segment, door.now, again);
