@@ -198,7 +198,7 @@ impl<C: Contents> Network<C> {
     }
 
     /// A packet enters the network at its first hop.
-    #[inline]
+    #[inline(never)]
     pub fn send(&mut self, packet: Packet, at: Time) {
         self.ledger.injected += 1;
         let delivered = self.forward(packet, at);
@@ -207,7 +207,7 @@ impl<C: Contents> Network<C> {
 
     /// Moves a packet over the next link, and over those chained to it. Returns it if it is to be
     /// delivered early.
-    #[inline(never)]
+    #[inline(always)]
     pub fn forward(&mut self, packet: Packet, mut now: Time) -> Option<Packet> {
         // Kept apart from the packet, which is put together once, in its pipe.
         let Packet { mut hop, mut flags, mut extra, len, .. } = packet;
