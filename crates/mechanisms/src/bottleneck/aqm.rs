@@ -1,9 +1,6 @@
 //! How congested, behind one door.
 
-use super::{
-    AdaptiveRed, AdaptiveRedParams, Arrival, Codel, CodelParams, Csfq, CsfqParams, Head, Pie,
-    PieParams, PiecewiseLinear, PiecewiseLinearParams, Place, Red, RedParams, Signal, falls,
-};
+use super::{Arrival, Head, Place, Signal, falls};
 use crate::parameters::{Mistake, Parameters, choices};
 use crate::registry::{About, Parameter};
 use crate::units::Time;
@@ -93,7 +90,9 @@ pub trait ManageQueue: Sized {
 
 /// One line per AQM.
 macro_rules! aqms {
-    ($($name:ident($params:ident);)+) => {
+    ($($module:ident::$name:ident($params:ident);)+) => {
+        $(use super::$module::{$name, $params};)+
+
         /// How congested: the probability of a signal, for an average packet.
         #[derive(Clone, Debug)]
         pub enum Aqm {
@@ -161,12 +160,12 @@ macro_rules! aqms {
 }
 
 aqms! {
-    PiecewiseLinear(PiecewiseLinearParams);
-    Red(RedParams);
-    AdaptiveRed(AdaptiveRedParams);
-    Csfq(CsfqParams);
-    Pie(PieParams);
-    Codel(CodelParams);
+    piecewise_linear::PiecewiseLinear(PiecewiseLinearParams);
+    red::Red(RedParams);
+    adaptive_red::AdaptiveRed(AdaptiveRedParams);
+    csfq::Csfq(CsfqParams);
+    pie::Pie(PieParams);
+    codel::Codel(CodelParams);
 }
 
 impl Aqm {

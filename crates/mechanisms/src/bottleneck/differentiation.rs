@@ -1,9 +1,6 @@
 //! Whose packet a signal falls on, behind one door.
 
-use super::{
-    Abc, AbcParams, Afcp, AfcpParams, AicpA, AicpAParams, AicpB, AicpBParams, Aqm, Arrival, Icp,
-    IcpParams, Signal,
-};
+use super::{Aqm, Arrival, Signal};
 use crate::parameters::{Parameters, choices};
 use crate::registry::{About, Parameter};
 use crate::units::{Bytes, Time};
@@ -43,7 +40,9 @@ pub trait Differentiate: Sized {
 
 /// One line per differentiation.
 macro_rules! differentiations {
-    ($($name:ident($params:ident);)+) => {
+    ($($module:ident::$name:ident($params:ident);)+) => {
+        $(use super::$module::{$name, $params};)+
+
         /// Whose packet: turns the probability of an average packet into that of this one.
         #[derive(Clone, Debug)]
         pub enum Differentiation {
@@ -96,11 +95,11 @@ macro_rules! differentiations {
 }
 
 differentiations! {
-    Abc(AbcParams);
-    Icp(IcpParams);
-    Afcp(AfcpParams);
-    AicpA(AicpAParams);
-    AicpB(AicpBParams);
+    abc::Abc(AbcParams);
+    icp::Icp(IcpParams);
+    afcp::Afcp(AfcpParams);
+    aicp_a::AicpA(AicpAParams);
+    aicp_b::AicpB(AicpBParams);
 }
 
 impl Differentiation {

@@ -16,13 +16,8 @@ pub mod fq_codel;
 mod queue;
 pub mod rfc6057;
 
-pub use drr::{Drr, DrrParams};
-pub use dual_host::{DualHost, DualHostParams};
-pub use dualpi2::{DualPi2, DualPi2Params};
 pub use fifo::Fifo;
-pub use fq_codel::{FqCodel, FqCodelParams};
 pub use queue::Queue;
-pub use rfc6057::{Rfc6057, Rfc6057Params};
 
 use super::{Judge, Loss, Place};
 use crate::parameters::{Parameters, choices};
@@ -134,6 +129,8 @@ pub trait Discipline: Sized {
 /// One line per scheduler.
 macro_rules! schedulers {
     ($($module:ident::$name:ident($params:ident);)+) => {
+        $(pub use $module::{$name, $params};)+
+
         /// The packets in front of a transmitter, in whatever order they are served.
         #[derive(Clone, Debug)]
         pub enum Scheduler {
