@@ -1,14 +1,14 @@
 //! Checks that need more than one section: topology, routes, sizes, times.
 
-use tidegate_mechanisms::bottleneck::Aqm as BuiltAqm;
-use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
 use crate::document::Table;
 use crate::field::{Mistake, Reader};
-use crate::file::{Aqm, CongestionControl, File, Tcp, Traffic, User, packet_size_mistake};
+use crate::file::{CongestionControl, File, Tcp, Traffic, User, packet_size_mistake};
+use crate::fit;
 use crate::issue::nearest;
 use crate::network::Network;
-use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN, place};
+use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN};
 use crate::value::OrOff;
 
 /// What a run can hold in memory.
@@ -77,7 +77,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     reader.within("tcp", |reader| time_outs(tcp, reader));
     let network = network_if_known(file);
     if network.is_some() {
-        aqms_fit(file, reader);
+        fit::aqms(file, reader);
     }
     reader.within("users", |reader| {
         for (name, user) in &file.users.entries {
@@ -139,31 +139,7 @@ fn packets(file: &File, reader: &mut Reader) {
     }
 }
 
-/// Parameters of an AQM may be good by themselves and not fit the link.
-fn aqms_fit(file: &File, reader: &mut Reader) {
-    let mut fits = |path: &[&str], aqm: &Aqm, rate: Rate, buffer: QueueLength| {
-        let built = BuiltAqm::new(aqm.0.clone(), &place(rate, buffer, file.packet_size));
-        if let Err((key, message)) = built {
-            nested(reader, path, |reader| {
-                reader.within("aqm", |reader| reader.wrong_at(key, message));
-            });
-        }
-    };
-    if let Some(bottleneck) = &file.bottleneck {
-        fits(&["bottleneck"], &bottleneck.aqm, bottleneck.rate, bottleneck.buffer);
-    }
-    if let Some(lot) = &file.parking_lot {
-        let mut hops: Vec<_> =
-            (0..lot.hops.count()).map(|hop| (lot.rate.at(hop), lot.buffer.at(hop))).collect();
-        hops.dedup();
-        hops.iter().for_each(|(rate, buffer)| fits(&["parking_lot"], &lot.aqm, *rate, *buffer));
-    }
-    for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        fits(&["links", name], &link.aqm, link.rate, link.buffer);
-    }
-}
-
-fn nested(reader: &mut Reader, path: &[&str], check: impl FnOnce(&mut Reader)) {
+pub(crate) fn nested(reader: &mut Reader, path: &[&str], check: impl FnOnce(&mut Reader)) {
     match path {
         [] => check(reader),
         [first, rest @ ..] => reader.within(first, |reader| nested(reader, rest, check)),

@@ -14,6 +14,7 @@ mod declare;
 mod document;
 mod field;
 mod file;
+mod fit;
 mod issue;
 mod layout;
 mod network;

@@ -80,7 +80,13 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
         (
             "bottleneck",
             "aqm = { kind = \"redd\" }",
-            "bottleneck.aqm.kind: \"redd\" is none of drop-tail, piecewise-linear, red, adaptive-red, csfq, pie, codel; did you mean \"red\"?",
+            "bottleneck.aqm.kind: \"redd\" is none of drop-tail, piecewise-linear, red, adaptive-red",
+        ),
+        ("bottleneck", "aqm = { kind = \"redd\" }", "did you mean \"red\"?"),
+        (
+            "bottleneck",
+            "aqm = { kind = \"csfq\", window = \"0 s\", averaging = \"0 s\" }",
+            "bottleneck.aqm.window: must be longer than 0 s",
         ),
         ("bottleneck", "aqm = {}", "bottleneck.aqm.kind: missing; one of drop-tail"),
         (
