@@ -28,13 +28,21 @@ impl<C: Choice> Field for Chosen<C> {
         let name = read_kind(table, &all, reader)?;
         let place = C::KINDS.iter().position(|kind| kind.0 == name)?;
         let parameters = C::KINDS[place].2;
-        // All are looked at, so that all mistakes are found at once.
-        let values: Vec<Option<Parameter>> =
-            parameters.iter().map(|parameter| read_parameter(parameter, table, reader)).collect();
-        let values: Vec<Parameter> = values.into_iter().collect::<Option<_>>()?;
-        let choice = C::from_values(place, values);
+        // All are looked at, one by one and together, so that all mistakes are found at once.
+        let (mut values, mut unread) = (Vec::new(), Vec::new());
+        for parameter in parameters {
+            let value = read_parameter(parameter, table, reader).or_else(|| {
+                unread.push(parameter.name);
+                not_given(parameter)
+            });
+            values.push(value);
+        }
+        let choice = C::from_values(place, values.into_iter().collect::<Option<_>>()?);
         for (key, message) in choice.mistakes() {
-            reader.wrong_at(key, message);
+            // What is said of a value that could not be read may not be so.
+            if !unread.iter().any(|name| *name == key || message.contains(name)) {
+                reader.wrong_at(key, message);
+            }
         }
         Some(Chosen(choice))
     }
@@ -105,17 +113,17 @@ fn read_parameter(
     table: &Table,
     reader: &mut Reader,
 ) -> Option<Parameter> {
-    let read = |node: &Node, reader: &mut Reader| {
-        reader.within(parameter.name, |reader| read_value(kind(parameter), node, reader))
-    };
-    let given = table.get(parameter.name).map(|node| read(node, reader));
-    match (given, default(parameter)) {
-        (Some(Some(value)), _) => Some(value),
-        // Its mistake is on record; the others are still looked at together.
-        (Some(None) | None, Some(value)) => read(&value.into(), reader),
-        (Some(None), None) => None,
-        (None, None) if parameter.default == DefaultValue::Unset => Some(Parameter::Unset),
-        (None, None) => reader.within(parameter.name, |reader| reader.wrong("missing")),
+    reader.within(parameter.name, |reader| match table.get(parameter.name) {
+        Some(node) => read_value(kind(parameter), node, reader),
+        None => not_given(parameter).or_else(|| reader.wrong("missing")),
+    })
+}
+
+/// What it is where it is not given; `None` if it has to be.
+fn not_given(parameter: &registry::Parameter) -> Option<Parameter> {
+    match default(parameter) {
+        Some(value) => read_value(kind(parameter), &value.into(), &mut Reader::default()),
+        None => (parameter.default == DefaultValue::Unset).then_some(Parameter::Unset),
     }
 }
 

@@ -4,18 +4,24 @@ use tidegate_mechanisms::bottleneck::Aqm;
 use tidegate_mechanisms::units::{QueueLength, Rate};
 
 use crate::check::nested;
-use crate::field::Reader;
+use crate::field::{Mistake, Reader};
 use crate::file::{self, File};
 use crate::plan::place;
 
 /// Parameters of an AQM may be good by themselves and not fit the link.
 pub(crate) fn aqms(file: &File, reader: &mut Reader) {
     let mut fits = |path: &[&str], aqm: &file::Aqm, rate: Rate, buffer: QueueLength| {
-        let built = Aqm::new(aqm.0.clone(), &place(rate, buffer, file.packet_size));
-        if let Err((key, message)) = built {
-            nested(reader, path, |reader| {
-                reader.within("aqm", |reader| reader.wrong_at(key, message));
-            });
+        let path = [path, &["aqm"]].concat();
+        let is_here = |mistake: &Mistake| {
+            path.len() <= mistake.path.len() && path.iter().zip(&mistake.path).all(|(a, b)| a == b)
+        };
+        if reader.mistakes.iter().any(is_here) {
+            // The parameters are not even good by themselves, or another hop has told.
+            return;
+        }
+        if let Err((key, message)) = Aqm::new(aqm.0.clone(), &place(rate, buffer, file.packet_size))
+        {
+            nested(reader, &path, |reader| reader.wrong_at(key, message));
         }
     };
     if let Some(bottleneck) = &file.bottleneck {
@@ -40,7 +46,7 @@ mod tests {
     use crate::chosen::Chosen;
     use crate::{Scenario, check, resolve};
 
-    /// What an AQM's constructor refuses is told at its key, hop by hop.
+    /// What an AQM's constructor refuses is told at its key, and once.
     #[test]
     fn an_aqm_that_does_not_fit_its_link_is_told_at_its_key() {
         let text = "version = 1\nparking_lot = { hops = 2, rate = [\"1 Mb/s\", \"2 Mb/s\"] }\n\
@@ -53,6 +59,6 @@ mod tests {
         let mut reader = Reader::default();
         check::whole(&resolve::resolve(file), &mut reader);
         let paths: Vec<_> = reader.mistakes.iter().map(|mistake| mistake.path.join(".")).collect();
-        assert_eq!(paths, ["parking_lot.aqm.function"; 2]);
+        assert_eq!(paths, ["parking_lot.aqm.function"]);
     }
 }

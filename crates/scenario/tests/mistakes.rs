@@ -256,6 +256,21 @@ start = \"1 week\"
     assert_eq!(places.iter().map(|(line, key)| (*line, key.as_str())).collect::<Vec<_>>(), want);
 }
 
+/// "Give min_threshold, too" would be beside the point where it is given, if not well.
+#[test]
+fn mistakes_that_may_follow_from_another_are_not_told() {
+    let keys = |aqm: &str| -> Vec<String> {
+        let issues = issues(&with("bottleneck", &format!("aqm = {{ kind = {aqm} }}")));
+        issues.into_iter().map(|issue| issue.key).collect()
+    };
+    let red =
+        |rest: &str| keys(&format!("\"adaptive-red\", max_threshold = \"9 packets\", {rest}"));
+    assert_eq!(red("min_threshold = \"5\""), ["bottleneck.aqm.min_threshold"]);
+    let two = ["bottleneck.aqm.max_threshold", "bottleneck.aqm.weight"];
+    assert_eq!(red("weight = 3"), two);
+    assert_eq!(keys("\"piecewise-linear\", points = 3"), ["bottleneck.aqm.points"]);
+}
+
 #[test]
 fn routes_are_checked() {
     let network = "version = 1
