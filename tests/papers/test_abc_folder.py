@@ -102,7 +102,11 @@ def test_explanations_name_existing_cells_and_claims(paper):
 
 
 def test_every_cell_that_another_assumption_is_tried_on_is_measured_with_it(paper):
-    series = {("traits", name): one for name, one in paper.traits.series.items()}
+    series = {
+        (experiment.name, name): one
+        for experiment in (*paper.experiments.values(), paper.traits)
+        for name, one in experiment.series.items()
+    }
     for one in load_explanations(paper.folder / "explanations.toml"):
         settings = [setting for key in one.assuming for setting in series[key].settings]
         for cell in (c for e in paper.experiments.values() for c in e.cells if one.covers_cell(c)):

@@ -9,7 +9,7 @@ from tidegate.papers.explanations import load_explanations, weigh
 from tidegate.papers.outcome import Outcome
 from tidegate.papers.verdicts import CellVerdict, judge_cell, judge_claim
 
-from .synthetic import book
+from .synthetic import book, estimate
 
 
 def cell(value, metric="throughput_ratio_T_R"):
@@ -115,3 +115,18 @@ def test_another_assumption_explains_only_the_cells_that_it_brings_within(tmp_pa
     assert summary["cells_within"] == 0
     assert summary["explained"] == [cells[0].id]
     assert summary["unexplained"] == [cells[1].id]
+
+
+def test_an_assumption_on_what_was_counted_reads_another_metric(tmp_path):
+    file = tmp_path / "explanations.toml"
+    file.write_text(
+        '[[explanation]]\nid = "why"\ntext = "because"\nassuming = ["e:s"]\n'
+        'cells = [{ experiment = "e" }]\n'
+        'read_as = { throughput_ratio_T_R = "unmarked_throughput_ratio" }\n'
+    )
+    measured = book([({"u": 1}, 5.0)], "throughput_ratio_T_R")
+    (point,) = measured.points["e", "s"]
+    point.metrics["unmarked_throughput_ratio"] = estimate(2.1)
+    (support,) = weigh(load_explanations(file), measured)
+    assert support.explains_cell(cell(2.0))
+    assert not support.explains_cell(cell(5.0))

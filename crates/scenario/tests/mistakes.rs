@@ -156,6 +156,21 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
         ),
         (
             "users.a",
+            "traffic = { kind = \"transfer\", size = \"1 MB\", write_size = \"4 kB\" }",
+            "users.a.traffic.write_size: has no meaning without write_interval",
+        ),
+        (
+            "users.a",
+            "traffic = { kind = \"transfer\", size = \"1 MB\", write_interval = \"1 ms\" }",
+            "users.a.traffic.write_interval: has no meaning without write_size",
+        ),
+        (
+            "users.a",
+            "traffic = { kind = \"transfer\", size = \"1 B\", write_size = \"1 B\", write_interval = \"0 s\" }",
+            "users.a.traffic.write_interval: takes more than 0 s",
+        ),
+        (
+            "users.a",
             "meter = { reference_rate = \"5 b/s\", meters = 9 }",
             "less than 1 b/s for each meter",
         ),

@@ -237,6 +237,30 @@ fn transfers_take_their_time(plan: &Plan, output: &RunOutput) {
     }
 }
 
+/// 1 MB in pieces of 4096 bytes takes 245 writes, the last of them 2.44 s after the first. What is then
+/// missing takes less than two round trips, be they short or long, for what TCP could not send in its
+/// slow start waited in the socket.
+#[test]
+fn a_transfer_that_is_written_in_pieces_ends_with_the_last_of_them() {
+    for (delay, round_trip) in [("5 ms", 0.010), ("50 ms", 0.100)] {
+        let plan = plan(&format!(
+            r#"
+version = 1
+warm_up = "0 s"
+duration = "10 s"
+host_jitter = "off"
+bottleneck = {{ rate = "100 Mb/s", delay = "{delay}", buffer = "1000 packets" }}
+
+[users.a]
+traffic = {{ kind = "transfer", size = "1 MB", write_size = "4096 B", write_interval = "10 ms" }}
+"#
+        ));
+        let took = tidegate_simulator::run(&plan, 1).transfers.completion_s[0];
+        let rest = took - 2.44;
+        assert!(rest > round_trip && rest < 2.0 * round_trip + 0.01, "{delay}: {took} s");
+    }
+}
+
 /// Bursts of 200 packets put 2.4 s of queue in the way at once: short transfers send requests and
 /// segments again in vain, which arrive when the next transfer has begun. Nobody takes them for its
 /// own: each transfer needs its two round trips, and none hangs.

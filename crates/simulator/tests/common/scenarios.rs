@@ -163,6 +163,7 @@ fn user() -> impl Strategy<Value = String> {
         r#"{ kind = "greedy" }"#,
         r#"{ kind = "greedy" }"#,
         r#"{ kind = "transfer", size = "60 kB" }"#,
+        r#"{ kind = "transfer", size = "30 kB", write_size = "1 kB", write_interval = "3 ms", pause = "9 ms" }"#,
         r#"{ kind = "transfer", size = "1 B", pause = "1 ms" }"#,
         r#"{ kind = "transfer", size = "9 kB", pause = "50 ms", pause_distribution = "exponential" }"#,
         r#"{ kind = "cbr", rate = "1 Mb/s" }"#,
