@@ -71,6 +71,18 @@ fn small_packets_are_refused_where_ipv6_has_none() {
     assert!(line.contains("a.0: packets of 500 B") && line.contains("--ip 4"), "{line}");
 }
 
+#[test]
+fn applications_that_write_in_pieces_are_refused() {
+    if common::skipped() {
+        return;
+    }
+    let traffic = "{ kind = \"transfer\", size = \"1 MB\", write_size = \"1 kB\", write_interval = \"1 ms\" }";
+    let plan = common::plan(&format!("[users.a]\ntraffic = {traffic}\n"));
+    let error = Hosts::build(&plan, IpVersion::V4).expect_err("in pieces");
+    let LabError::Setup(line) = error else { panic!("{error}") };
+    assert!(line.contains("a.0: the lab's applications hand over a transfer at once"), "{line}");
+}
+
 /// Not a test, but the process that the next one kills.
 #[test]
 #[ignore = "run by a_killed_process_leaves_no_trace"]
