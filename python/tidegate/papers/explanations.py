@@ -19,8 +19,8 @@ holds makes its explanation stale: it then explains nothing, and the report says
 Where another assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
 have the points of these cells measured with it. Of the cells listed it then explains only those
 that come to lie within their tolerance; the report says what the others come to. `read_as = {
-throughput_ratio_T_R = ".." }` names another metric of ours for theirs, where the assumption is on what
-was counted.
+throughput_ratio_T_R = ".." }` names another metric of ours for theirs, where the assumption is on
+what was counted.
 """
 
 from __future__ import annotations
