@@ -21,7 +21,7 @@ from tidegate.papers.traces import Trace, trace_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from tidegate.execution import Progress
     from tidegate.papers.factors import Override
@@ -123,10 +123,11 @@ class Run:
         )
 
 
-def _marked_share(flows: Mapping[str, Any]) -> np.ndarray:
+def _marked_share(flows: Mapping[str, Any]) -> NDArray[np.float64]:
     """Of the packets of each flow that were not lost."""
     passed = np.asarray(flows["packets_sent"], dtype=float) - np.asarray(flows["losses"])
-    return np.clip(np.asarray(flows["marks"]) / np.maximum(passed, 1), 0, 1)
+    share: NDArray[np.float64] = np.asarray(flows["marks"], dtype=float) / np.maximum(passed, 1)
+    return share.clip(max=1.0)
 
 
 def _upload_end(transfers: Mapping[str, Any], warm_up_s: float) -> float:
