@@ -2,7 +2,9 @@
 
 use tidegate_mechanisms::units::Time;
 
-/// Forty bytes, copied from pipe to pipe: no pool, no pointer to follow.
+/// Forty bytes, copied from pipe to pipe: no pool, no pointer to follow. Flow and hop are no neighbours,
+/// since compilers read neighbours at once, and processors are slow at that where they were written one
+/// by one just before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
     /// When it arrives at the far end of the link whose pipe it is in.

@@ -65,11 +65,16 @@ impl Scoreboard {
     }
 
     /// Makes room for segments `una..nxt`.
+    #[inline]
     fn reserve(&mut self, una: u64, nxt: u64) {
-        let need = ((nxt >> 6) - (una >> 6) + 1).next_power_of_two() as usize;
-        if need <= self.words.len() {
-            return;
+        if (nxt >> 6) - (una >> 6) >= self.words.len() as u64 {
+            self.grow(una, nxt);
         }
+    }
+
+    #[cold]
+    fn grow(&mut self, una: u64, nxt: u64) {
+        let need = ((nxt >> 6) - (una >> 6) + 1).next_power_of_two() as usize;
         let old = core::mem::replace(&mut self.words, vec![Word::default(); need]);
         if !old.is_empty() {
             let first = una >> 6;
@@ -164,17 +169,20 @@ impl Scoreboard {
             if new == 0 {
                 continue;
             }
-            let lost = (word.lost & new).count_ones();
-            let retransmitted = (word.retransmitted & new).count_ones();
             word.sacked |= new;
-            word.lost &= !new;
-            word.retransmitted &= !new;
-            newly += new.count_ones();
-            self.lost -= lost;
-            self.retransmitted -= retransmitted;
+            if (word.lost | word.retransmitted) & new != 0 {
+                let lost = (word.lost & new).count_ones();
+                let retransmitted = (word.retransmitted & new).count_ones();
+                word.lost &= !new;
+                word.retransmitted &= !new;
+                self.lost -= lost;
+                self.retransmitted -= retransmitted;
+            }
             self.note_top(index << 6, new);
+            // Mostly a single one, so that counting is as quick as asking how many there are.
             let mut rest = new;
             while rest != 0 {
+                newly += 1;
                 on_new((index << 6) + u64::from(rest.trailing_zeros()));
                 rest &= rest - 1;
             }
