@@ -93,6 +93,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
         timeout,
         quick_acks,
         quick_acks_again,
+        quick_acks_out_of_order,
         adaptive: _,
         autotuning,
         quick_push,
@@ -100,6 +101,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     {
         note(timeout != DELAYED_ACK, "ACKs are delayed by 40 ms and more, as the kernel estimates");
         note(quick_acks != QUICK_ACKS, "up to 16 ACKs are quick at the start of a connection");
+        note(quick_acks_out_of_order, "ACKs are not quick after a segment out of order");
         note(!quick_acks_again, "ACKs are quick again after a silence");
         note(!autotuning, "ACKs are quick while the receiver's window grows");
         note(!quick_push, "the ACK of a transfer's last segment is quick");

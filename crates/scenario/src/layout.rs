@@ -209,6 +209,7 @@ impl Tcp {
         let set = "resolved by the profile";
         let quick_acks = self.quick_acks.expect(set).small();
         let quick_acks_again = self.quick_acks_again.expect(set);
+        let quick_acks_out_of_order = self.quick_acks_out_of_order.expect(set);
         let adaptive = self.adaptive_delayed_ack.expect(set);
         let autotuning = self.receive_autotuning.expect(set);
         let quick_push = self.quick_push.expect(set);
@@ -216,6 +217,7 @@ impl Tcp {
             timeout,
             quick_acks,
             quick_acks_again,
+            quick_acks_out_of_order,
             adaptive,
             autotuning,
             quick_push,

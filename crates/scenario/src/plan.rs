@@ -354,6 +354,8 @@ pub struct DelayedAckPlan {
     pub quick_acks: u32,
     /// So many again after a silence of a time-out, and after a segment that came twice (Linux).
     pub quick_acks_again: bool,
+    /// And after a segment out of order (Linux before 4.18).
+    pub quick_acks_out_of_order: bool,
     /// The delay adapts (Linux's `ato`); `timeout` is its least.
     pub adaptive: bool,
     /// Not delayed while the receiver's window grows, by dynamic right-sizing (Linux).

@@ -143,6 +143,9 @@ section! {
         /// As many again are not delayed after a silence of a retransmission time-out and after a
         /// segment that had arrived before, as in Linux.
         optional quick_acks_again: bool;
+        /// With quick_acks_again, so too after a segment out of order and, with ECN, after one that is not
+        /// ECN-capable and thus a retransmission, as in Linux before 4.18.
+        optional quick_acks_out_of_order: bool;
         /// The delay of acknowledgements adapts: it doubles each time it runs out, up to the round-trip
         /// time of the handshake, and comes down again when segments follow closely, as in Linux.
         optional adaptive_delayed_ack: bool;
@@ -198,6 +201,7 @@ impl Tcp {
             delayed_ack: own.delayed_ack.or(base.delayed_ack),
             quick_acks: own.quick_acks.or(base.quick_acks),
             quick_acks_again: own.quick_acks_again.or(base.quick_acks_again),
+            quick_acks_out_of_order: own.quick_acks_out_of_order.or(base.quick_acks_out_of_order),
             adaptive_delayed_ack: own.adaptive_delayed_ack.or(base.adaptive_delayed_ack),
             receive_autotuning: own.receive_autotuning.or(base.receive_autotuning),
             quick_push: own.quick_push.or(base.quick_push),
@@ -246,6 +250,7 @@ impl Profile {
             delayed_ack: Some(OrOff::On(Span::from_millis(40))),
             quick_acks: Some(Integer(16)),
             quick_acks_again: Some(true),
+            quick_acks_out_of_order: Some(false),
             adaptive_delayed_ack: Some(false),
             receive_autotuning: Some(true),
             quick_push: Some(true),
@@ -293,6 +298,7 @@ impl Profile {
                 window_use_per_round: Some(false),
                 ecn_fallback: Some(false),
                 loss_recovery: Some(LossRecovery::Fack),
+                quick_acks_out_of_order: Some(true),
                 adaptive_delayed_ack: Some(true),
                 receive_autotuning: Some(false),
                 quick_push: Some(false),

@@ -131,7 +131,8 @@ impl Receiver {
             }
         } else {
             let gap = packet.at.since(self.last_arrival);
-            let again = packet.number < self.next;
+            let again = packet.number < self.next
+                || (delay.quick_acks_out_of_order && self.tells_of_loss(packet));
             if delay.quick_acks_again && (again || gap > self.silence.rto()) {
                 self.quick = delay.quick_acks;
             }
@@ -144,6 +145,12 @@ impl Receiver {
             }
         }
         self.last_arrival = packet.at;
+    }
+
+    /// Out of order or, with ECN, not ECN-capable and thus retransmitted (Linux before 4.18:
+    /// `tcp_data_queue`, `TCP_ECN_check_ce`).
+    fn tells_of_loss(&self, packet: &Packet) -> bool {
+        packet.number > self.next || (self.ecn && !packet.has(flags::ECT) && !packet.has(flags::CE))
     }
 
     /// A data segment arrives.
@@ -323,6 +330,7 @@ mod tests {
             timeout,
             quick_acks,
             quick_acks_again: true,
+            quick_acks_out_of_order: false,
             adaptive: false,
             autotuning: false,
             quick_push: false,
@@ -370,6 +378,32 @@ mod tests {
         assert!(!quick_after(100, 1));
         assert!(quick_after(300, 1), "the time-out is at least 200 ms");
         assert!(quick_after(100, 0));
+    }
+
+    #[test]
+    fn with_ecn_a_segment_that_is_not_capable_is_a_retransmission_and_grants_quick_acks() {
+        let quick_after = |flags: u8, out_of_order: bool| {
+            let mut plan = crate::tcp::tests::classic();
+            plan.ecn = true;
+            plan.delayed_ack = Some(DelayedAckPlan {
+                timeout: Span::from_millis(40),
+                quick_acks: 1,
+                quick_acks_again: true,
+                quick_acks_out_of_order: out_of_order,
+                adaptive: false,
+                autotuning: false,
+                quick_push: false,
+            });
+            let mut rx = Receiver::new(&plan, true, 1460, None);
+            rx.on_request(&segment(0));
+            rx.on_segment(&Packet { flags: flags::ECT, ..segment(0) });
+            rx.on_ack_sent();
+            rx.on_segment(&Packet { flags, ..segment(1) }) == Reply::Now
+        };
+        assert!(quick_after(0, true));
+        assert!(!quick_after(0, false));
+        assert!(!quick_after(flags::ECT, true));
+        assert!(!quick_after(flags::ECT | flags::CE, true));
     }
 
     /// RFC 2018, section 4: the first block holds the segment that caused the ACK.
