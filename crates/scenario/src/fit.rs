@@ -53,7 +53,8 @@ mod tests {
                     users.a = { from = \"r0\", to = \"r2\" }\n";
         let mut file = Scenario::parse(text, &[]).expect("is valid").file;
         let function = Some("no function".to_owned());
-        let aqm = AqmParams::PiecewiseLinear(PiecewiseLinearParams { function, points: None });
+        let params = PiecewiseLinearParams { function, points: None, count_transmission: false };
+        let aqm = AqmParams::PiecewiseLinear(params);
         file.parking_lot.as_mut().expect("is there").aqm = Chosen(aqm);
 
         let mut reader = Reader::default();

@@ -231,7 +231,7 @@ mod tests {
 
     fn abc_on_default_function() -> Judge {
         let function = Some("pf-11-17-24-0.01".to_owned());
-        let params = PiecewiseLinearParams { function, points: None };
+        let params = PiecewiseLinearParams { function, points: None, count_transmission: false };
         let aqm = Aqm::new(AqmParams::PiecewiseLinear(params), &place(50));
         Judge {
             aqm: aqm.expect("is a function"),

@@ -8,7 +8,8 @@
 //!        ⎩ 1                                 Q₂ < Q
 //! ```
 //!
-//! Q is in packets and does not count the arriving packet. The paper writes pf-Q₀-Q₁-Q₂-p₁.
+//! Q is in packets and does not count the arriving packet. The paper writes pf-Q₀-Q₁-Q₂-p₁. Whether it counts the
+//! packet in transmission the paper does not say; queues in ns-2, INET and Linux do not.
 //!
 //! Differs from the paper: any number of points (Qᵢ, pᵢ) is taken, so a step, a single, double or
 //! triple slope are the same thing. Before the first point holds the first probability, after the
@@ -19,7 +20,7 @@ use super::{Arrival, ManageQueue, Place};
 use crate::parameters;
 use crate::parameters::Mistake;
 use crate::registry::About;
-use crate::units::Points;
+use crate::units::{Points, Span};
 
 parameters! {
     /// A probability that is a piecewise-linear function of the queue length in packets, without
@@ -31,6 +32,8 @@ parameters! {
         pub function: Option<String>,
         /// Points [queue length in packets, probability], ascending.
         pub points: Option<Points>,
+        /// Whether the queue length counts the packet in transmission, too, as a buffer does.
+        pub count_transmission: bool = "false",
     }
     check is_a_function;
 }
@@ -106,6 +109,7 @@ fn at(points: &[(f64, f64)], q: f64) -> f64 {
 pub struct PiecewiseLinear {
     /// (p, log₂ p) for each queue length; the last entry holds for all longer queues.
     table: Box<[(f64, f64)]>,
+    count_transmission: bool,
 }
 
 impl ManageQueue for PiecewiseLinear {
@@ -129,17 +133,17 @@ impl ManageQueue for PiecewiseLinear {
             .map(|q| at(&points, f64::from(q)))
             .map(|p| (p, libm::log2(p)))
             .collect();
-        Ok(PiecewiseLinear { table })
+        Ok(PiecewiseLinear { table, count_transmission: params.count_transmission })
     }
 
     #[inline]
     fn probability(&mut self, arrival: &Arrival) -> f64 {
-        self.entry(arrival.backlog_packets).0
+        self.entry(self.queue_length(arrival)).0
     }
 
     #[inline]
     fn log2(&self, _p: f64, arrival: &Arrival) -> f64 {
-        self.entry(arrival.backlog_packets).1
+        self.entry(self.queue_length(arrival)).1
     }
 
     fn state_bytes(&self) -> usize {
@@ -148,9 +152,16 @@ impl ManageQueue for PiecewiseLinear {
 }
 
 impl PiecewiseLinear {
+    /// Q.
     #[inline]
-    fn entry(&self, backlog_packets: u32) -> (f64, f64) {
-        self.table[(backlog_packets as usize).min(self.table.len() - 1)]
+    fn queue_length(&self, arrival: &Arrival) -> u32 {
+        let in_transmission = self.count_transmission && arrival.idle == Span::ZERO;
+        arrival.backlog_packets.saturating_add(u32::from(in_transmission))
+    }
+
+    #[inline]
+    fn entry(&self, queue_length: u32) -> (f64, f64) {
+        self.table[(queue_length as usize).min(self.table.len() - 1)]
     }
 }
 
@@ -158,11 +169,15 @@ impl PiecewiseLinear {
 mod tests {
     use super::*;
     use crate::bottleneck::scheduler::tests::place;
+    use crate::bottleneck::tests::arrival;
     use proptest::prelude::*;
 
     fn of_points(points: &[(f64, f64)]) -> Result<PiecewiseLinear, Mistake> {
         let points = Some(Points(points.to_vec()));
-        PiecewiseLinear::new(PiecewiseLinearParams { function: None, points }, &place(50))
+        PiecewiseLinear::new(
+            PiecewiseLinearParams { function: None, points, count_transmission: false },
+            &place(50),
+        )
     }
 
     fn aqm(points: &[(f64, f64)]) -> PiecewiseLinear {
@@ -171,7 +186,7 @@ mod tests {
 
     fn pf(name: &str) -> PiecewiseLinear {
         let function = Some(name.to_owned());
-        let params = PiecewiseLinearParams { function, points: None };
+        let params = PiecewiseLinearParams { function, points: None, count_transmission: false };
         PiecewiseLinear::new(params, &place(50)).unwrap()
     }
 
@@ -217,7 +232,10 @@ mod tests {
     fn a_named_function_becomes_its_three_points() {
         let points = Ok(vec![(11.0, 0.0), (17.0, 0.01), (24.0, 1.0)]);
         let function = Some("pf-11-17-24-0.01".to_owned());
-        assert_eq!(PiecewiseLinearParams { function, points: None }.points(), points);
+        assert_eq!(
+            PiecewiseLinearParams { function, points: None, count_transmission: false }.points(),
+            points
+        );
     }
 
     /// Section 5.3.2 counts the queue lengths at which packets can be told apart.
@@ -228,6 +246,20 @@ mod tests {
             let open = (0..=50).map(|q| aqm.p(q)).filter(|&p| p > 0.0 && p < 1.0);
             assert_eq!(open.count(), levels, "pf-10-{q1}-24-0");
         }
+    }
+
+    #[test]
+    fn the_packet_in_transmission_counts_if_asked_for() {
+        let function = Some("pf-11-17-24-0.01".to_owned());
+        let params = PiecewiseLinearParams { function, points: None, count_transmission: true };
+        let mut with = PiecewiseLinear::new(params, &place(50)).unwrap();
+        let mut without = pf("pf-11-17-24-0.01");
+        for backlog in 0..30 {
+            let p = with.probability(&arrival(backlog, 0.0));
+            assert_eq!(p, without.probability(&arrival(backlog + 1, 0.0)));
+        }
+        let idle = Arrival { idle: Span::from_millis(1), ..arrival(0, 0.0) };
+        assert_eq!(with.queue_length(&idle), 0);
     }
 
     #[test]
