@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 from support import SMALL, SWEEP, Command
@@ -7,6 +9,9 @@ settings.register_profile(
     "patient", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("patient")
+
+# Ignored in what a shell runs in the background, and inherited by the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
