@@ -10,7 +10,7 @@ settings.register_profile(
 )
 settings.load_profile("patient")
 
-# Ignored in what a shell runs in the background, and inherited by the commands that tests interrupt.
+# A shell's background jobs ignore it, and the commands that tests interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
