@@ -33,8 +33,8 @@ _PER_RUN: Mapping[str, Callable[[Run], float]] = {
     "throughput_ratio_T_R": _throughput_ratio,
     # The same of what left the bottleneck without a congestion mark.
     "unmarked_throughput_ratio": _unmarked_ratio,
-    # Packets that wait: what the AQM sees, too. The one in transmission is there for as large a
-    # part of the time as the link is busy.
+    # Packets that wait. The one in transmission is there for as large a part of the time as the
+    # link is busy.
     "mean_queue_length_Q_avg": lambda run: run.mean_backlog_packets - run.utilization,
     "utilization": lambda run: run.utilization,
     "upload_time": lambda run: run.upload_s,

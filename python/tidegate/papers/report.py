@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.papers.chance import tried
 from tidegate.papers.estimates import decimals
 from tidegate.papers.figures import draw
 from tidegate.papers.traits import trait_section
@@ -193,6 +194,8 @@ def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> s
     parts = ["## Explanations"]
     if not supports:
         parts.append("None are listed.")
+    if any(support.explanation.assuming for support in supports):
+        parts.append(_chance(supports, outcomes).strip())
     for support in supports:
         one = support.explanation
         head = f'<a id="{one.id}"></a>\n\n### {one.id}'
@@ -206,15 +209,35 @@ def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> s
     return "\n\n".join(parts)
 
 
+def _chance(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> str:
+    rows = []
+    for outcome in outcomes:
+        one = tried(outcome.cells, supports)
+        if one.cells:
+            rows.append(
+                [
+                    outcome.experiment.title,
+                    str(one.cells),
+                    str(one.explained),
+                    f"{one.by_chance:.1f}",
+                ]
+            )
+    head = ["experiment", "cells tried", "explained", "by chance"]
+    return f"""
+Where another assumption is to explain cells, it explains those that it brings within their
+tolerance. With several assumptions at hand one of them may do so by chance. The last column says
+how many cells they would explain on average, had the paper printed numbers drawn at random from
+half to twice its own:
+
+{markdown_table(head, rows)}
+"""
+
+
 def _with_other_assumption(support: Support, outcomes: Sequence[Outcome]) -> str:
-    listed = [
-        verdict
-        for outcome in outcomes
-        for verdict in outcome.cells
-        if not verdict.within and support.explanation.covers_cell(verdict.cell)
-    ]
-    good = sum(support.explains_cell(verdict.cell) for verdict in listed)
+    cells = [verdict for outcome in outcomes for verdict in outcome.cells]
+    alone = tried(cells, [support])
     return (
-        f"Measured with this assumption: {good} of the {len(listed)} deviating cells that it is "
-        f"tried on come to lie within their tolerance; only these it explains."
+        f"Measured with this assumption: {alone.explained} of the {alone.cells} deviating cells "
+        f"that it is tried on come to lie within their tolerance ({alone.by_chance:.1f} would by "
+        f"chance); only these it explains."
     )
