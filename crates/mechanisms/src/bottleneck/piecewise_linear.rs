@@ -8,8 +8,8 @@
 //!        ⎩ 1                                 Q₂ < Q
 //! ```
 //!
-//! Q is in packets and does not count the arriving packet. The paper writes pf-Q₀-Q₁-Q₂-p₁. Whether it counts the
-//! packet in transmission the paper does not say; queues in ns-2, INET and Linux do not.
+//! Q is in packets and does not count the arriving packet. The paper writes pf-Q₀-Q₁-Q₂-p₁. Whether
+//! it counts the packet in transmission the paper does not say; queues in ns-2, INET and Linux do not.
 //!
 //! Differs from the paper: any number of points (Qᵢ, pᵢ) is taken, so a step, a single, double or
 //! triple slope are the same thing. Before the first point holds the first probability, after the
