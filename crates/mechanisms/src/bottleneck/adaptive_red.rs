@@ -142,6 +142,7 @@ impl ManageQueue for AdaptiveRed {
     /// The marks for max_p stay where they are.
     #[inline]
     fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
+        self.red.turn_to(arrival.user as usize);
         (self.spaced_probability(arrival, stretch), self.plain_probability())
     }
 

@@ -27,6 +27,10 @@
 //! At a constant p_b = 1/n the gaps between signals are geometric with mean n; uniform on
 //! 1 … n − 1; or uniform on n … 2n − 1 (ns-2's and ns-3's default).
 //!
+//! Where customers have thresholds of their own (`aicp-a`), each has a count of his own packets and a place of his
+//! own between the thresholds, which is 5 bytes for each. With one count for all, a packet between two
+//! others would be signalled for what those have left over, or never.
+//!
 //! As in ns-2: a packet that finds fewer than two others is never signalled; the first one after the
 //! average has risen through min_th is passed over and starts the count at 1; a packet lost to a
 //! full buffer counts as a signal.
@@ -126,15 +130,25 @@ pub struct Red {
     params: RedOnLink,
     /// avg, in the unit of `params.mode`.
     average: f64,
+    spacing: Spacing,
+    /// Whose spacing that is, and everybody's as he left it; none where all have the same thresholds.
+    customer: usize,
+    by_customer: Vec<Spacing>,
+}
+
+/// What the distance between signals goes by.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spacing {
     zone: Zone,
     /// Packets since the last signal, the present one included.
     count: u32,
 }
 
 /// Where the average stood when the last packet was judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Zone {
     /// Below min_th, or the queue all but empty.
+    #[default]
     Calm,
     /// Between: signals by probability.
     Early,
@@ -178,24 +192,26 @@ impl ManageQueue for Red {
 
     #[inline]
     fn stretched_probability(&mut self, arrival: &Arrival, stretch: f64) -> (f64, f64) {
+        self.turn_to(arrival.user as usize);
         (self.spaced_probability(arrival, stretch), self.plain_probability())
     }
 
     #[inline]
     fn on_verdict(&mut self, signalled: bool) {
         if signalled {
-            self.count = 0;
+            self.spacing.count = 0;
         }
     }
 
     #[inline]
     fn is_forced(&self) -> bool {
-        self.zone == Zone::Forced
+        self.spacing.zone == Zone::Forced
     }
 
-    /// avg, count, and where the average stood.
+    /// avg, count and where the average stood; the latter two of every customer where these differ.
     fn state_bytes(&self) -> usize {
-        size_of::<f64>() + size_of::<u32>() + size_of::<Zone>()
+        let zone_and_count = size_of::<Zone>() + size_of::<u32>();
+        size_of::<f64>() + zone_and_count * self.by_customer.len().max(1)
     }
 
     fn average_backlog(&self) -> Option<f64> {
@@ -214,26 +230,40 @@ pub(super) fn threshold(length: QueueLength) -> (f64, QueueUnit) {
 impl Red {
     /// RED before the first packet.
     pub(super) fn on_link(params: RedOnLink) -> Self {
-        Red { params, average: 0.0, zone: Zone::Calm, count: 0 }
+        let spacing = Spacing::default();
+        Red { params, average: 0.0, spacing, customer: 0, by_customer: Vec::new() }
+    }
+
+    /// Goes on with a customer's own spacing: thresholds of his own put him into another zone than others,
+    /// and his packets alone are as likely to be signalled as his probability says.
+    #[inline]
+    pub(super) fn turn_to(&mut self, customer: usize) {
+        let last = customer.max(self.customer);
+        if last >= self.by_customer.len() {
+            self.by_customer.resize(last + 1, Spacing::default());
+        }
+        self.by_customer[self.customer] = self.spacing;
+        self.spacing = self.by_customer[customer];
+        self.customer = customer;
     }
 
     /// p_a, with both thresholds multiplied by `stretch`.
     #[inline]
     pub(super) fn spaced_probability(&mut self, arrival: &Arrival, stretch: f64) -> f64 {
         self.update_average(arrival);
-        self.count = self.count.saturating_add(1);
+        self.spacing.count = self.spacing.count.saturating_add(1);
 
         if self.average < self.params.min_threshold * stretch || arrival.backlog_packets < 2 {
-            self.zone = Zone::Calm;
+            self.spacing.zone = Zone::Calm;
             return 0.0;
         }
         if self.average >= self.forced_threshold() * stretch {
-            self.zone = Zone::Forced;
+            self.spacing.zone = Zone::Forced;
             return 1.0;
         }
-        let before = core::mem::replace(&mut self.zone, Zone::Early);
+        let before = core::mem::replace(&mut self.spacing.zone, Zone::Early);
         if before == Zone::Calm && self.params.spacing != RedSpacing::Geometric {
-            self.count = 1;
+            self.spacing.count = 1;
             return 0.0;
         }
         self.spaced(self.early_probability(stretch))
@@ -313,7 +343,7 @@ impl Red {
     /// p_a from p_b and the count.
     #[inline]
     fn spaced(&self, p_b: f64) -> f64 {
-        let expected = f64::from(self.count) * p_b;
+        let expected = f64::from(self.spacing.count) * p_b;
         match self.params.spacing {
             RedSpacing::Geometric => p_b,
             RedSpacing::Uniform if expected < 1.0 => (p_b / (1.0 - expected)).min(1.0),

@@ -35,7 +35,7 @@ fn arrival(packets: u32) -> Arrival {
 
 /// A queue whose average has always been what it is.
 fn settled(params: RedParams, average: f64) -> Red {
-    Red { average, zone: Zone::Early, ..red(params) }
+    Red { average, spacing: Spacing { zone: Zone::Early, count: 0 }, ..red(params) }
 }
 
 /// Gaps between signals at a constant average of 10 packets: p_b = 0.05, 1/p_b = 20.
@@ -189,7 +189,7 @@ fn a_signal_is_forced_from_the_upper_threshold_on_and_twice_as_far_up_when_gentl
 #[test]
 fn an_overdue_signal_is_certain_but_not_forced() {
     let mut red = settled(params(RedSpacing::Wait), 10.0);
-    red.count = 100;
+    red.spacing.count = 100;
     assert_eq!(red.probability(&arrival(10)), 1.0);
     assert!(!red.is_forced());
 }
@@ -204,10 +204,10 @@ fn a_nearly_empty_queue_is_never_signalled_whatever_the_average() {
 #[test]
 fn the_first_packet_after_the_average_has_risen_is_passed_over_and_counts_as_one() {
     let mut red = settled(params(RedSpacing::Uniform), 10.0);
-    red.zone = Zone::Calm;
-    red.count = 1_000;
+    red.spacing.zone = Zone::Calm;
+    red.spacing.count = 1_000;
     assert_eq!(red.probability(&arrival(10)), 0.0);
-    assert_eq!(red.count, 1);
+    assert_eq!(red.spacing.count, 1);
     assert!((red.probability(&arrival(10)) - 0.05 / (1.0 - 2.0 * 0.05)).abs() < 1e-9);
 }
 
@@ -225,7 +225,78 @@ fn a_loss_to_a_full_buffer_starts_the_count_anew() {
     assert_eq!(first_gap(&mut judge), 20);
 }
 
+/// One customer with an empty and one with a full bucket, at an average between the upper ends of their
+/// stretches: the thresholds are 5 and 15 packets for the one, 10 and 30 for the other.
+fn alternating(spacing: RedSpacing, average: f64, others: usize) -> [f64; 2] {
+    let (mut red, mut lcg) = (red(params(spacing)), Lcg(20261122));
+    let (mut signals, rounds) = ([0u32; 2], 40_000);
+    for _ in 0..rounds {
+        for (user, packets) in [(0, 1), (1, others)] {
+            for _ in 0..packets {
+                // What this packet makes of it is the average again.
+                red.average = (average - 0.002 * 10.0) / 0.998;
+                let stretch = f64::from(user + 1);
+                let (p, _) = red.stretched_probability(&Arrival { user, ..arrival(10) }, stretch);
+                let signalled = p >= 1.0 || lcg.draw() < p;
+                red.on_verdict(signalled);
+                signals[user as usize] += u32::from(signalled);
+            }
+        }
+    }
+    [signals[0] as f64 / rounds as f64, signals[1] as f64 / (rounds * others) as f64]
+}
+
+/// At an average of 7.5 packets p_b is 0.025 for who has spent his bucket and 0 for who has saved; at 20
+/// it is 1 and 0.05. Gaps are uniform on 1 … n − 1 or n … 2n − 1 with n = 1/p_b (above), so that their
+/// means are n/2 and (3n − 1)/2, and their variances n(n − 2)/12 and (n² − 1)/12. A share of k packets is
+/// then exact to √(variance/mean³/k), and 3.29 of that hold in 999 of 1,000 cases.
+#[test]
+fn every_customer_is_signalled_as_often_as_his_own_thresholds_say_whoever_sends_between() {
+    for (spacing, n, want, variance) in [
+        (RedSpacing::Uniform, 40.0, 2.0 / 40.0, 40.0 * 38.0 / 12.0),
+        (RedSpacing::Wait, 40.0, 2.0 / 119.0, 1599.0 / 12.0),
+        (RedSpacing::Uniform, 20.0, 2.0 / 20.0, 20.0 * 18.0 / 12.0),
+        (RedSpacing::Wait, 20.0, 2.0 / 59.0, 399.0 / 12.0),
+    ] {
+        for others in [1, 9] {
+            let tolerance = 3.29 * libm::sqrt(variance * want * want * want / 40_000.0);
+            let (average, which) = if n > 30.0 { (7.5, 0) } else { (20.0, 1) };
+            let shares = alternating(spacing, average, others);
+            assert_eq!(shares[1 - which], [1.0, 0.0][1 - which], "forced, or calm");
+            let apart = (shares[which] - want).abs();
+            assert!(apart < tolerance, "{spacing:?} {others}: {} for {want}", shares[which]);
+        }
+    }
+}
+
 proptest! {
+    /// Whoever sends when, and however full his bucket is: what a customer meets is, bit for bit, a RED
+    /// that has his thresholds and sees his packets alone, at the average that all share.
+    #[test]
+    fn a_customer_meets_a_red_of_his_own_at_the_average_of_all(
+        steps in prop::collection::vec((0..4u32, 0u32..60, 1.0..2.0f64, 0.0..1.0f64), 1..400),
+        gentle: bool,
+        spacing in prop::sample::select(vec![
+            RedSpacing::Geometric, RedSpacing::Uniform, RedSpacing::Wait,
+        ]),
+    ) {
+        let params = RedParams { gentle, weight: Share(0.1), ..params(spacing) };
+        let mut shared = red(params.clone());
+        let mut own: Vec<Red> = (0..4).map(|_| red(params.clone())).collect();
+        for (user, packets, stretch, draw) in steps {
+            let arrival = Arrival { user, ..arrival(packets) };
+            let alone = &mut own[user as usize];
+            alone.average = shared.average;
+            let want = alone.spaced_probability(&arrival, stretch);
+            let (p, _) = shared.stretched_probability(&arrival, stretch);
+            prop_assert_eq!(p, want);
+            prop_assert_eq!(shared.is_forced(), alone.is_forced());
+            let signalled = p >= 1.0 || draw < p;
+            shared.on_verdict(signalled);
+            alone.on_verdict(signalled);
+        }
+    }
+
     /// Whatever happens, the average stays between the shortest and the longest queue seen, and a
     /// probability is one.
     #[test]
