@@ -15,6 +15,8 @@ mod feeders;
 mod intervals;
 mod link;
 #[cfg(test)]
+mod link_and_station;
+#[cfg(test)]
 mod link_model;
 mod network;
 pub mod output;

@@ -18,7 +18,7 @@ use crate::packet::{Packet, flags};
 use crate::probe::LinkProbe;
 use crate::random::Stream;
 use crate::ring::Ring;
-use crate::station::Station;
+use crate::station::{Sending, Station};
 
 /// Why a packet went no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub struct Passed {
 pub struct Departed {
     /// The packet, due at the far end.
     pub packet: Packet,
-    /// It was marked here, and not before.
+    /// It was marked here, and not before; of no account if it is lost.
     pub newly_marked: bool,
     /// The wire has lost it.
     pub lost_on_wire: bool,
@@ -113,7 +113,17 @@ pub struct Departed {
 impl Link {
     /// A link as planned; `number` names its random streams.
     pub fn new(plan: &LinkPlan, number: usize, groups: usize, seed: u64) -> Self {
-        let station = Station::new(plan, number, seed);
+        Link::with_station(plan, Station::new(plan, number, seed), number, groups, seed)
+    }
+
+    /// A link around a station, if it is given one.
+    pub fn with_station(
+        plan: &LinkPlan,
+        station: Option<Box<Station>>,
+        number: usize,
+        groups: usize,
+        seed: u64,
+    ) -> Self {
         let (limit_packets, limit_bytes) = match plan.buffer {
             // Nothing passes at once where departures are events.
             _ if station.is_some() => (0, u64::MAX),
@@ -201,8 +211,7 @@ impl Link {
                 self.strike_off_departed(now);
             }
         }
-        let newly_marked =
-            self.management.is_some() && self.manage(len, flags, activity, now, owner)?;
+        let marked = self.management.is_some() && self.manage(len, flags, activity, now, owner)?;
         let bytes = u64::from(len);
         if self.waiting.len() >= self.limit_packets || self.waiting_bytes + bytes > self.limit_bytes
         {
@@ -221,11 +230,14 @@ impl Link {
             self.probe.on_drop(Drop::Wire, owner.group);
             return Err(Drop::Wire);
         }
+        if marked {
+            self.probe.on_mark(owner.group);
+        }
+        let newly_marked = marked && flags & flags::CE == 0;
         Ok(Passed { at: departs + self.delay, newly_marked })
     }
 
-    /// Lets the AQM judge; returns whether it newly marks a packet that may pass. It sees the packets
-    /// that wait, not the one in transmission, as in ns-2, ns-3, INET and Linux.
+    /// Lets the AQM judge; returns whether it marks a packet that may pass. It sees the packets that wait, not the one in transmission, as in ns-2, ns-3, INET and Linux.
     #[inline]
     fn manage(
         &mut self,
@@ -252,10 +264,7 @@ impl Link {
         let may_mark = *ecn && (*ecn_marks_all || flags & flags::ECT != 0);
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
             Verdict::Pass => Ok(false),
-            Verdict::Mark => {
-                self.probe.on_mark(group);
-                Ok(flags & flags::CE == 0)
-            }
+            Verdict::Mark => Ok(true),
             Verdict::Drop(loss) => {
                 self.probe.on_drop(loss.into(), group);
                 Err(loss.into())
@@ -362,13 +371,15 @@ impl Link {
     /// If this is no station, or it was sending nothing.
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.station.as_mut().expect("departures are events");
-        let (packet, newly_marked) = station.end(&mut self.probe);
-        let departed = Departed {
-            packet: Packet { at: now + self.delay, ..packet },
-            newly_marked,
-            lost_on_wire: self.is_lost_on_wire(),
-        };
-        (departed, self.begin(now))
+        let Sending { packet, group, marked, newly_marked, .. } = station.end();
+        let lost_on_wire = self.is_lost_on_wire();
+        if lost_on_wire {
+            self.probe.on_drop(Drop::Wire, group);
+        } else if marked {
+            self.probe.on_mark(group);
+        }
+        let packet = Packet { at: now + self.delay, ..packet };
+        (Departed { packet, newly_marked, lost_on_wire }, self.begin(now))
     }
 
     /// Takes a packet that a station has lost.

@@ -11,7 +11,7 @@ use tidegate_scenario::plan::{MAX_LINKS, Plan};
 
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, Then};
-use crate::link::{Drop, Link, Owner, Passed};
+use crate::link::{Link, Owner, Passed};
 use crate::packet::{Packet, SackStore, flags};
 use crate::random::Stream;
 use crate::transit::{Next, Transit};
@@ -286,12 +286,10 @@ impl<C: Contents> Network<C> {
         let (departed, done) = self.links[number as usize].depart(now);
         self.transit.set_station(place, done);
         self.lose_at_station(number);
-        self.fates[departed.packet.flow as usize].marks += u64::from(departed.newly_marked);
         if departed.lost_on_wire {
-            let owner = self.passages[departed.packet.flow as usize].owner;
-            self.links[number as usize].probe.on_drop(Drop::Wire, owner.group);
             return self.lose(&departed.packet);
         }
+        self.fates[departed.packet.flow as usize].marks += u64::from(departed.newly_marked);
         self.transit.send(number, &departed.packet);
     }
 

@@ -18,7 +18,7 @@ pub struct LinkProbe {
     pub accepted: u64,
     /// Bytes accepted.
     pub accepted_bytes: u64,
-    /// Marks.
+    /// Packets that have passed with a mark set here, whether or not they came with one.
     pub marks: u64,
     /// Drops by reason: full, AQM, wire, policer.
     pub drops: [u64; 4],

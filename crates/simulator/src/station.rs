@@ -39,13 +39,18 @@ struct Slot {
     arrived: Time,
 }
 
+/// A packet in transmission.
 #[derive(Clone, Copy)]
-struct Sending {
-    packet: Packet,
-    group: u16,
+pub struct Sending {
+    /// The packet, with its mark.
+    pub packet: Packet,
+    /// Index of its owner's group.
+    pub group: u16,
     departs: Time,
-    marked: bool,
-    newly_marked: bool,
+    /// It was marked here.
+    pub marked: bool,
+    /// And not before.
+    pub newly_marked: bool,
 }
 
 impl From<Loss> for Drop {
@@ -61,8 +66,12 @@ impl From<Loss> for Drop {
 impl Station {
     /// The station of a link as planned, if it needs one; `number` names its random stream.
     pub fn new(plan: &LinkPlan, number: usize, seed: u64) -> Option<Box<Self>> {
-        let scheduler = build::scheduler(plan)?;
-        Some(Box::new(Station {
+        build::scheduler(plan).map(|scheduler| Station::holding(scheduler, plan, number, seed))
+    }
+
+    /// A station with this scheduler.
+    pub fn holding(scheduler: Scheduler, plan: &LinkPlan, number: usize, seed: u64) -> Box<Self> {
+        Box::new(Station {
             scheduler,
             rng: Stream::new(seed, &format!("link/{number}/aqm")),
             ecn: plan.ecn,
@@ -72,7 +81,7 @@ impl Station {
             sending: None,
             idle_since: Time::ZERO,
             lost: Vec::new(),
-        }))
+        })
     }
 
     /// Whether the transmitter has nothing to send.
@@ -144,18 +153,14 @@ impl Station {
         Some(departs)
     }
 
-    /// The packet in transmission has left: from here on its mark counts. Returns it, and whether it
-    /// was marked here first.
+    /// The packet in transmission has left.
     ///
     /// # Panics
     /// If there is none.
-    pub fn end(&mut self, probe: &mut LinkProbe) -> (Packet, bool) {
+    pub fn end(&mut self) -> Sending {
         let sending = self.sending.take().expect("something was sent");
         self.idle_since = sending.departs;
-        if sending.marked {
-            probe.on_mark(sending.group);
-        }
-        (sending.packet, sending.newly_marked)
+        sending
     }
 
     fn keep(&mut self, packet: Packet, group: u16, arrived: Time) -> u32 {

@@ -232,3 +232,34 @@ fn codel_marks_where_it_may() {
     assert!(output.links.marks[row] > 100, "{} marks", output.links.marks[row]);
     assert_eq!(output.links.drops_aqm[row] + output.links.drops_full[row], 0);
 }
+
+/// With a buffer that overflows and a wire that loses: what a link has marked and let pass is what its
+/// flows have been marked, where it alone marks, and no more than has passed.
+#[test]
+fn a_mark_counts_once_and_only_where_the_marked_packet_passes() {
+    let red = r#"{ kind = "red", min_threshold = "2 packets", max_threshold = "40 packets", weight = 0.1 }"#;
+    let codel = r#"{ kind = "codel", target = "1 ms", interval = "5 ms" }"#;
+    let fq_codel = r#"{ kind = "fq-codel", target = "1 ms", interval = "5 ms" }"#;
+    for (key, mechanism) in [
+        ("bottleneck.aqm", red),
+        ("bottleneck.aqm", codel),
+        ("bottleneck.aqm", r#"{ kind = "pie", target = "1 ms" }"#),
+        ("bottleneck.scheduler", fq_codel),
+        ("bottleneck.scheduler", r#"{ kind = "dualpi2", target = "1 ms" }"#),
+    ] {
+        let overrides = [
+            (key, mechanism),
+            ("bottleneck.ecn", "true"),
+            ("tcp.ecn", "true"),
+            ("bottleneck.buffer", "\"15 packets\""),
+            ("bottleneck.loss", "0.1"),
+        ];
+        let output = tidegate_simulator::run(&plan_with(TCP, &overrides), 5);
+        let row = link(&output, "bottleneck");
+        let links = &output.links;
+        let of_flows = output.flows.marks.iter().sum::<u64>();
+        assert!(of_flows > 50, "{mechanism}: {of_flows} marks");
+        assert_eq!(links.marks[row], of_flows, "{mechanism}");
+        assert!(links.drops_wire[row] > 50, "{mechanism}");
+    }
+}

@@ -1,0 +1,176 @@
+//! A link whose departures are known in advance against one whose departures are events: whatever AQM and
+//! differentiation stand in front of them, both do the same to every packet, and count it alike.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use tidegate_mechanisms::bottleneck::scheduler::Scheduler;
+use tidegate_mechanisms::bottleneck::{Aqm, AqmParams, Differentiation, DifferentiationParams, Judge};
+use tidegate_mechanisms::parameters::Choice;
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::LinkPlan;
+
+use crate::link::{Link, Owner};
+use crate::packet::{Packet, flags};
+use crate::station::Station;
+
+/// What becomes of a packet: when it reaches the far end, and whether marked there and here first; `None`
+/// if it does not.
+type Fate = Option<(Time, bool, bool)>;
+
+#[derive(Clone, Debug)]
+struct Offered {
+    gap_ns: u64,
+    len: u16,
+    flags: u8,
+    user: u32,
+    activity: f32,
+}
+
+fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
+    let mut link = Link::new(plan, 0, 1, 1);
+    let mut now = Time::ZERO;
+    let mut fate = |packet: &Offered| {
+        now += Span::from_nanos(packet.gap_ns);
+        let owner = Owner { user: packet.user, ..Owner::default() };
+        let passed = link.offer(packet.len, packet.flags, packet.activity.to_bits(), now, owner).ok()?;
+        let marked = passed.newly_marked || packet.flags & flags::CE != 0;
+        Some((passed.at, marked, passed.newly_marked))
+    };
+    let fates = offered.iter().map(&mut fate).collect();
+    (link, fates)
+}
+
+fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
+    let place = plan.place();
+    let judge = Judge {
+        aqm: Aqm::new(plan.aqm.clone(), &place).expect("fits anywhere"),
+        differentiation: Differentiation::new(plan.differentiation.clone()),
+    };
+    let station = Station::holding(Scheduler::fifo(judge, place.room), plan, 0, 1);
+    let mut link = Link::with_station(plan, Some(station), 0, 1, 1);
+    let mut fates = vec![None; offered.len()];
+    let (mut now, mut done) = (Time::ZERO, None);
+    let mut depart_until = |now: Time, link: &mut Link, done: &mut Option<Time>| {
+        while let Some(at) = done.filter(|at| *at <= now) {
+            let (departed, next) = link.depart(at);
+            let packet = departed.packet;
+            if !departed.lost_on_wire {
+                let marked = packet.has(flags::CE);
+                fates[packet.number as usize] = Some((packet.at, marked, departed.newly_marked));
+            }
+            *done = next;
+        }
+    };
+    for (number, packet) in offered.iter().enumerate() {
+        now += Span::from_nanos(packet.gap_ns);
+        depart_until(now, &mut link, &mut done);
+        let &Offered { len, flags, user, activity, .. } = packet;
+        let (number, extra) = (number as u64, activity.to_bits());
+        let arriving = Packet { number, len, flags, extra, ..Packet::default() };
+        let set_to_work = link.arrive(arriving, Owner { user, ..Owner::default() }, now);
+        done = done.or(set_to_work);
+        while link.take_lost().is_some() {}
+    }
+    depart_until(Time::NEVER, &mut link, &mut done);
+    (link, fates)
+}
+
+const AQMS: [&str; 6] = [
+    r#"{ kind = "drop-tail" }"#,
+    r#"{ kind = "red", min_threshold = "2 packets", max_threshold = "6 packets", weight = 0.2, gentle = true }"#,
+    r#"{ kind = "red", min_threshold = "1 packets", max_threshold = "3 packets", weight = 0.2, spacing = "wait" }"#,
+    r#"{ kind = "adaptive-red", min_threshold = "2 packets", max_threshold = "6 packets", weight = 0.2, interval = "5 ms" }"#,
+    r#"{ kind = "piecewise-linear", points = [[1, 0.0], [7, 1.0]] }"#,
+    r#"{ kind = "csfq", averaging = "20 ms", link_averaging = "10 ms", window = "10 ms" }"#,
+];
+
+const DIFFERENTIATIONS: [&str; 6] = [
+    r#"{ kind = "none" }"#,
+    r#"{ kind = "abc" }"#,
+    r#"{ kind = "icp", depth = "66 kB" }"#,
+    r#"{ kind = "afcp", depth = "66 kB" }"#,
+    r#"{ kind = "aicp-a", depth = "66 kB" }"#,
+    r#"{ kind = "aicp-b", depth = "66 kB" }"#,
+];
+
+/// The link of a scenario; `None` for a pair that does not go together.
+fn planned(aqm: &str, differentiation: &str, more: &str) -> Option<LinkPlan> {
+    let text = format!(
+        "version = 1\n[bottleneck]\nrate = \"10 Mb/s\"\n{more}\naqm = {aqm}\n\
+         differentiation = {differentiation}\n[users.all]\n"
+    );
+    Some(Scenario::parse(&text, &[]).ok()?.plan().links[0].clone())
+}
+
+fn any_plan() -> impl Strategy<Value = LinkPlan> {
+    let more = (
+        prop::sample::select(vec!["5 packets", "12 packets", "9 kB"]),
+        prop::sample::select(vec![0.0, 0.1]),
+        prop::sample::select(vec![(false, false), (true, false), (true, true)]),
+    );
+    let more = more.prop_map(|(buffer, loss, (ecn, all))| {
+        format!("buffer = \"{buffer}\"\nloss = {loss:?}\necn = {ecn}\necn_marks_all = {all}")
+    });
+    let kinds = (prop::sample::select(&AQMS[..]), prop::sample::select(&DIFFERENTIATIONS[..]));
+    (kinds, more).prop_filter_map("a pair that goes together", |((aqm, differentiation), more)| {
+        planned(aqm, differentiation, &more)
+    })
+}
+
+fn any_offered() -> impl Strategy<Value = Vec<Offered>> {
+    let gap_ns = prop_oneof![Just(0), 0..2_000_000u64, Just(1_200_000u64), 0..20_000_000u64];
+    let len = prop_oneof![3 => Just(1500u16), 1 => 40..=1500u16];
+    let flags = prop::sample::select(vec![0, flags::ECT, flags::ECT | flags::CE, flags::ACK]);
+    let one = (gap_ns, len, flags, 0..3u32, 0.0..4.0f32).prop_map(
+        |(gap_ns, len, flags, user, activity)| Offered { gap_ns, len, flags, user, activity },
+    );
+    prop::collection::vec(one, 1..300)
+}
+
+/// A new mechanism is to stand in the lists above.
+#[test]
+fn all_mechanisms_that_can_run_in_both_do() {
+    let missing = |kind: &str, list: &[&str]| {
+        let entry = format!("kind = \"{kind}\"");
+        !list.iter().any(|text| text.contains(&entry))
+    };
+    let aqms: Vec<_> = AqmParams::KINDS.iter().map(|kind| kind.0).collect();
+    let left: Vec<_> = aqms.into_iter().filter(|kind| missing(kind, &AQMS)).collect();
+    assert_eq!(left, ["pie", "codel"], "they see departures");
+    for (kind, ..) in DifferentiationParams::KINDS {
+        assert!(!missing(kind, &DIFFERENTIATIONS), "{kind}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        rng_seed: RngSeed::Fixed(23),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_link_and_a_station_do_the_same_and_count_it_alike(
+        plan in any_plan(),
+        offered in any_offered(),
+    ) {
+        let (link, fates) = in_advance(&plan, &offered);
+        let (station, want) = as_events(&plan, &offered);
+        prop_assert_eq!(&fates, &want);
+        let counts = |link: &Link| {
+            let probe = &link.probe;
+            let group = probe.monitor.as_ref().expect("a bottleneck").groups[0];
+            let of_group = (group.accepted, group.refused, group.drops, group.marks);
+            (probe.accepted, probe.accepted_bytes, probe.marks, probe.drops, of_group)
+        };
+        prop_assert_eq!(counts(&link), counts(&station));
+        // A mark counts where the marked packet has passed, whether or not it came with one.
+        let passed = fates.iter().flatten().count() as u64;
+        let first_here = fates.iter().flatten().filter(|(.., first)| *first).count() as u64;
+        prop_assert!(link.probe.marks <= passed, "{} of {passed}", link.probe.marks);
+        prop_assert!(link.probe.marks >= first_here);
+        prop_assert_eq!(offered.len() as u64, passed + link.probe.drops.iter().sum::<u64>());
+    }
+}
