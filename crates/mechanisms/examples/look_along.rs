@@ -21,8 +21,8 @@ use std::io::{self, BufRead, Write};
 
 use tidegate_mechanisms::bottleneck::scheduler::Room;
 use tidegate_mechanisms::bottleneck::{
-    AdaptiveRed, AdaptiveRedParams, Arrival, ManageQueue, Pie, PieParams, Place, Red, RedParams,
-    RedSpacing,
+    AdaptiveRed, AdaptiveRedParams, Arrival, ManageQueue, Pie, PieDecay, PieParams, Place, Red,
+    RedParams, RedSpacing,
 };
 use tidegate_mechanisms::units::{Bytes, Factor, QueueLength, Rate, Share, Span, Time};
 
@@ -90,6 +90,7 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
                 weight: share("weight")?,
                 gentle: get("gentle")? != 0.0,
                 spacing: RedSpacing::Uniform,
+                hard_drop: true,
             };
             Red::new(params, &on_link(bytes("packet_ns")?)).map(Aqm::Red)
         }
@@ -104,6 +105,7 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
                 increase: Share(0.01),
                 decrease: Share(0.9),
                 spacing: RedSpacing::Uniform,
+                hard_drop: true,
             };
             AdaptiveRed::new(params, &on_link(bytes("packet_ns")?)).map(Aqm::AdaptiveRed)
         }
@@ -116,6 +118,8 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
                 beta: Factor(1.25),
                 mark_limit: Share(0.1),
                 derandomised: true,
+                decay: PieDecay::Linux,
+                steep: true,
             };
             Pie::new(params, &on_link(bytes("mean_packet")?)).map(Aqm::Pie)
         }

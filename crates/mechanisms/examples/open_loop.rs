@@ -19,8 +19,8 @@ use std::io::{self, BufRead, Write};
 use tidegate_mechanisms::bottleneck::scheduler::fq_codel::FqCodelParams;
 use tidegate_mechanisms::bottleneck::scheduler::{Line, Queued, Room, Scheduler, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{
-    Aqm, AqmParams, Arrival, CodelParams, Differentiation, Judge, PieParams, Place, RedParams,
-    RedSpacing,
+    Aqm, AqmParams, Arrival, CodelParams, Differentiation, Judge, PieDecay, PieParams, Place,
+    RedParams, RedSpacing,
 };
 use tidegate_mechanisms::units::{Bytes, Factor, QueueLength, Rate, Share, Span, Time};
 
@@ -102,6 +102,7 @@ fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
                 weight: Share(given.get("weight")?),
                 gentle: given.get("gentle")? != 0.0,
                 spacing: RedSpacing::Uniform,
+                hard_drop: true,
             };
             (AqmParams::Red(params), place(by_time, given.bytes("packet_ns")?))
         }
@@ -122,6 +123,8 @@ fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
                 beta: Factor(1.25),
                 mark_limit: Share(0.1),
                 derandomised: true,
+                decay: PieDecay::Linux,
+                steep: true,
             };
             (AqmParams::Pie(params), place(by_time, given.bytes("mean_packet")?))
         }

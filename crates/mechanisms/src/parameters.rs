@@ -290,14 +290,14 @@ macro_rules! choices {
 pub(crate) use choices;
 
 /// Declares the parameters of a mechanism: a documented struct, whose fields may have a default (as
-/// a scenario file would write it) or be an `Option`, and a function that finds mistakes (none, one or
+/// a scenario file would write it, or one for each profile in braces) or be an `Option`, and a function that finds mistakes (none, one or
 /// several) in the values together.
 #[macro_export]
 macro_rules! parameters {
     (
         $(#[doc = $about:literal])*
         pub struct $name:ident {
-            $( $(#[doc = $meaning:literal])* pub $key:ident: $ty:ty $(= $default:literal)?, )*
+            $( $(#[doc = $meaning:literal])* pub $key:ident: $ty:ty $(= $default:tt)?, )*
         }
         $(check $check:path;)?
     ) => {
@@ -346,6 +346,13 @@ macro_rules! parameters {
 macro_rules! default_value {
     ($ty:ty) => {
         <$ty as $crate::parameters::ParameterType>::WITHOUT_DEFAULT
+    };
+    ($ty:ty, { linux: $linux:literal, classic: $classic:literal, linux_2_6_29: $old:literal }) => {
+        $crate::registry::DefaultValue::ByProfile($crate::registry::ByProfile {
+            linux: $linux,
+            classic: $classic,
+            linux_2_6_29: $old,
+        })
     };
     ($ty:ty, $default:literal) => {
         $crate::registry::DefaultValue::Value($default)

@@ -105,8 +105,28 @@ pub enum DefaultValue {
     Unset,
     /// It follows the profile of the scenario.
     Profile,
+    /// It follows the profile of the scenario, and is one of these.
+    ByProfile(ByProfile),
     /// This value.
     Value(&'static str),
+}
+
+/// A default for each profile, as written in a scenario file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByProfile {
+    /// As today's Linux has it.
+    pub linux: &'static str,
+    /// As research simulators have it: ns-2, and where that lacks the mechanism, ns-3.
+    pub classic: &'static str,
+    /// As Linux had it in 2009; today's where that did not have the mechanism.
+    pub linux_2_6_29: &'static str,
+}
+
+impl ByProfile {
+    /// All of them.
+    pub const fn all(&self) -> [&'static str; 3] {
+        [self.linux, self.classic, self.linux_2_6_29]
+    }
 }
 
 impl fmt::Display for DefaultValue {
@@ -115,6 +135,9 @@ impl fmt::Display for DefaultValue {
             DefaultValue::Required => "required",
             DefaultValue::Unset => "not set",
             DefaultValue::Profile => "by profile",
+            DefaultValue::ByProfile(ByProfile { linux, classic, linux_2_6_29: old }) => {
+                return write!(f, "{linux}; classic: {classic}; linux-2.6.29: {old}");
+            }
             DefaultValue::Value(text) => text,
         })
     }

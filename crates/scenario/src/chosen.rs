@@ -7,6 +7,7 @@ use tidegate_mechanisms::units::{Bytes, Factor, Memory, Points, QueueLength, Rat
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader, read_choice, read_kind};
+use crate::file::Profile;
 use crate::schema::{self, Definitions};
 use crate::value::Integer;
 
@@ -33,7 +34,7 @@ impl<C: Choice> Field for Chosen<C> {
         for parameter in parameters {
             let value = read_parameter(parameter, table, reader).or_else(|| {
                 unread.push(parameter.name);
-                not_given(parameter)
+                not_given(parameter, reader.profile)
             });
             values.push(value);
         }
@@ -81,10 +82,16 @@ pub(crate) fn properties(
     for parameter in parameters {
         let mut property = kind_schema(kind(parameter), definitions);
         property["description"] = schema::describe(parameter.meaning);
-        match default(parameter) {
-            Some(value) => property["default"] = schema::json(&value),
-            None if parameter.default == DefaultValue::Unset => {}
-            None => required.push(parameter.name.into()),
+        match parameter.default {
+            DefaultValue::Unset => {}
+            DefaultValue::Required | DefaultValue::Profile => required.push(parameter.name.into()),
+            DefaultValue::ByProfile(_) => {
+                let meaning = format!("{} Default: {}.", parameter.meaning, parameter.default);
+                property["description"] = schema::describe(&meaning);
+            }
+            DefaultValue::Value(text) => {
+                property["default"] = schema::json(&default_value(kind(parameter), text));
+            }
         }
         properties.insert(parameter.name.to_owned(), property);
     }
@@ -95,17 +102,16 @@ fn kind(parameter: &registry::Parameter) -> Kind {
     parameter.kind.expect("a mechanism that declares its parameters says what they are")
 }
 
-/// The default as a file has it. A unit test reads all of them.
-fn default(parameter: &registry::Parameter) -> Option<Value> {
-    let DefaultValue::Value(text) = parameter.default else { return None };
-    Some(match kind(parameter) {
+/// A default as a file has it. A unit test reads all of them.
+fn default_value(kind: Kind, text: &'static str) -> Value {
+    match kind {
         Kind::Rate | Kind::Span | Kind::Bytes | Kind::QueueLength => text.into(),
         Kind::Word(_) | Kind::Text => text.into(),
         Kind::Share | Kind::Memory | Kind::Factor => Value::Float(text.parse().expect("a number")),
         Kind::Count => Value::Integer(text.parse().expect("a whole number")),
         Kind::Flag => Value::Bool(text.parse().expect("true or false")),
         Kind::Points => unreachable!("a list has no default in one word"),
-    })
+    }
 }
 
 fn read_parameter(
@@ -115,16 +121,20 @@ fn read_parameter(
 ) -> Option<Parameter> {
     reader.within(parameter.name, |reader| match table.get(parameter.name) {
         Some(node) => read_value(kind(parameter), node, reader),
-        None => not_given(parameter).or_else(|| reader.wrong("missing")),
+        None => not_given(parameter, reader.profile).or_else(|| reader.wrong("missing")),
     })
 }
 
 /// What it is where it is not given; `None` if it has to be.
-fn not_given(parameter: &registry::Parameter) -> Option<Parameter> {
-    match default(parameter) {
-        Some(value) => read_value(kind(parameter), &value.into(), &mut Reader::default()),
-        None => (parameter.default == DefaultValue::Unset).then_some(Parameter::Unset),
-    }
+fn not_given(parameter: &registry::Parameter, profile: Profile) -> Option<Parameter> {
+    let text = match &parameter.default {
+        DefaultValue::Unset => return Some(Parameter::Unset),
+        DefaultValue::Required | DefaultValue::Profile => return None,
+        DefaultValue::ByProfile(defaults) => profile.choose(defaults),
+        DefaultValue::Value(text) => text,
+    };
+    let value = default_value(kind(parameter), text);
+    read_value(kind(parameter), &value.into(), &mut Reader::default())
 }
 
 fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option<Parameter> {
@@ -199,11 +209,17 @@ mod tests {
         });
         let mut read = 0;
         for (name, parameter) in declared {
-            let Some(value) = default(parameter) else { continue };
-            let mut reader = Reader::default();
-            let got = read_value(kind(parameter), &value.into(), &mut reader);
-            assert!(got.is_some(), "{name}.{}: {:?}", parameter.name, reader.mistakes);
-            read += 1;
+            let texts = match parameter.default {
+                DefaultValue::Value(text) => vec![text],
+                DefaultValue::ByProfile(defaults) => defaults.all().to_vec(),
+                _ => continue,
+            };
+            for text in texts {
+                let (kind, mut reader) = (kind(parameter), Reader::default());
+                let got = read_value(kind, &default_value(kind, text).into(), &mut reader);
+                assert!(got.is_some(), "{name}.{}: {:?}", parameter.name, reader.mistakes);
+                read += 1;
+            }
         }
         assert!(read > 3, "{read} defaults");
     }

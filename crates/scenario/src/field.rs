@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
 
 use crate::document::{Node, Table, Value};
+use crate::file::Profile;
 use crate::issue::nearest;
 use crate::quantity::{PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
@@ -32,9 +33,14 @@ pub(crate) struct Mistake {
 pub(crate) struct Reader {
     path: Vec<String>,
     pub mistakes: Vec<Mistake>,
+    /// What sets the options that are not given.
+    pub profile: Profile,
 }
 
 impl Reader {
+    pub fn following(profile: Profile) -> Self {
+        Reader { profile, ..Reader::default() }
+    }
     /// Notes a mistake in the value being read.
     pub fn wrong<T>(&mut self, message: impl Into<String>) -> Option<T> {
         self.wrong_near(message, None)

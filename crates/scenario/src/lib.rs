@@ -32,8 +32,8 @@ pub use issue::Issue;
 pub use schema::schema;
 
 use document::{Table, Value};
-use field::{Mistake, Reader, Section};
-use file::File;
+use field::{Field, Mistake, Reader, Section};
+use file::{File, Profile};
 use plan::Plan;
 
 /// A valid scenario: a file with its overrides applied and its defaults filled in.
@@ -134,7 +134,7 @@ fn apply(document: &mut Table, key: &str, value: Value) -> Result<(), String> {
 
 /// Turns a document into a checked file with all defaults.
 fn read(document: &Table) -> Result<File, Vec<Issue>> {
-    let mut reader = Reader::default();
+    let mut reader = Reader::following(profile(document));
     reader.known_keys(document, File::KEYS);
     let file = File::read_table(document, &mut reader);
     if let Some(file) = &file {
@@ -150,6 +150,12 @@ fn read(document: &Table) -> Result<File, Vec<Issue>> {
         Some(file) if reader.mistakes.is_empty() => Ok(file),
         _ => Err(locate(reader.mistakes, document)),
     }
+}
+
+/// The profile, which options anywhere in the file follow; the default where it cannot be read.
+fn profile(document: &Table) -> Profile {
+    let given = document.get("profile");
+    given.and_then(|node| Profile::read(node, &mut Reader::default())).unwrap_or_default()
 }
 
 /// Mistakes with their places, in the order of the file.

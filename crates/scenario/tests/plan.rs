@@ -320,3 +320,41 @@ fn the_resolved_file_gives_the_same_plan() {
         assert_eq!(first.to_toml(), second.to_toml());
     }
 }
+
+/// A queue's options follow the profile as a host's do, and what is given overrides it.
+#[test]
+fn a_profile_sets_the_options_of_queues_in_which_kernels_and_simulators_differ() {
+    let written = |profile: &str, mechanism: &str| {
+        let text = format!(
+            "version = 1\n{profile}\n[bottleneck]\nrate = \"10 Mb/s\"\n{mechanism}\n[users.all]\n"
+        );
+        Scenario::parse(&text, &[]).unwrap_or_else(|issues| panic!("{issues:#?}")).to_toml()
+    };
+    let red =
+        r#"aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "15 packets" }"#;
+    let pie = r#"aqm = { kind = "pie" }"#;
+    let codel = r#"aqm = { kind = "codel" }"#;
+    let drr = r#"scheduler = { kind = "drr" }"#;
+    let (linux, classic) = (r#"profile = "linux""#, r#"profile = "classic""#);
+    for (profile, mechanism, want) in [
+        ("", red, "hard_drop = false"),
+        (linux, red, "hard_drop = false"),
+        (classic, red, "hard_drop = true"),
+        (r#"profile = "linux-2.6.29""#, red, "hard_drop = false"),
+        (linux, pie, "decay = \"linux\""),
+        (linux, pie, "steep = true"),
+        (linux, pie, "derandomised = true"),
+        (classic, pie, "decay = \"no-delay\""),
+        (classic, pie, "steep = false"),
+        (linux, codel, "linux_arithmetic = true"),
+        (classic, codel, "linux_arithmetic = false"),
+        (linux, drr, "drop = \"tail\""),
+        (classic, drr, "drop = \"head\""),
+        (classic, r#"scheduler = { kind = "drr", drop = "tail" }"#, "drop = \"tail\""),
+        (linux, r#"aqm = { kind = "pie", decay = "half-target" }"#, "decay = \"half-target\""),
+    ] {
+        let file = written(profile, mechanism);
+        assert!(file.contains(want), "{profile} {mechanism}: no {want} in\n{file}");
+        assert_eq!(Scenario::parse(&file, &[]).expect("is valid").to_toml(), file);
+    }
+}

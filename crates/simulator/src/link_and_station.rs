@@ -4,7 +4,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tidegate_mechanisms::bottleneck::scheduler::Scheduler;
-use tidegate_mechanisms::bottleneck::{Aqm, AqmParams, Differentiation, DifferentiationParams, Judge};
+use tidegate_mechanisms::bottleneck::{
+    Aqm, AqmParams, Differentiation, DifferentiationParams, Judge,
+};
 use tidegate_mechanisms::parameters::Choice;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
@@ -33,7 +35,8 @@ fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
     let mut fate = |packet: &Offered| {
         now += Span::from_nanos(packet.gap_ns);
         let owner = Owner { user: packet.user, ..Owner::default() };
-        let passed = link.offer(packet.len, packet.flags, packet.activity.to_bits(), now, owner).ok()?;
+        let passed =
+            link.offer(packet.len, packet.flags, packet.activity.to_bits(), now, owner).ok()?;
         let marked = passed.newly_marked || packet.flags & flags::CE != 0;
         Some((passed.at, marked, passed.newly_marked))
     };

@@ -106,13 +106,18 @@ fn activity_on_pie_shares_by_customer_where_pie_shares_by_connection() {
     assert!((with_s / without_s - 1.0).abs() < 0.15, "delay {with_s} s, alone {without_s} s");
 }
 
-/// Whatever is lost or marked under PIE: marks up to 10 %, drops of ECN-capable packets beyond.
+/// Whatever is lost or marked under PIE: marks up to 10 %, drops of ECN-capable packets beyond. By the rules
+/// of the RFC's pseudo-code, whose p stays below with a dozen connections.
 #[test]
 fn pie_marks_until_it_must_drop() {
     let text = include_str!("../../../scenarios/abc-on-pie.toml");
     let signals = |heavy| {
         let none = r#"{ kind = "none" }"#;
         let overrides = [
+            (
+                "bottleneck.aqm",
+                r#"{ kind = "pie", decay = "half-target", steep = false, derandomised = false }"#,
+            ),
             ("bottleneck.differentiation", none),
             ("bottleneck.ecn", "true"),
             ("tcp.ecn", "true"),

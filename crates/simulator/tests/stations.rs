@@ -243,7 +243,7 @@ fn a_mark_counts_once_and_only_where_the_marked_packet_passes() {
     for (key, mechanism) in [
         ("bottleneck.aqm", red),
         ("bottleneck.aqm", codel),
-        ("bottleneck.aqm", r#"{ kind = "pie", target = "1 ms" }"#),
+        ("bottleneck.aqm", r#"{ kind = "pie", target = "1 ms", derandomised = false }"#),
         ("bottleneck.scheduler", fq_codel),
         ("bottleneck.scheduler", r#"{ kind = "dualpi2", target = "1 ms" }"#),
     ] {

@@ -55,6 +55,8 @@ parameters! {
         pub decrease: Share = "0.9",
         /// How the signals are spaced.
         pub spacing: RedSpacing = "uniform",
+        /// Drop even ECN-capable packets from twice max_threshold on, as RED does.
+        pub hard_drop: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
     }
     check fits_together;
 }
@@ -124,6 +126,7 @@ impl ManageQueue for AdaptiveRed {
                 mode,
                 gentle: true,
                 spacing: params.spacing,
+                hard_drop: params.hard_drop,
                 mean_packet_time,
             }),
             interval: params.interval,

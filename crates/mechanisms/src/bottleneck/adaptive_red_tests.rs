@@ -17,6 +17,7 @@ fn adaptive(max_probability: f64) -> AdaptiveRed {
         increase: Share(0.01),
         decrease: Share(0.9),
         spacing: RedSpacing::Geometric,
+        hard_drop: true,
     };
     let place = Place { rate: Rate::mbps(12), ..place(100) };
     AdaptiveRed::new(params, &place).expect("fits anywhere")

@@ -19,8 +19,8 @@
 //! sojourn time; later ones may be dropped in a row until `next` lies ahead.
 //!
 //! The largest packet is the largest one seen, as in the pseudo-code; Linux takes the device's MTU.
-//! Times are whole nanoseconds and the square root is exact, where Linux counts in units of 1024 ns
-//! and iterates towards it.
+//! Times are whole nanoseconds and the square root is exact, or, with `linux_arithmetic`, counted in units of
+//! 1024 ns and iterated towards, as in Linux (from 3.5 on; that of 2009 had no CoDel).
 
 use super::{Arrival, ManageQueue, Place};
 use crate::parameters;
@@ -37,7 +37,7 @@ parameters! {
         /// How long it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",
         /// Time the signals as Linux does, which approximates the square root.
-        pub linux_arithmetic: bool = "false",
+        pub linux_arithmetic: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
     }
     check goes_on;
 }

@@ -35,7 +35,7 @@ pub use codel::{Codel, CodelParams, CodelRules, CodelState, Head};
 pub use csfq::{Csfq, CsfqParams};
 pub use differentiation::{Differentiate, Differentiation, DifferentiationParams};
 pub use icp::{Icp, IcpCurve, IcpParams};
-pub use pie::{Pie, PieParams};
+pub use pie::{Pie, PieDecay, PieParams};
 pub use piecewise_linear::{PiecewiseLinear, PiecewiseLinearParams};
 pub use red::{Red, RedParams, RedSpacing};
 pub use scheduler::Scheduler;
@@ -88,9 +88,8 @@ pub enum Signal {
     None,
     /// Signal congestion: mark the packet if it is ECN-capable, else drop it.
     Congestion,
-    /// The AQM has lost hold of the queue (RED: the average has reached its upper end). As
-    /// [`Signal::Congestion`], but a queue may drop even ECN-capable packets here, as ns-2 does and
-    /// Linux's RED with `harddrop`.
+    /// The AQM has lost hold of the queue (RED with `hard_drop`: the average has reached its upper end).
+    /// As [`Signal::Congestion`], but even ECN-capable packets are dropped.
     Forced,
     /// The customer's policer has decided on the packet. One that is part of the AQM may signal by
     /// a mark as the AQM would; one in front of the queue drops, ECN-capable packets too.

@@ -10,7 +10,11 @@
 //! Δ = α (d − target) + β (d − d_old)
 //! Δ ← Δ/2048, Δ/512, Δ/128, Δ/32, Δ/8, Δ/2       p < 10⁻⁶, 10⁻⁵, 10⁻⁴, 10⁻³, 10⁻², 10⁻¹
 //! Δ ← min(Δ, 0.02)                               p ≥ 0.1
-//! p ← p + Δ, 0.98 times that if d and d_old are both below target/2; between 0 and 1
+//! Δ ← Δ + 0.02                                   d > 250 ms, if steep
+//! p ← p + Δ, between 0 and 1, and with decay at
+//!     half-target    0.98 times that if d and d_old are both below target/2
+//!     no-delay       0.98 times that if d and d_old are both 0
+//!     linux          63/64 of that if d and d_old are both 0
 //! burst ← max(0, burst − T_UPDATE)
 //! ```
 //!
@@ -22,18 +26,19 @@
 //!
 //! Differs from the RFC's pseudo-code, with Linux: a queue that its last packet has left has no delay,
 //! where the pseudo-code goes on with that packet's. The RFC has two rules for the decay: below half
-//! the target in the appendix, as here, and at a delay of 0 alone in section 4.2, as in Linux and
-//! ns-3. Differs from Linux: no extra 2 % above 250 ms; the burst allowance counts updates, not the
-//! gaps between departures; two mean packets instead of two MTU. Of the RFC's options there is no
+//! the target in the appendix, and at a delay of 0 alone in section 4.2, as in ns-3 and Linux. With
+//! decay `linux`, `steep` and `derandomised` it is Linux's PIE (today's; that of 2009 had none) but for this: the
+//! burst allowance counts updates, not the gaps between departures; two mean packets instead of two
+//! MTU; at no delay p decays in Linux only if nothing waits either. Of the RFC's options there is no
 //! departure rate estimator (section 5.2), since packets have timestamps, and PIE is always active
 //! (section 5.3). Updates are made up for at the next arrival or departure, with what was known when
 //! they were due.
 
 use super::{Arrival, Head, ManageQueue, Place};
-use crate::parameters;
 use crate::parameters::{Mistake, too_short};
 use crate::registry::About;
 use crate::units::{Bytes, Factor, Share, Span, Time};
+use crate::{parameters, words};
 
 parameters! {
     /// PIE: a probability that moves so that packets wait for about the target.
@@ -51,10 +56,29 @@ parameters! {
         /// MAX_ECNTH: probability from which on ECN-capable packets are dropped, not marked.
         pub mark_limit: Share = "0.1",
         /// Keep a distance between signals.
-        pub derandomised: bool = "false",
+        pub derandomised: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// When the probability decays.
+        pub decay: PieDecay = { linux: "linux", classic: "no-delay", linux_2_6_29: "linux" },
+        /// The probability rises by 2 % more at each update that finds a delay above 250 ms.
+        pub steep: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
     }
     check takes_time;
 }
+
+words! {
+    /// When PIE's probability decays, whatever else moves it.
+    pub enum PieDecay {
+        /// By 2 % while the delay is below half the target, RFC 8033, appendix A.
+        HalfTarget = "half-target",
+        /// By 2 % while there is no delay at all, RFC 8033, section 4.2, and ns-3.
+        NoDelay = "no-delay",
+        /// By 1/64 while there is no delay at all.
+        Linux = "linux",
+    }
+}
+
+/// From here on the probability rises faster, if steep.
+const STEEP: Span = Span::from_millis(250);
 
 fn takes_time(params: &PieParams) -> Vec<Mistake> {
     too_short(&[("target", params.target), ("update_interval", params.update_interval)])
@@ -178,8 +202,7 @@ impl Pie {
 
     /// An update would change nothing.
     fn is_at_rest(&self) -> bool {
-        let no_delay = self.delay == Span::ZERO && self.previous_delay == Span::ZERO;
-        no_delay && self.drop_probability == 0.0 && self.burst == Span::ZERO
+        self.has_no_delay() && self.drop_probability == 0.0 && self.burst == Span::ZERO
     }
 
     #[cold]
@@ -199,14 +222,28 @@ impl Pie {
         if self.drop_probability >= 0.1 {
             adjustment = adjustment.min(0.02);
         }
-        let mut p = self.drop_probability + adjustment;
-        if self.is_calm() {
-            p *= 0.98;
+        if self.params.steep && self.delay > STEEP {
+            adjustment += 0.02;
         }
-        self.drop_probability = p.clamp(0.0, 1.0);
+        let p = self.drop_probability + adjustment;
+        self.drop_probability = (p * self.decay()).clamp(0.0, 1.0);
         self.previous_delay = self.delay;
         let left = self.burst.as_nanos().saturating_sub(self.params.update_interval.as_nanos());
         self.burst = Span::from_nanos(left);
+    }
+
+    /// By what the probability is multiplied at an update.
+    fn decay(&self) -> f64 {
+        match self.params.decay {
+            PieDecay::HalfTarget if self.is_calm() => 0.98,
+            PieDecay::NoDelay if self.has_no_delay() => 0.98,
+            PieDecay::Linux if self.has_no_delay() => 1.0 - 1.0 / 64.0,
+            _ => 1.0,
+        }
+    }
+
+    fn has_no_delay(&self) -> bool {
+        self.delay == Span::ZERO && self.previous_delay == Span::ZERO
     }
 
     /// Both delays below half the target.

@@ -17,6 +17,8 @@ fn pie(derandomised: bool) -> Pie {
         beta: Factor(1.25),
         mark_limit: Share(0.1),
         derandomised,
+        decay: PieDecay::HalfTarget,
+        steep: false,
     };
     let place = Place { packet: Bytes::new(MEAN), ..place(100) };
     Pie::new(params, &place).expect("fits anywhere")
@@ -206,6 +208,43 @@ fn the_first_two_updates_are_those_computed_by_hand() {
     assert!((after_updates_at_30_ms(1).drop_probability() - first).abs() < 1e-15);
     let second = first + 0.125 * 0.015 / 128.0;
     assert!((after_updates_at_30_ms(2).drop_probability() - second).abs() < 1e-15);
+}
+
+/// At p = 0.5, by hand: at a delay of 5 ms, below half the target, Δ = 0.125 · (0.005 − 0.015) = −0.00125,
+/// and decay at half the target multiplies by 0.98; at no delay Δ = −0.001875.
+#[test]
+fn the_probability_decays_below_half_the_target_or_at_no_delay_alone() {
+    let after = |decay, delay_ms: u64| {
+        let mut pie = pie(false);
+        pie.params.decay = decay;
+        let delay = Span::from_millis(delay_ms);
+        (pie.drop_probability, pie.delay, pie.previous_delay) = (0.5, delay, delay);
+        pie.update();
+        pie.drop_probability
+    };
+    for (decay, at_5_ms, at_none) in [
+        (PieDecay::HalfTarget, 0.49875 * 0.98, 0.498125 * 0.98),
+        (PieDecay::NoDelay, 0.49875, 0.498125 * 0.98),
+        (PieDecay::Linux, 0.49875, 0.498125 * 63.0 / 64.0),
+    ] {
+        for (delay_ms, want) in [(5, at_5_ms), (0, at_none)] {
+            let p = after(decay, delay_ms);
+            assert!((p - want).abs() < 1e-12, "{decay:?} at {delay_ms} ms: {p}, not {want}");
+        }
+    }
+}
+
+/// At p = 0.5 and a steady delay of 260 ms, Δ = 0.125 · 0.245 = 0.030625 is cut to 0.02.
+#[test]
+fn the_probability_of_a_steep_pie_rises_by_2_percent_more_above_250_ms() {
+    for (steep, delay_ms, want) in [(false, 260, 0.52), (true, 260, 0.54), (true, 250, 0.52)] {
+        let mut pie = pie(false);
+        pie.params.steep = steep;
+        let delay = Span::from_millis(delay_ms);
+        (pie.drop_probability, pie.delay, pie.previous_delay) = (0.5, delay, delay);
+        pie.update();
+        assert!((pie.drop_probability - want).abs() < 1e-12, "{steep}, {delay_ms} ms");
+    }
 }
 
 #[test]

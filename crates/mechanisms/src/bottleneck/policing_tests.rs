@@ -14,6 +14,7 @@ fn red() -> Aqm {
         weight: Share(1.0),
         gentle: false,
         spacing: RedSpacing::Geometric,
+        hard_drop: true,
     };
     Aqm::new(AqmParams::Red(params), &place(100)).expect("fits anywhere")
 }

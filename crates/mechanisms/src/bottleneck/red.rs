@@ -13,8 +13,9 @@
 //! p_b = max_p + (1 − max_p)(avg − max_th)/max_th          max_th ≤ avg < 2 max_th, if gentle
 //! ```
 //!
-//! and 1 beyond, where the signal is *forced*: ns-2 always drops there, even what it would have
-//! marked, and so does Linux with its option `harddrop`. Signals are spaced by the number `count` of
+//! and 1 beyond, where the signal is *forced*. With `hard_drop` it drops there even what it would have
+//! marked, as ns-3 does, and ns-2 where `use_mark_p_` is false; else, which is its default, ns-2 drops from
+//! a p_b of `mark_p_`, 0.1, on. Linux's RED marks there, too, without its option `harddrop`. Signals are spaced by the number `count` of
 //! packets since the last one, this packet included:
 //!
 //! ```text
@@ -27,9 +28,9 @@
 //! At a constant p_b = 1/n the gaps between signals are geometric with mean n; uniform on
 //! 1 … n − 1; or uniform on n … 2n − 1 (ns-2's and ns-3's default).
 //!
-//! Where customers have thresholds of their own (`aicp-a`), each has a count of his own packets and a place of his
-//! own between the thresholds, which is 5 bytes for each. With one count for all, a packet between two
-//! others would be signalled for what those have left over, or never.
+//! Where customers have thresholds of their own (`aicp-a`), each has a zone and a count of his own
+//! packets, which is 5 bytes for each: what he meets is a RED of his own at the average of all. With
+//! one count for all, a packet would be signalled for what packets between have run up, or never.
 //!
 //! As in ns-2: a packet that finds fewer than two others is never signalled; the first one after the
 //! average has risen through min_th is passed over and starts the count at 1; a packet lost to a
@@ -63,6 +64,9 @@ parameters! {
         pub gentle: bool = "false",
         /// How the signals are spaced.
         pub spacing: RedSpacing = "uniform",
+        /// Drop even ECN-capable packets where every packet is signalled: from max_threshold on, from
+        /// its double if gentle. Else they are marked there, too.
+        pub hard_drop: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
     }
     check thresholds_ascend;
 }
@@ -111,6 +115,8 @@ pub(super) struct RedOnLink {
     pub gentle: bool,
     /// How signals are spaced.
     pub spacing: RedSpacing,
+    /// Drop where every packet is signalled, whatever its ECN field says.
+    pub hard_drop: bool,
     /// Time of a typical packet on the link, for the decay of the average while idle.
     pub mean_packet_time: Span,
 }
@@ -180,6 +186,7 @@ impl ManageQueue for Red {
             mode,
             gentle: params.gentle,
             spacing: params.spacing,
+            hard_drop: params.hard_drop,
             mean_packet_time: place.packet_time(),
         }))
     }
@@ -205,7 +212,7 @@ impl ManageQueue for Red {
 
     #[inline]
     fn is_forced(&self) -> bool {
-        self.spacing.zone == Zone::Forced
+        self.params.hard_drop && self.spacing.zone == Zone::Forced
     }
 
     /// avg, count and where the average stood; the latter two of every customer where these differ.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::bottleneck::scheduler::tests::place;
 use crate::bottleneck::tests::Lcg;
-use crate::bottleneck::{Aqm, Differentiation, Judge, Signal};
+use crate::bottleneck::{Aqm, Differentiation, Judge, Loss, Signal, Verdict};
 use crate::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
@@ -13,6 +13,7 @@ fn params(spacing: RedSpacing) -> RedParams {
         weight: Share(0.002),
         gentle: false,
         spacing,
+        hard_drop: true,
     }
 }
 
@@ -183,6 +184,20 @@ fn a_signal_is_forced_from_the_upper_threshold_on_and_twice_as_far_up_when_gentl
         let mut judge = Judge { aqm: Aqm::Red(red), differentiation: Differentiation::None };
         assert_eq!(judge.signal(&arrival(average as u32), || 0.0), want, "average {average}");
     }
+}
+
+/// Linux's RED marks above max_th, too, unless told `harddrop`.
+#[test]
+fn without_hard_drop_a_mark_will_do_from_the_upper_threshold_on() {
+    let marks = RedParams { hard_drop: false, ..params(RedSpacing::Geometric) };
+    let mut judge =
+        Judge { aqm: Aqm::Red(settled(marks, 16.0)), differentiation: Differentiation::None };
+    let signal = judge.signal(&arrival(16), || panic!("is certain"));
+    assert_eq!(signal, Signal::Congestion);
+    assert_eq!(
+        (signal.verdict(true), signal.verdict(false)),
+        (Verdict::Mark, Verdict::Drop(Loss::Aqm))
+    );
 }
 
 /// A signal that spacing alone has made certain is not a forced one.

@@ -11,6 +11,7 @@ pub(crate) use tcp::*;
 pub(crate) use user::*;
 
 use serde_json::{Value as Json, json};
+use tidegate_mechanisms::registry::ByProfile;
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use crate::declare::section;
@@ -33,8 +34,9 @@ section! {
         default seed: Integer<0, 1_000_000_000_000> = Integer(1);
         /// How many independent runs to average over.
         default replications: Count = Integer(1);
-        /// Sets all TCP options together; `tcp` overrides them one by one.
-        default profile: Profile = Profile::Linux;
+        /// Sets all TCP options together, and those of queues in which Linux and simulators differ;
+        /// what is given overrides them one by one.
+        default profile: Profile = Profile::default();
         /// Simulated first and left out of all results.
         default warm_up: Span = Span::from_secs(5);
         /// Measured after the warm-up.
@@ -70,6 +72,23 @@ section! {
         required users: Named<User>;
         /// Only for `tidegate sweep`: dotted keys with the values to try, all combinations.
         optional sweep: Sweep;
+    }
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Profile::Linux
+    }
+}
+
+impl Profile {
+    /// Of the defaults for each profile, this one's.
+    pub fn choose(self, defaults: &ByProfile) -> &'static str {
+        match self {
+            Profile::Linux => defaults.linux,
+            Profile::Classic => defaults.classic,
+            Profile::Linux2629 => defaults.linux_2_6_29,
+        }
     }
 }
 

@@ -13,10 +13,11 @@
 //! ```
 //!
 //! Every backlogged customer so gets the same share of bytes, to within a quantum and a packet. All
-//! queues share one buffer. When it is full, the last packet of the longest queue (in bytes) makes
-//! room (section IV-A's buffer stealing, after McKenney), so that only customers with long queues lose
-//! packets. A quantum of at least the largest packet makes each step O(1); finding the longest queue
-//! takes a pass over the customers with waiting packets, only when the buffer is full.
+//! queues share one buffer. When it is full, a packet of the longest queue (in bytes) makes room (section
+//! IV-A's buffer stealing, after McKenney), so that only customers with long queues lose packets: the last
+//! one, as in Linux's SFQ (its DRR has no buffer in common), or the first, as in ns-2's DRR. A quantum of
+//! at least the largest packet makes each step O(1); finding the longest queue takes a pass over the
+//! customers with waiting packets, only when the buffer is full.
 //!
 //! Differs from the paper: the queues are those of customers, not of flows hashed to 1024 places, so
 //! nothing collides.
@@ -25,17 +26,29 @@ use std::collections::VecDeque;
 
 use super::{About, Discipline, Line, Place, Queue, Queued, Room};
 use crate::bottleneck::Loss;
-use crate::parameters;
 use crate::parameters::Mistake;
 use crate::units::{Bytes, Time};
+use crate::{parameters, words};
 
 parameters! {
     /// Deficit round robin over customers, who share the buffer: the longest queue makes room.
     pub struct DrrParams {
         /// Q: what a customer may send when it is his turn.
         pub quantum: Bytes = "1500 B",
+        /// Which packet of the longest queue makes room.
+        pub drop: DropFrom = { linux: "tail", classic: "head", linux_2_6_29: "tail" },
     }
     check quantum_is_something;
+}
+
+words! {
+    /// An end of a queue.
+    pub enum DropFrom {
+        /// The packet that has waited longest, so that its sender hears of it sooner.
+        Head = "head",
+        /// The packet that came last.
+        Tail = "tail",
+    }
 }
 
 fn quantum_is_something(params: &DrrParams) -> Option<Mistake> {
@@ -47,6 +60,7 @@ fn quantum_is_something(params: &DrrParams) -> Option<Mistake> {
 #[derive(Clone, Debug)]
 pub struct Drr {
     quantum: u64,
+    drop: DropFrom,
     room: Room,
     by_user: Vec<Customer>,
     /// Customers with waiting packets; the first has the turn.
@@ -79,10 +93,11 @@ impl Discipline for Drr {
         let quantum = params.quantum.get();
         assert!(quantum > 0, "a turn is worth something");
         let (by_user, active) = (Vec::new(), VecDeque::new());
-        Drr { quantum, room: place.room, by_user, active, packets: 0, bytes: 0 }
+        let DrrParams { drop, .. } = params;
+        Drr { quantum, drop, room: place.room, by_user, active, packets: 0, bytes: 0 }
     }
 
-    /// While there is no room, the longest queue loses its last packet.
+    /// While there is no room, the longest queue loses a packet.
     #[inline]
     fn enqueue(
         &mut self,
@@ -150,14 +165,18 @@ impl Discipline for Drr {
 }
 
 impl Drr {
-    /// Takes the last packet of the longest queue.
+    /// Takes the first or the last packet of the longest queue.
     #[cold]
     fn steal(&mut self) -> Queued {
         let longest = |place: &usize| self.by_user[self.active[*place] as usize].queue.bytes();
         // Of several longest, the one that had its turn last.
         let place = (0..self.active.len()).max_by_key(longest).expect("something waits");
         let customer = &mut self.by_user[self.active[place] as usize];
-        let packet = customer.queue.pop_last().expect("an active customer has packets");
+        let packet = match self.drop {
+            DropFrom::Head => customer.queue.pop(),
+            DropFrom::Tail => customer.queue.pop_last(),
+        };
+        let packet = packet.expect("an active customer has packets");
         if customer.queue.is_empty() {
             (customer.deficit, customer.served) = (0, false);
             self.active.remove(place);
@@ -175,7 +194,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn drr(quantum: u64, packets: u32) -> Drr {
-        Drr::new(DrrParams { quantum: Bytes::new(quantum) }, &place(packets))
+        dropping(DropFrom::Tail, quantum, packets)
+    }
+
+    fn dropping(drop: DropFrom, quantum: u64, packets: u32) -> Drr {
+        Drr::new(DrrParams { quantum: Bytes::new(quantum), drop }, &place(packets))
     }
 
     fn offer(drr: &mut Drr, user: u32, len: u32, handle: u32) -> Vec<u32> {
@@ -212,6 +235,15 @@ mod tests {
         assert_eq!(offer(&mut drr, 1, 1500, 4), [3]);
         assert_eq!(offer(&mut drr, 0, 1500, 5), [5], "its own packet, if its queue is the longest");
         assert_eq!(served(&mut drr), [1, 4, 2]);
+    }
+
+    #[test]
+    fn the_longest_queue_loses_its_first_packet_where_it_drops_from_the_head() {
+        let mut drr = dropping(DropFrom::Head, 1500, 3);
+        (1..=3).for_each(|handle| assert!(offer(&mut drr, 0, 1500, handle).is_empty()));
+        assert_eq!(offer(&mut drr, 1, 1500, 4), [1]);
+        assert_eq!(offer(&mut drr, 0, 1500, 5), [2]);
+        assert_eq!(served(&mut drr), [3, 4, 5]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ parameters! {
         /// Other values let the hashes of other flows collide.
         pub perturbation: u32 = "0",
         /// Time the signals as Linux does, which approximates the square root.
-        pub linux_arithmetic: bool = "false",
+        pub linux_arithmetic: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
     }
     check goes_on;
 }
