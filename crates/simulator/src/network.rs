@@ -7,7 +7,7 @@
 
 use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{MAX_LINKS, Plan};
+use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN, Plan};
 
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, Then};
@@ -173,7 +173,7 @@ impl<C: Contents> Network<C> {
                     user: flow.user as u32,
                     scalable: flow.traffic.is_scalable(),
                 },
-                jitter_ns: flow.jitter.as_nanos().min(u64::from(u32::MAX) - 1),
+                jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 host: *host,
                 meters: flow.meters.clone().into(),
                 next_meter: 0,

@@ -28,10 +28,14 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in `0..=max` for `max` below 2³², good to one part in 2³² − that of a jitter.
+    /// Uniform in `0..=max`, good to one part in 2³² − that of a jitter; 2⁶⁴ where `max` does not fit 32
+    /// bits.
     #[inline]
     pub fn up_to(&mut self, max: u64) -> u64 {
-        (u64::from(self.0.next_u32()) * (max + 1)) >> 32
+        if max < u64::from(u32::MAX) {
+            return (u64::from(self.0.next_u32()) * (max + 1)) >> 32;
+        }
+        ((u128::from(self.0.next_u64()) * (u128::from(max) + 1)) >> 64) as u64
     }
 
     /// Normally distributed with mean 0 and standard deviation 1 (Box and Muller, 1958).
@@ -85,5 +89,16 @@ mod tests {
         let draws: Vec<u64> = (0..1000).map(|_| stream.up_to(3)).collect();
         assert_eq!(draws.iter().min(), Some(&0));
         assert_eq!(draws.iter().max(), Some(&3));
+    }
+
+    /// Of 1000 draws the smallest and the largest lie in the outer hundredths, but for 4 in 100,000 cases.
+    #[test]
+    fn a_bounded_draw_reaches_beyond_32_bits() {
+        let (mut stream, max) = (Stream::new(5, "bounds"), 100_000_000_000);
+        let draws: Vec<u64> = (0..1000).map(|_| stream.up_to(max)).collect();
+        assert!(draws.iter().all(|draw| *draw <= max));
+        assert!(draws.iter().any(|draw| *draw < max / 100));
+        assert!(draws.iter().any(|draw| *draw > max / 100 * 99));
+        stream.up_to(u64::MAX);
     }
 }
