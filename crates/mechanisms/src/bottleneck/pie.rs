@@ -14,7 +14,7 @@
 //! p ← p + Δ, between 0 and 1, and with decay at
 //!     half-target    0.98 times that if d and d_old are both below target/2
 //!     no-delay       0.98 times that if d and d_old are both 0
-//!     linux          63/64 of that if d and d_old are both 0
+//!     linux          63/64 of that if d and d_old are both 0 and nothing waits
 //! burst ← max(0, burst − T_UPDATE)
 //! ```
 //!
@@ -28,8 +28,8 @@
 //! where the pseudo-code goes on with that packet's. The RFC has two rules for the decay: below half
 //! the target in the appendix, and at a delay of 0 alone in section 4.2, as in ns-3 and Linux. With
 //! decay `linux`, `steep` and `derandomised` it is Linux's PIE (today's; that of 2009 had none) but for this: the
-//! burst allowance counts updates, not the gaps between departures; two mean packets instead of two
-//! MTU; at no delay p decays in Linux only if nothing waits either. Of the RFC's options there is no
+//! burst allowance counts updates, not the gaps between departures, and two mean packets stand for two
+//! MTU. Of the RFC's options there is no
 //! departure rate estimator (section 5.2), since packets have timestamps, and PIE is always active
 //! (section 5.3). Updates are made up for at the next arrival or departure, with what was known when
 //! they were due.
@@ -72,7 +72,7 @@ words! {
         HalfTarget = "half-target",
         /// By 2 % while there is no delay at all, RFC 8033, section 4.2, and ns-3.
         NoDelay = "no-delay",
-        /// By 1/64 while there is no delay at all.
+        /// By 1/64 while there is no delay at all and nothing waits, as in Linux.
         Linux = "linux",
     }
 }
@@ -104,6 +104,8 @@ pub struct Pie {
     next_update: Time,
     /// Sum of p since the last signal, if de-randomised.
     accumulated: f64,
+    /// Packets wait.
+    waiting: bool,
 }
 
 impl ManageQueue for Pie {
@@ -129,6 +131,7 @@ impl ManageQueue for Pie {
             burst: params.burst_allowance,
             next_update: Time::ZERO + params.update_interval,
             accumulated: 0.0,
+            waiting: false,
             params,
         })
     }
@@ -161,6 +164,8 @@ impl ManageQueue for Pie {
     fn on_verdict(&mut self, signalled: bool) {
         if signalled {
             self.accumulated = 0.0;
+        } else {
+            self.waiting = true;
         }
     }
 
@@ -180,7 +185,8 @@ impl Pie {
     #[inline]
     pub fn on_departure(&mut self, now: Time, sojourn: Span, backlog_packets: u32) {
         self.catch_up(now);
-        self.delay = if backlog_packets == 0 { Span::ZERO } else { sojourn };
+        self.waiting = backlog_packets > 0;
+        self.delay = if self.waiting { sojourn } else { Span::ZERO };
     }
 
     /// p, whatever the safeguards make of it.
@@ -237,7 +243,7 @@ impl Pie {
         match self.params.decay {
             PieDecay::HalfTarget if self.is_calm() => 0.98,
             PieDecay::NoDelay if self.has_no_delay() => 0.98,
-            PieDecay::Linux if self.has_no_delay() => 1.0 - 1.0 / 64.0,
+            PieDecay::Linux if self.has_no_delay() && !self.waiting => 1.0 - 1.0 / 64.0,
             _ => 1.0,
         }
     }

@@ -234,6 +234,22 @@ fn the_probability_decays_below_half_the_target_or_at_no_delay_alone() {
     }
 }
 
+/// Linux: a queue whose last departure left nothing behind, but in which a packet waits by now, is not empty.
+#[test]
+fn in_linux_the_probability_does_not_decay_while_a_packet_waits() {
+    let mut pie = pie(false);
+    pie.params.decay = PieDecay::Linux;
+    for (waits, want) in [(false, 0.498125 * 63.0 / 64.0), (true, 0.498125)] {
+        (pie.drop_probability, pie.burst) = (0.5, Span::ZERO);
+        pie.on_departure(Time::ZERO, Span::ZERO, 0);
+        if waits {
+            pie.on_verdict(false);
+        }
+        pie.update();
+        assert!((pie.drop_probability - want).abs() < 1e-12, "{waits}: {}", pie.drop_probability);
+    }
+}
+
 /// At p = 0.5 and a steady delay of 260 ms, Δ = 0.125 · 0.245 = 0.030625 is cut to 0.02.
 #[test]
 fn the_probability_of_a_steep_pie_rises_by_2_percent_more_above_250_ms() {
