@@ -71,16 +71,16 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
         "pie limit 1000 target 15ms tupdate 15ms noecn",
         {
             "buffer": "1001 packets",
-            "aqm": {"kind": "pie", "derandomised": True, "update_interval": "16 ms"},
+            "aqm": {"kind": "pie", "update_interval": "16 ms"},
         },
     ),
     "CoDel": (
         "codel limit 1000 target 5ms interval 100ms noecn",
-        {"buffer": "1001 packets", "aqm": {"kind": "codel", "linux_arithmetic": True}},
+        {"buffer": "1001 packets", "aqm": {"kind": "codel"}},
     ),
     "FQ-CoDel": (
         "fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms noecn",
-        {"buffer": "10241 packets", "scheduler": {"kind": "fq-codel", "linux_arithmetic": True}},
+        {"buffer": "10241 packets", "scheduler": {"kind": "fq-codel"}},
     ),
 }  # fmt: skip
 

@@ -75,6 +75,10 @@ section! {
     }
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "`choice!` declares words alone, none of them a default"
+)]
 impl Default for Profile {
     fn default() -> Self {
         Profile::Linux
