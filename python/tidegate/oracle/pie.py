@@ -84,9 +84,9 @@ def compare(kernel: Kernel, root: Path, *, quick: bool) -> Comparison:
     _check(result, view, theirs, same)
     result.notes.append(
         f"Compared are {same.sum():,} of the {len(packets):,} packets: those that came before p "
-        "was due to decay or to rise steeply. Ours has Linux's rules for both, but followed through "
-        "an episode its p parts from Linux's; the cause is not found. A p of 0 on both sides is a "
-        "new start."
+        "was due to decay or to rise steeply. Ours has Linux's rules for both, but followed "
+        "through an episode its p parts from Linux's; the cause is not found. A p of 0 on both "
+        "sides is a new start."
     )
     result.notes.append(
         f"Linux is told to compute p every 15 ms and does so every {UPDATE_MS} ms: its timer is "
