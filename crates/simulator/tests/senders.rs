@@ -72,18 +72,18 @@ fn any_path() -> impl Strategy<Value = Path> {
     )
 }
 
-/// The longest time in which nothing arrived, once something had, until the transfer was done.
+/// More than connection requests bring in a sample.
+const REQUESTS_BPS: f64 = 8.0 * 200.0 / 0.1;
+
+/// The longest time in which nothing arrived, once data had, until the transfer was done.
 fn longest_silence_s(output: &RunOutput, done_s: f64) -> f64 {
     let series = &output.group_series;
-    let mut last = series.time_s.first().copied().unwrap_or(0.0);
-    let mut longest = 0.0_f64;
-    for (&at, &bps) in series.time_s.iter().zip(&series.throughput_bps) {
+    let samples = series.time_s.iter().zip(&series.throughput_bps);
+    let (mut last, mut longest) = (None, 0.0_f64);
+    for (&at, &bps) in samples.take_while(|(at, _)| **at < done_s + 0.1) {
         if bps > 0.0 || at >= done_s {
-            longest = longest.max(at - last);
-            last = at;
-        }
-        if at >= done_s {
-            break;
+            longest = longest.max(at - last.unwrap_or(at));
+            last = if bps > REQUESTS_BPS { Some(at) } else { last.map(|_| at) };
         }
     }
     longest
@@ -92,22 +92,25 @@ fn longest_silence_s(output: &RunOutput, done_s: f64) -> f64 {
 proptest! {
     #![proptest_config(exact(25))]
 
-    /// A transfer ends, with every byte of it delivered once. No sender stands still for longer than its timer
-    /// has doubled: from at most three round trips and what a delayed acknowledgement adds, or the shortest
-    /// that it may be, and once for each time-out.
+    /// A transfer ends, with every byte of it delivered once. And no sender stands still for longer than its
+    /// timer allows: the initial time-out or, once there is a sample, the shortest one and five round trips,
+    /// doubled with each time-out.
     #[test]
     fn every_sender_gets_its_bytes_through(path in any_path(), kb in 1..200u32) {
         let users = format!("traffic = {{ kind = \"transfer\", size = \"{kb} kB\" }}\n");
         for (sender, ecn) in senders() {
             let text = path.scenario(&sender, ecn, &users);
-            let output = run(&plan(&text), path.seed);
+            let plan = plan(&text);
+            let output = run(&plan, path.seed);
             let (flows, took) = (&output.flows, output.transfers.completion_s[0]);
             prop_assert!(!took.is_nan(), "it has not ended: {text}");
             let got = (flows.goodput_bps[0] * 300.0 / 8.0).round() as u64;
             prop_assert_eq!(got, u64::from(kb) * 1000, "{}", text);
             prop_assert!(flows.losses[0] + flows.packets_delivered[0] == flows.packets_sent[0]);
-            let timer_s = 3.0 * path.round_trip_s() + 1.0;
-            let doubled = 2f64.powi(flows.timeouts[0].min(20) as i32 + flows.retransmits[0].min(2) as i32);
+            let rto = plan.flows[0].traffic.tcp().expect("TCP").rto;
+            let sampled_s = rto.min.as_secs() + 5.0 * path.round_trip_s() + 0.04;
+            let timer_s = rto.initial.as_secs().max(sampled_s);
+            let doubled = 2f64.powi(flows.timeouts[0].min(30) as i32);
             let silence = longest_silence_s(&output, output.transfers.start_s[0] + took);
             prop_assert!(silence <= timer_s * doubled + 0.2, "{silence} s of silence: {text}");
         }
