@@ -36,7 +36,7 @@ def test_the_page_on_results_has_the_definitions_word_for_word():
 
 @pytest.mark.parametrize("duration", ["1 ms", "50 ms", "3 s"])
 def test_a_crowded_link_loses_no_more_than_there_is(duration):
-    """Most packets are connection requests there, and many lost ones were sent before the window."""
+    """Most packets are connection requests there, and many lost ones were sent before."""
     result = tidegate.simulate(CROWDED.format(duration=duration), seed=1)
     for row in result.groups.to_pylist():
         for name in ("loss_ratio", "retransmit_ratio", "mark_ratio"):
@@ -64,5 +64,6 @@ def test_the_shares_on_the_screen_say_of_what(tidegate_command):
     out = tidegate_command("simulate", "small.toml", "--no-save").stdout
     headings = re.search(r"per user.*", out)[0]
     assert "lost" in headings
-    assert "lost: of the packets that arrived or were lost; resent: of those sent; dropped: of" in out
+    legend = "lost: of the packets that arrived or were lost; resent: of those sent; dropped: of"
+    assert legend in out
     assert "marked:" not in out, "no column of that name is shown"

@@ -1,8 +1,8 @@
 """What is measured, defined once: what a name stands for, and how each ratio is made.
 
-Whoever shows or compares one of these takes it from here; ``docs/results.md`` repeats the meanings, and a
-test holds it to that. The counts come from the engine (``crates/simulator/src/output.rs``) or, of real
-Linux, from the same network and the hosts.
+Whoever shows or compares one of these takes it from here; ``docs/results.md`` repeats the
+meanings, and a test holds it to that. The counts come from the engine
+(``crates/simulator/src/output.rs``) or, of real Linux, from the same network and the hosts.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ DEFINITIONS = (
     ),
     Definition(
         "drop_ratio", "dropped",
-        "of all packets, ACKs too, whose stay at a link ended in the measured time, those that it did "
-        "not pass on: buffer full, AQM, policer, or lost on its wire",
+        "of all packets, ACKs too, whose stay at a link ended in the measured time, those that it "
+        "did not pass on: buffer full, AQM, policer, or lost on its wire",
         "drops / (drops + departures - drops_wire)",
         "of the packets, ACKs included, that left or were dropped",
     ),
 )  # fmt: skip
-"""All that have a meaning of their own to be told. Packets of a flow are those of its sender: data, UDP and
-connection requests, first and repeated ones, but no ACKs."""
+"""All that have a meaning of their own to be told. Packets of a flow are those of its sender: data,
+UDP and connection requests, first and repeated ones, but no ACKs."""
 
 
 def legend(metrics: list[str]) -> str:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import COMMAND, SMALL
+from support import SMALL
 
 import tidegate
 from tidegate import lab_process

@@ -125,7 +125,8 @@ class Run:
 def _marked_share(flows: Mapping[str, Any]) -> NDArray[np.float64]:
     """Of the packets of each flow that reached its receiver."""
     ratios = flow_ratios(lambda name: np.asarray(flows[name], dtype=float))
-    return np.nan_to_num(ratios["mark_ratio"])
+    share: NDArray[np.float64] = np.nan_to_num(ratios["mark_ratio"])
+    return share
 
 
 def _upload_end(transfers: Mapping[str, Any], warm_up_s: float) -> float:
