@@ -110,7 +110,7 @@ proptest! {
             let rto = plan.flows[0].traffic.tcp().expect("TCP").rto;
             let sampled_s = rto.min.as_secs() + 5.0 * path.round_trip_s() + 0.04;
             let timer_s = rto.initial.as_secs().max(sampled_s);
-            let doubled = 2f64.powi(flows.timeouts[0].min(30) as i32);
+            let doubled = f64::from(1_u32 << flows.timeouts[0].min(30));
             let silence = longest_silence_s(&output, output.transfers.start_s[0] + took);
             prop_assert!(silence <= timer_s * doubled + 0.2, "{silence} s of silence: {text}");
         }
