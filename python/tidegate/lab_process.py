@@ -43,7 +43,8 @@ _FLAGS = {"monitored"}
 _INDICES = {"user", "group", "flow", "interval", "backlog_packets"}
 _COUNTS = {
     "seed", "events", "hops", "packets_sent", "retransmits", "timeouts", "fast_recoveries",
-    "losses", "marks", "arrivals", "departures", "departed_bytes", "departures_in_all",
+    "losses", "packets_delivered", "marks", "arrivals", "departures", "departed_bytes",
+    "departures_in_all",
     "drops_full", "drops_aqm", "drops_wire", "drops_policer", "drops", "size_bytes",
     "backlog_bytes", "state_bytes",
 }  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
+from tidegate.quantities import legend
 from tidegate.statistics import Estimate
 from tidegate.summary import Row, rows
 
@@ -42,6 +43,8 @@ class Grid:
     """So many columns on the left are names."""
     breaks: list[int] = field(default_factory=list)
     """Rows after which a block ends."""
+    metrics: list[str] = field(default_factory=list)
+    """What the columns show."""
 
 
 GROUP_COLUMNS = (
@@ -72,8 +75,12 @@ def grids(results: Mapping[str, Result]) -> list[Grid]:
 
 
 def rich_tables(results: Mapping[str, Result], *, narrow: bool = False) -> list[RenderableType]:
-    """`grids` for a terminal."""
-    return [rich_table(grid, narrow=narrow) for grid in grids(results)]
+    """`grids` for a terminal, and what the shares in them are shares of."""
+    from rich.text import Text
+
+    drawn = grids(results)
+    told = legend([metric for grid in drawn for metric in grid.metrics])
+    return [*(rich_table(grid, narrow=narrow) for grid in drawn), Text(told + "\n", style="dim")]
 
 
 def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
@@ -179,6 +186,7 @@ def _grid(
     names = [axis.rpartition(".")[2]] * several + [heading]
     grid = Grid(title + by, names + [_heading(c) for c in kept])
     grid.text_columns = 1 + several
+    grid.metrics = [column.metric for column in kept]
     for label, variant in zip(labels, found.values(), strict=True):
         for number, (name, metrics) in enumerate(variant.items()):
             values = {row.metric: Estimate(row.mean, row.ci95, row.runs) for row in metrics}

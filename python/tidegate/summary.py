@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.quantities import drop_ratio
 from tidegate.statistics import estimate
 from tidegate.tables import numbers, table, unit_of
 
@@ -26,9 +27,6 @@ LINK_METRICS = (
     "p95_sojourn_s", "p99_sojourn_s", "max_sojourn_s", "drop_ratio", "drops_full", "drops_aqm",
     "drops_wire", "drops_policer", "marks",
 )  # fmt: skip
-
-
-_DROPS = ("drops_full", "drops_aqm", "drops_wire", "drops_policer")
 
 
 class Row(NamedTuple):
@@ -65,12 +63,10 @@ def summary_table(tables: Tables) -> pa.Table:
 
 
 def bottlenecks(links: pa.Table) -> pa.Table:
-    """Return the monitored links, with the share of arriving packets that was dropped."""
+    """Return the monitored links, with the share of packets that each dropped."""
     kept = links.filter(links["monitored"])
-    drops = sum(numbers(kept, name) for name in _DROPS if name in kept.column_names)
-    arrivals = numbers(kept, "arrivals")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(arrivals > 0, drops / arrivals, np.nan)
+    # Results of before there were policers have no column for their drops.
+    ratio = drop_ratio(lambda name: numbers(kept, name) if name in kept.column_names else None)
     field = pa.field("drop_ratio", pa.float64(), metadata={"unit": unit_of("drop_ratio")})
     return kept.append_column(field, pa.array(ratio, from_pandas=True))
 

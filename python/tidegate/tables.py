@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from tidegate.quantities import flow_ratios, ratio
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -24,7 +26,10 @@ ENGINE_TABLES = (
 INTERVAL_TABLES = ("interval_groups", "interval_links")
 """Only of scenarios with intervals."""
 DERIVED_TABLES = ("users", "groups")
-COUNTS = ("packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "marks")
+COUNTS = (
+    "packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "packets_delivered",
+    "marks",
+)  # fmt: skip
 
 # Units are in the columns' names; field metadata repeats them for programs.
 _UNITS = {
@@ -132,19 +137,16 @@ def _groups(
 
     size = np.bincount(user_group, minlength=groups)
     throughput = total("throughput_bps")
-    mean = _ratio(throughput, size)
-    sent = total("packets_sent")
+    mean = ratio(throughput, size)
     return {
         "users": size,
         "flows": total("flows").astype("i8"),
         "throughput_bps": mean,
-        "goodput_bps": _ratio(total("goodput_bps"), size),
+        "goodput_bps": ratio(total("goodput_bps"), size),
         "total_throughput_bps": throughput,
-        "share": _ratio(throughput, np.full(groups, throughput.sum())),
-        "ratio_to_first": _ratio(mean, np.full(groups, mean[0] if groups else 0.0)),
-        "loss_ratio": _ratio(total("losses"), sent),
-        "mark_ratio": _ratio(total("marks"), sent),
-        "retransmit_ratio": _ratio(total("retransmits"), sent),
+        "share": ratio(throughput, np.full(groups, throughput.sum())),
+        "ratio_to_first": ratio(mean, np.full(groups, mean[0] if groups else 0.0)),
+        **flow_ratios(total),
         "timeouts": total("timeouts"),
         "mean_srtt_s": _known_mean(flows["mean_srtt_s"], flows["group"].astype(int), groups),
     }
@@ -163,12 +165,7 @@ def _completions(transfers: pa.Table, groups: int) -> dict[str, NDArray[Any]]:
 def _known_mean(values: NDArray[Any], index: NDArray[Any], size: int) -> NDArray[Any]:
     known = ~np.isnan(values)
     total = np.bincount(index[known], values[known], minlength=size)
-    return _ratio(total, np.bincount(index[known], minlength=size))
-
-
-def _ratio(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(b > 0, np.asarray(a, dtype=float) / b, np.nan)
+    return ratio(total, np.bincount(index[known], minlength=size))
 
 
 def _whole(columns: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 
 from tidegate.league.field import Situation
 from tidegate.league.measures import completion_s, customer_rates_bps, geometric_mean, of_run
-from tidegate.tables import table
+from tidegate.tables import COUNTS, table
 
 GROUPS = ["heavy", "light", "short"]
 BEGIN_S, LENGTH_S = 10.0, 20.0
@@ -42,8 +42,7 @@ def tables(transfers=((12.0, 2.0),), utilization=(0.5, 1.0)):
         "goodput_bps": np.array([4.0, 2.0, 2.0, 1.0, 0.5]) * 1e6,
         "mean_srtt_s": np.full(5, 0.03),
     }
-    counts = ("packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "marks")
-    flows |= {name: np.zeros(5, "u8") for name in counts}
+    flows |= {name: np.zeros(5, "u8") for name in COUNTS}
     start, taken = np.array(transfers, dtype=float).reshape(-1, 2).T
     return {
         "flows": table(flows),

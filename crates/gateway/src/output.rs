@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tidegate_scenario::plan::Plan;
+use tidegate_simulator::Arrivals;
 use tidegate_simulator::output::{
     FlowSeries, GroupSeries, IntervalGroupTable, IntervalLinkTable, IntervalTables, LinkGroupTable,
     LinkSeries, LinkTable,
@@ -104,9 +105,12 @@ fn flows(plan: &Plan, run: &LabRun) -> Value {
     let of_flow = |column: fn(&crate::load::FlowReport) -> Value| -> Vec<Value> {
         load.flows.iter().map(column).collect()
     };
+    let of_network = |column: fn(&Arrivals) -> u64| -> Vec<u64> {
+        emulated.received.iter().map(column).collect()
+    };
     let users: Vec<usize> = plan.flows.iter().map(|flow| flow.user).collect();
     let groups: Vec<usize> = users.iter().map(|&user| plan.users[user].group).collect();
-    let throughput: Vec<f64> = emulated.received_bytes.iter().map(|&bytes| rate(bytes)).collect();
+    let throughput: Vec<f64> = emulated.received.iter().map(|got| rate(got.bytes)).collect();
     let goodput: Vec<f64> = load.flows.iter().map(|flow| rate(flow.goodput_bytes)).collect();
     json!({
         "user": users,
@@ -118,7 +122,8 @@ fn flows(plan: &Plan, run: &LabRun) -> Value {
         "timeouts": of_flow(|flow| json!(flow.timeouts)),
         "fast_recoveries": of_flow(|_| Value::Null),
         "losses": emulated.losses,
-        "marks": emulated.marks,
+        "packets_delivered": of_network(|got| got.packets),
+        "marks": of_network(|got| got.marked),
         "mean_srtt_s": of_flow(|flow| json!(flow.mean_srtt_s)),
         "mean_cwnd_packets": of_flow(|flow| json!(flow.mean_cwnd_packets)),
         "host_jitter_s": of_flow(|_| Value::Null),

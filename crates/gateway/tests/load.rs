@@ -47,6 +47,22 @@ fn a_transfer_is_whole_and_timed() {
     }
 }
 
+/// Each transfer of one byte is a connection request and a segment; the transfer at either end of the
+/// measurement may lie half in it.
+#[test]
+fn connection_requests_are_among_the_packets_sent() {
+    if common::skipped() {
+        return;
+    }
+    let traffic = "{ kind = \"transfer\", size = \"1 B\", pause = \"5 ms\" }";
+    let users = format!("[users.a]\nflows = 1\ntraffic = {traffic}\n");
+    let (report, _) = common::run(&common::plan(&users), IpVersion::V4);
+    let (flow, goodput) = (&report.flows[0], report.flows[0].goodput_bytes);
+    assert!(goodput > 20, "{flow:?}");
+    let sent = flow.sent.expect("counted") - flow.retransmits.expect("counted");
+    assert!(sent.abs_diff(2 * goodput) <= 2, "{flow:?}");
+}
+
 #[test]
 fn a_sink_counts_every_packet_of_a_constant_rate() {
     for ip in BOTH {

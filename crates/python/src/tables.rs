@@ -49,6 +49,7 @@ pub fn to_python(py: Python<'_>, output: RunOutput) -> PyResult<Bound<'_, PyDict
                 timeouts,
                 fast_recoveries,
                 losses,
+                packets_delivered,
                 marks,
                 mean_srtt_s,
                 mean_cwnd_packets,

@@ -7,6 +7,7 @@
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
+use crate::arrivals::Arrivals;
 use crate::contents::Contents;
 use crate::intervals::{self, Counted};
 use crate::link::Link;
@@ -46,7 +47,7 @@ pub struct Emulation<'a, C: Contents> {
     plan: &'a Plan,
     network: Network<C>,
     ways: Vec<Ways>,
-    received_bytes: Vec<u64>,
+    received: Vec<Arrivals>,
     series: Series,
     next_sample: Time,
     /// At the start of the measurement.
@@ -63,7 +64,7 @@ pub struct Emulation<'a, C: Contents> {
 struct Counters {
     links: Vec<Reading>,
     fates: Vec<FlowFate>,
-    received_bytes: Vec<u64>,
+    received: Vec<Arrivals>,
 }
 
 impl Counted for Counters {
@@ -72,19 +73,17 @@ impl Counted for Counters {
     }
 
     fn received_bytes(&self, flow: usize) -> u64 {
-        self.received_bytes[flow]
+        self.received[flow].bytes
     }
 }
 
 /// What an emulated network measured between the end of the warm-up and the end of the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emulated {
-    /// Wire bytes that left each flow's last link.
-    pub received_bytes: Vec<u64>,
-    /// Data packets of each flow that were lost.
+    /// What left each flow's last link.
+    pub received: Vec<Arrivals>,
+    /// Packets of each flow's sender that were lost.
     pub losses: Vec<u64>,
-    /// Data packets of each flow that were marked.
-    pub marks: Vec<u64>,
     /// One row per link.
     pub links: LinkTable,
     /// One row per monitored link and group.
@@ -109,7 +108,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             plan,
             network,
             ways,
-            received_bytes: vec![0; plan.flows.len()],
+            received: vec![Arrivals::default(); plan.flows.len()],
             series: Series::new(plan),
             next_sample: plan.sample_interval.map_or(Time::NEVER, |step| Time::ZERO + step),
             before: None,
@@ -193,7 +192,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let packet = self.network.advance()?;
         let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
         if way == Way::Forward {
-            self.received_bytes[packet.flow as usize] += u64::from(packet.len);
+            self.received[packet.flow as usize].add(&packet);
         }
         Some(Delivery {
             packet: packet.number,
@@ -205,7 +204,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     }
 
     fn sample(&mut self, now: Time) {
-        self.series.sample_groups(self.plan, now, self.received_bytes.iter().copied());
+        self.series.sample_groups(self.plan, now, self.received.iter().map(|got| got.bytes));
         self.series.sample_links(self.plan, now, &mut self.network.links);
         let step = self.plan.sample_interval.expect("samples are taken");
         self.next_sample = now + step;
@@ -232,7 +231,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         Counters {
             links: self.network.links.iter_mut().map(|link| read(link, now)).collect(),
             fates: self.network.fates.clone(),
-            received_bytes: self.received_bytes.clone(),
+            received: self.received.clone(),
         }
     }
 
@@ -254,11 +253,10 @@ impl<'a, C: Contents> Emulation<'a, C> {
             let pairs = before.fates.iter().zip(&after.fates);
             pairs.map(|(before, after)| of(after) - of(before)).collect()
         };
-        let received = before.received_bytes.iter().zip(&after.received_bytes);
+        let received = before.received.iter().zip(&after.received);
         Some(Emulated {
-            received_bytes: received.map(|(before, after)| after - before).collect(),
+            received: received.map(|(before, after)| after.since(before)).collect(),
             losses: since(|fate| fate.losses),
-            marks: since(|fate| fate.marks),
             links: tables::links(plan, &network.links, &before.links, &after.links),
             link_groups: tables::link_groups(plan, &before.links, &after.links),
             intervals,

@@ -3,6 +3,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{MAX_RUN, Plan};
 
+use crate::arrivals::Arrivals;
 use crate::digest::Digest;
 use crate::event_queue::{Timers, Wake};
 use crate::intervals::{self, Counted};
@@ -13,21 +14,29 @@ use crate::packet::{Packet, flags};
 use crate::probe::Reading;
 use crate::random::Stream;
 use crate::series::Series;
-use crate::source::{Source, TransferRecord};
+use crate::source::{Source, TransferRecord, UDP_HEADER_BYTES};
 use crate::tables;
 use crate::tcp::Door;
 use crate::tcp::sender::SenderCounts;
 
-/// Data that reached a flow's receiver.
+/// What reached a flow's receiver.
 #[derive(Clone, Copy, Default)]
 pub struct Received {
-    /// Wire bytes.
-    pub bytes: u64,
-    /// Segments in order.
-    pub segments: u64,
+    /// Packets.
+    pub arrivals: Arrivals,
+    /// Payload in order, bytes.
+    pub payload_bytes: u64,
     /// What happened to the flow's packets, by direction: the receiver may be served ahead of time,
     /// so that the two can take turns in one way or another.
     pub digests: [Digest; 2],
+}
+
+impl Received {
+    #[inline]
+    fn add(&mut self, packet: &Packet, payload_bytes: u64) {
+        self.arrivals.add(packet);
+        self.payload_bytes += payload_bytes;
+    }
 }
 
 /// All counters at one point in time.
@@ -48,7 +57,7 @@ impl Counted for Readings {
     }
 
     fn received_bytes(&self, flow: usize) -> u64 {
-        self.received[flow].bytes
+        self.received[flow].arrivals.bytes
     }
 }
 
@@ -83,8 +92,8 @@ pub struct Engine<'a> {
     sample_at: Time,
     /// What arrives from here on does not count yet.
     counted_to: Time,
-    /// What was delivered early and counts after that: when, flow, bytes, segments.
-    ahead: Vec<(Time, u32, u16, u32)>,
+    /// What was delivered early and counts after that, and the payload that it puts in order, in bytes.
+    ahead: Vec<(Packet, u64)>,
 }
 
 impl<'a> Engine<'a> {
@@ -187,14 +196,12 @@ impl<'a> Engine<'a> {
         self.reading_at = reading_at;
         self.counted_to = reading_at.min(after_sample);
         let Engine { counted_to, ahead, received, .. } = self;
-        ahead.retain(|&(at, flow, bytes, segments)| {
-            if at >= *counted_to {
-                return true;
+        ahead.retain(|(packet, payload_bytes)| {
+            let later = packet.at >= *counted_to;
+            if !later {
+                received[packet.flow as usize].add(packet, *payload_bytes);
             }
-            let got = &mut received[flow as usize];
-            got.bytes += u64::from(bytes);
-            got.segments += u64::from(segments);
-            false
+            later
         });
     }
 
@@ -240,7 +247,7 @@ impl<'a> Engine<'a> {
         }
         let mut door = Door { network, timers, now, flow: packet.flow, ways: self.ways[flow] };
         let Source::Tcp(tcp) = &mut sources[flow] else {
-            return self.count(packet, 0);
+            return self.count(packet, u64::from(packet.len - UDP_HEADER_BYTES));
         };
         if packet.has(flags::ACK) {
             tcp.connection_of(packet).sender.on_ack(packet, &mut door);
@@ -251,21 +258,19 @@ impl<'a> Engine<'a> {
             return;
         }
         let connection = tcp.connection_of(packet);
-        let before = connection.receiver.next;
+        let before = connection.received_bytes();
         connection.on_data(packet, &mut door);
-        let segments = connection.receiver.next - before;
-        self.count(packet, segments as u32);
+        let payload_bytes = connection.received_bytes() - before;
+        self.count(packet, payload_bytes);
     }
 
-    /// Counts data that reached its receiver.
+    /// Counts a packet that reached its receiver, and the payload that it puts in order.
     #[inline]
-    fn count(&mut self, packet: &Packet, segments: u32) {
+    fn count(&mut self, packet: &Packet, payload_bytes: u64) {
         if packet.at >= self.counted_to {
-            return self.ahead.push((packet.at, packet.flow, packet.len, segments));
+            return self.ahead.push((*packet, payload_bytes));
         }
-        let got = &mut self.received[packet.flow as usize];
-        got.bytes += u64::from(packet.len);
-        got.segments += u64::from(segments);
+        self.received[packet.flow as usize].add(packet, payload_bytes);
     }
 
     /// The next timer fires.

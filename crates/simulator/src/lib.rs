@@ -5,6 +5,7 @@
 //! behind a narrow door ([`tcp::Door`]): packets in, packets out, next wake-up. The same network
 //! also stands between real hosts, in real time: [`Emulation`].
 
+mod arrivals;
 mod build;
 mod contents;
 mod digest;
@@ -33,6 +34,7 @@ mod tcp;
 mod tournament;
 mod transit;
 
+pub use arrivals::Arrivals;
 pub use contents::Contents;
 pub use emulation::{Delivery, Emulated, Emulation, Way};
 use network::Receivers;

@@ -43,19 +43,23 @@ pub struct FlowTable {
     /// Wire bytes that left the flow's last link, over the measured time. This is the throughput
     /// that the papers compare.
     pub throughput_bps: Vec<f64>,
-    /// Payload delivered in order, over the measured time.
+    /// Payload that arrived in order, over the measured time. More than the throughput only where
+    /// what came before the measurement is put in order within it.
     pub goodput_bps: Vec<f64>,
-    /// Packets sent in the measured time, retransmissions included (data only).
+    /// Packets sent in the measured time: data, repeated or not, and connection requests. This and the
+    /// counts below are of the sender's packets, not of what comes back.
     pub packets_sent: Vec<u64>,
-    /// Retransmitted packets in the measured time.
+    /// Of them, those sent again.
     pub retransmits: Vec<u64>,
     /// Retransmission time-outs in the measured time.
     pub timeouts: Vec<u64>,
     /// Fast recoveries entered in the measured time.
     pub fast_recoveries: Vec<u64>,
-    /// Packets lost in the network in the measured time (any reason).
+    /// Packets lost in the network in the measured time (any reason), whenever they were sent.
     pub losses: Vec<u64>,
-    /// Packets marked in the measured time.
+    /// Packets that reached the receiver in the measured time, whenever they were sent.
+    pub packets_delivered: Vec<u64>,
+    /// Of them, those that were marked CE on their way.
     pub marks: Vec<u64>,
     /// Mean smoothed round-trip time over ACKs, NaN without any.
     pub mean_srtt_s: Vec<f64>,

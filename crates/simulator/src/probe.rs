@@ -115,10 +115,14 @@ impl LinkProbe {
         self.drops[reason as usize] += 1;
         if let Some(monitor) = &mut self.monitor {
             monitor.since_sample[0] += 1;
-            monitor.since_sample[1] += u64::from(reason == Drop::Policer);
+            if reason == Drop::Policer {
+                monitor.since_sample[1] += 1;
+            }
             let counts = &mut monitor.groups[usize::from(group)];
             counts.drops += 1;
-            counts.refused += u64::from(reason != Drop::Wire);
+            if reason != Drop::Wire {
+                counts.refused += 1;
+            }
         }
     }
 }

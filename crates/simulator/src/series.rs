@@ -48,7 +48,7 @@ impl Series {
         sources: &[Source],
         received: &[Received],
     ) {
-        self.sample_groups(plan, now, received.iter().map(|got| got.bytes));
+        self.sample_groups(plan, now, received.iter().map(|got| got.arrivals.bytes));
         self.sample_links(plan, now, &mut network.links);
         for &flow in &self.watched {
             let Source::Tcp(tcp) = &sources[flow] else { continue };

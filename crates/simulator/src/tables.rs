@@ -10,7 +10,7 @@ use crate::output::{
     FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput, TransferTable,
 };
 use crate::probe::Reading;
-use crate::source::{Source, UDP_HEADER_BYTES};
+use crate::source::Source;
 
 fn mean(sum: f64, count: u64) -> f64 {
     if count == 0 { f64::NAN } else { sum / count as f64 }
@@ -56,30 +56,25 @@ fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
     let mut table = FlowTable::default();
     let seconds = engine.plan.duration.as_secs();
     for (i, flow) in engine.plan.flows.iter().enumerate() {
-        let bytes = (after.received[i].bytes - before.received[i].bytes) as f64;
-        let segments = after.received[i].segments - before.received[i].segments;
+        let (got, had) = (&after.received[i], &before.received[i]);
+        let arrivals = got.arrivals.since(&had.arrivals);
+        let rate_bps = |bytes: u64| 8.0 * bytes as f64 / seconds;
         let (sent, was) = (after.sent[i], before.sent[i]);
         let acks = sent.acks - was.acks;
         table.user.push(flow.user as u32);
         table.host_jitter_s.push(flow.jitter.as_secs());
         table.group.push(engine.plan.users[flow.user].group as u32);
-        table.throughput_bps.push(8.0 * bytes / seconds);
+        table.throughput_bps.push(rate_bps(arrivals.bytes));
+        table.goodput_bps.push(rate_bps(got.payload_bytes - had.payload_bytes));
         table.losses.push(after.fates[i].losses - before.fates[i].losses);
-        table.marks.push(after.fates[i].marks - before.fates[i].marks);
+        table.marks.push(arrivals.marked);
+        table.packets_delivered.push(arrivals.packets);
         table.packets_sent.push(sent.sent - was.sent);
         table.retransmits.push(sent.retransmits - was.retransmits);
         table.timeouts.push(sent.timeouts - was.timeouts);
         table.fast_recoveries.push(sent.recoveries - was.recoveries);
         table.mean_srtt_s.push(mean((sent.srtt_sum_ns - was.srtt_sum_ns) as f64 * 1e-9, acks));
         table.mean_cwnd_packets.push(mean(sent.cwnd_sum - was.cwnd_sum, acks));
-        let payload = match &engine.sources[i] {
-            Source::Tcp(tcp) => (segments * tcp.connection.sizes.mss()) as f64,
-            Source::Cbr(_) => {
-                let size = flow.packet_size.as_f64();
-                bytes * (size - f64::from(UDP_HEADER_BYTES)) / size
-            }
-        };
-        table.goodput_bps.push(8.0 * payload / seconds);
     }
     table
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::scenarios::{any_scenario, cases};
+use common::scenarios::{any_scenario, exact};
 use common::{plan, plan_with, runs, whole};
 use proptest::prelude::*;
 use tidegate_scenario::plan::Plan;
@@ -124,7 +124,7 @@ fn serving_receivers_ahead_of_time_changes_nothing() {
 }
 
 proptest! {
-    #![proptest_config(cases(1500, 21))]
+    #![proptest_config(exact(1500))]
 
     #[test]
     fn serving_ahead_changes_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {

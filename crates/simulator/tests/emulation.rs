@@ -110,7 +110,7 @@ fn an_emulated_network_measures_what_a_simulated_one_does() {
     assert_eq!(emulated.link_groups.mean_activity, simulated.link_groups.mean_activity);
     assert_eq!(emulated.losses, simulated.flows.losses);
     assert!(emulated.losses[0] > emulated.losses[1], "activity reaches the bottleneck");
-    let throughput = |i: usize| emulated.received_bytes[i] as f64 * 8.0 / 3.0;
+    let throughput = |i: usize| emulated.received[i].bytes as f64 * 8.0 / 3.0;
     assert_eq!([throughput(0), throughput(1)], simulated.flows.throughput_bps[..]);
     assert_eq!(emulated.group_series, simulated.group_series);
     assert_eq!(emulated.link_series, simulated.link_series);
@@ -125,7 +125,7 @@ fn the_parts_of_a_measurement_are_those_of_a_simulation_and_leave_the_whole_as_i
     assert_eq!(parts.intervals.groups.interval, [0, 0, 1, 1, 2, 2]);
     assert!(parts.intervals.links.drops.iter().all(|&drops| drops > 0));
     assert_eq!(bottleneck(&parts.links), bottleneck(&whole.links));
-    assert_eq!(parts.received_bytes, whole.received_bytes);
+    assert_eq!(parts.received, whole.received);
     assert_eq!((parts.losses, parts.link_series), (whole.losses, whole.link_series));
     assert!(whole.intervals.links.interval.is_empty());
 }

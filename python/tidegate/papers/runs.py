@@ -17,6 +17,7 @@ from tidegate.errors import ScenarioError
 from tidegate.execution import Threads
 from tidegate.papers.errors import ReproductionError
 from tidegate.papers.traces import Trace, trace_of
+from tidegate.quantities import drop_ratio, flow_ratios
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 BOTTLENECK = "bottleneck"
 _WAY_BACK = ".reverse"
-_DROPS = ("drops_full", "drops_aqm", "drops_wire", "drops_policer")
 
 
 class Simulation(Protocol):
@@ -103,7 +103,6 @@ class Run:
                           for g in range(throughput.size)])  # fmt: skip
         row = list(links["name"]).index(BOTTLENECK)
         arrivals = max(1, int(links["arrivals"][row]))
-        drops = sum(int(links[reason][row]) for reason in _DROPS)
         return cls(
             user_throughput_bps=tuple((throughput / np.maximum(users, 1)).tolist()),
             user_unmarked_bps=tuple((unmarked / np.maximum(users, 1)).tolist()),
@@ -111,7 +110,7 @@ class Run:
             mean_activity=_activities(tables["link_groups"]),
             utilization=float(links["utilization"][row]),
             mean_backlog_packets=float(links["mean_backlog_packets"][row]),
-            loss_share=drops / arrivals,
+            loss_share=float(np.nan_to_num(drop_ratio(lambda name: links[name][row]))),
             mark_share=int(links["marks"][row]) / arrivals,
             timeouts=int(np.sum(flows["timeouts"])),
             upload_s=_mean(tables["transfers"]["completion_s"]),
@@ -124,10 +123,10 @@ class Run:
 
 
 def _marked_share(flows: Mapping[str, Any]) -> NDArray[np.float64]:
-    """Of the packets of each flow that were not lost."""
-    passed = np.asarray(flows["packets_sent"], dtype=float) - np.asarray(flows["losses"])
-    share: NDArray[np.float64] = np.asarray(flows["marks"], dtype=float) / np.maximum(passed, 1)
-    return share.clip(max=1.0)
+    """Of the packets of each flow that reached its receiver."""
+    ratios = flow_ratios(lambda name: np.asarray(flows[name], dtype=float))
+    share: NDArray[np.float64] = np.nan_to_num(ratios["mark_ratio"])
+    return share
 
 
 def _upload_end(transfers: Mapping[str, Any], warm_up_s: float) -> float:

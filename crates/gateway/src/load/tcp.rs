@@ -35,7 +35,8 @@ pub struct TcpFlow<'a> {
 /// The user's end of a connection.
 struct Client {
     socket: Socket,
-    established: bool,
+    /// Connection requests beyond the first; `None` until it is connected.
+    repeated_requests: Option<u64>,
     /// Not yet written; `None` for without end.
     left_bytes: Option<u64>,
 }
@@ -93,7 +94,8 @@ impl<'a> TcpFlow<'a> {
         let watched = poller.add(&socket, self.token(Role::Client), Ready::OUT);
         watched.map_err(|error| self.endpoints.error("epoll", &error))?;
         let left_bytes = self.transfer.as_ref().map(|transfer| transfer.size_bytes);
-        self.client = Some(Client { socket, established: false, left_bytes });
+        let repeated_requests = None;
+        self.client = Some(Client { socket, repeated_requests, left_bytes });
         Ok(())
     }
 
@@ -130,16 +132,17 @@ impl<'a> TcpFlow<'a> {
 
     /// What the kernel tells about the connection, if there is one.
     pub fn info(&self) -> Result<Option<TcpInfo>, LabError> {
-        let Some(client) = self.client.as_ref().filter(|client| client.established) else {
-            return Ok(None);
-        };
+        let established = |client: &&Client| client.repeated_requests.is_some();
+        let Some(client) = self.client.as_ref().filter(established) else { return Ok(None) };
         let read = TcpInfo::read(&client.socket);
         read.map(Some).map_err(|error| self.endpoints.error("TCP_INFO", &error))
     }
 
     /// What has been sent so far, over all connections.
     pub fn counts(&self) -> Result<Counts, LabError> {
-        Ok(self.info()?.map_or(self.past, |info| self.past.plus(info.counts)))
+        let Some(client) = &self.client else { return Ok(self.past) };
+        let counts = client.counts().map_err(|error| self.endpoints.error("TCP_INFO", &error))?;
+        Ok(self.past.plus(counts))
     }
 
     fn token(&self, role: Role) -> Token {
@@ -190,7 +193,9 @@ impl<'a> TcpFlow<'a> {
         if let Some(error) = client.socket.take_error()? {
             return Err(error);
         }
-        client.established = true;
+        if client.repeated_requests.is_none() {
+            client.repeated_requests = Some(TcpInfo::read(&client.socket)?.counts.retransmits);
+        }
         if client.left_bytes != Some(0) {
             client.write()?;
             if client.left_bytes == Some(0) {
@@ -209,7 +214,7 @@ impl<'a> TcpFlow<'a> {
     /// The server has hung up, so it has all.
     fn finish(&mut self, now: Time) -> io::Result<Option<TransferReport>> {
         let Some(client) = self.client.take() else { return Ok(None) };
-        self.past = self.past.plus(TcpInfo::read(&client.socket)?.counts);
+        self.past = self.past.plus(client.counts()?);
         let Some(transfer) = &self.transfer else { return Ok(None) };
         if transfer.received_bytes != transfer.size_bytes {
             let (got, size) = (transfer.received_bytes, transfer.size_bytes);
@@ -224,6 +229,12 @@ impl<'a> TcpFlow<'a> {
 }
 
 impl Client {
+    /// What it has sent. Until it is connected, that is requests alone.
+    fn counts(&self) -> io::Result<Counts> {
+        let counts = TcpInfo::read(&self.socket)?.counts;
+        Ok(counts.with_requests(self.repeated_requests.unwrap_or(counts.retransmits)))
+    }
+
     fn write(&mut self) -> io::Result<()> {
         for _ in 0..TURN {
             let len = self.left_bytes.map_or(ZEROS.len(), |left| ZEROS.len().min(left as usize));

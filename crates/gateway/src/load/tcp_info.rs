@@ -20,9 +20,10 @@ const ROOM: usize = 512;
 /// Counters of a connection, or the sum over several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Segments with data, retransmissions included.
+    /// Segments with data and connection requests, first and repeated ones. The kernel counts no
+    /// requests: [`Counts::with_requests`].
     pub sent: u64,
-    /// Retransmissions.
+    /// Of them, those sent again.
     pub retransmits: u64,
     /// Retransmission time-outs.
     pub timeouts: Option<u64>,
@@ -69,6 +70,11 @@ impl TcpInfo {
 }
 
 impl Counts {
+    /// With the connection's requests: the first, and those that the kernel counts as sent again.
+    pub fn with_requests(self, repeated: u64) -> Counts {
+        Counts { sent: self.sent + 1 + repeated, ..self }
+    }
+
     /// Those of one connection, added to those before.
     pub fn plus(self, other: Counts) -> Counts {
         Counts {

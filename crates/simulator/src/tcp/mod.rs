@@ -106,6 +106,8 @@ pub struct Connection {
     pub receiver: receiver::Receiver,
     /// Sizes on the wire.
     pub sizes: Sizes,
+    /// Application bytes, without end if there is none.
+    size_bytes: u64,
     /// Which of a flow's connections it is: the flag [`flags::EVEN`], or none.
     parity: u8,
 }
@@ -117,7 +119,9 @@ impl Connection {
         let sender = sender::Sender::new(plan, sizes, size_bytes);
         let receiver =
             receiver::Receiver::new(plan, sender.uses_sack(), sizes.mss(), sender.last());
-        Connection { sender, receiver, sizes, parity: 0 }
+        // A transfer of nothing is one byte all the same.
+        let size_bytes = size_bytes.map_or(u64::MAX, |bytes| bytes.max(1));
+        Connection { sender, receiver, sizes, size_bytes, parity: 0 }
     }
 
     /// This closed connection as the one that follows `previous`.
@@ -125,6 +129,12 @@ impl Connection {
         self.parity = previous.parity ^ flags::EVEN;
         self.sender.parity = self.parity;
         self
+    }
+
+    /// Payload that the receiver has in order. The last segment may be short.
+    #[inline]
+    pub fn received_bytes(&self) -> u64 {
+        (self.receiver.next * self.sizes.mss()).min(self.size_bytes)
     }
 
     /// Whether a packet is one of this connection's, not a late one of the connection before.

@@ -161,7 +161,9 @@ impl Discipline for DualHost {
             state @ (State::AtRest | State::Decaying) => {
                 let deficit = self.turn(packet.user, draw);
                 let flow = &mut self.flows[index];
-                flow.decays += u32::from(state == State::Decaying);
+                if state == State::Decaying {
+                    flow.decays += 1;
+                }
                 (flow.state, flow.deficit) = (State::Sparse, deficit);
                 self.new.push_back(packet.flow);
             }

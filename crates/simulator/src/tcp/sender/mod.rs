@@ -58,9 +58,9 @@ pub(crate) enum Timer {
 /// Counters of a sender from the start of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SenderCounts {
-    /// Segments sent, again or for the first time.
+    /// Segments and connection requests sent, again or for the first time.
     pub sent: u64,
-    /// Segments sent again.
+    /// Of them, those sent again.
     pub retransmits: u64,
     /// Time-outs.
     pub timeouts: u64,
@@ -226,6 +226,7 @@ impl Sender {
     /// Requests the connection.
     pub fn open(&mut self, door: &mut Door) {
         self.state = State::SynSent;
+        self.counts.sent += 1;
         self.send_request(door);
     }
 

@@ -92,6 +92,8 @@ impl Sender {
             self.window.cwnd = 1.0;
             self.ecn &= !self.ecn_fallback;
             self.counts_marks &= self.ecn;
+            self.counts.sent += 1;
+            self.counts.retransmits += 1;
             return self.send_request(door);
         }
         self.on_time_out(door);

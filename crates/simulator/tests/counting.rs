@@ -1,0 +1,71 @@
+//! What the columns of a flow count, byte by byte and packet by packet.
+
+mod common;
+
+use common::{plan, plan_with};
+use tidegate_simulator::run;
+
+const TRANSFERS: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "10 s"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "10 ms"
+buffer = "50 packets"
+[users.a]
+traffic = { kind = "transfer", size = "2 kB", pause = "100 ms" }
+"#;
+
+/// A flow's transfers follow one another, each on a connection of its own, and the last segment of each
+/// is a short one: 540 of 2,000 bytes. The last transfer of the run may be under way.
+#[test]
+fn goodput_is_the_bytes_of_the_transfers_and_no_more() {
+    for (size, loss) in [("1 B", 0.0), ("2 kB", 0.0), ("2 kB", 0.05), ("100 kB", 0.05)] {
+        let (quoted, loss) = (format!("\"{size}\""), loss.to_string());
+        let overrides =
+            [("users.a.traffic.size", quoted.as_str()), ("bottleneck.loss", loss.as_str())];
+        let output = run(&plan_with(TRANSFERS, &overrides), 1);
+        let (flows, transfers) = (&output.flows, &output.transfers);
+        let whole = transfers.completion_s.iter().zip(&transfers.size_bytes);
+        let finished: u64 = whole.filter(|(took, _)| !took.is_nan()).map(|(_, size)| size).sum();
+        let got = (flows.goodput_bps[0] * 10.0 / 8.0).round() as u64;
+        // What arrived whole, and its last ACK did not yet, is a transfer under way.
+        let rest = got.checked_sub(finished).expect("what is finished has arrived");
+        assert!(finished > 0 && rest <= transfers.size_bytes[0], "{size}: {got}, {finished}");
+        assert!(flows.goodput_bps[0] <= flows.throughput_bps[0], "{size}");
+    }
+}
+
+#[test]
+fn goodput_of_udp_is_its_payload() {
+    let traffic = [("users.a.traffic", r#"{ kind = "cbr", rate = "1 Mb/s" }"#)];
+    let flows = run(&plan_with(TRANSFERS, &traffic), 1).flows;
+    let want = flows.throughput_bps[0] * 1472.0 / 1500.0;
+    assert!((flows.goodput_bps[0] - want).abs() < 1e-6 * want);
+    assert_eq!(flows.throughput_bps[0] * 10.0, 8.0 * 1500.0 * flows.packets_delivered[0] as f64);
+}
+
+/// 10,000 flows on 10 Mb/s: most of what is lost are connection requests. They are among what is sent, what
+/// is sent again, what is lost and what is delivered.
+#[test]
+fn connection_requests_count_wherever_packets_do() {
+    let text = "version = 1\nwarm_up = \"5 s\"\nduration = \"5 s\"\n\
+                [bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"10 ms\"\n[users.a]\nflows = 10000\n";
+    let output = run(&plan(text), 1);
+    let total = |column: &[u64]| column.iter().sum::<u64>();
+    let flows = &output.flows;
+    let (lost, delivered) = (total(&flows.losses), total(&flows.packets_delivered));
+    let link = common::link(&output, "bottleneck");
+    assert_eq!(output.links.drops_full[link], lost);
+    // What is on the far side of the bottleneck at the ends of the measurement differs.
+    assert!(output.links.departures[link].abs_diff(delivered) < 20);
+    assert!(lost > delivered, "{lost} lost, {delivered} delivered");
+    let sent = total(&flows.packets_sent);
+    // Under way at the ends: the queue and the way before it.
+    assert!(
+        sent.abs_diff(lost + delivered) < 300,
+        "{sent} sent, {lost} lost, {delivered} delivered"
+    );
+    assert!(total(&flows.retransmits) <= sent);
+}

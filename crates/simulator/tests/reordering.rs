@@ -1,0 +1,123 @@
+//! Loss detection takes it that links never reorder. One mechanism can: RFC 6057's scheduler, when it
+//! releases a customer whose packets still wait behind all others. What he sends from then on overtakes
+//! them. Here is how that comes about, and how little of it senders meet.
+
+mod common;
+
+use common::plan_with;
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_simulator::{Contents, Emulation, Way, run};
+
+/// Packets without content.
+struct Bare;
+
+impl Contents for Bare {
+    const OUTSIDE: bool = true;
+
+    fn set_activity(&mut self, _: u64, _: f32) {}
+
+    fn activity(&mut self, _: u64) -> f32 {
+        0.0
+    }
+
+    fn discard(&mut self, _: u64) {}
+}
+
+/// A port for 1,000 packets a second, two customers provisioned with half of that, periods of a second.
+const PORT: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "10 s"
+host_jitter = "off"
+[bottleneck]
+rate = "12 Mb/s"
+delay = "1 ms"
+buffer = "1000 packets"
+scheduler = { kind = "rfc6057", provisioned_rate = "6 Mb/s", period = "1 s" }
+[users.one]
+traffic = { kind = "cbr", rate = "1 Mb/s" }
+[users.other]
+traffic = { kind = "cbr", rate = "1 Mb/s" }
+"#;
+
+/// The first customer fills the first period, so that in the second he is served last. What he sends
+/// there, the other's packets keep waiting; in the third he is released, and what he sends then leaves
+/// before it, unless that has left meanwhile.
+fn order_of_arrival(waiting: u64, others: u64) -> Vec<u64> {
+    let plan = plan_with(PORT, &[]);
+    let mut emulation = Emulation::new(&plan, 1, Bare);
+    let (one, other) = (0, 1);
+    let at = |ms| Time::ZERO + Span::from_millis(ms);
+    let heavy = (0..950).map(|n| (at(n), one));
+    let late = (0..waiting).map(|_| (at(1_100), one));
+    // Packets that take a millisecond each, for as long as the other sends more.
+    let ahead = (0..others).map(|n| (at(1_050 + n / 2), other));
+    let released = (0..10).map(|n| (at(2_100 + n), one));
+    let mut sends: Vec<(Time, u32)> = heavy.chain(late).chain(ahead).chain(released).collect();
+    sends.sort_by_key(|&(at, flow)| (at, flow));
+    let mut arrived = Vec::new();
+    let mut numbers = [0; 2];
+    for (at, flow) in sends
+        .into_iter()
+        .map(Some)
+        .chain([None])
+        .map(|send| send.unwrap_or((Time::ZERO + Span::from_secs(9), other)))
+    {
+        while emulation.next_time() <= at {
+            let delivered = emulation.advance();
+            arrived
+                .extend(delivered.filter(|packet| packet.flow == one).map(|packet| packet.packet));
+        }
+        let number = numbers[flow as usize];
+        numbers[flow as usize] += 1;
+        emulation.inject(flow, Way::Forward, number, 1500, false, at);
+    }
+    arrived
+}
+
+#[test]
+fn a_released_customer_overtakes_his_own_waiting_packets() {
+    // 1,600 packets of the other take until 2.65 s: ten overtake five.
+    let arrived = order_of_arrival(5, 1600);
+    let (waited, released): (Vec<u64>, Vec<u64>) = ((950..955).collect(), (955..965).collect());
+    assert_eq!(arrived[950..], [released, waited].concat());
+    // 800 take until 1.85 s, so that nothing waits any more at the end of the period.
+    let arrived = order_of_arrival(5, 800);
+    assert!(arrived.is_sorted(), "{arrived:?}");
+}
+
+/// Where waiting packets and a release come together most often: the others leave a fifth of the link in
+/// priority, and the buffer has room for all that waits. Counted in the engine, 0.6 to 0.8 % of the heavy
+/// user's packets came after later ones there, all in four seconds of 300. With a buffer of 50 packets none
+/// did, since newcomers take the places of those that wait. What is sent again beyond what is lost, time-outs
+/// in vain included, is below 2 % in the one case and below a thousandth in the other.
+#[test]
+fn senders_hardly_notice_that_the_scheduler_reorders() {
+    let text = r#"
+version = 1
+warm_up = "20 s"
+duration = "100 s"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "5 ms"
+scheduler = { kind = "rfc6057", provisioned_rate = "2 Mb/s", period = "5 s" }
+[users.heavy]
+flows = 10
+[users.light]
+count = 10
+traffic = { kind = "cbr", rate = "0.8 Mb/s" }
+"#;
+    for recovery in ["\"rack\"", "\"sack\""] {
+        for (buffer, at_most) in [("\"50 packets\"", 0.001), ("\"1000 packets\"", 0.02)] {
+            let overrides = [("tcp.loss_recovery", recovery), ("bottleneck.buffer", buffer)];
+            let plan = plan_with(text, &overrides);
+            for seed in 1..=3 {
+                let flows = run(&plan, seed).flows;
+                let heavy = |column: &[u64]| column[..10].iter().sum::<u64>();
+                let (again, lost) = (heavy(&flows.retransmits), heavy(&flows.losses));
+                let in_vain = again.saturating_sub(lost) as f64 / heavy(&flows.packets_sent) as f64;
+                assert!(in_vain <= at_most, "{recovery}, {buffer}, seed {seed}: {in_vain}");
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Every cross of loss recovery, ECN, congestion control and delayed acknowledgements, where packets are
+//! lost at random, requests and acknowledgements among them.
+
+mod common;
+
+use common::plan;
+use common::scenarios::exact;
+use proptest::prelude::*;
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+/// All of them, as lines of a scenario's `[tcp]`.
+fn senders() -> impl Iterator<Item = (String, bool)> {
+    let recoveries = ["sack", "rack", "fack", "newreno", "reno"];
+    let controls = ["reno", "cubic", "dctcp", "prague"];
+    let crosses = recoveries.into_iter().flat_map(move |recovery| {
+        controls.into_iter().flat_map(move |control| {
+            [(false, "off"), (false, "40 ms"), (true, "off"), (true, "40 ms")]
+                .map(|(ecn, delay)| (recovery, control, ecn, delay))
+        })
+    });
+    crosses.map(|(recovery, control, ecn, delay)| {
+        // Scalable senders have ECN by themselves; then only the link does without.
+        let own = if ["dctcp", "prague"].contains(&control) {
+            String::new()
+        } else {
+            format!("ecn = {ecn}\n")
+        };
+        let lines = format!(
+            "loss_recovery = \"{recovery}\"\ncongestion_control = \"{control}\"\n{own}\
+             delayed_ack = \"{delay}\"\n"
+        );
+        (lines, ecn)
+    })
+}
+
+/// A link that loses at random, in both directions, and marks where senders can read it.
+#[derive(Clone, Debug)]
+struct Path {
+    profile: &'static str,
+    mbps: u32,
+    delay_ms: u32,
+    loss: f64,
+    seed: u64,
+}
+
+impl Path {
+    fn round_trip_s(&self) -> f64 {
+        // Both ways, and a full queue of 40 packets.
+        2e-3 * f64::from(self.delay_ms) + 41.0 * 0.012 / f64::from(self.mbps) + 0.01
+    }
+
+    fn scenario(&self, sender: &str, ecn: bool, users: &str) -> String {
+        let Path { profile, mbps, delay_ms, loss, .. } = self;
+        format!(
+            "version = 1\nprofile = \"{profile}\"\nwarm_up = \"0 s\"\nduration = \"300 s\"\n\
+             sample_interval = \"100 ms\"\n[tcp]\n{sender}\
+             [links.there]\nfrom = \"a\"\nto = \"b\"\nrate = \"{mbps} Mb/s\"\n\
+             delay = \"{delay_ms} ms\"\nbuffer = \"40 packets\"\nloss = {loss}\necn = {ecn}\n\
+             aqm = {{ kind = \"red\", min_threshold = \"5 packets\", max_threshold = \"20 packets\" }}\n\
+             [links.back]\nfrom = \"b\"\nto = \"a\"\nrate = \"{mbps} Mb/s\"\n\
+             delay = \"{delay_ms} ms\"\nbuffer = \"40 packets\"\nloss = {loss}\n\
+             [users.a]\nfrom = \"a\"\nto = \"b\"\n{users}"
+        )
+    }
+}
+
+fn any_path() -> impl Strategy<Value = Path> {
+    let profile = prop::sample::select(vec!["linux", "classic", "linux-2.6.29"]);
+    (profile, 1..20u32, 1..50u32, 0.0..0.05, 0..1_000_000u64).prop_map(
+        |(profile, mbps, delay_ms, loss, seed)| Path { profile, mbps, delay_ms, loss, seed },
+    )
+}
+
+/// More than connection requests bring in a sample.
+const REQUESTS_BPS: f64 = 8.0 * 200.0 / 0.1;
+
+/// The longest time in which nothing arrived, once data had, until the transfer was done.
+fn longest_silence_s(output: &RunOutput, done_s: f64) -> f64 {
+    let series = &output.group_series;
+    let samples = series.time_s.iter().zip(&series.throughput_bps);
+    let (mut last, mut longest) = (None, 0.0_f64);
+    for (&at, &bps) in samples.take_while(|(at, _)| **at < done_s + 0.1) {
+        if bps > 0.0 || at >= done_s {
+            longest = longest.max(at - last.unwrap_or(at));
+            last = if bps > REQUESTS_BPS { Some(at) } else { last.map(|_| at) };
+        }
+    }
+    longest
+}
+
+proptest! {
+    #![proptest_config(exact(25))]
+
+    /// A transfer ends, with every byte of it delivered once. And no sender stands still for longer than its
+    /// timer allows: the initial time-out or, once there is a sample, the shortest one and five round trips,
+    /// doubled with each time-out.
+    #[test]
+    fn every_sender_gets_its_bytes_through(path in any_path(), kb in 1..200u32) {
+        let users = format!("traffic = {{ kind = \"transfer\", size = \"{kb} kB\" }}\n");
+        for (sender, ecn) in senders() {
+            let text = path.scenario(&sender, ecn, &users);
+            let plan = plan(&text);
+            let output = run(&plan, path.seed);
+            let (flows, took) = (&output.flows, output.transfers.completion_s[0]);
+            prop_assert!(!took.is_nan(), "it has not ended: {text}");
+            let got = (flows.goodput_bps[0] * 300.0 / 8.0).round() as u64;
+            prop_assert_eq!(got, u64::from(kb) * 1000, "{}", text);
+            prop_assert!(flows.losses[0] + flows.packets_delivered[0] == flows.packets_sent[0]);
+            let rto = plan.flows[0].traffic.tcp().expect("TCP").rto;
+            let sampled_s = rto.min.as_secs() + 5.0 * path.round_trip_s() + 0.04;
+            let timer_s = rto.initial.as_secs().max(sampled_s);
+            let doubled = f64::from(1_u32 << flows.timeouts[0].min(30));
+            let silence = longest_silence_s(&output, output.transfers.start_s[0] + took);
+            prop_assert!(silence <= timer_s * doubled + 0.2, "{silence} s of silence: {text}");
+        }
+    }
+}
+
+/// Throughput × RTT / MSS = C / √p: C is at most 1.31 where losses are independent (Mathis et al., CCR 27(3),
+/// 1997, section 3), and with an ACK for every second segment, at p = 3 %, a round trip of 50 ms and a
+/// time-out of 250 ms, at least 0.64 by the model that knows of time-outs (Padhye et al., SIGCOMM 1998,
+/// equation 30). One run of 300 s with 3,000 losses or more for each sender.
+#[test]
+fn throughput_at_random_loss_lies_between_the_models() {
+    let path = Path { profile: "linux", mbps: 20, delay_ms: 25, loss: 0.03, seed: 1 };
+    for (sender, ecn) in senders() {
+        let text = path.scenario(&sender, ecn, "flows = 1\n");
+        let output = run(&plan(&text), path.seed);
+        let c = output.flows.goodput_bps[0] * 0.05 / (8.0 * 1448.0) * path.loss.sqrt();
+        assert!((0.64..=1.31).contains(&c), "C = {c:.3}: {sender}");
+    }
+}
