@@ -7,9 +7,11 @@
 
 mod acknowledgement;
 mod growth;
+mod loss_by_time;
 mod rack;
 mod recovery;
 mod time_out;
+mod undo;
 
 use tidegate_mechanisms::sender::{Controller, Window};
 use tidegate_mechanisms::units::{Bytes, Time};
@@ -112,6 +114,8 @@ pub struct Sender {
     written: u64,
     /// Recovery, loss or reduction ends when this is acknowledged.
     point: u64,
+    /// What was outstanding at the last loss ends here (RFC 6582: recover).
+    recover: u64,
     /// What F-RTO found out so far.
     probe: Probe,
     /// A round trip ends when this is acknowledged.
@@ -180,6 +184,7 @@ impl Sender {
             end,
             written: end,
             point: 0,
+            recover: 0,
             probe: Probe::default(),
             round_end: 0,
             usage: plan.window_use_per_round.then(Usage::default),
@@ -260,7 +265,9 @@ impl Sender {
         }
         let nxt = self.nxt;
         self.fill_window(door);
-        self.note_usage();
+        if self.nxt > nxt || self.in_flight() >= self.window.cwnd as u32 {
+            self.note_usage();
+        }
         if self.rack.is_some() && self.nxt > nxt && self.timer != Timer::Reordering {
             self.schedule_probe(self.time_out_of_first(door.now), door);
         }
@@ -329,6 +336,9 @@ impl Sender {
         self.counts.retransmits += 1;
         if let Some(rack) = &mut self.rack {
             rack.repairs.push_back((segment, door.now));
+            if let Some(undo) = &mut rack.undo {
+                undo.on_repair(door.now);
+            }
         }
         self.transmit(segment, self.capable(), true, door);
         if segment == self.una && self.rearm_on_repair {

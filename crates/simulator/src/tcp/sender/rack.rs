@@ -21,10 +21,11 @@ use std::collections::VecDeque;
 
 use tidegate_mechanisms::units::{Span, Time};
 
+use super::undo::Undo;
 use super::{Sender, State, Timer};
 use crate::tcp::Door;
 use crate::tcp::reduction::Progress;
-use crate::tcp::scoreboard::DUP_THRESH;
+use crate::tcp::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::tcp::send_times::SendTimes;
 
 /// Two ticks of a kernel that counts 250 a second: no timer is set to less.
@@ -37,13 +38,37 @@ pub(super) struct Rack {
     pub times: SendTimes,
     /// Time and number of the most recently sent segment that has arrived.
     newest: (Time, u64),
-    rtt: Span,
+    pub rtt: Span,
     min_rtt: Span,
     /// Something has arrived since the last look for losses.
     advanced: bool,
     /// Retransmissions in the order sent.
     pub repairs: VecDeque<(u64, Time)>,
     probe: Option<Probe>,
+    /// After a time-out that may turn out to have been premature (F-RTO).
+    pub frto: bool,
+    /// Something was acknowledged since the last time-out.
+    pub progress: bool,
+    /// What the reduction under way may be taken back to.
+    pub undo: Option<Undo>,
+}
+
+/// What the times of segments show to be lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Detected {
+    /// Segments.
+    pub segments: u32,
+    /// Retransmissions.
+    pub repairs: u32,
+    /// After so long, more may be.
+    pub wait: Option<Span>,
+}
+
+impl Detected {
+    /// Whether anything is.
+    pub fn any(&self) -> bool {
+        self.segments + self.repairs > 0
+    }
 }
 
 /// A tail loss probe that is out.
@@ -55,7 +80,7 @@ struct Probe {
 }
 
 /// Round-trip times that an ACK shows, of segments that were sent once.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Samples {
     /// Of the first and the last segment acknowledged.
     pub acked: Option<(Span, Span)>,
@@ -63,6 +88,14 @@ pub(super) struct Samples {
     pub sacked: Option<(Span, Span)>,
     /// Among those acknowledged was one that had been sent again.
     pub ambiguous: bool,
+    /// The first segment that has arrived and was sent once; [`u64::MAX`] for none.
+    pub first_original: u64,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Samples { acked: None, sacked: None, ambiguous: false, first_original: u64::MAX }
+    }
 }
 
 impl Samples {
@@ -89,6 +122,9 @@ impl Rack {
             advanced: false,
             repairs: VecDeque::new(),
             probe: None,
+            frto: false,
+            progress: true,
+            undo: None,
         }
     }
 
@@ -116,6 +152,7 @@ impl Rack {
         } else {
             let pair = if by_sack { &mut samples.sacked } else { &mut samples.acked };
             *pair = Some((pair.map_or(rtt, |(first, _)| first), rtt));
+            samples.first_original = samples.first_original.min(segment);
         }
         self.advanced = true;
         self.rtt = rtt;
@@ -128,9 +165,38 @@ impl Rack {
         }
     }
 
-    /// Everything is to be sent again.
-    pub fn forget_repairs(&mut self) {
-        self.repairs.clear();
+    /// Losses are to be looked for again at the next ACK, whatever it says.
+    pub fn advance_again(&mut self) {
+        self.advanced = true;
+    }
+
+    /// Repairs count as lost that were sent a round trip before `now`, or earlier.
+    pub fn lose_repairs_until(&mut self, una: u64, board: &mut Scoreboard, now: Time) {
+        let rtt = self.rtt;
+        self.lose_repairs(una, board, |_, at| at + rtt <= now);
+    }
+
+    /// Repairs, in the order sent, count as lost as long as they are late. Returns how many did.
+    fn lose_repairs(
+        &mut self,
+        una: u64,
+        board: &mut Scoreboard,
+        is_late: impl Fn(u64, Time) -> bool,
+    ) -> u32 {
+        let mut lost = 0;
+        while let Some(&(segment, at)) = self.repairs.front() {
+            let open =
+                segment >= una && board.is_repaired(segment) && self.times.of(segment).0 == at;
+            if open && !is_late(segment, at) {
+                break;
+            }
+            self.repairs.pop_front();
+            if open {
+                board.lose_repair(segment);
+                lost += 1;
+            }
+        }
+        lost
     }
 
     /// The window comes down for another reason.
@@ -140,16 +206,17 @@ impl Rack {
 }
 
 impl Sender {
-    /// Marks what has been overtaken for long enough. Returns how many are newly lost, and how long
-    /// to wait until more may be.
-    pub(super) fn detect_by_time(&mut self, now: Time) -> (u32, Option<Span>) {
-        let patient = !matches!(self.state, State::Recovery | State::Loss | State::Probing)
-            && self.board.sacked < DUP_THRESH;
+    /// Marks what has been overtaken for long enough.
+    pub(super) fn detect_by_time(&mut self, now: Time) -> Detected {
+        let patient =
+            !matches!(self.state, State::Recovery | State::Loss) && self.board.sacked < DUP_THRESH;
         let (una, nxt) = (self.una, self.nxt);
         let srtt = self.round_trip.srtt().unwrap_or(Span::ZERO);
-        let (Some(rack), board) = (&mut self.rack, &mut self.board) else { return (0, None) };
+        let (Some(rack), board) = (&mut self.rack, &mut self.board) else {
+            return Detected::default();
+        };
         if !std::mem::take(&mut rack.advanced) {
-            return (0, None);
+            return Detected::default();
         }
         let quarter = Span::from_nanos(rack.min_rtt.as_nanos() / 4);
         let grace = rack.rtt + if patient { quarter.min(srtt) } else { Span::ZERO };
@@ -164,20 +231,10 @@ impl Sender {
             end += 1;
         }
         board.mark_lost_below(una, nxt, end);
-        let mut lost = board.lost - lost_before;
-        while let Some(&(segment, at)) = rack.repairs.front() {
-            let open =
-                segment >= una && board.is_repaired(segment) && rack.times.of(segment).0 == at;
-            if open && ((at, segment) >= newest || at + grace > now) {
-                break;
-            }
-            rack.repairs.pop_front();
-            if open {
-                board.lose_repair(segment);
-                lost += 1;
-            }
-        }
-        (lost, wait)
+        let segments = board.lost - lost_before;
+        let is_late = |segment, at| (at, segment) < newest && at + grace <= now;
+        let repairs = rack.lose_repairs(una, board, is_late);
+        Detected { segments, repairs, wait }
     }
 
     /// Looks again for losses after `wait`.
@@ -188,16 +245,14 @@ impl Sender {
 
     /// Time enough has passed for what was only late.
     pub(super) fn on_reordering_timer(&mut self, door: &mut Door) {
-        let before = self.in_flight();
         if let Some(rack) = &mut self.rack {
             rack.advanced = true;
         }
-        let (lost, _) = self.detect_by_time(door.now);
-        if lost > 0 {
+        if self.detect_by_time(door.now).any() {
             if self.state != State::Recovery {
-                self.enter_recovery(before, door);
+                self.enter_recovery(door);
+                self.reduce(Progress { delivered: 1, in_flight: self.in_flight(), safe: false });
             }
-            self.reduce(Progress { delivered: 1, in_flight: self.in_flight(), safe: false });
             self.send(door);
         }
         if self.deadline == Time::NEVER {
@@ -234,7 +289,7 @@ impl Sender {
         let again = self.nxt >= self.written || (self.nxt - self.una) as u32 >= self.window_limit;
         if again {
             self.counts.retransmits += 1;
-            self.transmit(self.nxt - 1, 0, true, door);
+            self.transmit(self.nxt - 1, self.capable(), true, door);
         } else {
             self.send_new(door);
         }
@@ -252,8 +307,7 @@ impl Sender {
         }
         let repaired = probe.again && ack > probe.end;
         if repaired {
-            let flight = self.in_flight();
-            self.begin_reduction(flight, now);
+            self.begin_reduction(now);
             self.window.cwnd = self.window.ssthresh;
             self.controller.on_recovery_exit(&mut self.window, now);
         } else if !probe.again || !news {
@@ -264,13 +318,7 @@ impl Sender {
 
 impl Rack {
     /// How long until the last of the segments from `from` on that are only late counts as lost.
-    fn longest_wait(
-        &self,
-        from: u64,
-        board: &crate::tcp::scoreboard::Scoreboard,
-        grace: Span,
-        now: Time,
-    ) -> Span {
+    fn longest_wait(&self, from: u64, board: &Scoreboard, grace: Span, now: Time) -> Span {
         let late = (from..).take_while(|s| (self.times.of(*s).0, *s) < self.newest);
         let last = late.filter(|segment| !board.is_sacked(*segment)).last().unwrap_or(from);
         (self.times.of(last).0 + grace).since(now)
