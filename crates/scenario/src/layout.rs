@@ -271,6 +271,7 @@ impl Tcp {
                 AfterTimeout::KeepScoreboard => AfterTimeoutPlan::KeepScoreboard,
             },
             rearm_on_repair: self.rearm_on_repair.expect(set),
+            segment_bursts: self.segment_bursts.expect(set),
             initial_window: self.initial_window.expect(set).small(),
             window_use_per_round: self.window_use_per_round.expect(set),
             window_limit: self.window_limit,

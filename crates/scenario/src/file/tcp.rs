@@ -152,9 +152,12 @@ section! {
         /// The receiver offers a window that grows with what arrives, dynamic right-sizing, and does
         /// not delay ACKs while it does, as in Linux. It never limits the sender.
         optional receive_autotuning: bool;
-        /// The last segment of a transfer, which the sender marks with PSH and the application reads at
-        /// once, is acknowledged without delay, as in Linux.
+        /// The last segment of a transfer and of a burst, which the sender marks with PSH and the
+        /// application reads at once, is acknowledged without delay, as in Linux.
         optional quick_push: bool;
+        /// Segments leave in bursts of two and more, as many as a millisecond's worth, and one alone waits
+        /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
+        optional segment_bursts: bool;
         /// The window moves in whole segments, as in Linux; reno and dctcp only.
         optional whole_segments: bool;
         /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465; reno and dctcp only. With
@@ -205,6 +208,7 @@ impl Tcp {
             adaptive_delayed_ack: own.adaptive_delayed_ack.or(base.adaptive_delayed_ack),
             receive_autotuning: own.receive_autotuning.or(base.receive_autotuning),
             quick_push: own.quick_push.or(base.quick_push),
+            segment_bursts: own.segment_bursts.or(base.segment_bursts),
             whole_segments: own.whole_segments.or(base.whole_segments),
             byte_counting: own.byte_counting.or(base.byte_counting),
             window_use_per_round: own.window_use_per_round.or(base.window_use_per_round),
@@ -254,6 +258,7 @@ impl Profile {
             adaptive_delayed_ack: Some(false),
             receive_autotuning: Some(true),
             quick_push: Some(true),
+            segment_bursts: Some(true),
             whole_segments: Some(true),
             byte_counting: Some(true),
             window_use_per_round: Some(true),
@@ -284,6 +289,7 @@ impl Profile {
                 quick_acks_again: Some(false),
                 receive_autotuning: Some(false),
                 quick_push: Some(false),
+                segment_bursts: Some(false),
                 whole_segments: Some(false),
                 initial_rto: Some(Span::from_secs(3)),
                 max_rto: Some(Span::from_secs(64)),
@@ -302,6 +308,7 @@ impl Profile {
                 adaptive_delayed_ack: Some(true),
                 receive_autotuning: Some(false),
                 quick_push: Some(false),
+                segment_bursts: Some(false),
                 window_reduction: Some(WindowReduction::RateHalving),
                 initial_window: Some(Integer(3)),
                 initial_rto: Some(Span::from_secs(3)),

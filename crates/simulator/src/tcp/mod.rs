@@ -115,8 +115,7 @@ impl Connection {
     pub fn new(plan: &TcpPlan, packet_size: u16, size_bytes: Option<u64>) -> Self {
         let sizes = Sizes::new(packet_size, plan.timestamps);
         let sender = sender::Sender::new(plan, sizes, size_bytes);
-        let receiver =
-            receiver::Receiver::new(plan, sender.uses_sack(), sizes.mss(), sender.last());
+        let receiver = receiver::Receiver::new(plan, sender.uses_sack(), sizes.mss());
         Connection { sender, receiver, sizes, parity: 0 }
     }
 
@@ -207,6 +206,7 @@ pub(crate) mod tests {
             frto: false,
             after_timeout: AfterTimeoutPlan::GoBackN,
             rearm_on_repair: false,
+            segment_bursts: false,
             initial_window: 2,
             window_use_per_round: false,
             window_limit: None,

@@ -75,7 +75,7 @@ impl Sender {
         }
         let recovered = self.una >= self.point;
         let (nxt, point) = (self.nxt, self.point);
-        let more = nxt < self.written && ((nxt - self.una) as u32) < self.window_limit;
+        let more = self.available() > 0;
         let Some(rack) = &mut self.rack else { return Permit::Any };
         let mut permit = Permit::Any;
         if rack.frto {
@@ -102,14 +102,11 @@ impl Sender {
     pub(super) fn send_permitted(&mut self, permit: Permit, door: &mut Door) {
         if permit == Permit::New {
             let before = self.nxt;
-            while self.in_flight() < self.window.cwnd as u32
-                && self.nxt < self.written
-                && ((self.nxt - self.una) as u32) < self.window_limit
-            {
-                self.send_new(door);
+            while self.in_flight() < self.window.cwnd as u32 && self.available() > 0 {
+                self.send_new(false, door);
             }
             if self.nxt > before {
-                return self.note_usage();
+                return self.note_usage(self.in_flight() >= self.window.cwnd as u32);
             }
             if let Some(rack) = &mut self.rack {
                 rack.frto = false;

@@ -40,6 +40,8 @@ pub(super) struct Rack {
     newest: (Time, u64),
     pub rtt: Span,
     min_rtt: Span,
+    /// When something was sent last.
+    pub last_sent: Time,
     /// Something has arrived since the last look for losses.
     advanced: bool,
     /// Retransmissions in the order sent.
@@ -118,6 +120,7 @@ impl Rack {
             times: SendTimes::default(),
             newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
+            last_sent: Time::ZERO,
             min_rtt: Span::from_nanos(u64::MAX),
             advanced: false,
             repairs: VecDeque::new(),
@@ -157,6 +160,10 @@ impl Rack {
         self.advanced = true;
         self.rtt = rtt;
         self.newest = self.newest.max((at, segment));
+    }
+
+    pub fn min_rtt_us(&self) -> u64 {
+        self.min_rtt.as_nanos() / 1_000
     }
 
     pub fn note_min(&mut self, samples: &Samples) {
@@ -286,12 +293,12 @@ impl Sender {
             let at = self.time_out_of_first(door.now);
             return self.set_timer(Timer::TimeOut, at, door);
         }
-        let again = self.nxt >= self.written || (self.nxt - self.una) as u32 >= self.window_limit;
+        let again = self.available() == 0;
         if again {
             self.counts.retransmits += 1;
             self.transmit(self.nxt - 1, self.capable(), true, door);
         } else {
-            self.send_new(door);
+            self.send_new(false, door);
         }
         if let Some(rack) = &mut self.rack {
             rack.probe = Some(Probe { end: self.nxt, again });
