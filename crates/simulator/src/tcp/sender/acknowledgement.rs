@@ -301,7 +301,11 @@ impl Sender {
 
     fn establish(&mut self, packet: &Packet, door: &mut Door) {
         self.state = State::Open;
-        self.round_trip.sample(door.now.since(packet.stamp));
+        let rtt = door.now.since(packet.stamp);
+        self.round_trip.sample(rtt);
+        if let Some(rack) = &mut self.rack {
+            rack.begin(rtt);
+        }
         self.deadline = Time::NEVER;
         self.send(door);
     }

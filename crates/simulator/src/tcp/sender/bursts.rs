@@ -21,14 +21,14 @@ const MILLISECOND: Span = Span::from_millis(1);
 const WINDOW_DIVISOR: u32 = 3;
 
 impl Sender {
-    /// Sends a burst of new segments into `room` for so many, of `available` ones. Returns whether it did.
-    pub(super) fn send_burst(&mut self, room: u32, available: u64, door: &mut Door) -> bool {
+    /// Sends a burst of new segments into `room` for so many. Returns whether it did.
+    pub(super) fn send_burst(&mut self, room: u32, door: &mut Door) -> bool {
         let most = self.most_at_once();
-        let cut_short = room < most && available > u64::from(room);
+        let cut_short = room < most && self.written - self.nxt > u64::from(room);
         if cut_short && self.awaits_ack(room, door.now) {
             return false;
         }
-        let count = u64::from(room.min(most)).min(available);
+        let count = room.min(most);
         for left in (0..count).rev() {
             self.send_new(left == 0 && count > 1, door);
         }

@@ -176,7 +176,9 @@ impl Sender {
                 && plan.reduction == ReductionPlan::Immediate
                 && !plan.controller.is_scalable(),
             frto: plan.frto && sack,
-            go_back_n: plan.after_timeout == AfterTimeoutPlan::GoBackN,
+            // Loss detection by time keeps the times of what is sacked, and so that.
+            go_back_n: plan.after_timeout == AfterTimeoutPlan::GoBackN
+                && plan.recovery != RecoveryPlan::Rack,
             rearm_on_repair: plan.rearm_on_repair,
             bursts: plan.segment_bursts,
             pushes: plan.delayed_ack.is_some_and(|delay| delay.quick_push),
@@ -298,8 +300,11 @@ impl Sender {
             }
             if !self.bursts {
                 self.send_new(false, door);
-            } else if !self.send_burst(window - in_flight, available, door) {
-                return true;
+            } else {
+                let room = available.min(u64::from(window - in_flight)) as u32;
+                if !self.send_burst(room, door) {
+                    return true;
+                }
             }
         }
     }

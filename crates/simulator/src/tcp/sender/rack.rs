@@ -162,6 +162,11 @@ impl Rack {
         self.newest = self.newest.max((at, segment));
     }
 
+    /// The connection request was answered after `rtt`.
+    pub fn begin(&mut self, rtt: Span) {
+        (self.rtt, self.min_rtt) = (rtt, rtt);
+    }
+
     pub fn min_rtt_us(&self) -> u64 {
         self.min_rtt.as_nanos() / 1_000
     }
