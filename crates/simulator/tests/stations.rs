@@ -224,6 +224,8 @@ fn codel_marks_where_it_may() {
             ("bottleneck.aqm", kind),
             ("bottleneck.ecn", "true"),
             ("tcp.ecn", "true"),
+            // A connection whose request is lost would do without.
+            ("tcp.ecn_fallback", "false"),
             ("bottleneck.buffer", "\"500 packets\""),
         ],
     );

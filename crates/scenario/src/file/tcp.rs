@@ -125,7 +125,7 @@ section! {
         optional ecn_to_one: bool;
         /// Find out first whether a time-out was premature, F-RTO with SACK, RFC 5682.
         optional frto: bool;
-        /// What is sent again after a time-out: everything from the first missing segment on, in order,
+        /// What is sent again after a time-out (rack keeps to what is late): everything from the first missing segment on, in order,
         /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
         /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
         optional after_timeout: AfterTimeout;
@@ -157,6 +157,7 @@ section! {
         optional quick_push: bool;
         /// Segments leave in bursts of two and more, as many as a millisecond's worth, and one alone waits
         /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
+        /// Not for prague, which spreads its segments.
         optional segment_bursts: bool;
         /// The window moves in whole segments, as in Linux; reno and dctcp only.
         optional whole_segments: bool;
