@@ -177,7 +177,7 @@ fn automatic_host_jitter_is_a_packet_time_on_the_slowest_link_but_what_hosts_hav
         let options = [("profile", profile), ("users.heavy.access.rate", "1 Mb/s")];
         assert_eq!(plan_with(DUMBBELL, &options).flows[0].jitter, Span::from_millis(12));
     }
-    assert_eq!(scenario(DUMBBELL).plan().flows[0].jitter, Span::from_micros(20));
+    assert_eq!(scenario(DUMBBELL).plan().flows[0].jitter, Span::from_micros(50));
     let fast = plan_with(DUMBBELL, &[("bottleneck.rate", "1 Gb/s"), ("access.rate", "1 Gb/s")]);
     assert_eq!(fast.flows[0].jitter, Span::from_micros(12), "a packet time, where that is less");
     let fixed = plan_with(DUMBBELL, &[("host_jitter", "3 us")]);

@@ -48,7 +48,7 @@ section! {
         /// done.
         default drain_limit: Span = Span::from_secs(600);
         /// Each packet leaves its sender after a random delay of up to this much. "auto" is what hosts have
-        /// with the profile linux, 20 us at most; with the others, as in research simulators, the transmission time of
+        /// with the profile linux, 50 us at most; with the others, as in research simulators, the transmission time of
         /// a full packet on the slowest link of its way, which keeps drop-tail queues from phase effects;
         /// "off" is none.
         default host_jitter: HostJitter = HostJitter::Auto;

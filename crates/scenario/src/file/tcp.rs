@@ -51,7 +51,8 @@ choice! {
 choice! {
     /// How losses are found and repaired.
     pub enum LossRecovery {
-        /// Selective acknowledgements, RFC 6675.
+        /// Selective acknowledgements, RFC 6675, without rules 3 and 4 of its NextSeg: what is not known to
+        /// be lost is not sent again ahead of time, as in ns-2.
         Sack = "sack",
         /// Partial acknowledgements, RFC 6582.
         NewReno = "newreno",

@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Retransmissions have a time like any other segment, so that their loss is noticed, too. Where the
-//! window makes a segment wait, a timer looks again. Links never reorder, so the reordering window
-//! never grows (RFC 8985, section 6.2, step 4), and a connection's smallest round-trip time is kept
+//! window makes a segment wait, a timer looks again. No link reorders but RFC 6057's scheduler, when it
+//! releases a customer of whom much still waits, which is rare (tests/reordering.rs); so the reordering window
+//! does not grow (RFC 8985, section 6.2, step 4), and a connection's smallest round-trip time is kept
 //! for all its life, not for five minutes.
 //!
 //! The probe is a new segment, whatever the window, or else the last one again. If more than the
