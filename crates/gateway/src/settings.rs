@@ -85,6 +85,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
     note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a time-out keeps what is sacked");
     note(!tcp.rearm_on_repair, "repairs of the first missing segment restart the timer");
+    note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     let RtoPlan { initial, min_bounds_variance, .. } = tcp.rto;
     note(initial != INITIAL_RTO, "the first time-out is after 1 s");

@@ -237,6 +237,8 @@ pub struct TcpPlan {
     /// Every retransmission of the first missing segment restarts the timer (RFC 6675, section 6),
     /// else only the one that begins a fast recovery.
     pub rearm_on_repair: bool,
+    /// Segments leave in bursts, as segmentation offload has them (Linux).
+    pub segment_bursts: bool,
     /// Initial window, in segments.
     pub initial_window: u32,
     /// The window may grow if it was full at some time in the last round trip (half full in slow
@@ -360,7 +362,7 @@ pub struct DelayedAckPlan {
     pub adaptive: bool,
     /// Not delayed while the receiver's window grows, by dynamic right-sizing (Linux).
     pub autotuning: bool,
-    /// Nor for the last segment of a transfer, which the sender pushes.
+    /// Nor for segments that the sender pushes, the last of a burst and of a transfer.
     pub quick_push: bool,
 }
 

@@ -170,10 +170,16 @@ fn hystart_is_a_word_or_true_or_false() {
 
 /// 1500 B at 10 Mb/s take 1.2 ms; the access links are faster.
 #[test]
-fn automatic_host_jitter_is_a_packet_time_on_the_slowest_link() {
-    assert_eq!(scenario(DUMBBELL).plan().flows[0].jitter, Span::from_micros(1_200));
-    let slow = plan_with(DUMBBELL, &[("users.heavy.access.rate", "1 Mb/s")]);
-    assert_eq!(slow.flows[0].jitter, Span::from_millis(12));
+fn automatic_host_jitter_is_a_packet_time_on_the_slowest_link_but_what_hosts_have_with_linux() {
+    for profile in ["classic", "linux-2.6.29"] {
+        let plan = plan_with(DUMBBELL, &[("profile", profile)]);
+        assert_eq!(plan.flows[0].jitter, Span::from_micros(1_200));
+        let options = [("profile", profile), ("users.heavy.access.rate", "1 Mb/s")];
+        assert_eq!(plan_with(DUMBBELL, &options).flows[0].jitter, Span::from_millis(12));
+    }
+    assert_eq!(scenario(DUMBBELL).plan().flows[0].jitter, Span::from_micros(50));
+    let fast = plan_with(DUMBBELL, &[("bottleneck.rate", "1 Gb/s"), ("access.rate", "1 Gb/s")]);
+    assert_eq!(fast.flows[0].jitter, Span::from_micros(12), "a packet time, where that is less");
     let fixed = plan_with(DUMBBELL, &[("host_jitter", "3 us")]);
     assert_eq!(fixed.flows[0].jitter, Span::from_micros(3));
     assert_eq!(plan_with(DUMBBELL, &[("host_jitter", "off")]).flows[0].jitter, Span::ZERO);

@@ -11,7 +11,7 @@ use crate::arrivals::Arrivals;
 use crate::contents::Contents;
 use crate::intervals::{self, Counted};
 use crate::link::Link;
-use crate::network::{FlowFate, Ledger, Network, Ways};
+use crate::network::{Ledger, Network, Ways};
 use crate::output::{GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable};
 use crate::packet::{Packet, flags};
 use crate::probe::Reading;
@@ -63,7 +63,7 @@ pub struct Emulation<'a, C: Contents> {
 /// All counters at one point in time.
 struct Counters {
     links: Vec<Reading>,
-    fates: Vec<FlowFate>,
+    losses: Vec<u64>,
     received: Vec<Arrivals>,
 }
 
@@ -230,7 +230,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     fn counters(&mut self, read: fn(&mut Link, Time) -> Reading, now: Time) -> Counters {
         Counters {
             links: self.network.links.iter_mut().map(|link| read(link, now)).collect(),
-            fates: self.network.fates.clone(),
+            losses: self.network.losses.clone(),
             received: self.received.clone(),
         }
     }
@@ -249,14 +249,11 @@ impl<'a, C: Contents> Emulation<'a, C> {
             "every packet is delivered, dropped or still under way"
         );
         let (before, after) = (before?, last.filter(|_| is_over)?);
-        let since = |of: fn(&FlowFate) -> u64| {
-            let pairs = before.fates.iter().zip(&after.fates);
-            pairs.map(|(before, after)| of(after) - of(before)).collect()
-        };
+        let losses = before.losses.iter().zip(&after.losses);
         let received = before.received.iter().zip(&after.received);
         Some(Emulated {
             received: received.map(|(before, after)| after.since(before)).collect(),
-            losses: since(|fate| fate.losses),
+            losses: losses.map(|(before, after)| after - before).collect(),
             links: tables::links(plan, &network.links, &before.links, &after.links),
             link_groups: tables::link_groups(plan, &before.links, &after.links),
             intervals,

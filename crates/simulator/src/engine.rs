@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::event_queue::{Timers, Wake};
 use crate::intervals::{self, Counted};
 use crate::link::Link;
-use crate::network::{FlowFate, Network, Receivers, Ways};
+use crate::network::{Network, Receivers, Ways};
 use crate::output::{IntervalTables, RunOutput};
 use crate::packet::{Packet, flags};
 use crate::probe::Reading;
@@ -44,7 +44,7 @@ pub struct Readings {
     /// By link.
     pub links: Vec<Reading>,
     /// By flow.
-    pub fates: Vec<FlowFate>,
+    pub losses: Vec<u64>,
     /// By flow.
     pub received: Vec<Received>,
     /// By flow.
@@ -183,7 +183,7 @@ impl<'a> Engine<'a> {
         self.run_events(end, true);
         Readings {
             links: self.network.links.iter_mut().map(|link| read(link, end)).collect(),
-            fates: self.network.fates.clone(),
+            losses: self.network.losses.clone(),
             received: self.received.clone(),
             sent: self.sources.iter().map(Source::counts).collect(),
         }

@@ -43,15 +43,6 @@ struct Passage {
     next_meter: u32,
 }
 
-/// What happened to a flow's packets.
-#[derive(Clone, Copy, Default)]
-pub struct FlowFate {
-    /// Lost for any reason.
-    pub losses: u64,
-    /// Marked.
-    pub marks: u64,
-}
-
 /// A sending host: the order of its packets and its jitter.
 struct Host {
     entered: Time,
@@ -79,8 +70,8 @@ pub struct Network<C = InPacket> {
     pub sacks: SackStore,
     /// Packets by what became of them.
     pub ledger: Ledger,
-    /// Losses and marks by flow.
-    pub fates: Vec<FlowFate>,
+    /// Packets lost for any reason, by flow.
+    pub losses: Vec<u64>,
     /// What packets carry beyond what the network knows of them.
     pub contents: C,
     hops: Vec<Hop>,
@@ -133,7 +124,7 @@ impl<C: Contents> Network<C> {
             transit: Transit::new(feeders.lanes(plan), stations.len()),
             sacks: SackStore::default(),
             ledger: Ledger::default(),
-            fates: vec![FlowFate::default(); plan.flows.len()],
+            losses: vec![0; plan.flows.len()],
             contents,
             hops: Vec::new(),
             stations,
@@ -257,9 +248,8 @@ impl<C: Contents> Network<C> {
         }
         let owner = self.passages[packet.flow as usize].owner;
         let passed = link.offer(packet.len, flags, extra, now, owner);
-        match &passed {
-            Ok(passed) => self.fates[packet.flow as usize].marks += u64::from(passed.newly_marked),
-            Err(_) => self.stop(number, &Packet { hop: hop + 1, flags, extra, ..*packet }, now),
+        if passed.is_err() {
+            self.stop(number, &Packet { hop: hop + 1, flags, extra, ..*packet }, now);
         }
         passed.ok()
     }
@@ -289,7 +279,6 @@ impl<C: Contents> Network<C> {
         if departed.lost_on_wire {
             return self.lose(&departed.packet);
         }
-        self.fates[departed.packet.flow as usize].marks += u64::from(departed.newly_marked);
         self.transit.send(number, &departed.packet);
     }
 
@@ -353,7 +342,7 @@ impl<C: Contents> Network<C> {
             self.contents.discard(packet.number);
         }
         if !packet.has(flags::ACK) {
-            self.fates[packet.flow as usize].losses += 1;
+            self.losses[packet.flow as usize] += 1;
         }
     }
 

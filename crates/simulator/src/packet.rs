@@ -35,8 +35,10 @@ pub mod flags {
     pub const ECT: u8 = 1 << 2;
     /// Congestion experienced.
     pub const CE: u8 = 1 << 3;
-    /// Echo of congestion experienced.
+    /// Acknowledgement: echo of congestion experienced.
     pub const ECE: u8 = 1 << 4;
+    /// Data: pushed, the last of a burst or a transfer.
+    pub const PSH: u8 = 1 << 4;
     /// Congestion window reduced.
     pub const CWR: u8 = 1 << 5;
     /// It carries SACK blocks; `extra` is their ticket.

@@ -66,7 +66,7 @@ fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
         table.group.push(engine.plan.users[flow.user].group as u32);
         table.throughput_bps.push(rate_bps(arrivals.bytes));
         table.goodput_bps.push(rate_bps(got.payload_bytes - had.payload_bytes));
-        table.losses.push(after.fates[i].losses - before.fates[i].losses);
+        table.losses.push(after.losses[i] - before.losses[i]);
         table.marks.push(arrivals.marked);
         table.packets_delivered.push(arrivals.packets);
         table.packets_sent.push(sent.sent - was.sent);

@@ -121,6 +121,8 @@ fn pie_marks_until_it_must_drop() {
             ("bottleneck.differentiation", none),
             ("bottleneck.ecn", "true"),
             ("tcp.ecn", "true"),
+            // A connection whose request is lost would do without.
+            ("tcp.ecn_fallback", "false"),
             ("users.heavy.flows", heavy),
         ];
         let output = run(text, &overrides);

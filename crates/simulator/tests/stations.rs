@@ -224,6 +224,8 @@ fn codel_marks_where_it_may() {
             ("bottleneck.aqm", kind),
             ("bottleneck.ecn", "true"),
             ("tcp.ecn", "true"),
+            // A connection whose request is lost would do without.
+            ("tcp.ecn_fallback", "false"),
             ("bottleneck.buffer", "\"500 packets\""),
         ],
     );
@@ -233,8 +235,8 @@ fn codel_marks_where_it_may() {
     assert_eq!(output.links.drops_aqm[row] + output.links.drops_full[row], 0);
 }
 
-/// With a buffer that overflows and a wire that loses: what a link has marked and let pass is what its
-/// flows have been marked, where it alone marks, and no more than has passed.
+/// With a buffer that overflows and a wire that loses: what a link has marked and let pass is what arrives
+/// marked, where it alone marks, but for the few packets under way at the end.
 #[test]
 fn a_mark_counts_once_and_only_where_the_marked_packet_passes() {
     let red = r#"{ kind = "red", min_threshold = "2 packets", max_threshold = "40 packets", weight = 0.1 }"#;
@@ -249,6 +251,7 @@ fn a_mark_counts_once_and_only_where_the_marked_packet_passes() {
     ] {
         let overrides = [
             (key, mechanism),
+            ("warm_up", "0 s"),
             ("bottleneck.ecn", "true"),
             ("tcp.ecn", "true"),
             ("bottleneck.buffer", "\"15 packets\""),
@@ -259,7 +262,9 @@ fn a_mark_counts_once_and_only_where_the_marked_packet_passes() {
         let links = &output.links;
         let of_flows = output.flows.marks.iter().sum::<u64>();
         assert!(of_flows > 50, "{mechanism}: {of_flows} marks");
-        assert_eq!(links.marks[row], of_flows, "{mechanism}");
+        // 5 ms of 10 Mb/s.
+        let under_way = links.marks[row] - of_flows;
+        assert!(under_way <= 5, "{mechanism}: {under_way} of {of_flows}");
         assert!(links.drops_wire[row] > 50, "{mechanism}");
     }
 }

@@ -49,9 +49,10 @@ section! {
         /// How long after the measurement a run may go on until transfers without repetition are
         /// done.
         default drain_limit: Span = Span::from_secs(600);
-        /// Each packet leaves its sender after a random delay of up to this much, against phase
-        /// effects. "auto" is the transmission time of a full packet on the slowest link of its
-        /// way; "off" is none.
+        /// Each packet leaves its sender after a random delay of up to this much. "auto" is what hosts have
+        /// with the profile linux, 50 us at most; with the others, as in research simulators, the transmission time of
+        /// a full packet on the slowest link of its way, which keeps drop-tail queues from phase effects;
+        /// "off" is none.
         default host_jitter: HostJitter = HostJitter::Auto;
         /// Full packet on the wire, all headers included.
         default packet_size: Bytes = Bytes::new(1500);

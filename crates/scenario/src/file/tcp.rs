@@ -51,7 +51,8 @@ choice! {
 choice! {
     /// How losses are found and repaired.
     pub enum LossRecovery {
-        /// Selective acknowledgements, RFC 6675.
+        /// Selective acknowledgements, RFC 6675, without rules 3 and 4 of its NextSeg: what is not known to
+        /// be lost is not sent again ahead of time, as in ns-2.
         Sack = "sack",
         /// Partial acknowledgements, RFC 6582.
         NewReno = "newreno",
@@ -125,7 +126,7 @@ section! {
         optional ecn_to_one: bool;
         /// Find out first whether a time-out was premature, F-RTO with SACK, RFC 5682.
         optional frto: bool;
-        /// What is sent again after a time-out: everything from the first missing segment on, in order,
+        /// What is sent again after a time-out (rack keeps to what is late): everything from the first missing segment on, in order,
         /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
         /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
         optional after_timeout: AfterTimeout;
@@ -152,9 +153,13 @@ section! {
         /// The receiver offers a window that grows with what arrives, dynamic right-sizing, and does
         /// not delay ACKs while it does, as in Linux. It never limits the sender.
         optional receive_autotuning: bool;
-        /// The last segment of a transfer, which the sender marks with PSH and the application reads at
-        /// once, is acknowledged without delay, as in Linux.
+        /// The last segment of a transfer and of a burst, which the sender marks with PSH and the
+        /// application reads at once, is acknowledged without delay, as in Linux.
         optional quick_push: bool;
+        /// Segments leave in bursts of two and more, as many as a millisecond's worth, and one alone waits
+        /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
+        /// Not for prague, which spreads its segments.
+        optional segment_bursts: bool;
         /// The window moves in whole segments, as in Linux; reno and dctcp only.
         optional whole_segments: bool;
         /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465; reno and dctcp only. With
@@ -205,6 +210,7 @@ impl Tcp {
             adaptive_delayed_ack: own.adaptive_delayed_ack.or(base.adaptive_delayed_ack),
             receive_autotuning: own.receive_autotuning.or(base.receive_autotuning),
             quick_push: own.quick_push.or(base.quick_push),
+            segment_bursts: own.segment_bursts.or(base.segment_bursts),
             whole_segments: own.whole_segments.or(base.whole_segments),
             byte_counting: own.byte_counting.or(base.byte_counting),
             window_use_per_round: own.window_use_per_round.or(base.window_use_per_round),
@@ -254,6 +260,7 @@ impl Profile {
             adaptive_delayed_ack: Some(false),
             receive_autotuning: Some(true),
             quick_push: Some(true),
+            segment_bursts: Some(true),
             whole_segments: Some(true),
             byte_counting: Some(true),
             window_use_per_round: Some(true),
@@ -284,6 +291,7 @@ impl Profile {
                 quick_acks_again: Some(false),
                 receive_autotuning: Some(false),
                 quick_push: Some(false),
+                segment_bursts: Some(false),
                 whole_segments: Some(false),
                 initial_rto: Some(Span::from_secs(3)),
                 max_rto: Some(Span::from_secs(64)),
@@ -302,6 +310,7 @@ impl Profile {
                 adaptive_delayed_ack: Some(true),
                 receive_autotuning: Some(false),
                 quick_push: Some(false),
+                segment_bursts: Some(false),
                 window_reduction: Some(WindowReduction::RateHalving),
                 initial_window: Some(Integer(3)),
                 initial_rto: Some(Span::from_secs(3)),

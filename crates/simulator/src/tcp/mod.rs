@@ -117,8 +117,7 @@ impl Connection {
     pub fn new(plan: &TcpPlan, packet_size: u16, size_bytes: Option<u64>) -> Self {
         let sizes = Sizes::new(packet_size, plan.timestamps);
         let sender = sender::Sender::new(plan, sizes, size_bytes);
-        let receiver =
-            receiver::Receiver::new(plan, sender.uses_sack(), sizes.mss(), sender.last());
+        let receiver = receiver::Receiver::new(plan, sender.uses_sack(), sizes.mss());
         // A transfer of nothing is one byte all the same.
         let size_bytes = size_bytes.map_or(u64::MAX, |bytes| bytes.max(1));
         Connection { sender, receiver, sizes, size_bytes, parity: 0 }
@@ -217,6 +216,7 @@ pub(crate) mod tests {
             frto: false,
             after_timeout: AfterTimeoutPlan::GoBackN,
             rearm_on_repair: false,
+            segment_bursts: false,
             initial_window: 2,
             window_use_per_round: false,
             window_limit: None,

@@ -47,10 +47,10 @@ pub struct Receiver {
     /// Marks are echoed one by one.
     each_mark: bool,
     echo_congestion: bool,
+    /// An ECN-capable segment has arrived.
+    capable_seen: bool,
     delay: Option<DelayedAckPlan>,
     quick: u32,
-    /// The segment that the sender pushes, where that matters.
-    pushed: Option<u64>,
     /// The delay of acknowledgements, where it adapts.
     ack_delay: Option<AckDelay>,
     /// The window it offers, where it is tuned.
@@ -60,6 +60,7 @@ pub struct Receiver {
     silence: RoundTrip,
     timestamps: bool,
     answered: Option<Time>,
+    /// When the last segment in order arrived.
     last_arrival: Time,
     unacknowledged: u32,
     /// Acknowledged up to here.
@@ -74,7 +75,7 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver before the first segment.
-    pub fn new(plan: &TcpPlan, sack: bool, mss: u64, last: Option<u64>) -> Self {
+    pub fn new(plan: &TcpPlan, sack: bool, mss: u64) -> Self {
         Receiver {
             next: 0,
             blocks: VecDeque::new(),
@@ -83,9 +84,9 @@ impl Receiver {
             ecn: plan.ecn,
             each_mark: plan.ecn && plan.controller.is_scalable(),
             echo_congestion: false,
+            capable_seen: false,
             delay: plan.delayed_ack,
             quick: plan.delayed_ack.map_or(0, |delay| delay.quick_acks),
-            pushed: last.filter(|_| plan.delayed_ack.is_some_and(|delay| delay.quick_push)),
             ack_delay: plan
                 .delayed_ack
                 .filter(|delay| delay.adaptive)
@@ -130,21 +131,46 @@ impl Receiver {
                 window.begin(answered, packet.at, packet.stamp);
             }
         } else {
+            let in_order = packet.number == self.next;
             let gap = packet.at.since(self.last_arrival);
             let again = packet.number < self.next
                 || (delay.quick_acks_out_of_order && self.tells_of_loss(packet));
-            if delay.quick_acks_again && (again || gap > self.silence.rto()) {
+            let silent = in_order && gap > self.silence.rto();
+            if delay.quick_acks_again && (again || silent) {
                 self.quick = delay.quick_acks;
             }
             if let Some(delay) = &mut self.ack_delay {
                 if again {
                     delay.deflate();
-                } else {
+                } else if in_order {
                     delay.on_gap(gap, self.silence.rto());
                 }
             }
         }
-        self.last_arrival = packet.at;
+        if packet.number == self.next {
+            self.last_arrival = packet.at;
+        }
+        if delay.quick_acks_again && !delay.quick_acks_out_of_order {
+            self.note_mark_or_repair(packet, delay.quick_acks);
+        }
+    }
+
+    /// Linux since 4.18: two quick ACKs for the first of the marks that the sender has not answered, whose
+    /// window may be very small, and for a segment that is not ECN-capable where others were, a retransmission.
+    fn note_mark_or_repair(&mut self, packet: &Packet, most: u32) {
+        if !self.ecn || self.each_mark {
+            return;
+        }
+        let capable = packet.has(flags::ECT) || packet.has(flags::CE);
+        let news = if capable {
+            packet.has(flags::CE) && !self.echo_congestion
+        } else {
+            self.capable_seen
+        };
+        if news {
+            self.quick = self.quick.max(SEGMENTS_PER_ACK.min(most));
+        }
+        self.capable_seen |= capable;
     }
 
     /// Out of order or, with ECN, not ECN-capable and thus retransmitted (Linux before 4.18:
@@ -186,7 +212,7 @@ impl Receiver {
         }
         let Some(delay) = self.delay else { return Reply::Now };
         self.unacknowledged += 1;
-        at_once |= self.pushed.is_some_and(|last| self.next > last);
+        at_once |= delay.quick_push && packet.has(flags::PSH);
         if at_once || self.quick > 0 || self.unacknowledged >= SEGMENTS_PER_ACK {
             Reply::Now
         } else if self.unacknowledged == 1 {
@@ -335,7 +361,7 @@ mod tests {
             autotuning: false,
             quick_push: false,
         });
-        Receiver::new(&plan, true, 1460, None)
+        Receiver::new(&plan, true, 1460)
     }
 
     #[test]
@@ -394,14 +420,14 @@ mod tests {
                 autotuning: false,
                 quick_push: false,
             });
-            let mut rx = Receiver::new(&plan, true, 1460, None);
+            let mut rx = Receiver::new(&plan, true, 1460);
             rx.on_request(&segment(0));
             rx.on_segment(&Packet { flags: flags::ECT, ..segment(0) });
             rx.on_ack_sent();
             rx.on_segment(&Packet { flags, ..segment(1) }) == Reply::Now
         };
         assert!(quick_after(0, true));
-        assert!(!quick_after(0, false));
+        assert!(quick_after(0, false), "for two ACKs, since 4.18");
         assert!(!quick_after(flags::ECT, true));
         assert!(!quick_after(flags::ECT | flags::CE, true));
     }
@@ -438,7 +464,7 @@ mod tests {
     fn congestion_is_echoed_until_the_sender_says_it_has_reacted() {
         let mut plan = crate::tcp::tests::classic();
         plan.ecn = true;
-        let mut rx = Receiver::new(&plan, true, 1460, None);
+        let mut rx = Receiver::new(&plan, true, 1460);
         let mut arrive = |number, flags| {
             rx.on_segment(&Packet { flags, ..segment(number) });
             rx.on_ack_sent().1

@@ -25,10 +25,11 @@ pub enum Reduction {
         /// An ACK is counted that has not yet lowered the window.
         odd: bool,
     },
-    /// In proportion to what is delivered (RFC 9937).
+    /// In proportion to what is delivered (RFC 9937), and to the window there was, as in Linux: for RecoverFS
+    /// the RFC takes what was outstanding, which is the same as long as the window is used.
     ///
     /// ```text
-    /// pipe > ssthresh:  sndcnt = ⌈prr_delivered · ssthresh / RecoverFS⌉ − prr_out
+    /// pipe > ssthresh:  sndcnt = ⌈prr_delivered · ssthresh / cwnd⌉ − prr_out
     /// otherwise:        limit  = max(prr_delivered − prr_out, DeliveredData) [+ 1 if safe]
     ///                   sndcnt = min(ssthresh − pipe, limit)
     /// cwnd = pipe + sndcnt
@@ -38,19 +39,19 @@ pub enum Reduction {
         delivered: u32,
         /// Sent since recovery began.
         sent: u32,
-        /// In flight when it began.
-        flight_size: u32,
+        /// The window when it began.
+        window: u32,
     },
 }
 
 impl Reduction {
-    /// Begins with `flight_size` segments in flight.
-    pub fn begin(plan: ReductionPlan, flight_size: u32) -> Self {
+    /// Begins with a window of `cwnd` segments.
+    pub fn begin(plan: ReductionPlan, cwnd: f64) -> Self {
         match plan {
             ReductionPlan::Immediate => Reduction::Immediate,
             ReductionPlan::RateHalving => Reduction::RateHalving { odd: false },
             ReductionPlan::Prr => {
-                Reduction::Prr { delivered: 0, sent: 0, flight_size: flight_size.max(1) }
+                Reduction::Prr { delivered: 0, sent: 0, window: (cwnd as u32).max(1) }
             }
         }
     }
@@ -68,10 +69,12 @@ impl Reduction {
                 *odd = !*odd;
                 lowered.min(pipe + 1.0)
             }
-            Reduction::Prr { delivered, sent, flight_size } => {
+            // An ACK that delivers nothing lets nothing be sent.
+            Reduction::Prr { .. } if progress.delivered == 0 => cwnd,
+            Reduction::Prr { delivered, sent, window } => {
                 *delivered += progress.delivered;
                 let count = if pipe > ssthresh {
-                    let due = f64::from(*delivered) * ssthresh / f64::from(*flight_size);
+                    let due = f64::from(*delivered) * ssthresh / f64::from(*window);
                     libm::ceil(due) - f64::from(*sent)
                 } else {
                     let owed = f64::from(*delivered) - f64::from(*sent);
@@ -109,7 +112,7 @@ mod tests {
     /// As in the example of RFC 9937 (RFC 6937, figure 1): one loss out of 20, ssthresh 10.
     #[test]
     fn prr_sends_in_proportion_to_what_is_delivered() {
-        let mut prr = Reduction::begin(ReductionPlan::Prr, 20);
+        let mut prr = Reduction::begin(ReductionPlan::Prr, 20.0);
         let (mut pipe, mut sent) = (19, Vec::new());
         for _ in 0..18 {
             pipe -= 1;
@@ -128,7 +131,7 @@ mod tests {
 
     #[test]
     fn rate_halving_takes_a_segment_on_every_second_ack() {
-        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20);
+        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20.0);
         let mut cwnd = 20.0;
         for _ in 0..10 {
             let progress = Progress { delivered: 1, in_flight: 30, safe: true };
@@ -140,7 +143,7 @@ mod tests {
 
     #[test]
     fn rate_halving_never_opens_a_burst() {
-        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20);
+        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20.0);
         let progress = Progress { delivered: 9, in_flight: 4, safe: true };
         assert_eq!(reduction.on_ack(20.0, 10.0, progress), 5.0);
     }

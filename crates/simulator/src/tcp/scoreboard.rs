@@ -320,6 +320,22 @@ impl Scoreboard {
         }
     }
 
+    /// Nothing between `una` and `nxt` is lost after all.
+    pub fn forget_losses(&mut self, una: u64, nxt: u64) {
+        if self.lost > 0 && !self.words.is_empty() {
+            for (index, mask) in words_of(una, nxt) {
+                let word = self.word(index);
+                word.lost &= !mask;
+                word.retransmitted &= !mask;
+            }
+        }
+        self.lost = 0;
+        self.retransmitted = 0;
+        self.repairs.clear();
+        self.lost_below = una;
+        self.repair_from = una;
+    }
+
     /// The next lost segment to send again.
     pub fn next_repair(&mut self, una: u64, nxt: u64) -> Option<u64> {
         if self.lost <= self.retransmitted {

@@ -4,16 +4,17 @@ use tidegate_mechanisms::sender::Marks;
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::growth::Growth;
-use super::rack::Samples;
+use super::loss_by_time::Permit;
+use super::rack::{Detected, Samples};
 use super::{Sender, State};
 use crate::packet::{Packet, SackBlocks, flags};
 use crate::tcp::Door;
 use crate::tcp::reduction::{Progress, Reduction};
 
 /// What an ACK brings.
-struct Delivery {
+pub(super) struct Delivery {
     /// Segments by which the acknowledgement moved.
-    newly: u32,
+    pub newly: u32,
     /// Segments that have arrived, and were not known to.
     delivered: u32,
     /// Segments that let the window grow.
@@ -21,10 +22,10 @@ struct Delivery {
     /// Segments that were marked, where the sender counts them.
     marked: u32,
     /// Whether some of them are sacked.
-    sacks_more: bool,
+    pub sacks_more: bool,
     /// Round-trip time for the controller.
     rtt: Option<Span>,
-    samples: Samples,
+    pub samples: Samples,
 }
 
 impl Delivery {
@@ -38,6 +39,8 @@ impl Delivery {
 struct Findings {
     /// Something that was not before.
     fresh_loss: bool,
+    /// A retransmission.
+    lost_repair: bool,
     /// After so long, more may be.
     wait: Option<Span>,
 }
@@ -125,6 +128,7 @@ impl Sender {
             self.count_marks(&delivery, door.now);
         }
         let duplicate = newly == 0 && self.nxt > self.una && (!self.sack || delivered > 0);
+        let delivered = self.delivered_to_reduction(&delivery, duplicate);
         self.count_duplicate(newly, duplicate);
         // The segment that announces a reduction has to arrive before the next echo is news; not so
         // where every mark is echoed by itself.
@@ -135,25 +139,30 @@ impl Sender {
             halved = matches!(self.reduction, Reduction::RateHalving { .. });
             self.leave_reduction(door.now);
         }
+        let permit = self.end_by_time(&delivery, packet, door.now);
         if packet.has(flags::ECE) && self.ecn && !self.controller.lowers_for_marks() {
+            self.forbid_undo();
             self.on_congestion_echo(door);
         }
         let probing = self.state == State::Probing;
-        let Findings { fresh_loss, wait } = self.find_losses(&delivery, door.now);
+        let Findings { fresh_loss, lost_repair, wait } = self.find_losses(&delivery, door.now);
         match self.state {
             State::Open => {
                 if self.board.lost > 0 {
-                    self.enter_recovery(before, door);
+                    self.enter_recovery(door);
                 } else if newly > 0 && !halved {
                     self.grow(delivery.growth(before), door.now);
                 }
             }
-            State::Reducing if self.board.lost > 0 => self.enter_recovery(before, door),
-            // Linux, tcp_may_raise_cwnd: not above the threshold while congestion is echoed.
+            State::Reducing if self.board.lost > 0 => self.enter_recovery(door),
+            State::Loss if lost_repair => self.enter_recovery(door),
+            // Linux until 3.1, tcp_may_raise_cwnd: not above the threshold while congestion is echoed.
             State::Loss
                 if newly > 0
                     && !probing
-                    && (!packet.has(flags::ECE) || self.window.in_slow_start()) =>
+                    && (self.rack.is_some()
+                        || !packet.has(flags::ECE)
+                        || self.window.in_slow_start()) =>
             {
                 self.grow(delivery.growth(before), door.now);
             }
@@ -176,7 +185,42 @@ impl Sender {
             None => {}
         }
         self.count_ack();
-        self.send(door);
+        self.send_permitted(permit, door);
+    }
+
+    /// Segments that count as delivered where the window comes down. Without SACK those are one for each
+    /// duplicate, and what a later acknowledgement tells beyond them (Linux, `tcp_remove_reno_sacks`).
+    #[inline]
+    fn delivered_to_reduction(&self, delivery: &Delivery, duplicate: bool) -> u32 {
+        if self.sack {
+            delivery.delivered
+        } else if delivery.newly > 0 {
+            delivery.newly.saturating_sub(self.board.sacked).max(1)
+        } else {
+            u32::from(duplicate)
+        }
+    }
+
+    /// A kernel that tells losses by time looks first whether a repair is over, so that the ACK which ends it
+    /// finds the sender open: it lets the window grow, and what it shows to be lost begins another.
+    #[inline]
+    fn end_by_time(&mut self, delivery: &Delivery, packet: &Packet, now: Time) -> Permit {
+        let Some(rack) = &mut self.rack else { return Permit::Any };
+        rack.progress |= delivery.newly > 0;
+        match self.state {
+            State::Recovery if self.una >= self.point => {
+                self.leave_reduction(now);
+                self.undo_if_in_vain(packet);
+            }
+            State::Recovery if delivery.newly > 0 && self.board.retransmitted == 0 => {
+                if self.undo_if_in_vain(packet) {
+                    self.unmark_losses(now);
+                }
+            }
+            State::Loss => return self.judge_loss(delivery, packet, now),
+            _ => {}
+        }
+        Permit::Any
     }
 
     /// Takes note of what has arrived, and of how long it took.
@@ -218,7 +262,7 @@ impl Sender {
             self.judge_probe(ack, delivered > 0, now);
         }
         // A kernel counts what an ACK delivers, RFC 5681 what it acknowledges.
-        let counted = if self.rack.is_some() { acknowledged } else { newly };
+        let counted = if self.rack.is_some() { delivered } else { newly };
         // RFC 8257, section 3.3: an ACK that echoes congestion does so for all it acknowledges.
         let marked = if self.counts_marks && packet.has(flags::ECE) { delivered } else { 0 };
         Delivery { newly, delivered, counted, marked, sacks_more: sacked > 0, rtt, samples }
@@ -247,15 +291,19 @@ impl Sender {
 
     fn find_losses(&mut self, delivery: &Delivery, now: Time) -> Findings {
         let lost_before = self.board.lost;
-        let (mut by_time, mut wait) = (0, None);
+        let mut detected = Detected::default();
         if self.state == State::Probing {
             self.judge_time_out(delivery.newly, delivery.sacks_more, now);
         } else if self.rack.is_some() {
-            (by_time, wait) = self.detect_by_time(now);
+            detected = self.detect_by_time(now);
         } else {
             self.look_for_losses();
         }
-        Findings { fresh_loss: by_time > 0 || self.board.lost > lost_before, wait }
+        Findings {
+            fresh_loss: detected.any() || self.board.lost > lost_before,
+            lost_repair: detected.repairs > 0,
+            wait: detected.wait,
+        }
     }
 
     /// Whether what was sacked had been sent before the first segment was sent last. Otherwise new
@@ -267,7 +315,11 @@ impl Sender {
 
     fn establish(&mut self, packet: &Packet, door: &mut Door) {
         self.state = State::Open;
-        self.round_trip.sample(door.now.since(packet.stamp));
+        let rtt = door.now.since(packet.stamp);
+        self.round_trip.sample(rtt);
+        if let Some(rack) = &mut self.rack {
+            rack.begin(rtt);
+        }
         self.deadline = Time::NEVER;
         self.send(door);
     }

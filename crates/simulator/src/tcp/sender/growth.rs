@@ -62,9 +62,8 @@ impl Sender {
         usage.full || (self.window.in_slow_start() && half_used)
     }
 
-    /// All that may be sent has been.
-    pub(super) fn note_usage(&mut self) {
-        let full = self.in_flight() >= self.window.cwnd as u32;
+    /// All that may be sent has been; the window is full, or might as well be.
+    pub(super) fn note_usage(&mut self, full: bool) {
         let out = (self.nxt - self.una) as u32;
         let Some(usage) = &mut self.usage else { return };
         if full || self.una >= usage.end || (!usage.full && out > usage.most_out) {

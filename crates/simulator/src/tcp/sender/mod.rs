@@ -6,10 +6,13 @@
 //! how it comes down during a repair that of [`Reduction`].
 
 mod acknowledgement;
+mod bursts;
 mod growth;
+mod loss_by_time;
 mod rack;
 mod recovery;
 mod time_out;
+mod undo;
 
 use tidegate_mechanisms::sender::{Controller, Window};
 use tidegate_mechanisms::units::{Bytes, Time};
@@ -95,6 +98,10 @@ pub struct Sender {
     go_back_n: bool,
     /// Repairs restart the timer.
     rearm_on_repair: bool,
+    /// Segments leave in bursts.
+    bursts: bool,
+    /// The receiver does not delay the acknowledgement of segments that are pushed.
+    pushes: bool,
     announce_reduction: bool,
     reduction_plan: ReductionPlan,
     sizes: Sizes,
@@ -112,6 +119,8 @@ pub struct Sender {
     written: u64,
     /// Recovery, loss or reduction ends when this is acknowledged.
     point: u64,
+    /// What was outstanding at the last loss ends here (RFC 6582: recover).
+    recover: u64,
     /// What F-RTO found out so far.
     probe: Probe,
     /// A round trip ends when this is acknowledged.
@@ -167,8 +176,12 @@ impl Sender {
                 && plan.reduction == ReductionPlan::Immediate
                 && !plan.controller.is_scalable(),
             frto: plan.frto && sack,
-            go_back_n: plan.after_timeout == AfterTimeoutPlan::GoBackN,
+            // Loss detection by time keeps the times of what is sacked, and so that.
+            go_back_n: plan.after_timeout == AfterTimeoutPlan::GoBackN
+                && plan.recovery != RecoveryPlan::Rack,
             rearm_on_repair: plan.rearm_on_repair,
+            bursts: plan.segment_bursts,
+            pushes: plan.delayed_ack.is_some_and(|delay| delay.quick_push),
             announce_reduction: false,
             reduction_plan: plan.reduction,
             sizes,
@@ -180,6 +193,7 @@ impl Sender {
             end,
             written: end,
             point: 0,
+            recover: 0,
             probe: Probe::default(),
             round_end: 0,
             usage: plan.window_use_per_round.then(Usage::default),
@@ -196,11 +210,6 @@ impl Sender {
             parity: 0,
             counts: SenderCounts::default(),
         }
-    }
-
-    /// The last segment, if there is one.
-    pub fn last(&self) -> Option<u64> {
-        (self.end < u64::MAX).then(|| self.end - 1)
     }
 
     /// Whether the connection agreed on SACK.
@@ -257,23 +266,28 @@ impl Sender {
     #[inline]
     fn send(&mut self, door: &mut Door) {
         if self.usage.is_none() && self.rack.is_none() {
-            return self.fill_window(door);
+            self.fill_window(door);
+            return;
         }
         let nxt = self.nxt;
-        self.fill_window(door);
-        self.note_usage();
+        let put_off = self.fill_window(door);
+        let full = put_off || self.in_flight() >= self.window.cwnd as u32;
+        if self.nxt > nxt || full {
+            self.note_usage(full);
+        }
         if self.rack.is_some() && self.nxt > nxt && self.timer != Timer::Reordering {
             self.schedule_probe(self.time_out_of_first(door.now), door);
         }
     }
 
-    /// Lost segments first.
+    /// Lost segments first. Returns whether the window would let more go, which wait for company.
     #[inline]
-    fn fill_window(&mut self, door: &mut Door) {
+    fn fill_window(&mut self, door: &mut Door) -> bool {
         loop {
             let window = (self.window.cwnd as u32).min(self.window_limit);
-            if self.in_flight() >= window {
-                return;
+            let in_flight = self.in_flight();
+            if in_flight >= window {
+                return false;
             }
             if self.board.lost > self.board.retransmitted
                 && self.state != State::Probing
@@ -281,12 +295,26 @@ impl Sender {
             {
                 continue;
             }
-            let outstanding = (self.nxt - self.una) as u32;
-            if self.nxt >= self.written || outstanding >= self.window_limit {
-                return;
+            let available = self.available();
+            if available == 0 {
+                return false;
             }
-            self.send_new(door);
+            if !self.bursts {
+                self.send_new(false, door);
+            } else {
+                let room = available.min(u64::from(window - in_flight)) as u32;
+                if !self.send_burst(room, door) {
+                    return true;
+                }
+            }
         }
+    }
+
+    /// New segments that there are and that the limit of the window lets go.
+    #[inline]
+    fn available(&self) -> u64 {
+        let limit = u64::from(self.window_limit).saturating_sub(self.nxt - self.una);
+        limit.min(self.written.saturating_sub(self.nxt))
     }
 
     /// The application has handed over so many full segments, or everything. A piece that does not fill a
@@ -299,13 +327,13 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, door: &mut Door) {
+    fn send_new(&mut self, push: bool, door: &mut Door) {
         let segment = self.nxt;
         self.nxt += 1;
         if !self.timestamps && self.timed.is_none() {
             self.timed = Some((segment, door.now));
         }
-        let mut flags = 0;
+        let mut flags = if push && self.pushes { flags::PSH } else { 0 };
         if self.ecn {
             flags |= flags::ECT;
             if self.announce_reduction {
@@ -330,6 +358,9 @@ impl Sender {
         self.counts.retransmits += 1;
         if let Some(rack) = &mut self.rack {
             rack.repairs.push_back((segment, door.now));
+            if let Some(undo) = &mut rack.undo {
+                undo.on_repair(door.now);
+            }
         }
         self.transmit(segment, self.capable(), true, door);
         if segment == self.una && self.rearm_on_repair {
@@ -338,11 +369,16 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, segment: u64, flags: u8, again: bool, door: &mut Door) {
+    fn transmit(&mut self, segment: u64, mut flags: u8, again: bool, door: &mut Door) {
         if let Some(rack) = &mut self.rack {
             rack.times.note(self.una, segment, door.now, again);
+            rack.last_sent = door.now;
         }
-        let len = if segment + 1 == self.end { self.last_len } else { self.sizes.full };
+        let mut len = self.sizes.full;
+        if segment + 1 == self.end {
+            len = self.last_len;
+            flags |= if self.pushes { flags::PSH } else { 0 };
+        }
         self.counts.sent += 1;
         self.reduction.on_sent();
         door.send_data(segment, len, flags | self.parity);

@@ -10,8 +10,9 @@
 //! ```
 //!
 //! Retransmissions have a time like any other segment, so that their loss is noticed, too. Where the
-//! window makes a segment wait, a timer looks again. Links never reorder, so the reordering window
-//! never grows (RFC 8985, section 6.2, step 4), and a connection's smallest round-trip time is kept
+//! window makes a segment wait, a timer looks again. No link reorders but RFC 6057's scheduler, when it
+//! releases a customer of whom much still waits, which is rare (tests/reordering.rs); so the reordering window
+//! does not grow (RFC 8985, section 6.2, step 4), and a connection's smallest round-trip time is kept
 //! for all its life, not for five minutes.
 //!
 //! The probe is a new segment, whatever the window, or else the last one again. If more than the
@@ -21,10 +22,11 @@ use std::collections::VecDeque;
 
 use tidegate_mechanisms::units::{Span, Time};
 
+use super::undo::Undo;
 use super::{Sender, State, Timer};
 use crate::tcp::Door;
 use crate::tcp::reduction::Progress;
-use crate::tcp::scoreboard::DUP_THRESH;
+use crate::tcp::scoreboard::{DUP_THRESH, Scoreboard};
 use crate::tcp::send_times::SendTimes;
 
 /// Two ticks of a kernel that counts 250 a second: no timer is set to less.
@@ -37,13 +39,39 @@ pub(super) struct Rack {
     pub times: SendTimes,
     /// Time and number of the most recently sent segment that has arrived.
     newest: (Time, u64),
-    rtt: Span,
+    pub rtt: Span,
     min_rtt: Span,
+    /// When something was sent last.
+    pub last_sent: Time,
     /// Something has arrived since the last look for losses.
     advanced: bool,
     /// Retransmissions in the order sent.
     pub repairs: VecDeque<(u64, Time)>,
     probe: Option<Probe>,
+    /// After a time-out that may turn out to have been premature (F-RTO).
+    pub frto: bool,
+    /// Something was acknowledged since the last time-out.
+    pub progress: bool,
+    /// What the reduction under way may be taken back to.
+    pub undo: Option<Undo>,
+}
+
+/// What the times of segments show to be lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Detected {
+    /// Segments.
+    pub segments: u32,
+    /// Retransmissions.
+    pub repairs: u32,
+    /// After so long, more may be.
+    pub wait: Option<Span>,
+}
+
+impl Detected {
+    /// Whether anything is.
+    pub fn any(&self) -> bool {
+        self.segments + self.repairs > 0
+    }
 }
 
 /// A tail loss probe that is out.
@@ -55,7 +83,7 @@ struct Probe {
 }
 
 /// Round-trip times that an ACK shows, of segments that were sent once.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Samples {
     /// Of the first and the last segment acknowledged.
     pub acked: Option<(Span, Span)>,
@@ -63,6 +91,14 @@ pub(super) struct Samples {
     pub sacked: Option<(Span, Span)>,
     /// Among those acknowledged was one that had been sent again.
     pub ambiguous: bool,
+    /// The first segment that has arrived and was sent once; [`u64::MAX`] for none.
+    pub first_original: u64,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Samples { acked: None, sacked: None, ambiguous: false, first_original: u64::MAX }
+    }
 }
 
 impl Samples {
@@ -85,10 +121,14 @@ impl Rack {
             times: SendTimes::default(),
             newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
+            last_sent: Time::ZERO,
             min_rtt: Span::from_nanos(u64::MAX),
             advanced: false,
             repairs: VecDeque::new(),
             probe: None,
+            frto: false,
+            progress: true,
+            undo: None,
         }
     }
 
@@ -116,10 +156,20 @@ impl Rack {
         } else {
             let pair = if by_sack { &mut samples.sacked } else { &mut samples.acked };
             *pair = Some((pair.map_or(rtt, |(first, _)| first), rtt));
+            samples.first_original = samples.first_original.min(segment);
         }
         self.advanced = true;
         self.rtt = rtt;
         self.newest = self.newest.max((at, segment));
+    }
+
+    /// The connection request was answered after `rtt`.
+    pub fn begin(&mut self, rtt: Span) {
+        (self.rtt, self.min_rtt) = (rtt, rtt);
+    }
+
+    pub fn min_rtt_us(&self) -> u64 {
+        self.min_rtt.as_nanos() / 1_000
     }
 
     pub fn note_min(&mut self, samples: &Samples) {
@@ -128,9 +178,38 @@ impl Rack {
         }
     }
 
-    /// Everything is to be sent again.
-    pub fn forget_repairs(&mut self) {
-        self.repairs.clear();
+    /// Losses are to be looked for again at the next ACK, whatever it says.
+    pub fn advance_again(&mut self) {
+        self.advanced = true;
+    }
+
+    /// Repairs count as lost that were sent a round trip before `now`, or earlier.
+    pub fn lose_repairs_until(&mut self, una: u64, board: &mut Scoreboard, now: Time) {
+        let rtt = self.rtt;
+        self.lose_repairs(una, board, |_, at| at + rtt <= now);
+    }
+
+    /// Repairs, in the order sent, count as lost as long as they are late. Returns how many did.
+    fn lose_repairs(
+        &mut self,
+        una: u64,
+        board: &mut Scoreboard,
+        is_late: impl Fn(u64, Time) -> bool,
+    ) -> u32 {
+        let mut lost = 0;
+        while let Some(&(segment, at)) = self.repairs.front() {
+            let open =
+                segment >= una && board.is_repaired(segment) && self.times.of(segment).0 == at;
+            if open && !is_late(segment, at) {
+                break;
+            }
+            self.repairs.pop_front();
+            if open {
+                board.lose_repair(segment);
+                lost += 1;
+            }
+        }
+        lost
     }
 
     /// The window comes down for another reason.
@@ -140,16 +219,17 @@ impl Rack {
 }
 
 impl Sender {
-    /// Marks what has been overtaken for long enough. Returns how many are newly lost, and how long
-    /// to wait until more may be.
-    pub(super) fn detect_by_time(&mut self, now: Time) -> (u32, Option<Span>) {
-        let patient = !matches!(self.state, State::Recovery | State::Loss | State::Probing)
-            && self.board.sacked < DUP_THRESH;
+    /// Marks what has been overtaken for long enough.
+    pub(super) fn detect_by_time(&mut self, now: Time) -> Detected {
+        let patient =
+            !matches!(self.state, State::Recovery | State::Loss) && self.board.sacked < DUP_THRESH;
         let (una, nxt) = (self.una, self.nxt);
         let srtt = self.round_trip.srtt().unwrap_or(Span::ZERO);
-        let (Some(rack), board) = (&mut self.rack, &mut self.board) else { return (0, None) };
+        let (Some(rack), board) = (&mut self.rack, &mut self.board) else {
+            return Detected::default();
+        };
         if !std::mem::take(&mut rack.advanced) {
-            return (0, None);
+            return Detected::default();
         }
         let quarter = Span::from_nanos(rack.min_rtt.as_nanos() / 4);
         let grace = rack.rtt + if patient { quarter.min(srtt) } else { Span::ZERO };
@@ -164,20 +244,10 @@ impl Sender {
             end += 1;
         }
         board.mark_lost_below(una, nxt, end);
-        let mut lost = board.lost - lost_before;
-        while let Some(&(segment, at)) = rack.repairs.front() {
-            let open =
-                segment >= una && board.is_repaired(segment) && rack.times.of(segment).0 == at;
-            if open && ((at, segment) >= newest || at + grace > now) {
-                break;
-            }
-            rack.repairs.pop_front();
-            if open {
-                board.lose_repair(segment);
-                lost += 1;
-            }
-        }
-        (lost, wait)
+        let segments = board.lost - lost_before;
+        let is_late = |segment, at| (at, segment) < newest && at + grace <= now;
+        let repairs = rack.lose_repairs(una, board, is_late);
+        Detected { segments, repairs, wait }
     }
 
     /// Looks again for losses after `wait`.
@@ -188,16 +258,14 @@ impl Sender {
 
     /// Time enough has passed for what was only late.
     pub(super) fn on_reordering_timer(&mut self, door: &mut Door) {
-        let before = self.in_flight();
         if let Some(rack) = &mut self.rack {
             rack.advanced = true;
         }
-        let (lost, _) = self.detect_by_time(door.now);
-        if lost > 0 {
+        if self.detect_by_time(door.now).any() {
             if self.state != State::Recovery {
-                self.enter_recovery(before, door);
+                self.enter_recovery(door);
+                self.reduce(Progress { delivered: 1, in_flight: self.in_flight(), safe: false });
             }
-            self.reduce(Progress { delivered: 1, in_flight: self.in_flight(), safe: false });
             self.send(door);
         }
         if self.deadline == Time::NEVER {
@@ -231,12 +299,12 @@ impl Sender {
             let at = self.time_out_of_first(door.now);
             return self.set_timer(Timer::TimeOut, at, door);
         }
-        let again = self.nxt >= self.written || (self.nxt - self.una) as u32 >= self.window_limit;
+        let again = self.available() == 0;
         if again {
             self.counts.retransmits += 1;
-            self.transmit(self.nxt - 1, 0, true, door);
+            self.transmit(self.nxt - 1, self.capable(), true, door);
         } else {
-            self.send_new(door);
+            self.send_new(false, door);
         }
         if let Some(rack) = &mut self.rack {
             rack.probe = Some(Probe { end: self.nxt, again });
@@ -252,8 +320,7 @@ impl Sender {
         }
         let repaired = probe.again && ack > probe.end;
         if repaired {
-            let flight = self.in_flight();
-            self.begin_reduction(flight, now);
+            self.begin_reduction(now);
             self.window.cwnd = self.window.ssthresh;
             self.controller.on_recovery_exit(&mut self.window, now);
         } else if !probe.again || !news {
@@ -264,13 +331,7 @@ impl Sender {
 
 impl Rack {
     /// How long until the last of the segments from `from` on that are only late counts as lost.
-    fn longest_wait(
-        &self,
-        from: u64,
-        board: &crate::tcp::scoreboard::Scoreboard,
-        grace: Span,
-        now: Time,
-    ) -> Span {
+    fn longest_wait(&self, from: u64, board: &Scoreboard, grace: Span, now: Time) -> Span {
         let late = (from..).take_while(|s| (self.times.of(*s).0, *s) < self.newest);
         let last = late.filter(|segment| !board.is_sacked(*segment)).last().unwrap_or(from);
         (self.times.of(last).0 + grace).since(now)

@@ -47,7 +47,8 @@ impl Sender {
         match self.state {
             // RFC 6582, step 2: no second recovery for segments sent before the last one ended.
             State::Open | State::Reducing
-                if self.dup_acks == DUP_THRESH && (self.una > self.point || self.point == 0) =>
+                if self.dup_acks == DUP_THRESH
+                    && (self.una > self.recover || self.recover == 0) =>
             {
                 self.board.mark_head_lost(self.una, self.nxt);
             }
@@ -58,14 +59,20 @@ impl Sender {
         }
     }
 
-    pub(super) fn enter_recovery(&mut self, flight_size: u32, door: &mut Door) {
+    pub(super) fn enter_recovery(&mut self, door: &mut Door) {
         self.counts.recoveries += 1;
+        let marked = self.state == State::Reducing;
+        self.remember_for_undo(marked);
         // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).
-        if self.state == State::Open || self.counts_marks {
-            self.begin_reduction(flight_size, door.now);
+        if !marked || self.counts_marks {
+            self.begin_reduction(door.now);
+        }
+        // Linux goes on with the reduction for a mark where there is one, to its end.
+        if !marked || self.rack.is_none() {
+            self.point = self.nxt;
         }
         self.state = State::Recovery;
-        self.point = self.nxt;
+        self.recover = self.nxt;
         if !self.rearm_on_repair {
             self.restart_timer(door);
         }
@@ -76,14 +83,15 @@ impl Sender {
     }
 
     /// For a loss.
-    pub(super) fn begin_reduction(&mut self, flight_size: u32, now: Time) {
-        let ssthresh = self.controller.ssthresh_on_congestion(&self.window, now, flight_size);
-        self.begin_reduction_to(ssthresh, flight_size);
+    pub(super) fn begin_reduction(&mut self, now: Time) {
+        let in_flight = self.in_flight();
+        let ssthresh = self.controller.ssthresh_on_congestion(&self.window, now, in_flight);
+        self.begin_reduction_to(ssthresh);
     }
 
-    fn begin_reduction_to(&mut self, ssthresh: f64, flight_size: u32) {
+    fn begin_reduction_to(&mut self, ssthresh: f64) {
         self.window.ssthresh = ssthresh;
-        self.reduction = Reduction::begin(self.reduction_plan, flight_size);
+        self.reduction = Reduction::begin(self.reduction_plan, self.window.cwnd);
         if matches!(self.reduction, Reduction::Immediate) {
             self.window.cwnd = self.window.ssthresh;
         }
@@ -102,7 +110,10 @@ impl Sender {
         let flight_size = self.in_flight();
         let ssthresh = self.controller.ssthresh_on_mark(&self.window, door.now, flight_size);
         let halved = self.window.cwnd / 2.0;
-        self.begin_reduction_to(ssthresh, flight_size);
+        self.begin_reduction_to(ssthresh);
+        if let Some(rack) = &mut self.rack {
+            rack.undo = None;
+        }
         self.state = State::Reducing;
         self.point = self.nxt;
         if self.ecn_to_one && ssthresh <= MIN_SSTHRESH {
@@ -118,7 +129,8 @@ impl Sender {
     pub(super) fn point_reached(&self, newly: u32) -> bool {
         match self.state {
             State::Recovery if !self.partial_acks => newly > 0,
-            State::Recovery | State::Loss => self.una >= self.point,
+            State::Recovery => self.una >= self.point,
+            State::Loss => self.una >= self.point && self.rack.is_none(),
             _ => false,
         }
     }

@@ -104,11 +104,11 @@ impl Sender {
         self.dup_acks = 0;
         self.timed = None;
         self.announce_reduction = self.ecn;
-        self.lower_threshold(door.now);
-        if let Some(rack) = &mut self.rack {
-            rack.forget_repairs();
-            rack.forget_probe();
+        self.recover = self.nxt;
+        if self.rack.is_some() {
+            return self.lose_by_time(door);
         }
+        self.lower_threshold(door.now);
         if self.frto {
             return self.probe_time_out(door);
         }
@@ -186,7 +186,7 @@ impl Sender {
             return self.take_as_lost(3, now);
         }
         // Premature. The window comes down all the same, as for a congestion mark.
-        self.reduction = Reduction::begin(self.reduction_plan, self.in_flight());
+        self.reduction = Reduction::begin(self.reduction_plan, self.window.cwnd);
         self.state = State::Reducing;
         self.point = self.nxt;
     }

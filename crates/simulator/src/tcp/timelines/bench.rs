@@ -178,19 +178,24 @@ impl Bench {
         self.at_door(|connection, door| connection.sender.on_ack(&packet, door));
     }
 
-    /// `segment 3 4 6-8` arrive at the receiver; `ce` or `cwr` at the end holds for all of them.
+    /// `segment 3 4 6-8` arrive at the receiver; `ce`, `cwr`, `psh` or `not-ect` at the end holds for all
+    /// of them.
     fn arrive_all(&mut self, words: &[&str]) {
-        let more = words.iter().fold(0, |flags, &word| match word {
-            "ce" => flags | flags::CE,
-            "cwr" => flags | flags::CWR,
-            _ => flags,
-        });
-        for range in words.iter().filter(|word| !["ce", "cwr"].contains(word)) {
+        let mut all = flags::ECT;
+        for &word in words {
+            match word {
+                "ce" => all |= flags::CE,
+                "cwr" => all |= flags::CWR,
+                "psh" => all |= flags::PSH,
+                "not-ect" => all &= !flags::ECT,
+                _ => {}
+            }
+        }
+        for range in words.iter().filter(|word| word.starts_with(|c: char| c.is_numeric())) {
             let (first, last) = inclusive(range);
             for number in first..=last {
                 let (at, stamp) = (self.now, self.now);
-                let flags = flags::ECT | more;
-                let packet = Packet { at, stamp, number, flags, ..Packet::default() };
+                let packet = Packet { at, stamp, number, flags: all, ..Packet::default() };
                 self.at_door(|connection, door| connection.on_data(&packet, door));
             }
         }
@@ -243,6 +248,9 @@ impl Bench {
         let mut suffix = String::from(if again { "r" } else { "" });
         if packet.has(flags::CWR) {
             suffix += "+CWR";
+        }
+        if packet.has(flags::PSH) {
+            suffix += "+PSH";
         }
         if packet.len < PACKET_BYTES {
             let _ = write!(suffix, "({}B)", packet.len);

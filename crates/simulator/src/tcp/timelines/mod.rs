@@ -107,6 +107,16 @@ fn the_time_at_which_segments_were_sent_tells_losses() {
 }
 
 #[test]
+fn a_time_out_by_time_loses_what_is_late_and_is_taken_back_if_it_was_premature() {
+    replay(include_str!("loss_by_time.trace"));
+}
+
+#[test]
+fn segments_leave_in_bursts_of_which_the_last_is_pushed() {
+    replay(include_str!("bursts.trace"));
+}
+
+#[test]
 fn without_selective_acknowledgements_one_loss_is_repaired_per_round_trip() {
     replay(include_str!("without_sack.trace"));
 }
