@@ -115,6 +115,7 @@ docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release \
 		--package tidegate-mechanisms --test pages
 	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@$(BIN)/python tools/dead_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # The lock files carry names, versions and hashes, and no host: any mirror will do.

@@ -1,6 +1,12 @@
 """How Sphinx builds the documentation."""
 
+import re
+from typing import TYPE_CHECKING, Any
+
 import tidegate
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "tidegate"
 author = "the tidegate contributors"
@@ -26,7 +32,32 @@ napoleon_google_docstring = False
 
 html_theme = "furo"
 html_static_path = ["_static"]
-html_css_files = ["wrap.css"]
+html_css_files = ["tables.css"]
 html_title = f"tidegate {version}"
 html_show_sourcelink = False
 html_show_sphinx = False
+
+
+def breakable(body: str) -> str:
+    """Let long names in code break behind an underscore, a dot, a slash or a hyphen.
+
+    >>> breakable('<span class="pre">count_transmission</span> <span class="pre">Mb/s</span>')
+    '<span class="pre">count_<wbr>transmission</span> <span class="pre">Mb/s</span>'
+    """
+    return re.sub(
+        r'(?<=<span class="pre">)[^<]{12,}',
+        lambda name: re.sub(r"(?<=[\w\]])(_+|::|[./=-])(?=[A-Za-z\[{])", r"\1<wbr>", name[0]),
+        body,
+    )
+
+
+def setup(app: "Sphinx") -> None:
+    """Put breaks into pages as they are written."""
+    app.connect("html-page-context", _breakable_page)
+
+
+def _breakable_page(
+    _app: object, _name: str, _template: str, context: dict[str, Any], _tree: object
+) -> None:
+    if "body" in context:
+        context["body"] = breakable(context["body"])

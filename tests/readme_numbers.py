@@ -55,7 +55,9 @@ def statements(evening):
 
 def _evening_peak(evening):
     abc, none = (_group_means(result) for result in evening.values())
-    rates = [one[group, "throughput_bps"] / 1e6 for one in (none, abc) for group in ("heavy", "light")]
+    rates = [
+        one[group, "throughput_bps"] / 1e6 for one in (none, abc) for group in ("heavy", "light")
+    ]
     uploads = [one["upload", "mean_completion_s"] for one in (abc, none)]
     times_as_much = rates[0] / rates[1]
     lost = abc["heavy", "loss_ratio"]
@@ -63,7 +65,8 @@ def _evening_peak(evening):
     return [
         Statement(
             source,
-            "takes {} Mb/s of a 10 Mb/s link and each of ten light users {}; with ABC it is {} and {}]",
+            "takes {} Mb/s of a 10 Mb/s link and each of ten light users {}; "
+            "with ABC it is {} and {}]",
             tuple(f"{rate:.2f}" for rate in rates),
         ),
         Statement(source, "the heavy user gets {} times as much", (f"{times_as_much:.0f}",)),
@@ -72,9 +75,7 @@ def _evening_peak(evening):
             "the upload takes {} s instead of {}.",
             tuple(f"{seconds:.0f}" for seconds in uploads),
         ),
-        Statement(
-            source, "then lose {} % of the packets", (f"{100 * lost:.0f}",)
-        ),
+        Statement(source, "then lose {} % of the packets", (f"{100 * lost:.0f}",)),
     ]
 
 
@@ -110,9 +111,7 @@ def _gamma():
         "**real Linux**": (LAB_ABC, lab, "Linux"),
     }
     return [
-        Statement(
-            source, f"| {name} |" + " {} |" * len(found), tuple(one[column] for one in found)
-        )
+        Statement(source, f"| {name} |" + " {} |" * len(found), tuple(one[column] for one in found))
         for name, (source, found, column) in rows.items()
     ]
 
@@ -125,7 +124,8 @@ def _mixes():
     )
     return Statement(
         LAB_MIXES,
-        "with ten BBR flows takes {} times as much as one with a Reno flow, and {} times as much with ABC",
+        "with ten BBR flows takes {} times as much as one with a Reno flow, "
+        "and {} times as much with ABC",
         (_mean(without), _mean(with_abc)),
     )
 
@@ -146,7 +146,8 @@ def _fidelity():
     return [
         Statement(
             FIDELITY,
-            "queue are within 10 % of the kernel's in {} of [{} scenarios](docs/fidelity.md), all but {}. The",
+            "queue are within 10 % of the kernel's in {} of [{} scenarios](docs/fidelity.md), "
+            "all but {}. The",
             (str(len(names) - len(beyond)), str(len(names)), _listed(beyond)),
         ),
         Statement(
@@ -167,8 +168,8 @@ def _cpq():
     ]  # fmt: skip
     return Statement(
         LAB_CPQ,
-        "against one get {} times as much under RED alone, and between {} and {} times as much with ICP and AFCP. "
-        "AICP-b all but stops them ({}),",
+        "against one get {} times as much under RED alone, and between {} and {} times as much "
+        "with ICP and AFCP. AICP-b all but stops them ({}),",
         (ratio("RED"), f"{min(policers):.2g}", f"{max(policers):.2g}", ratio("AICP-b")),
     )
 
@@ -182,13 +183,15 @@ def _performance():
     times = table(PERFORMANCE, "net", "ns-2 net", "ratio (of runs)")
     ratios = [one["ratio (of runs)"] for one in times if one["ratio (of runs)"] != "-"]
     medians = [float(ratio.split()[0]) for ratio in ratios]
-    single = [float(one) for ratio in ratios for one in re.search(r"\((.*)\)", ratio)[1].split(" to ")]
+    single = [
+        float(one) for ratio in ratios for one in re.search(r"\((.*)\)", ratio)[1].split(" to ")
+    ]
     ns3 = {one[""]: _packets(one["ns-3 optimised"]) for one in table(PERFORMANCE, "ns-3 optimised")}
     apart = [_packets(one["net"]) / ns3[one[""]] for one in times if one[""] in ns3]
     return Statement(
         PERFORMANCE,
-        "- **Fast**: {} to {} times as many packets per CPU second as ns-2 (single runs: {} to {}), "
-        "with statistics on, and {} to {} times as many as ns-3,",
+        "- **Fast**: {} to {} times as many packets per CPU second as ns-2 "
+        "(single runs: {} to {}), with statistics on, and {} to {} times as many as ns-3,",
         (
             *(f"{one:.1f}" for one in (min(medians), max(medians), min(single), max(single))),
             *(f"{float(f'{one:.2g}'):.0f}" for one in (min(apart), max(apart))),

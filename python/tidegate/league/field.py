@@ -87,6 +87,11 @@ class Situation:
         """The title on one line."""
         return self.title.replace("\n", " ")
 
+    @property
+    def heading(self) -> str:
+        """The title as a heading: names keep their capitals."""
+        return self.line_title[:1].upper() + self.line_title[1:]
+
 
 def league_dir() -> Path:
     """Give the folder `league/` of the checkout, or the one that TIDEGATE_LEAGUE names."""
