@@ -38,12 +38,15 @@ html_show_sourcelink = False
 html_show_sphinx = False
 
 
-def breakable(body: str) -> str:
-    """Let long names in code break behind an underscore, a dot, a slash or a hyphen.
+def broken_well(body: str) -> str:
+    """Break long names in code behind _, ., / or - alone, and no table's number from ± and %.
 
-    >>> breakable('<span class="pre">count_transmission</span> <span class="pre">Mb/s</span>')
+    >>> broken_well('<span class="pre">count_transmission</span> <span class="pre">Mb/s</span>')
     '<span class="pre">count_<wbr>transmission</span> <span class="pre">Mb/s</span>'
+    >>> broken_well("<td>−2 ± 9 %</td> 9 %").replace("\N{NO-BREAK SPACE}", "_")
+    '<td>−2_±_9_%</td> 9 %'
     """
+    body = re.sub(r"<td.*?</td>", lambda cell: _in_one_piece(cell[0]), body, flags=re.DOTALL)
     return re.sub(
         r'(?<=<span class="pre">)[^<]{12,}',
         lambda name: re.sub(r"(?<=[\w\]])(_+|::|[./=-])(?=[A-Za-z\[{])", r"\1<wbr>", name[0]),
@@ -51,13 +54,17 @@ def breakable(body: str) -> str:
     )
 
 
+def _in_one_piece(cell: str) -> str:
+    return re.sub(r" (?=±|%)|(?<=±) ", "\N{NO-BREAK SPACE}", cell)
+
+
 def setup(app: "Sphinx") -> None:
-    """Put breaks into pages as they are written."""
-    app.connect("html-page-context", _breakable_page)
+    """Say where lines may break in every page."""
+    app.connect("html-page-context", _break_well)
 
 
-def _breakable_page(
+def _break_well(
     _app: object, _name: str, _template: str, context: dict[str, Any], _tree: object
 ) -> None:
     if "body" in context:
-        context["body"] = breakable(context["body"])
+        context["body"] = broken_well(context["body"])
