@@ -179,10 +179,10 @@ def settings(situation: Situation, mechanism: Mechanism) -> dict[str, Any]:
     return sets
 
 
-def set_flags(situation: Situation, mechanism: Mechanism) -> str:
+def set_flags(situation: Situation, mechanism: Mechanism) -> list[str]:
     """Write the same as options of `tidegate simulate`."""
     pairs = settings(situation, mechanism).items()
-    return " ".join(f"--set '{key}={toml_value(value)}'" for key, value in pairs)
+    return [f"--set '{key}={toml_value(value)}'" for key, value in pairs]
 
 
 def in_packets(value: object, rate: str, packet_bytes: int, *, listed: bool = False) -> object:

@@ -119,7 +119,7 @@ def _example(scores: Scores) -> str:
     name = next(
         (n for n, one in scores.mechanisms.items() if one.users), next(iter(scores.mechanisms))
     )
-    return (
-        f"tidegate simulate league/situations/{situation.name}.toml "
-        f"{set_flags(situation, scores.mechanisms[name])}"
-    )
+    return " \\\n    ".join([
+        f"tidegate simulate league/situations/{situation.name}.toml",
+        *set_flags(situation, scores.mechanisms[name]),
+    ])  # fmt: skip
