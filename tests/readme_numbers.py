@@ -168,9 +168,12 @@ def _cpq():
     ]  # fmt: skip
     return Statement(
         LAB_CPQ,
-        "against one get {} times as much under RED alone, and between {} and {} times as much "
-        "with ICP and AFCP. AICP-b all but stops them ({}),",
-        (ratio("RED"), f"{min(policers):.2g}", f"{max(policers):.2g}", ratio("AICP-b")),
+        "against one get {} times as much under RED alone, between {} and {} times as much with "
+        "ICP and AFCP, {} with AICP-b, and {} with AICP-a,",
+        (
+            *(ratio("RED"), f"{min(policers):.2g}", f"{max(policers):.2g}"),
+            *(ratio("AICP-b"), ratio("AICP-a")),
+        ),
     )
 
 
