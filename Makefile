@@ -17,7 +17,7 @@ $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] 
 JOBS ?= $(shell nproc)
 
 .PHONY: help setup run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes oracle docs lock clean
+	lab-abc lab-cpq lab-mixes oracle readme docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -108,10 +108,14 @@ lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, 
 oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tools/linux-oracle, writes docs/linux-oracle.md
 	$(BIN)/python -m tidegate.oracle $(ARGS)
 
+readme: $(TOOLS) $(NATIVE) ## write README's numbers anew, from the pages above and the evening peak
+	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py
+
 docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release \
 		--package tidegate-mechanisms --test pages
 	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
+	@$(BIN)/python tools/dead_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # The lock files carry names, versions and hashes, and no host: any mirror will do.

@@ -1,6 +1,12 @@
 """How Sphinx builds the documentation."""
 
+import re
+from typing import TYPE_CHECKING, Any
+
 import tidegate
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "tidegate"
 author = "the tidegate contributors"
@@ -26,7 +32,39 @@ napoleon_google_docstring = False
 
 html_theme = "furo"
 html_static_path = ["_static"]
-html_css_files = ["wrap.css"]
+html_css_files = ["tables.css"]
 html_title = f"tidegate {version}"
 html_show_sourcelink = False
 html_show_sphinx = False
+
+
+def broken_well(body: str) -> str:
+    """Break long names in code behind _, ., / or - alone, and no table's number from ± and %.
+
+    >>> broken_well('<span class="pre">count_transmission</span> <span class="pre">Mb/s</span>')
+    '<span class="pre">count_<wbr>transmission</span> <span class="pre">Mb/s</span>'
+    >>> broken_well("<td>−2 ± 9 %</td> 9 %").replace("\N{NO-BREAK SPACE}", "_")
+    '<td>−2_±_9_%</td> 9 %'
+    """
+    body = re.sub(r"<td.*?</td>", lambda cell: _in_one_piece(cell[0]), body, flags=re.DOTALL)
+    return re.sub(
+        r'(?<=<span class="pre">)[^<]{12,}',
+        lambda name: re.sub(r"(?<=[\w\]])(_+|::|[./=-])(?=[A-Za-z\[{])", r"\1<wbr>", name[0]),
+        body,
+    )
+
+
+def _in_one_piece(cell: str) -> str:
+    return re.sub(r" (?=±|%)|(?<=±) ", "\N{NO-BREAK SPACE}", cell)
+
+
+def setup(app: "Sphinx") -> None:
+    """Say where lines may break in every page."""
+    app.connect("html-page-context", _break_well)
+
+
+def _break_well(
+    _app: object, _name: str, _template: str, context: dict[str, Any], _tree: object
+) -> None:
+    if "body" in context:
+        context["body"] = broken_well(context["body"])

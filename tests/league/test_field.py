@@ -129,3 +129,10 @@ def test_an_unknown_name_comes_with_the_nearest():
     assert chosen("mechanism", {"red": 1, "pie": 2}, []) == [1, 2]
     with pytest.raises(UsageError, match="did you mean 'pie'"):
         chosen("mechanism", {"red": 1, "pie": 2}, ["pi"])
+
+
+def test_names_keep_their_capitals_in_headings():
+    headings = {one.name: one.heading for one in read_situations(ROOT / "league").values()}
+    assert headings["many-flows"] == "Many flows against one"
+    assert headings["cubic-and-bbr"] == "BBR against CUBIC (Linux)"
+    assert headings["udp-flood"] == "UDP flood"

@@ -39,8 +39,9 @@ The throughput ratio is how much more the heavy user gets than a light one. With
 ![Throughput ratio by differentiation factor](images/lab-abc.png)
 
 ± is the half-width of the 95 % confidence interval over {runs} runs. "Simulator" has the TCP of
-today's Linux, as the kernel here; the paper and its [reproduction](../papers/abc/RESULTS.md) have
-that of Linux 2.6.29. The scenario is
+today's Linux, as the kernel here; the paper and its
+[reproduction](../papers/abc/RESULTS.md#table2) have that of Linux 2.6.29, so that the simulated
+ratios are others there. The scenario, and what else it has in another way, is
 [`fidelity/abc-table2/scenario.toml`](../fidelity/abc-table2/scenario.toml).
 
 {place}

@@ -94,7 +94,7 @@ first part of the measurement to the last, heavy over light goes
 {missing}
 The scenario is [`fidelity/cpq/scenario.toml`](../fidelity/cpq/scenario.toml); the simulator has its
 profile `linux`. This page is written from what was measured
-([`fidelity/cpq/results/`](../fidelity/cpq/results)).
+(`fidelity/cpq/results/`).
 
 ```sh
 sudo make lab-cpq                        # about {minutes} minutes, {jobs} runs at a time

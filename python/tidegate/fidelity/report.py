@@ -29,7 +29,7 @@ to a packet time. That was settled after first comparisons; with the default, on
 beyond 10 % as well, and the same one.)
 
 This page is written by `make fidelity` from what it measured
-([`fidelity/results/`](../fidelity/results)); nobody edits it.
+(`fidelity/results/`); nobody edits it.
 """
 READING = """\
 Each cell has the simulator's mean over {runs} runs, Linux' mean and the simulator's deviation from

@@ -87,6 +87,11 @@ class Situation:
         """The title on one line."""
         return self.title.replace("\n", " ")
 
+    @property
+    def heading(self) -> str:
+        """The title as a heading: names keep their capitals."""
+        return self.line_title[:1].upper() + self.line_title[1:]
+
 
 def league_dir() -> Path:
     """Give the folder `league/` of the checkout, or the one that TIDEGATE_LEAGUE names."""
@@ -174,10 +179,10 @@ def settings(situation: Situation, mechanism: Mechanism) -> dict[str, Any]:
     return sets
 
 
-def set_flags(situation: Situation, mechanism: Mechanism) -> str:
+def set_flags(situation: Situation, mechanism: Mechanism) -> list[str]:
     """Write the same as options of `tidegate simulate`."""
     pairs = settings(situation, mechanism).items()
-    return " ".join(f"--set '{key}={toml_value(value)}'" for key, value in pairs)
+    return [f"--set '{key}={toml_value(value)}'" for key, value in pairs]
 
 
 def in_packets(value: object, rate: str, packet_bytes: int, *, listed: bool = False) -> object:

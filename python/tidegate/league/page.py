@@ -78,7 +78,7 @@ def _numbers(scores: Scores) -> str:
         grid = situation_grid(scores, one, list(scores.mechanisms))
         if grid.cells:
             about = one.content.get("description", "")
-            parts.append(f"### {one.line_title.capitalize()}\n\n{about}.\n\n{markdown(grid)}")
+            parts.append(f"### {one.heading}\n\n{about}.\n\n{markdown(grid)}")
     return "\n".join(parts)
 
 
@@ -99,7 +99,7 @@ def _lab(scores: Scores) -> str:
         about = scores.standings.about.get(one.name)
         runs = [run for m in scores.mechanisms for run in scores.standings.runs(one.name, m)]
         if not about or not runs:
-            lines.append(f"{one.line_title.capitalize()} has not been measured yet.")
+            lines.append(f"{one.heading} has not been measured yet.")
             continue
         old = [m.title for m in scores.mechanisms.values()
                if scores.standings.runs(one.name, m.name)
@@ -119,7 +119,7 @@ def _example(scores: Scores) -> str:
     name = next(
         (n for n, one in scores.mechanisms.items() if one.users), next(iter(scores.mechanisms))
     )
-    return (
-        f"tidegate simulate league/situations/{situation.name}.toml "
-        f"{set_flags(situation, scores.mechanisms[name])}"
-    )
+    return " \\\n    ".join([
+        f"tidegate simulate league/situations/{situation.name}.toml",
+        *set_flags(situation, scores.mechanisms[name]),
+    ])  # fmt: skip

@@ -1,0 +1,87 @@
+"""README says in numbers what the result pages say; `make readme` writes them anew."""
+
+import os
+import re
+import shutil
+
+import pytest
+from readme_numbers import Statement, statements
+from support import ROOT
+
+import tidegate
+
+README = ROOT / "README.md"
+FIGURE = "who-got-what.png"
+# Numbers that no measurement yields, in the words around them.
+NOT_MEASURED = (
+    "Rust (1.95)", "Python (3.11 or", "share 10 Mb/s of an", "occasional 1 MB upload",
+    "of a 10 Mb/s link", "on Linux 6.18:", "table 2 at 5 ms", "Linux 2.6.29",
+    "γ | 0 (no ABC) | 1 | 2 | 3 | 4 | 5 |", "are within 10 % of",
+    "FQ-CoDel", "DualPI2", "ns-2", "ns-3", "Apache-2.0",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def evening():
+    """What `make run` shows."""
+    against = [("bottleneck.differentiation.kind", "none")]
+    return tidegate.compare(ROOT / "scenarios/evening-peak.toml", against=against)
+
+
+@pytest.fixture(scope="module")
+def expected(evening):
+    found = statements(evening)
+    if os.environ.get("UPDATE"):
+        before = readme = README.read_text(encoding="utf-8")
+        for statement in found:
+            readme = statement.written(readme)
+        README.write_text(readme, encoding="utf-8")
+        if readme != before:
+            _draw(evening)
+    return found
+
+
+def test_every_number_of_readme_is_what_its_page_says(expected):
+    readme = README.read_text(encoding="utf-8")
+    told = {one.sentence: (one.source, one.told(readme)) for one in expected}
+    assert told == {one.sentence: (one.source, one.values) for one in expected}, "see `make readme`"
+
+
+def test_readme_has_no_number_whose_page_is_not_known(expected):
+    readme = README.read_text(encoding="utf-8")
+    for statement in expected:
+        readme = _without_groups(statement.found(readme), readme)
+    for phrase in NOT_MEASURED:
+        pattern = r"\s+".join(map(re.escape, phrase.split()))
+        assert re.search(pattern, readme), f"README no longer says {phrase!r}"
+        readme = re.sub(pattern, "", readme)
+    numbers = r".*(?:\d|\b(?:eleven|twelve|[a-z]+teen|twenty|hundred)).*"
+    assert re.findall(numbers, _prose(readme)) == []
+
+
+def test_a_number_that_differs_from_its_page_is_seen_and_written():
+    statement = Statement("a page", "agree in {} of {} cells.", ("132", "194"))
+    old = "They\nagree in 130 of\n194 cells. Others do not."
+    assert statement.told(old) == ("130", "194")
+    assert statement.written(old) == "They\nagree in 132 of\n194 cells. Others do not."
+
+
+def _without_groups(match, text):
+    """The text with nothing where the sentence's numbers stood, and the words kept."""
+    for number in range(match.re.groups, 0, -1):
+        start, end = match.span(number)
+        text = text[:start] + text[end:]
+    return text
+
+
+def _prose(text):
+    """Without code, without the targets of links, without pictures' files."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`]*`|\]\([^)]*\)", "", text)
+
+
+def _draw(evening):
+    folder = ROOT / "docs/_build/readme"
+    folder.mkdir(parents=True, exist_ok=True)
+    evening.plot(folder)
+    shutil.copyfile(folder / FIGURE, ROOT / "docs/images" / FIGURE)

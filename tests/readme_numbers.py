@@ -1,0 +1,223 @@
+"""What README has to say in numbers, read off the pages that the measurements wrote.
+
+A statement is README's own sentence with `{}` where its numbers stand. `make readme` writes the
+numbers there that the pages have now.
+"""
+
+import re
+from dataclasses import dataclass
+
+from markdown_tables import row, table
+
+ABC, CPQ = "papers/abc/RESULTS.md", "papers/cpq/RESULTS.md"
+LAB_ABC, LAB_CPQ, LAB_MIXES = "docs/lab-abc.md", "docs/lab-cpq.md", "docs/lab-mixes.md"
+FIDELITY, LEAGUE, PERFORMANCE = "docs/fidelity.md", "docs/league.md", "docs/performance.md"
+
+
+@dataclass(frozen=True)
+class Statement:
+    source: str
+    sentence: str
+    values: tuple[str, ...]
+
+    def pattern(self) -> re.Pattern[str]:
+        """Finds the sentence however its lines are broken, and whatever its numbers are."""
+        parts = [r"\s+".join(map(re.escape, part.split(" "))) for part in self.sentence.split("{}")]
+        return re.compile(r"([^|]+?)".join(parts))
+
+    def found(self, readme: str) -> re.Match[str]:
+        matches = list(self.pattern().finditer(readme))
+        assert len(matches) == 1, f"README has {len(matches)} times: {self.sentence}"
+        return matches[0]
+
+    def told(self, readme: str) -> tuple[str, ...]:
+        """The numbers that stand there."""
+        return tuple(" ".join(group.split()) for group in self.found(readme).groups())
+
+    def written(self, readme: str) -> str:
+        """README with the numbers that should stand there."""
+        match = self.found(readme)
+        places = enumerate(zip(self.told(readme), self.values, strict=True), start=1)
+        for number, (told, value) in reversed(list(places)):
+            if told != value:
+                start, end = match.span(number)
+                readme = readme[:start] + value + readme[end:]
+        return readme
+
+
+def statements(evening):
+    """All of them; `evening` is the comparison that `make run` makes."""
+    return [
+        *_evening_peak(evening), *_papers(), *_gamma(), _mixes(), *_fidelity(), _cpq(), _league(),
+        _performance(),
+    ]  # fmt: skip
+
+
+def _evening_peak(evening):
+    abc, none = (_group_means(result) for result in evening.values())
+    rates = [
+        one[group, "throughput_bps"] / 1e6 for one in (none, abc) for group in ("heavy", "light")
+    ]
+    uploads = [one["upload", "mean_completion_s"] for one in (abc, none)]
+    times_as_much = rates[0] / rates[1]
+    lost = abc["heavy", "loss_ratio"]
+    source = "scenarios/evening-peak.toml"
+    return [
+        Statement(
+            source,
+            "takes {} Mb/s of a 10 Mb/s link and each of ten light users {}; "
+            "with ABC it is {} and {}]",
+            tuple(f"{rate:.2f}" for rate in rates),
+        ),
+        Statement(source, "the heavy user gets {} times as much", (f"{times_as_much:.0f}",)),
+        Statement(
+            source,
+            "the upload takes {} s instead of {}.",
+            tuple(f"{seconds:.0f}" for seconds in uploads),
+        ),
+        Statement(source, "then lose {} % of the packets", (f"{100 * lost:.0f}",)),
+    ]
+
+
+def _papers():
+    def counts(page):
+        sums = row(page, "**all**", "cells within", "claims held")
+        return [
+            number
+            for heading in ("cells within", "claims held")
+            for number in sums[heading].strip("*").split(" of ")
+        ]
+
+    return [
+        Statement(
+            ABC, "(ABC: {} of {} cells agree, and {} of {} statements hold)", tuple(counts(ABC))
+        ),
+        Statement(CPQ, "(CPQ: {} of {}, and {} of {})", tuple(counts(CPQ))),
+    ]
+
+
+def _gamma():
+    reproduced = [
+        one
+        for one in table(ABC, "D_b_ms", "u_0", "u_1", "gamma", "paper", "ours")
+        if (one["D_b_ms"], one["u_0"], one["u_1"]) == ("5", "1", "10")
+    ]
+    lab = table(LAB_ABC, "γ", "paper", "simulator", "Linux")
+    assert [one["gamma"] for one in reproduced] == [one["γ"] for one in lab]
+    rows = {
+        "the paper's simulation": (LAB_ABC, lab, "paper"),
+        "reproduced, TCP of Linux 2.6.29": (ABC, reproduced, "ours"),
+        "simulated, TCP of today's Linux": (LAB_ABC, lab, "simulator"),
+        "**real Linux**": (LAB_ABC, lab, "Linux"),
+    }
+    return [
+        Statement(source, f"| {name} |" + " {} |" * len(found), tuple(one[column] for one in found))
+        for name, (source, found, column) in rows.items()
+    ]
+
+
+def _mixes():
+    without, with_abc = (
+        one["ratio, Linux"]
+        for one in table(LAB_MIXES, "users", "ratio, Linux")
+        if one["users"] == "BBR heavy, Reno light"
+    )
+    return Statement(
+        LAB_MIXES,
+        "with ten BBR flows takes {} times as much as one with a Reno flow, "
+        "and {} times as much with ABC",
+        (_mean(without), _mean(with_abc)),
+    )
+
+
+def _fidelity():
+    scenarios = table(FIDELITY, "scenario", "loss [%]", "verdict")
+    names = [re.match(r"\[([^\]]+)\]", one["scenario"])[1] for one in scenarios]
+    beyond = [
+        f"`{name}`"
+        for name, one in zip(names, scenarios, strict=True)
+        if one["verdict"] != "within 10 %"
+    ]
+    losses = [
+        f"`{name}` ({deviation[1]})"
+        for name, one in zip(names, scenarios, strict=True)
+        if (deviation := re.search(r"\*\*(.*)\*\*", one["loss [%]"]))
+    ]
+    return [
+        Statement(
+            FIDELITY,
+            "queue are within 10 % of the kernel's in {} of [{} scenarios](docs/fidelity.md), "
+            "all but {}. The",
+            (str(len(names) - len(beyond)), str(len(names)), _listed(beyond)),
+        ),
+        Statement(
+            FIDELITY, "packets lost is off by more than that, and by more than chance, in {}.\n",
+            (_listed(losses),),
+        ),
+    ]  # fmt: skip
+
+
+def _cpq():
+    def ratio(mechanism):
+        cell = row(LAB_CPQ, mechanism, "mechanism", "heavy over light")["heavy over light"]
+        return _mean(cell.split("<br>")[0])
+
+    policers = [
+        float(ratio(name))
+        for name in ("ICP-step", "ICP-slope", "ICP-squared", "AFCP-a", "AFCP-b")
+    ]  # fmt: skip
+    return Statement(
+        LAB_CPQ,
+        "against one get {} times as much under RED alone, between {} and {} times as much with "
+        "ICP and AFCP, {} with AICP-b, and {} with AICP-a,",
+        (
+            *(ratio("RED"), f"{min(policers):.2g}", f"{max(policers):.2g}"),
+            *(ratio("AICP-b"), ratio("AICP-a")),
+        ),
+    )
+
+
+def _league():
+    mechanisms = table(LEAGUE, "mechanism", "name", "configured")
+    return Statement(LEAGUE, "plays {} of them in one set", (str(len(mechanisms)),))
+
+
+def _performance():
+    times = table(PERFORMANCE, "net", "ns-2 net", "ratio (of runs)")
+    ratios = [one["ratio (of runs)"] for one in times if one["ratio (of runs)"] != "-"]
+    medians = [float(ratio.split()[0]) for ratio in ratios]
+    single = [
+        float(one) for ratio in ratios for one in re.search(r"\((.*)\)", ratio)[1].split(" to ")
+    ]
+    ns3 = {one[""]: _packets(one["ns-3 optimised"]) for one in table(PERFORMANCE, "ns-3 optimised")}
+    apart = [_packets(one["net"]) / ns3[one[""]] for one in times if one[""] in ns3]
+    return Statement(
+        PERFORMANCE,
+        "- **Fast**: {} to {} times as many packets per CPU second as ns-2 "
+        "(single runs: {} to {}), with statistics on, and {} to {} times as many as ns-3,",
+        (
+            *(f"{one:.1f}" for one in (min(medians), max(medians), min(single), max(single))),
+            *(f"{float(f'{one:.2g}'):.0f}" for one in (min(apart), max(apart))),
+        ),
+    )
+
+
+def _group_means(result):
+    rows = result.summary().to_pylist()
+    return {(one["name"], one["metric"]): one["mean"] for one in rows if one["kind"] == "group"}
+
+
+def _mean(cell):
+    """What stands before ±."""
+    return cell.split(" ±")[0].strip("*")
+
+
+def _packets(cell):
+    """Packets per second from "46 k" or "4.1 M"."""
+    number, unit = cell.split()
+    return float(number) * {"k": 1e3, "M": 1e6}[unit]
+
+
+def _listed(names):
+    *others, last = names or ["none"]
+    return f"{', '.join(others)} and {last}" if others else last
