@@ -10,6 +10,7 @@
  * Also here: random numbers that can be told in advance, for RED and PIE, so that runs repeat and can be
  * compared packet by packet. On the command line of the kernel:
  *   oracle_link.rate_bps=N   rate of link0, Ethernet headers included
+ *   oracle_link.loss=N       so many of 2^32 packets that link0 has sent are lost on the wire
  *   oracle_link.seed=N       seed of these numbers; 0: the kernel's own
  */
 #include <linux/etherdevice.h>
@@ -22,6 +23,8 @@ static unsigned long rate_bps = 10000000;
 module_param(rate_bps, ulong, 0444);
 static unsigned long seed;
 module_param(seed, ulong, 0444);
+static unsigned long loss;
+module_param(loss, ulong, 0444);
 
 struct oracle_link {
 	struct net_device *dev, *far;
@@ -53,7 +56,10 @@ static enum hrtimer_restart oracle_sent(struct hrtimer *timer)
 {
 	struct oracle_link *link = container_of(timer, struct oracle_link, sent);
 
-	dev_forward_skb(link->far, link->sending);
+	if (loss && oracle_draw() >> 32 < loss)
+		kfree_skb(link->sending);
+	else
+		dev_forward_skb(link->far, link->sending);
 	netif_wake_queue(link->dev);
 	return HRTIMER_NORESTART;
 }
