@@ -29,7 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
         book = Book(given.root / study.FOLDER / "results")
         sides = (SIMULATED, LINUX) if given.side == "both" else (given.side,)
         jobs = given.jobs or getattr(study, "JOBS", Effort.jobs)
-        effort = Effort(sides, jobs, given.replications, resume=given.resume, quick=given.quick)
+        effort = Effort(
+            sides, jobs, given.replications, resume=given.resume, quick=given.quick,
+            root=given.root,
+        )  # fmt: skip
         measured = [] if given.report else measure(chosen, book, effort)
         if given.quick:
             say("\n" + study.table(measured))

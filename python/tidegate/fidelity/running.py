@@ -6,10 +6,11 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.errors import MissingError
-from tidegate.fidelity.book import LINUX, SIMULATED, Record, side_of
+from tidegate.fidelity.book import LINUX, SIMULATED, Record, side_of, virtual_side_of
 from tidegate.scenario import parse
 
 if TYPE_CHECKING:
@@ -32,16 +33,15 @@ class Effort:
     """Leave out what has been measured of the same scenario."""
     quick: bool = False
     """One run of 10 s after 2 s, to see whether it works; nothing is kept."""
+    root: Path = Path()
+    """The checkout."""
 
 
 def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
     """Measure and keep; several cases at once, so that no job waits for the last run of one."""
-    if LINUX in effort.sides:
-        from tidegate.lab_process import missing
-
-        lacking = missing()
-        if lacking:
-            raise MissingError(lacking)
+    lacking = _lacking(cases) if LINUX in effort.sides else []
+    if lacking:
+        raise MissingError(lacking)
     records = [Record(case) if effort.quick else book.read(case) for case in cases]
     for some in _batches(records, effort.jobs):
         for side in effort.sides:
@@ -49,6 +49,15 @@ def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
             for record in [] if effort.quick else some:
                 book.write(record)
     return records
+
+
+def _lacking(cases: Sequence[Case]) -> list[str]:
+    from tidegate.lab_process import missing
+    from tidegate.oracle import kernel
+
+    lacking = [] if all(case.held_out for case in cases) else missing()
+    no_kernel = kernel.missing() if any(case.held_out for case in cases) else None
+    return [*lacking, *([no_kernel] if no_kernel else [])]
 
 
 def _measure(records: Sequence[Record], side: str, effort: Effort) -> None:
@@ -61,7 +70,9 @@ def _measure(records: Sequence[Record], side: str, effort: Effort) -> None:
     if not wanted:
         return
     say(f"{side}: {', '.join(wanted)}")
-    for name, result in _run(wanted, side, effort).items():
+    if side == LINUX:
+        _run_virtual([wanted.pop(n) for n in list(wanted) if wanted[n].case.held_out], effort)
+    for name, result in (_run(wanted, side, effort) if wanted else {}).items():
         wanted[name].sides[side] = side_of(wanted[name].case, result)
         for seed, reasons in result.invalid:
             say(f"  {name}: the run with seed {seed} is invalid: {reasons}")
@@ -80,6 +91,22 @@ def _run(records: dict[str, Record], side: str, effort: Effort) -> dict[str, Res
     if side == SIMULATED:
         return simulate_all(scenarios, replications=count)
     return lab_all(scenarios, replications=count, jobs=effort.jobs, progress=True)
+
+
+def _run_virtual(records: Sequence[Record], effort: Effort) -> None:
+    from tidegate.fidelity import virtual
+    from tidegate.oracle.kernel import Kernel
+
+    if not records:
+        return
+    kernel = Kernel(effort.root)
+    count = 1 if effort.quick else effort.replications or virtual.RUNS
+    for record in records:
+        case = record.case
+        scenario = _brief(case.scenario) if effort.quick else case.scenario
+        seeds = range(scenario.seed, scenario.seed + count)
+        runs = [virtual.run(kernel, scenario, seed) for seed in seeds]
+        record.sides[LINUX] = virtual_side_of(case, kernel.version, runs)
 
 
 def _brief(scenario: Scenario) -> Scenario:
