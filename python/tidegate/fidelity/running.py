@@ -35,6 +35,19 @@ class Effort:
     """One run of 10 s after 2 s, to see whether it works; nothing is kept."""
     root: Path = Path()
     """The checkout."""
+    simulations: int | None = None
+    """Simulated runs; default: as many as on Linux, with the same seeds."""
+
+    def runs(self, case: Case, side: str) -> int:
+        """How many."""
+        if self.quick:
+            return 1
+        simulations = self.simulations if side == SIMULATED else None
+        return self.replications or simulations or case.scenario.replications
+
+    def scenario(self, case: Case) -> Scenario:
+        """What is run of a case."""
+        return _brief(case.scenario) if self.quick else case.scenario
 
 
 def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
@@ -82,31 +95,29 @@ def _run(records: dict[str, Record], side: str, effort: Effort) -> dict[str, Res
     from tidegate.laboratory import lab_all
     from tidegate.simulation import simulate_all
 
-    scenarios = {name: record.case.scenario for name, record in records.items()}
-    if effort.quick:
-        scenarios = {name: _brief(scenario) for name, scenario in scenarios.items()}
-    # The scenario says how often; the same on both sides, with the same seeds.
-    counts = {scenario.replications for scenario in scenarios.values()}
-    count = 1 if effort.quick else effort.replications or max(counts)
-    if side == SIMULATED:
-        return simulate_all(scenarios, replications=count)
-    return lab_all(scenarios, replications=count, jobs=effort.jobs, progress=True)
+    found: dict[str, Result] = {}
+    counts = {name: effort.runs(record.case, side) for name, record in records.items()}
+    for count in sorted(set(counts.values())):
+        scenarios = {
+            name: effort.scenario(record.case)
+            for name, record in records.items() if counts[name] == count
+        }  # fmt: skip
+        if side == SIMULATED:
+            found |= simulate_all(scenarios, replications=count)
+        else:
+            found |= lab_all(scenarios, replications=count, jobs=effort.jobs, progress=True)
+    return found
 
 
 def _run_virtual(records: Sequence[Record], effort: Effort) -> None:
     from tidegate.fidelity import virtual
     from tidegate.oracle.kernel import Kernel
 
-    if not records:
-        return
-    kernel = Kernel(effort.root)
-    count = 1 if effort.quick else effort.replications or virtual.RUNS
     for record in records:
-        case = record.case
-        scenario = _brief(case.scenario) if effort.quick else case.scenario
-        seeds = range(scenario.seed, scenario.seed + count)
+        kernel, scenario = Kernel(effort.root), effort.scenario(record.case)
+        seeds = range(scenario.seed, scenario.seed + effort.runs(record.case, LINUX))
         runs = [virtual.run(kernel, scenario, seed) for seed in seeds]
-        record.sides[LINUX] = virtual_side_of(case, kernel.version, runs)
+        record.sides[LINUX] = virtual_side_of(record.case, kernel.version, runs)
 
 
 def _brief(scenario: Scenario) -> Scenario:

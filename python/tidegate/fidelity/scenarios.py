@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FOLDER = "fidelity"
 HELD_OUT = "held-out"
+SIMULATIONS = 15
+"""Simulated runs of each, for they cost nothing; on Linux as many as the scenario says."""
 
 
 def cases(root: Path) -> list[Case]:

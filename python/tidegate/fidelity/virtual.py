@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tidegate._native import Scenario
     from tidegate.oracle.kernel import Kernel
 
-RUNS = 5
-"""Unless asked for more; they differ in when flows start and in all random numbers."""
 HEADER_B = 14
 """Of Ethernet, which the kernel's device and queues count and a scenario does not."""
 # No multiple of a packet's time or of a usual round trip.
