@@ -10,7 +10,6 @@ import random
 import tempfile
 import tomllib
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -180,7 +179,10 @@ class Plan:
             for key in ("min_threshold", "max_threshold")
         )
         frame = self.framed(self.packet_bytes)
-        burst = next(b for b in count(low // frame) if _weight(low, b, frame) == aqm["weight"])
+        bursts = range(low // frame, 10 * (high // frame))
+        fitting = (b for b in bursts if red_weight(low, b, frame) == aqm["weight"])
+        if (burst := next(fitting, None)) is None:
+            raise UsageError(f"tc has no burst for which RED's weight is {aqm['weight']}")
         # A probability of 1 does not fit into the kernel's 32 bits.
         probability = min(aqm["max_probability"], 1 - 1e-9)
         marks = " ecn" if self.bottleneck["ecn"] else ""
@@ -324,8 +326,12 @@ def numbers(plan: Plan, measured: Measured) -> dict[str, Any]:
     }
 
 
-def _weight(low: int, burst: int, frame: int) -> float:
-    """The weight of RED's average that ``tc`` takes for a burst; 0: none."""
+def red_weight(low: int, burst: int, frame: int) -> float:
+    """The weight of RED's average that ``tc`` takes for a burst; 0: none.
+
+    >>> red_weight(30_000, 30, 1500) == 2**-4, red_weight(30_280, 34, 1514) == 2**-5
+    (True, True)
+    """
     room = burst + 1 - low / frame
     powers = (2.0**-log for log in range(1, 32))
     fitting = (w for w in powers if 1 <= room <= (1 - (1 - w) ** burst) / w)
