@@ -39,8 +39,8 @@ class Case:
     without any defaults, so that a new option of the simulator does not make measurements on Linux
     look old."""
     held_out: bool = False
-    """Chosen before it was run on either side. Its Linux is the kernel in virtual time, with a queue
-    of its own; that of the others is this machine's behind the simulator's queue."""
+    """Chosen before it was run on either side. Its Linux is the kernel in virtual time with its own
+    queue; that of the others is this machine's behind the simulator's."""
 
     @property
     def can_be_simulated(self) -> bool:

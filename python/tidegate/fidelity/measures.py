@@ -55,9 +55,7 @@ def of_run(result: Result, seed: int) -> dict[str, float | list[float] | None]:
     values = {
         "jain": jain_index(numbers(only(result.users), "throughput_bps")),
         "policer_ratio": numbers(link, "drops_policer")[0] / arrivals if arrivals else float("nan"),
-        "ratio": ratio(
-            numbers(groups, "throughput_bps"), numbers(flows, "throughput_bps")
-        ),
+        "ratio": ratio(numbers(groups, "throughput_bps"), numbers(flows, "throughput_bps")),
         "utilization": numbers(link, "utilization")[0],
         "queue_packets": numbers(link, "mean_backlog_packets")[0],
         "p95_delay_s": numbers(link, "p95_sojourn_s")[0],

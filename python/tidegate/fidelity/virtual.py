@@ -147,7 +147,7 @@ class Plan:
         return found
 
     def discipline(self) -> str:
-        """What ``tc`` puts in front of the bottleneck: the mechanism of the scenario, as Linux has it."""
+        """What ``tc`` puts in front of the bottleneck: the mechanism, as Linux has it."""
         queue = self.bottleneck
         # A buffer counts the packet in transmission, the kernel's limits do not.
         limit = number(queue["buffer"]) - 1
@@ -203,6 +203,7 @@ class Plan:
             "ip -n d route add default via 10.2.0.1", _sysctls("d", {**COMMON, "tcp_ecn": "1"}),
         ]  # fmt: skip
         for index, (name, _, _) in enumerate(self.groups()):
+            delay_us = self.round_trip_ns(name) // 1000
             host, net, tcp = f"s{index}", f"10.1.{index}", self.tcp(name)
             ecn = tcp["ecn"] or tcp["congestion_control"] == "dctcp"
             lines += [
@@ -212,8 +213,7 @@ class Plan:
                 f"ip -n {host} addr add {net}.2/24 dev e",
                 f"ip -n {host} link set e up gso_max_segs 1 gso_max_size {frame}",
                 f"ip -n {host} route add default via {net}.1",
-                f"tc qdisc add dev r{index} root netem limit 100000 "
-                f"delay {self.round_trip_ns(name) // 1000}us",
+                f"tc qdisc add dev r{index} root netem limit 100000 delay {delay_us}us",
                 _sysctls(host, {**COMMON, "tcp_ecn": str(int(ecn))}),
             ]  # fmt: skip
         discipline = self.discipline()
@@ -261,7 +261,8 @@ class Measured:
     @classmethod
     def read(cls, path: Path) -> Measured:
         """Read the agent's output."""
-        self, headings = cls(), []
+        self = cls()
+        headings: list[str] = []
         for line in path.read_text(encoding="ascii").splitlines():
             what, *words = line.split()
             if what == "t":

@@ -62,8 +62,8 @@ def compare(kernel: Kernel, root: Path, *, quick: bool) -> Comparison:
     expect_sum(result, "early drops", view.signalled[early], expected[early])
     result.notes.append(
         f"Linux adapts every {INTERVAL_MS} ms, where 500 are meant: its timers of that length go "
-        "off at multiples of 8 ms. Ours is set to that here. Nor is Linux's gentle, as ours always is: "
-        "what it drops at max_th and above is not early."
+        "off at multiples of 8 ms. Ours is set to that here. Nor is Linux's gentle, as ours always "
+        "is: what it drops at max_th and above is not early."
     )
     result.notes.append(
         "Untouched, Linux 6.12 does not adapt at all where today's `tc` asks for it: `tc` sets the "
