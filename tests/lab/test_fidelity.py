@@ -135,7 +135,7 @@ def test_the_second_set_has_a_table_of_its_own_and_counts_with_the_first(checkou
     page = (checkout / "docs/fidelity.md").read_text()
     first, second = page.split("## A second set, held out")
     assert "[01-small]" in first
-    assert "held-out" not in first
+    assert "held-out/01" not in first
     assert "[held-out/01-third](../fidelity/held-out/01-third.toml)" in second
     assert "version 6.12.0" in second
     assert "None of the 6 runs on Linux was invalid" in second
