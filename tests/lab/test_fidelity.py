@@ -9,7 +9,9 @@ import pytest
 from support import ROOT
 
 from tidegate.fidelity.__main__ import main
-from tidegate.fidelity.book import LINUX, SIMULATED, Book, Case, Record
+from tidegate.fidelity.book import LINUX, SIMULATED, Book, Case, Record, virtual_side_of
+from tidegate.fidelity.report import count_line
+from tidegate.fidelity.scenarios import cases
 from tidegate.fidelity.verdicts import agreements, agrees
 from tidegate.scenario import parse
 
@@ -102,6 +104,51 @@ def test_ten_per_cent_in_ratio_and_queue_is_the_verdict():
     assert found["queue_packets"].deviation == pytest.approx(20.1 / 25.1 - 1)
 
 
+def test_a_number_is_close_within_five_per_cent_or_where_chance_may_explain_it():
+    steady = [(20.0, 2.0, True), (20.2, 2.0, True)]
+    found = agreements(record(steady, [(21.5, 2.0, True), (21.7, 2.0, True)]))
+    assert (found["ratio"].close, found["queue_packets"].close) == (True, False)
+    assert found["queue_packets"].within
+    found = agreements(record(steady, [(18.0, 2.4, True), (30.0, 2.4, True)]))
+    assert (found["ratio"].close, found["queue_packets"].close) == (False, True)
+    assert not found["queue_packets"].within
+    cells = record(steady, [(21.5, 2.0, True), (21.7, 2.0, True)])
+    line = count_line([cells, cells])
+    assert "2 of 4 numbers (50 %) are within 5 %" in line
+    assert "4 are within 10 %" in line
+
+
+def test_the_second_set_has_a_table_of_its_own_and_counts_with_the_first(checkout):
+    folder = checkout / "fidelity/held-out"
+    folder.mkdir()
+    (folder / "01-third.toml").write_text(SCENARIO)
+    assert run(checkout, "fidelity", "--set", "first") == 0
+    assert run(checkout, "fidelity", "--side", "simulated", "--set", "held-out") == 0
+    book = Book(checkout / "fidelity/results")
+    (case,) = (each for each in cases(checkout) if each.held_out)
+    kept = book.read(case)
+    assert len(kept.runs(SIMULATED)) == 15
+    # As if the kernel had measured the same.
+    kept.sides[LINUX] = virtual_side_of(case, "6.12.0", kept.runs(SIMULATED))
+    book.write(kept)
+    assert run(checkout, "fidelity", "--report") == 0
+    page = (checkout / "docs/fidelity.md").read_text()
+    first, second = page.split("## A second set, held out")
+    assert "[01-small]" in first
+    assert "held-out/01" not in first
+    assert "[held-out/01-third](../fidelity/held-out/01-third.toml)" in second
+    assert "version 6.12.0" in second
+    assert "None of the 6 runs on Linux was invalid" in second
+
+
+def test_without_the_kernel_in_virtual_time_the_remedy_is_named(checkout, monkeypatch, capsys):
+    (checkout / "fidelity/held-out").mkdir()
+    (checkout / "fidelity/held-out/01-third.toml").write_text(SCENARIO)
+    monkeypatch.setenv("TIDEGATE_UML", str(checkout / "nowhere"))
+    assert run(checkout, "fidelity", "--set", "held-out") == 77
+    assert "build.sh" in capsys.readouterr().err
+
+
 def test_an_invalid_run_does_not_count():
     found = agreements(record([(20.0, 2.0, True)] * 2, [(20.0, 2.0, True), (90.0, 9.0, False)]))
     assert found["queue_packets"].linux.runs == 1
@@ -137,9 +184,7 @@ def test_the_studies_of_the_repository_write_their_pages(tmp_path, stand_in, stu
 
 
 def test_enough_scenarios_are_run_long_enough_and_on_both_sides():
-    from tidegate.fidelity.scenarios import cases
-
-    found = cases(ROOT)
+    found = [case for case in cases(ROOT) if not case.held_out]
     assert len(found) >= 14
     assert all(case.can_be_simulated for case in found)
     assert all(case.scenario.duration_s >= 30 for case in found)

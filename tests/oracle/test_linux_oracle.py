@@ -2,10 +2,12 @@
 
 import shutil
 
+import numpy as np
 import pytest
 from support import ROOT
 
-from tidegate.oracle import kernel, ours, page
+from tidegate.fidelity import virtual
+from tidegate.oracle import adaptive_red, closed_loop, kernel, ours, page, red
 from tidegate.oracle.__main__ import COMPARISONS
 
 needs_kernel = pytest.mark.skipif(
@@ -38,6 +40,21 @@ def test_the_same_trace_and_seed_give_the_same_record(linux):
     records = [replay(linux, "pie limit 1000", packets, seed=seed)[0] for seed in (1, 1, 2)]
     assert records[0].departed == records[1].departed
     assert records[0].departed != records[2].departed
+
+
+def test_red_gets_the_weight_that_tc_takes_for_the_burst():
+    discipline, queue = closed_loop.CASES["RED"]
+    words = discipline.split()
+    low, burst, frame = (int(words[words.index(key) + 1]) for key in ("min", "burst", "avpkt"))
+    assert queue["aqm"]["weight"] == virtual.red_weight(low, burst, frame)
+
+
+def test_what_adaptive_red_of_linux_drops_above_its_thresholds_is_not_an_early_drop():
+    # Ours is always gentle; its look at the kernel's queue calls such a packet early.
+    state = np.array([red.MIN_B, red.MAX_B - 1.0, red.MAX_B, 1.5 * red.MAX_B])
+    some, none = np.full(4, 0.1), np.zeros(4, dtype=bool)
+    view = ours.View(state, some, some, none, ~none, np.empty((0, 4)))
+    assert adaptive_red.as_linux(view).forced.tolist() == [False, False, True, True]
 
 
 def test_the_page_says_what_was_measured():

@@ -1,14 +1,22 @@
-/* The one program of the guest: "agent replay ...", "agent transfer ...", "agent off". */
+/* The one program of the guest: "agent play ...", "replay ...", "transfer ...", "off". */
+#define _GNU_SOURCE
 #include "agent.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define FIRST_PORT 6000
+#define SINK "10.2.0.2"
 
 void check(int ok, const char *what)
 {
@@ -64,10 +72,90 @@ struct seen next_frame(int fd)
 	return seen;
 }
 
+void enter(const char *namespace)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", namespace);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	check(fd >= 0 && !setns(fd, CLONE_NEWNET), path);
+	close(fd);
+}
+
+int tcp_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	check(fd >= 0, "socket");
+	return fd;
+}
+
+/* Flows are told apart by the sink's port. */
+struct sockaddr_in sink_address(int flow)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(FIRST_PORT + flow) };
+
+	inet_pton(AF_INET, SINK, &a.sin_addr);
+	return a;
+}
+
+uint64_t pack(int role, int flow, int fd)
+{
+	return (uint64_t)role << 48 | (uint64_t)flow << 32 | (uint32_t)fd;
+}
+
+int role_in(uint64_t data)
+{
+	return data >> 48;
+}
+
+int flow_in(uint64_t data)
+{
+	return data >> 32 & 0xffff;
+}
+
+int fd_in(uint64_t data)
+{
+	return (int)data;
+}
+
+void watch(int ep, int fd, uint32_t events, int role, int flow)
+{
+	struct epoll_event e = { events, { .u64 = pack(role, flow, fd) } };
+
+	check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e), "epoll");
+}
+
+void each_scheduler(int netlink, int ifindex, void (*take)(struct tcmsg *tc, int len))
+{
+	static uint8_t answer[1 << 16];
+	struct {
+		struct nlmsghdr head;
+		struct tcmsg tc;
+	} request = { { sizeof(request), RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, 0, 0 },
+		      { .tcm_family = AF_UNSPEC, .tcm_ifindex = ifindex } };
+
+	check(send(netlink, &request, sizeof(request), 0) > 0, "netlink");
+	for (;;) {
+		int len = recv(netlink, answer, sizeof(answer), 0);
+
+		check(len > 0, "netlink");
+		for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+			if (h->nlmsg_type == NLMSG_DONE)
+				return;
+			check(h->nlmsg_type == RTM_NEWQDISC, "statistics");
+			take(NLMSG_DATA(h), h->nlmsg_len - NLMSG_LENGTH(sizeof(struct tcmsg)));
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 
+	if (!strcmp(what, "play"))
+		return play(argc - 1, argv + 1);
 	if (!strcmp(what, "replay"))
 		return replay(argc - 1, argv + 1);
 	if (!strcmp(what, "transfer"))
@@ -76,6 +164,6 @@ int main(int argc, char **argv)
 		sync();
 		return reboot(RB_POWER_OFF);
 	}
-	fprintf(stderr, "agent: replay, transfer or off, not \"%s\"\n", what);
+	fprintf(stderr, "agent: play, replay, transfer or off, not \"%s\"\n", what);
 	return 2;
 }

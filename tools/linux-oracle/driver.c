@@ -7,21 +7,32 @@
  * it would from hardware. A class of a shaper (HTB, TBF) in between would hide from RED that its queue
  * has run empty.
  *
+ * What it has sent stands in /proc/oracle_link, a line for each TCP port that packets go to: port,
+ * packets and bytes sent, packets with a congestion mark, packets and bytes lost on the wire (without
+ * Ethernet headers).
+ *
  * Also here: random numbers that can be told in advance, for RED and PIE, so that runs repeat and can be
  * compared packet by packet. On the command line of the kernel:
  *   oracle_link.rate_bps=N   rate of link0, Ethernet headers included
+ *   oracle_link.loss=N       so many of 2^32 packets that link0 has sent are lost on the wire
  *   oracle_link.seed=N       seed of these numbers; 0: the kernel's own
  */
 #include <linux/etherdevice.h>
 #include <linux/hrtimer.h>
+#include <linux/ip.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/proc_fs.h>
 #include <linux/random.h>
+#include <linux/seq_file.h>
+#include <net/inet_ecn.h>
 
 static unsigned long rate_bps = 10000000;
 module_param(rate_bps, ulong, 0444);
 static unsigned long seed;
 module_param(seed, ulong, 0444);
+static unsigned long loss;
+module_param(loss, ulong, 0444);
 
 struct oracle_link {
 	struct net_device *dev, *far;
@@ -29,6 +40,12 @@ struct oracle_link {
 	struct sk_buff *sending;
 	ktime_t free_at;
 };
+
+#define FIRST_PORT 6000
+#define PORTS 1000
+
+/* By destination port. */
+static struct { u64 packets, bytes, marks, lost, lost_bytes; } sent_to[PORTS];
 
 /* Timers may come late by so much where two are due about the same time; that must not add up. */
 #define LATENESS_NS 2048
@@ -49,11 +66,46 @@ u64 oracle_draw(void)
 	return z ^ (z >> 31);
 }
 
+static void oracle_count(const struct sk_buff *skb, bool lost)
+{
+	const struct iphdr *ip = (const void *)(skb->data + ETH_HLEN);
+	unsigned int to;
+
+	if (skb->len < ETH_HLEN + 40 || skb_headlen(skb) < ETH_HLEN + 40)
+		return;
+	/* No packet here has options of IP. */
+	to = ntohs(((const __be16 *)(ip + 1))[1]) - FIRST_PORT;
+	if (ip->protocol != IPPROTO_TCP || to >= PORTS)
+		return;
+	sent_to[to].packets++;
+	sent_to[to].bytes += skb->len - ETH_HLEN;
+	sent_to[to].marks += INET_ECN_is_ce(ip->tos);
+	if (!lost)
+		return;
+	sent_to[to].lost++;
+	sent_to[to].lost_bytes += skb->len - ETH_HLEN;
+}
+
+static int oracle_show(struct seq_file *file, void *unused)
+{
+	for (int i = 0; i < PORTS; i++)
+		if (sent_to[i].packets)
+			seq_printf(file, "%d %llu %llu %llu %llu %llu\n", FIRST_PORT + i,
+				   sent_to[i].packets, sent_to[i].bytes, sent_to[i].marks,
+				   sent_to[i].lost, sent_to[i].lost_bytes);
+	return 0;
+}
+
 static enum hrtimer_restart oracle_sent(struct hrtimer *timer)
 {
 	struct oracle_link *link = container_of(timer, struct oracle_link, sent);
+	bool lost = loss && oracle_draw() >> 32 < loss;
 
-	dev_forward_skb(link->far, link->sending);
+	oracle_count(link->sending, lost);
+	if (lost)
+		kfree_skb(link->sending);
+	else
+		dev_forward_skb(link->far, link->sending);
 	netif_wake_queue(link->dev);
 	return HRTIMER_NORESTART;
 }
@@ -113,6 +165,7 @@ static int __init oracle_init(void)
 	link->far = far;
 	hrtimer_init(&link->sent, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	link->sent.function = oracle_sent;
+	proc_create_single("oracle_link", 0444, NULL, oracle_show);
 	((struct oracle_link *)netdev_priv(far))->far = near;
 	failed = register_netdev(far);
 	return failed ? failed : register_netdev(near);

@@ -14,7 +14,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
-#include <linux/netlink.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/gen_stats.h>
@@ -38,6 +37,7 @@ struct packet {
 static FILE *out;
 static uint64_t origin_ns;
 static int ifindex;
+static const char *kind;
 
 static struct packet *read_trace(const char *path, size_t *count)
 {
@@ -105,7 +105,7 @@ static void write_hex(struct rtattr *attribute)
 		fputc('-', out);
 }
 
-static void write_statistics(struct tcmsg *tc, int len, const char *kind)
+static void write_statistics(struct tcmsg *tc, int len)
 {
 	struct rtattr *a[TCA_MAX + 1] = { 0 };
 	struct tc_stats *s;
@@ -124,30 +124,6 @@ static void write_statistics(struct tcmsg *tc, int len, const char *kind)
 	fputc('\n', out);
 }
 
-static void poll_statistics(int fd, const char *kind)
-{
-	static uint8_t answer[1 << 16];
-	struct {
-		struct nlmsghdr head;
-		struct tcmsg tc;
-	} request = { { sizeof(request), RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, 0, 0 },
-		      { .tcm_family = AF_UNSPEC, .tcm_ifindex = ifindex } };
-
-	check(send(fd, &request, sizeof(request), 0) > 0, "netlink");
-	for (;;) {
-		int len = recv(fd, answer, sizeof(answer), 0);
-
-		check(len > 0, "netlink");
-		for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
-			if (h->nlmsg_type == NLMSG_DONE)
-				return;
-			check(h->nlmsg_type == RTM_NEWQDISC, "statistics");
-			write_statistics(NLMSG_DATA(h), h->nlmsg_len - NLMSG_LENGTH(sizeof(struct tcmsg)),
-					 kind);
-		}
-	}
-}
-
 static void wake_at(int timer, uint64_t ns)
 {
 	struct itimerspec at = { .it_value = { ns / 1000000000, ns % 1000000000 } };
@@ -159,10 +135,10 @@ int replay(int argc, char **argv)
 {
 	size_t count = 0, next = 0;
 	struct packet *trace = argc > 3 ? read_trace(argv[2], &count) : NULL;
-	const char *kind = argc > 5 ? argv[4] : NULL;
-	uint64_t poll_ns = kind ? strtoull(argv[5], NULL, 10) : 0, next_poll = poll_ns / 2, end_ns;
+	uint64_t poll_ns = argc > 5 ? strtoull(argv[5], NULL, 10) : 0, next_poll = poll_ns / 2, end_ns;
 
 	check(trace && count, "usage: agent replay DEVICE TRACE OUTPUT [KIND POLL_NS]");
+	kind = poll_ns ? argv[4] : NULL;
 	ifindex = if_nametoindex(argv[1]);
 	out = fopen(argv[3], "w");
 	check(ifindex && out, argv[1]);
@@ -189,7 +165,7 @@ int replay(int argc, char **argv)
 			fprintf(out, "a %zu %lu\n", next, now);
 		}
 		if (poll_ns && next_poll <= now) {
-			poll_statistics(netlink, kind);
+			each_scheduler(netlink, ifindex, write_statistics);
 			next_poll += poll_ns;
 		}
 	}

@@ -26,7 +26,6 @@
 #include <unistd.h>
 
 #define FIRST_PORT 6000
-#define SINK "10.2.0.2"
 #define DATA_LEN 200 /* longer frames carry data */
 
 enum { SENDER, LISTENER, SINK_END, TIMER };
@@ -34,39 +33,13 @@ enum { SENDER, LISTENER, SINK_END, TIMER };
 static FILE *out;
 static uint64_t origin_ns;
 
-static void enter(const char *namespace)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", namespace);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	check(fd >= 0 && !setns(fd, CLONE_NEWNET), path);
-	close(fd);
-}
-
-static void watch(int ep, int fd, uint32_t events, int role)
-{
-	struct epoll_event e = { events, { .u64 = (uint64_t)role << 32 | (uint32_t)fd } };
-
-	check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e), "epoll");
-}
-
-static int tcp_socket(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-	check(fd >= 0, "socket");
-	return fd;
-}
-
 static void listen_at(int ep, int flow)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(FIRST_PORT + flow) };
+	struct sockaddr_in a = sink_address(flow);
 	int fd = tcp_socket();
 
 	check(!bind(fd, (void *)&a, sizeof(a)) && !listen(fd, 1), "listen");
-	watch(ep, fd, EPOLLIN, LISTENER);
+	watch(ep, fd, EPOLLIN, LISTENER, flow);
 }
 
 /* The sender's port is the sink's, so that flows can be told apart in the record. */
@@ -76,9 +49,9 @@ static void start(int ep, int flow)
 	int fd = tcp_socket();
 
 	check(!bind(fd, (void *)&a, sizeof(a)), "bind");
-	inet_pton(AF_INET, SINK, &a.sin_addr);
+	a = sink_address(flow);
 	check(!connect(fd, (void *)&a, sizeof(a)) || errno == EINPROGRESS, "connect");
-	watch(ep, fd, EPOLLOUT, SENDER);
+	watch(ep, fd, EPOLLOUT, SENDER, flow);
 }
 
 static void note(int tap, char what)
@@ -99,15 +72,15 @@ static void note(int tap, char what)
 static void serve(int ep, const struct epoll_event *e)
 {
 	static char buffer[1 << 17];
-	int fd = (int)e->data.u64;
+	int fd = fd_in(e->data.u64);
 
-	switch (e->data.u64 >> 32) {
+	switch (role_in(e->data.u64)) {
 	case SENDER:
 		while (write(fd, buffer, sizeof(buffer)) > 0)
 			;
 		break;
 	case LISTENER:
-		watch(ep, accept4(fd, NULL, NULL, SOCK_NONBLOCK), EPOLLIN, SINK_END);
+		watch(ep, accept4(fd, NULL, NULL, SOCK_NONBLOCK), EPOLLIN, SINK_END, 0);
 		break;
 	case SINK_END:
 		while (read(fd, buffer, sizeof(buffer)) > 0)
@@ -133,7 +106,7 @@ int transfer(int argc, char **argv)
 	for (int flow = 0; flow < flows; flow++)
 		listen_at(ep, flow);
 	enter("s");
-	watch(ep, timer, EPOLLIN, TIMER);
+	watch(ep, timer, EPOLLIN, TIMER, 0);
 	origin_ns = clock_ns(CLOCK_REALTIME);
 	end_ns = origin_ns + strtoull(argv[1], NULL, 10) * 1000000000;
 	for (;;) {

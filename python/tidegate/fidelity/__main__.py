@@ -21,7 +21,11 @@ def main(arguments: list[str] | None = None) -> int:
     study = STUDIES[given.study]
     try:
         cases = study.cases(given.root)
-        chosen = [case for case in cases if not given.only or case.name in given.only]
+        chosen = [
+            case for case in cases
+            if (not given.only or case.name in given.only)
+            and (given.set == "both" or case.held_out == (given.set == "held-out"))
+        ]  # fmt: skip
         unknown = set(given.only) - {case.name for case in cases}
         if unknown:
             names = ", ".join(case.name for case in cases)
@@ -29,7 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
         book = Book(given.root / study.FOLDER / "results")
         sides = (SIMULATED, LINUX) if given.side == "both" else (given.side,)
         jobs = given.jobs or getattr(study, "JOBS", Effort.jobs)
-        effort = Effort(sides, jobs, given.replications, resume=given.resume, quick=given.quick)
+        effort = Effort(
+            sides, jobs, given.replications, resume=given.resume, quick=given.quick,
+            root=given.root, simulations=getattr(study, "SIMULATIONS", None),
+        )  # fmt: skip
         measured = [] if given.report else measure(chosen, book, effort)
         if given.quick:
             say("\n" + study.table(measured))
@@ -56,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     add("study", choices=STUDIES)
     add("--root", type=Path, default=Path(), metavar="DIR", help="the checkout")
     add("--only", action="append", default=[], metavar="NAME", help="this case (repeatable)")
+    add("--set", choices=("both", "first", "held-out"), default="both", help="of fidelity")
     add("--side", choices=("both", SIMULATED, LINUX), default="both", help="what to run")
     add("--jobs", type=int, metavar="N", help="runs on Linux at the same time (cpq: 10; others: 3)")
     add("--replications", "-r", type=int, metavar="N", help="default: as the scenario says")

@@ -38,6 +38,9 @@ class Case:
     """By side: of what the file and the settings say that matters there; unlike a result's hash
     without any defaults, so that a new option of the simulator does not make measurements on Linux
     look old."""
+    held_out: bool = False
+    """Chosen before it was run on either side. Its Linux is the kernel in virtual time with its own
+    queue; that of the others is this machine's behind the simulator's."""
 
     @property
     def can_be_simulated(self) -> bool:
@@ -92,8 +95,8 @@ class Book:
 
     def write(self, record: Record) -> None:
         """Replace a case's record."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(record.case)
+        path.parent.mkdir(parents=True, exist_ok=True)
         building = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         building.write_text(_json(record.sides), encoding="utf-8")
         building.rename(path)
@@ -103,8 +106,9 @@ class Book:
 
 
 def read_case(
-    path: Path, name: str, settings: Sequence[tuple[str, str]] = (), title: str = ""
-) -> Case:
+    path: Path, name: str, settings: Sequence[tuple[str, str]] = (), title: str = "", *,
+    held_out: bool = False,
+) -> Case:  # fmt: skip
     """Read a scenario file, with settings that win over it."""
     scenario = parse(path, settings)
     written = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -112,12 +116,19 @@ def read_case(
         side: _hash({key: value for key, value in written.items() if key not in ignored}, settings)
         for side, ignored in IGNORED.items()
     }
-    return Case(name, scenario, title or scenario.description or scenario.name, hashes)
+    title = title or scenario.description or scenario.name
+    return Case(name, scenario, title, hashes, held_out)
 
 
 def _hash(content: dict[str, Any], settings: Sequence[tuple[str, str]]) -> str:
     canonical = json.dumps([content, list(settings)], sort_keys=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def virtual_side_of(case: Case, kernel: str, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Runs of the kernel in virtual time as one side of a record."""
+    about = {"scenario_hash": case.hashes[LINUX], "version": _native.version(), "kernel": kernel}
+    return {**about, "runs": [_rounded(run) for run in runs]}
 
 
 def side_of(case: Case, result: Result) -> dict[str, Any]:

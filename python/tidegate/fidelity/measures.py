@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tidegate._native import Scenario
     from tidegate.result import Result
 
 METRICS = {
@@ -56,7 +55,7 @@ def of_run(result: Result, seed: int) -> dict[str, float | list[float] | None]:
     values = {
         "jain": jain_index(numbers(only(result.users), "throughput_bps")),
         "policer_ratio": numbers(link, "drops_policer")[0] / arrivals if arrivals else float("nan"),
-        "ratio": _ratio(result.scenario, numbers(groups, "throughput_bps"), flows),
+        "ratio": ratio(numbers(groups, "throughput_bps"), numbers(flows, "throughput_bps")),
         "utilization": numbers(link, "utilization")[0],
         "queue_packets": numbers(link, "mean_backlog_packets")[0],
         "p95_delay_s": numbers(link, "p95_sojourn_s")[0],
@@ -91,16 +90,16 @@ def _by_interval(groups: pa.Table, link: pa.Table) -> dict[str, list[float]]:
     return found
 
 
-def _ratio(scenario: Scenario, per_user: NDArray[np.float64], flows: pa.Table) -> float:
+def ratio(per_user: NDArray[np.float64], of_flows: NDArray[np.float64]) -> float:
     """Return the first group's throughput per user over the second's.
 
     With one group only, that of the faster half of its flows over that of the slower half: how
     unequal equals are. One flow has none.
     """
-    if len(scenario.groups) > 1:
+    if len(per_user) > 1:
         above, below = per_user[0], per_user[1]
     else:
-        rates = np.sort(numbers(flows, "throughput_bps"))
+        rates = np.sort(of_flows)
         half = len(rates) // 2
         above, below = (rates[-half:].sum(), rates[:half].sum()) if half else (0.0, 0.0)
     return float(above / below) if below > 0 else float("nan")

@@ -6,10 +6,11 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.errors import MissingError
-from tidegate.fidelity.book import LINUX, SIMULATED, Record, side_of
+from tidegate.fidelity.book import LINUX, SIMULATED, Record, side_of, virtual_side_of
 from tidegate.scenario import parse
 
 if TYPE_CHECKING:
@@ -32,16 +33,28 @@ class Effort:
     """Leave out what has been measured of the same scenario."""
     quick: bool = False
     """One run of 10 s after 2 s, to see whether it works; nothing is kept."""
+    root: Path = Path()
+    """The checkout."""
+    simulations: int | None = None
+    """Simulated runs; default: as many as on Linux, with the same seeds."""
+
+    def runs(self, case: Case, side: str) -> int:
+        """How many."""
+        if self.quick:
+            return 1
+        simulations = self.simulations if side == SIMULATED else None
+        return self.replications or simulations or case.scenario.replications
+
+    def scenario(self, case: Case) -> Scenario:
+        """What is run of a case."""
+        return _brief(case.scenario) if self.quick else case.scenario
 
 
 def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
     """Measure and keep; several cases at once, so that no job waits for the last run of one."""
-    if LINUX in effort.sides:
-        from tidegate.lab_process import missing
-
-        lacking = missing()
-        if lacking:
-            raise MissingError(lacking)
+    lacking = _lacking(cases) if LINUX in effort.sides else []
+    if lacking:
+        raise MissingError(lacking)
     records = [Record(case) if effort.quick else book.read(case) for case in cases]
     for some in _batches(records, effort.jobs):
         for side in effort.sides:
@@ -49,6 +62,15 @@ def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
             for record in [] if effort.quick else some:
                 book.write(record)
     return records
+
+
+def _lacking(cases: Sequence[Case]) -> list[str]:
+    from tidegate.lab_process import missing
+    from tidegate.oracle import kernel
+
+    lacking = [] if all(case.held_out for case in cases) else missing()
+    no_kernel = kernel.missing() if any(case.held_out for case in cases) else None
+    return [*lacking, *([no_kernel] if no_kernel else [])]
 
 
 def _measure(records: Sequence[Record], side: str, effort: Effort) -> None:
@@ -61,7 +83,9 @@ def _measure(records: Sequence[Record], side: str, effort: Effort) -> None:
     if not wanted:
         return
     say(f"{side}: {', '.join(wanted)}")
-    for name, result in _run(wanted, side, effort).items():
+    if side == LINUX:
+        _run_virtual([wanted.pop(n) for n in list(wanted) if wanted[n].case.held_out], effort)
+    for name, result in (_run(wanted, side, effort) if wanted else {}).items():
         wanted[name].sides[side] = side_of(wanted[name].case, result)
         for seed, reasons in result.invalid:
             say(f"  {name}: the run with seed {seed} is invalid: {reasons}")
@@ -71,15 +95,29 @@ def _run(records: dict[str, Record], side: str, effort: Effort) -> dict[str, Res
     from tidegate.laboratory import lab_all
     from tidegate.simulation import simulate_all
 
-    scenarios = {name: record.case.scenario for name, record in records.items()}
-    if effort.quick:
-        scenarios = {name: _brief(scenario) for name, scenario in scenarios.items()}
-    # The scenario says how often; the same on both sides, with the same seeds.
-    counts = {scenario.replications for scenario in scenarios.values()}
-    count = 1 if effort.quick else effort.replications or max(counts)
-    if side == SIMULATED:
-        return simulate_all(scenarios, replications=count)
-    return lab_all(scenarios, replications=count, jobs=effort.jobs, progress=True)
+    found: dict[str, Result] = {}
+    counts = {name: effort.runs(record.case, side) for name, record in records.items()}
+    for count in sorted(set(counts.values())):
+        scenarios = {
+            name: effort.scenario(record.case)
+            for name, record in records.items() if counts[name] == count
+        }  # fmt: skip
+        if side == SIMULATED:
+            found |= simulate_all(scenarios, replications=count)
+        else:
+            found |= lab_all(scenarios, replications=count, jobs=effort.jobs, progress=True)
+    return found
+
+
+def _run_virtual(records: Sequence[Record], effort: Effort) -> None:
+    from tidegate.fidelity import virtual
+    from tidegate.oracle.kernel import Kernel
+
+    for record in records:
+        kernel, scenario = Kernel(effort.root), effort.scenario(record.case)
+        seeds = range(scenario.seed, scenario.seed + effort.runs(record.case, LINUX))
+        runs = [virtual.run(kernel, scenario, seed) for seed in seeds]
+        record.sides[LINUX] = virtual_side_of(record.case, kernel.version, runs)
 
 
 def _brief(scenario: Scenario) -> Scenario:

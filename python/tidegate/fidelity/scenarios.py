@@ -17,11 +17,19 @@ if TYPE_CHECKING:
     from tidegate.fidelity.book import Case, Record
 
 FOLDER = "fidelity"
+HELD_OUT = "held-out"
+SIMULATIONS = 15
+"""Simulated runs of each, for they cost nothing; on Linux as many as the scenario says."""
 
 
 def cases(root: Path) -> list[Case]:
-    """Every scenario file, in the order of their numbers."""
-    found = [read_case(path, path.stem) for path in sorted((root / FOLDER).glob("*-*.toml"))]
+    """Every scenario file, in the order of their numbers, those that are held out last."""
+    folder = root / FOLDER
+    found = [read_case(path, path.stem) for path in sorted(folder.glob("*-*.toml"))]
+    found += [
+        read_case(path, f"{HELD_OUT}/{path.stem}", held_out=True)
+        for path in sorted((folder / HELD_OUT).glob("*-*.toml"))
+    ]
     if not found:
         raise UsageError(f"{root / FOLDER} has no scenarios; run it in a checkout, or name --root")
     return found

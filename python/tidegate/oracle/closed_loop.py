@@ -63,7 +63,7 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
             "buffer": "1001 packets",
             "aqm": {
                 "kind": "red", "min_threshold": "30 kB", "max_threshold": "90 kB",
-                "max_probability": MAX_P, "weight": 2.0**-5,
+                "max_probability": MAX_P, "weight": 2.0**-4,
             },
         },
     ),
