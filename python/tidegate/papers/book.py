@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tidegate.papers.errors import ReproductionError
@@ -11,7 +11,7 @@ from tidegate.papers.metrics import measure
 from tidegate.papers.models import compute
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tidegate.papers.experiments import Series
     from tidegate.papers.factors import Level, Setting
@@ -87,6 +87,32 @@ def fill(
         book.points[key] = [
             _point(series, setting, runner, replications) for setting in series.settings
         ]
+
+
+def with_more_runs(
+    book: Book,
+    wanted: Mapping[SeriesKey, Series],
+    runner: Runner,
+    points: Iterable[Point],
+    times: int,
+) -> Book:
+    """Give the book with these points measured over so many times the runs; others stay."""
+    chosen = {id(point) for point in points}
+    again = {
+        (key, number): series.settings[number]
+        for key, series in wanted.items()
+        if series.model is None
+        for number, point in enumerate(book.points[key])
+        if id(point) in chosen
+    }
+    runner.prepare(
+        (setting.overrides, times * wanted[key].replications) for (key, _), setting in again.items()
+    )
+    points_of = {key: list(points) for key, points in book.points.items()}
+    for (key, number), setting in again.items():
+        series = replace(wanted[key], replications=times * wanted[key].replications)
+        points_of[key][number] = _point(series, setting, runner, None)
+    return Book(points_of)
 
 
 def capped(series: Series, replications: int | None) -> int:

@@ -10,6 +10,7 @@ from tidegate.papers.book import the_one_point
 from tidegate.papers.checks import Finding, check
 from tidegate.papers.estimates import Estimate
 from tidegate.papers.metrics import RATIO_OF_MEANS
+from tidegate.papers.ordering import Verdict, all_of
 from tidegate.papers.selection import groups
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ RATIO_ABS_TOL = 0.1
 _ROUNDING = 1e-9
 _RATIO_METRIC = "throughput_ratio_T_R"
 _LISTED = 4
+# Runs of what a claim compares, in multiples of the paper's, where these do not decide it.
+MORE_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -61,24 +64,50 @@ class ClaimVerdict:
     """Label of the group, and what was found there."""
     missing: str = ""
     """Why it was put to nothing."""
+    repeated: int = 0
+    """Points that were run more often, since without that it was undecided."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether all findings satisfy the claim; undecided where none says that it fails."""
+        if self.missing:
+            return Verdict.FAILED
+        return all_of(finding.verdict for _, finding in self.findings)
 
     @property
     def held(self) -> bool:
         """Whether all findings satisfy the claim."""
-        return not self.missing and all(finding.held for _, finding in self.findings)
+        return self.verdict is Verdict.HELD
+
+    @property
+    def undecided(self) -> bool:
+        """Whether some means are reversed, but none beyond the interval of their difference."""
+        return self.verdict is Verdict.UNDECIDED
+
+    @property
+    def undecided_points(self) -> list[Point]:
+        """What has to be run more often to decide it."""
+        return [
+            point
+            for _, finding in self.findings
+            if self.undecided and not finding.held
+            for point in finding.points
+        ]
 
     @property
     def measured(self) -> str:
         """Our values in a line."""
-        return self.missing or told(self.findings)
+        more = f" (with {MORE_RUNS} times the runs at {self.repeated} points)"
+        return self.missing or told(self.findings) + (more if self.repeated else "")
 
 
 def told(findings: Sequence[tuple[str, Finding]]) -> str:
-    """Values in a line: those that fail, or else all, or else their range."""
-    failed = [f"{label} {finding.text}".strip() for label, finding in findings if not finding.held]
-    if failed:
-        more = f" and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
-        return f"fails at {'; '.join(failed[:_LISTED])}{more} (of {len(findings)})"
+    """Values in a line: those that fail or are undecided, or else all, or else their range."""
+    for verdict, how in ((Verdict.FAILED, "fails"), (Verdict.UNDECIDED, "undecided")):
+        wrong = [f"{label} {one.text}".strip() for label, one in findings if one.verdict is verdict]
+        if wrong:
+            more = f" and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+            return f"{how} at {'; '.join(wrong[:_LISTED])}{more} (of {len(findings)})"
     if len(findings) <= _LISTED:
         return "; ".join(f"{label} {finding.text}".strip() for label, finding in findings)
     means = [finding.value.mean for _, finding in findings]
