@@ -104,7 +104,10 @@ def _reproduce(
     outcomes = [
         Outcome(
             experiment,
-            tuple(judge_cell(cell, book, experiment.missing) for cell in experiment.cells),
+            tuple(
+                judge_cell(cell, book, experiment.missing, paper.baseline)
+                for cell in experiment.cells
+            ),
             tuple(claims[claim.id] for claim in experiment.claims),
             supports,
         )

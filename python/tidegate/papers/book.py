@@ -124,7 +124,9 @@ def _point(series: Series, setting: Setting, runner: Runner, replications: int |
     if series.model is None:
         runs = runner.runs(setting.overrides, capped(series, replications))
         return Point(setting.levels, measure(runs), runs[0].trace)
-    exact = compute(series.model, setting.levels)
+    exact = compute(
+        series.model, setting.levels, lambda more: runner.scenario((*setting.overrides, *more))
+    )
     return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
 
 

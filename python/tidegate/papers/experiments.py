@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.errors import ReproductionError
@@ -99,6 +99,17 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What stands in every cell if the mechanism that a paper is about is not there."""
+
+    name: str
+    levels: Mapping[str, Level]
+    """Of the one point of an experiment that is without it."""
+    same_as: Mapping[str, str] = field(default_factory=dict)
+    """Metrics without an interval: told apart where these others are."""
+
+
+@dataclass(frozen=True)
 class Paper:
     """Everything in a paper's folder but the explanations."""
 
@@ -115,6 +126,7 @@ class Paper:
     """What confidence intervals are over."""
     terms: str
     """Items of a list, in Markdown: the paper's own terms."""
+    baseline: Baseline | None = None
 
 
 def load_paper(name: str) -> Paper:
@@ -144,6 +156,7 @@ def load_paper(name: str) -> Paper:
         traits=reader.experiment("traits", traits) if traits.is_file() else None,
         samples=head.get("samples", "independent runs"),
         terms=head.get("terms", "").strip(),
+        baseline=Baseline(**head["baseline"]) if "baseline" in head else None,
     )
 
 
@@ -178,7 +191,10 @@ class _Reader:
         levels = entry["factors"]
         if "model" in entry:
             constants = entry.get("constants", {})
-            points = [Setting({**constants, **point}, ()) for point in combinations(levels)]
+            points = [
+                Setting({**constants, **point}, _mechanism(point, factors))
+                for point in combinations(levels)
+            ]
             return Series(name, tuple(points), 0, entry["model"])
         points = settings(levels, factors, entry.get("set", {}))
         return Series(name, tuple(points), entry.get("replications", self.replications))
@@ -211,6 +227,12 @@ class _Reader:
             check=published["check"],
             parts=(main, *more),
         )
+
+
+def _mechanism(levels: Mapping[str, Level], factors: Mapping[str, Factor]) -> tuple[Override, ...]:
+    """What a model's levels change in the scenario: the mechanism, whose formula is asked for."""
+    name = "mechanism"
+    return tuple(factors[name].overrides(levels[name])) if name in levels else ()
 
 
 def _claims(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:

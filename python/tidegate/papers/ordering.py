@@ -24,7 +24,7 @@ class Verdict(Enum):
 _FROM_GOOD_TO_BAD = list(Verdict)
 
 
-def of_truth(holds: bool) -> Verdict:  # noqa: FBT001
+def of_truth(holds: bool) -> Verdict:
     """Of a statement that can be told."""
     return Verdict.HELD if holds else Verdict.FAILED
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.book import the_one_point
 from tidegate.papers.checks import Finding, check
-from tidegate.papers.estimates import Estimate
+from tidegate.papers.estimates import Estimate, joint_half_width
 from tidegate.papers.metrics import RATIO_OF_MEANS
 from tidegate.papers.ordering import Verdict, all_of
 from tidegate.papers.selection import groups
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.papers.book import Book, Point
-    from tidegate.papers.experiments import Cell, Claim, Missing
+    from tidegate.papers.experiments import Baseline, Cell, Claim, Missing
 
 CELL_REL_TOL = 0.10
 RATIO_ABS_TOL = 0.1
@@ -38,6 +38,15 @@ class CellVerdict:
     ratio_of_means: float | None
     missing: str = ""
     """Why there is nothing of ours to put beside it."""
+    without: Estimate | None = None
+    """What the paper's baseline has here."""
+    told_apart: bool = True
+    """Whether ours differs from the baseline's by more than the interval of the difference."""
+
+    @property
+    def without_it(self) -> CellVerdict | None:
+        """Judge the baseline in our place; `None` where the paper has none."""
+        return replace(self, ours=self.without) if self.without is not None else None
 
     @property
     def deviation(self) -> float:
@@ -114,14 +123,30 @@ def told(findings: Sequence[tuple[str, Finding]]) -> str:
     return f"{min(means):.3g} to {max(means):.3g} (all of {len(means)})"
 
 
-def judge_cell(cell: Cell, book: Book, missing: Sequence[Missing] = ()) -> CellVerdict:
+def judge_cell(
+    cell: Cell, book: Book, missing: Sequence[Missing] = (), baseline: Baseline | None = None
+) -> CellVerdict:
     """Put a published number beside the point that it speaks of."""
     for one in missing:
         if one.covers(cell):
             return CellVerdict(cell, Estimate(math.nan), None, one.why)
     point = book.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
-    return CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
+    verdict = CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
+    if baseline is None:
+        return verdict
+    # `cpq_positions = "none"` and the like: the baseline has levels of its own.
+    bare = book.matching(cell.experiment, baseline.levels, cell.metric)
+    return replace(
+        verdict,
+        without=bare.metrics[cell.metric],
+        told_apart=_told_apart(point, bare, baseline.same_as.get(cell.metric, cell.metric)),
+    )
+
+
+def _told_apart(one: Point, other: Point, metric: str) -> bool:
+    a, b = one.metrics[metric], other.metrics[metric]
+    return abs(a.mean - b.mean) > joint_half_width(a, b)
 
 
 def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
