@@ -86,28 +86,21 @@ def _reproduce(
         wanted = wanted_series(paper, studied, explanations)
         fill(book, wanted, runner, replications)
 
-        def decided(claim: Claim, experiment: Experiment) -> ClaimVerdict:
+        def decided(claim: Claim) -> ClaimVerdict:
             """Undecided at the paper's own counts: more runs of what it compares may tell."""
-            first = judge_claim(claim, book, experiment.missing)
+            first = judge_claim(claim, book)
             if quick or not first.undecided:
                 return first
             points = {id(point): point for point in first.undecided_points}
             more = with_more_runs(book, wanted, runner, points.values(), MORE_RUNS)
             return replace(judge_claim(claim, more), repeated=len(points))
 
-        claims = {
-            claim.id: decided(claim, experiment)
-            for experiment in chosen
-            for claim in experiment.claims
-        }
+        claims = {claim.id: decided(claim) for experiment in chosen for claim in experiment.claims}
     supports = weigh(explanations, book)
     outcomes = [
         Outcome(
             experiment,
-            tuple(
-                judge_cell(cell, book, experiment.missing, paper.baseline)
-                for cell in experiment.cells
-            ),
+            tuple(judge_cell(cell, book, paper.baseline) for cell in experiment.cells),
             tuple(claims[claim.id] for claim in experiment.claims),
             supports,
         )

@@ -49,6 +49,7 @@ id = "why"
 text = "because"
 claims = ["c"]
 cells = [{{ experiment = "e", where = {{ u = [1, 2] }} }}]
+derived_in = "tests/x.py::test_x"
 [[explanation.shown_by]]
 series = "e:s"
 metric = "m"
@@ -116,6 +117,13 @@ def test_an_explanation_without_a_measurement_is_refused(tmp_path):
     file = tmp_path / "explanations.toml"
     file.write_text('[[explanation]]\nid = "a"\ntext = "b"\nclaims = ["c"]\n')
     with pytest.raises(ReproductionError, match="names no measurement"):
+        load_explanations(file)
+
+
+def test_an_explanation_of_a_cell_that_does_not_test_its_value_is_refused(tmp_path):
+    file = tmp_path / "explanations.toml"
+    file.write_text(EXPLANATION.format(gap=0.1).replace("derived_in", "# derived_in"))
+    with pytest.raises(ReproductionError, match="tests no cell's value"):
         load_explanations(file)
 
 

@@ -1,9 +1,9 @@
 """Whether measurements satisfy a claim: one function for each `check.kind`.
 
-Where a claim compares our means with each other (orderings, monotonic curves, shapes of a curve), it
-holds if they have the order, is undecided if they have it not but lie within the 95 % interval of
-their difference, and fails else. A tie holds where the claim's text allows one (`ties_ok`). All other
-kinds look at the means alone: their tolerance is in the claim. A NaN satisfies nothing.
+Where a claim compares our means with each other (orderings, monotonic curves, shapes of a curve),
+it holds if they have the order, is undecided if they have it not but lie within the 95 % interval
+of their difference, and fails else. A tie holds where the claim's text allows one (`ties_ok`). All
+other kinds look at the means alone: their tolerance is in the claim. A NaN satisfies nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The engine's own functions on single packets, as points of an experiment.
 
-A paper's formula is put to the code that simulations run, with the parameters of the paper's scenario:
-a model here takes the levels of a point and a function that gives the scenario with changes to it.
+A paper's formula is put to the code that simulations run, with the parameters of the paper's
+scenario: a model here takes the levels of a point and a function that gives the scenario with
+changes to it.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def activity_burst(levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[st
 def afcp_drain(levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
     """Tokens that a packet costs: a full bucket over the packets in a row that it pays for.
 
-    `aqm` says what becomes of them, "passes" or "drops"; with 0 tokens, no number of them is refused.
+    `aqm` says what becomes of them, "passes" or "drops"; what costs nothing is never refused.
     """
     forwarded = scenario(()).afcp_forwarded(levels["p"], levels["aqm"] == "drops", _MANY)
     free = forwarded == _MANY

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tidegate.papers.book import Book
     from tidegate.papers.estimates import Estimate
-    from tidegate.papers.experiments import Baseline, Cell, Paper
+    from tidegate.papers.experiments import Baseline, Cell, Claim, Paper
     from tidegate.papers.explanations import Support
     from tidegate.papers.outcome import Outcome
     from tidegate.papers.verdicts import CellVerdict, ClaimVerdict
@@ -96,7 +96,7 @@ def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
     rows.append(["**all**", *bold, *(f"**{sum(len(c[n]) for c in counts)}**" for n in lists)])
     head = ["experiment", "cells within", "claims held", "undecided", "explained", "not explained"]
     parts = ["## Summary", markdown_table(head, rows)]
-    if paper.baseline is not None:
+    if paper.baseline is not None and any(outcome.cells for outcome in outcomes):
         parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, outcomes)]
     return "\n\n".join(parts)
 
@@ -156,10 +156,11 @@ def _how_to_read(paper: Paper) -> str:
   interval (Student's t over {paper.samples}).
 {paper.terms}
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
-  One that compares our means with each other *holds* where they have its order, is *undecided* where
-  they have it not but lie within the 95 % interval of their difference, and *fails* else. What is
-  undecided at the paper's own numbers of runs gets three times as many (the cells do not). All other
-  claims are put to the means, with the tolerance that the list of claims gives.
+  One that compares our means with each other *holds* where they have its order, is *undecided*
+  where they have it not but lie within the 95 % interval of their difference, and *fails* else.
+  What is undecided at the paper's own numbers of runs gets three times as many (the cells do not).
+  All other claims are put to the means, with the tolerance given in brackets. Where the check asks
+  for less than the sentence, or for more, "Here:" says so.
 - *Explained*: deviates, but an explanation at the end of this page is listed for it and one of our
   measurements shows its effect. It still counts neither as within nor as held. Every cell and claim
   is within or held, or stands in one of the columns undecided, explained, not explained.
@@ -192,9 +193,6 @@ def _cell_table(paper: Paper, outcome: Outcome) -> str:
 
 def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
     cell = verdict.cell
-    if verdict.missing:
-        unknown = ["", "", f"**not reproduced**: {verdict.missing}"]
-        return [*map(str, cell.levels.values()), cell.metric, f"{cell.value:g}", *unknown]
     ours = _estimate(cell, verdict.ours)
     other = verdict.ratio_of_means
     if other is not None and not math.isclose(other, verdict.ours.mean, rel_tol=0.01):
@@ -234,7 +232,27 @@ def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
         judged = verdict.verdict.value
     else:
         judged = _deviates(outcome, verdict, "fails")
-    return [f"`{claim.id}`", claim.text, claim.check_text, verdict.measured, judged]
+    return [f"`{claim.id}`", claim.text, _asked(claim), verdict.measured, judged]
+
+
+def _asked(claim: Claim) -> str:
+    """What is asked for, its tolerance, and what of the statement that leaves out or adds."""
+    rules = {**claim.check, **(claim.parts[0].get("check", {}) if claim.parts else {})}
+    allowed = [
+        form.format(scale * rules[key])
+        for key, (scale, form) in _TOLERANCES.items()
+        if key in rules
+    ]
+    parts = [claim.check_text, f"({' or '.join(allowed)})" if allowed else ""]
+    parts.append(f"*Here: {claim.reading}.*" if claim.reading else "")
+    return " ".join(part for part in parts if part)
+
+
+_TOLERANCES = {
+    "rel_tol": (100.0, "± {:g} %"),
+    "abs_tol": (1.0, "± {:g}"),
+    "slack": (100.0, "± {:g} % beyond the ends"),
+}
 
 
 def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) -> str:
@@ -267,6 +285,8 @@ def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> s
         if support.findings:
             state = "does NOT show it any more (stale)" if support.stale else "shows it"
             shown.append(f"Measured: {told(support.findings)}. This {state}.")
+        if one.derived_in:
+            shown.append(f"Derived in `{one.derived_in}`.")
         if one.assuming:
             shown.append(_with_other_assumption(support, outcomes))
         parts.append("\n\n".join([head, one.text, *shown]))

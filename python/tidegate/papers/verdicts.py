@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.papers.book import Book, Point
-    from tidegate.papers.experiments import Baseline, Cell, Claim, Missing
+    from tidegate.papers.experiments import Baseline, Cell, Claim
 
 CELL_REL_TOL = 0.10
 RATIO_ABS_TOL = 0.1
@@ -36,8 +36,6 @@ class CellVerdict:
     cell: Cell
     ours: Estimate
     ratio_of_means: float | None
-    missing: str = ""
-    """Why there is nothing of ours to put beside it."""
     without: Estimate | None = None
     """What the paper's baseline has here."""
     told_apart: bool = True
@@ -71,16 +69,12 @@ class ClaimVerdict:
     claim: Claim
     findings: tuple[tuple[str, Finding], ...]
     """Label of the group, and what was found there."""
-    missing: str = ""
-    """Why it was put to nothing."""
     repeated: int = 0
     """Points that were run more often, since without that it was undecided."""
 
     @property
     def verdict(self) -> Verdict:
         """Whether all findings satisfy the claim; undecided where none says that it fails."""
-        if self.missing:
-            return Verdict.FAILED
         return all_of(finding.verdict for _, finding in self.findings)
 
     @property
@@ -107,7 +101,7 @@ class ClaimVerdict:
     def measured(self) -> str:
         """Our values in a line."""
         more = f" (with {MORE_RUNS} times the runs at {self.repeated} points)"
-        return self.missing or told(self.findings) + (more if self.repeated else "")
+        return told(self.findings) + (more if self.repeated else "")
 
 
 def told(findings: Sequence[tuple[str, Finding]]) -> str:
@@ -123,13 +117,8 @@ def told(findings: Sequence[tuple[str, Finding]]) -> str:
     return f"{min(means):.3g} to {max(means):.3g} (all of {len(means)})"
 
 
-def judge_cell(
-    cell: Cell, book: Book, missing: Sequence[Missing] = (), baseline: Baseline | None = None
-) -> CellVerdict:
+def judge_cell(cell: Cell, book: Book, baseline: Baseline | None = None) -> CellVerdict:
     """Put a published number beside the point that it speaks of."""
-    for one in missing:
-        if one.covers(cell):
-            return CellVerdict(cell, Estimate(math.nan), None, one.why)
     point = book.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
     verdict = CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
@@ -155,11 +144,8 @@ def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
     return CellVerdict(cell, point.metrics[metric], None)
 
 
-def judge_claim(claim: Claim, book: Book, missing: Sequence[Missing] = ()) -> ClaimVerdict:
+def judge_claim(claim: Claim, book: Book) -> ClaimVerdict:
     """Put a published statement to the measurements that it speaks of."""
-    for one in missing:
-        if claim.id in one.claims:
-            return ClaimVerdict(claim, (), one.why)
     return ClaimVerdict(claim, tuple(judge_parts(claim.parts, claim.experiment, book, claim.check)))
 
 
