@@ -290,8 +290,8 @@ def do(search: Search, wanted: Sequence[Task], jobs: int | None) -> None:
                 raise outcome
             writer.writerow(outcome)
             file.flush()
-            print(f"\r{done} of {len(missing)} rows", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+            sys.stderr.write(f"\r{done} of {len(missing)} rows")
+    sys.stderr.write("\n")
     write(read(search.engine).values(), columns)
 
 

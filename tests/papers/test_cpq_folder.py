@@ -1,10 +1,13 @@
 """The data of papers/cpq: complete, consistent, and understood by the scenario reader."""
 
+import tomllib
 from collections import Counter
 
 import pytest
 
 from tidegate import reproduction
+from tidegate.fidelity.cpq import POLICERS
+from tidegate.league.field import league_dir, read_mechanisms
 from tidegate.papers.book import Book, Point, fill
 from tidegate.papers.checks import _KINDS
 from tidegate.papers.experiments import Baseline, Cell, load_paper
@@ -94,3 +97,23 @@ def test_what_cannot_be_told_from_the_baseline():
     assert (verdict.within, verdict.without_it.within, verdict.told_apart) == (True, True, False)
     rows[1] = Point({"mechanism": "A"}, {"m": estimate(1.2, 0.1)})
     assert judge_cell(cell, Book({("e", "s"): rows}), baseline).told_apart
+
+
+def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(paper):
+    """What the paper leaves open; allowances are another matter."""
+    choices = {"charge", "charge_dropped", "only_in_congestion"}
+
+    def read(policer):
+        return {key: value for key, value in policer.items() if key in choices}
+
+    league = read_mechanisms(league_dir())
+    for name in ("AICP-a", "AICP-b"):
+        (setting,) = (
+            one for one in paper.experiments["table2"].series["tcp"].settings
+            if one.levels["mechanism"] == name
+        )  # fmt: skip
+        told = dict(setting.overrides)["links.bottleneck.differentiation"]
+        ours = read(tomllib.loads(f"x = {told}")["x"])
+        assert len(ours) == 2 + (name == "AICP-b")
+        assert read(league[name.lower()].bottleneck["differentiation"]) == ours
+        assert read(tomllib.loads(f"x = {POLICERS[name]}")["x"]) == ours

@@ -1,4 +1,4 @@
-"""Explanations that are derivations: the contradiction, from the scenarios' and the papers' numbers."""
+"""Explanations that are derivations: contradictions, from the scenarios' and the papers' numbers."""
 
 import csv
 import math
@@ -39,7 +39,7 @@ def test_every_derivation_that_an_explanation_names_is_a_test(paper):
 
 
 def test_reds_index_of_table_2_contradicts_the_papers_own_five_to_one():
-    """Section V-B expects five times as much for five flows, and says of the result "as expected"."""
+    """Section V-B expects five times as much for five flows, and table IVb has it."""
     users = base("cpq")["users"]
     five, one = users["sender1"]["flows"], users["sender2"]["flows"]
     per_flow = jain(five, one)

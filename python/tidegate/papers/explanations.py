@@ -19,8 +19,8 @@ holds makes its explanation stale: it then explains nothing, and the report says
 An explanation may also be a derivation, `derived_in = "tests/../test_x.py::test_y"`: a test that
 computes from the scenario's and the paper's own numbers that they contradict each other.
 
-Whatever explains a cell has to test its value, by a derivation or by another assumption. Where another
-assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
+Whatever explains a cell has to test its value, by a derivation or by another assumption. Where
+another assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
 have the points of these cells measured with it. Of the cells listed it then explains only those
 that come to lie within their tolerance; the report says what the others come to. `read_as = {
 throughput_ratio_T_R = ".." }` names another metric of ours for theirs, where the assumption is on
