@@ -1,4 +1,4 @@
-"""Explanations that are derivations: contradictions, from the scenarios' and the papers' numbers."""
+"""Derivations that explain: contradictions, from the scenarios' and the papers' numbers."""
 
 import csv
 import math

@@ -188,10 +188,10 @@ def _cell_table(paper: Paper, outcome: Outcome) -> str:
     factors = list(outcome.cells[0].cell.levels)
     bare = [f"{paper.baseline.name}"] if paper.baseline else []
     head = [*factors, "metric", "paper", "ours", "deviation", *bare, "verdict"]
-    return markdown_table(head, [_cell_row(outcome, verdict) for verdict in outcome.cells])
+    return markdown_table(head, [_cell_row(paper, outcome, verdict) for verdict in outcome.cells])
 
 
-def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
+def _cell_row(paper: Paper, outcome: Outcome, verdict: CellVerdict) -> list[str]:
     cell = verdict.cell
     ours = _estimate(cell, verdict.ours)
     other = verdict.ratio_of_means
@@ -204,7 +204,7 @@ def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
         f"{cell.value:g}{unit}",
         ours,
         f"{100 * verdict.deviation:+.1f} %",
-        *_baseline_cell(verdict),
+        *_baseline_cell(paper, verdict),
         "within" if verdict.within else _deviates(outcome, verdict, "out"),
     ]
 
@@ -217,11 +217,13 @@ def _estimate(cell: Cell, value: Estimate) -> str:
     return f"{value.mean:.{_digits(cell)}f} ± {value.half_width:.{_digits(cell)}f}"
 
 
-def _baseline_cell(verdict: CellVerdict) -> list[str]:
+def _baseline_cell(paper: Paper, verdict: CellVerdict) -> list[str]:
     """What stands there without the mechanism, in brackets where it is within as well."""
     bare = verdict.without_it
-    if bare is None:
+    if bare is None or paper.baseline is None:
         return []
+    if paper.baseline.levels.items() <= verdict.cell.levels.items():
+        return ["itself"]
     text = f"{bare.ours.mean:.{_digits(verdict.cell)}f}{' (within)' if bare.within else ''}"
     return [text if verdict.told_apart else f"{text}, **not told apart**"]
 
