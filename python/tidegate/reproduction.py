@@ -39,7 +39,8 @@ def run(
     """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
 
     Gives one object per experiment: how many cells lie within their tolerance and how many claims
-    hold, what deviates but is explained by a measurement, and what is not (`ok` is then false).
+    hold, what the runs leave undecided, what deviates but is explained, and what is not (`ok` is
+    then false). Each cell and claim stands in one place.
 
     Writes a report with figures: to the paper's own folder after a complete run, and below
     `results/` after a quick one or one of a single experiment.
