@@ -186,7 +186,7 @@ def test_the_leagues_warm_up_is_as_long_as_anybody_remembers_but_for_what_the_pa
         for mechanism in read_mechanisms(data).values()
         if not settles(situation, mechanism)
     }
-    assert unsettled == {"thousand", "cubic-and-bbr"}
+    assert unsettled == {"cubic-and-bbr"}
 
 
 UNITS = {"B": 8, "kB": 8e3, "b/s": 1, "kb/s": 1e3, "B/s": 8}
