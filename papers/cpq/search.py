@@ -1,281 +1,361 @@
-"""Search over what the paper leaves open: search.csv has all that was tried, SEARCH.md its gist.
+"""Search over what the paper leaves open: search.csv has all that was measured, SEARCH.md its gist.
 
 Rate and round-trip time are not searched: 2 MB in 2.05 s on an empty link (table III, the smallest
-time with ICP) give 10 Mb/s and 100 ms. Searched are RED and what the policers leave open, with two
-of the ten intervals a run, by how many cells come within 10 %: all of tables II and III, and of
-tables IVa and IVb the deployments "none", "1-3" and "all". First comes what base.toml and
-paper.toml have, then the same with one thing changed, then combinations drawn at random.
+time with ICP) give 10 Mb/s and 100 ms. Searched are RED's parameters, which all mechanisms share,
+and the readings of each mechanism. A row is one mechanism, in one reading, on one RED, over all ten
+intervals: mechanisms do not meet in any run, so that a set for all of them is a sum of rows.
 
-    python papers/cpq/search.py 40
+A row's score is the number of its cells that lie within the page's tolerance *and* can be told from
+what plain RED has in their place; a mechanism that does nothing scores nothing. Rows are first
+screened by tables II and III and two of the deployments of tables IVa and IVb; the best REDs, those
+of single mechanisms among them, get the rest.
+
+    python papers/cpq/search.py                 do what is missing in search.csv, write SEARCH.md
+    python papers/cpq/search.py --jobs 1        with one core
+    python papers/cpq/search.py --page          write SEARCH.md alone
+
+It may be stopped at any time and goes on where it was. Rows of another engine, one that forwards or
+drops other packets in a short run of every mechanism, are measured again.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
-import random
+import hashlib
+import math
 import sys
-from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+from tidegate.execution import Threads
+from tidegate.papers.estimates import Estimate, joint_half_width
+from tidegate.papers.experiments import Cell, Paper, load_paper
+from tidegate.papers.metrics import measure
+from tidegate.papers.runs import Run, native_engine
+from tidegate.papers.verdicts import CellVerdict
 
-from tidegate._native import Scenario
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-Key = tuple[str, ...]
-Tables = Mapping[str, Mapping[str, Any]]
-Choice = dict[str, Any]
+    from tidegate.papers.factors import Override, Setting
+
 FOLDER = Path(__file__).parent
-BASE = (FOLDER / "base.toml").read_text(encoding="utf-8")
+ROWS = FOLDER / "search.csv"
+LINKS = ("bottleneck", "second", "third", "fourth")
 BDP_PACKETS = 83
-CHOICES: dict[str, list[Any]] = {
-    "min_over_bdp": [0.5, 0.75, 1.0],
-    "max_over_min": [1.2, 1.35, 1.6, 2, 3],
-    "max_p": [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
-    "weight": [0.001, 0.002, 0.004, 0.008],
-    "spacing": ["geometric", "uniform"],
-    "icp_start": [0.0043, 0.05, 0.25, 1.0],
-    "charge_dropped": [False, True],
-    "only_in_congestion": [False, True],
-}
-TAKEN: Choice = {
-    "min_over_bdp": 0.72,
-    "max_over_min": 1.92,
-    "max_p": 0.0012,
-    "weight": 0.008,
-    "spacing": "geometric",
-    "icp_start": 0.0043,
-    "charge_dropped": True,
-    "only_in_congestion": True,
-}
+TABLES = {"table2": "II", "table3": "III", "table4a": "IVa", "table4b": "IVb"}
+SCREENED = ("1-3", "all")
+Place = tuple[str, str, str]
+"""Experiment, deployment (or nothing) and metric of a cell."""
+Row = dict[str, str]
+
+
+class Red(NamedTuple):
+    """RED's parameters; thresholds in packets."""
+
+    min_th: int
+    max_th: int
+    max_p: float
+    weight: float
+    spacing: str
+
+    def overrides(self) -> list[Override]:
+        """Give all four links this RED, and a buffer that it never fills."""
+        aqm = (
+            f'{{ kind = "red", min_threshold = "{self.min_th} packets", '
+            f'max_threshold = "{self.max_th} packets", max_probability = {self.max_p:g}, '
+            f'weight = {self.weight:g}, spacing = "{self.spacing}" }}'
+        )
+        return [
+            change
+            for link in LINKS
+            for change in (
+                (f"links.{link}.aqm", aqm),
+                (f"links.{link}.buffer", f'"{4 * self.max_th} packets"'),
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row to be measured."""
+
+    red: Red
+    mechanism: str
+    reading: str
+    whole: bool
+    """With all deployments, not the screened ones alone."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it from other rows."""
+        return (*map(text_of, self.red), self.mechanism, self.reading)
+
+
+TAKEN = Red(60, 115, 0.0012, 0.008, "geometric")
 CHANGES: dict[str, list[Any]] = {
-    "min_over_bdp": [0.5, 1.0],
-    "max_over_min": [1.5, 3],
-    "max_p": [0.0006, 0.0024, 0.005, 0.02],
-    "weight": [0.002, 0.004, 0.016],
+    "max_p": [0.0001, 0.0003, 0.0006, 0.0024, 0.005, 0.01, 0.02, 0.05, 0.1],
+    "min_th": [30, 42, 83],
+    "max_th": [75, 90, 180, 240],
+    "weight": [0.001, 0.002, 0.004, 0.016],
     "spacing": ["uniform"],
-    "icp_start": [0.05, 0.25, 1.0],
-    "charge_dropped": [False],
-    "only_in_congestion": [False],
 }
-NONE = '{ kind = "none" }'
-MECHANISMS = {
-    "ICP-step": '{ kind = "icp", curve = "step" }',
-    "ICP-slope": '{ kind = "icp", curve = "slope", start = %(icp_start)g }',
-    "ICP-squared": '{ kind = "icp", curve = "squared", start = %(icp_start)g }',
-    "AFCP-a": '{ kind = "afcp", variant = "a" }',
-    "AFCP-b": '{ kind = "afcp", variant = "b" }',
-    "AICP-a": '{ kind = "aicp-a", charge_dropped = %(charge_dropped_)s }',
-    "AICP-b": '{ kind = "aicp-b", charge_dropped = %(charge_dropped_)s, '
-    "only_in_congestion = %(only_in_congestion_)s }",
+GRID = {
+    "max_p": [0.0003, 0.001, 0.003, 0.01, 0.03],
+    "thresholds": [(42, 83), (60, 115), (60, 180)],
+    "weight": [0.002, 0.008],
 }
-AQM = (
-    '{ kind = "red", min_threshold = "%(min)d packets", max_threshold = "%(max)d packets", '
-    'max_probability = %(max_p)g, weight = %(weight)g, spacing = "%(spacing)s" }'
-)
-LINKS = ["bottleneck", "second", "third", "fourth"]
-DEPLOYMENTS = {"1-3": LINKS[:3], "all": LINKS}
-TRANSFERS = '{ kind = "transfer", size = "2 MB", every = "50 s", every_deviation = "5 s" }'
-FIVE_FLOWS = (
-    '{ flow0 = { from = "n0", to = "n4" }, '
-    + ", ".join(
-        f'flow{i} = {{ from = "n{i - 1}", to = "n{i}", access = {{ delay = "37.5 ms" }} }}'
-        for i in range(1, 5)
-    )
-    + " }"
-)
-INTERVALS = 2
-WITHIN = 0.10
-
-
-def expected(table: str, file: str, *factors: str) -> dict[Key, float]:
-    """Read the published cells of one table."""
-    with (FOLDER / "expected" / file).open(encoding="utf-8", newline="") as lines:
-        return {
-            (table, *(row[name] for name in factors), row["metric"]): float(row["value"])
-            for row in csv.DictReader(lines)
+_BOOLS = ("false", "true")
+READINGS: dict[str, dict[str, str]] = {
+    "RED": {"": '{ kind = "none" }'},
+    "DRR": {},
+    "ICP-step": {"": '{ kind = "icp", curve = "step" }'},
+    **{
+        f"ICP-{curve}": {
+            f"start {start:g}": f'{{ kind = "icp", curve = "{curve}", start = {start:g} }}'
+            for start in (0.0043, 0.25, 1.0)
         }
+        for curve in ("slope", "squared")
+    },
+    "AFCP-a": {"": '{ kind = "afcp", variant = "a" }'},
+    "AFCP-b": {"": '{ kind = "afcp", variant = "b" }'},
+    "AICP-a": {
+        f"charge {charge}, {'all' if dropped == 'true' else 'forwarded'} packets":
+        f'{{ kind = "aicp-a", charge = "{charge}", charge_dropped = {dropped} }}'
+        for charge, dropped in product(("own", "aqm"), _BOOLS)
+    },
+    "AICP-b": {
+        f"charge {charge}, {'all' if dropped == 'true' else 'forwarded'} packets, "
+        f"{'in congestion' if only == 'true' else 'always'}":
+        f'{{ kind = "aicp-b", charge = "{charge}", charge_dropped = {dropped}, '
+        f"only_in_congestion = {only} }}"
+        for charge, dropped, only in product(("aqm", "own"), _BOOLS, _BOOLS)
+    },
+}  # fmt: skip
 
 
-def jain(rates: Any) -> float:  # noqa: ANN401
-    """Mean of Jain's index over the intervals."""
-    return float((rates.sum(1) ** 2 / (rates.shape[1] * (rates**2).sum(1))).mean())
+# Readings that are looked at where max_p alone is changed. Exploration with the engine of November
+# 2026: charged by RED's plain probability, AICP-a cannot be told from RED in table II at any max_p;
+# charged by its own, AICP-b neither; and policing without congestion leaves the link idle.
+FEW = {
+    "start 1",
+    *(name for name in READINGS["AICP-a"] if "charge aqm" in name),
+    *(name for name in READINGS["AICP-b"] if "charge own" in name or "always" in name),
+}
 
 
-def rates_of(tables: Tables) -> Any:  # noqa: ANN401
-    """Throughput by interval and group of users."""
-    return np.asarray(tables["interval_groups"]["throughput_bps"]).reshape(INTERVALS, -1)
+class Search:
+    """Paper, published cells and the engine that is searched with."""
+
+    def __init__(self) -> None:
+        """Read the paper's folder."""
+        self.paper: Paper = load_paper("cpq")
+        self.cells: dict[str, dict[Place, Cell]] = {}
+        for experiment in TABLES:
+            for cell in self.paper.experiments[experiment].cells:
+                mechanism = str(cell.levels["mechanism"])
+                place = (experiment, str(cell.levels.get("cpq_positions", "")), cell.metric)
+                self.cells.setdefault(mechanism, {})[place] = cell
+        self.places = list(dict.fromkeys(place for of in self.cells.values() for place in of))
+        self.engine = self._fingerprint()
+
+    def measured(self, task: Task) -> Row:
+        """Run a row's scenarios, all ten intervals of each."""
+        found: dict[Place, Estimate] = {}
+        for experiment, setting in self._settings(task):
+            position = str(setting.levels.get("cpq_positions", ""))
+            scenario = native_engine(self.paper.base, self._overrides(task, setting))
+            run = Run.from_tables(scenario.run(scenario.seed), scenario.warm_up_s)
+            metrics = measure([run])
+            # Tables IVa and IVb are of the same runs.
+            names = ("table4a", "table4b") if experiment == "table4a" else (experiment,)
+            for place in self.places:
+                if place[0] in names and place[1] == position and place[2] in metrics:
+                    found[place] = metrics[place[2]]
+        row = dict(zip(HEAD, (self.engine, *task.key), strict=True))
+        row |= {column_of(place): "" for place in self.places}
+        row |= {f"{column_of(place)} ±": "" for place in self.places}
+        for place, value in found.items():
+            row[column_of(place)] = f"{value.mean:.5g}"
+            row[f"{column_of(place)} ±"] = f"{value.half_width:.3g}"
+        return row
+
+    def judged(self, row: Row, red: Row) -> dict[Place, CellVerdict]:
+        """Put a row to the paper's cells, beside the row of plain RED with the same parameters."""
+        found = {}
+        baseline = self.paper.baseline
+        same_as = baseline.same_as if baseline else {}
+        for place, cell in self.cells[row["mechanism"]].items():
+            if not row[column_of(place)]:
+                continue
+            experiment, position, metric = place
+            bare = (experiment, "none" if position else "", metric)
+            apart = (experiment, position, same_as.get(metric, metric))
+            bare_apart = (experiment, bare[1], apart[2])
+            ours, plain = value_of(row, apart), value_of(red, bare_apart)
+            found[place] = CellVerdict(
+                cell,
+                value_of(row, place),
+                None,
+                without=value_of(red, bare),
+                told_apart=abs(ours.mean - plain.mean) > joint_half_width(ours, plain),
+            )
+        return found
+
+    def _settings(self, task: Task) -> Iterator[tuple[str, Setting]]:
+        for experiment in ("table2", "table3", "table4a"):
+            for series in self.paper.experiments[experiment].series.values():
+                for setting in series.settings:
+                    position = setting.levels.get("cpq_positions")
+                    wanted = task.whole or position in (None, "none", *SCREENED)
+                    if setting.levels["mechanism"] == task.mechanism and wanted:
+                        yield experiment, setting
+
+    def _overrides(self, task: Task, setting: Setting) -> list[Override]:
+        """The setting's own, with the reading in place of the mechanism that the page has."""
+        reading = READINGS[task.mechanism][task.reading]
+        changed = [
+            (key, reading if key.endswith(".differentiation") and '"none"' not in value else value)
+            for key, value in setting.overrides
+        ]
+        return [*task.red.overrides(), *changed]
+
+    def _fingerprint(self) -> str:
+        """Give a few letters that change when the engine does anything else with these packets."""
+        digest = hashlib.sha256()
+        short = ("intervals", '{ count = 2, length = "20 s" }')
+        for mechanism, readings in READINGS.items():
+            for reading in readings:
+                for experiment, setting in self._settings(Task(TAKEN, mechanism, reading, False)):
+                    if experiment == "table4a" and setting.levels["cpq_positions"] != "all":
+                        continue
+                    overrides = self._overrides(Task(TAKEN, mechanism, reading, False), setting)
+                    tables = native_engine(self.paper.base, [*overrides, short]).run(1)
+                    digest.update(repr(list(tables["flows"]["throughput_bps"])).encode())
+        return digest.hexdigest()[:8]
 
 
-def utilization(tables: Tables, links: list[str]) -> float:
-    """Give the share of time in which links send, in the mean."""
-    names = list(tables["links"]["name"])
-    used = [tables["links"]["utilization"][names.index(link)] for link in links]
-    return float(np.mean(used))
+HEAD = ("engine", *Red._fields, "mechanism", "reading")
 
 
-def aggressiveness(tables: Tables) -> dict[str, float]:
-    """Table II."""
-    return {
-        "jain_fairness": jain(rates_of(tables)),
-        "bottleneck_utilization": utilization(tables, LINKS[:1]),
-    }
+def changed() -> list[Red]:
+    """What was taken, and the same with one thing changed."""
+    others = [(name, one) for name, levels in CHANGES.items() for one in levels]
+    return [TAKEN, *(TAKEN._replace(**{name: one}) for name, one in others)]
 
 
-def activity(tables: Tables) -> dict[str, float]:
-    """Table III."""
-    times = np.asarray(tables["transfers"]["completion_s"], dtype=float)
-    times = times[~np.isnan(times)]
-    times = times if times.size else np.array([np.inf])
-    return {
-        "finish_time_min": times.min(), "finish_time_mean": times.mean(),
-        "finish_time_max": times.max(), "bottleneck_utilization": utilization(tables, LINKS[:1]),
-    }  # fmt: skip
+def reds() -> list[Red]:
+    """What was taken, the same with one thing changed, and a grid."""
+    found = changed()
+    found += [
+        Red(low, high, max_p, weight, "geometric")
+        for max_p, (low, high), weight in product(*GRID.values())
+    ]
+    return list(dict.fromkeys(found))
 
 
-def four_links(tables: Tables) -> dict[str, dict[str, float]]:
-    """Tables IVa and IVb."""
-    rates = rates_of(tables)
-    pair = np.stack([rates[:, 0], rates[:, 1:].mean(1)], axis=1)
-    return {
-        "IVa": {"mean_utilization_of_shared_links": utilization(tables, LINKS)},
-        "IVb": {"jain_fairness_one_vs_four_queues": jain(pair)},
-    }
+def tasks(of: Iterable[Red], *, whole: bool) -> list[Task]:
+    """Every mechanism on these REDs, in each of its readings where max_p alone is changed."""
+    return [
+        Task(red, mechanism, reading, whole)
+        for red in of
+        for mechanism, readings in READINGS.items()
+        for reading in readings
+        if reading not in FEW or (not whole and red._replace(max_p=TAKEN.max_p) == TAKEN)
+    ]
 
 
-def evaluate(choice: Choice) -> dict[Key, float]:
-    """Measure all cells that are searched by."""
-    low = max(2, round(choice["min_over_bdp"] * BDP_PACKETS))
-    names = {
-        **choice,
-        "min": low,
-        "max": round(low * choice["max_over_min"]),
-        "charge_dropped_": str(choice["charge_dropped"]).lower(),
-        "only_in_congestion_": str(choice["only_in_congestion"]).lower(),
-    }
-    common = [("intervals", f'{{ count = {INTERVALS}, length = "500 s" }}')]
-    for link in LINKS:
-        common += [(f"links.{link}.aqm", AQM % names)]
-        common += [(f"links.{link}.buffer", f'"{4 * names["max"]} packets"')]
-
-    def run(differentiation: str, on: list[str], *changes: tuple[str, str]) -> Tables:
-        policed = [(f"links.{link}.differentiation", differentiation) for link in on]
-        return Scenario.parse(BASE, [*common, *policed, *changes]).run(1)
-
-    one = [("users.sender1.flows", "1"), ("users.sender2.traffic", TRANSFERS)]
-    four = ("users", FIVE_FLOWS)
-    found: dict[Key, float] = {}
-
-    def note(values: Mapping[str, float], *key: str) -> None:
-        found.update({(*key, metric): value for metric, value in values.items()})
-
-    note(aggressiveness(run(NONE, [])), "II", "RED")
-    for table, values in four_links(run(NONE, [], four)).items():
-        note(values, table, "RED", "none")
-    for mechanism, differentiation in MECHANISMS.items():
-        policer = differentiation % names
-        note(aggressiveness(run(policer, LINKS[:1])), "II", mechanism)
-        note(activity(run(policer, LINKS[:1], *one)), "III", mechanism)
-        for name, links in DEPLOYMENTS.items():
-            for table, values in four_links(run(policer, links, four)).items():
-                note(values, table, mechanism, name)
+def read(engine: str) -> dict[tuple[str, ...], Row]:
+    """Rows that this engine has measured; of one that was measured twice the more complete."""
+    if not ROWS.is_file():
+        return {}
+    found: dict[tuple[str, ...], Row] = {}
+    with ROWS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            key = tuple(row[name] for name in HEAD[1:])
+            if row.get("engine") == engine and _filled(row) >= _filled(found.get(key, {})):
+                found[key] = row
     return found
 
 
-def write_page() -> None:
-    """Tell search.csv as tables: each level by itself, then all combinations."""
-    with (FOLDER / "search.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    tables = [name for name in rows[0] if name.startswith("within_")]
-
-    def score(row: dict[str, str]) -> int:
-        return sum(int(row[name]) for name in tables)
-
-    looked_at = sum(int(name.split("_")[-1]) for name in tables)
-    lines = [
-        "# What was tried for the assumptions of papers/cpq",
-        "",
-        f"Written by search.py: {len(rows)} combinations, two intervals a run, and",
-        f"{looked_at} cells of the four tables that are looked",
-        "at (search.csv has every measured value). Thresholds are multiples of a bandwidth-delay",
-        f"product of {BDP_PACKETS} packets. README.md tells what was taken, and why. Cells within,",
-        "with what was taken and with one thing changed:",
-        "",
-        "| changed | to | " + " | ".join(tables) + " | all |",
-        "| --- | --- |" + " --- |" * (len(tables) + 1),
-    ]
-    for row, (name, level) in zip(rows, [("nothing", ""), *_changes()], strict=False):
-        cells = " | ".join(row[table] for table in tables)
-        lines.append(f"| {name} | {level} | {cells} | {score(row)} |")
-    rows = rows[1 + len(_changes()) :]
-    lines += [
-        "",
-        "The combinations drawn, by level:",
-        "",
-        "| parameter | level | combinations | mean of cells within | most |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for name, levels in CHOICES.items():
-        for level in levels:
-            scores = [score(row) for row in rows if row[name] == str(level)]
-            if scores:
-                mean = sum(scores) / len(scores)
-                lines.append(f"| {name} | {level} | {len(scores)} | {mean:.1f} | {max(scores)} |")
-    shown = [*CHOICES, *tables]
-    lines += [
-        "",
-        "And all of them:",
-        "",
-        "| " + " | ".join(shown) + " |",
-        "| --- " * len(shown) + "|",
-    ]
-    rows.sort(key=score, reverse=True)
-    lines += ["| " + " | ".join(row[name] for name in shown) + " |" for row in rows]
-    (FOLDER / "SEARCH.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def write(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    """Write all rows in place of what is there."""
+    with ROWS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
-def _changes() -> list[tuple[str, Any]]:
-    return [(name, level) for name, levels in CHANGES.items() for level in levels]
+def do(search: Search, wanted: Sequence[Task], jobs: int | None) -> None:
+    """Measure the rows that are missing, each written as soon as it is there."""
+    rows = read(search.engine)
+    columns = [*HEAD, *(c + end for place in search.places for c in [column_of(place)]
+                        for end in ("", " ±"))]  # fmt: skip
+    write(rows.values(), columns)
+    missing = [task for task in wanted if not _has(rows.get(task.key), search, task)]
+    with ROWS.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        work = Threads(jobs).work(missing, search.measured)
+        for done, (_, outcome) in enumerate(work, start=1):
+            if isinstance(outcome, Exception):
+                raise outcome
+            writer.writerow(outcome)
+            file.flush()
+            sys.stderr.write(f"\r{done} of {len(missing)} rows")
+    sys.stderr.write("\n")
+    write(read(search.engine).values(), columns)
+
+
+def _has(row: Row | None, search: Search, task: Task) -> bool:
+    if row is None:
+        return False
+    whole = all(row[column_of(place)] for place in search.cells.get(task.mechanism, {}))
+    return whole or not task.whole
+
+
+def _filled(row: Mapping[str, str]) -> int:
+    return sum(bool(text) for text in row.values())
+
+
+def column_of(place: Place) -> str:
+    """Give the name of a cell's column in search.csv."""
+    experiment, position, metric = place
+    return " ".join(part for part in (TABLES[experiment], position, metric) if part)
+
+
+def value_of(row: Row, place: Place) -> Estimate:
+    """Give what a row has of a cell; NaN where it was not run."""
+    column = column_of(place)
+    if not row.get(column):
+        return Estimate(math.nan)
+    return Estimate(float(row[column]), float(row[f"{column} ±"]), 10)
+
+
+def text_of(value: object) -> str:
+    """Write a parameter as it stands in search.csv."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def main() -> None:
-    """Try so many combinations, drawn by a fixed seed."""
-    published = {
-        **expected("II", "table2_aggressiveness.csv", "mechanism"),
-        **expected("III", "table3_activity.csv", "mechanism"),
-        **expected("IVa", "table4a_mixed_deployment_utilization.csv", "mechanism", "cpq_positions"),
-        **expected("IVb", "table4b_mixed_deployment_fairness.csv", "mechanism", "cpq_positions"),
-    }
-    dice = random.Random(2014)  # noqa: S311
-    draws = [TAKEN, *({**TAKEN, name: level} for name, level in _changes())]
-    draws += [
-        {name: dice.choice(levels) for name, levels in CHOICES.items()}
-        for _ in range(int(sys.argv[1]))
-    ]
-    with (
-        (FOLDER / "search.csv").open("w", encoding="utf-8", newline="") as file,
-        ProcessPoolExecutor(2) as workers,
-    ):
-        writer = csv.writer(file, lineterminator="\n")
-        for number, (choice, found) in enumerate(
-            zip(draws, workers.map(evaluate, draws), strict=True)
-        ):
-            keys = [key for key in found if key in published]
-            counts = {
-                f"within_{table}_of_{sum(key[0] == table for key in keys)}": sum(
-                    abs(found[key] / published[key] - 1) <= WITHIN
-                    for key in keys
-                    if key[0] == table
-                )
-                for table in ("II", "III", "IVa", "IVb")
-            }
-            if number == 0:
-                writer.writerow([*CHOICES, *counts, *(" ".join(key) for key in keys)])
-            values = [f"{found[key]:.4g}" for key in keys]
-            writer.writerow([*choice.values(), *counts.values(), *values])
-            file.flush()
-    write_page()
+    """Search, as far as it is not done."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=None, help="runs at a time; default: cores")
+    parser.add_argument("--page", action="store_true", help="write SEARCH.md alone")
+    parser.add_argument("--only", default="", help="these mechanisms, such as AICP-a,AICP-b")
+    order = parser.parse_args()
+    search = Search()
+    only = order.only.split(",") if order.only else list(READINGS)
+    if not order.page:
+        screened = [t for t in tasks(reds(), whole=False) if t.mechanism in ("RED", *only)]
+        do(search, screened, order.jobs)
+    from search_page import best_reds, write_page
+
+    if not order.page and not order.only:
+        do(search, tasks(best_reds(search, read(search.engine).values()), whole=True), order.jobs)
+    write_page(search, list(read(search.engine).values()))
 
 
 if __name__ == "__main__":

@@ -5,17 +5,18 @@ What is run and what it is judged by are data in the paper's folder; see `tidega
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.papers.book import Book, fill
+from tidegate.papers.book import Book, fill, with_more_runs
 from tidegate.papers.errors import ReproductionError
-from tidegate.papers.experiments import Experiment, Paper, load_paper
+from tidegate.papers.experiments import Claim, Experiment, Paper, load_paper
 from tidegate.papers.explanations import load_explanations, weigh
 from tidegate.papers.library import paper_names, papers_dir
 from tidegate.papers.outcome import Outcome
 from tidegate.papers.runs import Engine, Runner, cpu_seconds, native_engine
 from tidegate.papers.study import relevant, wanted_series
-from tidegate.papers.verdicts import judge_cell, judge_claim
+from tidegate.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell, judge_claim
 from tidegate.progress import shown
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def run(
     """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
 
     Gives one object per experiment: how many cells lie within their tolerance and how many claims
-    hold, what deviates but is explained by a measurement, and what is not (`ok` is then false).
+    hold, what the runs leave undecided, what deviates but is explained, and what is not (`ok` is
+    then false). Each cell and claim stands in one place.
 
     Writes a report with figures: to the paper's own folder after a complete run, and below
     `results/` after a quick one or one of a single experiment.
@@ -82,13 +84,25 @@ def _reproduce(
     with shown(progress, f"reproducing {paper.name}") as on_progress:
         always = paper.quick_overrides if quick else ()
         runner = Runner(engine, paper.base, jobs, on_progress, always)
-        fill(book, wanted_series(paper, studied, explanations), runner, replications)
+        wanted = wanted_series(paper, studied, explanations)
+        fill(book, wanted, runner, replications)
+
+        def decided(claim: Claim) -> ClaimVerdict:
+            """Undecided at the paper's own counts: more runs of what it compares may tell."""
+            first = judge_claim(claim, book)
+            if quick or not first.undecided:
+                return first
+            points = {id(point): point for point in first.undecided_points}
+            more = with_more_runs(book, wanted, runner, points.values(), MORE_RUNS)
+            return replace(judge_claim(claim, more), repeated=len(points))
+
+        claims = {claim.id: decided(claim) for experiment in chosen for claim in experiment.claims}
     supports = weigh(explanations, book)
     outcomes = [
         Outcome(
             experiment,
-            tuple(judge_cell(cell, book, experiment.missing) for cell in experiment.cells),
-            tuple(judge_claim(claim, book, experiment.missing) for claim in experiment.claims),
+            tuple(judge_cell(cell, book, paper.baseline) for cell in experiment.cells),
+            tuple(claims[claim.id] for claim in experiment.claims),
             supports,
         )
         for experiment in chosen

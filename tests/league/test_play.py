@@ -2,17 +2,25 @@
 
 import csv
 import json
+import tomllib
 
 import pytest
 
 from tidegate.errors import UsageError
-from tidegate.league.field import Mechanism
+from tidegate.league.field import (
+    Mechanism,
+    league_dir,
+    read_mechanisms,
+    read_situations,
+    settles,
+)
 from tidegate.league.findings import holds, written
 from tidegate.league.play import Order, play
 from tidegate.league.running import packet_ns
 from tidegate.league.scores import Scores
 from tidegate.league.standings import Standings
-from tidegate.scenario import parse
+from tidegate.league.tables import table
+from tidegate.scenario import parse, toml_value
 
 SCENARIO = """\
 version = 1
@@ -137,6 +145,70 @@ def test_a_quick_look_has_two_short_runs_and_costs(folder, tmp_path):
     assert played.scores.of("edge_state_bytes", "", "abc").mean > 8
     assert (out / "league.png").is_file()
     assert not (folder / "results").exists()
+
+
+SLOW = """
+[icp]
+title = "ICP"
+why = "its bucket fills in 1.5 s"
+remembers_s = 1.5
+bottleneck.aqm = { kind = "red", min_threshold = "10 packets", max_threshold = "30 packets" }
+bottleneck.differentiation = { kind = "icp" }
+"""
+
+
+def test_a_quick_look_leaves_out_who_remembers_longer_than_it_warms_up(folder, tmp_path):
+    (folder / "mechanisms.toml").write_text(MECHANISMS + SLOW)
+    hasty = play(Order(quick=True, cost=False, out=tmp_path / "out"), folder=folder)
+    assert hasty.scores.of("ratio", "many-flows", "abc").runs == 2
+    assert hasty.scores.of("ratio", "many-flows", "icp").runs == 0
+    assert "left out" in table(hasty.scores).title
+    assert "ICP" in table(hasty.scores).title
+    # The warm-up of 2 s is longer than its memory.
+    assert reported(folder).scores.of("ratio", "many-flows", "icp").runs == 2
+    assert "†" not in (folder.parent / "docs/league.md").read_text()
+
+
+def test_who_remembers_longer_than_the_warm_up_is_marked(folder):
+    slower = SLOW.replace("remembers_s = 1.5", "remembers_s = 3")
+    (folder / "mechanisms.toml").write_text(MECHANISMS + slower)
+    reported(folder)
+    page = (folder.parent / "docs/league.md").read_text()
+    assert page.count("| ICP † |") == 2
+    assert "ABC †" not in page
+
+
+def test_the_leagues_warm_up_is_as_long_as_anybody_remembers_but_for_what_the_page_names():
+    data = league_dir()
+    unsettled = {
+        situation.name
+        for situation in read_situations(data).values()
+        for mechanism in read_mechanisms(data).values()
+        if not settles(situation, mechanism)
+    }
+    assert unsettled == {"cubic-and-bbr"}
+
+
+UNITS = {"B": 8, "kB": 8e3, "b/s": 1, "kb/s": 1e3, "B/s": 8}
+"""In bits, and bits a second."""
+
+
+def test_a_bucket_is_remembered_as_long_as_it_takes_to_fill():
+    policers = {
+        name: (one, one.bottleneck["differentiation"])
+        for name, one in read_mechanisms(league_dir()).items()
+        if one.bottleneck.get("differentiation", {}).get("kind") not in (None, "abc")
+    }
+    assert len(policers) == 12
+    red = '{ kind = "red", min_threshold = "10 packets", max_threshold = "30 packets" }'
+    for name, (one, policer) in policers.items():
+        sets = [("bottleneck.aqm", red), ("bottleneck.differentiation", toml_value(policer))]
+        resolved = tomllib.loads(parse(SCENARIO, sets).to_toml())["bottleneck"]["differentiation"]
+        depth, rate = (
+            float(number) * UNITS[unit]
+            for number, unit in (resolved[key].split() for key in ("depth", "fill_rate"))
+        )
+        assert depth / rate <= one.remembers_s < depth / rate + 1, name
 
 
 def test_results_do_not_depend_on_the_number_of_threads(folder):

@@ -6,12 +6,17 @@ import pytest
 
 from tidegate.papers.checks import check
 from tidegate.papers.errors import ReproductionError
+from tidegate.papers.ordering import all_of
 
 from .synthetic import group, named
 
 
 def held(rules, data):
     return all(finding.held for finding in check(rules, data))
+
+
+def verdict(rules, data):
+    return all_of(finding.verdict for finding in check(rules, data)).value
 
 
 def test_value():
@@ -64,10 +69,39 @@ def test_order():
     assert held({**rules, "ties_ok": True}, named({"a": 1, "b": 1, "c": 2}))
 
 
-def test_order_fails_only_beyond_the_joint_interval():
+@pytest.mark.parametrize(
+    ("a", "half_width", "ties_ok", "want"),
+    [
+        (0.9, 0.0, False, "holds"),
+        (0.99, 0.08, False, "holds"),  # in order is enough
+        (1.1, 0.08, False, "undecided"),  # reversed by 0.1, where 0.113 may be chance
+        (1.12, 0.08, False, "fails"),
+        (1.1, 0.0, False, "fails"),  # nothing is left to chance
+        (1.0, 0.08, False, "undecided"),  # a tie that the text does not allow
+        (1.0, 0.0, False, "fails"),
+        (1.0, 0.08, True, "holds"),  # "not worse"
+        (1.0, 0.0, True, "holds"),
+        (1.1, 0.08, True, "undecided"),  # not a tie, though it may be one
+        (1.12, 0.08, True, "fails"),
+        (math.nan, 0.08, True, "fails"),
+    ],
+)
+def test_an_order_holds_by_its_means_and_fails_beyond_the_joint_interval(
+    a, half_width, ties_ok, want
+):
+    rules = {"kind": "order", "less": ["a", "b"], "ties_ok": ties_ok}
+    assert verdict(rules, named({"a": a, "b": 1.0}, half_width)) == want
+
+
+def test_a_claim_fails_where_one_of_its_pairs_does_and_else_is_undecided_where_one_is():
+    rules = {"kind": "order", "less": ["a", ["b", "c"]]}
+    assert verdict(rules, named({"a": 1.0, "b": 1.2, "c": 0.95}, 0.1)) == "undecided"
+    assert verdict(rules, named({"a": 1.0, "b": 0.5, "c": 0.95}, 0.1)) == "fails"
+
+
+def test_one_run_decides_nothing():
     rules = {"kind": "order", "less": ["a", "b"]}
-    assert held(rules, named({"a": 1.1, "b": 1.0}, half_width=0.08))
-    assert not held(rules, named({"a": 1.2, "b": 1.0}, half_width=0.08))
+    assert verdict(rules, named({"a": 9.0, "b": 1.0}, math.inf)) == "undecided"
 
 
 def test_order_of_groups_compares_every_pair():
@@ -90,11 +124,20 @@ def test_monotonic():
     assert not held({**rules, "direction": "increasing"}, group({1: 3.0, 2: 2.0}))
 
 
-def test_monotonic_forgives_a_step_within_the_interval_but_not_a_flat_curve():
-    rules = {"kind": "monotonic", "over": "x", "direction": "increasing"}
-    assert held(rules, group({1: 1.0, 2: 2.05, 3: 2.0}, half_width=0.1))
-    assert not held(rules, group({1: 1.0, 2: 1.0}, half_width=0.1))
-    assert held({**rules, "ties_ok": True}, group({1: 1.0, 2: 1.0}, half_width=0.1))
+@pytest.mark.parametrize(
+    ("curve", "half_width", "ties_ok", "want"),
+    [
+        ({1: 1.0, 2: 2.0, 3: 2.01}, 0.1, False, "holds"),
+        ({1: 1.0, 2: 2.05, 3: 2.0}, 0.1, False, "undecided"),
+        ({1: 1.0, 2: 2.2, 3: 2.0}, 0.1, False, "fails"),
+        ({1: 1.0, 2: 1.0}, 0.1, False, "undecided"),
+        ({1: 1.0, 2: 1.0}, 0.1, True, "holds"),
+        ({1: 1.0, 2: 0.9, 3: 0.8, 4: 0.7}, 0.1, True, "fails"),  # small steps, but they add up
+    ],
+)
+def test_a_monotonic_step_is_an_order(curve, half_width, ties_ok, want):
+    rules = {"kind": "monotonic", "over": "x", "direction": "increasing", "ties_ok": ties_ok}
+    assert verdict(rules, group(curve, half_width)) == want
 
 
 def test_monotonic_over_an_expression_and_with_a_formula():
@@ -134,3 +177,21 @@ def test_a_check_that_does_not_exist_or_looks_at_nothing_is_an_error():
         check({"kind": "vaguely"}, group({1: 1.0}))
     with pytest.raises(ReproductionError, match="looked at nothing"):
         check({"kind": "value", "expect": 1}, group({}))
+
+
+@pytest.mark.parametrize(
+    ("curve", "want"),
+    [
+        ({0.5: 0.8, 1: 1.5, 10: 0.6}, "holds"),
+        ({0.5: 0.8, 1: 0.95, 10: 0.6}, "undecided"),  # may exceed 1
+        ({0.5: 0.8, 1: 1.5, 10: 1.05}, "undecided"),  # may fall below 1
+        ({0.5: 0.8, 1: 0.8, 10: 0.6}, "fails"),
+    ],
+)
+def test_an_event_is_decided_as_orders_are(curve, want):
+    event = {"kind": "peak-then-below", "over": "x", "level": 1.0, "between": [0.3, 3]}
+    assert verdict({"kind": "event", "event": event}, group(curve, half_width=0.1)) == want
+    rises = {"kind": "rises-at-the-end", "over": "x", "by": 0.05, "beyond": 3}
+    rules = {"kind": "event", "event": rises}
+    assert verdict(rules, group({1: 0.1, 10: 1.0, 20: 1.1}, half_width=0.1)) == "holds"
+    assert verdict(rules, group({1: 0.1, 10: 1.0, 20: 1.0}, half_width=0.1)) == "undecided"

@@ -49,6 +49,7 @@ id = "why"
 text = "because"
 claims = ["c"]
 cells = [{{ experiment = "e", where = {{ u = [1, 2] }} }}]
+derived_in = "tests/x.py::test_x"
 [[explanation.shown_by]]
 series = "e:s"
 metric = "m"
@@ -76,10 +77,31 @@ def test_what_is_only_explained_is_neither_within_nor_held(tmp_path):
         "cells_within": 1,
         "claims": 1,
         "claims_held": 0,
+        "claims_undecided": 0,
+        "undecided": [],
         "explained": ["e: u=1 throughput_ratio_T_R", "c"],
         "unexplained": [],
         "ok": True,
     }
+
+
+def test_an_undecided_claim_is_neither_held_nor_explained_nor_a_miss(tmp_path):
+    file = tmp_path / "explanations.toml"
+    file.write_text(EXPLANATION.format(gap=0.2))
+    measured = book([({"u": 1}, 1.0), ({"u": 9}, 1.3)], half_width=0.01)
+    reversed_within = {"kind": "order", "less": ["nine", "one"]}
+    levels = {"one": {"u": 1}, "nine": {"u": 9}}
+    part = {"metric": "m", "levels": levels}
+    wide = book([({"u": 1}, 1.0), ({"u": 9}, 1.3)], half_width=0.3)
+    undecided = judge_claim(Claim("c", "e", "t", "", "1", reversed_within, (part,)), wide)
+    supports = weigh(load_explanations(file), measured)
+    experiment = Experiment("e", "", "", {}, (), (), None, "", {})
+    summary = Outcome(experiment, (), (undecided,), supports).summary("p")
+    assert summary["ok"]
+    assert summary["claims_held"] == 0
+    assert (summary["claims_undecided"], summary["undecided"]) == (1, ["c"])
+    assert summary["explained"] == summary["unexplained"] == []
+    assert {point.levels["u"] for point in undecided.undecided_points} == {1, 9}
 
 
 def test_an_explanation_that_is_not_shown_any_more_explains_nothing(tmp_path):
@@ -95,6 +117,13 @@ def test_an_explanation_without_a_measurement_is_refused(tmp_path):
     file = tmp_path / "explanations.toml"
     file.write_text('[[explanation]]\nid = "a"\ntext = "b"\nclaims = ["c"]\n')
     with pytest.raises(ReproductionError, match="names no measurement"):
+        load_explanations(file)
+
+
+def test_an_explanation_of_a_cell_that_does_not_test_its_value_is_refused(tmp_path):
+    file = tmp_path / "explanations.toml"
+    file.write_text(EXPLANATION.format(gap=0.1).replace("derived_in", "# derived_in"))
+    with pytest.raises(ReproductionError, match="tests no cell's value"):
         load_explanations(file)
 
 

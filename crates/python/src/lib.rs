@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod drive;
+mod formulas;
 mod scenario;
 mod tables;
 

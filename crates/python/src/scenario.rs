@@ -9,7 +9,7 @@ use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 use tidegate_scenario::{Issue, Scenario as Parsed};
 
-use crate::{drive, tables};
+use crate::{drive, formulas, tables};
 
 pyo3::import_exception!(tidegate.errors, ScenarioError);
 pyo3::import_exception!(tidegate.errors, RunError);
@@ -69,6 +69,27 @@ impl Scenario {
     /// Memory of the activity meters in front of the users, in bytes.
     fn edge_state_bytes(&self) -> usize {
         drive::edge_state_bytes(&self.plan)
+    }
+
+    /// Activities that the first meter gives to full packets sent at these times (s).
+    fn meter_activities(&self, times_s: Vec<f64>) -> PyResult<Vec<f64>> {
+        formulas::meter_activities(&self.plan, &times_s).map_err(PyValueError::new_err)
+    }
+
+    /// How many full packets in a row AFCP lets through, from a full bucket, where the AQM has
+    /// probability `p` and drops all of them or none; at most `limit`.
+    fn afcp_forwarded(&self, p: f64, dropped: bool, limit: u64) -> PyResult<u64> {
+        formulas::afcp_forwarded(&self.plan, p, dropped, limit).map_err(PyValueError::new_err)
+    }
+
+    /// By what AICP-a multiplies RED's thresholds where the bucket is full to the share `fill`.
+    fn aicp_a_stretch(&self, fill: f64) -> PyResult<f64> {
+        formulas::aicp_a_stretch(&self.plan, fill).map_err(PyValueError::new_err)
+    }
+
+    /// AICP-b's drop probability where the bucket is full to the share `fill` and RED has `p`.
+    fn aicp_b_probability(&self, fill: f64, p: f64) -> PyResult<f64> {
+        formulas::aicp_b_probability(&self.plan, fill, p).map_err(PyValueError::new_err)
     }
 
     /// The overrides of each point of `[sweep]`, in the order of the file; none without.

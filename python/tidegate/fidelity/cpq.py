@@ -34,8 +34,10 @@ POLICERS = {
     'depth = "350 kB" }',
     "AFCP-a": '{ kind = "afcp", variant = "a", fill_rate = "300 B/s", depth = "225 kB" }',
     "AFCP-b": '{ kind = "afcp", variant = "b", fill_rate = "300 B/s", depth = "225 kB" }',
-    "AICP-a": '{ kind = "aicp-a", charge = "own", fill_rate = "300 B/s", depth = "225 kB" }',
-    "AICP-b": '{ kind = "aicp-b", charge = "own", fill_rate = "300 B/s", depth = "225 kB" }',
+    "AICP-a": '{ kind = "aicp-a", charge = "own", charge_dropped = true, fill_rate = "300 B/s", '
+    'depth = "225 kB" }',
+    "AICP-b": '{ kind = "aicp-b", charge = "aqm", charge_dropped = true, '
+    'only_in_congestion = true, fill_rate = "300 B/s", depth = "225 kB" }',
 }
 """The paper's names, and the reproduction's reading of what the paper leaves open."""
 METRICS = {
@@ -69,8 +71,9 @@ one, so that all its drops are the policer's.
 
 The paper's own numbers are means of 5,000 s under parameters that its text does not tell, and stand
 there for orientation. The rate and the path are those of
-[the reproduction](../papers/cpq/README.md); RED, where ICP's functions begin, and what AICP charges
-are not: they are in the scenario file below and in `POLICERS` of `python/tidegate/fidelity/cpq.py`.
+[the reproduction](../papers/cpq/README.md), and so is how AICP is read; RED and where ICP's
+functions begin are not: they are in the scenario file below and in `POLICERS` of
+`python/tidegate/fidelity/cpq.py`.
 So the two pages are not to be compared number by number.
 
 ![Jain's index and utilisation by mechanism, and who got what, minute by minute](images/lab-cpq.png)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _ENVIRONMENT = "TIDEGATE_LEAGUE"
 _IN_PACKETS = re.compile(r"([0-9.]+) ms in packets")
-_MECHANISM_KEYS = {"title", "page", "why", "like", "extra", "bottleneck", "users"}
+_MECHANISM_KEYS = {
+    "title", "page", "why", "like", "extra", "bottleneck", "users", "remembers_s",
+}  # fmt: skip
 _SITUATION_KEYS = {
     "title", "ratio", "customers", "completion", "state", "lab", "quick",
 }  # fmt: skip
@@ -43,6 +45,8 @@ class Mechanism:
     """Keys that it sets for every group of users."""
     extra: bool
     """Whether it is another one with a parameter changed, and shown apart."""
+    remembers_s: float = 0.0
+    """How long it is marked by what was before: a bucket, the time in which it fills [s]."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,7 @@ def read_mechanisms(folder: Path) -> dict[str, Mechanism]:
             page=table.get("page"),
             bottleneck={**(base.bottleneck if base else {}), **table.get("bottleneck", {})},
             extra=table.get("extra", False),
+            remembers_s=float(table.get("remembers_s", base.remembers_s if base else 0.0)),
             users={**(base.users if base else {}), **table.get("users", {})},
         )
     return found
@@ -165,6 +170,12 @@ def played(situation: Situation, mechanism: Mechanism, *, quick: bool = False) -
     """Give the situation's scenario under the mechanism."""
     given = settings(situation, mechanism)
     return load_scenario(situation.path, set={**given, **(situation.quick if quick else {})})
+
+
+def settles(situation: Situation, mechanism: Mechanism, *, quick: bool = False) -> bool:
+    """Whether the warm-up is as long as the mechanism remembers, so that its start is forgotten."""
+    warm_up_s = played(situation, mechanism, quick=quick).warm_up_s
+    return warm_up_s >= mechanism.remembers_s
 
 
 def settings(situation: Situation, mechanism: Mechanism) -> dict[str, Any]:

@@ -56,7 +56,11 @@ def _fitted(scores: Scores) -> str:
     """Mechanisms with another parameter, beside what they are like."""
     extras = [name for name in scores.mechanisms if name not in scores.regular]
     pairs = [(name.rpartition("-")[0], name) for name in extras]
-    names = [name for pair in pairs for name in pair if name in scores.mechanisms]
+    names = [
+        name
+        for name in dict.fromkeys(name for pair in pairs for name in pair)
+        if name in scores.mechanisms
+    ]
     return markdown(table(scores, names)) if names else ""
 
 

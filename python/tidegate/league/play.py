@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import MissingError, UsageError
 from tidegate.league import running, standings
-from tidegate.league.field import chosen, league_dir, read_mechanisms, read_situations
+from tidegate.league.field import (
+    chosen,
+    league_dir,
+    read_mechanisms,
+    read_situations,
+    settles,
+)
 from tidegate.league.running import Effort
 from tidegate.league.scores import Scores
 from tidegate.store import hand_over
@@ -99,6 +105,8 @@ def _run(
         for s in situations
         for m in mechanisms
         if not (order.resume and found.has(s, m, runs=effort.count, quick=order.quick))
+        # Half-full buckets turn conclusions round: a hasty answer has none about these.
+        and (s.lab or not order.quick or settles(s, m, quick=True))
     ]
     simulated = [pair for pair in pairs if not pair[0].lab]
     if simulated:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tidegate.league.field import settles
 from tidegate.league.scores import MEAN, WORST
 from tidegate.show import Grid, uncertain
 
@@ -18,13 +19,15 @@ KEY_RATIOS = (
     ("many-flows", "heavy : light"), ("udp-flood", "flood : TCP"), ("near-and-far", "near : far"),
 )  # fmt: skip
 COMPLETION = "short-transfers"
+UNSETTLED = " †"
+"""Behind a mechanism that remembers longer than the runs warm up."""
 
 
 def table(scores: Scores, names: Sequence[str] | None = None) -> Grid:
     """One row a mechanism, over all situations."""
     ratios = [(name, head) for name, head in KEY_RATIOS if name in scores.situations]
     grid = Grid(
-        "The league",
+        "The league" + _left_out(scores),
         [
             "mechanism", "Jain's index\nmean", "\nlowest", *(head for _, head in ratios),
             "used [%]\nmean", "\nlowest", "95 % delay [ms]\nmean", "\nlongest",
@@ -33,7 +36,7 @@ def table(scores: Scores, names: Sequence[str] | None = None) -> Grid:
     )  # fmt: skip
     for name in names or scores.mechanisms:
         grid.cells.append([
-            scores.mechanisms[name].title,
+            scores.mechanisms[name].title + (UNSETTLED if _unsettled(scores, name) else ""),
             _plain(scores.of("jain", MEAN, name).mean, "{:.3f}"),
             _lowest(scores, "jain", name, 1, "{:.2f}"),
             *(ratio(scores.of("ratio", situation, name).mean) for situation, _ in ratios),
@@ -62,8 +65,30 @@ def situation_grid(scores: Scores, situation: Situation, names: Sequence[str]) -
     for name in names:
         if scores.standings.runs(situation.name, name):
             cells = [uncertain(scores.of(m, situation.name, name), scale) for m, scale in metrics]
-            grid.cells.append([scores.mechanisms[name].title, *cells])
+            mark = "" if settles(situation, scores.mechanisms[name]) else UNSETTLED
+            grid.cells.append([scores.mechanisms[name].title + mark, *cells])
     return grid
+
+
+def _unsettled(scores: Scores, name: str) -> bool:
+    """Whether some of a mechanism's means are of runs that still know of their start."""
+    return any(
+        not settles(one, scores.mechanisms[name])
+        for one in scores.simulated
+        if scores.standings.runs(one.name, name)
+    )
+
+
+def _left_out(scores: Scores) -> str:
+    """Tell who has no runs, since short ones would say nothing of him."""
+    missing = [
+        one.title
+        for name, one in scores.mechanisms.items()
+        if one.remembers_s and not any(scores.standings.runs(s, name) for s in scores.situations)
+    ]
+    if not missing or len(missing) == len(scores.mechanisms):
+        return ""
+    return f" (left out, as their buckets take longer to settle: {', '.join(missing)})"
 
 
 def markdown(grid: Grid) -> str:

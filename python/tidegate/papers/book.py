@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tidegate.papers.errors import ReproductionError
@@ -11,7 +11,7 @@ from tidegate.papers.metrics import measure
 from tidegate.papers.models import compute
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tidegate.papers.experiments import Series
     from tidegate.papers.factors import Level, Setting
@@ -89,6 +89,32 @@ def fill(
         ]
 
 
+def with_more_runs(
+    book: Book,
+    wanted: Mapping[SeriesKey, Series],
+    runner: Runner,
+    points: Iterable[Point],
+    times: int,
+) -> Book:
+    """Give the book with these points measured over so many times the runs; others stay."""
+    chosen = {id(point) for point in points}
+    again = {
+        (key, number): series.settings[number]
+        for key, series in wanted.items()
+        if series.model is None
+        for number, point in enumerate(book.points[key])
+        if id(point) in chosen
+    }
+    runner.prepare(
+        (setting.overrides, times * wanted[key].replications) for (key, _), setting in again.items()
+    )
+    points_of = {key: list(points) for key, points in book.points.items()}
+    for (key, number), setting in again.items():
+        series = replace(wanted[key], replications=times * wanted[key].replications)
+        points_of[key][number] = _point(series, setting, runner, None)
+    return Book(points_of)
+
+
 def capped(series: Series, replications: int | None) -> int:
     """Give runs a point of this series."""
     return min(series.replications, replications or series.replications)
@@ -98,7 +124,9 @@ def _point(series: Series, setting: Setting, runner: Runner, replications: int |
     if series.model is None:
         runs = runner.runs(setting.overrides, capped(series, replications))
         return Point(setting.levels, measure(runs), runs[0].trace)
-    exact = compute(series.model, setting.levels)
+    exact = compute(
+        series.model, setting.levels, lambda more: runner.scenario((*setting.overrides, *more))
+    )
     return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
 
 

@@ -36,7 +36,7 @@ def tried(verdicts: Iterable[CellVerdict], supports: Sequence[Support]) -> Tried
     """Count the deviating cells that some of these assumptions bring within their tolerance."""
     cells, explained, by_chance = 0, 0, 0.0
     for verdict in verdicts:
-        others = [] if verdict.within or verdict.missing else _others(verdict, supports)
+        others = [] if verdict.within else _others(verdict, supports)
         if others:
             cells += 1
             explained += any(other.within for other in others)

@@ -1,8 +1,9 @@
 """Whether measurements satisfy a claim: one function for each `check.kind`.
 
-Orderings and monotonic claims fail only where two means contradict them by more than the 95 %
-interval of their difference. All other kinds look at the means alone: their tolerance is in the
-claim. A NaN satisfies nothing.
+Where a claim compares our means with each other (orderings, monotonic curves, shapes of a curve),
+it holds if they have the order, is undecided if they have it not but lie within the 95 % interval
+of their difference, and fails else. A tie holds where the claim's text allows one (`ties_ok`). All
+other kinds look at the means alone: their tolerance is in the claim. A NaN satisfies nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from tidegate.papers.errors import ReproductionError
 from tidegate.papers.estimates import joint_half_width
 from tidegate.papers.events import EVENTS
 from tidegate.papers.expressions import evaluate
+from tidegate.papers.ordering import Verdict, compared, of_truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tidegate.papers.book import Point
     from tidegate.papers.estimates import Estimate
     from tidegate.papers.selection import Datum, Group
 
@@ -30,9 +33,16 @@ _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": opera
 class Finding:
     """A value that was looked at, whether it satisfies the claim, and how it reads."""
 
-    held: bool
+    verdict: Verdict
     value: Estimate
     text: str
+    points: tuple[Point, ...] = ()
+    """What was compared: more runs of these may decide."""
+
+    @property
+    def held(self) -> bool:
+        """Whether it satisfies the claim."""
+        return self.verdict is Verdict.HELD
 
 
 def check(rules: Mapping[str, Any], group: Group) -> list[Finding]:
@@ -53,7 +63,10 @@ def near(value: float, expected: float, rules: Mapping[str, Any]) -> bool:
 
 
 def _each(group: Group, held: Callable[[Datum], bool]) -> list[Finding]:
-    return [Finding(held(datum), datum.value, str(datum.value)) for datum in group.all]
+    return [
+        Finding(of_truth(held(datum)), datum.value, str(datum.value), datum.points)
+        for datum in group.all
+    ]
 
 
 def _value(rules: Mapping[str, Any], group: Group) -> list[Finding]:
@@ -96,34 +109,36 @@ def _order(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     findings = []
     for lower, upper in itertools.pairwise(chain):
         for a, b in itertools.product(_named(group, lower), _named(group, upper)):
-            held = _not_above(a.value, b.value, rules)
-            findings.append(Finding(held, a.value, f"{a.value} < {b.value}"))
+            verdict = _below(a.value, b.value, rules)
+            text = f"{a.value} {'≤' if rules.get('ties_ok') else '<'} {b.value}"
+            findings.append(Finding(verdict, a.value, text, a.points + b.points))
     return findings
 
 
-def _not_above(a: Estimate, b: Estimate, rules: Mapping[str, Any]) -> bool:
-    """Whether a < b holds or cannot be told from the runs at hand."""
+def _below(a: Estimate, b: Estimate, rules: Mapping[str, Any]) -> Verdict:
+    """Whether a < b, or a ≤ b where ties are fine."""
     if "min_rel_gap" in rules:  # a stated effect has to be seen beyond the interval
         gap = b.mean - a.mean
-        return gap >= rules["min_rel_gap"] * abs(a.mean) and gap > joint_half_width(a, b)
-    exact = a.half_width == b.half_width == 0.0
-    if exact and not rules.get("ties_ok"):
-        return a.mean < b.mean
-    return a.mean - b.mean <= joint_half_width(a, b)
+        seen = gap >= rules["min_rel_gap"] * abs(a.mean) and gap > joint_half_width(a, b)
+        return of_truth(seen)
+    return compared(a, b, ties_ok=rules.get("ties_ok", False))
 
 
 def _monotonic(rules: Mapping[str, Any], group: Group) -> list[Finding]:
-    """Every step in the right direction, and (unless ties are fine) the ends really apart."""
+    """Every step in the right direction, and the ends as well, if small steps add up."""
     over, rising = rules["over"], rules["direction"] == "increasing"
     data = sorted(group.all, key=lambda datum: evaluate(over, datum.levels))
-    findings = [Finding(True, data[0].value, str(data[0].value))]
+    findings = [Finding(Verdict.HELD, data[0].value, str(data[0].value), data[0].points)]
     for before, after in itertools.pairwise(data):
         low, high = (before, after) if rising else (after, before)
-        findings.append(Finding(_not_above(low.value, high.value, rules), after.value,
-                                f"{before.value} → {after.value}"))  # fmt: skip
-    first, last = data[0].value, data[-1].value
-    if not rules.get("ties_ok") and (first.mean < last.mean) != rising:
-        findings.append(Finding(False, last, f"{first} … {last}"))
+        verdict = _below(low.value, high.value, rules)
+        text = f"{before.value} → {after.value}"
+        findings.append(Finding(verdict, after.value, text, before.points + after.points))
+    low, high = (data[0], data[-1]) if rising else (data[-1], data[0])
+    ends = _below(low.value, high.value, rules)
+    if ends is not Verdict.HELD:
+        text = f"{data[0].value} … {data[-1].value}"
+        findings.append(Finding(ends, data[-1].value, text, low.points + high.points))
     if "formula" in rules:
         findings += _formula({**rules, "expr": rules["formula"]}, group)
     return findings
@@ -133,11 +148,12 @@ def _same(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     """Compare the levels in `items` with the first of them."""
     reference, *others = rules["items"]
     (expected,) = _one(group, reference)
-    findings = [Finding(True, expected.value, str(expected.value))]
+    findings = [Finding(Verdict.HELD, expected.value, str(expected.value), expected.points)]
     for name in others:
         (other,) = _one(group, name)
-        held = near(other.value.mean, expected.value.mean, rules)
-        findings.append(Finding(held, other.value, f"{other.value} for {expected.value}"))
+        verdict = of_truth(near(other.value.mean, expected.value.mean, rules))
+        text = f"{other.value} for {expected.value}"
+        findings.append(Finding(verdict, other.value, text, other.points))
     return findings
 
 
@@ -146,20 +162,26 @@ def _formula(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     findings = []
     for datum in group.all:
         expected = evaluate(rules["expr"], _names(rules, datum))
-        held = near(datum.value.mean, expected, rules)
-        findings.append(Finding(held, datum.value, f"{datum.value} for {expected:.4g}"))
+        verdict = of_truth(near(datum.value.mean, expected, rules))
+        text = f"{datum.value} for {expected:.4g}"
+        findings.append(Finding(verdict, datum.value, text, datum.points))
     return findings
 
 
 def _event(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     """Look for a shape of the curve over one factor, one of `events.EVENTS`."""
     event = rules["event"]
-    curve = sorted((evaluate(event["over"], d.levels), d.value.mean) for d in group.all)
-    held = EVENTS[event["kind"]](curve, event)
-    peak = max(group.all, key=lambda datum: datum.value.mean)
-    ends = f"{curve[0][1]:.3g} at {curve[0][0]:g}, {curve[-1][1]:.3g} at {curve[-1][0]:g}"
-    at = evaluate(event["over"], peak.levels)
-    return [Finding(held, peak.value, f"peak {peak.value} at {at:g}; {ends}")]
+    placed = sorted(
+        ((evaluate(event["over"], datum.levels), datum) for datum in group.all),
+        key=lambda pair: pair[0],
+    )
+    curve = [(at, datum.value) for at, datum in placed]
+    verdict = EVENTS[event["kind"]](curve, event)
+    at, peak = max(curve, key=lambda pair: pair[1].mean)
+    (first_at, first), (last_at, last) = curve[0], curve[-1]
+    ends = f"{first.mean:.3g} at {first_at:g}, {last.mean:.3g} at {last_at:g}"
+    points = tuple(point for _, datum in placed for point in datum.points)
+    return [Finding(verdict, peak, f"peak {peak} at {at:g}; {ends}", points)]
 
 
 def _names(rules: Mapping[str, Any], datum: Datum) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.errors import ReproductionError
@@ -66,19 +66,8 @@ class Claim:
     section: str
     check: Mapping[str, Any]
     parts: tuple[Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Published cells and claims that nothing of ours can be put to, and why."""
-
-    why: str
-    where: Mapping[str, Any] | None
-    claims: frozenset[str]
-
-    def covers(self, cell: Cell) -> bool:
-        """Whether a cell is among them."""
-        return self.where is not None and self.where.items() <= cell.levels.items()
+    reading: str = ""
+    """What of the statement is put to the test, or how, where that is not all of it."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +84,17 @@ class Experiment:
     notes: str
     metric_of: Mapping[str, str]
     """Study of traits: the metric of each of its cells."""
-    missing: tuple[Missing, ...] = ()
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What stands in every cell if the mechanism that a paper is about is not there."""
+
+    name: str
+    levels: Mapping[str, Level]
+    """Of the one point of an experiment that is without it."""
+    same_as: Mapping[str, str] = field(default_factory=dict)
+    """Metrics without an interval: told apart where these others are."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,7 @@ class Paper:
     """What confidence intervals are over."""
     terms: str
     """Items of a list, in Markdown: the paper's own terms."""
+    baseline: Baseline | None = None
 
 
 def load_paper(name: str) -> Paper:
@@ -144,6 +144,7 @@ def load_paper(name: str) -> Paper:
         traits=reader.experiment("traits", traits) if traits.is_file() else None,
         samples=head.get("samples", "independent runs"),
         terms=head.get("terms", "").strip(),
+        baseline=Baseline(**head["baseline"]) if "baseline" in head else None,
     )
 
 
@@ -164,21 +165,20 @@ class _Reader:
             section=str(data.get("section", "")),
             series={key: self.series(key, entry, factors) for key, entry in data["series"].items()},
             cells=self.cells(name, data["expected"]) if "expected" in data else (),
-            claims=tuple(self.claim(name, entry) for entry in _claims(data)),
+            claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
             figure=data.get("figure"),
             notes=data.get("notes", "").strip(),
             metric_of=data.get("metric_of", {}),
-            missing=tuple(
-                Missing(entry["why"], entry.get("where"), frozenset(entry.get("claims", ())))
-                for entry in data.get("missing", [])
-            ),
         )
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
         levels = entry["factors"]
         if "model" in entry:
             constants = entry.get("constants", {})
-            points = [Setting({**constants, **point}, ()) for point in combinations(levels)]
+            points = [
+                Setting({**constants, **point}, _mechanism(point, factors))
+                for point in combinations(levels)
+            ]
             return Series(name, tuple(points), 0, entry["model"])
         points = settings(levels, factors, entry.get("set", {}))
         return Series(name, tuple(points), entry.get("replications", self.replications))
@@ -200,7 +200,7 @@ class _Reader:
         published = self.claims.get(entry["id"])
         if published is None:
             raise ReproductionError(f"{experiment}: no claim {entry['id']!r} in claims.toml")
-        main = {key: value for key, value in entry.items() if key not in ("id", "and")}
+        main = {key: value for key, value in entry.items() if key not in ("id", "and", "reading")}
         more = entry.get("and", [])
         return Claim(
             id=entry["id"],
@@ -210,13 +210,14 @@ class _Reader:
             section=published["section"],
             check=published["check"],
             parts=(main, *more),
+            reading=entry.get("reading", ""),
         )
 
 
-def _claims(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Claims with their measurements, and those that are missing."""
-    missing = [{"id": one} for entry in data.get("missing", []) for one in entry.get("claims", [])]
-    return [*data.get("claim", []), *missing]
+def _mechanism(levels: Mapping[str, Level], factors: Mapping[str, Factor]) -> tuple[Override, ...]:
+    """What a model's levels change in the scenario: the mechanism, whose formula is asked for."""
+    name = "mechanism"
+    return tuple(factors[name].overrides(levels[name])) if name in levels else ()
 
 
 def _read(file: Path) -> dict[str, Any]:

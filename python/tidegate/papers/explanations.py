@@ -16,7 +16,11 @@
 `shown_by` is a claim of our own, in the language of `selection` and `checks`. One that no longer
 holds makes its explanation stale: it then explains nothing, and the report says so.
 
-Where another assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
+An explanation may also be a derivation, `derived_in = "tests/../test_x.py::test_y"`: a test that
+computes from the scenario's and the paper's own numbers that they contradict each other.
+
+Whatever explains a cell has to test its value, by a derivation or by another assumption. Where
+another assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
 have the points of these cells measured with it. Of the cells listed it then explains only those
 that come to lie within their tolerance; the report says what the others come to. `read_as = {
 throughput_ratio_T_R = ".." }` names another metric of ours for theirs, where the assumption is on
@@ -56,6 +60,8 @@ class Explanation:
     """Series that measure the cells with another assumption."""
     read_as: Mapping[str, str] = field(default_factory=dict)
     """Metrics of ours that stand for the cells' own under that assumption."""
+    derived_in: str = ""
+    """The test that derives the contradiction, as `file::test`."""
 
     def covers_claim(self, claim: Claim) -> bool:
         """Whether it is listed for this claim."""
@@ -110,8 +116,11 @@ def load_explanations(file: Path) -> list[Explanation]:
     """Read them; an explanation without a measurement is an error."""
     entries = tomllib.loads(file.read_text(encoding="utf-8")).get("explanation", [])
     for entry in entries:
-        if not entry.get("shown_by") and not entry.get("assuming"):
+        tests_values = entry.get("assuming") or entry.get("derived_in")
+        if not tests_values and not entry.get("shown_by"):
             raise ReproductionError(f"explanation {entry['id']!r} names no measurement")
+        if entry.get("cells") and not tests_values:
+            raise ReproductionError(f"explanation {entry['id']!r} tests no cell's value")
     return [
         Explanation(
             entry["id"],
@@ -121,6 +130,7 @@ def load_explanations(file: Path) -> list[Explanation]:
             tuple(entry.get("shown_by", [])),
             tuple(series_key(name, "") for name in entry.get("assuming", [])),
             entry.get("read_as", {}),
+            entry.get("derived_in", ""),
         )
         for entry in entries
     ]

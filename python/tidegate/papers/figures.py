@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidegate.papers.models import meter_trace
+from tidegate.papers.formulas import meter_trace
 from tidegate.papers.selection import matches
 from tidegate.papers.traces import draw_trace
 

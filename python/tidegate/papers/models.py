@@ -1,6 +1,7 @@
-"""Closed forms and recursions of `tidegate.analysis` as points of an experiment.
+"""What is computed instead of simulated, as points of an experiment.
 
 A model takes the levels of a point (rates in Mbit/s, as in the papers' figures) and gives metrics.
+Here are closed forms of `tidegate.analysis`; those that ask the engine are in `formulas`.
 """
 
 from __future__ import annotations
@@ -12,80 +13,29 @@ import numpy as np
 
 from tidegate.analysis import (
     CbrUser,
-    Meter,
-    burst_bytes_for_one_more,
     cbr_shares,
-    cbr_trace,
     intended_shares_bps,
     smallest_rate_reaching_bps,
 )
 from tidegate.papers.errors import ReproductionError
+from tidegate.papers.formulas import FORMULAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidegate.analysis import Trace
+    from tidegate.papers.formulas import ScenarioWith
 
 _MEGA = 1e6
-_BITS_PER_KILOBYTE = 8e3
-# How near to its stationary value an activity counts as there (the ε of section 4.1).
-_SETTLED = 0.05
-_BURST_PACKETS = 10_000
 
 
-def compute(model: str, levels: Mapping[str, Any]) -> dict[str, float]:
-    """Metrics of one point."""
+def compute(model: str, levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
+    """Metrics of one point; `scenario` is asked only by models of the engine's own functions."""
+    if model in FORMULAS:
+        return FORMULAS[model](levels, scenario)
     if model not in MODELS:
-        raise ReproductionError(f"no model {model!r}; there are {', '.join(sorted(MODELS))}")
+        there = ", ".join(sorted({*MODELS, *FORMULAS}))
+        raise ReproductionError(f"no model {model!r}; there are {there}")
     return MODELS[model](levels)
-
-
-def meter_trace(levels: Mapping[str, Any], *, burst_packets: int = 0) -> Trace:
-    """Give a CBR sender through a meter: R_r, R_t [Mbit/s], I [s], B_KB [kB], stop_s [s]."""
-    meter = Meter(
-        reference_rate_bps=levels["R_r"] * _MEGA,
-        inertia_s=levels["I"],
-        burst_allowance_bytes=levels.get("B_KB", 0) * 1e3,
-    )
-    return cbr_trace(
-        meter,
-        rate_bps=levels["R_t"] * _MEGA,
-        stop_s=levels["stop_s"],
-        burst_packets=burst_packets,
-    )
-
-
-def activity_meter(levels: Mapping[str, Any]) -> dict[str, float]:
-    """Give what figures 1 and 2 show of the recursion (1) to (3)."""
-    trace = meter_trace(levels)
-    activity = trace.activity
-    stationary = math.log2(levels["R_t"] / levels["R_r"])
-    steps = np.diff(activity)
-    return {
-        "onset_s": trace.onset_s,
-        "stationary_activity": float(activity[-1]),
-        "decay_s": trace.decay_s(levels["stop_s"]),
-        "rise_s": trace.time_to_reach_s(stationary - _SETTLED),
-        "second_packet_activity": float(activity[1]),
-        "largest_jump": float(np.abs(steps).max()),
-        "largest_fall": float(np.maximum(0.0, -steps).max()),
-        "reference_rate_times_inertia_bytes": levels["R_r"] * _MEGA * levels["I"] / 8,
-    }
-
-
-def activity_burst(levels: Mapping[str, Any]) -> dict[str, float]:
-    """Bytes that a settled sender has to send at once to lift the activity by one."""
-    trace = meter_trace(levels, burst_packets=_BURST_PACKETS)
-    before = trace.activity.size - _BURST_PACKETS
-    raised = np.flatnonzero(trace.activity >= trace.activity[before] + 1.0)
-    return {
-        "burst_bytes": float(raised[0] - before) * 1500 if raised.size else math.nan,
-        "closed_form_bytes": burst_bytes_for_one_more(
-            rate_bps=levels["R_t"] * _MEGA,
-            reference_rate_bps=levels["R_r"] * _MEGA,
-            inertia_s=levels["I"],
-        ),
-    }
 
 
 def cbr_users(levels: Mapping[str, Any]) -> dict[str, float]:
@@ -146,8 +96,6 @@ def _users(levels: Mapping[str, Any]) -> list[CbrUser]:
 
 
 MODELS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
-    "activity-meter": activity_meter,
-    "activity-burst": activity_burst,
     "cbr-users": cbr_users,
     "cbr-operating-point": cbr_operating_point,
     "same-signalled-activity": same_signalled_activity,

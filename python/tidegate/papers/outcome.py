@@ -35,13 +35,18 @@ class Outcome:
         """Cells that are out and claims that fail."""
         return [
             *(verdict for verdict in self.cells if not verdict.within),
-            *(verdict for verdict in self.claims if not verdict.held),
+            *(verdict for verdict in self.claims if not (verdict.held or verdict.undecided)),
         ]
 
     def summary(self, paper: str) -> dict[str, Any]:
-        """Give counts for `reproduce --check --format json`."""
+        """Give counts for `reproduce --check --format json`.
+
+        Cells and claims are cells within, claims held, and what the three lists have: each stands
+        in one of them.
+        """
         explained: list[str] = []
         unexplained: list[str] = []
+        undecided = [name_of(verdict) for verdict in self.claims if verdict.undecided]
         for verdict in self.deviating:
             (explained if self.explanation_of(verdict) else unexplained).append(name_of(verdict))
         return {
@@ -50,6 +55,8 @@ class Outcome:
             "cells_within": sum(verdict.within for verdict in self.cells),
             "claims": len(self.claims),
             "claims_held": sum(verdict.held for verdict in self.claims),
+            "claims_undecided": len(undecided),
+            "undecided": undecided,
             "explained": explained,
             "unexplained": unexplained,
             "ok": not unexplained,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.chance import tried
 from tidegate.papers.estimates import decimals
@@ -13,11 +13,12 @@ from tidegate.papers.traits import trait_section
 from tidegate.papers.verdicts import told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tidegate.papers.book import Book
-    from tidegate.papers.experiments import Paper
+    from tidegate.papers.estimates import Estimate
+    from tidegate.papers.experiments import Baseline, Cell, Claim, Paper
     from tidegate.papers.explanations import Support
     from tidegate.papers.outcome import Outcome
     from tidegate.papers.verdicts import CellVerdict, ClaimVerdict
@@ -49,9 +50,9 @@ def write_report(
         draw(outcome.experiment, book, folder / "figures")
     sections = [
         _head(paper, effort),
-        _totals(outcomes),
+        _totals(paper, outcomes),
         _how_to_read(paper),
-        *(_experiment(outcome) for outcome in outcomes),
+        *(_experiment(paper, outcome) for outcome in outcomes),
         *trait_section(paper, book),
         _explanations(supports, outcomes),
     ]
@@ -84,27 +85,66 @@ Written by `tidegate reproduce {paper.name}`, with {counts}: {effort.runs:,} sim
 """
 
 
-def _totals(outcomes: Sequence[Outcome]) -> str:
+def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
+    lists = ("undecided", "explained", "unexplained")
+    rows, counts = [], [outcome.summary("") for outcome in outcomes]
+    for outcome, count in zip(outcomes, counts, strict=True):
+        title = f"[{outcome.experiment.title}](#{outcome.experiment.name})"
+        rows.append([title, *_counts(count), *(str(len(count[name]) or "") for name in lists)])
+    total = {key: sum(count[key] for count in counts) for key in _COUNTED}
+    bold = [f"**{text}**" if text else "" for text in _counts(total)]
+    rows.append(["**all**", *bold, *(f"**{sum(len(c[n]) for c in counts)}**" for n in lists)])
+    head = ["experiment", "cells within", "claims held", "undecided", "explained", "not explained"]
+    parts = ["## Summary", markdown_table(head, rows)]
+    if paper.baseline is not None and any(outcome.cells for outcome in outcomes):
+        parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, outcomes)]
+    return "\n\n".join(parts)
+
+
+_COUNTED = ("cells", "cells_within", "claims", "claims_held")
+
+
+def _counts(counts: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{counts['cells_within']} of {counts['cells']}" if counts["cells"] else "",
+        f"{counts['claims_held']} of {counts['claims']}" if counts["claims"] else "",
+    ]
+
+
+def _without(baseline: Baseline, outcomes: Sequence[Outcome]) -> str:
+    """Cells within by themselves, and those that the baseline has as well."""
     rows = []
+    everything: list[CellVerdict] = []
     for outcome in outcomes:
-        counts = outcome.summary("")
-        rows.append(
-            [
-                f"[{outcome.experiment.title}](#{outcome.experiment.name})",
-                f"{counts['cells_within']} of {counts['cells']}" if counts["cells"] else "",
-                f"{counts['claims_held']} of {counts['claims']}" if counts["claims"] else "",
-                str(len(counts["explained"]) or ""),
-                str(len(counts["unexplained"]) or ""),
-            ]
-        )
-    cells = [verdict for outcome in outcomes for verdict in outcome.cells]
-    claims = [verdict for outcome in outcomes for verdict in outcome.claims]
-    within, held = sum(v.within for v in cells), sum(v.held for v in claims)
-    rows.append(
-        ["**all**", f"**{within} of {len(cells)}**", f"**{held} of {len(claims)}**", "", ""]
-    )
-    head = ["experiment", "cells within", "claims held", "explained", "not explained"]
-    return "## Summary\n\n" + markdown_table(head, rows)
+        by_level: dict[str, list[CellVerdict]] = {}
+        for verdict in outcome.cells:
+            level = " ".join(str(verdict.cell.levels[name]) for name in baseline.levels)
+            by_level.setdefault(level, []).append(verdict)
+        for level, verdicts in by_level.items():
+            rows.append([outcome.experiment.name, level, *_beside(verdicts)])
+            everything += verdicts
+    rows.append(["**all**", "", *(f"**{text}**" for text in _beside(everything))])
+    head = [
+        "experiment", "mechanism", "cells", "ours within", f"{baseline.name} within",
+        f"ours within and told from {baseline.name}", "not to be told from it",
+    ]  # fmt: skip
+    text = f"""
+How many cells would be within if {baseline.name} stood in place of every mechanism, and how many of
+ours are within *and* differ from it by more than the 95 % interval of the difference. A mechanism
+whose cells cannot be told from {baseline.name} does nothing that these numbers show.
+"""
+    return f"{text.strip()}\n\n{markdown_table(head, rows)}"
+
+
+def _beside(verdicts: Sequence[CellVerdict]) -> list[str]:
+    bare = [verdict.without_it for verdict in verdicts]
+    return [
+        str(len(verdicts)),
+        str(sum(verdict.within for verdict in verdicts)),
+        str(sum(one is not None and one.within for one in bare)),
+        str(sum(verdict.within and verdict.told_apart for verdict in verdicts)),
+        str(sum(not verdict.told_apart for verdict in verdicts)),
+    ]
 
 
 def _how_to_read(paper: Paper) -> str:
@@ -116,14 +156,18 @@ def _how_to_read(paper: Paper) -> str:
   interval (Student's t over {paper.samples}).
 {paper.terms}
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
-  Orderings fail only where two means contradict them by more than the 95 % interval of their
-  difference; all other claims are put to the means.
+  One that compares our means with each other *holds* where they have its order, is *undecided*
+  where they have it not but lie within the 95 % interval of their difference, and *fails* else.
+  What is undecided at the paper's own numbers of runs gets three times as many (the cells do not).
+  All other claims are put to the means, with the tolerance given in brackets. Where the check asks
+  for less than the sentence, or for more, "Here:" says so.
 - *Explained*: deviates, but an explanation at the end of this page is listed for it and one of our
-  measurements shows its effect. It still counts neither as within nor as held.
+  measurements shows its effect. It still counts neither as within nor as held. Every cell and claim
+  is within or held, or stands in one of the columns undecided, explained, not explained.
 """
 
 
-def _experiment(outcome: Outcome) -> str:
+def _experiment(paper: Paper, outcome: Outcome) -> str:
     experiment = outcome.experiment
     parts = [
         f'<a id="{experiment.name}"></a>\n\n## {experiment.title}',
@@ -132,7 +176,7 @@ def _experiment(outcome: Outcome) -> str:
     if experiment.figure is not None:
         parts.append(f"![{experiment.title}](figures/{experiment.name}.png)")
     if outcome.cells:
-        parts.append(_cell_table(outcome))
+        parts.append(_cell_table(paper, outcome))
     if outcome.claims:
         head = ["claim", "the paper says", "asked for", "measured", "verdict"]
         rows = [_claim_row(outcome, verdict) for verdict in outcome.claims]
@@ -140,22 +184,19 @@ def _experiment(outcome: Outcome) -> str:
     return "\n\n".join(parts)
 
 
-def _cell_table(outcome: Outcome) -> str:
+def _cell_table(paper: Paper, outcome: Outcome) -> str:
     factors = list(outcome.cells[0].cell.levels)
-    head = [*factors, "metric", "paper", "ours", "deviation", "verdict"]
-    return markdown_table(head, [_cell_row(outcome, verdict) for verdict in outcome.cells])
+    bare = [f"{paper.baseline.name}"] if paper.baseline else []
+    head = [*factors, "metric", "paper", "ours", "deviation", *bare, "verdict"]
+    return markdown_table(head, [_cell_row(paper, outcome, verdict) for verdict in outcome.cells])
 
 
-def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
+def _cell_row(paper: Paper, outcome: Outcome, verdict: CellVerdict) -> list[str]:
     cell = verdict.cell
-    if verdict.missing:
-        unknown = ["", "", f"**not reproduced**: {verdict.missing}"]
-        return [*map(str, cell.levels.values()), cell.metric, f"{cell.value:g}", *unknown]
-    digits = max(2, decimals(cell.value)) if cell.unit != "s" else 1
-    ours = f"{verdict.ours.mean:.{digits}f} ± {verdict.ours.half_width:.{digits}f}"
+    ours = _estimate(cell, verdict.ours)
     other = verdict.ratio_of_means
     if other is not None and not math.isclose(other, verdict.ours.mean, rel_tol=0.01):
-        ours += f" ({other:.{digits}f})"
+        ours += f" ({other:.{_digits(cell)}f})"
     unit = "" if cell.unit == "1" else f" {cell.unit}"
     return [
         *(str(level) for level in cell.levels.values()),
@@ -163,14 +204,57 @@ def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
         f"{cell.value:g}{unit}",
         ours,
         f"{100 * verdict.deviation:+.1f} %",
+        *_baseline_cell(paper, verdict),
         "within" if verdict.within else _deviates(outcome, verdict, "out"),
     ]
 
 
+def _digits(cell: Cell) -> int:
+    return max(2, decimals(cell.value)) if cell.unit != "s" else 1
+
+
+def _estimate(cell: Cell, value: Estimate) -> str:
+    return f"{value.mean:.{_digits(cell)}f} ± {value.half_width:.{_digits(cell)}f}"
+
+
+def _baseline_cell(paper: Paper, verdict: CellVerdict) -> list[str]:
+    """What stands there without the mechanism, in brackets where it is within as well."""
+    bare = verdict.without_it
+    if bare is None or paper.baseline is None:
+        return []
+    if paper.baseline.levels.items() <= verdict.cell.levels.items():
+        return ["itself"]
+    text = f"{bare.ours.mean:.{_digits(verdict.cell)}f}{' (within)' if bare.within else ''}"
+    return [text if verdict.told_apart else f"{text}, **not told apart**"]
+
+
 def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
     claim = verdict.claim
-    judged = "holds" if verdict.held else _deviates(outcome, verdict, "fails")
-    return [f"`{claim.id}`", claim.text, claim.check_text, verdict.measured, judged]
+    if verdict.held or verdict.undecided:
+        judged = verdict.verdict.value
+    else:
+        judged = _deviates(outcome, verdict, "fails")
+    return [f"`{claim.id}`", claim.text, _asked(claim), verdict.measured, judged]
+
+
+def _asked(claim: Claim) -> str:
+    """What is asked for, its tolerance, and what of the statement that leaves out or adds."""
+    rules = {**claim.check, **(claim.parts[0].get("check", {}) if claim.parts else {})}
+    allowed = [
+        form.format(scale * rules[key])
+        for key, (scale, form) in _TOLERANCES.items()
+        if key in rules
+    ]
+    parts = [claim.check_text, f"({' or '.join(allowed)})" if allowed else ""]
+    parts.append(f"*Here: {claim.reading}.*" if claim.reading else "")
+    return " ".join(part for part in parts if part)
+
+
+_TOLERANCES = {
+    "rel_tol": (100.0, "± {:g} %"),
+    "abs_tol": (1.0, "± {:g}"),
+    "slack": (100.0, "± {:g} % beyond the ends"),
+}
 
 
 def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) -> str:
@@ -203,6 +287,8 @@ def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> s
         if support.findings:
             state = "does NOT show it any more (stale)" if support.stale else "shows it"
             shown.append(f"Measured: {told(support.findings)}. This {state}.")
+        if one.derived_in:
+            shown.append(f"Derived in `{one.derived_in}`.")
         if one.assuming:
             shown.append(_with_other_assumption(support, outcomes))
         parts.append("\n\n".join([head, one.text, *shown]))

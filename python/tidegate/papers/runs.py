@@ -16,6 +16,7 @@ import numpy as np
 from tidegate.errors import ScenarioError
 from tidegate.execution import Threads
 from tidegate.papers.errors import ReproductionError
+from tidegate.papers.formulas import Formulas
 from tidegate.papers.traces import Trace, trace_of
 from tidegate.quantities import drop_ratio, flow_ratios
 
@@ -31,7 +32,7 @@ BOTTLENECK = "bottleneck"
 _WAY_BACK = ".reverse"
 
 
-class Simulation(Protocol):
+class Simulation(Formulas, Protocol):
     """A checked scenario that can be run."""
 
     @property
@@ -202,6 +203,10 @@ class Runner:
         key, simulation = self._simulation(overrides)
         seeds = range(simulation.seed, simulation.seed + replications)
         return [self._runs[key, seed] for seed in seeds]
+
+    def scenario(self, overrides: tuple[Override, ...]) -> Simulation:
+        """Give a changed scenario that is not to be run, only asked."""
+        return self.engine(self.base, [*overrides, *self.always])
 
     @property
     def run_count(self) -> int:

@@ -29,7 +29,7 @@ from tidegate.papers.expressions import evaluate
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidegate.papers.book import Book
+    from tidegate.papers.book import Book, Point
     from tidegate.papers.factors import Level
 
 Place = tuple[tuple[str, Any], ...]
@@ -42,6 +42,8 @@ class Datum:
 
     levels: Mapping[str, Level]
     value: Estimate
+    points: tuple[Point, ...] = ()
+    """What it was made of."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def data(part: Mapping[str, Any], experiment: str, book: Book) -> list[Datum]:
     references = [series] if isinstance(series, str) else series
     metric, where = part["metric"], part.get("where", {})
     found = [
-        Datum(point.levels, point.metrics[metric])
+        Datum(point.levels, point.metrics[metric], (point,))
         for reference in references
         for point in book.series(series_key(reference, experiment))
         if metric in point.metrics and matches(point.levels, where)
@@ -146,19 +148,24 @@ def _folded(
     found: list[Datum], factors: str | list[str], choose: Callable[..., Datum]
 ) -> list[Datum]:
     names = {factors} if isinstance(factors, str) else set(factors)
-    return [
-        Datum(dict(rest), choose(curve, key=lambda datum: datum.value.mean).value)
+    chosen = {
+        rest: choose(curve, key=lambda datum: datum.value.mean)
         for rest, curve in _curves(found, names).items()
-    ]
+    }
+    return [Datum(dict(rest), datum.value, datum.points) for rest, datum in chosen.items()]
 
 
 def _ratio(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
     """Values `of` one choice over those `to` another, paired by the levels that neither names."""
     of, to = argument["of"], argument["to"]
     named = {*of, *to}
-    below = {_apart_from(named, d): d.value for d in found if matches(d.levels, to)}
-    above = [(_apart_from(named, d), d.value) for d in found if matches(d.levels, of)]
-    return [Datum(dict(rest), top.over(below[rest])) for rest, top in above if rest in below]
+    below = {_apart_from(named, d): d for d in found if matches(d.levels, to)}
+    above = [(_apart_from(named, d), d) for d in found if matches(d.levels, of)]
+    return [
+        Datum(dict(rest), top.value.over(below[rest].value), top.points + below[rest].points)
+        for rest, top in above
+        if rest in below
+    ]
 
 
 def _crossing(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
@@ -190,7 +197,11 @@ _DERIVATIONS: Mapping[str, Callable[[list[Datum], Any], list[Datum]]] = {
     "max": lambda found, factors: _folded(found, factors, max),
     "min": lambda found, factors: _folded(found, factors, min),
     "over": lambda found, expression: [
-        Datum(datum.levels, datum.value.scaled(1.0 / evaluate(expression, datum.levels)))
+        Datum(
+            datum.levels,
+            datum.value.scaled(1.0 / evaluate(expression, datum.levels)),
+            datum.points,
+        )
         for datum in found
     ],
     "ratio": _ratio,

@@ -33,7 +33,6 @@ def wanted_series(
         for experiment in chosen
         for claim in experiment.claims
         for part in claim.parts
-        if not any(claim.id in one.claims for one in experiment.missing)
     ]
     explanations = list(explanations)
     parts += [(part, "") for one in explanations for part in one.shown_by]

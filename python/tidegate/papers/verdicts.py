@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.book import the_one_point
 from tidegate.papers.checks import Finding, check
-from tidegate.papers.estimates import Estimate
+from tidegate.papers.estimates import Estimate, joint_half_width
 from tidegate.papers.metrics import RATIO_OF_MEANS
+from tidegate.papers.ordering import Verdict, all_of
 from tidegate.papers.selection import groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.papers.book import Book, Point
-    from tidegate.papers.experiments import Cell, Claim, Missing
+    from tidegate.papers.experiments import Baseline, Cell, Claim
 
 CELL_REL_TOL = 0.10
 RATIO_ABS_TOL = 0.1
@@ -24,6 +25,8 @@ RATIO_ABS_TOL = 0.1
 _ROUNDING = 1e-9
 _RATIO_METRIC = "throughput_ratio_T_R"
 _LISTED = 4
+# Runs of what a claim compares, in multiples of the paper's, where these do not decide it.
+MORE_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,15 @@ class CellVerdict:
     cell: Cell
     ours: Estimate
     ratio_of_means: float | None
-    missing: str = ""
-    """Why there is nothing of ours to put beside it."""
+    without: Estimate | None = None
+    """What the paper's baseline has here."""
+    told_apart: bool = True
+    """Whether ours differs from the baseline's by more than the interval of the difference."""
+
+    @property
+    def without_it(self) -> CellVerdict | None:
+        """Judge the baseline in our place; `None` where the paper has none."""
+        return replace(self, ours=self.without) if self.without is not None else None
 
     @property
     def deviation(self) -> float:
@@ -59,40 +69,73 @@ class ClaimVerdict:
     claim: Claim
     findings: tuple[tuple[str, Finding], ...]
     """Label of the group, and what was found there."""
-    missing: str = ""
-    """Why it was put to nothing."""
+    repeated: int = 0
+    """Points that were run more often, since without that it was undecided."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether all findings satisfy the claim; undecided where none says that it fails."""
+        return all_of(finding.verdict for _, finding in self.findings)
 
     @property
     def held(self) -> bool:
         """Whether all findings satisfy the claim."""
-        return not self.missing and all(finding.held for _, finding in self.findings)
+        return self.verdict is Verdict.HELD
+
+    @property
+    def undecided(self) -> bool:
+        """Whether some means are reversed, but none beyond the interval of their difference."""
+        return self.verdict is Verdict.UNDECIDED
+
+    @property
+    def undecided_points(self) -> list[Point]:
+        """What has to be run more often to decide it."""
+        return [
+            point
+            for _, finding in self.findings
+            if self.undecided and not finding.held
+            for point in finding.points
+        ]
 
     @property
     def measured(self) -> str:
         """Our values in a line."""
-        return self.missing or told(self.findings)
+        more = f" (with {MORE_RUNS} times the runs at {self.repeated} points)"
+        return told(self.findings) + (more if self.repeated else "")
 
 
 def told(findings: Sequence[tuple[str, Finding]]) -> str:
-    """Values in a line: those that fail, or else all, or else their range."""
-    failed = [f"{label} {finding.text}".strip() for label, finding in findings if not finding.held]
-    if failed:
-        more = f" and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
-        return f"fails at {'; '.join(failed[:_LISTED])}{more} (of {len(findings)})"
+    """Values in a line: those that fail or are undecided, or else all, or else their range."""
+    for verdict, how in ((Verdict.FAILED, "fails"), (Verdict.UNDECIDED, "undecided")):
+        wrong = [f"{label} {one.text}".strip() for label, one in findings if one.verdict is verdict]
+        if wrong:
+            more = f" and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+            return f"{how} at {'; '.join(wrong[:_LISTED])}{more} (of {len(findings)})"
     if len(findings) <= _LISTED:
         return "; ".join(f"{label} {finding.text}".strip() for label, finding in findings)
     means = [finding.value.mean for _, finding in findings]
     return f"{min(means):.3g} to {max(means):.3g} (all of {len(means)})"
 
 
-def judge_cell(cell: Cell, book: Book, missing: Sequence[Missing] = ()) -> CellVerdict:
+def judge_cell(cell: Cell, book: Book, baseline: Baseline | None = None) -> CellVerdict:
     """Put a published number beside the point that it speaks of."""
-    for one in missing:
-        if one.covers(cell):
-            return CellVerdict(cell, Estimate(math.nan), None, one.why)
     point = book.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
-    return CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
+    verdict = CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
+    if baseline is None:
+        return verdict
+    # `cpq_positions = "none"` and the like: the baseline has levels of its own.
+    bare = book.matching(cell.experiment, baseline.levels, cell.metric)
+    return replace(
+        verdict,
+        without=bare.metrics[cell.metric],
+        told_apart=_told_apart(point, bare, baseline.same_as.get(cell.metric, cell.metric)),
+    )
+
+
+def _told_apart(one: Point, other: Point, metric: str) -> bool:
+    a, b = one.metrics[metric], other.metrics[metric]
+    return abs(a.mean - b.mean) > joint_half_width(a, b)
 
 
 def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
@@ -101,11 +144,8 @@ def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
     return CellVerdict(cell, point.metrics[metric], None)
 
 
-def judge_claim(claim: Claim, book: Book, missing: Sequence[Missing] = ()) -> ClaimVerdict:
+def judge_claim(claim: Claim, book: Book) -> ClaimVerdict:
     """Put a published statement to the measurements that it speaks of."""
-    for one in missing:
-        if claim.id in one.claims:
-            return ClaimVerdict(claim, (), one.why)
     return ClaimVerdict(claim, tuple(judge_parts(claim.parts, claim.experiment, book, claim.check)))
 
 
