@@ -87,8 +87,8 @@ bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes 
 	cargo build --release --locked --quiet --package tidegate-bench
 	$(BIN)/python bench/run.py
 
-reproduce: $(NATIVE) ## every paper, cell by cell
-	$(BIN)/tidegate reproduce
+reproduce: $(NATIVE) ## every paper, cell by cell; writes papers/*/RESULTS.md and figures
+	$(BIN)/tidegate reproduce --report
 
 league: $(NATIVE) ## every mechanism in every situation; writes docs/league.md
 	$(BIN)/tidegate league --report --check $(ARGS)

@@ -19,6 +19,7 @@ COMMANDS = (
     "compare",
     "sweep",
     "reproduce",
+    "league",
     "list",
     "validate",
     "schema",
@@ -187,6 +188,12 @@ def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
         (["simulate", "small.toml", "--set", "bottleneck.rate=10"], 3, "Mb/s"),
         (["simulate", "small.toml", "--out", "small.toml"], 1, "small.toml"),
         (["simulate", "small.toml", "--out", "precious"], 1, "left alone"),
+        (["simulate", "small.toml", "--no-save", "--plot"], 2, "--no-save"),
+        (["simulate", "small.toml", "--no-save", "--out", "kept"], 2, "--no-save"),
+        (["sweep", "small.toml", "--plot"], 2, "one point"),
+        (["reproduce", "abc", "--quick", "--report"], 2, "--quick"),
+        (["reproduce", "abc/fig2", "--report"], 2, "EXPERIMENT"),
+        (["reproduce", "abc", "--report", "--out", "kept"], 2, "--out"),
         (["plot", "precious"], 1, "manifest.json"),
         (["list", "abx"], 2, "abc"),
         (["reproduce", "abd/table2"], 2, "abc"),
@@ -205,12 +212,32 @@ def test_mistakes_end_with_their_code_and_a_line(tidegate_command, arguments, co
     assert (precious / "thesis.txt").exists()
 
 
-def test_an_unwritable_place_does_not_cost_the_results(tidegate_command):
+@pytest.mark.parametrize("more", [(), ("--quiet",)])
+def test_what_could_not_be_saved_is_printed_and_ends_with_1(tidegate_command, more):
     (tidegate_command.folder / "results").write_text("a file where the folder would be")
-    done = tidegate_command("simulate", "small.toml")
-    assert done.returncode == 0
+    done = tidegate_command("simulate", "small.toml", *more)
+    assert done.returncode == 1
     assert "heavy" in done.stdout
-    assert "not saved" in done.stderr
+    assert "tidegate: not saved: cannot write results/small-" in done.stderr
+
+
+def test_not_saving_is_done_by_asking_for_it(tidegate_command):
+    done = tidegate_command("simulate", "small.toml", "--no-save", "-q", TIDEGATE_OUT="kept")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "results in" not in done.stdout
+    assert not (tidegate_command.folder / "kept").exists()
+
+
+def test_every_path_written_is_told_in_every_format(tidegate_command):
+    arguments = ("simulate", "small.toml", "-r", 1, "--out", "kept", "--plot")
+    names = {"who-got-what.png", "group-heavy.png", "group-light.png", "queue-bottleneck.png"}
+    shown = tidegate_command(*arguments).stdout
+    assert all(name in shown.splitlines()[-1] for name in ("results in kept", *names))
+    told = tidegate_command(*arguments, "--format", "csv").stderr
+    assert all(name in told for name in ("results in kept", *names))
+    found = tidegate_command.json(*arguments)
+    assert {found["folder"]} | set(found["figures"]) == {"kept"} | {f"kept/{n}" for n in names}
+    assert {path.name for path in (tidegate_command.folder / "kept").glob("*.png")} == names
 
 
 def test_list_names_parameters_units_and_sources(tidegate_command):

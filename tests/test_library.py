@@ -1,7 +1,10 @@
 """The package from Python: what goes in, what comes out."""
 
 import math
+import multiprocessing
+import pickle
 import tomllib
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -107,14 +110,6 @@ def test_a_comparison_survives_its_folder(tmp_path):
     assert again.summary().equals(compared.summary())
 
 
-def test_saving_replaces_an_older_result_and_nothing_else(tmp_path, result):
-    result.save(tmp_path / "kept")
-    result.plot(tmp_path / "kept")
-    result.save(tmp_path / "kept")
-    assert not list((tmp_path / "kept").glob("*.png")), "old figures would belong to nothing"
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-
-
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"schema_version": 99}'])
 def test_a_folder_that_is_none_is_told(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
@@ -175,6 +170,52 @@ def test_the_hash_follows_the_content_not_its_dress():
     assert content_hash(tidegate.load_scenario(dressed)) == content_hash(base)
     other = tidegate.load_scenario(SMALL, set={"users.heavy.flows": 5})
     assert content_hash(other) != content_hash(base)
+
+
+def everything(result):
+    return {name: table.to_pydict() for name, table in result.tables.items()}
+
+
+def test_results_travel_between_processes(result, tmp_path):
+    again = pickle.loads(pickle.dumps(result))
+    assert everything(again) == everything(result)
+    assert again.hash == result.hash
+    assert again.scenario.to_toml() == result.scenario.to_toml()
+    compared = tidegate.compare(SMALL, against={"users.heavy.flows": 1}, replications=1)
+    found = pickle.loads(pickle.dumps(compared))
+    assert type(found) is tidegate.Comparison
+    assert found.summary().equals(compared.summary())
+    both = pickle.loads(pickle.dumps(tidegate.compare_results(*compared.values())))
+    assert both.table().num_rows
+    swept = tidegate.sweep(SMALL, out=tmp_path, replications=1)
+    assert pickle.loads(pickle.dumps(swept)).summary().equals(swept.summary())
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        elsewhere = pool.submit(tidegate.simulate, result.scenario).result()
+    assert everything(elsewhere) == everything(result)
+
+
+def test_errors_travel_between_processes():
+    with pytest.raises(tidegate.ScenarioError) as caught:
+        tidegate.load_scenario("version = 2\n")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert again.issues == caught.value.issues
+
+
+def test_the_package_lists_what_it_has():
+    assert dir(tidegate) == sorted(tidegate.__all__)
+    for name in tidegate.__all__:
+        assert getattr(tidegate, name) is not None
+    assert {"sweep", "load", "Result", "reproduce"} <= set(dir(tidegate))
+
+
+def test_variants_are_named_by_a_dictionary_or_by_pairs():
+    key = "bottleneck.differentiation.kind"
+    one = tidegate.compare(SMALL, against={key: "none"}, replications=1)
+    other = tidegate.compare(SMALL, against=[(key, "none")], replications=1)
+    assert one.summary().equals(other.summary())
+    assert list(one) == ["differentiation.kind = abc", "differentiation.kind = none"]
+    with pytest.raises(tidegate.UsageError, match="against"):
+        tidegate.compare(SMALL, against={})
 
 
 def test_a_broken_invariant_is_an_error_of_the_run():

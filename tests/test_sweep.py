@@ -1,7 +1,9 @@
 """Sweeps: every point, each run kept, nothing done twice, nothing lost."""
 
 import csv
+import json
 import os
+import re
 import signal
 import time
 
@@ -14,6 +16,7 @@ import tidegate
 from tidegate import sweeping
 from tidegate.cli import app
 from tidegate.errors import RunError
+from tidegate.swept_values import UNITS, quantities
 
 
 def runs_in(folder):
@@ -82,6 +85,135 @@ def test_more_replications_only_add_runs(tidegate_command):
     assert {name: after[name] for name in before} == before
     tidegate_command.json("sweep", "sweep.toml", "--out", "kept", "-r", 2, "--no-resume")
     assert not set(runs_in(folder).items()) & set(after.items())
+
+
+def test_fewer_replications_lose_nothing(tidegate_command):
+    folder = tidegate_command.folder / "kept"
+    sweep = ("sweep", "sweep.toml", "--out", "kept")
+    tidegate_command.json(*sweep, "-r", 3, "--plot")
+    figures = {path: path.read_bytes() for path in folder.glob("*.png")}
+    done = tidegate_command(*sweep, "-r", 1, "--plot")
+    assert "kept keeps 12 runs, of which the 4 asked for are shown" in done.stderr
+    found = tidegate_command.json(*sweep, "-r", 1)
+    assert [len(point["runs"]) for point in found["points"]] == [1] * 4, "what was asked for"
+    assert {row["runs"] for point in found["points"] for row in point["summary"]} <= {0, 1}
+    assert set(pq.read_table(folder / "summary.parquet")["runs"].to_pylist()) == {0, 3}
+    assert [result.replications for _, result in tidegate.load_sweep(folder).results()] == [3] * 4
+    assert {path: path.read_bytes() for path in folder.glob("*.png")} == figures
+    # Other seeds come in addition, with a gap between them.
+    tidegate_command.json(*sweep, "-r", 2, "--seed", 100)
+    kept = tidegate.load_sweep(folder)
+    assert {tuple(point.seeds) for point in kept.points} == {(5, 6, 7, 100, 101)}
+
+
+def damage(path, how):
+    content = path.read_bytes()
+    middle = len(content) // 3
+    return path.write_bytes({
+        "cut": content[:100], "empty": b"", "other": b"PAR1 and then nothing",
+        "flipped": content[:middle] + bytes([content[middle] ^ 16]) + content[middle + 1 :],
+    }[how])  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "other", "flipped"])
+def test_a_damaged_run_is_computed_again(tmp_path, how):
+    first = tidegate.sweep(SWEEP, out=tmp_path, replications=2)
+    before = runs_in(tmp_path)
+    path = first.points[2].files.path(first.points[2].key(6))
+    whole = first.summary()
+    damage(path, how)
+    again = tidegate.sweep(SWEEP, out=tmp_path, replications=1)
+    assert tidegate.load_sweep(tmp_path).summary().equals(whole)
+    assert again.summary().num_rows == whole.num_rows
+    assert {name for name, at in runs_in(tmp_path).items() if before[name] != at} == {path.name}
+
+
+def test_a_damaged_run_is_told_by_who_only_reads(tmp_path):
+    done = tidegate.sweep(SWEEP, out=tmp_path, replications=1)
+    damage(done.points[0].files.path(done.points[0].key(5)), "cut")
+    with pytest.raises(tidegate.ResultError, match=r"parquet cannot be read.*computes it anew"):
+        tidegate.load_sweep(tmp_path).summary()
+    (tmp_path / "scenario.toml").unlink()
+    with pytest.raises(tidegate.ResultError, match="damaged"):
+        tidegate.load_sweep(tmp_path)
+
+
+def test_another_sweep_needs_another_folder(tmp_path):
+    tidegate.sweep(SWEEP, out=tmp_path, replications=1)
+    before = runs_in(tmp_path)
+    for other in (SWEEP.replace("[1, 4]", "[1, 2]"), SWEEP.replace('"2 s"', '"3 s"')):
+        with pytest.raises(tidegate.ResultError, match="has another sweep; it was left alone"):
+            tidegate.sweep(other, out=tmp_path, replications=1)
+    assert runs_in(tmp_path) == before
+    more = tidegate.sweep(SWEEP.replace("[1, 4]", "[1, 2, 4]"), out=tmp_path, replications=1)
+    assert len(more.points) == 6
+    assert runs_in(tmp_path).items() > before.items(), "points may be added"
+
+
+def test_runs_of_another_build_are_replaced_by_no_fewer(tmp_path, monkeypatch):
+    tidegate.sweep(SWEEP, out=tmp_path, replications=2)
+    old = set(runs_in(tmp_path))
+    monkeypatch.setattr(sweeping, "build_id", lambda: "another build")
+    with pytest.raises(tidegate.ResultError, match=r"has 2 runs of .* by another build"):
+        tidegate.sweep(SWEEP, out=tmp_path, replications=1)
+    assert set(runs_in(tmp_path)) == old
+    tidegate.sweep(SWEEP, out=tmp_path, replications=2)
+    assert len(runs_in(tmp_path)) == 8
+    assert not old & set(runs_in(tmp_path)), "nothing names the superseded ones any more"
+
+
+VALUES = (
+    SMALL
+    + """
+[sweep]
+"bottleneck.delay" = ["5 ms", "0.05 s"]
+"users.light.count" = [1, 2]
+"bottleneck.differentiation" = [{ kind = "none" }, { kind = "abc", gamma = 3.0 }]
+"bottleneck.buffer" = ["50 packets", "60 kB"]
+"""
+)
+
+
+def test_values_of_swept_keys_keep_their_types(tidegate_command):
+    (tidegate_command.folder / "values.toml").write_text(VALUES)
+    done = tidegate_command("sweep", "values.toml", "-r", 1, "--format", "csv", "--out", "kept")
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert "results in kept" in done.stderr
+    assert {row["bottleneck.delay"] for row in rows} == {"5 ms", "0.05 s"}
+    assert {row["bottleneck.delay_s"] for row in rows} == {"0.005", "0.05"}
+    assert {row["bottleneck.differentiation"] for row in rows} == {"none", "abc, gamma 3.0"}
+    assert {row["bottleneck.buffer"] for row in rows} == {"50 packets", "60 kB"}
+    assert '"""' not in done.stdout
+    kept = tidegate.load_sweep(tidegate_command.folder / "kept").summary()
+    types = {field.name: str(field.type) for field in kept.schema}
+    assert types["bottleneck.delay"] == types["bottleneck.buffer"] == "string"
+    assert types["bottleneck.delay_s"] == "double"
+    assert kept.schema.field("bottleneck.delay_s").metadata == {b"unit": b"s"}
+    assert types["users.light.count"] == "int64"
+    assert not {name for name in types if name.startswith("bottleneck.buffer_")}, "two dimensions"
+    on_disk = pq.read_table(tidegate_command.folder / "kept/summary.parquet")
+    assert on_disk.equals(kept)
+    swept = tidegate.sweep(VALUES, out=tidegate_command.folder / "again", replications=1)
+    assert swept.summary().equals(kept)
+    found = tidegate_command.json("sweep", "values.toml", "-r", 1, "--out", "kept")
+    assert found["points"][-1]["settings"] == {
+        "bottleneck.delay": "0.05 s", "users.light.count": 2, "bottleneck.buffer": "60 kB",
+        "bottleneck.differentiation": {"kind": "abc", "gamma": 3.0},
+    }  # fmt: skip
+
+
+def test_units_are_those_of_scenario_files():
+    # They end in all the units: "^[0-9]+(\\.[0-9]+)? *(ns|us|ms|s|min|h)$".
+    patterns = re.findall(r" \*\(([^()]+)\)\$", json.dumps(tidegate.schema()))
+    known = {unit for name, units in UNITS.items() if name != "packets" for unit in units}
+    assert {unit for pattern in patterns for unit in pattern.split("|")} == known
+    assert "^[0-9]+ *packets?$" in json.dumps(tidegate.schema())
+    for dimension, texts in {
+        "s": ["1 s", "1000 ms"], "bps": ["8 b/s", "1 B/s"], "bytes": ["1 KiB", "1024 B"],
+    }.items():  # fmt: skip
+        name, amounts = quantities(texts)
+        assert name == dimension
+        assert amounts[0] == amounts[1]
 
 
 def test_csv_has_a_column_for_each_key(tidegate_command):

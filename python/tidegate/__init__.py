@@ -29,6 +29,8 @@ from tidegate.scenario import load_scenario
 from tidegate.simulation import compare, simulate
 
 if TYPE_CHECKING:
+    import os
+
     from tidegate.comparing import SideBySide, compare_results
     from tidegate.result import Comparison, Result
     from tidegate.store import load
@@ -89,12 +91,37 @@ def schema() -> dict[str, object]:
 
 
 def reproduce(
-    target: str | None = None, *, quick: bool = False, jobs: int | None = None
+    target: str | None = None,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    report: bool = False,
 ) -> list[dict[str, object]]:
-    """Reproduce the papers, or one, or one experiment of one; see ``tidegate reproduce --help``."""
+    """Reproduce the papers (``None``), one (``"abc"``) or one experiment (``"abc/table2"``).
+
+    Parameters
+    ----------
+    quick
+        Every cell and claim, with fewer runs.
+    jobs
+        Threads; default: one per core.
+    out
+        Where reports go, each in a folder of its own such as ``reproduce-abc-table2``; default:
+        ``results``.
+    report
+        Write the papers' own pages instead, ``papers/*/RESULTS.md`` and figures.
+
+    Returns
+    -------
+    list
+        An object per experiment: numbers of cells and claims, how many are within or hold, and
+        the names of those that deviate.
+
+    """
     from tidegate.reproduction import run
 
-    return run(target, quick, jobs)
+    return run(target, quick, jobs, out=out, report=report)
 
 
 def __getattr__(name: str) -> object:
@@ -103,3 +130,7 @@ def __getattr__(name: str) -> object:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

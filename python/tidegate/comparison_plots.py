@@ -1,14 +1,21 @@
-"""Two results in one figure: who got what, each over time, and by how much they differ."""
+"""Two results in one figure: who got what, each over time, and by how much they differ.
+
+A colour is a group or a link, in all four parts alike; fill and dashes tell the two sides apart.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import textwrap
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from tidegate.errors import ResultError
 from tidegate.figures import COLOURS, INK, STYLE, write
@@ -18,7 +25,7 @@ from tidegate.summary import by_name
 from tidegate.tables import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import pyarrow as pa
@@ -29,9 +36,18 @@ if TYPE_CHECKING:
     from tidegate.result import Result
 
 SIDES: tuple[Literal["-"], Literal["--"]] = ("-", "--")
-MOST_LINES = 4
+HATCHES = ("", "//")
+LABEL_CHARACTERS = 40
+MOST_GROUPS = 4
+MOST_LINKS = 3
 MOST_STEPS = 60
-"""Groups beyond these would only cover one another, and so would more steps in time."""
+"""Groups and links beyond these would only cover one another, and so would more steps in time."""
+GROUP_COLOURS = COLOURS[:MOST_GROUPS]
+LINK_COLOURS = (INK, *COLOURS[MOST_GROUPS:])
+OTHERS = "#999999"
+"""Of groups and links that are not shown over time."""
+FARTHEST = 150.0
+"""Per cent that the axis of differences reaches at most; what lies beyond is marked at its end."""
 WORDS = {
     "throughput_bps": "throughput", "ratio_to_first": "ratio to first group",
     "loss_ratio": "loss", "mark_ratio": "marks", "mean_completion_s": "transfer time",
@@ -50,27 +66,64 @@ def draw(both: SideBySide, folder: Path) -> list[Path]:
             figure = Figure(figsize=(13.0, max(8.0, 4.4 + 0.27 * len(rows))), layout="constrained")
             FigureCanvasAgg(figure)
             ((who, change), (rates, queues)) = figure.subplots(2, 2)
-            _bars(who, both)
-            _changes(change, both, rows)
-            _throughput(rates, both)
-            _queue(queues, both)
+            colours = _colours(both)
+            _bars(who, both, colours)
+            _changes(change, both, rows, colours)
+            _throughput(rates, both, colours)
+            _queue(queues, both, colours)
+            _sides(figure, both)
             return [write(figure, folder / "compare.png")]
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
 
 
-def _bars(axes: Axes, both: SideBySide) -> None:
+def _colours(both: SideBySide) -> dict[tuple[str, str], str]:
+    """The colour of each group and each link, by kind and name."""
+    groups = [row.name for row in both.differences if row.metric == "throughput_bps"]
+    links = [row.name for row in both.differences if row.kind == "link"]
+    links += [name for r in both.results.values() for name, _, _ in r.scenario.bottlenecks]
+    found = {}
+    for kind, names, colours in (("group", groups, GROUP_COLOURS), ("link", links, LINK_COLOURS)):
+        for number, name in enumerate(dict.fromkeys(names)):
+            found[kind, name] = colours[number] if number < len(colours) else OTHERS
+    return found
+
+
+def _sides(figure: Figure, both: SideBySide) -> None:
+    """Which fill and which dashes belong to which result."""
+    handles: Any = [
+        (_patch(side), Line2D([], [], color=INK, linestyle=SIDES[side])) for side in range(2)
+    ]
+    labels = [textwrap.fill(name, LABEL_CHARACTERS) for name in both.results]
+    figure.legend(
+        handles, labels, loc="outside upper right", ncols=2,
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.4)}, handlelength=4.5,
+    )  # fmt: skip
+
+
+def _patch(side: int) -> Patch:
+    return Patch(facecolor=_fill(OTHERS, side), edgecolor=INK, hatch=HATCHES[side], linewidth=0.8)
+
+
+def _fill(colour: str, side: int) -> tuple[float, float, float, float]:
+    """Full for the first side, pale for the second, which is hatched besides."""
+    return to_rgba(colour, (1.0, 0.35)[side])
+
+
+def _bars(axes: Axes, both: SideBySide, colours: Mapping[tuple[str, str], str]) -> None:
     """Throughput per user of every group."""
     found = [row for row in both.differences if row.metric == "throughput_bps"]
     unit, scale = rate_unit(max((max(row.a.mean, row.b.mean) for row in found), default=0.0))
     places = np.arange(len(found))
-    for number, name in enumerate(both.results):
-        values = [(row.a, row.b)[number] for row in found]
+    for side in range(2):
+        values = [(row.a, row.b)[side] for row in found]
         means = np.array([value.mean * scale for value in values])
         half = np.nan_to_num([value.ci95 * scale for value in values])
+        own = [colours[row.kind, row.name] for row in found]
         axes.barh(
-            places + (number - 0.5) * 0.4, means, 0.37, xerr=half, color=COLOURS[number],
-            label=name, error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
+            places + (side - 0.5) * 0.4, means, 0.37, xerr=half,
+            color=[_fill(colour, side) for colour in own], edgecolor=own, linewidth=0.8,
+            hatch=HATCHES[side], error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
         )  # fmt: skip
     axes.set_yticks(places, [row.name for row in found])
     axes.invert_yaxis()
@@ -78,61 +131,86 @@ def _bars(axes: Axes, both: SideBySide) -> None:
     axes.set_xlim(left=0)
     axes.set_xlabel(f"throughput per user [{unit}]")
     axes.set_title("Who got what")
-    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=2)
 
 
-def _changes(axes: Axes, both: SideBySide, rows: list[Difference]) -> None:
+def _changes(
+    axes: Axes, both: SideBySide, rows: list[Difference], colours: Mapping[tuple[str, str], str]
+) -> None:
     """How far the second is from the first, in per cent of it."""
     first, second = both.results
-    places = np.arange(len(rows))
     size = np.array([100 * row.relative for row in rows])
     half = np.nan_to_num([100 * row.relative_ci95 for row in rows])
+    end = 1.1 * min(float(np.max(np.abs(size) + half, initial=10.0)), FARTHEST)
     axes.axvline(0.0, color=INK, linewidth=1.0)
-    axes.errorbar(size, places, xerr=half, fmt="o", color=INK, capsize=3, markersize=5)
-    axes.set_yticks(places, [f"{row.name}: {WORDS.get(row.metric, row.metric)}" for row in rows])
+    for place, (row, mean, spread) in enumerate(zip(rows, size, half, strict=True)):
+        colour = colours[row.kind, row.name]
+        if abs(mean) > end:
+            _beyond(axes, place, mean, end, colour)
+            continue
+        axes.errorbar(mean, place, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
+        for side in (-1, 1):
+            if side * mean + spread > end:  # the interval goes on
+                axes.plot(
+                    0.985 * side * end, place, marker=_arrow(side), color=colour, markersize=6,
+                    markerfacecolor="white", clip_on=False, zorder=4,
+                )  # fmt: skip
+    labels = [f"{row.name}: {WORDS.get(row.metric, row.metric)}" for row in rows]
+    axes.set_yticks(np.arange(len(rows)), labels)
     axes.invert_yaxis()
-    largest = float(np.max(np.abs(size) + half, initial=10.0))
-    axes.set_xlim(-min(largest, 150.0) * 1.1, min(largest, 150.0) * 1.1)
-    axes.set_xlabel(f"{second} against {first} [%], 95 % confidence (Welch)")
+    axes.set_xlim(-end, end)
+    what = f"{second} against {first} [%], 95 % confidence (Welch)"
+    axes.set_xlabel(textwrap.fill(what, 60))
     axes.set_title("Difference")
 
 
-def _throughput(axes: Axes, both: SideBySide) -> None:
+def _beyond(axes: Axes, place: int, mean: float, end: float, colour: str) -> None:
+    """A point that the axis does not reach: an arrow at its end, with the number."""
+    side = 1 if mean > 0 else -1
+    axes.plot(
+        0.97 * side * end, place, marker=_arrow(side), color=colour, markersize=8, clip_on=False
+    )
+    axes.annotate(
+        f"{mean:+.0f} %", (0.97 * side * end, place), (-9 * side, 0), fontsize=9,
+        textcoords="offset points", ha="right" if side > 0 else "left", va="center",
+    )  # fmt: skip
+
+
+def _arrow(side: int) -> str:
+    return ">" if side > 0 else "<"
+
+
+def _throughput(axes: Axes, both: SideBySide, colours: Mapping[tuple[str, str], str]) -> None:
     """Throughput per user over time; the line's dashes tell the sides apart."""
     shown = [
         (side, group, time, values)
         for side, result in enumerate(both.results.values())
         for group, time, values in _group_curves(result)
+        if colours.get(("group", group), OTHERS) != OTHERS
     ]
-    names = list(dict.fromkeys(group for _, group, _, _ in shown))[:MOST_LINES]
     unit, scale = rate_unit(max((values.mean(axis=0).max() for *_, values in shown), default=0.0))
     for side, group, time, values in shown:
-        if group in names:
-            _line(axes, time, values * scale, COLOURS[names.index(group)], side)
-    _legend(axes, both, names)
+        _line(axes, time, values * scale, colours["group", group], side)
+    names = list(dict.fromkeys(group for _, group, _, _ in shown))
+    _legend(axes, {name: colours["group", name] for name in names})
     axes.set_xlabel("time [s]")
     axes.set_ylabel(f"throughput per user [{unit}]")
     axes.set_title("Over time")
 
 
-def _queue(axes: Axes, both: SideBySide) -> None:
+def _queue(axes: Axes, both: SideBySide, colours: Mapping[tuple[str, str], str]) -> None:
     """How long a packet that arrives waits behind the backlog, over time."""
-    names: list[str] = []
-    alone = all(len(result.scenario.bottlenecks) == 1 for result in both.results.values())
+    shown: dict[str, str] = {}
     for side, result in enumerate(both.results.values()):
         kept = result.averaged
         rates = {name: rate_bps for name, rate_bps, _ in result.scenario.bottlenecks}
         for link, part in by_name(kept.link_series, "link"):
-            if link not in names and len(names) == MOST_LINES:
+            colour = colours.get(("link", link), OTHERS)
+            if colour == OTHERS:
                 continue
-            names += [] if link in names else [link]
+            shown[link] = colour
             time, backlog = _over_time(part, "backlog_bytes", kept.replications)
-            delay_ms = backlog * 8e3 / rates[link]
-            _line(axes, time, delay_ms, COLOURS[side if alone else names.index(link)], side)
-    if not alone or not names:
-        _legend(axes, both, names)
-    axes.set_ylim(bottom=0.0)
-    axes.margins(x=0)
+            _line(axes, time, backlog * 8e3 / rates[link], colour, side)
+    _legend(axes, shown)
     axes.set_xlabel("time [s]")
     axes.set_ylabel("backlog over rate [ms]")
     axes.set_title("Queueing delay")
@@ -171,15 +249,11 @@ def _line(
     axes.plot(time, mean, color=colour, linestyle=SIDES[side], linewidth=1.3)
 
 
-def _legend(axes: Axes, both: SideBySide, names: list[str]) -> None:
-    handles = [Line2D([], [], color=COLOURS[n], label=name) for n, name in enumerate(names)]
-    handles += [
-        Line2D([], [], color=INK, linestyle=SIDES[side], label=name)
-        for side, name in enumerate(both.results)
-    ]
+def _legend(axes: Axes, colours: Mapping[str, str]) -> None:
     axes.set_ylim(bottom=0.0)
     axes.margins(x=0)
-    if names:
+    if colours:
+        handles = [Line2D([], [], color=colour, label=name) for name, colour in colours.items()]
         axes.legend(handles=handles, fontsize=9)
     else:
         axes.annotate("no time series", (0.5, 0.5), xycoords="axes fraction", ha="center")

@@ -6,7 +6,7 @@ their dashes as well, for print.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
 INK = "#333333"
 STYLE: dict[Any, Any] = {
     "font.size": 11, "axes.titlesize": 13, "axes.titleweight": "bold", "axes.titlelocation": "left",
@@ -27,6 +28,22 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False, "figure.dpi": 150, "savefig.dpi": 150,
     "text.parse_math": False,
 }  # fmt: skip
+
+
+class Look(NamedTuple):
+    """How one of several lines is drawn; no two of the first 36 look the same."""
+
+    colour: str
+    dashes: Any
+    marker: str
+
+
+def look(number: int) -> Look:
+    """Each colour comes again with other dashes and another marker once all have been used."""
+    again = number + number // len(COLOURS)
+    return Look(
+        COLOURS[number % len(COLOURS)], DASHES[again % len(DASHES)], MARKERS[again % len(MARKERS)]
+    )
 
 
 def new_figure(height: float) -> tuple[Figure, Axes]:

@@ -143,13 +143,21 @@ def tasks_of(
     scenarios: Mapping[str, Scenario], seed: int | None, replications: int | None
 ) -> list[tuple[str, int]]:
     """Name of scenario and seed of every run; variants take turns, so that they see alike days."""
+    seeds = seeds_in_lab(scenarios, seed, replications)
+    longest = max(map(len, seeds.values()), default=0)
+    return [(name, every[r]) for r in range(longest) for name, every in seeds.items()
+            if r < len(every)]  # fmt: skip
+
+
+def seeds_in_lab(
+    scenarios: Mapping[str, Scenario], seed: int | None, replications: int | None
+) -> dict[str, range]:
+    """Seed of each replication of every scenario."""
     seeds = {}
     for name, scenario in scenarios.items():
         count = min(scenario.replications, MOST_REPLICATIONS)
         seeds[name] = seeds_of(scenario, seed, count if replications is None else replications)
-    longest = max(map(len, seeds.values()), default=0)
-    return [(name, every[r]) for r in range(longest) for name, every in seeds.items()
-            if r < len(every)]  # fmt: skip
+    return seeds
 
 
 def whole_s(scenario: Scenario) -> float:

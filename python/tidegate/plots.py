@@ -13,11 +13,11 @@ from matplotlib.ticker import MaxNLocator
 from tidegate.errors import ResultError
 from tidegate.figures import (
     COLOURS,
-    DASHES,
     INK,
     STYLE,
     averaged,
     file_name,
+    look,
     new_figure,
     subtitle,
     write,
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tidegate.result import Result
+
+
+HATCHES = ("", "//", "..", "xx", "--", "++")
+"""A colour that comes again is told from the first by these."""
 
 
 def draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
@@ -67,7 +71,8 @@ def _bars(results: Mapping[str, Result], folder: Path) -> list[Path]:
         means = np.array([value.mean for value in found])
         half = np.nan_to_num([value.ci95 for value in found])
         axes.barh(
-            at, means, thick * 0.92, xerr=half, color=COLOURS[number % len(COLOURS)], label=label,
+            at, means, thick * 0.92, xerr=half, color=look(number).colour, label=label,
+            hatch=HATCHES[number // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0,
             error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
         )  # fmt: skip
         for y, mean, end in zip(at, means, means + half, strict=True):
@@ -75,7 +80,7 @@ def _bars(results: Mapping[str, Result], folder: Path) -> list[Path]:
                 f"{mean:.3g}", (end, y), (5, 0), textcoords="offset points", va="center",
                 fontsize=9.5,
             )  # fmt: skip
-    axes.set_yticks(places, [_group_label(_first(results), g) for g in groups])
+    axes.set_yticks(places, [_group_label(results, g) for g in groups])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(f"throughput per user [{unit}]")
@@ -136,10 +141,10 @@ def _lines(
             continue
         time, values = curves[name]
         mean, half = band95(values)
-        colour = COLOURS[number % len(COLOURS)]
+        drawn = look(number)
         low = np.maximum(mean - half, 0.0)
-        axes.fill_between(time, low, mean + half, color=colour, alpha=0.22, linewidth=0)
-        axes.plot(time, mean, color=colour, linestyle=DASHES[number % len(DASHES)], label=shown)
+        axes.fill_between(time, low, mean + half, color=drawn.colour, alpha=0.22, linewidth=0)
+        axes.plot(time, mean, color=drawn.colour, linestyle=drawn.dashes, label=shown)
     warm_up = _first(results).scenario.warm_up_s
     end = max(float(time[-1]) for time, _ in curves.values())
     axes.set_xlim(0.0, end)
@@ -185,8 +190,14 @@ def _only(source: pa.Table, column: str, value: str) -> pa.Table:
     return source.filter(pc.equal(source[column].cast(pa.string()), value))
 
 
-def _group_label(result: Result, group: str) -> str:
+def _group_label(results: Mapping[str, Result], group: str) -> str:
+    """The group, and who is in it where all variants agree on that."""
+    sizes = {_size(result, group) for result in results.values()}
+    return f"{group}\n{sizes.pop()}" if len(sizes) == 1 else group
+
+
+def _size(result: Result, group: str) -> str:
     rows = _only(result.groups, "group", group)
     users, flows = (int(numbers(rows, name)[0]) for name in ("users", "flows"))
     of_each = flows // max(users, 1)
-    return f"{group}\n{users} user{'s' * (users != 1)} × {of_each} flow{'s' * (of_each != 1)}"
+    return f"{users} user{'s' * (users != 1)} × {of_each} flow{'s' * (of_each != 1)}"

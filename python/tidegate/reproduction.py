@@ -1,30 +1,46 @@
 """Reproduce published results: run a paper's experiments and judge every cell and claim.
 
-What is run and what it is judged by are data in the paper's folder; see `tidegate.papers`.
+What is run and what it is judged by are data in the paper's folder; see `tidegate.papers`. Reports
+go to `results/`; only `report=True` writes the pages beside the data, which belong to the source.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.book import Book, fill, with_more_runs
 from tidegate.papers.errors import ReproductionError
 from tidegate.papers.experiments import Claim, Experiment, Paper, load_paper
 from tidegate.papers.explanations import load_explanations, weigh
-from tidegate.papers.library import paper_names, papers_dir
+from tidegate.papers.library import paper_names
 from tidegate.papers.outcome import Outcome
 from tidegate.papers.runs import Engine, Runner, cpu_seconds, native_engine
 from tidegate.papers.study import relevant, wanted_series
 from tidegate.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell, judge_claim
+from tidegate.places import check_writable
 from tidegate.progress import shown
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import os
 
     from tidegate.execution import Progress
+    from tidegate.papers.report import Effort
 
-__all__ = ["ReproductionError", "paper_names", "run"]
+__all__ = ["Reproduced", "ReproductionError", "paper_names", "reproduce", "run"]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A paper, or one experiment of it."""
+
+    summaries: list[dict[str, Any]]
+    """An object per experiment."""
+    outcomes: list[Outcome]
+    effort: Effort
+    folder: Path | None
+    """Where the report is."""
 
 
 def run(
@@ -34,6 +50,8 @@ def run(
     progress: bool | Progress = False,
     *,
     write: bool = True,
+    report: bool = False,
+    out: str | os.PathLike[str] | None = None,
     engine: Engine = native_engine,
 ) -> list[dict[str, Any]]:
     """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
@@ -42,18 +60,48 @@ def run(
     hold, what the runs leave undecided, what deviates but is explained, and what is not (`ok` is
     then false). Each cell and claim stands in one place.
 
-    Writes a report with figures: to the paper's own folder after a complete run, and below
-    `results/` after a quick one or one of a single experiment.
+    Writes a report with figures to a folder of its own below `out` (default: `results`), such as
+    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead.
     """
+    done = reproduce(
+        target, quick, jobs, progress, write=write, report=report, out=out, engine=engine
+    )
+    return [summary for one in done for summary in one.summaries]
+
+
+def reproduce(
+    target: str | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: bool | Progress = False,
+    *,
+    write: bool = True,
+    report: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    engine: Engine = native_engine,
+) -> list[Reproduced]:
+    """Like `run`, with all verdicts, the effort, and where the report is; one for each paper."""
     names, experiment = _parse(target)
-    summaries = []
-    for name in names:
-        paper = load_paper(name)
-        summaries += _reproduce(
-            paper, experiment, quick=quick, jobs=jobs, progress=progress, write=write,
+    if report and (quick or experiment or out):
+        raise ReproductionError(
+            "the papers' own pages are about all experiments in full: report goes without quick, "
+            "without an experiment and without out"
+        )
+    papers = [load_paper(name) for name in names]
+    folders = [
+        _folder(paper, experiment, quick=quick, report=report, out=out) if write else None
+        for paper in papers
+    ]
+    for folder in folders:
+        if folder is not None:
+            check_writable(folder)
+    return [
+        _reproduce(
+            paper, experiment, quick=quick, jobs=jobs, progress=progress, folder=folder,
             engine=engine,
-        )  # fmt: skip
-    return summaries
+        )
+        for paper, folder in zip(papers, folders, strict=True)
+    ]  # fmt: skip
 
 
 def _parse(target: str | None) -> tuple[list[str], str | None]:
@@ -70,9 +118,9 @@ def _reproduce(
     quick: bool,
     jobs: int | None,
     progress: bool | Progress,
-    write: bool,
+    folder: Path | None,
     engine: Engine,
-) -> list[dict[str, Any]]:
+) -> Reproduced:
     chosen = _chosen(paper, only)
     explanations = load_explanations(paper.folder / "explanations.toml")
     if only is not None:
@@ -109,17 +157,17 @@ def _reproduce(
         if experiment is not paper.traits
     ]
     summaries = [outcome.summary(paper.name) for outcome in outcomes]
-    if write:
-        from tidegate.papers.report import Effort, write_report
+    from tidegate.papers.report import Effort, write_report
 
-        effort = Effort(
-            runner.run_count, runner.packets, cpu_seconds() - started_cpu_s, replications
-        )
-        folder = _folder(paper, complete=only is None, quick=quick)
+    asked = f"{paper.name}/{only}" if only else paper.name
+    effort = Effort(
+        asked, runner.run_count, runner.packets, cpu_seconds() - started_cpu_s, replications
+    )
+    if folder is not None:
         write_report(
             folder, paper=paper, outcomes=outcomes, supports=supports, book=book, effort=effort
         )
-    return summaries
+    return Reproduced(summaries, outcomes, effort, folder)
 
 
 def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
@@ -133,8 +181,16 @@ def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
     return [paper.experiments[only]]
 
 
-def _folder(paper: Paper, *, complete: bool, quick: bool) -> Path:
-    if complete and not quick:
+def _folder(
+    paper: Paper,
+    experiment: str | None,
+    *,
+    quick: bool,
+    report: bool,
+    out: str | os.PathLike[str] | None,
+) -> Path:
+    """Give each choice a folder of its own, so that no report takes another's place."""
+    if report:
         return paper.folder
-    suffix = "-quick" if quick else ""
-    return papers_dir().parent / "results" / f"reproduce-{paper.name}{suffix}"
+    parts = ["reproduce", paper.name, *([experiment] if experiment else []), *["quick"] * quick]
+    return Path(out or "results") / "-".join(parts)

@@ -7,6 +7,7 @@ So a run is there completely or not at all, and DuckDB or Polars read thousands 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from tidegate.tables import Tables
 
+_SCHEMA_DIGEST = b"schema_sha256"
+
 
 class RunFiles:
     """A folder with the runs of a sweep."""
@@ -35,9 +38,16 @@ class RunFiles:
         """File of a run."""
         return self.folder / f"{key}.parquet"
 
-    def has(self, key: str) -> bool:
-        """Whether the run has been done. A file under its final name is always complete."""
-        return self.path(key).is_file()
+    def has(self, key: str, seed: int) -> bool:
+        """Whether the run has been done and can be read whole; what a disk has damaged cannot."""
+        try:
+            row = self._row(key, None)
+        except ResultError:
+            return False
+        about = row.schema.metadata or {}
+        if "seed" not in row.column_names or about.get(_SCHEMA_DIGEST) != _digest(row.schema):
+            return False
+        return bool(row["seed"].to_pylist() == [seed])
 
     def prepare(self) -> None:
         """Make the folder and clear away what interrupted writers left."""
@@ -54,6 +64,7 @@ class RunFiles:
         row = pa.table(
             {"seed": tables["run"]["seed"], **{n: _nested(t) for n, t in tables.items()}}
         )
+        row = row.replace_schema_metadata({_SCHEMA_DIGEST: _digest(row.schema)})
         path = self.path(key)
         building = self.folder / f".{key}.{os.getpid()}.{threading.get_ident()}.tmp"
         try:
@@ -65,11 +76,32 @@ class RunFiles:
 
     def read(self, key: str, names: Sequence[str] = ENGINE_TABLES) -> Tables:
         """Read a run's tables, or some of them."""
-        try:
-            row = pq.read_table(self.path(key), columns=list(names))
-        except (OSError, ValueError) as error:
-            raise ResultError(f"{self.path(key)} cannot be read: {error}") from error
+        row = self._row(key, list(names))
         return {name: _flat(row[name].combine_chunks()) for name in names}
+
+    def _row(self, key: str, names: list[str] | None) -> pa.Table:
+        path = self.path(key)
+        try:
+            row = pq.read_table(path, columns=names, page_checksum_verification=True)
+            lacking = set(names or ()) - set(row.column_names)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _unreadable(path, error) from error
+        if lacking:
+            raise _unreadable(path, f"it has no {', '.join(sorted(lacking))}")
+        return row
+
+
+def _unreadable(path: Path, reason: object) -> ResultError:
+    reason = "it is missing" if isinstance(reason, FileNotFoundError) else reason
+    return ResultError(f"{path} cannot be read: {reason}; the same sweep again computes it anew")
+
+
+def _digest(schema: pa.Schema) -> bytes:
+    """Of the columns' names and types: the pages have checksums, what they are called has none."""
+    tables = [(field.name, field.type) for field in schema if pa.types.is_list(field.type)]
+    columns = [f"{name}.{column.name} {column.type}" for name, rows in tables
+               for column in rows.value_type]  # fmt: skip
+    return hashlib.sha256("\n".join(columns).encode()).hexdigest().encode()
 
 
 def _alive(process: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import json
 import os
@@ -16,7 +17,7 @@ from tidegate._native import Scenario
 from tidegate.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Scenario"
 """A path, the text of a scenario file, its content as a dictionary, or a parsed scenario."""
@@ -104,6 +105,18 @@ def toml_value(value: object) -> str:
 def build_id() -> str:
     """Fingerprint of the compiled engine, since a version number does not tell two builds apart."""
     return hashlib.sha256(Path(_native.__file__).read_bytes()).hexdigest()[:16]
+
+
+def _pickled(scenario: Scenario) -> tuple[Callable[[str], Scenario], tuple[str]]:
+    """A scenario travels as its text, in which every default is filled in."""
+    return _unpickled, (scenario.to_toml(),)
+
+
+def _unpickled(text: str) -> Scenario:
+    return Scenario.parse(text)
+
+
+copyreg.pickle(Scenario, _pickled)
 
 
 def _text_of(source: Source) -> tuple[str, str | None, str | None]:

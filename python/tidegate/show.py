@@ -137,15 +137,6 @@ def uncertain(value: Estimate, scale: float = 1.0) -> str:
     return f"{mean:.{places}f} ± {half:.{places}f}"
 
 
-def plain(value: str) -> str:
-    """Take a TOML value's quotation marks off.
-
-    >>> plain('"none"'), plain("3")
-    ('none', '3')
-    """
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] == '"' else value
-
-
 def rate_unit(largest_bps: float) -> tuple[str, float]:
     """Give the unit in which a column of rates is easiest to read, and its factor."""
     for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):

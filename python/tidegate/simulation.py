@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate.errors import UsageError
@@ -10,7 +11,7 @@ from tidegate.execution import Threads
 from tidegate.scenario import load_scenario, setting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tidegate._native import Scenario
     from tidegate.execution import Executor, Progress
@@ -73,7 +74,7 @@ def simulate(
 def compare(
     scenario: Source,
     *,
-    against: Sequence[tuple[str, object]],
+    against: Mapping[str, object] | Sequence[tuple[str, object]],
     set: Settings | None = None,  # noqa: A002
     seed: int | None = None,
     replications: int | None = None,
@@ -83,13 +84,17 @@ def compare(
 ) -> Comparison:
     """Simulate a scenario and variants of it that differ in one setting each.
 
-    ``against=[("bottleneck.differentiation.kind", "none")]`` shows what the differentiation does.
-    All variants run with the same seeds. Other parameters as in `simulate`.
+    ``against={"bottleneck.differentiation.kind": "none"}`` shows what the differentiation does; a
+    list of pairs can have several values of one key. All variants run with the same seeds. Other
+    parameters as in `simulate`.
     """
     from tidegate.result import Comparison
 
     base = load_scenario(scenario, set=set)
-    settings = [(key, {**(set or {}), key: value}) for key, value in against]
+    pairs = list(against.items() if isinstance(against, Mapping) else against)
+    if not pairs:
+        raise UsageError("against: name at least one setting to compare with")
+    settings = [(key, {**(set or {}), key: value}) for key, value in pairs]
     variants = [(key, load_scenario(scenario, set=changed)) for key, changed in settings]
     named = name_variants(base, variants)
     results = simulate_all(

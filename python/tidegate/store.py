@@ -18,20 +18,32 @@ import pyarrow.parquet as pq
 from tidegate import _native
 from tidegate._native import Scenario
 from tidegate.errors import ResultError, TidegateError
+from tidegate.places import (
+    MANIFEST,
+    SCENARIO,
+    VARIANT,
+    check_place,
+    planned_runs,
+    same_result,
+    to_keep,
+    unused,
+)
 from tidegate.scenario import build_id, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tidegate.places import Run
     from tidegate.result import Comparison, Result
 
 SCHEMA_VERSION = 1
-MANIFEST = "manifest.json"
-SCENARIO = "scenario.toml"
 
 
 def default_folder(results: Mapping[str, Result]) -> Path:
-    """`results/<name>-<hash>`: the same for the same content, seeds and variants."""
+    """`results/<name>-<hash>`: the same for the same content, seeds and variants.
+
+    Runs on real Linux are never the same twice, so that each time they get a folder of their own.
+    """
     first = next(iter(results.values()))
     # What a lab was run with stands in its table, a simulation has nothing to add.
     lab = [] if first.lab is None else [first.lab[name][0].as_py() for name in ("ip", "generator")]
@@ -40,18 +52,19 @@ def default_folder(results: Mapping[str, Result]) -> Path:
         first.run["seed"].to_pylist(), *lab,
     )  # fmt: skip
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in first.scenario.name)
-    return Path("results") / f"{safe}-{'lab-' if lab else ''}{digest[:8]}"
+    folder = Path("results") / f"{safe}-{'lab-' if lab else ''}{digest[:8]}"
+    return unused(folder) if lab else folder
 
 
 def save(results: Mapping[str, Result], folder: Path) -> Path:
-    """Write results; replaces an older result folder, and nothing else."""
+    """Write results; replaces an older result unless it holds more, and nothing else."""
     folder = folder.absolute() if folder.name in ("", "..") else folder
     building = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
-        if folder.exists() and not (folder / MANIFEST).is_file() and any(folder.iterdir()):
-            raise ResultError(f"{folder} is not empty and not a result folder; it was left alone")
         building.mkdir(parents=True)
         _write(results, building)
+        if not same_result(building, folder):
+            check_place(folder, _runs_of(results))
         _replace(building, folder)
     except OSError as error:
         raise ResultError(f"cannot write {folder}: {error.strerror or error}") from error
@@ -118,7 +131,7 @@ def write_json(path: Path, content: object) -> None:
 def write_parquet(table: Any, path: Path) -> None:  # noqa: ANN401 - pyarrow has no types
     """Write a table and force it to the disk."""
     with path.open("wb") as file:
-        pq.write_table(table, file, compression="zstd")
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
         file.flush()
         os.fsync(file.fileno())
 
@@ -158,6 +171,13 @@ def git_revision() -> str | None:
     return done.stdout.strip() or None
 
 
+def _runs_of(results: Mapping[str, Result]) -> list[Run]:
+    kind = next(iter(results.values())).kind
+    scenarios = {name: result.scenario for name, result in results.items()}
+    seeds = {name: result.run["seed"].to_pylist() for name, result in results.items()}
+    return planned_runs(scenarios, seeds, kind)
+
+
 def _write(results: Mapping[str, Result], folder: Path) -> None:
     if list(results) == [""]:
         _write_result(results[""], folder)
@@ -165,7 +185,7 @@ def _write(results: Mapping[str, Result], folder: Path) -> None:
     entries = []
     for number, (name, result) in enumerate(results.items()):
         # Numbered, because a variant's name may hold anything, and their order matters.
-        place = folder / f"variant-{number}"
+        place = folder / f"{VARIANT}{number}"
         place.mkdir()
         _write_result(result, place)
         entries.append({"name": name, "folder": place.name})
@@ -203,11 +223,14 @@ def _read_result(folder: Path, manifest: dict[str, Any]) -> Result:
 
 
 def _replace(building: Path, folder: Path) -> None:
-    """Put the new folder in place; the figures of the old one are gone with it."""
+    """Put the new folder in place; what is not ours in the old one stays."""
     if folder.exists():
+        keep = to_keep(folder, building)
         old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
         folder.rename(old)
         building.rename(folder)
+        for path in keep:
+            (old / path.name).rename(folder / path.name)
         shutil.rmtree(old, ignore_errors=True)
     else:
         building.rename(folder)

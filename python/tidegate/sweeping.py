@@ -2,29 +2,32 @@
 
 Every run ends in a file of its own that is named after the content of what was run, so that an
 interrupted sweep goes on where it stopped, and one with more replications only does the new ones.
+A folder only grows: with fewer replications, what it had stays in it and in its summary.
 """
 
 from __future__ import annotations
 
-import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from tidegate.errors import ScenarioError, UsageError
+from tidegate.errors import ResultError, ScenarioError, UsageError
 from tidegate.execution import Threads
+from tidegate.places import MANIFEST, SCENARIO, check_writable, known_manifest
 from tidegate.progress import shown
 from tidegate.run_files import RunFiles
 from tidegate.scenario import build_id, content_hash, parse, toml_value
 from tidegate.simulation import run_once, seeds_of
-from tidegate.tables import concatenate
+from tidegate.swept_values import columns, value_of, words
+from tidegate.tables import concatenate, unit_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from tidegate._native import Scenario
     from tidegate.execution import Executor
@@ -40,7 +43,7 @@ class Point:
     settings: tuple[tuple[str, str], ...]
     """What it sets: dotted keys and TOML values."""
     scenario: Scenario
-    seeds: range
+    seeds: Sequence[int]
     files: RunFiles
     failures: dict[int, str] = field(default_factory=dict)
     """What went wrong, by seed."""
@@ -65,9 +68,15 @@ class Point:
         return Result(scenario=self.scenario, **concatenate(runs, self.scenario))
 
     @property
+    def values(self) -> dict[str, object]:
+        """The settings as Python values: 3, "5 ms", {"kind": "none"}."""
+        return {key: value_of(text) for key, text in self.settings}
+
+    @property
     def label(self) -> str:
         """The settings in one line."""
-        return ", ".join(f"{key} = {value}" for key, value in self.settings) or "the only point"
+        told = (f"{key} = {words(value)}" for key, value in self.values.items())
+        return ", ".join(told) or "the only point"
 
     def _finished(self) -> list[int]:
         return [seed for seed in self.seeds if seed not in self.failures]
@@ -92,16 +101,26 @@ class Sweep:
         return [point for point in self.points if point.failures]
 
     def summary(self) -> pa.Table:
-        """Means and 95 % half-widths of all points, with a column for each swept key."""
-        parts = []
-        for point, result in self.results():
-            part = result.summary()
-            values = dict(point.settings)
-            for position, key in enumerate(self.axes):
-                column = pa.array([values.get(key, "")] * part.num_rows, pa.string())
-                part = part.add_column(position, key, column)
-            parts.append(part)
-        return pa.concat_tables(parts) if parts else pa.table({})
+        """Means and 95 % half-widths of all points, with a column for each swept key.
+
+        A key's column has numbers where all its values are numbers. Quantities stand there as they
+        are written ("5 ms"), and once more as numbers in a column of their own (``…_s``, ``…_bps``,
+        ``…_bytes``, ``…_packets``).
+        """
+        parts = [(point.values, result.summary()) for point, result in self.results()]
+        if not parts:
+            return pa.table({})
+        found = pa.concat_tables([part for _, part in parts])
+        rows = [values for values, part in parts for _ in range(part.num_rows)]
+        swept = [
+            column
+            for key in self.axes
+            for column in columns(key, [values.get(key) for values in rows]).items()
+        ]
+        for position, (name, column) in enumerate(swept):
+            unit = {"unit": unit_of(name)} if unit_of(name) else None
+            found = found.add_column(position, pa.field(name, column.type, metadata=unit), column)
+        return found
 
     def results(self) -> Iterator[tuple[Point, Result]]:
         """Each point that has finished runs, with its tables, one after the other."""
@@ -168,10 +187,16 @@ def sweep_points(
     folder = Path(out) if out else _default_folder(base, settings)
     files = RunFiles(folder / "runs")
     plan = Sweep(base, _points(scenario, overrides, settings, files, seed, replications), folder)
+    kept = _kept_in(plan)
+    whole = Sweep(base, [_with(kept, point) for point in plan.points], folder)
     started = time.monotonic()
-    tasks = [(point, s) for point in plan.points for s in point.seeds]
-    todo = [task for task in tasks if not (resume and files.has(task[0].key(task[1])))]
+    tasks = [(point, s) for point in whole.points for s in point.seeds]
     files.prepare()
+    again = {point.key(s) for point in plan.points for s in point.seeds if not resume}
+    todo = [
+        (point, s) for point, s in tasks
+        if point.key(s) in again or not files.has(point.key(s), s)
+    ]  # fmt: skip
 
     def run(task: tuple[Point, int]) -> None:
         point, run_seed = task
@@ -185,29 +210,41 @@ def sweep_points(
                 point.failures[run_seed] = str(outcome)
             done += 1
             tell(done, len(tasks))
-    _finish(plan, time.monotonic() - started)
-    return plan
+    _finish(whole, time.monotonic() - started)
+    _forget_superseded(kept, whole)
+    return _as_asked(whole, plan)
+
+
+def check_drawable(scenario: Source, overrides: Sequence[tuple[str, str]]) -> None:
+    """Refuse to draw what has no axis to draw over, before it is run."""
+    if len(parse(scenario, overrides).points()) < 2:
+        raise UsageError("a sweep of one point has no axis to draw over; run it without --plot")
 
 
 def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """Read the folder of a finished sweep."""
-    from tidegate.errors import ResultError
-    from tidegate.store import SCENARIO, read_manifest
+    from tidegate.store import read_manifest
 
     path = Path(folder)
     manifest = read_manifest(path)
     if manifest.get("kind") != "sweep":
         raise ResultError(f"{path} is not the folder of a sweep")
-    text = (path / SCENARIO).read_text(encoding="utf-8")
-    files = RunFiles(path / "runs")
-    points = []
+    try:
+        text = (path / SCENARIO).read_text(encoding="utf-8")
+        return Sweep(parse(text), _read_points(manifest, text, RunFiles(path / "runs")), path)
+    except (OSError, ValueError, KeyError) as error:
+        raise ResultError(f"{path} is damaged: {error}") from error
+
+
+def _read_points(manifest: dict[str, Any], text: str, files: RunFiles) -> list[Point]:
+    points: list[Point] = []
     for entry in manifest["points"]:
         settings = tuple(entry["settings"].items())
         keys = {int(s): key for s, key in entry["runs"].items()}
         failures = {int(s): reason for s, reason in entry["failures"].items()}
-        points.append(_KeptPoint(settings, parse(text, settings), _range(keys, failures), files,
-                                 failures, keys))  # fmt: skip
-    return Sweep(parse(text), list(points), path)
+        seeds = tuple(sorted({*keys, *failures}))
+        points.append(_KeptPoint(settings, parse(text, settings), seeds, files, failures, keys))
+    return points
 
 
 @dataclass(frozen=True)
@@ -218,6 +255,66 @@ class _KeptPoint(Point):
 
     def key(self, seed: int) -> str:
         return self.keys[seed]
+
+
+Kept: TypeAlias = "dict[tuple[tuple[str, str], ...], dict[int, str]]"
+"""By a point's settings the names of the runs that a folder has of it, by seed."""
+
+
+def _kept_in(plan: Sweep) -> Kept:
+    """What an earlier sweep has left in the folder; refuses a folder that would lose something."""
+    folder = plan.folder
+    check_writable(folder)
+    manifest = known_manifest(folder)
+    if manifest is None:
+        if (folder / MANIFEST).exists() and not (folder / "runs").is_dir():
+            raise ResultError(f"{folder} is not the folder of a sweep; it was left alone")
+        return {}
+    if manifest["kind"] != "sweep":
+        raise ResultError(f"{folder} has a result, not a sweep; it was left alone")
+    kept = {
+        tuple(entry["settings"].items()): {
+            int(s): key for s, key in entry["runs"].items() if s not in entry["failures"]
+        }
+        for entry in manifest["points"]
+    }
+    same = manifest["scenario_hash"] == content_hash(plan.scenario)
+    if not same or not kept.keys() <= {point.settings for point in plan.points}:
+        raise ResultError(
+            f"{folder} has another sweep; it was left alone. Name another folder, or remove it"
+        )
+    for point in plan.points:
+        stale = [s for s, key in kept.get(point.settings, {}).items() if key != point.key(s)]
+        if not set(stale) <= set(point.seeds):
+            raise ResultError(
+                f"{folder} has {len(stale)} runs of {point.label} by another build of tidegate; it "
+                "was left alone. Ask for as many, name another folder, or remove it"
+            )
+    return kept
+
+
+def _with(kept: Kept, point: Point) -> Point:
+    """The point with all runs that the folder has or shall have of it."""
+    there = kept.get(point.settings, {})
+    ours = {seed for seed, key in there.items() if key == point.key(seed)}
+    return replace(point, seeds=tuple(sorted({*point.seeds, *ours})), failures={})
+
+
+def _as_asked(whole: Sweep, plan: Sweep) -> Sweep:
+    """The runs that were asked for, of all that the folder has."""
+    points = []
+    for done, asked in zip(whole.points, plan.points, strict=True):
+        failures = {s: why for s, why in done.failures.items() if s in asked.seeds}
+        points.append(replace(asked, failures=failures))
+    return replace(plan, points=points)
+
+
+def _forget_superseded(kept: Kept, whole: Sweep) -> None:
+    """Remove runs of another build that were done anew: nothing names them any more."""
+    wanted = {point.key(seed) for point in whole.points for seed in point.seeds}
+    for runs in kept.values():
+        for key in set(runs.values()) - wanted:
+            whole.points[0].files.path(key).unlink(missing_ok=True)
 
 
 def _points(
@@ -250,21 +347,17 @@ def _points(
 
 
 def _default_folder(base: Scenario, settings: object) -> Path:
-    """Independent of the number of replications, so that more of them build on the first ones."""
+    """Independent of the number of replications, so that more of them build on the first ones.
+
+    Another build of the engine has to do all runs anew, and gets a folder of its own for them.
+    """
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in base.name)
-    return Path("results") / f"{safe}-{content_hash(base, settings)[:8]}"
+    return Path("results") / f"{safe}-{content_hash(base, settings, build_id())[:8]}"
 
 
 def _finish(plan: Sweep, wall_s: float) -> None:
     """Write what belongs to the sweep as a whole; the manifest last, as a sign that it is done."""
-    from tidegate.store import (
-        MANIFEST,
-        SCENARIO,
-        manifest_of,
-        replace_with,
-        write_json,
-        write_parquet,
-    )
+    from tidegate.store import manifest_of, replace_with, write_json, write_parquet
 
     replace_with(
         plan.folder / SCENARIO,
@@ -281,21 +374,3 @@ def _finish(plan: Sweep, wall_s: float) -> None:
     ]
     manifest = manifest_of(plan.scenario, kind="sweep", points=points, wall_s=round(wall_s, 3))
     replace_with(plan.folder / MANIFEST, lambda path: write_json(path, manifest))
-
-
-def _range(keys: dict[int, str], failures: dict[int, str]) -> range:
-    seeds = sorted({*keys, *failures})
-    return range(seeds[0], seeds[-1] + 1) if seeds else range(0)
-
-
-def point_values(point: Point) -> dict[str, object]:
-    """The settings as plain values: 3 rather than the text "3"."""
-    import tomllib
-
-    values: dict[str, object] = {}
-    for key, text in point.settings:
-        try:
-            values[key] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            values[key] = text
-    return json.loads(json.dumps(values, default=str))  # type: ignore[no-any-return]

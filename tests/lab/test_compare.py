@@ -26,7 +26,10 @@ def test_differences_come_with_welchs_interval_and_differing_settings_are_named(
     assert "bottleneck.differentiation.gamma: 3.0 | 0.0" in done.stderr
     for word in ("heavy", "per user", "difference", "±", "95 % delay", "figure: results/"):
         assert word in done.stdout
-    assert (results.folder / "results/three--none/compare.png").stat().st_size > 10_000
+    (folder,) = (results.folder / "results").glob("three--none-*")
+    assert (folder / "compare.png").stat().st_size > 10_000
+    assert results("compare", "three", "none").stdout == done.stdout
+    assert len(list((results.folder / "results").iterdir())) == 1
 
 
 def test_json_and_csv_have_the_same_numbers(results):
@@ -82,6 +85,28 @@ def test_a_folder_with_variants_says_which_to_name(tidegate_command):
     left, right = "both/variant-0", "both/variant-1"
     found = json.loads(tidegate_command("compare", left, right, "-f", "json").stdout)
     assert found["settings"]
+    assert found["a"]["name"] == "differentiation.kind = abc"
+
+
+def test_every_pair_has_a_folder_of_its_own(results):
+    against = ("--against", "bottleneck.differentiation.kind=none")
+    for name, more in (("both", ()), ("x/both", ("--set", "users.heavy.flows=1"))):
+        results("simulate", "small.toml", *against, *more, "--out", name)
+    pairs = [("both/variant-0", "both/variant-1"), ("x/both/variant-0", "x/both/variant-1"),
+             ("both/variant-1", "both/variant-0"), ("three", "none")]  # fmt: skip
+    drawn = {path for pair in pairs for path in results.json("compare", *pair)["figures"]}
+    assert len(drawn) == len(pairs)
+
+
+def test_a_figure_that_could_not_be_drawn_is_an_error_unless_nobody_wants_it(results):
+    (results.folder / "results").write_text("a file where the folder would be")
+    done = results("compare", "three", "none", "-q")
+    assert done.returncode == 1
+    assert "heavy" in done.stdout
+    assert "not drawn: cannot write" in done.stderr
+    assert results("compare", "three", "none", "-q", "--no-save").returncode == 0
+    told = results("compare", "three", "none", "-f", "csv", "--out", "drawn").stderr
+    assert "figure: drawn/compare.png" in told
 
 
 def test_one_run_has_a_difference_and_no_interval():

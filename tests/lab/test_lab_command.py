@@ -41,6 +41,20 @@ def test_a_run_in_which_the_machine_could_not_keep_up_is_kept_and_not_averaged(l
     assert "seed 6: forwarder late for 12 % of the packets" in shown
 
 
+def test_runs_on_real_linux_are_never_replaced(lab_command):
+    for _ in range(2):
+        assert lab_command("lab", "small.toml", "-r", 1).returncode == 0
+    first, second = sorted(path.name for path in (lab_command.folder / "results").iterdir())
+    assert second == f"{first}-2"
+    assert lab_command("lab", "small.toml", "-r", 1, "--out", "kept").returncode == 0
+    manifest = (lab_command.folder / "kept/manifest.json").read_text()
+    for command in ("lab", "simulate"):
+        done = lab_command(command, "small.toml", "-r", 2, "--out", "kept")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "runs on real Linux, which cannot be repeated; it was left alone" in done.stderr
+    assert (lab_command.folder / "kept/manifest.json").read_text() == manifest
+
+
 def test_when_no_run_is_valid_it_ends_with_6(lab_command):
     done = lab_command("lab", "small.toml", "-r", 2, "--plot", how="late=all")
     assert done.returncode == 6

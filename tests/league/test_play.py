@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from tidegate.errors import UsageError
+from tidegate.errors import ResultError, UsageError
 from tidegate.league.field import (
     Mechanism,
     league_dir,
@@ -209,6 +209,30 @@ def test_a_bucket_is_remembered_as_long_as_it_takes_to_fill():
             for number, unit in (resolved[key].split() for key in ("depth", "fill_rate"))
         )
         assert depth / rate <= one.remembers_s < depth / rate + 1, name
+
+
+def test_a_part_replaces_that_part_alone_and_no_more_runs(folder, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    play(Order(cost=False, out=out), folder=folder)
+    whole = json.loads((out / "many-flows.json").read_text())
+    numbers = (out / "league.csv").read_text()
+    played = play(Order(cost=False, out=out, mechanisms=("abc",)), folder=folder)
+    assert list(played.scores.mechanisms) == ["abc"], "what was asked for is shown"
+    assert json.loads((out / "many-flows.json").read_text()) == whole
+    assert (out / "league.csv").read_text() == numbers
+    with pytest.raises(ResultError, match="has 2 runs of drop-tail in many-flows, these would be"):
+        play(Order(cost=False, out=out, replications=1), folder=folder)
+    (out / "many-flows.json").write_text("{")
+    play(Order(cost=False, out=out), folder=folder)
+    assert json.loads((out / "many-flows.json").read_text()) == whole, "damaged, so played again"
+    # Where no folder is named, a part has one of its own.
+    monkeypatch.chdir(tmp_path)
+    play(Order(cost=False), folder=folder)
+    play(Order(cost=False, mechanisms=("abc",)), folder=folder)
+    names = sorted(path.name for path in (tmp_path / "results").iterdir())
+    assert names[0] == "league"
+    assert names[1].startswith("league-")
+    assert json.loads((tmp_path / "results/league/many-flows.json").read_text()) == whole
 
 
 def test_results_do_not_depend_on_the_number_of_threads(folder):

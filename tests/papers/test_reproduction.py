@@ -6,7 +6,6 @@ import pytest
 
 from tidegate import reproduction
 from tidegate.papers.factors import combinations, read_factors, settings, toml_literal
-from tidegate.papers.library import papers_dir
 from tidegate.papers.runs import Runner
 
 from .synthetic import FakeSimulation
@@ -119,18 +118,3 @@ def test_analytic_experiments_hold_completely_and_need_no_simulation():
     for name in ("abc/fig2", "abc/fig4", "abc/three-users", "abc/independence"):
         (summary,) = reproduction.run(name, write=False)
         assert summary["ok"], summary
-
-
-def test_report_and_figures(tmp_path, monkeypatch):
-    folder = tmp_path / "papers"
-    folder.mkdir()
-    (folder / "abc").symlink_to(papers_dir() / "abc")
-    monkeypatch.setenv("TIDEGATE_PAPERS", str(folder))
-    reproduction.run("abc/table4", quick=True, engine=FakeSimulation)
-    written = tmp_path / "results" / "reproduce-abc-quick"
-    report = (written / "RESULTS.md").read_text(encoding="utf-8")
-    assert report.count("| throughput_ratio_T_R |") == 12
-    assert report.count("| mean_queue_length_Q_avg |") == 12
-    assert "at most 8 runs a point" in report
-    assert (written / "figures" / "table4.png").stat().st_size > 10_000
-    assert (written / "figures" / "table4.svg").exists()

@@ -60,6 +60,7 @@ Out: TypeAlias = Annotated[
         metavar="DIR", envvar="TIDEGATE_OUT", help="Result folder; default: results/NAME-HASH."
     ),
 ]
+Save: TypeAlias = Annotated[bool, typer.Option(help="Write the result folder.")]
 Shape: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help="Form of the output.")]
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")
@@ -84,6 +85,11 @@ def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
             leave(INTERRUPTED)
 
     return wrapped
+
+
+def typed(out: str | os.PathLike[str] | None) -> bool:
+    """Whether a folder was named on the command line rather than by TIDEGATE_OUT."""
+    return out is not None and os.fspath(out) != os.environ.get("TIDEGATE_OUT")
 
 
 def leave(code: int) -> NoReturn:

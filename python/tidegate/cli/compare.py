@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +20,7 @@ from tidegate.cli.common import (
     remark,
 )
 from tidegate.errors import ResultError, UsageError
+from tidegate.places import check_writable, known_manifest
 
 if TYPE_CHECKING:
     from tidegate.comparing import SideBySide
@@ -29,8 +32,12 @@ def compare(
     result: Annotated[Path, typer.Argument(metavar="RESULT", help="A result folder.")],
     other: Annotated[Path, typer.Argument(metavar="RESULT", help="What to compare with it.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to draw; default: results/A--B.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", envvar="TIDEGATE_OUT", help="Where to draw; default: results/A--B-HASH."
+        ),
     ] = None,
+    save: Annotated[bool, typer.Option(help="Draw the figure.")] = True,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
@@ -45,23 +52,34 @@ def compare(
     from tidegate.comparing import compare_results, grid
     from tidegate.show import rich_table
 
+    if save and out:
+        check_writable(out)
     a, b = _single(result), _single(other)
-    folders = result.resolve().name, other.resolve().name
-    names = folders if a.kind == b.kind and a.scenario.name == b.scenario.name else None
+    alike = a.kind == b.kind and a.scenario.name == b.scenario.name
+    names = (_name(result), _name(other)) if alike else None
     both = compare_results(a, b, names=names)
     for line in [] if quiet else _warnings(both):
         remark(line)
-    files = _draw(both, out, Path("results") / "--".join(folders), quiet=quiet)
+    files, failure = [], None
+    try:
+        if save:
+            files = both.plot(out or _default_folder(both, (result, other)))
+    except ResultError as error:
+        failure = error  # what was computed is printed all the same
     if shape is Format.json:
         print_json(_json(both, files))
     elif shape is Format.csv:
         content = both.table()
         print_csv(content.column_names, [list(row.values()) for row in content.to_pylist()])
+        for path in [] if quiet else files:
+            remark(f"figure: {path}")
     else:
         print_tables([rich_table(grid(both))])
         typer.echo("mean ± 95 % confidence; differences with Welch's interval")
         for path in files:
             typer.echo(f"figure: {path}")
+    if failure:
+        raise ResultError(f"not drawn: {failure}") from failure
 
 
 def _single(folder: Path) -> Result:
@@ -88,16 +106,22 @@ def _warnings(both: SideBySide) -> list[str]:
     return lines
 
 
-def _draw(both: SideBySide, out: Path | None, default: Path, *, quiet: bool) -> list[Path]:
-    """Nobody asked for the default folder, so failing there is no error."""
-    try:
-        return both.plot(out or default)
-    except ResultError as error:
-        if out:
-            raise
-        if not quiet:
-            remark(f"not drawn: {error}")
-        return []
+def _name(folder: Path) -> str:
+    """What to call a result: a variant by what it varies, any other by its folder."""
+    above = known_manifest(folder.resolve().parent) or {}
+    names = {one["folder"]: one["name"] for one in above.get("variants", [])}
+    return str(names.get(folder.resolve().name, folder.resolve().name))
+
+
+def _default_folder(both: SideBySide, folders: tuple[Path, Path]) -> Path:
+    """Named after both folders, and after what is in them: other folders may be called the same."""
+    names = []
+    for folder in map(Path.resolve, folders):
+        variant = known_manifest(folder.parent) is not None
+        names.append(f"{folder.parent.name}-{folder.name}" if variant else folder.name)
+    content = json.dumps([both.settings, both.table().to_pylist()])
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return Path("results") / f"{'--'.join(names)}-{digest[:8]}"
 
 
 def _json(both: SideBySide, files: list[Path]) -> dict[str, object]:

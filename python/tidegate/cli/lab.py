@@ -11,6 +11,7 @@ from tidegate.cli.common import (
     Format,
     Out,
     Quiet,
+    Save,
     Seed,
     Set,
     Shape,
@@ -18,7 +19,7 @@ from tidegate.cli.common import (
     overrides,
     remark,
 )
-from tidegate.cli.outcome import present
+from tidegate.cli.outcome import check_keeping, present
 from tidegate.errors import MissingError, OverloadError, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def lab(
         typer.Option("--check", help="Only say what is missing here (for the scenario, if named)."),
     ] = False,
     out: Out = None,
-    save: Annotated[bool, typer.Option(help="Write the result folder.")] = True,
+    save: Save = True,
     plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
     shape: Shape = Format.table,
     verbose: Annotated[
@@ -92,7 +93,7 @@ def lab(
     """
     from tidegate import lab_bpf
     from tidegate.lab_process import missing
-    from tidegate.laboratory import check_options, lab_all
+    from tidegate.laboratory import check_options, lab_all, seeds_in_lab
     from tidegate.scenario import parse
     from tidegate.simulation import name_variants
 
@@ -114,6 +115,8 @@ def lab(
     changes = overrides(against, "--against")
     variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in changes]
     scenarios = name_variants(base, variants) if variants else {"": base}
+    seeds = seeds_in_lab(scenarios, seed, replications)
+    check_keeping(scenarios, seeds, "lab", out=out, keep=save, plot=plot)
     if not quiet:
         remark(_expectation(scenarios, seed, replications, jobs))
     results = lab_all(

@@ -61,7 +61,11 @@ def league(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where results go; default: results/league[-quick]."),
+        typer.Option(
+            metavar="DIR",
+            envvar="TIDEGATE_OUT",
+            help="Where results go; default: results/league[-quick][-HASH OF WHAT IS PLAYED].",
+        ),
     ] = None,
     jobs: Jobs = None,
     shape: Shape = Format.table,

@@ -8,13 +8,35 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegate.cli.common import Format, print_csv, print_json, print_tables, remark
-from tidegate.errors import ResultError
+from tidegate.cli.common import Format, print_csv, print_json, print_tables, remark, typed
+from tidegate.errors import ResultError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from tidegate._native import Scenario
     from tidegate.result import Result
+
+
+def check_keeping(
+    scenarios: Mapping[str, Scenario],
+    seeds: Mapping[str, Iterable[int]],
+    kind: str,
+    *,
+    out: str | None,
+    keep: bool,
+    plot: bool,
+) -> None:
+    """Tell before anything runs that it could not be kept as asked for."""
+    from tidegate.places import check_place, planned_runs
+
+    if not keep and (plot or typed(out)):
+        option = "--plot draws into" if plot else "--out names"
+        raise UsageError(
+            f"{option} the result folder, which --no-save leaves out: drop one of them"
+        )
+    if keep and out:
+        check_place(Path(out), planned_runs(scenarios, seeds, kind))
 
 
 def present(
@@ -26,38 +48,49 @@ def present(
     shape: Format,
     quiet: bool,
 ) -> None:
-    """Write the result folder where wanted, and print."""
-    folder = _save(results, out, plot=plot, quiet=quiet) if keep or out or plot else None
+    """Write the result folder where wanted, and print; in this order, so that paths are told."""
+    folder, failure = None, None
+    files: list[Path] = []
+    try:
+        if keep:
+            folder = _save(results, out)
+            files = _draw(results, folder) if plot else []
+    except ResultError as error:
+        failure = error  # what was computed is printed all the same
     if shape is Format.json:
-        print_json({**_json(results), "folder": str(folder) if folder else None})
+        place = {"folder": str(folder) if folder else None, "figures": list(map(str, files))}
+        print_json({**_json(results), **place})
     elif shape is Format.csv:
         _print_csv(results)
     else:
         _print_tables(results, folder)
     if folder and shape is not Format.table and not quiet:
-        remark(f"results: {folder}")
+        remark(told(folder, files))
+    if failure:
+        raise ResultError(f"{'not drawn' if folder else 'not saved'}: {failure}") from failure
 
 
-def _save(
-    results: Mapping[str, Result], out: str | None, *, plot: bool, quiet: bool
-) -> Path | None:
-    """Write the result folder. Nobody asked for the default one, so failing there is no error."""
+def told(folder: Path, files: Iterable[Path]) -> str:
+    """Where results and figures are, in a line."""
+    names = ", ".join(path.name for path in files)
+    return f"results in {folder}" + (f": {names}" if names else "")
+
+
+def _save(results: Mapping[str, Result], out: str | None) -> Path:
     from tidegate.store import default_folder, hand_over, save
 
-    try:
-        folder = save(results, Path(out) if out else default_folder(results))
-    except ResultError as error:
-        if out or plot:
-            raise
-        if not quiet:
-            remark(f"not saved: {error}")
-        return None
-    if plot:
-        from tidegate.plots import draw
-
-        draw(results, folder)
+    folder = save(results, Path(out) if out else default_folder(results))
     hand_over(folder)
     return folder
+
+
+def _draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
+    from tidegate.plots import draw
+    from tidegate.store import hand_over
+
+    files = draw(results, folder)
+    hand_over(folder)
+    return files
 
 
 def _print_tables(results: Mapping[str, Result], folder: Path | None) -> None:
@@ -72,8 +105,7 @@ def _print_tables(results: Mapping[str, Result], folder: Path | None) -> None:
     for line in honesty(results):
         typer.echo(line)
     if folder:
-        figures = sorted(path.name for path in folder.glob("*.png"))
-        typer.echo(f"results in {folder}" + (f": {', '.join(figures)}" if figures else ""))
+        typer.echo(told(folder, sorted(folder.glob("*.png"))))
 
 
 def honesty(results: Mapping[str, Result]) -> list[str]:

@@ -8,13 +8,17 @@ from typing import Annotated
 import typer
 
 from tidegate.cli.common import command
+from tidegate.errors import ResultError
 
 
 @command
 def plot(
     result: Annotated[Path, typer.Argument(metavar="RESULT_DIR", help="A result folder.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to; default: the result folder.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", envvar="TIDEGATE_OUT", help="Where to; default: the result folder."
+        ),
     ] = None,
 ) -> None:
     """Draw a result: who got what, each user group and each queue over time; or a sweep.
@@ -28,5 +32,8 @@ def plot(
 
     sweep = read_manifest(result).get("kind") == "sweep"
     kept = load_sweep(result) if sweep else load(result)
-    for path in kept.plot(out or result):
+    files = kept.plot(out or result)
+    if not files:
+        raise ResultError(f"{result} has no run that counts, so there is nothing to draw")
+    for path in files:
         typer.echo(path)

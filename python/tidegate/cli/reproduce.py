@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.common import Format, Jobs, Quiet, Shape, command, print_csv, print_json
+from tidegate.cli.common import (
+    Format,
+    Jobs,
+    Quiet,
+    Shape,
+    command,
+    print_csv,
+    print_json,
+    print_tables,
+    remark,
+    typed,
+)
 from tidegate.errors import UsageError
+
+if TYPE_CHECKING:
+    from tidegate.reproduction import Reproduced
 
 CHECK_MISSED = 5
 
@@ -27,31 +42,61 @@ def reproduce(
         bool,
         typer.Option("--check", help="End with 5 where something deviates without explanation."),
     ] = False,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report", help="Write the papers' own pages, papers/*/RESULTS.md and figures."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="TIDEGATE_OUT",
+            help="Where reports go, each in a folder of its own; default: results.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
     """Reproduce published results, cell by cell.
 
+    One experiment is printed with every number of the paper beside ours; of more, the counts.
+
     **Examples**
+
+    tidegate reproduce abc/table2 --quick
 
     tidegate reproduce abc
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate.reproduction import paper_names, run
+    from tidegate.reproduction import paper_names
+    from tidegate.reproduction import reproduce as run
 
     paper = (target or "").partition("/")[0]
     if paper and paper not in paper_names():
         raise UsageError(f"there is no paper {paper!r}; there are {', '.join(paper_names())}")
-    outcomes = run(target, quick, jobs, not quiet)
+    if report and (quick or "/" in (target or "") or typed(out)):
+        raise UsageError("--report is about whole papers in full: drop --quick, --out, EXPERIMENT")
+    done = run(target, quick, jobs, not quiet, report=report, out=None if report else out)
+    outcomes = [summary for one in done for summary in one.summaries]
     if shape is Format.json:
         print_json(outcomes)
     elif shape is Format.csv:
         columns = list(dict.fromkeys(key for outcome in outcomes for key in outcome))
         print_csv(columns, [[_cell(o.get(key)) for key in columns] for o in outcomes])
     else:
+        if "/" in (target or ""):
+            _print_beside(done)
         _print_table(outcomes)
+    for one in [] if quiet else done:
+        remark(
+            f"{one.effort.target}: {one.effort.runs:,} runs, "
+            f"{one.effort.packets / 1e6:,.0f} million packets, {one.effort.cpu_s:,.0f} CPU seconds"
+        )
+        remark(f"wrote {one.folder}/RESULTS.md and figures")
     if check and any(outcome.get("ok") is False for outcome in outcomes):
         raise typer.Exit(CHECK_MISSED)
 
@@ -60,8 +105,15 @@ def _cell(value: object) -> object:
     return "; ".join(map(str, value)) if isinstance(value, list) else value
 
 
+def _print_beside(done: list[Reproduced]) -> None:
+    from tidegate.papers.beside import grids
+    from tidegate.show import rich_table
+
+    found = [grid for one in done for outcome in one.outcomes for grid in grids(outcome)]
+    print_tables([rich_table(grid) for grid in found])
+
+
 def _print_table(outcomes: list[dict[str, object]]) -> None:
-    from tidegate.cli.common import print_tables
     from tidegate.show import Grid, rich_table
 
     grid = Grid(

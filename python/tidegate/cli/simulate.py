@@ -13,6 +13,7 @@ from tidegate.cli.common import (
     Out,
     Quiet,
     Replications,
+    Save,
     Seed,
     Set,
     Shape,
@@ -20,7 +21,7 @@ from tidegate.cli.common import (
     overrides,
     remark,
 )
-from tidegate.cli.outcome import present
+from tidegate.cli.outcome import check_keeping, present
 
 Against = Annotated[
     list[str] | None,
@@ -41,7 +42,7 @@ def simulate(
     replications: Replications = None,
     jobs: Jobs = None,
     out: Out = None,
-    save: Annotated[bool, typer.Option(help="Write the result folder.")] = True,
+    save: Save = True,
     plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
     shape: Shape = Format.table,
     quiet: Quiet = False,
@@ -59,7 +60,7 @@ def simulate(
     tidegate simulate scenarios/evening-peak.toml --format json | jq .runs
     """
     from tidegate.scenario import parse
-    from tidegate.simulation import name_variants, simulate_all
+    from tidegate.simulation import name_variants, seeds_of, simulate_all
 
     given = overrides(set_)
     base = parse(scenario, given)
@@ -70,6 +71,8 @@ def simulate(
     changes = overrides(against, "--against")
     variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in changes]
     scenarios = name_variants(base, variants) if variants else {"": base}
+    seeds = {name: seeds_of(one, seed, replications) for name, one in scenarios.items()}
+    check_keeping(scenarios, seeds, "simulation", out=out, keep=save, plot=plot)
     results = simulate_all(
         scenarios, seed=seed, replications=replications, jobs=jobs, progress=not quiet
     )

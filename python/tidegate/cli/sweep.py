@@ -25,6 +25,7 @@ from tidegate.cli.common import (
     print_tables,
     remark,
 )
+from tidegate.cli.outcome import told
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,26 +58,33 @@ def sweep(
 
     tidegate sweep sweeps/flows.toml --format csv > flows.csv
     """
-    from tidegate.sweeping import sweep_points
+    from tidegate.sweeping import check_drawable, load_sweep, sweep_points
 
+    given = overrides(set_)
+    if plot:
+        check_drawable(scenario, given)
     try:
         done = sweep_points(
-            scenario, overrides(set_), seed=seed, replications=replications, jobs=jobs, out=out,
+            scenario, given, seed=seed, replications=replications, jobs=jobs, out=out,
             resume=resume, progress=not quiet,
         )  # fmt: skip
     except KeyboardInterrupt:
         remark("interrupted; the finished runs are kept, and the same command goes on from there")
         leave(INTERRUPTED)
-    figures = done.plot(done.folder) if plot else []
+    # The folder may have more than was asked for, and its figures show all of it.
+    whole = load_sweep(done.folder)
+    figures = whole.plot(done.folder) if plot and len(whole.failed) < len(whole.points) else []
     if shape is Format.json:
-        print_json(_json(done))
+        print_json({**_json(done), "figures": list(map(str, figures))})
     elif shape is Format.csv:
         summary = done.summary()
         print_csv(summary.column_names, [list(row.values()) for row in summary.to_pylist()])
     else:
         print_tables([_table(done)])
-        names = ", ".join(path.name for path in figures)
-        typer.echo(f"results in {done.folder}" + (f": {names}" if names else ""))
+        typer.echo(told(done.folder, figures))
+    if not quiet:
+        for line in _remarks(done, whole, figures, shape):
+            remark(line)
     for point in done.failed:
         for failed_seed, reason in point.failures.items():
             remark(f"failed: {point.label} with seed {failed_seed}: {reason}")
@@ -84,13 +92,19 @@ def sweep(
         raise typer.Exit(SOME_FAILED)
 
 
-def _json(done: Sweep) -> dict[str, object]:
-    from tidegate.sweeping import point_values
+def _remarks(done: Sweep, whole: Sweep, figures: list[Path], shape: Format) -> list[str]:
+    lines = [] if shape is Format.table else [told(done.folder, figures)]
+    asked, there = (sum(len(point.seeds) for point in one.points) for one in (done, whole))
+    if asked < there:
+        lines.append(f"{done.folder} keeps {there} runs, of which the {asked} asked for are shown")
+    return lines
 
+
+def _json(done: Sweep) -> dict[str, object]:
     summaries = {id(point): result.summary().to_pylist() for point, result in done.results()}
     points = [
         {
-            "settings": point_values(point),
+            "settings": point.values,
             "runs": [{"seed": seed, "digest": digest} for seed, digest in point.digests],
             "summary": summaries.get(id(point), []),
             "failures": {str(seed): reason for seed, reason in point.failures.items()},
@@ -102,9 +116,10 @@ def _json(done: Sweep) -> dict[str, object]:
 
 def _table(done: Sweep) -> RenderableType:
     """Throughput per user of each group at each point."""
-    from tidegate.show import Grid, plain, rate_unit, rich_table, uncertain
+    from tidegate.show import Grid, rate_unit, rich_table, uncertain
     from tidegate.statistics import Estimate
     from tidegate.summary import rows
+    from tidegate.swept_values import words
 
     groups = done.scenario.groups
     found = [
@@ -115,8 +130,7 @@ def _table(done: Sweep) -> RenderableType:
     unit, scale = rate_unit(largest)
     grid = Grid(f"Throughput per user [{unit}]", [*done.axes, *groups], text_columns=len(done.axes))
     for point, by_group in found:
-        values = dict(point.settings)
         estimates = (Estimate(r.mean, r.ci95, r.runs) for r in map(by_group.get, groups) if r)
         cells = [uncertain(value, scale) for value in estimates]
-        grid.cells.append([*(plain(values.get(key, "")) for key in done.axes), *cells])
+        grid.cells.append([*(words(point.values[key]) for key in done.axes), *cells])
     return rich_table(grid)

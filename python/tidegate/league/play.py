@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.errors import MissingError, UsageError
+from tidegate.errors import MissingError, ResultError, UsageError
 from tidegate.league import running, standings
 from tidegate.league.field import (
     chosen,
@@ -17,6 +19,7 @@ from tidegate.league.field import (
 )
 from tidegate.league.running import Effort
 from tidegate.league.scores import Scores
+from tidegate.places import check_writable
 from tidegate.store import hand_over
 
 if TYPE_CHECKING:
@@ -70,11 +73,13 @@ def play(order: Order, *, show: Showing = False, folder: Path | None = None) -> 
     situations = chosen("situation", every_situation, order.situations)
     mechanisms = chosen("mechanism", every_mechanism, order.mechanisms)
     _check_lab(situations, order)
-    default = Path("results") / ("league-quick" if order.quick else "league")
-    kept_in = data / "results" if order.report else order.out or default
-    keeps = order.report or order.resume
-    found = standings.load(kept_in) if keeps else standings.Standings()
+    kept_in = data / "results" if order.report else order.out or _default_folder(order)
+    check_writable(kept_in)
+    # A folder keeps what was played in it before: an order for a part replaces that part alone.
+    found = standings.load(kept_in, strict=order.report)
     found.keep_only(every_situation, every_mechanism)
+    if not order.resume:
+        _check_no_fewer(found, situations, mechanisms, order, kept_in)
     _run(situations, mechanisms, order, found, show)
     found.keep_only(every_situation, every_mechanism)
     standings.save(found, kept_in)
@@ -85,10 +90,51 @@ def play(order: Order, *, show: Showing = False, folder: Path | None = None) -> 
     files = [kept_in / "league.csv"]
     from tidegate.league.figure import draw
 
-    if any(found.runs(s.name, m.name) for s in situations for m in mechanisms):
-        files.append(draw(scores, kept_in / "league.png"))
+    if any(found.entries.values()):
+        whole = Scores(found, *_with_runs(found, every_situation, every_mechanism))
+        files.append(draw(whole, kept_in / "league.png"))
     hand_over(kept_in)
     return Played(scores, files)
+
+
+def _default_folder(order: Order) -> Path:
+    """A folder of its own for a part of the league, and for other numbers of runs."""
+    part = [sorted(order.situations), sorted(order.mechanisms), order.replications]
+    name = "league-quick" if order.quick else "league"
+    if any(part):
+        name += "-" + hashlib.sha256(json.dumps(part).encode()).hexdigest()[:8]
+    return Path("results") / name
+
+
+def _check_no_fewer(
+    found: Standings,
+    situations: list[Situation],
+    mechanisms: list[Mechanism],
+    order: Order,
+    folder: Path,
+) -> None:
+    """Refuse to replace runs by fewer of the same."""
+    asked = Effort(order.replications, order.quick).count
+    for situation in situations:
+        wanted = asked or situation.content.get("replications", 1)
+        for mechanism in mechanisms if order.lab or not situation.lab else []:
+            there = len(found.runs(situation.name, mechanism.name))
+            if there > wanted and found.has(situation, mechanism, runs=None, quick=order.quick):
+                raise ResultError(
+                    f"{folder} has {there} runs of {mechanism.name} in {situation.name}, these "
+                    f"would be {wanted}; it was left alone. Use --resume or name another folder"
+                )
+
+
+def _with_runs(
+    found: Standings, situations: dict[str, Situation], mechanisms: dict[str, Mechanism]
+) -> tuple[dict[str, Situation], dict[str, Mechanism]]:
+    """The situations and mechanisms of which there is anything to draw."""
+    played = {m for entries in found.entries.values() for m in entries}
+    return (
+        {name: one for name, one in situations.items() if found.entries.get(name)},
+        {name: one for name, one in mechanisms.items() if name in played},
+    )
 
 
 def _run(

@@ -91,13 +91,15 @@ def fingerprint(situation: Situation, mechanism: Mechanism, *, quick: bool = Fal
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def load(folder: Path) -> Standings:
-    """Read what a folder has."""
+def load(folder: Path, *, strict: bool = True) -> Standings:
+    """Read what a folder has; what is damaged is an error, or as if it were not there."""
     standings = Standings()
     for path in sorted(folder.glob("*.json")):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
+            if not strict:
+                continue
             raise ResultError(f"{path} cannot be read: {error}") from error
         if path.stem == COST:
             standings.cost = content

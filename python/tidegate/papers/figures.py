@@ -151,6 +151,8 @@ def _draw_panel(axes: Axes, panel: _Panel) -> None:
         axes.plot([], [], "D", mfc="white", mec="#555555", ms=6, label="the paper")
     axes.set_title(", ".join(_told(name, level) for name, level in spec.get("where", {}).items()))
     _finish(axes, spec, ticks)
+    for line in lines:
+        _mark_beyond(axes, line, spec, ticks)
     levels = _levels(lines, spec["x"]) if spec.get("x_log") else []
     if 0 < len(levels) <= _MOST_OWN_TICKS:
         axes.set_xticks(levels, [f"{level:g}" for level in levels])
@@ -172,6 +174,29 @@ def _draw_line(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str
         capsize=2,
         label=line.label,
     )
+
+
+def _mark_beyond(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
+    """Arrows at the edge for values that the axis does not reach, with the numbers."""
+    low, high = spec.get("y_limits", (-np.inf, np.inf))
+    for point in line.points:
+        value = point.metrics[spec["metric"]].mean
+        if low <= value <= high:
+            continue
+        above = value > high
+        place = (_x(point, spec["x"], ticks), high if above else low)
+        mark = "^" if above else "v"
+        axes.plot(*place, mark, color=line.colour, ms=7, clip_on=False, zorder=4)
+        axes.annotate(
+            f"{value:,.0f}" if value >= 100 else f"{value:.3g}",
+            place,
+            (0, -6 if above else 6),
+            textcoords="offset points",
+            ha="center",
+            va="top" if above else "bottom",
+            fontsize=8,
+            color=line.colour,
+        )
 
 
 def _draw_dots(axes: Axes, line: _Line, panel: _Panel) -> None:

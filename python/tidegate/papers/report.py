@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effort:
-    """What a reproduction cost."""
+    """What was reproduced, and what it cost."""
 
+    target: str
+    """Such as `abc` or `abc/table2`."""
     runs: int
     packets: int
     cpu_s: float
+    """Not on the page: it would change with every machine and every run."""
     replications: int | None
     """Runs a point at most; `None`: the paper's own counts."""
 
@@ -79,9 +82,8 @@ def _head(paper: Paper, effort: Effort) -> str:
     return f"""
 # {paper.title}: our results beside the paper's
 
-Written by `tidegate reproduce {paper.name}`, with {counts}: {effort.runs:,} simulated runs,
-{effort.packets / 1e6:,.0f} million packets through the bottleneck,
-{effort.cpu_s:,.0f} CPU seconds in all.
+Written by `tidegate reproduce {effort.target}`, with {counts}: {effort.runs:,} simulated runs,
+{effort.packets / 1e6:,.0f} million packets through the bottleneck.
 """
 
 
