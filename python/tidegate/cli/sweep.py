@@ -9,6 +9,7 @@ import typer
 
 from tidegate.cli.common import (
     INTERRUPTED,
+    Add,
     Format,
     Jobs,
     Out,
@@ -17,9 +18,10 @@ from tidegate.cli.common import (
     Seed,
     Set,
     Shape,
+    changes,
     command,
+    doubts,
     leave,
-    overrides,
     print_csv,
     print_json,
     print_tables,
@@ -38,6 +40,7 @@ SOME_FAILED = 4
 def sweep(
     scenario: Annotated[Path, typer.Argument(help="Scenario file with a [sweep].")],
     set_: Set = None,
+    add: Add = None,
     seed: Seed = None,
     replications: Replications = None,
     jobs: Jobs = None,
@@ -61,12 +64,14 @@ def sweep(
 
     try:
         done = sweep_points(
-            scenario, overrides(set_), seed=seed, replications=replications, jobs=jobs, out=out,
+            scenario, changes(set_, add), seed=seed, replications=replications, jobs=jobs, out=out,
             resume=resume, progress=not quiet,
         )  # fmt: skip
     except KeyboardInterrupt:
         remark("interrupted; the finished runs are kept, and the same command goes on from there")
         leave(INTERRUPTED)
+    if not quiet:
+        doubts(scenario, done.scenario)
     figures = done.plot(done.folder) if plot else []
     if shape is Format.json:
         print_json(_json(done))
