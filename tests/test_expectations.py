@@ -4,8 +4,8 @@ Under its "Expect" a file has lines of the form
 
     #? [KEY=VALUE; ... ->] NAME[/NAME] METRIC LOW..HIGH [UNIT]
 
-such as ``#? bottleneck.aqm.kind=drop-tail -> heavy/light throughput_bps 9..11``: with these settings
-the mean of a metric of the summary, of one group or bottleneck, or the ratio of two, is in the
+such as ``#? bottleneck.aqm.kind=drop-tail -> heavy/light throughput_bps 9..11``: with these
+settings the mean of a metric of the summary, of one group or bottleneck, or the ratio of two, is in the
 interval. The interval is what the sentence above says, rounded as it rounds, not what a run gave.
 """
 
