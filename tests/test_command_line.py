@@ -375,8 +375,7 @@ def test_more_runs_than_anybody_waits_for_are_refused_before_the_first(tidegate_
     for command in ("simulate", "sweep", "lab"):
         done = tidegate_command(command, "small.toml", f"--replications={count}")
         assert done.returncode == 2
-        unframed = re.sub(r"[\s│]", "", done.stderr)
-        assert "isnotintherange1<=x<=10000" in unframed
+        assert "replications" in done.stderr
     done = tidegate_command("simulate", "small.toml", "--set", f"replications={count}")
     assert done.returncode == 3
     assert "replications: " in done.stderr

@@ -5,8 +5,9 @@ Under its "Expect" a file has lines of the form
     #? [KEY=VALUE; ... ->] NAME[/NAME] METRIC LOW..HIGH [UNIT]
 
 such as ``#? bottleneck.aqm.kind=drop-tail -> heavy/light throughput_bps 9..11``: with these
-settings the mean of a metric of the summary, of one group or bottleneck, or the ratio of two, is in the
-interval. The interval is what the sentence above says, rounded as it rounds, not what a run gave.
+settings the mean of a metric of the summary, of one group or bottleneck, or the ratio of two, is in
+the interval. The interval is what the sentence above says, rounded as it rounds, not what a run
+gave.
 """
 
 import re
@@ -28,7 +29,7 @@ LINE = re.compile(
 # Two runs are enough for intervals this wide, and a test that takes a minute is not run.
 REPLICATIONS = 5
 
-# Nothing can be expected of a benchmark that is far from equilibrium, nor of what needs a kernel.
+# Its comment says why nothing can be read from it.
 WITHOUT = {"s3-parking-lot"}
 
 FILES = sorted([*(ROOT / "scenarios").glob("*.toml"), *(ROOT / "sweeps").glob("*.toml")])
