@@ -17,7 +17,7 @@ const MAX_METERS: u64 = 1_000_000;
 const MAX_ROUTE_LINKS: u64 = 50_000_000;
 const MAX_SAMPLES: u64 = 10_000_000;
 /// Looking for a group's way can take as long as there are links.
-const MAX_SEARCHED: usize = 5_000_000;
+const MAX_SEARCHED: usize = 500_000;
 
 /// Bytes of TCP and IP headers in a packet, without options, and of the timestamp option.
 const HEADERS: u64 = 40;

@@ -88,17 +88,20 @@ fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let own = [Some(user.access_link(file)), user.egress_link(file)];
     let own = own.into_iter().flatten().filter_map(|link| link.delay);
     let own: u128 = own.map(|delay| u128::from(delay.as_nanos())).sum();
-    let propagation = |direction| -> u128 {
-        let shared = way(network, user, direction);
-        own + shared.map(|link| u128::from(link.delay.as_nanos())).sum::<u128>()
+    let propagation = |shared: &[&LinkPlan]| -> u128 {
+        own + shared.iter().map(|link| u128::from(link.delay.as_nanos())).sum::<u128>()
     };
+    let shared: Vec<_> = way(network, user, Direction::There).collect();
     let transmission = |link: &LinkPlan| u128::from(link.rate.transmission_time(size).as_nanos());
-    let there = propagation(Direction::There);
+    let there = propagation(&shared);
     let handshake = match user.traffic {
         Traffic::Cbr(_) => 0,
-        Traffic::Greedy(_) | Traffic::Transfer(_) => there + propagation(Direction::Back),
+        Traffic::Greedy(_) | Traffic::Transfer(_) => {
+            let back: Vec<_> = way(network, user, Direction::Back).collect();
+            there + propagation(&back)
+        }
     };
-    let sending: u128 = way(network, user, Direction::There).map(transmission).sum();
+    let sending: u128 = shared.iter().map(|link| transmission(link)).sum();
     let start = user.start.map_or(0, |start| u128::from(start.from.as_nanos()));
     let arrival = start + handshake + there + sending;
     let end = u128::from(file.warm_up.as_nanos()) + u128::from(file.duration.as_nanos());

@@ -29,8 +29,8 @@ pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(),
     let path = document::split_key(key)
         .ok_or_else(|| wrong("is not a dotted key such as users.heavy.flows".to_owned()))?;
     let named = NAMED.iter().find(|(table, _)| *table == path[0]);
-    match (named, &path[..], &value) {
-        (Some((table, what)), [_, name, ..], _) if adds => {
+    match (named, &path[..]) {
+        (Some((table, what)), [_, name, ..]) if adds => {
             if is_given(document, table, name) {
                 let message = format!("there is a {what} \"{name}\" already; leave out \"add\"");
                 return Err(wrong(message));
@@ -40,12 +40,8 @@ pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(),
             let message = "\"add\" is for a new group or link, such as users.guest.flows";
             return Err(wrong(message.to_owned()));
         }
-        (Some((table, what)), [_, name, ..], _) => is_there(document, table, what, name, key)?,
-        (Some((table, what)), [_], Value::Table(all)) => {
-            for (name, _) in &all.0 {
-                is_there(document, table, what, name, key)?;
-            }
-        }
+        (Some((table, what)), [_, name, ..]) => is_there(document, table, what, name, key)?,
+        // Who gives the whole table of users has named each of them.
         _ => {}
     }
     document::set(document, &path, value).map_err(wrong)
