@@ -28,28 +28,31 @@ pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(),
     let wrong = |message: String| issue(key, message);
     let path = document::split_key(key)
         .ok_or_else(|| wrong("is not a dotted key such as users.heavy.flows".to_owned()))?;
-    let named = NAMED.iter().find(|(table, _)| *table == path[0]);
-    match (named, &path[..]) {
-        (Some((table, what)), [_, name, ..]) if adds => {
-            if is_given(document, table, name) {
-                let message = format!("there is a {what} \"{name}\" already; leave out \"add\"");
-                return Err(wrong(message));
-            }
-        }
-        _ if adds => {
+    match (named_by(&path), adds) {
+        (Some((table, what, name)), true) => is_new(document, table, what, name, key)?,
+        (Some((table, what, name)), false) => is_there(document, table, what, name, key)?,
+        (None, true) => {
             let message = "\"add\" is for a new group or link, such as users.guest.flows";
             return Err(wrong(message.to_owned()));
         }
-        (Some((table, what)), [_, name, ..]) => is_there(document, table, what, name, key)?,
         // Who gives the whole table of users has named each of them.
-        _ => {}
+        (None, false) => {}
     }
     document::set(document, &path, value).map_err(wrong)
 }
 
-/// Whether the file itself has it. What another override has added may be added to.
-fn is_given(document: &Table, table: &str, name: &str) -> bool {
-    entries(document, table).get(name).is_some_and(|node| node.at.is_some())
+/// The table, what it has, and the name of what the path leads into.
+fn named_by(path: &[String]) -> Option<(&'static str, &'static str, &str)> {
+    let [table, name, ..] = path else { return None };
+    let (table, what) = NAMED.iter().find(|(named, _)| named == table)?;
+    Some((*table, *what, name.as_str()))
+}
+
+/// What another override has added may be added to; what the file has may not.
+fn is_new(document: &Table, table: &str, what: &str, name: &str, key: &str) -> Result<(), Issue> {
+    let given = entries(document, table).get(name).is_some_and(|node| node.at.is_some());
+    let message = || format!("there is a {what} \"{name}\" already; leave out \"add\"");
+    if given { Err(issue(key, message())) } else { Ok(()) }
 }
 
 fn is_there(document: &Table, table: &str, what: &str, name: &str, key: &str) -> Result<(), Issue> {
