@@ -78,9 +78,12 @@ format: $(TOOLS) ## put the sources into the form that lint asks for
 # For each target, one after the other.
 FUZZ_SECONDS ?= 600
 
-fuzz: ## random bytes for every parser of packets (nightly Rust and cargo-fuzz; FUZZ_SECONDS=600)
+fuzz: ## random bytes for packets, scenarios and settings (nightly Rust and cargo-fuzz; FUZZ_SECONDS=600)
 	for target in $$(cargo +nightly fuzz list); do \
-		cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
+		mkdir -p fuzz/corpus/$$target; \
+		seeds=$$([ $$target != scenario ] || echo scenarios sweeps); \
+		cargo +nightly fuzz run $$target fuzz/corpus/$$target $$seeds -- \
+			-max_total_time=$(FUZZ_SECONDS) -timeout=30 -print_final_stats=1; \
 	done
 
 bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes target/bench.json

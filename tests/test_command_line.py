@@ -163,8 +163,11 @@ def test_a_refused_scenario_tells_every_mistake(tidegate_command):
 def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
     bbr = ["--set", "tcp.congestion_control=bbr"]
     checked = tidegate_command("validate", "small.toml", *bbr)
-    assert (checked.returncode, checked.stdout) == (0, "small.toml: valid\n")
+    want = "small.toml: valid, but for `tidegate lab` only\n"
+    assert (checked.returncode, checked.stdout) == (0, want)
     assert "the simulator has no BBR" in checked.stderr
+    (told,) = tidegate_command.json("validate", "small.toml", *bbr)
+    assert (told["severity"], told["key"]) == ("lab only", "tcp.congestion_control")
     for command in ("simulate", "sweep"):
         done = tidegate_command(command, "small.toml", *bbr)
         assert done.returncode == 3
@@ -259,6 +262,17 @@ def test_doctor_finds_this_installation_healthy(tidegate_command):
     assert "BAD" not in done.stdout
 
 
+def test_doctor_calls_nothing_ok_that_is_not_here(tidegate_command):
+    done = tidegate_command("doctor", PATH="/nowhere", TIDEGATE_LAB="/nowhere/tidegate-lab")
+    assert done.returncode == 0, "without the lab everything else works"
+    states = {line.split()[1]: line.split()[0] for line in done.stdout.splitlines()}
+    absent = {"ns-2", "lab", "tidegate-lab", "clang", "iperf3", "tshark"}
+    assert {states[name] for name in absent} == {"none"}, done.stdout
+    assert {states[name] for name in ("tidegate", "python", "numpy", "engine")} == {"ok"}
+    good = [line for line in done.stdout.splitlines() if line.startswith("ok")]
+    assert not [line for line in good if "miss" in line or "not " in line]
+
+
 @pytest.mark.parametrize("folder", ["scenarios", "scenarios/lab", "sweeps"])
 def test_every_scenario_in_the_repository_is_valid(tidegate_command, folder):
     files = sorted((ROOT / folder).glob("*.toml"))
@@ -313,3 +327,132 @@ def test_a_terminal_sees_progress_and_style_but_no_colour_against_its_will(tideg
     assert re.search(COLOUR, coloured)
     assert not re.search(COLOUR, plain)
     assert "runs" not in in_terminal(tidegate_command, *arguments, "--quiet").split("mean")[0]
+
+
+HEAVI = "users.heavi.flows=20"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "small.toml", "--set", HEAVI],
+        ["simulate", "small.toml", "--against", HEAVI],
+        ["validate", "small.toml", "--set", HEAVI],
+        ["sweep", "sweep.toml", "--set", HEAVI],
+        ["sweep", "misprint.toml"],
+        ["lab", "small.toml", "--set", HEAVI],
+    ],
+)
+def test_a_misprint_in_a_name_is_no_new_group(tidegate_command, arguments):
+    misprint = SMALL + '[sweep]\n"users.heavi.flows" = [1, 20]\n'
+    (tidegate_command.folder / "misprint.toml").write_text(misprint)
+    done = tidegate_command(*arguments)
+    assert done.returncode == 3
+    assert 'there is no group "heavi"; groups are heavy, light' in done.stderr
+    assert 'did you mean "users.heavy"?' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_add_brings_in_a_group_on_the_command_line_and_in_sweeps(tidegate_command):
+    guest = ("--add", "users.guest.flows=2", "--set", "users.guest.count=2", "-r", "1")
+    found = tidegate_command.json("simulate", "small.toml", *guest, "--no-save")
+    assert {r["name"] for r in found["summary"] if r["kind"] == "group"} == {
+        "heavy", "light", "guest",
+    }  # fmt: skip
+    against = ("--against", "add users.guest.flows=2", "-r", "1", "--no-save")
+    found = tidegate_command.json("simulate", "small.toml", *against)
+    assert {run["variant"] for run in found["runs"]} == {
+        "guest.flows = unset", "guest.flows = 2",
+    }  # fmt: skip
+    swept = SMALL + '[sweep]\n"add users.guest.flows" = [1, 4]\n'
+    (tidegate_command.folder / "guests.toml").write_text(swept)
+    found = tidegate_command.json("sweep", "guests.toml", "-r", "1", "-q")
+    assert [point["settings"] for point in found["points"]] == [
+        {"add users.guest.flows": 1}, {"add users.guest.flows": 4},
+    ]  # fmt: skip
+    done = tidegate_command("simulate", "small.toml", "--add", "users.heavy.flows=2")
+    assert (done.returncode, "already" in done.stderr) == (3, True)
+
+
+def test_validate_prints_a_verdict_for_each_file_and_what_it_found_elsewhere(tidegate_command):
+    (tidegate_command.folder / "bad.toml").write_text(SMALL.replace('"10 Mb/s"', '"10 M"'))
+    (tidegate_command.folder / "odd.toml").write_text(SMALL.replace('"5 ms"', '"1000000000 s"'))
+    files = ("small.toml", "bad.toml", "odd.toml")
+    done = tidegate_command("validate", *files)
+    assert done.returncode == 3
+    verdicts = "small.toml: valid\nbad.toml: refused\nodd.toml: valid\n"
+    assert done.stdout == verdicts
+    assert "bad.toml: line 9: bottleneck.rate" in done.stderr
+    assert "odd.toml: warning: line 15: users.heavy: its first data cannot arrive" in done.stderr
+    listed = tidegate_command("validate", *files, "--format", "json")
+    assert listed.stderr == ""
+    kinds = [(issue["file"], issue["severity"]) for issue in json.loads(listed.stdout)]
+    assert kinds == [
+        ("bad.toml", "error"), ("odd.toml", "warning"), ("odd.toml", "warning"),
+    ]  # fmt: skip
+    assert tidegate_command("validate", "odd.toml").returncode == 0
+    warned = tidegate_command("simulate", "odd.toml", "-r", "1", "--no-save")
+    assert "odd.toml: warning: line 15: users.heavy" in warned.stderr
+    assert "warning: users.light got nothing, 0 b/s in every run" in warned.stderr
+    assert tidegate_command("simulate", "odd.toml", "-r", "1", "--no-save", "-q").stderr == ""
+
+
+@pytest.mark.parametrize("count", ["50000000", "9" * 20, "10001", "0", "-1"])
+def test_more_runs_than_anybody_waits_for_are_refused_before_the_first(tidegate_command, count):
+    for command in ("simulate", "sweep", "lab"):
+        done = tidegate_command(command, "small.toml", f"--replications={count}")
+        assert done.returncode == 2
+        assert "replications" in done.stderr
+    done = tidegate_command("simulate", "small.toml", "--set", f"replications={count}")
+    assert done.returncode == 3
+    assert "replications: " in done.stderr
+
+
+def test_hostile_files_are_refused_in_a_line(tidegate_command):
+    texts = {
+        "lists": SMALL + "x = " + "[" * 1_000 + "]" * 1_000,
+        "deep": SMALL + "x = " + "[" * 100_000 + "]" * 100_000,
+        "tables": SMALL + "x = " + "{a=" * 1_000 + "1" + "}" * 1_000,
+        "dots": "a." * 20_000 + "b = 1\n" + SMALL,
+        "quoted": '"=".' * 20_000 + "b = 1\n" + SMALL,
+        "large": SMALL + "# " + "x" * 5_000_000,
+    }
+    for name, text in texts.items():
+        (tidegate_command.folder / f"{name}.toml").write_text(text)
+    for place in [*(f"{name}.toml" for name in texts), "/dev/zero"]:
+        done = tidegate_command("validate", place)
+        assert done.returncode == 3, place
+        assert done.stdout == f"{place}: refused\n"
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert len(done.stderr) < 400
+    key = tidegate_command("validate", "small.toml", "--set", "a." * 20_000 + "b=1")
+    assert (key.returncode, len(key.stderr) < 400) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "redirection"),
+    [
+        (arguments, redirection)
+        for arguments in ("--help", "list", "schema", "validate small.toml -f json", "validate x")
+        for redirection in (">/dev/full", ">&-")
+    ],
+)
+def test_output_that_does_not_arrive_is_a_failure_in_a_line(
+    tidegate_command, arguments, redirection
+):
+    shell = f"'{COMMAND}' {arguments} {redirection}"
+    done = subprocess.run(
+        ["bash", "-c", shell], cwd=tidegate_command.folder, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "tidegate: cannot write to standard output: " in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_without_anybody_to_tell_the_work_is_done(tidegate_command):
+    for redirection in ("2>/dev/full", "2>&-"):
+        shell = f"'{COMMAND}' validate small.toml x {redirection}"
+        done = subprocess.run(
+            ["bash", "-c", shell], cwd=tidegate_command.folder, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (3, "small.toml: valid\nx: refused\n")

@@ -270,3 +270,25 @@ def test_no_dictionary_makes_the_reader_fall_over(content):
     with pytest.raises(tidegate.ScenarioError) as caught:
         tidegate.load_scenario(content)
     assert str(caught.value)
+
+
+def test_settings_name_what_is_there_and_add_brings_in_what_is_not():
+    with pytest.raises(tidegate.ScenarioError, match=r"there is no group"):
+        tidegate.load_scenario(SMALL, set={"users.heavi.flows": 2})
+    more = {"users.guest.flows": 2}
+    scenario = tidegate.load_scenario(SMALL, add=more, set={"users.guest.count": 3})
+    assert scenario.groups == ["heavy", "light", "guest"]
+    assert len(tidegate.simulate(SMALL, add=more, replications=1).groups) == 3
+    both = tidegate.compare(SMALL, against=[("add users.guest.flows", 2)], replications=1)
+    assert [len(result.groups) for result in both.values()] == [2, 3]
+
+
+def test_more_runs_than_anybody_waits_for_are_refused():
+    for count in (0, 10_001, 50_000_000, 10**20):
+        with pytest.raises(tidegate.UsageError, match="replications"):
+            tidegate.simulate(SMALL, replications=count)
+    deep = {}
+    for _ in range(2_000):
+        deep = {"a": deep}
+    with pytest.raises(tidegate.ScenarioError, match="nested too deeply"):
+        tidegate.load_scenario(deep)

@@ -1,5 +1,7 @@
 //! What the targets share.
 
+pub mod scenario;
+
 use tidegate_wire::WireError;
 use tidegate_wire::activity::Activity;
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
+
+IssueRow: TypeAlias = "tuple[int | None, int | None, str, str, str | None, str]"
+"""The fields of an `Issue`, as the engine gives them."""
 
 
 class TidegateError(Exception):
@@ -39,7 +43,7 @@ class ScenarioError(TidegateError):
 
     def __init__(
         self,
-        issues: list[tuple[int | None, int | None, str, str, str | None, str]],
+        issues: list[IssueRow],
         source: str | None = None,
     ) -> None:
         self.issues = [Issue(*issue) for issue in issues]

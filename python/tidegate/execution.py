@@ -17,6 +17,11 @@ Outcome = TypeVar("Outcome")
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of runs done and the number of all runs."""
 
+# More than anybody waits for, and less than fills the memory before the first run has ended.
+MAX_REPLICATIONS = 10_000
+MAX_RUNS = 1_000_000
+MAX_JOBS = 1_000
+
 
 def local_cores() -> int:
     """Cores that this process may use."""
@@ -37,7 +42,7 @@ class Threads:
     """The cores of this machine."""
 
     def __init__(self, jobs: int | None = None) -> None:
-        self.jobs = max(1, jobs or local_cores())
+        self.jobs = min(max(1, jobs or local_cores()), MAX_JOBS)
 
     def work(
         self, tasks: Sequence[Task], do: Callable[[Task], Outcome]

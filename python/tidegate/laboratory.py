@@ -32,6 +32,7 @@ def lab(
     scenario: Source,
     *,
     set: Settings | None = None,  # noqa: A002 - the same word as on the command line
+    add: Settings | None = None,
     seed: int | None = None,
     replications: int | None = None,
     jobs: int = 1,
@@ -72,7 +73,7 @@ def lab(
         With everything that is missing here, each with its remedy.
 
     """
-    parsed = load_scenario(scenario, set=set)
+    parsed = load_scenario(scenario, set=set, add=add)
     results = lab_all(
         {"": parsed}, seed=seed, replications=replications, jobs=jobs, ip=ip, generator=generator,
         progress=progress, verbose=verbose,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate import _native
-from tidegate._native import Scenario
+from tidegate._native import MAX_FILE_BYTES, Scenario
 from tidegate.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -25,11 +25,19 @@ Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Scenario"
 Settings: TypeAlias = Mapping[str, object]
 """Dotted keys and values that win over the file, such as ``{"users.heavy.flows": 20}``."""
 
+# The word before the key of a group or link that is not there yet.
+ADD = "add "
+
 # They say how often something is run and what it is called, not what is run.
 NOT_CONTENT = ("name", "description", "seed", "replications", "sweep")
 
 
-def load_scenario(source: Source, *, set: Settings | None = None) -> Scenario:  # noqa: A002
+def load_scenario(
+    source: Source,
+    *,
+    set: Settings | None = None,  # noqa: A002 - the same word as on the command line
+    add: Settings | None = None,
+) -> Scenario:
     """Read and validate a scenario.
 
     Parameters
@@ -37,7 +45,10 @@ def load_scenario(source: Source, *, set: Settings | None = None) -> Scenario:  
     source
         A path to a scenario file; its text; its content as nested dictionaries; or a scenario.
     set
-        Settings that win over the file: dotted key and value.
+        Settings that win over the file: dotted key and value. They may only name groups and links
+        that there are.
+    add
+        The same for groups and links that there are not, such as ``{"users.guest.flows": 2}``.
 
     Raises
     ------
@@ -45,18 +56,20 @@ def load_scenario(source: Source, *, set: Settings | None = None) -> Scenario:  
         With every mistake found: line, key, what was expected.
 
     """
-    overrides = [(key, toml_value(value)) for key, value in (set or {}).items()]
-    return parse(source, overrides)
+    return parse(source, overrides_of(set, add))
+
+
+def overrides_of(settings: Settings | None, added: Settings | None = None) -> list[tuple[str, str]]:
+    """Give settings as overrides in TOML: what is added first, since the others may change it."""
+    given = [(f"{ADD}{key}", toml_value(value)) for key, value in (added or {}).items()]
+    return given + [(key, toml_value(value)) for key, value in (settings or {}).items()]
 
 
 def parse(source: Source, overrides: Sequence[tuple[str, str]] = ()) -> Scenario:
     """Like `load_scenario`, with the values in TOML (bare words are text), as people type them."""
     text, name, file = _text_of(source)
-    given = list(overrides)
-    if name is not None and not _names_itself(text):
-        given.insert(0, ("name", toml_value(name)))
     try:
-        return Scenario.parse(text, given)
+        return Scenario.parse(text, list(overrides), name)
     except ScenarioError as error:
         error.source = file
         raise
@@ -72,7 +85,7 @@ def content_hash(scenario: Scenario, *also: object) -> str:
 def setting(scenario: Scenario, key: str) -> str:
     """Value of a dotted key, defaults included, as people would write it."""
     value: object = tomllib.loads(scenario.to_toml())
-    for part in key.split("."):
+    for part in key.removeprefix(ADD).split("."):
         if not isinstance(value, dict) or part not in value:
             return "unset"
         value = value[part]
@@ -125,23 +138,34 @@ def _text_of(source: Source) -> tuple[str, str | None, str | None]:
         return source.to_toml(), None, None
     if isinstance(source, Mapping):
         lines = (f"{_toml_key(str(key))} = {toml_value(value)}" for key, value in source.items())
-        return "\n".join(lines), None, None
+        try:
+            return "\n".join(lines), None, None
+        except RecursionError:
+            raise _unreadable("its tables are nested too deeply") from None
     if isinstance(source, str) and ("\n" in source or "=" in source):
         return source, None, None
     path = Path(source)
     try:
-        return path.read_text(encoding="utf-8"), path.stem, str(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        message = f"cannot read the scenario: {reason}"
-        raise ScenarioError([(None, None, "", message, None, message)], str(path)) from None
+        return _read(path), path.stem, str(path)
+    except OSError as error:
+        raise _unreadable(str(error.strerror), str(path)) from None
+    except UnicodeDecodeError:
+        raise _unreadable("it is not UTF-8 text", str(path)) from None
+    except ValueError as error:  # a null character in the name
+        raise _unreadable(str(error)) from None
 
 
-def _names_itself(text: str) -> bool:
-    try:
-        return "name" in tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return True  # the engine tells what is wrong; a second mistake would only distract
+def _read(path: Path) -> str:
+    """No more than it takes to see that it is too much: /dev/zero has no end."""
+    with path.open("rb") as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    # What is too long is refused by the engine, whatever character has been cut.
+    return content.decode(errors="replace" if len(content) > MAX_FILE_BYTES else "strict")
+
+
+def _unreadable(reason: str, file: str | None = None) -> ScenarioError:
+    message = f"cannot read the scenario: {reason}"
+    return ScenarioError([(None, None, "", message, None, message)], file)
 
 
 def _quoted(text: str) -> str:

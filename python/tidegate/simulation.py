@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate.errors import UsageError
-from tidegate.execution import Threads
+from tidegate.execution import MAX_REPLICATIONS, Threads
 from tidegate.scenario import load_scenario, setting
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def simulate(
     scenario: Source,
     *,
     set: Settings | None = None,  # noqa: A002 - the same word as on the command line
+    add: Settings | None = None,
     seed: int | None = None,
     replications: int | None = None,
     jobs: int | None = None,
@@ -40,7 +41,10 @@ def simulate(
     scenario
         Path of a scenario file, its text, its content as a dictionary, or a `Scenario`.
     set
-        Settings that win over the file, such as ``{"users.heavy.flows": 20}``.
+        Settings that win over the file, such as ``{"users.heavy.flows": 20}``. They may only name
+        groups and links that there are.
+    add
+        The same for new ones, such as ``{"users.guest.flows": 2}``.
     seed
         Seed of the first replication; default: the scenario's. Replication r runs with seed + r.
     replications
@@ -63,7 +67,7 @@ def simulate(
     >>> result.summary().to_pandas()  # doctest: +SKIP
 
     """
-    parsed = load_scenario(scenario, set=set)
+    parsed = load_scenario(scenario, set=set, add=add)
     results = simulate_all(
         {"": parsed}, seed=seed, replications=replications, jobs=jobs, progress=progress,
         executor=executor,
@@ -76,6 +80,7 @@ def compare(
     *,
     against: Mapping[str, object] | Sequence[tuple[str, object]],
     set: Settings | None = None,  # noqa: A002
+    add: Settings | None = None,
     seed: int | None = None,
     replications: int | None = None,
     jobs: int | None = None,
@@ -90,12 +95,12 @@ def compare(
     """
     from tidegate.result import Comparison
 
-    base = load_scenario(scenario, set=set)
+    base = load_scenario(scenario, set=set, add=add)
     pairs = list(against.items() if isinstance(against, Mapping) else against)
     if not pairs:
         raise UsageError("against: name at least one setting to compare with")
     settings = [(key, {**(set or {}), key: value}) for key, value in pairs]
-    variants = [(key, load_scenario(scenario, set=changed)) for key, changed in settings]
+    variants = [(key, load_scenario(scenario, set=changed, add=add)) for key, changed in settings]
     named = name_variants(base, variants)
     results = simulate_all(
         named, seed=seed, replications=replications, jobs=jobs, progress=progress,
@@ -175,8 +180,8 @@ def seeds_of(scenario: Scenario, seed: int | None, replications: int | None) -> 
     """Seed of each replication."""
     first = scenario.seed if seed is None else seed
     count = scenario.replications if replications is None else replications
-    if count < 1:
-        raise UsageError(f"replications: at least 1 is needed, not {count}")
+    if not 1 <= count <= MAX_REPLICATIONS:
+        raise UsageError(f"replications: {count} is not from 1 to {MAX_REPLICATIONS}")
     if not 0 <= first < 2**63:
         raise UsageError(f"seed: {first} is not between 0 and 2^63")
     return range(first, first + count)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 
 from tidegate.errors import ResultError, ScenarioError, UsageError
-from tidegate.execution import Threads
+from tidegate.execution import MAX_RUNS, Threads
 from tidegate.places import MANIFEST, SCENARIO, check_writable, known_manifest
 from tidegate.progress import shown
 from tidegate.run_files import RunFiles
-from tidegate.scenario import build_id, content_hash, parse, toml_value
+from tidegate.scenario import build_id, content_hash, overrides_of, parse
 from tidegate.simulation import run_once, seeds_of
 from tidegate.swept_values import columns, value_of, words
 from tidegate.tables import concatenate, unit_of
@@ -142,6 +142,7 @@ def sweep(
     scenario: Source,
     *,
     set: Settings | None = None,  # noqa: A002 - the same word as on the command line
+    add: Settings | None = None,
     seed: int | None = None,
     replications: int | None = None,
     jobs: int | None = None,
@@ -154,7 +155,7 @@ def sweep(
 
     Parameters
     ----------
-    scenario, set, seed, replications, jobs, progress, executor
+    scenario, set, add, seed, replications, jobs, progress, executor
         As in `tidegate.simulate`.
     out
         Folder of the runs; default: ``results/<name>-<hash>``.
@@ -162,9 +163,8 @@ def sweep(
         Skip runs that are already there; they are recognised by their content.
 
     """
-    overrides = [(key, toml_value(value)) for key, value in (set or {}).items()]
     return sweep_points(
-        scenario, overrides, seed=seed, replications=replications, jobs=jobs, out=out,
+        scenario, overrides_of(set, add), seed=seed, replications=replications, jobs=jobs, out=out,
         resume=resume, progress=progress, executor=executor,
     )  # fmt: skip
 
@@ -187,6 +187,9 @@ def sweep_points(
     folder = Path(out) if out else _default_folder(base, settings)
     files = RunFiles(folder / "runs")
     plan = Sweep(base, _points(scenario, overrides, settings, files, seed, replications), folder)
+    runs = sum(len(point.seeds) for point in plan.points)
+    if runs > MAX_RUNS:
+        raise UsageError(f"{runs} runs are more than {MAX_RUNS}; take fewer replications")
     kept = _kept_in(plan)
     whole = Sweep(base, [_with(kept, point) for point in plan.points], folder)
     started = time.monotonic()

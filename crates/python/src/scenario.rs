@@ -24,18 +24,28 @@ pub struct Scenario {
 #[pymethods]
 impl Scenario {
     /// Reads a scenario file's text. `overrides` are dotted keys with TOML values (bare words are
-    /// taken as text) that win over the file. Raises `ScenarioError` with every mistake in it.
+    /// taken as text) that win over the file; `name` is for a file without one. Raises
+    /// `ScenarioError` with every mistake in it.
     #[staticmethod]
-    #[pyo3(signature = (text, overrides = Vec::new()))]
-    fn parse(text: &str, overrides: Vec<(String, String)>) -> PyResult<Self> {
+    #[pyo3(signature = (text, overrides = Vec::new(), name = None))]
+    fn parse(text: &str, overrides: Vec<(String, String)>, name: Option<&str>) -> PyResult<Self> {
         let parsed = Parsed::parse(text, &overrides).map_err(|issues| refused(&issues))?;
+        let parsed = match name {
+            Some(name) => parsed.or_named(name),
+            None => parsed,
+        };
         let plan = parsed.plan();
         Ok(Scenario { parsed, plan })
     }
 
-    /// What it asks for that the simulator does not have, for people.
-    fn simulator_lacks(&self) -> Vec<String> {
-        self.parsed.simulator_lacks().iter().map(Issue::to_string).collect()
+    /// What it asks for that the simulator does not have.
+    fn simulator_lacks(&self) -> Vec<Row> {
+        self.parsed.simulator_lacks().iter().map(row).collect()
+    }
+
+    /// What is valid, but hardly meant.
+    fn warnings(&self) -> Vec<Row> {
+        self.parsed.warnings().iter().map(row).collect()
     }
 
     /// Raises `ScenarioError` if it asks for what the simulator does not have.
@@ -161,14 +171,16 @@ fn in_seconds(span: Span) -> f64 {
 
 /// All mistakes as one Python exception.
 fn refused(issues: &[Issue]) -> PyErr {
-    let rows: Vec<_> = issues
-        .iter()
-        .map(|issue| {
-            let Issue { line, column, key, message, suggestion } = issue.clone();
-            (line, column, key, message, suggestion, issue.to_string())
-        })
-        .collect();
+    let rows: Vec<Row> = issues.iter().map(row).collect();
     ScenarioError::new_err((rows,))
+}
+
+/// Line, column, key, message, suggestion, and all of it in one line.
+type Row = (Option<usize>, Option<usize>, String, String, Option<String>, String);
+
+fn row(issue: &Issue) -> Row {
+    let Issue { line, column, key, message, suggestion } = issue.clone();
+    (line, column, key, message, suggestion, issue.to_string())
 }
 
 /// What a panic said. The simulator panics where one of its invariants is broken.

@@ -16,6 +16,8 @@ const MAX_FLOWS: u64 = 1_000_000;
 const MAX_METERS: u64 = 1_000_000;
 const MAX_ROUTE_LINKS: u64 = 50_000_000;
 const MAX_SAMPLES: u64 = 10_000_000;
+/// Looking for a group's way can take as long as there are links.
+const MAX_SEARCHED: usize = 500_000;
 
 /// Bytes of TCP and IP headers in a packet, without options, and of the timestamp option.
 const HEADERS: u64 = 40;
@@ -79,11 +81,25 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     if network.is_some() {
         fit::aqms(file, reader);
     }
+    let network = network.filter(|network| can_be_searched(file, network, reader));
+    let nodes = network.as_ref().map(Network::nodes).unwrap_or_default();
+    let network = network.as_ref().map(|network| (network, &nodes));
     reader.within("users", |reader| {
         for (name, user) in &file.users.entries {
-            reader.within(name, |reader| user_group(file, user, network.as_ref(), reader));
+            reader.within(name, |reader| user_group(file, user, network, reader));
         }
     });
+}
+
+fn can_be_searched(file: &File, network: &Network, reader: &mut Reader) -> bool {
+    let (groups, links) = (file.users.entries.len(), network.links.len());
+    let fits = groups * links <= MAX_SEARCHED;
+    if !fits {
+        let message =
+            format!("{groups} groups over {links} links; at most {MAX_SEARCHED} pairs of them");
+        reader.wrong_at("users", message);
+    }
+    fits
 }
 
 fn times(file: &File, reader: &mut Reader) {
@@ -203,7 +219,7 @@ fn network_if_known(file: &File) -> Option<Network> {
     (one && complete && lists_fit && packets_fit).then(|| Network::of(file))
 }
 
-fn user_group(file: &File, user: &User, network: Option<&Network>, reader: &mut Reader) {
+fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, reader: &mut Reader) {
     let end = file.warm_up.as_nanos() + file.duration.as_nanos();
     if user.start.is_some_and(|start| start.from.as_nanos() > end) {
         reader.wrong_at("start", "is after the end of the run");
@@ -224,8 +240,8 @@ fn user_group(file: &File, user: &User, network: Option<&Network>, reader: &mut 
             }
         }
     }
-    if let Some(network) = network {
-        route(file, user, network, reader);
+    if let Some((network, nodes)) = network {
+        route(file, user, network, nodes, reader);
     }
 }
 
@@ -283,7 +299,7 @@ fn window(file: &File, user: &User, tcp: &Tcp, reader: &mut Reader) {
     }
 }
 
-fn route(file: &File, user: &User, network: &Network, reader: &mut Reader) {
+fn route(file: &File, user: &User, network: &Network, nodes: &Nodes, reader: &mut Reader) {
     if file.bottleneck.is_some() {
         for (key, end) in [("from", &user.from), ("to", &user.to)] {
             if end.is_some() {
@@ -292,12 +308,11 @@ fn route(file: &File, user: &User, network: &Network, reader: &mut Reader) {
         }
         return;
     }
-    let nodes = network.nodes();
     let mut known = true;
     for (key, end) in [("from", &user.from), ("to", &user.to)] {
         known &= match end {
-            None => missing_node(key, &nodes, reader),
-            Some(name) if !nodes.contains(name.as_str()) => unknown_node(key, name, &nodes, reader),
+            None => missing_node(key, nodes, reader),
+            Some(name) if !nodes.contains(name.as_str()) => unknown_node(key, name, nodes, reader),
             Some(_) => true,
         };
     }

@@ -1,6 +1,8 @@
 //! Mechanisms that declare their own parameters: reading, writing and describing the choice of one.
 
 use serde_json::{Map, Value as Json, json};
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::parameters::{Choice, Kind, Value as Parameter};
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{Bytes, Factor, Memory, Points, QueueLength, Rate, Share, Span};
@@ -26,6 +28,10 @@ impl<C: Choice> Field for Chosen<C> {
             parameters.iter().map(|parameter| parameter.name).collect()
         };
         let all: Vec<_> = C::KINDS.iter().map(|kind| (kind.0, keys(kind.2))).collect();
+        if let Some(message) = stands_elsewhere(table, &all) {
+            reader.wrong_at("kind", message);
+            return None;
+        }
         let name = read_kind(table, &all, reader)?;
         let place = C::KINDS.iter().position(|kind| kind.0 == name)?;
         let parameters = C::KINDS[place].2;
@@ -71,6 +77,32 @@ impl<C: Choice> Field for Chosen<C> {
             json!({ "description": schema::describe(C::ABOUT), "oneOf": kinds })
         })
     }
+}
+
+/// Where the mechanism belongs that somebody has given here, as FQ-CoDel for an AQM.
+fn stands_elsewhere(table: &Table, here: &[(&'static str, Vec<&'static str>)]) -> Option<String> {
+    let Value::Text(given) = &table.get("kind")?.value else { return None };
+    // None of their names is much longer.
+    if given.len() > 64 || here.iter().any(|(name, _)| letters(name) == letters(given)) {
+        return None;
+    }
+    let names = |kinds: &'static [(&str, &str, &[registry::Parameter])]| {
+        kinds.iter().map(|kind| kind.0).collect::<Vec<_>>()
+    };
+    let rooms = [
+        ("aqm", "an aqm", names(AqmParams::KINDS)),
+        ("differentiation", "a differentiation", names(DifferentiationParams::KINDS)),
+        ("scheduler", "a scheduler", names(SchedulerParams::KINDS)),
+    ];
+    rooms.iter().find_map(|(key, what, names)| {
+        let name = names.iter().find(|name| letters(name) == letters(given))?;
+        Some(format!("\"{given}\" is {what}; write {key} = {{ kind = \"{name}\" }}"))
+    })
+}
+
+/// A name as people remember it: fq_codel, FQ-CoDel and fqcodel are one.
+fn letters(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Properties of a mechanism's parameters, and which of them are required.

@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::issue::Issue;
+use crate::issue::{Issue, MAX_MISTAKES};
 
 /// A place in the file, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,11 +12,13 @@ pub(crate) struct Position {
     pub column: usize,
 }
 
-/// A value and where it stands; overrides stand nowhere.
+/// A value and where it stands, in bytes from the beginning of the file; overrides stand nowhere.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub value: Value,
-    pub at: Option<Position>,
+    pub at: Option<usize>,
+    /// What an override has put this in place of.
+    pub replaced: Option<Box<Node>>,
 }
 
 /// A TOML value. Integers keep their sign and size until a field says what it can take.
@@ -51,7 +53,7 @@ impl Table {
 
 impl<T: Into<Value>> From<T> for Node {
     fn from(value: T) -> Self {
-        Node { value: value.into(), at: None }
+        Node { value: value.into(), at: None, replaced: None }
     }
 }
 impl From<Table> for Value {
@@ -81,37 +83,15 @@ impl Value {
 
 /// Parses a file.
 pub(crate) fn parse(text: &str) -> Result<Table, Vec<Issue>> {
-    if let Some(issue) = too_deep(text) {
-        return Err(vec![issue]);
-    }
-    let lines = Lines::of(text);
     let (root, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        return Ok(convert_table(root.get_ref(), Some(&lines)));
+        return Ok(convert_table(root.get_ref(), Origin::File));
     }
-    let mut issues: Vec<Issue> = errors.iter().map(|error| syntax_issue(error, &lines)).collect();
+    let lines = Lines::of(text);
+    let told = errors.iter().take(MAX_MISTAKES);
+    let mut issues: Vec<Issue> = told.map(|error| syntax_issue(error, &lines)).collect();
     issues.dedup_by_key(|issue| issue.line);
     Err(issues)
-}
-
-/// Parts that a dotted key may have: one with a hundred thousand would become a tree as deep, and
-/// overflow the stack of whoever walks it.
-const MAX_KEY_PARTS: usize = 1_000;
-
-/// Refuses what could be a very long dotted key. Those may not be broken over lines, and nothing
-/// but dots separates their parts.
-fn too_deep(text: &str) -> Option<Issue> {
-    let dots = |run: &str| run.bytes().filter(|byte| *byte == b'.').count();
-    let between_keys = [',', '=', '[', ']', '{', '}', '#'];
-    let deep = |line: &str| line.split(between_keys).any(|run| dots(run) >= MAX_KEY_PARTS);
-    let line = text.lines().position(deep)?;
-    Some(Issue {
-        line: Some(line + 1),
-        column: None,
-        key: String::new(),
-        message: format!("{MAX_KEY_PARTS} dots in a row of names"),
-        suggestion: None,
-    })
 }
 
 fn syntax_issue(error: &toml::de::Error, lines: &Lines) -> Issue {
@@ -142,11 +122,11 @@ fn bare_quantity(line: &str) -> Option<&str> {
 /// Splits a dotted key as it stands in a file or an override.
 pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
     let document = format!("{key} = 0");
-    if too_deep(key).is_some() || key.contains(['\n', '\r', '=', '#']) {
+    if key.contains(['\n', '\r', '=', '#']) {
         return None;
     }
     let mut path = Vec::new();
-    let mut table = convert_table(DeTable::parse(&document).ok()?.get_ref(), None);
+    let mut table = convert_table(DeTable::parse(&document).ok()?.get_ref(), Origin::Override);
     loop {
         let (key, node) = table.0.pop()?;
         path.push(key);
@@ -161,11 +141,8 @@ pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
 /// The value of an override: TOML, or else a text without its quotes.
 pub(crate) fn parse_value(text: &str) -> Value {
     let as_toml = || {
-        if too_deep(text).is_some() {
-            return None;
-        }
         let document = format!("value = {text}");
-        let mut table = convert_table(DeTable::parse(&document).ok()?.get_ref(), None);
+        let mut table = convert_table(DeTable::parse(&document).ok()?.get_ref(), Origin::Override);
         let (_, node) = table.0.pop()?;
         table.0.is_empty().then_some(node.value)
     };
@@ -186,12 +163,14 @@ pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(),
             }
         }
     }
-    *table.entry(last) = Node { value, at: None };
+    let place = table.entry(last);
+    let old = std::mem::replace(place, Node::from(value));
+    place.replaced = Some(Box::new(old));
     Ok(())
 }
 
 /// Where `path` stands, or the nearest table around it. `None` if an override set it.
-pub(crate) fn locate(root: &Table, path: &[String]) -> Option<Position> {
+pub(crate) fn locate(root: &Table, path: &[String]) -> Option<usize> {
     let mut table = root;
     let mut at = None;
     for (depth, key) in path.iter().enumerate() {
@@ -206,37 +185,53 @@ pub(crate) fn locate(root: &Table, path: &[String]) -> Option<Position> {
     at
 }
 
-fn locate_item(items: &[Node], path: &[String]) -> Option<Position> {
+fn locate_item(items: &[Node], path: &[String]) -> Option<usize> {
     let index: usize = path.first()?.parse().ok()?;
     items.get(index)?.at
 }
 
-fn convert_table(table: &DeTable, lines: Option<&Lines>) -> Table {
+/// Where a text comes from: only what stands in the file has a place.
+#[derive(Clone, Copy)]
+enum Origin {
+    File,
+    Override,
+}
+
+impl Origin {
+    fn node(self, value: Value, offset: usize) -> Node {
+        let at = match self {
+            Origin::File => Some(offset),
+            Origin::Override => None,
+        };
+        Node { value, at, replaced: None }
+    }
+}
+
+fn convert_table(table: &DeTable, origin: Origin) -> Table {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue>)| {
-        let at = lines.map(|lines| lines.position(key.span().start));
         let name: &std::borrow::Cow<str> = key.get_ref();
-        (name.clone().into_owned(), Node { value: convert(value.get_ref(), lines), at })
+        let node = origin.node(convert(value.get_ref(), origin), key.span().start);
+        (name.clone().into_owned(), node)
     };
     Table(entries.into_iter().map(entry).collect())
 }
 
-fn convert(value: &DeValue, lines: Option<&Lines>) -> Value {
+fn convert(value: &DeValue, origin: Origin) -> Value {
     match value {
         DeValue::String(text) => Value::Text(text.clone().into_owned()),
         DeValue::Boolean(value) => Value::Bool(*value),
         DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
         DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Datetime(date) => Value::Other(date.to_string()),
-        DeValue::Array(items) => Value::Array(items.iter().map(|i| item(i, lines)).collect()),
-        DeValue::Table(table) => Value::Table(convert_table(table, lines)),
+        DeValue::Array(items) => Value::Array(items.iter().map(|i| item(i, origin)).collect()),
+        DeValue::Table(table) => Value::Table(convert_table(table, origin)),
     }
 }
 
-fn item(item: &Spanned<DeValue>, lines: Option<&Lines>) -> Node {
-    let at = lines.map(|lines| lines.position(item.span().start));
-    Node { value: convert(item.get_ref(), lines), at }
+fn item(item: &Spanned<DeValue>, origin: Origin) -> Node {
+    origin.node(convert(item.get_ref(), origin), item.span().start)
 }
 
 /// Saturates: no field takes a number near the limit.
@@ -245,19 +240,20 @@ fn integer(digits: &str, radix: u32) -> i128 {
     i128::from_str_radix(digits, radix).unwrap_or(saturated)
 }
 
-/// Finds lines and columns from byte offsets.
-struct Lines<'a> {
+/// Finds lines and columns from byte offsets. Only what is wrong has to be found: a column costs the
+/// length of its line.
+pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    fn of(text: &'a str) -> Self {
+    pub fn of(text: &'a str) -> Self {
         let after_breaks =
             text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1);
         Lines { text, starts: std::iter::once(0).chain(after_breaks).collect() }
     }
-    fn position(&self, offset: usize) -> Position {
+    pub fn position(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset);
         let before = self.text.get(self.starts[line - 1]..offset).unwrap_or("");
         Position { line, column: before.chars().count() + 1 }

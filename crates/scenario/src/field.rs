@@ -8,7 +8,7 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
 
 use crate::document::{Node, Table, Value};
 use crate::file::Profile;
-use crate::issue::nearest;
+use crate::issue::{MAX_MISTAKES, nearest};
 use crate::quantity::{PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
 
@@ -35,6 +35,8 @@ pub(crate) struct Reader {
     pub mistakes: Vec<Mistake>,
     /// What sets the options that are not given.
     pub profile: Profile,
+    /// How many more there were than anybody reads.
+    pub untold: usize,
 }
 
 impl Reader {
@@ -46,6 +48,10 @@ impl Reader {
         self.wrong_near(message, None)
     }
     pub fn wrong_near<T>(&mut self, message: impl Into<String>, near: Option<String>) -> Option<T> {
+        if self.mistakes.len() == MAX_MISTAKES {
+            self.untold += 1;
+            return None;
+        }
         let (path, message) = (self.path.clone(), message.into());
         self.mistakes.push(Mistake { path, message, suggestion: near });
         None
@@ -77,6 +83,11 @@ impl Reader {
     /// Refuses keys that are not in `known`.
     pub fn known_keys(&mut self, table: &Table, known: &[&str]) {
         for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
+            if self.mistakes.len() == MAX_MISTAKES {
+                // The nearest name costs more than everything else here.
+                self.untold += 1;
+                continue;
+            }
             let near = nearest(key, known.iter().copied()).map(str::to_owned);
             let keys = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let message = format!("unknown key; valid keys here: {keys}");
@@ -137,8 +148,8 @@ pub(crate) fn read_kind(
     let kind = reader.within("kind", |reader| read_choice(node, &names, reader))?;
     let mut known = vec!["kind"];
     // An override of the kind leaves the other kind's keys standing in the file: not a mistake.
-    let overridden = node.at.is_none();
-    let allowed = all.iter().filter(|(name, _)| overridden || *name == kind);
+    let before: Vec<&str> = replaced_kinds(node).collect();
+    let allowed = all.iter().filter(|(name, _)| *name == kind || before.contains(name));
     for key in allowed.flat_map(|(_, keys)| keys) {
         if !known.contains(key) {
             known.push(key);
@@ -146,6 +157,18 @@ pub(crate) fn read_kind(
     }
     reader.known_keys(table, &known);
     Some(kind)
+}
+
+/// The kinds that stood there before overrides.
+fn replaced_kinds(node: &Node) -> impl Iterator<Item = &str> {
+    fn before(node: &Node) -> Option<&Node> {
+        node.replaced.as_deref()
+    }
+    let chain = std::iter::successors(before(node), |node| before(node));
+    chain.filter_map(|node| match &node.value {
+        Value::Text(kind) => Some(kind.as_str()),
+        _ => None,
+    })
 }
 
 /// One of `words`, or a mistake that lists them.

@@ -1,6 +1,15 @@
 //! What is wrong with a scenario file, and what to do about it.
 
+use std::borrow::Cow;
 use std::fmt;
+
+/// So many mistakes are told; nobody reads more of them at once.
+pub(crate) const MAX_MISTAKES: usize = 100;
+
+/// Characters of a key, a suggestion and a message that are shown: the rest of a value of three
+/// megabytes helps nobody.
+const MAX_NAME: usize = 160;
+const MAX_MESSAGE: usize = 1200;
 
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +24,41 @@ pub struct Issue {
     pub message: String,
     /// The nearest valid name, if one is near.
     pub suggestion: Option<String>,
+}
+
+impl Issue {
+    /// In one line of readable length: texts of the file may hold anything.
+    pub(crate) fn printable(self) -> Issue {
+        Issue {
+            key: printable(&self.key, MAX_NAME),
+            message: printable(&self.message, MAX_MESSAGE),
+            suggestion: self.suggestion.map(|name| printable(&name, MAX_NAME)),
+            ..self
+        }
+    }
+
+    /// Instead of what is too much to tell.
+    pub(crate) fn more(untold: usize) -> Issue {
+        let message = format!("and {untold} more mistakes");
+        Issue { line: None, column: None, key: String::new(), message, suggestion: None }
+    }
+}
+
+/// Without control characters, which a terminal would obey, and with its middle left out if long.
+fn printable(text: &str, max: usize) -> String {
+    let length = text.chars().count();
+    let text: Cow<str> = if length <= max {
+        text.into()
+    } else {
+        let head: String = text.chars().take(max / 2).collect();
+        let tail: String = text.chars().skip(length - max / 2).collect();
+        format!("{head} ... {tail}").into()
+    };
+    text.chars().flat_map(plain).collect()
+}
+
+fn plain(c: char) -> Vec<char> {
+    if c.is_control() { c.escape_default().collect() } else { vec![c] }
 }
 
 impl fmt::Display for Issue {

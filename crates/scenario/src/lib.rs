@@ -12,12 +12,14 @@ mod check;
 mod chosen;
 mod declare;
 mod document;
+mod doubts;
 mod field;
 mod file;
 mod fit;
 mod issue;
 mod layout;
 mod network;
+mod overrides;
 pub mod plan;
 mod quantity;
 #[cfg(test)]
@@ -31,9 +33,10 @@ mod value;
 pub use issue::Issue;
 pub use schema::schema;
 
-use document::{Table, Value};
+use document::{Lines, Table};
 use field::{Field, Mistake, Reader, Section};
 use file::{File, Profile};
+use issue::MAX_MISTAKES;
 use plan::Plan;
 
 /// A valid scenario: a file with its overrides applied and its defaults filled in.
@@ -42,24 +45,42 @@ pub struct Scenario {
     file: File,
     points: Vec<Vec<(String, String)>>,
     simulator_lacks: Vec<Issue>,
+    warnings: Vec<Issue>,
 }
 
 /// Files beyond this are no scenarios.
-const MAX_FILE_BYTES: usize = 4 << 20;
+pub const MAX_FILE_BYTES: usize = 4 << 20;
 
 impl Scenario {
     /// Reads a file. An override is a dotted key and the text of its value, in TOML or, for a
-    /// text, without the quotes: `("bottleneck.rate", "10 Mb/s")`.
+    /// text, without the quotes: `("bottleneck.rate", "10 Mb/s")`. It may only name groups and links
+    /// that there are, unless its key begins with the word `add`: `("add users.guest.flows", "2")`.
     ///
     /// # Errors
     /// All mistakes, in the order of the file.
     pub fn parse(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Issue>> {
+        if text.len() > MAX_FILE_BYTES {
+            let message = format!("more than {MAX_FILE_BYTES} bytes, which no scenario needs");
+            return Err(vec![unplaced(String::new(), message)]);
+        }
         let document = prepare(text, overrides)?;
-        let file = read(&document)?;
-        let points = sweep::points(&document, file.sweep.as_ref())
-            .map_err(|mistakes| locate(mistakes, &document))?;
-        let simulator_lacks = locate(check::simulator_lacks(&file), &document);
-        Ok(Scenario { file, points, simulator_lacks })
+        let located = |found: Found| locate(found, &document, text);
+        let file = read(&document).map_err(located)?;
+        let points = sweep::points(&document, file.sweep.as_ref(), text.len()).map_err(located)?;
+        let simulator_lacks = located(check::simulator_lacks(&file).into());
+        let warnings = located(doubts::of(&file).into());
+        Ok(Scenario { file, points, simulator_lacks, warnings })
+    }
+
+    /// What is valid, but hardly meant.
+    pub fn warnings(&self) -> &[Issue] {
+        &self.warnings
+    }
+
+    /// With this name, if the file gives none.
+    pub fn or_named(mut self, name: &str) -> Scenario {
+        self.file.name.get_or_insert_with(|| name.to_owned());
+        self
     }
 
     /// What is in the scenario that the simulator does not have, and what to do instead. Where there
@@ -111,29 +132,33 @@ impl Scenario {
 
 /// Parses the text and applies the overrides.
 fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Issue>> {
-    if text.len() > MAX_FILE_BYTES {
-        let message = format!("the file has {} bytes; at most {MAX_FILE_BYTES}", text.len());
-        return Err(vec![unplaced(String::new(), message)]);
-    }
-    let mut document = document::parse(text)?;
+    let printable = |issues: Vec<Issue>| issues.into_iter().map(Issue::printable).collect();
+    let mut document = document::parse(text).map_err(printable)?;
     let mut issues = Vec::new();
     for (key, value) in overrides {
-        if let Err(message) = apply(&mut document, key, document::parse_value(value)) {
-            issues.push(unplaced(key.clone(), message));
+        if let Err(issue) = overrides::apply(&mut document, key, document::parse_value(value)) {
+            issues.push(issue);
         }
     }
-    if issues.is_empty() { Ok(document) } else { Err(issues) }
+    if issues.is_empty() { Ok(document) } else { Err(printable(issues)) }
 }
 
-/// Sets the value at a dotted key.
-fn apply(document: &mut Table, key: &str, value: Value) -> Result<(), String> {
-    let path = document::split_key(key)
-        .ok_or_else(|| "is not a dotted key such as users.heavy.flows".to_owned())?;
-    document::set(document, &path, value)
+/// Mistakes, and how many more there are than are told.
+pub(crate) struct Found {
+    mistakes: Vec<Mistake>,
+    untold: usize,
+}
+
+impl From<Vec<Mistake>> for Found {
+    fn from(mut mistakes: Vec<Mistake>) -> Found {
+        let untold = mistakes.len().saturating_sub(MAX_MISTAKES);
+        mistakes.truncate(MAX_MISTAKES);
+        Found { mistakes, untold }
+    }
 }
 
 /// Turns a document into a checked file with all defaults.
-fn read(document: &Table) -> Result<File, Vec<Issue>> {
+fn read(document: &Table) -> Result<File, Found> {
     let mut reader = Reader::following(profile(document));
     reader.known_keys(document, File::KEYS);
     let file = File::read_table(document, &mut reader);
@@ -148,7 +173,7 @@ fn read(document: &Table) -> Result<File, Vec<Issue>> {
     }
     match file {
         Some(file) if reader.mistakes.is_empty() => Ok(file),
-        _ => Err(locate(reader.mistakes, document)),
+        _ => Err(Found { mistakes: reader.mistakes, untold: reader.untold }),
     }
 }
 
@@ -159,9 +184,10 @@ fn profile(document: &Table) -> Profile {
 }
 
 /// Mistakes with their places, in the order of the file.
-fn locate(mistakes: Vec<Mistake>, document: &Table) -> Vec<Issue> {
+fn locate(found: Found, document: &Table, text: &str) -> Vec<Issue> {
+    let lines = Lines::of(text);
     let issue = |mistake: Mistake| {
-        let at = document::locate(document, &mistake.path);
+        let at = document::locate(document, &mistake.path).map(|offset| lines.position(offset));
         Issue {
             line: at.map(|at| at.line),
             column: at.map(|at| at.column),
@@ -170,10 +196,13 @@ fn locate(mistakes: Vec<Mistake>, document: &Table) -> Vec<Issue> {
             suggestion: mistake.suggestion,
         }
     };
-    let mut issues: Vec<Issue> = mistakes.into_iter().map(issue).collect();
+    let mut issues: Vec<Issue> = found.mistakes.into_iter().map(issue).collect();
     issues.sort_by_key(|issue| (issue.line, issue.column));
     issues.dedup();
-    issues
+    if found.untold > 0 {
+        issues.push(Issue::more(found.untold));
+    }
+    issues.into_iter().map(Issue::printable).collect()
 }
 
 fn unplaced(key: String, message: String) -> Issue {

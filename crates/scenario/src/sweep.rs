@@ -3,35 +3,42 @@
 use crate::document::{Table, Value};
 use crate::field::Mistake;
 use crate::file::Sweep;
-use crate::{apply, read, toml_text};
+use crate::{Found, overrides, read, toml_text};
 
 /// More points than anybody waits for.
 const MAX_POINTS: usize = 100_000;
 /// Values are checked one by one, each with the whole file.
 const MAX_VALUES: usize = 1_000;
+/// So much is read for it.
+const MAX_READ_BYTES: usize = 50_000_000;
 
 /// All combinations, the last key changing fastest. Every value is tried on its own, so that a
 /// sweep does not stop in the middle for a misprint.
 pub(crate) fn points(
     document: &Table,
     sweep: Option<&Sweep>,
-) -> Result<Vec<Vec<(String, String)>>, Vec<Mistake>> {
+    file_bytes: usize,
+) -> Result<Vec<Vec<(String, String)>>, Found> {
     let Some(Sweep(axes)) = sweep else {
         return Ok(Vec::new());
     };
-    let mistakes = size_mistake(axes).map_or_else(|| value_mistakes(document, axes), |m| vec![m]);
-    if mistakes.is_empty() { Ok(combinations(axes)) } else { Err(mistakes) }
+    let too_many = size_mistake(axes, file_bytes);
+    let mistakes = too_many.map_or_else(|| value_mistakes(document, axes), |m| vec![m]);
+    if mistakes.is_empty() { Ok(combinations(axes)) } else { Err(mistakes.into()) }
 }
 
 type Axis = (String, Vec<Value>);
 
-fn size_mistake(axes: &[Axis]) -> Option<Mistake> {
+fn size_mistake(axes: &[Axis], file_bytes: usize) -> Option<Mistake> {
     let values: usize = axes.iter().map(|(_, values)| values.len()).sum();
     let points =
         axes.iter().try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()));
-    let fits = values <= MAX_VALUES && points.is_some_and(|points| points <= MAX_POINTS);
-    let message = format!("at most {MAX_VALUES} values and {MAX_POINTS} combinations");
-    (!fits).then(|| mistake(&[], message))
+    if values > MAX_VALUES || points.is_none_or(|points| points > MAX_POINTS) {
+        let message = format!("at most {MAX_VALUES} values and {MAX_POINTS} combinations");
+        return Some(mistake(&[], message));
+    }
+    let message = format!("{values} values are too many for a file of {file_bytes} bytes");
+    (values.saturating_mul(file_bytes) > MAX_READ_BYTES).then(|| mistake(&[], message))
 }
 
 fn mistake(keys: &[&str], message: String) -> Mistake {
@@ -54,13 +61,15 @@ fn value_mistakes(document: &Table, axes: &[Axis]) -> Vec<Mistake> {
 fn value_mistake(document: &Table, key: &str, value: &Value) -> Option<Mistake> {
     let mut document = document.clone();
     document.0.retain(|(key, _)| key != "sweep");
-    if let Err(message) = apply(&mut document, key, value.clone()) {
-        return Some(mistake(&[key], message));
+    if let Err(issue) = overrides::apply(&mut document, key, value.clone()) {
+        return Some(Mistake { suggestion: issue.suggestion, ..mistake(&[key], issue.message) });
     }
-    let issue = read(&document).err()?.into_iter().next()?;
-    let place = if issue.key == key { String::new() } else { format!("{}: ", issue.key) };
-    let message = format!("with {}: {place}{}", toml_text::inline(value), issue.message);
-    Some(Mistake { suggestion: issue.suggestion, ..mistake(&[key], message) })
+    let first = read(&document).err()?.mistakes.into_iter().next()?;
+    let place = toml_text::dotted(&first.path);
+    let own = overrides::without_word(key) == place;
+    let place = if own { String::new() } else { format!("{place}: ") };
+    let message = format!("with {}: {place}{}", toml_text::inline(value), first.message);
+    Some(Mistake { suggestion: first.suggestion, ..mistake(&[key], message) })
 }
 
 fn combinations(axes: &[Axis]) -> Vec<Vec<(String, String)>> {

@@ -1,30 +1,17 @@
 //! Whatever the input, the answer is a scenario with a plan, or a list of issues.
 
 use proptest::prelude::*;
-use tidegate_scenario::Scenario;
+
+/// What the fuzz targets check, too.
+#[path = "../../../fuzz/src/scenario.rs"]
+mod scenario;
+
+use scenario::survives;
 
 const BASE: &str = include_str!("../../../scenarios/evening-peak.toml");
 const FREE: &str = include_str!("../../../scenarios/free-topology.toml");
 const LOT: &str = include_str!("../../../scenarios/s3-parking-lot.toml");
 const SWEEP: &str = include_str!("../../../sweeps/gamma.toml");
-
-/// Parses, and makes a plan of whatever is valid, unless it is too large for a test.
-fn survives(text: &str, overrides: &[(String, String)]) {
-    match Scenario::parse(text, overrides) {
-        Ok(scenario) => {
-            let resolved = scenario.to_toml();
-            let again = Scenario::parse(&resolved, &[]);
-            let again = again.unwrap_or_else(|issues| panic!("{resolved}\n{issues:#?}"));
-            assert_eq!(resolved, again.to_toml());
-            let plan = scenario.plan();
-            assert!(plan.flows.iter().all(|flow| !flow.forward.is_empty()));
-        }
-        Err(issues) => {
-            assert!(!issues.is_empty());
-            issues.iter().for_each(|issue| assert!(!issue.to_string().is_empty()));
-        }
-    }
-}
 
 fn file() -> impl Strategy<Value = &'static str> {
     prop_oneof![Just(BASE), Just(FREE), Just(LOT), Just(SWEEP)]
@@ -82,6 +69,9 @@ fn key() -> impl Strategy<Value = String> {
         Just("users.heavy.meter.meters"),
         Just("users.heavy.meter.inertia"),
         Just("users.new.flows"),
+        Just("add users.new.flows"),
+        Just("add users.heavy.flows"),
+        Just("add links.new"),
         Just("links.core.delay"),
         Just("links.core.from"),
         Just("parking_lot.hops"),
@@ -142,6 +132,10 @@ fn nested(deep: usize) {
     survives(&format!("[{}a]", "a.".repeat(deep)), &[]);
     survives(&format!("a = {}", "[".repeat(deep)), &[]);
     survives(&format!("a = {}", "{a=".repeat(deep)), &[]);
+    // A sign between quotes separates nothing.
+    survives(&format!("{}a = 1", "\"=\".".repeat(deep)), &[]);
+    let row = "\"=\".".repeat(70);
+    survives(&format!("a = {}", format!("{{{row}a=").repeat(deep)), &[]);
     let with_key = |key: String| [(key, "1".to_owned())];
     survives(BASE, &with_key("a.".repeat(deep) + "a"));
     let with_value = |value: String| [("duration".to_owned(), value)];

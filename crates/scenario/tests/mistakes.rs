@@ -332,13 +332,14 @@ fn overrides_are_checked_like_the_file_but_have_no_line() {
             "bottleneck.rate: \"10 M\" has no unit; write e.g. \"10 Mb/s\"",
         ),
         ("bottleneck.rate.x", "1", "bottleneck.rate.x: bottleneck.rate is a text, not a table"),
-        ("users.b.flows", "none", "users.b.flows: expected a whole number"),
+        ("add users.b.flows", "none", "users.b.flows: expected a whole number"),
         ("bottleneck..rate", "1", "is not a dotted key"),
         ("x = 1\ny", "1", "is not a dotted key"),
     ] {
         let given = [(key.to_owned(), value.to_owned())];
         let issues = Scenario::parse(BASE, &given).expect_err(key);
-        assert!(issues[0].to_string().starts_with(key) || issues[0].key == key, "{issues:?}");
+        let key = key.trim_start_matches("add ").replace('\n', "\\n");
+        assert!(issues[0].to_string().starts_with(&key) || issues[0].key == key, "{issues:?}");
         assert!(issues[0].to_string().contains(want), "{issues:?}");
         assert_eq!(issues[0].line, None);
     }
@@ -371,4 +372,202 @@ fn dctcp_and_prague_without_ecn_are_refused_at_the_key_that_says_so() {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains("users.a.tcp.ecn: dctcp and prague live by ECN"), "{found:?}");
     }
+}
+
+fn overridden(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<String>> {
+    let overrides: Vec<_> =
+        overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::parse(BASE, &overrides)
+        .map_err(|issues| issues.iter().map(Issue::to_string).collect())
+}
+
+/// A misprint must not become a group that takes a share of the link.
+#[test]
+fn an_override_may_only_name_groups_and_links_that_there_are() {
+    for (key, value, want) in [
+        (
+            "users.heavi.flows",
+            "20",
+            "users.heavi.flows: there is no group \"heavi\"; groups are heavy, light; \"add\" brings \
+             in a new one; did you mean \"users.heavy\"?",
+        ),
+        ("links.core.rate", "1 Mb/s", "links.core.rate: there is no link \"core\""),
+        ("users.heavy.metr.inertia", "1 s", "users.heavy.metr: unknown key"),
+        ("user.heavy.flows", "1", "did you mean \"users\"?"),
+    ] {
+        let text = BASE.replace("[users.a]", "[users.heavy]\n[users.light]");
+        let given = [(key.to_owned(), value.to_owned())];
+        let messages: Vec<_> =
+            Scenario::parse(&text, &given).expect_err(key).iter().map(Issue::to_string).collect();
+        assert!(messages[0].contains(want), "{key}: {messages:#?}");
+    }
+}
+
+#[test]
+fn what_the_file_does_not_give_can_be_set_where_the_schema_has_it() {
+    for (key, value) in [
+        ("bottleneck.aqm.kind", "codel"),
+        ("bottleneck.scheduler", "{ kind = \"drr\" }"),
+        ("tcp.ecn", "true"),
+        ("users.a.tcp.ecn", "true"),
+        ("users.a.meter.reference_rate", "1 Mb/s"),
+        ("egress.delay", "1 ms"),
+        ("users", "{ b = { flows = 7 }, c = {} }"),
+    ] {
+        assert!(overridden(&[(key, value)]).is_ok(), "{key}");
+    }
+}
+
+#[test]
+fn the_word_add_brings_in_a_group() {
+    let scenario = overridden(&[
+        ("add users.guest.flows", "2"),
+        ("add users.guest.tcp.ecn", "true"),
+        ("users.guest.count", "3"),
+    ]);
+    let scenario = scenario.expect("valid");
+    assert_eq!(scenario.groups().collect::<Vec<_>>(), ["a", "guest"]);
+    assert_eq!(scenario.plan().flows.len(), 2 + 3 * 2);
+    for (key, want) in [
+        ("add users.a.flows", "users.a.flows: there is a group \"a\" already; leave out \"add\""),
+        ("add bottleneck.rate", "\"add\" is for a new group or link, such as users.guest.flows"),
+        ("add users.guest.flos", "users.guest.flos: unknown key"),
+        ("add users", "\"add\" is for a new group"),
+        ("users.guest.flows", "there is no group \"guest\""),
+    ] {
+        let messages = overridden(&[(key, "1")]).expect_err(key);
+        assert!(messages[0].contains(want), "{key}: {messages:#?}");
+    }
+}
+
+#[test]
+fn sweeps_name_what_is_there_or_say_add() {
+    for (axis, want) in [
+        ("\"users.aa.flows\" = [1]", "there is no group \"aa\"; groups are a; \"add\" brings in"),
+        ("\"add users.a.flows\" = [1]", "there is a group \"a\" already; leave out \"add\""),
+        ("\"add users.b.flows\" = [1, 0]", "with 0: 0 is out of range"),
+    ] {
+        let messages = messages(&format!("{BASE}[sweep]\n{axis}\n"));
+        assert!(messages[0].contains(want), "{axis}: {messages:#?}");
+        assert!(messages[0].starts_with("line 10"), "{messages:?}");
+    }
+    let swept = format!("{BASE}[sweep]\n\"add users.b.flows\" = [1, 5]\n");
+    let points = Scenario::parse(&swept, &[]).expect("valid").points();
+    let flows = |point: &[(String, String)]| {
+        Scenario::parse(&swept, point).expect("valid").plan().flows.len()
+    };
+    assert_eq!(points.iter().map(|point| flows(point)).collect::<Vec<_>>(), [3, 7]);
+}
+
+/// A kind that is overridden leaves the other kind's keys standing in the file, but who sets a key that
+/// neither has is told.
+#[test]
+fn an_override_of_a_kind_is_no_licence_for_keys_of_any_kind() {
+    let red = with(
+        "bottleneck",
+        "aqm = { kind = \"red\", min_threshold = \"5 packets\", max_threshold = \"9 packets\" }",
+    );
+    let of = |settings: &[(&str, &str)]| {
+        let settings: Vec<_> =
+            settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Scenario::parse(&red, &settings)
+    };
+    let codel = ("bottleneck.aqm.kind", "codel");
+    assert!(of(&[codel]).is_ok(), "the file's thresholds are RED's");
+    let again = ("bottleneck.aqm.kind", "red");
+    assert!(of(&[codel, ("bottleneck.aqm.max_threshold", "8 packets"), again]).is_ok());
+    let issues = of(&[codel, ("bottleneck.aqm.target_delay", "1 ms")]).expect_err("adaptive-red's");
+    assert!(issues[0].to_string().contains("bottleneck.aqm.target_delay: unknown key"));
+}
+
+#[test]
+fn a_scheduler_given_as_aqm_is_shown_its_place() {
+    for (line, want) in [
+        (
+            "aqm = { kind = \"fq_codel\" }",
+            "line 4: bottleneck.aqm.kind: \"fq_codel\" is a scheduler; write scheduler = { kind = \
+             \"fq-codel\" }",
+        ),
+        ("aqm = { kind = \"abc\" }", "\"abc\" is a differentiation; write differentiation = {"),
+        ("scheduler = { kind = \"CoDel\" }", "\"CoDel\" is an aqm; write aqm = { kind = \"codel\""),
+    ] {
+        let messages = messages(&with("bottleneck", line));
+        assert!(messages[0].contains(want), "{line}: {messages:#?}");
+    }
+}
+
+/// However much is wrong, the answer can be read.
+#[test]
+fn the_answer_to_a_hostile_file_is_short() {
+    let digits = with("bottleneck", &format!("rate = \"{} Mb/s\"", "9".repeat(1_000_000)));
+    let unit = with("bottleneck", &format!("rate = \"{} mb/s\"", "9".repeat(1_000_000)));
+    let key = with("", &format!("{} = 1", "x".repeat(1_000_000)));
+    let lines: String = (0..20_000).map(|i| format!("k{i} = 1\n")).collect();
+    let groups: String = (0..20_000).map(|i| format!("[users.g{i}]\nflowz = 1\n")).collect();
+    let (lines, groups) = (lines + BASE, BASE.to_owned() + &groups);
+    let row = with("", &format!("k = [{}]", "1,".repeat(1_000_000)));
+    let syntax = "] ".repeat(100_000) + "\n" + &"]\n".repeat(100_000);
+    let screen = with("bottleneck", "rate = \"\\u001b[2J\\n10\"");
+    for text in [&digits, &unit, &key, &lines, &groups, &row, &syntax, &screen] {
+        let messages = messages(text);
+        assert!(messages.len() <= 101, "{} mistakes", messages.len());
+        for message in &messages {
+            assert!(message.len() < 1_700, "{} bytes", message.len());
+            assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
+        }
+    }
+    assert_eq!(messages(&lines).last().expect("some"), "and 19900 more mistakes");
+    let key = [("a.".repeat(20_000) + "a", "1".to_owned())];
+    let issues = Scenario::parse(BASE, &key).expect_err("no such key");
+    assert!(issues[0].to_string().len() < 1_700);
+}
+
+fn warnings(text: &str) -> Vec<String> {
+    let scenario = Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{issues:#?}"));
+    scenario.warnings().iter().map(Issue::to_string).collect()
+}
+
+#[test]
+fn what_is_hardly_meant_is_valid_with_a_warning() {
+    assert!(warnings(BASE).is_empty());
+    for (section, line, want) in [
+        (
+            "bottleneck",
+            "delay = \"1000000000 s\"",
+            "line 8: users.a: its first data cannot arrive before 3000000000.",
+        ),
+        ("bottleneck", "rate = \"1 b/s\"", "line 7: users.a: its first data cannot arrive"),
+        (
+            "access",
+            "delay = \"20 s\"",
+            "by the delays and rates on their way; the measurement ends",
+        ),
+        (
+            "bottleneck",
+            "differentiation = { kind = \"abc\" }\naqm = { kind = \"pie\" }",
+            "line 4: bottleneck.differentiation: abc acts on what meters have measured, and no group",
+        ),
+    ] {
+        let found = warnings(&with(section, line));
+        assert!(found.len() == 1 && found[0].contains(want), "{line}: {found:#?}");
+    }
+    let metered =
+        with("bottleneck", "differentiation = { kind = \"abc\" }\naqm = { kind = \"pie\" }")
+            + "[users.b]\nmeter = { reference_rate = \"1 Mb/s\" }\n";
+    let found = warnings(&metered);
+    assert!(found.len() == 1 && found[0].contains("users.a: has no meter"), "{found:#?}");
+    let slow = with("", "duration = \"2 s\"") + "traffic = { kind = \"cbr\", rate = \"1 Mb/s\" }\n";
+    assert!(warnings(&slow).is_empty(), "a constant rate needs no handshake");
+}
+
+#[test]
+fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
+    let groups: String =
+        (0..20_000).map(|i| format!("[users.g{i}]\nfrom = \"r0\"\nto = \"r1000\"\n")).collect();
+    let text = format!("version = 1\n[parking_lot]\nhops = 1000\nrate = \"1 Mb/s\"\n{groups}");
+    let messages = messages(&text);
+    assert_eq!(
+        messages,
+        ["line 5: users: 20000 groups over 2000 links; at most 500000 pairs of them"]
+    );
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -17,6 +19,7 @@ from tidegate.cli import (
     simulate,
     sweep,
 )
+from tidegate.cli.common import output
 
 app = typer.Typer(
     name="tidegate",
@@ -62,9 +65,13 @@ app.command()(doctor.doctor)
 
 def main() -> None:
     """Run the command."""
+    if sys.stderr is None:
+        # Else the next file that is opened would be taken for it.
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     # Names and signs such as ± must not stop a program in a terminal without UTF-8.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="replace")
-    app()
+    with output():
+        app()

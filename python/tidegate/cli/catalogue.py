@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    Add,
     Format,
     Set,
     Shape,
+    changes,
     command,
-    overrides,
     print_csv,
     print_json,
     print_tables,
     remark,
     stdout_console,
 )
-from tidegate.errors import ScenarioError, UsageError
+from tidegate.errors import Issue, ScenarioError, UsageError
 
 if TYPE_CHECKING:
     from tidegate.mechanisms import Mechanism
@@ -61,6 +62,7 @@ def list_mechanisms(
 def validate(
     scenarios: Annotated[list[Path], typer.Argument(help="Scenario files.")],
     set_: Set = None,
+    add: Add = None,
     shape: Shape = Format.table,
 ) -> None:
     """Check scenario files without running them; all mistakes are told at once.
@@ -69,28 +71,46 @@ def validate(
 
     tidegate validate scenarios/*.toml
     """
-    from tidegate.scenario import parse
-
+    given = changes(set_, add)
     found = []
     for path in scenarios:
-        try:
-            parsed = parse(path, overrides(set_))
-        except ScenarioError as error:
-            found += [{"file": str(path), **asdict(issue)} for issue in error.issues]
-            if shape is Format.table:
-                remark(str(error))
-        else:
-            if shape is Format.table:
-                typer.echo(f"{path}: valid")
-                for lack in parsed.simulator_lacks():
-                    remark(f"{path}: {lack}")
+        issues = _judged(path, given)
+        found += issues
+        if shape is Format.table:
+            typer.echo(f"{path}: {_verdict(issues)}")
+            for issue in issues:
+                warning = "warning: " if issue["severity"] == "warning" else ""
+                remark(f"{path}: {warning}{issue['text']}")
+    names = ["file", "severity", "line", "column", "key", "message", "suggestion"]
     if shape is Format.json:
         print_json(found)
     elif shape is Format.csv:
-        names = ["file", "line", "column", "key", "message", "suggestion"]
         print_csv(names, [[issue[name] for name in names] for issue in found])
-    if found:
+    if any(issue["severity"] == "error" for issue in found):
         raise typer.Exit(ScenarioError.exit_code)
+
+
+def _judged(path: Path, given: list[tuple[str, str]]) -> list[dict[str, object]]:
+    """Everything there is to say about a file, each with how much it weighs."""
+    from tidegate.scenario import parse
+
+    try:
+        parsed = parse(path, given)
+    except ScenarioError as error:
+        weighed = [("error", issue) for issue in error.issues]
+    else:
+        weighed = [("lab only", Issue(*row)) for row in parsed.simulator_lacks()]
+        weighed += [("warning", Issue(*row)) for row in parsed.warnings()]
+    return [
+        {"file": str(path), "severity": severity, **asdict(issue)} for severity, issue in weighed
+    ]
+
+
+def _verdict(issues: list[dict[str, object]]) -> str:
+    found = {issue["severity"] for issue in issues}
+    if "error" in found:
+        return "refused"
+    return "valid, but for `tidegate lab` only" if "lab only" in found else "valid"
 
 
 @command

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import json
 import math
@@ -13,15 +15,22 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, ParamSpec, TypeAlias
 import typer
 
 from tidegate.errors import TidegateError, UsageError
+from tidegate.execution import MAX_JOBS, MAX_REPLICATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from rich.console import Console, RenderableType
 
+    from tidegate._native import Scenario
+
 Arguments = ParamSpec("Arguments")
 
+FAILED = 1
 INTERRUPTED = 130
+
+LONGEST_SHOWN = 160
 
 
 class Format(StrEnum):
@@ -40,17 +49,26 @@ Set: TypeAlias = Annotated[
         help="A setting that wins over the file, such as users.heavy.flows=20 (repeatable).",
     ),
 ]
+Add: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--add",
+        metavar="KEY=VALUE",
+        help="The same for a group or link that is new, such as users.guest.flows=2 (repeatable).",
+    ),
+]
 Seed: TypeAlias = Annotated[
     int | None,
     typer.Option(help="Seed of the first replication; the others follow.", envvar="TIDEGATE_SEED"),
 ]
 Replications: TypeAlias = Annotated[
-    int | None, typer.Option("--replications", "-r", min=1, help="Independent runs.")
+    int | None,
+    typer.Option("--replications", "-r", min=1, max=MAX_REPLICATIONS, help="Independent runs."),
 ]
 Jobs: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", min=1, envvar="TIDEGATE_JOBS",
+        "--jobs", "-j", min=1, max=MAX_JOBS, envvar="TIDEGATE_JOBS",
         help="Threads; default: one per core. Results do not depend on it.",
     ),
 ]  # fmt: skip
@@ -74,12 +92,9 @@ def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
     def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
             function(*args, **kwargs)
-            sys.stdout.flush()
         except TidegateError as error:
             remark(f"tidegate: {error}" if error.exit_code != 3 else str(error))
             raise typer.Exit(error.exit_code) from None
-        except BrokenPipeError:
-            leave(0)  # the reader, such as `head`, has seen enough
         except KeyboardInterrupt:
             remark("interrupted")
             leave(INTERRUPTED)
@@ -92,6 +107,25 @@ def typed(out: str | os.PathLike[str] | None) -> bool:
     return out is not None and os.fspath(out) != os.environ.get("TIDEGATE_OUT")
 
 
+@contextlib.contextmanager
+def output() -> Iterator[None]:
+    """End in a line where what is printed does not arrive, be it data or a help text."""
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        leave(0)  # the reader, such as `head`, has seen enough
+    except OSError as error:
+        # What goes wrong with files is told where they are used; what is left has no file's name.
+        place = error.filename or "standard output"
+        remark(f"tidegate: cannot write to {place}: {error.strerror}")
+        leave(FAILED)
+
+
 def leave(code: int) -> NoReturn:
     """End at once: threads in the middle of a run cannot be stopped, and need not be waited for."""
     try:
@@ -101,8 +135,15 @@ def leave(code: int) -> NoReturn:
 
 
 def remark(text: str) -> None:
-    """Print to stderr."""
-    typer.echo(text, err=True)
+    """Print to stderr; there is nobody to tell where that fails."""
+    with contextlib.suppress(OSError):
+        typer.echo(text, err=True)
+
+
+def doubts(path: Path, scenario: Scenario) -> None:
+    """Print the scenario's warnings to stderr."""
+    for _, _, _, _, _, text in scenario.warnings():
+        remark(f"{path}: warning: {text}")
 
 
 def overrides(settings: Sequence[str] | None, option: str = "--set") -> list[tuple[str, str]]:
@@ -111,9 +152,21 @@ def overrides(settings: Sequence[str] | None, option: str = "--set") -> list[tup
     for text in settings or ():
         key, sign, value = text.partition("=")
         if not sign or not key.strip():
-            raise UsageError(f"{option}: {text!r} is not of the form KEY=VALUE")
+            raise UsageError(f"{option}: {_short(text)!r} is not of the form KEY=VALUE")
         pairs.append((key.strip(), value.strip()))
     return pairs
+
+
+def changes(settings: Sequence[str] | None, added: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Give --set and --add as overrides: what is added first, since the others may change it."""
+    from tidegate.scenario import ADD
+
+    new = [(f"{ADD}{key}", value) for key, value in overrides(added, "--add")]
+    return new + overrides(settings)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def print_json(content: object) -> None:

@@ -6,8 +6,10 @@ import os
 import platform
 import shutil
 import sys
+from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypeAlias
 
 import typer
 
@@ -24,15 +26,35 @@ def doctor() -> None:
 
     tidegate doctor
     """
-    good = True
-    for name, state, ok in _findings():
-        good &= ok
-        typer.echo(f"{'ok ' if ok else 'BAD'}  {name:<12} {state}")
-    if not good:
+    findings = _findings()
+    for name, text, state in findings:
+        typer.echo(f"{state:<4}  {name:<12} {text}")
+    if any(state is State.bad for _, _, state in findings):
         raise typer.Exit(1)
 
 
-def _findings() -> list[tuple[str, str, bool]]:
+class State(StrEnum):
+    """What there is to say of something."""
+
+    ok = "ok"
+    bad = "BAD"
+    """Without it tidegate does not work."""
+    none = "none"
+    """It is not here, and tidegate does without."""
+
+
+Finding: TypeAlias = tuple[str, str, State]
+
+
+def _needed(good: bool) -> State:
+    return State.ok if good else State.bad
+
+
+def _optional(here: object) -> State:
+    return State.ok if here else State.none
+
+
+def _findings() -> list[Finding]:
     from tidegate import _native
     from tidegate.execution import local_cores
     from tidegate.scenario import build_id
@@ -40,35 +62,50 @@ def _findings() -> list[tuple[str, str, bool]]:
     installed = _version("tidegate")
     return [
         ("tidegate", f"{installed}, engine {_native.version()}, build {build_id()}",
-         installed == _native.version()),
-        ("python", f"{platform.python_version()} at {sys.executable}", sys.version_info >= (3, 11)),
-        ("machine", f"{platform.system()} {platform.machine()}, {local_cores()} cores", True),
-        *[(name, _version(name) or "missing", bool(_version(name))) for name in PACKAGES],
+         _needed(installed == _native.version())),
+        ("python", f"{platform.python_version()} at {sys.executable}",
+         _needed(sys.version_info >= (3, 11))),
+        ("machine", f"{platform.system()} {platform.machine()}, {local_cores()} cores", State.ok),
+        *[(name, _version(name) or "missing", _needed(bool(_version(name)))) for name in PACKAGES],
         _engine_works(),
-        ("results", f"{Path('results').resolve()}", os.access(".", os.W_OK)),
-        ("ns-2", shutil.which("ns") or "not installed (only `make bench` would use it)", True),
+        ("results", *_results()),
+        ("ns-2", *_program(shutil.which("ns"), "only `make bench` would use it")),
         *_lab(),
     ]  # fmt: skip
 
 
-def _lab() -> list[tuple[str, str, bool]]:
+def _results() -> tuple[str, State]:
+    here = os.access(".", os.W_OK)
+    folder = str(Path("results").resolve())
+    return (folder, State.ok) if here else (f"{folder}, which cannot be written", State.bad)
+
+
+def _program(place: str | None, use: str) -> tuple[str, State]:
+    return place or f"not here ({use})", _optional(place)
+
+
+def _lab() -> list[Finding]:
     """What `tidegate lab` uses; nothing else of tidegate needs any of it."""
-    from tidegate.lab_process import PROGRAM, find, find_program, missing
+    from tidegate.lab_process import PROGRAM, find_program, missing
 
     lacking = missing()
-    program = find()
+    root, tun = os.geteuid() == 0, Path("/dev/net/tun")
     tools = {
+        PROGRAM: "the lab's own; `make setup` builds it",
         "tidegate-bpf": "congestion control in BPF; `make setup` builds it where clang is",
         "clang": "builds congestion control in BPF",
         "iperf3": "for `tidegate lab --generator iperf3`",
         "tshark": "shows the packets of a lab",
     }
     return [
-        ("lab", "can run" if not lacking else "cannot run; missing: " + "; ".join(lacking), True),
-        ("root", "yes" if os.geteuid() == 0 else "no (only `tidegate lab` needs it)", True),
-        ("TUN", "yes" if Path("/dev/net/tun").exists() else "no /dev/net/tun", True),
-        (PROGRAM, program or "not built", True),
-        *[(name, find_program(name) or f"missing ({use})", True) for name, use in tools.items()],
+        (
+            "lab",
+            f"cannot run; it lacks: {'; '.join(lacking)}" if lacking else "can run",
+            _optional(not lacking),
+        ),
+        ("root", "yes" if root else "no (only `tidegate lab` needs it)", _optional(root)),
+        ("TUN", *_program(str(tun) if tun.exists() else None, "only `tidegate lab` needs it")),
+        *[(name, *_program(find_program(name), use)) for name, use in tools.items()],
     ]
 
 
@@ -79,7 +116,7 @@ def _version(package: str) -> str:
         return ""
 
 
-def _engine_works() -> tuple[str, str, bool]:
+def _engine_works() -> Finding:
     """Run the smallest scenario twice and compare."""
     from tidegate.errors import TidegateError
     from tidegate.simulation import simulate
@@ -91,5 +128,5 @@ def _engine_works() -> tuple[str, str, bool]:
     try:
         first, second = (simulate(scenario, replications=1).digests for _ in range(2))
     except TidegateError as error:
-        return "engine", str(error), False
-    return "engine", f"runs; digest {first[0][1]}", first == second
+        return "engine", str(error), State.bad
+    return "engine", f"runs; digest {first[0][1]}", _needed(first == second)

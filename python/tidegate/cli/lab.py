@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    Add,
     Format,
     Out,
     Quiet,
@@ -15,12 +16,15 @@ from tidegate.cli.common import (
     Seed,
     Set,
     Shape,
+    changes,
     command,
+    doubts,
     overrides,
     remark,
 )
 from tidegate.cli.outcome import check_keeping, present
 from tidegate.errors import MissingError, OverloadError, UsageError
+from tidegate.execution import MAX_JOBS, MAX_REPLICATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,14 +42,14 @@ Against = Annotated[
 Replications = Annotated[
     int | None,
     typer.Option(
-        "--replications", "-r", min=1,
+        "--replications", "-r", min=1, max=MAX_REPLICATIONS,
         help="Independent runs; default: the scenario's, at most 5, for each takes its time.",
     ),
 ]  # fmt: skip
 Jobs = Annotated[
     int,
     typer.Option(
-        "--jobs", "-j", min=1,
+        "--jobs", "-j", min=1, max=MAX_JOBS,
         help="Runs at the same time; more than 1 only where processor cores are idle.",
     ),
 ]  # fmt: skip
@@ -57,6 +61,7 @@ def lab(
         Path | None, typer.Argument(help="Scenario file.", show_default=False)
     ] = None,
     set_: Set = None,
+    add: Add = None,
     against: Against = None,
     seed: Seed = None,
     replications: Replications = None,
@@ -100,7 +105,7 @@ def lab(
     check_options(ip, generator)
     if check:
         lacking = missing(generator=generator)
-        if scenario and lab_bpf.needed([parse(scenario, overrides(set_))]):
+        if scenario and lab_bpf.needed([parse(scenario, changes(set_, add))]):
             lacking += lab_bpf.missing()
         if lacking:
             raise MissingError(lacking)
@@ -108,12 +113,14 @@ def lab(
         return
     if scenario is None:
         raise UsageError("name a scenario file; --check alone needs none")
-    given = overrides(set_)
+    given = changes(set_, add)
     base = parse(scenario, given)
+    if not quiet:
+        doubts(scenario, base)
     if base.points() and not quiet:
         remark(f"{scenario} has a [sweep]; this is its base alone")
-    changes = overrides(against, "--against")
-    variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in changes]
+    other = overrides(against, "--against")
+    variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in other]
     scenarios = name_variants(base, variants) if variants else {"": base}
     seeds = seeds_in_lab(scenarios, seed, replications)
     check_keeping(scenarios, seeds, "lab", out=out, keep=save, plot=plot)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidegate.cli.common import (
+    Add,
     Format,
     Jobs,
     Out,
@@ -17,11 +18,18 @@ from tidegate.cli.common import (
     Seed,
     Set,
     Shape,
+    changes,
     command,
+    doubts,
     overrides,
     remark,
 )
 from tidegate.cli.outcome import check_keeping, present
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate.result import Result
 
 Against = Annotated[
     list[str] | None,
@@ -37,6 +45,7 @@ Against = Annotated[
 def simulate(
     scenario: Annotated[Path, typer.Argument(help="Scenario file.", show_default=False)],
     set_: Set = None,
+    add: Add = None,
     against: Against = None,
     seed: Seed = None,
     replications: Replications = None,
@@ -62,18 +71,33 @@ def simulate(
     from tidegate.scenario import parse
     from tidegate.simulation import name_variants, seeds_of, simulate_all
 
-    given = overrides(set_)
+    given = changes(set_, add)
     base = parse(scenario, given)
+    if not quiet:
+        doubts(scenario, base)
     if base.points() and not quiet:
         remark(
             f"{scenario} has a [sweep]; this is its base alone, `tidegate sweep` runs all points"
         )
-    changes = overrides(against, "--against")
-    variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in changes]
+    other = overrides(against, "--against")
+    variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in other]
     scenarios = name_variants(base, variants) if variants else {"": base}
     seeds = {name: seeds_of(one, seed, replications) for name, one in scenarios.items()}
     check_keeping(scenarios, seeds, "simulation", out=out, keep=save, plot=plot)
     results = simulate_all(
         scenarios, seed=seed, replications=replications, jobs=jobs, progress=not quiet
     )
+    if not quiet:
+        _left_empty_handed(results)
     present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet)
+
+
+def _left_empty_handed(results: Mapping[str, Result]) -> None:
+    """Tell of groups that got nothing in any run: that is seldom what somebody wanted to see."""
+    for name, result in results.items():
+        groups = result.groups.select(["group", "throughput_bps"]).to_pylist()
+        got = {row["group"] for row in groups if row["throughput_bps"] > 0}
+        for group in result.scenario.groups:
+            if group not in got:
+                variant = f"{name}: " if name else ""
+                remark(f"warning: {variant}users.{group} got nothing, 0 b/s in every run")

@@ -9,6 +9,7 @@ import typer
 
 from tidegate.cli.common import (
     INTERRUPTED,
+    Add,
     Format,
     Jobs,
     Out,
@@ -17,9 +18,10 @@ from tidegate.cli.common import (
     Seed,
     Set,
     Shape,
+    changes,
     command,
+    doubts,
     leave,
-    overrides,
     print_csv,
     print_json,
     print_tables,
@@ -39,6 +41,7 @@ SOME_FAILED = 4
 def sweep(
     scenario: Annotated[Path, typer.Argument(help="Scenario file with a [sweep].")],
     set_: Set = None,
+    add: Add = None,
     seed: Seed = None,
     replications: Replications = None,
     jobs: Jobs = None,
@@ -60,7 +63,7 @@ def sweep(
     """
     from tidegate.sweeping import check_drawable, load_sweep, sweep_points
 
-    given = overrides(set_)
+    given = changes(set_, add)
     if plot:
         check_drawable(scenario, given)
     try:
@@ -71,6 +74,8 @@ def sweep(
     except KeyboardInterrupt:
         remark("interrupted; the finished runs are kept, and the same command goes on from there")
         leave(INTERRUPTED)
+    if not quiet:
+        doubts(scenario, done.scenario)
     # The folder may have more than was asked for, and its figures show all of it.
     whole = load_sweep(done.folder)
     figures = whole.plot(done.folder) if plot and len(whole.failed) < len(whole.points) else []

@@ -18,7 +18,7 @@ use crate::declare::section;
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader};
 use crate::schema::Definitions;
-use crate::value::{Count, HostJitter, Integer, Named, OrOff};
+use crate::value::{HostJitter, Integer, Named, OrOff};
 
 section! {
     /// A shared network, its users, and how long to watch them. Quantities are texts with a unit
@@ -33,7 +33,7 @@ section! {
         /// Seed of the first replication; replication r runs with seed + r.
         default seed: Integer<0, 1_000_000_000_000> = Integer(1);
         /// How many independent runs to average over.
-        default replications: Count = Integer(1);
+        default replications: Integer<1, 10_000> = Integer(1);
         /// Sets all TCP options together, and those of queues in which Linux and simulators differ;
         /// what is given overrides them one by one.
         default profile: Profile = Profile::default();

@@ -1,0 +1,118 @@
+//! What is valid, but hardly meant: told as a warning, since it may be meant after all.
+
+use tidegate_mechanisms::bottleneck::DifferentiationParams;
+
+use crate::check::nested;
+use crate::field::{Mistake, Reader};
+use crate::file::{Differentiation, File, Traffic, User};
+use crate::network::Network;
+use crate::plan::LinkPlan;
+
+/// Every doubt about a checked file.
+pub(crate) fn of(file: &File) -> Vec<Mistake> {
+    let mut reader = Reader::default();
+    let network = Network::of(file);
+    if file.users.entries.iter().all(|(_, user)| user.meter.is_none()) {
+        nobody_is_metered(file, &mut reader);
+    } else {
+        some_are_not_metered(file, &network, &mut reader);
+    }
+    for (name, user) in &file.users.entries {
+        nested(&mut reader, &["users", name], |reader| arrives(file, user, &network, reader));
+    }
+    reader.mistakes
+}
+
+fn is_abc(differentiation: &Differentiation) -> bool {
+    matches!(differentiation.0, DifferentiationParams::Abc(_))
+}
+
+fn nobody_is_metered(file: &File, reader: &mut Reader) {
+    let mut doubt = |path: &[&str], differentiation: &Differentiation| {
+        let message = "abc acts on what meters have measured, and no group of users has one: \
+                       give users.NAME.meter";
+        if is_abc(differentiation) {
+            nested(reader, path, |reader| reader.wrong_at("differentiation", message));
+        }
+    };
+    if let Some(bottleneck) = &file.bottleneck {
+        doubt(&["bottleneck"], &bottleneck.differentiation);
+    }
+    if let Some(lot) = &file.parking_lot {
+        doubt(&["parking_lot"], &lot.differentiation);
+    }
+    for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
+        doubt(&["links", name], &link.differentiation);
+    }
+}
+
+fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
+    for (name, user) in file.users.entries.iter().filter(|(_, user)| user.meter.is_none()) {
+        let abc = |link: &LinkPlan| matches!(link.differentiation, DifferentiationParams::Abc(_));
+        if let Some(link) = way(network, user, Direction::There).find(|link| abc(link)) {
+            let message = format!(
+                "has no meter, so that abc at {} takes all its packets for inactive and spares them",
+                link.name
+            );
+            nested(reader, &["users", name], |reader| {
+                reader.wrong::<()>(message);
+            });
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Direction {
+    There,
+    Back,
+}
+
+/// The shared links that a group's packets cross; none if there is no path, which is told elsewhere.
+fn way<'a>(
+    network: &'a Network,
+    user: &User,
+    direction: Direction,
+) -> impl Iterator<Item = &'a LinkPlan> {
+    let (from, to) = match (direction, user.ends()) {
+        (Direction::There, ends) => ends,
+        (Direction::Back, (from, to)) => (to, from),
+    };
+    let path = network.path(from, to).unwrap_or_default();
+    path.into_iter().map(|link| &network.links[link as usize])
+}
+
+/// Whether a first full packet can be there before the run ends, all queues being empty. TCP shakes
+/// hands before, which takes a round trip.
+fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
+    let size = user.packet_size.unwrap_or(file.packet_size);
+    let own = [Some(user.access_link(file)), user.egress_link(file)];
+    let own = own.into_iter().flatten().filter_map(|link| link.delay);
+    let own: u128 = own.map(|delay| u128::from(delay.as_nanos())).sum();
+    let propagation = |shared: &[&LinkPlan]| -> u128 {
+        own + shared.iter().map(|link| u128::from(link.delay.as_nanos())).sum::<u128>()
+    };
+    let shared: Vec<_> = way(network, user, Direction::There).collect();
+    let transmission = |link: &LinkPlan| u128::from(link.rate.transmission_time(size).as_nanos());
+    let there = propagation(&shared);
+    let handshake = match user.traffic {
+        Traffic::Cbr(_) => 0,
+        Traffic::Greedy(_) | Traffic::Transfer(_) => {
+            let back: Vec<_> = way(network, user, Direction::Back).collect();
+            there + propagation(&back)
+        }
+    };
+    let sending: u128 = shared.iter().map(|link| transmission(link)).sum();
+    let start = user.start.map_or(0, |start| u128::from(start.from.as_nanos()));
+    let arrival = start + handshake + there + sending;
+    let end = u128::from(file.warm_up.as_nanos()) + u128::from(file.duration.as_nanos());
+    if arrival > end {
+        let seconds = |nanos: u128| nanos as f64 / 1e9;
+        let message = format!(
+            "its first data cannot arrive before {} s, by the delays and rates on their way; the \
+             measurement ends at {} s",
+            seconds(arrival),
+            seconds(end)
+        );
+        reader.wrong::<()>(message);
+    }
+}

@@ -1,0 +1,85 @@
+//! Settings that win over the file.
+//!
+//! An override may name any key of the schema in what is there, and only that: a misprint in the name
+//! of a group would otherwise be a new group, which takes its share of the link. Who wants one more
+//! says so, by the word `add` before the key.
+
+use crate::document::{self, Node, Table, Value};
+use crate::issue::{Issue, nearest};
+
+/// The word before the key of what is not there yet.
+const ADD: &str = "add ";
+
+/// Tables whose keys are names of the file's own, and what they name.
+const NAMED: [(&str, &str); 2] = [("users", "group"), ("links", "link")];
+
+/// So many names are listed where one is wrong.
+const MAX_LISTED: usize = 20;
+
+/// The dotted key itself.
+pub(crate) fn without_word(key: &str) -> &str {
+    key.strip_prefix(ADD).map_or(key, str::trim_start)
+}
+
+/// Sets the value at a dotted key.
+pub(crate) fn apply(document: &mut Table, key: &str, value: Value) -> Result<(), Issue> {
+    let adds = key.starts_with(ADD);
+    let key = without_word(key);
+    let wrong = |message: String| issue(key, message);
+    let path = document::split_key(key)
+        .ok_or_else(|| wrong("is not a dotted key such as users.heavy.flows".to_owned()))?;
+    match (named_by(&path), adds) {
+        (Some((table, what, name)), true) => is_new(document, table, what, name, key)?,
+        (Some((table, what, name)), false) => is_there(document, table, what, name, key)?,
+        (None, true) => {
+            let message = "\"add\" is for a new group or link, such as users.guest.flows";
+            return Err(wrong(message.to_owned()));
+        }
+        // Who gives the whole table of users has named each of them.
+        (None, false) => {}
+    }
+    document::set(document, &path, value).map_err(wrong)
+}
+
+/// The table, what it has, and the name of what the path leads into.
+fn named_by(path: &[String]) -> Option<(&'static str, &'static str, &str)> {
+    let [table, name, ..] = path else { return None };
+    let (table, what) = NAMED.iter().find(|(named, _)| named == table)?;
+    Some((*table, *what, name.as_str()))
+}
+
+/// What another override has added may be added to; what the file has may not.
+fn is_new(document: &Table, table: &str, what: &str, name: &str, key: &str) -> Result<(), Issue> {
+    let given = entries(document, table).get(name).is_some_and(|node| node.at.is_some());
+    let message = || format!("there is a {what} \"{name}\" already; leave out \"add\"");
+    if given { Err(issue(key, message())) } else { Ok(()) }
+}
+
+fn is_there(document: &Table, table: &str, what: &str, name: &str, key: &str) -> Result<(), Issue> {
+    let entries = entries(document, table);
+    if entries.get(name).is_some() {
+        return Ok(());
+    }
+    let names = || entries.0.iter().map(|(name, _)| name.as_str());
+    let listed: Vec<_> = names().take(MAX_LISTED).collect();
+    let more = if entries.0.len() > MAX_LISTED { ", ..." } else { "" };
+    let known = match &listed[..] {
+        [] => format!("there are no {what}s with a name"),
+        _ => format!("{what}s are {}{more}", listed.join(", ")),
+    };
+    let message = format!("there is no {what} \"{name}\"; {known}; \"add\" brings in a new one");
+    let suggestion = nearest(name, names()).map(|near| format!("{table}.{near}"));
+    Err(Issue { suggestion, ..issue(key, message) })
+}
+
+fn entries<'a>(document: &'a Table, table: &str) -> &'a Table {
+    const NONE: &Table = &Table(Vec::new());
+    match document.get(table) {
+        Some(Node { value: Value::Table(entries), .. }) => entries,
+        _ => NONE,
+    }
+}
+
+fn issue(key: &str, message: String) -> Issue {
+    Issue { line: None, column: None, key: key.to_owned(), message, suggestion: None }
+}
