@@ -24,7 +24,7 @@ from tidegate.papers.report import markdown_table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-BEST = 6
+BEST = 4
 """REDs that get all deployments, by their sum over all mechanisms."""
 SHOWN = 15
 POLICERS = [name for name, readings in READINGS.items() if readings and name != "RED"]
@@ -107,11 +107,15 @@ def total(of: Iterable[Scored]) -> Score:
     return Score(*(sum(column) for column in zip(*scores, strict=True)))
 
 
-def best_reds(search: Search, rows: Iterable[Row]) -> list[Red]:
-    """What was taken, the best of the screened for all mechanisms, and the best for each."""
+def best_reds(search: Search, rows: Iterable[Row]) -> dict[Red, set[str] | None]:
+    """What was taken and the best of the screened for all mechanisms, and the best for some."""
     every = scored(search, rows)
-    own = [_best(every, name).red for name in POLICERS]
-    return list(dict.fromkeys([TAKEN, *list(sums(every))[:BEST], *own]))
+    found: dict[Red, set[str] | None] = dict.fromkeys([TAKEN, *list(sums(every))[:BEST]])
+    for name in POLICERS:
+        own = found.setdefault(_best(every, name).red, {"RED"})
+        if own is not None:
+            own.add(name)
+    return found
 
 
 def write_page(search: Search, rows: Sequence[Row]) -> None:

@@ -158,11 +158,16 @@ def test_an_invalid_run_does_not_count():
 def test_explanations_stand_beside_the_cells_that_they_explain(checkout):
     assert run(checkout, "fidelity") == 0
     book = Book(checkout / "fidelity/results")
-    case = Case("01-small", parse(SCENARIO), "", "")
-    kept = book.read(case)
-    for each in kept.sides[LINUX]["runs"]:
-        each["queue_packets"] *= 2
-    book.write(kept)
+    for case in cases(checkout):
+        kept = book.read(case)
+        # As if Linux had measured the same, but for one queue: nothing is left to chance.
+        one = kept.sides[LINUX]["runs"][0]
+        same = [{**one, **each} for each in kept.runs(SIMULATED)]
+        twice = 2 if case.name == "01-small" else 1
+        kept.sides[LINUX]["runs"] = [
+            {**each, "queue_packets": twice * each["queue_packets"]} for each in same
+        ]
+        book.write(kept)
     assert run(checkout, "fidelity", "--report") == 0
     page = checkout / "docs/fidelity.md"
     assert "Not explained yet: 01-small: mean queue" in page.read_text()

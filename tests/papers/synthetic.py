@@ -3,6 +3,7 @@
 from tidegate.papers.book import Book, Point
 from tidegate.papers.estimates import Estimate
 from tidegate.papers.selection import Datum, Group
+from tidegate.scenario import parse
 
 
 def estimate(value, half_width=0.0):
@@ -40,7 +41,11 @@ class FakeSimulation:
 
     def __init__(self, text, overrides, ratio=10.0):
         self.text = text + repr(overrides)
+        self.real = (text, overrides)
         self.ratio = ratio
+
+    def meter_activities(self, times_s):
+        return parse(*self.real).meter_activities(times_s)
 
     def to_toml(self):
         return self.text

@@ -98,7 +98,7 @@ def test_what_equals_plain_red_is_not_counted_as_told_from_it(search, monkeypatc
     scores = {scored.row["mechanism"]: scored.score for scored in page.scored(one, rows)}
     assert scores["AICP-b"].told == scores["AICP-b"].within == scores["AICP-b"].cells == 10
     assert scores["AFCP-b"].told == 0
-    assert page.best_reds(one, rows) == [search.TAKEN]
+    assert page.best_reds(one, rows) == {search.TAKEN: None}
     page.write_page(one, rows)
     text = (tmp_path / "SEARCH.md").read_text(encoding="utf-8")
     assert "| AICP-b | 10 + 0 of 10 |" in text

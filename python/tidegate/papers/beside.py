@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tidegate.papers.estimates import decimals
@@ -37,9 +38,9 @@ def _cells(outcome: Outcome, judged: Mapping[str, Any]) -> Grid:
 
 
 def _ours(verdict: CellVerdict) -> list[str]:
-    if verdict.missing:
-        return ["–", ""]
     cell, ours = verdict.cell, verdict.ours
+    if math.isnan(ours.mean):
+        return ["–", ""]
     digits = max(2, decimals(cell.value)) if cell.unit != "s" else 1
     return [
         f"{ours.mean:.{digits}f} ± {ours.half_width:.{digits}f}",
@@ -57,8 +58,6 @@ def _claims(outcome: Outcome, judged: Mapping[str, Any]) -> Grid:
 
 def _word(verdict: CellVerdict | ClaimVerdict, judged: Mapping[str, Any], word: str) -> str:
     """The verdict, and why where it is neither within nor held."""
-    if verdict.missing:
-        return "not reproduced"
     if name_of(verdict) in judged.get("undecided", ()):
         return "undecided"
     return f"{word}, explained" if name_of(verdict) in judged["explained"] else word
