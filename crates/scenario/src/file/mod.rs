@@ -35,7 +35,8 @@ section! {
         /// How many independent runs to average over.
         default replications: Integer<1, 10_000> = Integer(1);
         /// Sets all TCP options together, and those of queues in which Linux and simulators differ;
-        /// what is given overrides them one by one.
+        /// what is given overrides them one by one. "linux" is compared with today's kernel, "classic" with
+        /// ns-2; "linux-2.6.29" was written by that kernel's source and not compared with it in runs.
         default profile: Profile = Profile::default();
         /// Simulated first and left out of all results.
         default warm_up: Span = Span::from_secs(5);

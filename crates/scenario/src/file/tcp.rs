@@ -14,7 +14,7 @@ choice! {
         Linux = "linux",
         /// A plain research TCP, close to ns-2's.
         Classic = "classic",
-        /// The kernel of 2009, which many papers used.
+        /// The kernel of 2009, which many papers used; written by its source, and not compared with it in runs.
         Linux2629 = "linux-2.6.29",
     }
 }
