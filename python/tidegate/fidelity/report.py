@@ -48,7 +48,8 @@ HELD_OUT = """\
 These scenarios were chosen and written down before any of them was run on either side, and TCP was
 changed by what the kernel's source says, not by them: they say how true the simulator is where
 nobody has looked. (But that real hosts' jitter is no packet time is seen best in 05 and 06.)
-Linux is here version {version} in virtual time ([`tools/linux-oracle`](../tools/linux-oracle/README.md)), whose
+Linux is here version {version} in virtual time
+([`tools/linux-oracle`](../tools/linux-oracle/README.md)), whose
 hosts have no jitter at all, and the queue is the kernel's own (`pfifo`, `red`, `codel`, `pie`,
 `fq_codel`), so that the simulator's queue is judged as well. Losses on the wire are random, with a
 seed. Both sides draw when flows start, not alike. There are {runs}
