@@ -101,6 +101,14 @@ def reproduce(
         raise typer.Exit(CHECK_MISSED)
 
 
+_ELSEWHERE = ("undecided", "explained", "not explained")
+"""Where the cells and claims stand that are neither within nor held."""
+
+
+def _count(ids: object) -> str:
+    return str(len(ids)) if isinstance(ids, list) else str(ids)
+
+
 def _cell(value: object) -> object:
     return "; ".join(map(str, value)) if isinstance(value, list) else value
 
@@ -118,16 +126,15 @@ def _print_table(outcomes: list[dict[str, object]]) -> None:
 
     grid = Grid(
         "Reproduced",
-        ["experiment", "cells within", "claims held", "explained", "verdict"],
+        ["experiment", "cells within", "claims held", *_ELSEWHERE, "verdict"],
         text_columns=1,
     )
     for outcome in outcomes:
-        explained = outcome.get("explained", [])
         grid.cells.append([
             str(outcome.get("experiment", "")),
             f"{outcome.get('cells_within', 0)} of {outcome.get('cells', 0)}",
             f"{outcome.get('claims_held', 0)} of {outcome.get('claims', 0)}",
-            str(len(explained) if isinstance(explained, list) else explained),
+            *(_count(outcome.get(kind.replace("not ", "un"), [])) for kind in _ELSEWHERE),
             "missed" if outcome.get("ok") is False else "ok",
         ])  # fmt: skip
     print_tables([rich_table(grid)])
