@@ -104,8 +104,6 @@ pub struct Passed {
 pub struct Departed {
     /// The packet, due at the far end.
     pub packet: Packet,
-    /// It was marked here, and not before; of no account if it is lost.
-    pub newly_marked: bool,
     /// The wire has lost it.
     pub lost_on_wire: bool,
 }
@@ -371,7 +369,7 @@ impl Link {
     /// If this is no station, or it was sending nothing.
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.station.as_mut().expect("departures are events");
-        let Sending { packet, group, marked, newly_marked, .. } = station.end();
+        let Sending { packet, group, marked, .. } = station.end();
         let lost_on_wire = self.is_lost_on_wire();
         if lost_on_wire {
             self.probe.on_drop(Drop::Wire, group);
@@ -379,7 +377,7 @@ impl Link {
             self.probe.on_mark(group);
         }
         let packet = Packet { at: now + self.delay, ..packet };
-        (Departed { packet, newly_marked, lost_on_wire }, self.begin(now))
+        (Departed { packet, lost_on_wire }, self.begin(now))
     }
 
     /// Takes a packet that a station has lost.

@@ -60,7 +60,8 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
             let packet = departed.packet;
             if !departed.lost_on_wire {
                 let marked = packet.has(flags::CE);
-                fates[packet.number as usize] = Some((packet.at, marked, departed.newly_marked));
+                let first_here = marked && offered[packet.number as usize].flags & flags::CE == 0;
+                fates[packet.number as usize] = Some((packet.at, marked, first_here));
             }
             *done = next;
         }

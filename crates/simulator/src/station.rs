@@ -49,8 +49,6 @@ pub struct Sending {
     departs: Time,
     /// It was marked here.
     pub marked: bool,
-    /// And not before.
-    pub newly_marked: bool,
 }
 
 impl From<Loss> for Drop {
@@ -137,7 +135,6 @@ impl Station {
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;
         let Slot { mut packet, group, arrived, .. } = release(slots, vacant, next.handle);
-        let newly_marked = next.marked && !packet.has(flags::CE);
         if next.marked {
             packet.flags |= flags::CE;
         }
@@ -149,7 +146,7 @@ impl Station {
             // Real hosts' packets may come some microseconds late into a network that is ahead.
             monitor.on_accepted(group, bytes, departs.since(arrived), transmission);
         }
-        self.sending = Some(Sending { packet, group, departs, marked: next.marked, newly_marked });
+        self.sending = Some(Sending { packet, group, departs, marked: next.marked });
         Some(departs)
     }
 

@@ -213,9 +213,7 @@ impl Sender {
                 self.undo_if_in_vain(packet);
             }
             State::Recovery if delivery.newly > 0 && self.board.retransmitted == 0 => {
-                if self.undo_if_in_vain(packet) {
-                    self.unmark_losses(now);
-                }
+                self.open_if_in_vain(packet, now);
             }
             State::Loss => return self.judge_loss(delivery, packet, now),
             _ => {}

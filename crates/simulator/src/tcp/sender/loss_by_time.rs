@@ -69,8 +69,7 @@ impl Sender {
     /// An ACK arrives in the state of loss.
     pub(super) fn judge_loss(&mut self, delivery: &Delivery, packet: &Packet, now: Time) -> Permit {
         let advanced = delivery.newly > 0;
-        if advanced && self.undo_if_in_vain(packet) {
-            self.unmark_losses(now);
+        if advanced && self.open_if_in_vain(packet, now) {
             return Permit::Any;
         }
         let recovered = self.una >= self.point;

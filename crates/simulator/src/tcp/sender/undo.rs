@@ -50,6 +50,15 @@ impl Sender {
         in_vain
     }
 
+    /// The same, and ends the repair. Returns whether it did.
+    pub(super) fn open_if_in_vain(&mut self, packet: &Packet, now: Time) -> bool {
+        let in_vain = self.undo_if_in_vain(packet);
+        if in_vain {
+            self.unmark_losses(now);
+        }
+        in_vain
+    }
+
     /// Goes back to the window there was.
     pub(super) fn undo(&mut self) {
         let Some(undo) = self.rack.as_mut().and_then(|rack| rack.undo.take()) else { return };
