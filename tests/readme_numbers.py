@@ -93,6 +93,11 @@ def _papers():
             ABC, "(ABC: {} of {} cells agree, and {} of {} statements hold)", tuple(counts(ABC))
         ),
         Statement(CPQ, "(CPQ: {} of {}, and {} of {})", tuple(counts(CPQ))),
+        Statement(
+            CPQ,
+            "plain RED in place of all would have {} cells of CPQ",
+            (row(CPQ, "**all**", "plain RED within")["plain RED within"].strip("*"),),
+        ),
     ]
 
 
