@@ -46,9 +46,9 @@ HELD_OUT = """\
 ## A second set, held out
 
 These scenarios were chosen and written down before any of them was run on either side, and TCP was
-changed by what the kernel's source says, not by them: they say how true the simulator is where
-nobody has looked. (But that real hosts' jitter is no packet time is seen best in 05 and 06.)
-Linux is here version {version} in virtual time
+changed by the kernel's source and by packets captured in the first set, not by them: they say how
+true the simulator is where nobody has looked. (But that real hosts' jitter is no packet time is
+seen best in 05 and 06.) Linux is here version {version} in virtual time
 ([`tools/linux-oracle`](../tools/linux-oracle/README.md)), whose
 hosts have no jitter at all, and the queue is the kernel's own (`pfifo`, `red`, `codel`, `pie`,
 `fq_codel`), so that the simulator's queue is judged as well. Losses on the wire are random, with a
@@ -62,8 +62,8 @@ NOT_MODELLED = """\
   0.3 %, and its small mean queue falls by 3 %, as much as chance may do.
 - Reductions taken back, and a reordering window that grows, after duplicate SACKs. Switched off
   in the kernel (`tcp_dsack=0`), nothing in held-out/02 changes: links do not reorder.
-- A window that shrinks while an application pauses (`tcp_slow_start_after_idle`): the simulator's
-  applications open a new connection, or write on.
+- A window that shrinks while an application pauses (`tcp_slow_start_after_idle`). It matters only
+  where `write_interval` is longer than a retransmission time-out, and was not measured.
 - Timers that tick 100 to 1000 times a second, and a smallest round-trip time that is forgotten
   after five minutes.
 - Pacing, which only BBR asks for; BBR runs in the lab alone.
