@@ -5,8 +5,17 @@ from statistics import median
 
 import child
 
-BARS = {"S1": 4.0, "S2": 3.5, "S3": 4.5}
-"""How many times as fast as ns-2 the project wants to be at least."""
+BARS = {"S1": 5.0, "S2": 4.5, "S3": 8.0}
+"""How many times as fast as ns-2 the project wants to be at least, on a loaded machine."""
+BARS_OF_S1 = {
+    "S1-linux": 0.75,
+    "S1-DRR": 0.6,
+    "S1-FQ-CoDel": 0.5,
+    "ABC-S1": 0.75,
+    "S4": 0.35,
+    "S4-linux": 0.22,
+}
+"""At least this share of S1's speed."""
 
 
 @dataclass
@@ -26,9 +35,14 @@ class Measurement:
         self.peak_rss_mib = max(self.peak_rss_mib, outcome.peak_rss_mib)
 
     @property
+    def setup_cpu_median_s(self) -> float:
+        """What the set-up costs."""
+        return median(self.setup_cpu_s)
+
+    @property
     def net_cpu_s(self) -> float:
         """Median CPU time without the set-up."""
-        return median(self.cpu_s) - median(self.setup_cpu_s)
+        return median(self.cpu_s) - self.setup_cpu_median_s
 
     @property
     def packets_per_cpu_s(self) -> float:
@@ -43,7 +57,17 @@ class Measurement:
     @property
     def each_packets_per_cpu_s(self) -> list[float]:
         """Without the (median) set-up, for each repetition."""
-        return [self.packets / (cpu_s - median(self.setup_cpu_s)) for cpu_s in self.cpu_s]
+        return [self.packets / (cpu_s - self.setup_cpu_median_s) for cpu_s in self.cpu_s]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a run of ours had to do."""
+
+    simulated_s: float
+    flows: int
+    hops: int
+    events: int
 
 
 @dataclass(frozen=True)
@@ -51,16 +75,26 @@ class Row:
     """One scenario."""
 
     scenario: str
-    simulated_s: float
-    hops: int
-    events: int
+    work: Work
     ours: Measurement
+    s1: Measurement
+    """S1 in runs that alternated with these."""
     ns2: Measurement | None
 
     @property
     def ns_per_hop(self) -> float:
         """CPU nanoseconds for each packet (data or ACK) that crossed a link."""
-        return self.ours.net_cpu_s / self.hops * 1e9
+        return self.ours.net_cpu_s / self.work.hops * 1e9
+
+    @property
+    def relative_to_s1(self) -> float:
+        """Our net packets per CPU second over those of S1."""
+        return self.ours.packets_per_cpu_s / self.s1.packets_per_cpu_s
+
+    @property
+    def bytes_per_flow(self) -> float:
+        """Peak memory of the process, shared among the flows."""
+        return self.ours.peak_rss_mib * 2**20 / self.work.flows
 
     @property
     def ratio(self) -> float | None:
@@ -85,18 +119,22 @@ class Row:
             "scenario": self.scenario,
             "packets_per_cpu_s": ours.packets_per_cpu_s,
             "ns_per_hop": self.ns_per_hop,
+            "relative_to_s1": self.relative_to_s1,
             "peak_rss_mib": ours.peak_rss_mib,
+            "bytes_per_flow": self.bytes_per_flow,
             "ns2_packets_per_cpu_s": ns2 and ns2.packets_per_cpu_s,
             "ratio": self.ratio,
             "ratio_range": self.ratio_range,
             "ratio_gross": ns2 and ours.packets_per_cpu_s_gross / ns2.packets_per_cpu_s_gross,
             "packets_per_cpu_s_gross": ours.packets_per_cpu_s_gross,
-            "simulated_s": self.simulated_s,
+            "simulated_s": self.work.simulated_s,
+            "flows": self.work.flows,
             "packets": ours.packets,
-            "hops": self.hops,
-            "events": self.events,
+            "hops": self.work.hops,
+            "events": self.work.events,
             "cpu_s": ours.cpu_s,
             "setup_cpu_s": ours.setup_cpu_s,
+            "setup_cpu_median_s": ours.setup_cpu_median_s,
             "ns2_packets_per_cpu_s_gross": ns2 and ns2.packets_per_cpu_s_gross,
             "ns2_peak_rss_mib": ns2 and ns2.peak_rss_mib,
             "ns2_packets": ns2 and ns2.packets,
@@ -107,7 +145,7 @@ class Row:
 
 TITLES = (
     *("scenario", "simulator", "packets", "net pkt/s", "gross", "set-up s", "peak MiB"),
-    *("ns/hop", "ratio", "of runs", "bar"),
+    *("KiB/flow", "ns/hop", "of S1", "bar", "ratio", "of runs", "bar"),
 )
 
 
@@ -125,10 +163,16 @@ def lines_of(row: Row) -> list[tuple[str, ...]]:
         ratio = f"{row.ratio:.2f}"
         runs = "{:.2f} to {:.2f}".format(*row.ratio_range)
         bar = f"{BARS[row.scenario]:.1f}"
-    ours = (row.scenario, "tidegate", *speed(row.ours), f"{row.ns_per_hop:.1f}", ratio, runs, bar)
+    bar_of_s1 = BARS_OF_S1.get(row.scenario)
+    ours = (
+        *(row.scenario, "tidegate", *speed(row.ours)),
+        *(f"{row.bytes_per_flow / 1024:.1f}", f"{row.ns_per_hop:.1f}"),
+        *(f"{row.relative_to_s1:.2f}", "-" if bar_of_s1 is None else f"{bar_of_s1:.2f}"),
+        *(ratio, runs, bar),
+    )
     if row.ns2 is None:
         return [ours]
-    return [ours, ("", "ns-2", *speed(row.ns2), "", "", "", "")]
+    return [ours, ("", "ns-2", *speed(row.ns2), *[""] * (len(TITLES) - 7))]
 
 
 def speed(measured: Measurement) -> tuple[str, ...]:
@@ -137,6 +181,6 @@ def speed(measured: Measurement) -> tuple[str, ...]:
         f"{measured.packets:,}",
         f"{measured.packets_per_cpu_s / 1e3:,.0f} k",
         f"{measured.packets_per_cpu_s_gross / 1e3:,.0f} k",
-        f"{median(measured.setup_cpu_s):.3f}",
+        f"{measured.setup_cpu_median_s:.3f}",
         f"{measured.peak_rss_mib:.1f}",
     )

@@ -1,11 +1,17 @@
 """The arithmetic of the benchmark: what it subtracts, what it divides by what."""
 
 import csv
+import dataclasses
 import importlib
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from tidegate import load_scenario
+
+MODULES = ("child", "ns2", "peers", "run", "table")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -15,7 +21,7 @@ def bench():
     """Modules of bench/, which is a folder of programs and no package."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
-        yield {name: importlib.import_module(name) for name in ("child", "ns2", "peers", "table")}
+        yield {name: importlib.import_module(name) for name in MODULES}
     finally:
         sys.path.remove(str(ROOT / "bench"))
 
@@ -31,7 +37,9 @@ def row(bench):
             measurement.add(child.Outcome(one, peak_rss_mib=one, result={}), setup_cpu_s=0.1)
         return measurement
 
-    return table.Row("S1", 100.0, 4000, 5000, measured(0.3, 0.2, 0.6), measured(1.0, 1.9, 0.6))
+    work = table.Work(simulated_s=100.0, flows=64, hops=4000, events=5000)
+    ours, s1, ns2 = measured(0.3, 0.2, 0.6), measured(0.2, 0.2, 0.3), measured(1.0, 1.9, 0.6)
+    return table.Row("S1", work, ours, s1, ns2)
 
 
 def test_setup_is_taken_off_the_net_figures_only(row):
@@ -45,12 +53,29 @@ def test_ratio_is_that_of_the_medians_and_its_range_that_of_neighbours(row):
     assert row.ratio_range == pytest.approx((0.5 / 0.5, 1.8 / 0.1))
 
 
+def test_other_rows_are_compared_with_the_runs_of_s1_beside_them(row):
+    assert row.relative_to_s1 == pytest.approx(0.1 / 0.2)
+
+
+def test_memory_is_shared_among_the_flows(row):
+    assert row.bytes_per_flow == pytest.approx(0.6 * 2**20 / 64)
+
+
+def test_every_scenario_of_the_benchmark_is_a_valid_file(bench):
+    for case in bench["run"].CASES.values():
+        settings = (override.split("=", 1) for override in case.overrides)
+        values = {key: tomllib.loads(f"value = {text}")["value"] for key, text in settings}
+        assert load_scenario(ROOT / case.file, set=values).name is not None
+
+
 def test_json_has_null_where_ns2_is_missing(bench, row):
-    alone = bench["table"].Row("S1", 100.0, 4000, 5000, row.ours, None).to_json()
+    alone = dataclasses.replace(row, ns2=None).to_json()
     assert alone["ns2_packets_per_cpu_s"] is None
     assert alone["ratio"] is None
     assert alone.keys() == row.to_json().keys()
     assert alone["peak_rss_mib"] == 0.6
+    assert alone["setup_cpu_s"] == [0.1, 0.1, 0.1]
+    assert alone["setup_cpu_median_s"] == 0.1
 
 
 def test_table_has_a_line_for_each_simulator(bench, row):

@@ -13,6 +13,7 @@ pub fn to_json(plan: &Plan, output: &RunOutput) -> Value {
         "seed": output.seed,
         "digest": output.digest,
         "simulated_s": output.simulated_s,
+        "flows": plan.flows.len(),
         "packets": bottlenecks.iter().map(|&link| links.departures[link]).sum::<u64>(),
         "hops": output.hops,
         "events": output.events,
