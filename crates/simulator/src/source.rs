@@ -67,14 +67,12 @@ impl Source {
         let packet_size = plan.packet_size.get() as u16;
         match &plan.traffic {
             TrafficPlan::Greedy(tcp) => Source::Tcp(Box::new(Tcp {
-                connection: Connection::new(tcp, packet_size, None),
+                connection: Connection::new(tcp, packet_size).carrying(None),
                 previous: None,
                 transfer: None,
             })),
-            TrafficPlan::Transfer { tcp, size, pause, writes } => Source::Tcp(Box::new(Tcp {
-                connection: Connection::new(tcp, packet_size, Some(size.get())),
-                previous: None,
-                transfer: Some(Transfer {
+            TrafficPlan::Transfer { tcp, size, pause, writes } => {
+                let transfer = Transfer {
                     plan: tcp.clone(),
                     packet_size,
                     size_bytes: size.get(),
@@ -83,8 +81,13 @@ impl Source {
                     written_bytes: 0,
                     rng: Stream::new(seed, &format!("flow/{number}/pause")),
                     started: None,
-                }),
-            })),
+                };
+                Source::Tcp(Box::new(Tcp {
+                    connection: transfer.connection(),
+                    previous: None,
+                    transfer: Some(transfer),
+                }))
+            }
             TrafficPlan::Cbr { rate } => Source::Cbr(Cbr {
                 started: Time::ZERO,
                 sent: 0,
@@ -114,17 +117,23 @@ impl Source {
     }
 }
 
+impl Transfer {
+    /// A connection for the next transfer, with all that it carries unless that is written piece by piece.
+    fn connection(&self) -> Connection {
+        let connection = Connection::new(&self.plan, self.packet_size);
+        match self.writes {
+            Some(_) => connection,
+            None => connection.carrying(Some(self.size_bytes)),
+        }
+    }
+}
+
 impl Tcp {
     fn start(&mut self, door: &mut Door) {
         if let Some(transfer) = &mut self.transfer {
             if self.connection.sender.is_done() {
                 let counts = self.connection.sender.counts;
-                let next = Connection::new(
-                    &transfer.plan,
-                    transfer.packet_size,
-                    Some(transfer.size_bytes),
-                );
-                let next = next.after(&self.connection);
+                let next = transfer.connection().after(&self.connection);
                 self.previous = Some(Box::new(core::mem::replace(&mut self.connection, next)));
                 self.connection.sender.counts = counts;
             }
@@ -139,14 +148,18 @@ impl Tcp {
     pub fn write(&mut self, door: &mut Door) {
         let Some(transfer) = &mut self.transfer else { return };
         let Some(writes) = transfer.writes else { return };
-        transfer.written_bytes += writes.size.get();
-        if transfer.written_bytes < transfer.size_bytes {
+        // A transfer of nothing is one byte all the same.
+        let size_bytes = transfer.size_bytes.max(1);
+        let bytes = writes.size.get().min(size_bytes - transfer.written_bytes);
+        transfer.written_bytes += bytes;
+        let sender = &mut self.connection.sender;
+        sender.write(bytes);
+        if transfer.written_bytes < size_bytes {
             door.wake(door.now + writes.interval, Wake::Application(door.flow));
+        } else {
+            sender.end();
         }
-        let Connection { sender, sizes, .. } = &mut self.connection;
-        let whole = transfer.written_bytes / sizes.mss();
-        let all = transfer.written_bytes >= transfer.size_bytes;
-        sender.on_write(if all { u64::MAX } else { whole }, door);
+        sender.on_written(door);
     }
 
     /// The connection that a packet belongs to.

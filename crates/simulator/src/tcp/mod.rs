@@ -12,6 +12,7 @@ pub mod round_trip;
 pub mod scoreboard;
 mod send_times;
 pub mod sender;
+mod short_segments;
 #[cfg(test)]
 mod timelines;
 
@@ -106,21 +107,26 @@ pub struct Connection {
     pub receiver: receiver::Receiver,
     /// Sizes on the wire.
     pub sizes: Sizes,
-    /// Application bytes, without end if there is none.
-    size_bytes: u64,
     /// Which of a flow's connections it is: the flag [`flags::EVEN`], or none.
     parity: u8,
 }
 
 impl Connection {
-    /// A closed connection that will carry `size_bytes`, or no end of data.
-    pub fn new(plan: &TcpPlan, packet_size: u16, size_bytes: Option<u64>) -> Self {
+    /// A closed connection. What it carries is written to its sender ([`sender::Sender::write`]).
+    pub fn new(plan: &TcpPlan, packet_size: u16) -> Self {
         let sizes = Sizes::new(packet_size, plan.timestamps);
-        let sender = sender::Sender::new(plan, sizes, size_bytes);
-        let receiver = receiver::Receiver::new(plan, sender.uses_sack(), sizes.mss());
-        // A transfer of nothing is one byte all the same.
-        let size_bytes = size_bytes.map_or(u64::MAX, |bytes| bytes.max(1));
-        Connection { sender, receiver, sizes, size_bytes, parity: 0 }
+        let sender = sender::Sender::new(plan, sizes);
+        let receiver = receiver::Receiver::new(plan, sender.uses_sack(), sizes);
+        Connection { sender, receiver, sizes, parity: 0 }
+    }
+
+    /// With all that it will carry: so many bytes, one at least, or no end of them.
+    pub fn carrying(mut self, size_bytes: Option<u64>) -> Self {
+        self.sender.write(size_bytes.map_or(u64::MAX, |bytes| bytes.max(1)));
+        if size_bytes.is_some() {
+            self.sender.end();
+        }
+        self
     }
 
     /// This closed connection as the one that follows `previous`.
@@ -130,10 +136,10 @@ impl Connection {
         self
     }
 
-    /// Payload that the receiver has in order. The last segment may be short.
+    /// Payload that the receiver has in order.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
-        (self.receiver.next * self.sizes.mss()).min(self.size_bytes)
+        self.receiver.received_bytes()
     }
 
     /// Whether a packet is one of this connection's, not a late one of the connection before.

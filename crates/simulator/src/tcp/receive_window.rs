@@ -34,8 +34,8 @@ pub struct ReceiveWindow {
     limit: u64,
     /// x_max.
     most_bytes: u64,
-    /// The present measurement began with this segment, at this time.
-    from: u64,
+    /// The present measurement began after so many bytes, at this time.
+    from_bytes: u64,
     since: Time,
     way_back: Span,
     rtt: Span,
@@ -50,7 +50,7 @@ impl ReceiveWindow {
             window: FIRST_WINDOW,
             limit: FIRST_LIMIT,
             most_bytes: FIRST_SEGMENTS * mss,
-            from: 0,
+            from_bytes: 0,
             since: Time::ZERO,
             way_back: Span::ZERO,
             rtt: Span::ZERO,
@@ -67,8 +67,8 @@ impl ReceiveWindow {
         self.sampled = at;
     }
 
-    /// A segment has arrived in order, and `next` is expected. Returns whether the window grows.
-    pub fn on_segment(&mut self, at: Time, stamp: Time, next: u64) -> bool {
+    /// A segment has arrived in order, and with it so many bytes. Returns whether the window grows.
+    pub fn on_segment(&mut self, at: Time, stamp: Time, received_bytes: u64) -> bool {
         if at.since(self.sampled) >= TICK {
             self.sampled = at;
             self.note_round_trip(at.since(stamp) + self.way_back);
@@ -76,8 +76,8 @@ impl ReceiveWindow {
         let grows = self.window < self.limit;
         self.window = (self.window + 2 * self.mss).min(self.limit);
         if at.since(self.since) >= self.rtt {
-            self.note_bytes((next - self.from) * self.mss);
-            self.from = next;
+            self.note_bytes(received_bytes - self.from_bytes);
+            self.from_bytes = received_bytes;
             self.since = at;
         }
         grows
@@ -117,7 +117,7 @@ mod tests {
     fn arrive(window: &mut ReceiveWindow, first: u64, last: u64, start_ms: u64) -> usize {
         let grows = |n: u64| {
             let at = ms(start_ms + n - first);
-            window.on_segment(at, ms(start_ms + n - first - 50), n + 1)
+            window.on_segment(at, ms(start_ms + n - first - 50), (n + 1) * 1448)
         };
         (first..last).map(grows).filter(|grows| *grows).count()
     }

@@ -15,9 +15,11 @@ use std::collections::VecDeque;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, TcpPlan};
 
+use super::Sizes;
 use super::ack_delay::AckDelay;
 use super::receive_window::ReceiveWindow;
 use super::round_trip::RoundTrip;
+use super::short_segments::ShortSegments;
 use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
 
 /// Segments that make a delayed acknowledgement due (RFC 1122).
@@ -38,6 +40,11 @@ pub enum Reply {
 pub struct Receiver {
     /// Next segment expected.
     pub next: u64,
+    /// Payload in order, bytes.
+    received_bytes: u64,
+    sizes: Sizes,
+    /// Segments from `next` on that have arrived and are not full.
+    short: ShortSegments,
     /// Blocks above it, ascending and disjoint.
     blocks: VecDeque<(u64, u64)>,
     /// A segment of each of the blocks that changed last, most recent first.
@@ -75,9 +82,12 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver before the first segment.
-    pub fn new(plan: &TcpPlan, sack: bool, mss: u64) -> Self {
+    pub fn new(plan: &TcpPlan, sack: bool, sizes: Sizes) -> Self {
         Receiver {
             next: 0,
+            received_bytes: 0,
+            sizes,
+            short: ShortSegments::default(),
             blocks: VecDeque::new(),
             recent: [0; MAX_SACK_BLOCKS],
             sack,
@@ -94,7 +104,7 @@ impl Receiver {
             window: plan
                 .delayed_ack
                 .filter(|delay| delay.autotuning)
-                .map(|_| ReceiveWindow::new(mss)),
+                .map(|_| ReceiveWindow::new(sizes.mss())),
             silence: RoundTrip::new(plan.rto),
             timestamps: plan.timestamps,
             answered: None,
@@ -105,6 +115,12 @@ impl Receiver {
             due: Time::NEVER,
             timer_at: Time::NEVER,
         }
+    }
+
+    /// Payload in order, bytes.
+    #[inline]
+    pub fn received_bytes(&self) -> u64 {
+        self.received_bytes
     }
 
     /// The connection request is answered.
@@ -192,15 +208,20 @@ impl Receiver {
             self.echo = packet.stamp;
         }
         let mut at_once = self.ecn && self.note_congestion(packet);
+        if packet.len != self.sizes.full && segment >= self.next {
+            self.short.note(segment, self.sizes.full - packet.len);
+        }
         if segment == self.next {
             self.next += 1;
             if !self.blocks.is_empty() {
                 at_once = true;
                 self.absorb_first_block();
             }
+            self.received_bytes += (self.next - segment) * self.sizes.mss();
+            self.received_bytes -= self.short.release(self.next);
             // Linux: a window that grows grants a quick ACK, if none is left over.
             if let Some(window) = &mut self.window
-                && window.on_segment(packet.at, packet.stamp, self.next)
+                && window.on_segment(packet.at, packet.stamp, self.received_bytes)
             {
                 self.quick |= 1;
             }
@@ -335,6 +356,8 @@ impl Receiver {
 mod tests {
     use super::*;
 
+    const SIZES: Sizes = Sizes { full: 1500, header: 40, syn: 60 };
+
     fn segment(number: u64) -> Packet {
         Packet {
             at: Time::ZERO,
@@ -361,7 +384,7 @@ mod tests {
             autotuning: false,
             quick_push: false,
         });
-        Receiver::new(&plan, true, 1460)
+        Receiver::new(&plan, true, SIZES)
     }
 
     #[test]
@@ -420,7 +443,7 @@ mod tests {
                 autotuning: false,
                 quick_push: false,
             });
-            let mut rx = Receiver::new(&plan, true, 1460);
+            let mut rx = Receiver::new(&plan, true, SIZES);
             rx.on_request(&segment(0));
             rx.on_segment(&Packet { flags: flags::ECT, ..segment(0) });
             rx.on_ack_sent();
@@ -446,6 +469,19 @@ mod tests {
         assert_eq!((rx.next, rx.sack_blocks()), (6, Some([(8, 9), (0, 0), (0, 0)])));
     }
 
+    #[test]
+    fn bytes_are_counted_in_order_whatever_the_length_of_a_segment() {
+        let mut rx = receiver(0);
+        let mut after = |number, len| {
+            rx.on_segment(&Packet { len, ..segment(number) });
+            rx.received_bytes()
+        };
+        assert_eq!([after(0, 1500), after(2, 140), after(3, 1500)], [1460; 3]);
+        assert_eq!(after(2, 140), 1460, "once again");
+        assert_eq!(after(1, 1040), 1460 + 1000 + 100 + 1460);
+        assert_eq!(after(4, 41), 4021);
+    }
+
     /// RFC 7323, section 4.3: a delayed ACK echoes the first segment it covers, and an ACK that
     /// fills a hole the segment that filled it.
     #[test]
@@ -464,7 +500,7 @@ mod tests {
     fn congestion_is_echoed_until_the_sender_says_it_has_reacted() {
         let mut plan = crate::tcp::tests::classic();
         plan.ecn = true;
-        let mut rx = Receiver::new(&plan, true, 1460);
+        let mut rx = Receiver::new(&plan, true, SIZES);
         let mut arrive = |number, flags| {
             rx.on_segment(&Packet { flags, ..segment(number) });
             rx.on_ack_sent().1

@@ -72,6 +72,7 @@ impl Sender {
         };
         self.board.advance(self.una, packet.number);
         self.una = packet.number;
+        self.short.release(self.una);
         self.dup_acks = 0;
         self.grow(Growth { acked: newly, marked: 0, rtt, in_flight: before }, door.now);
         self.rearm(door);
@@ -238,6 +239,7 @@ impl Sender {
         let newly = (ack - una) as u32;
         let acknowledged = if newly > 0 { self.board.advance(una, ack) } else { 0 };
         self.una = ack;
+        self.short.release(ack);
         let mut sacked = 0;
         let blocks = blocks.filter(|_| !self.goes_back()).unwrap_or_default();
         for (start, end) in blocks.into_iter().take_while(|(start, end)| start < end) {

@@ -26,7 +26,7 @@ impl Sender {
     /// Sends a burst of new segments into `room` for so many. Returns whether it did.
     pub(super) fn send_burst(&mut self, room: u32, door: &mut Door) -> bool {
         let most = self.most_at_once();
-        let cut_short = room < most && self.written - self.nxt > u64::from(room);
+        let cut_short = room < most && self.stream.ready(self.nxt) > u64::from(room);
         if cut_short && self.awaits_ack(room, door.now) {
             return false;
         }

@@ -11,6 +11,7 @@ mod growth;
 mod loss_by_time;
 mod rack;
 mod recovery;
+pub mod stream;
 mod time_out;
 mod undo;
 
@@ -21,11 +22,13 @@ use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, ReductionPlan, Tcp
 use super::reduction::Reduction;
 use super::round_trip::RoundTrip;
 use super::scoreboard::Scoreboard;
+use super::short_segments::ShortSegments;
 use super::{Door, Sizes};
 use crate::build;
 use crate::packet::flags;
 use growth::Usage;
 use rack::Rack;
+use stream::Stream;
 use time_out::Probe;
 
 /// Where a sender stands.
@@ -105,7 +108,6 @@ pub struct Sender {
     announce_reduction: bool,
     reduction_plan: ReductionPlan,
     sizes: Sizes,
-    last_len: u16,
     dup_acks: u32,
     /// Window limit, segments.
     window_limit: u32,
@@ -113,10 +115,10 @@ pub struct Sender {
     una: u64,
     /// Next segment to send for the first time.
     nxt: u64,
-    /// Segments there are.
-    end: u64,
-    /// Of them, those that the application has handed over.
-    written: u64,
+    /// What the application has written.
+    stream: Stream,
+    /// Of what was sent, the segments that are not full.
+    short: ShortSegments,
     /// Recovery, loss or reduction ends when this is acknowledged.
     point: u64,
     /// What was outstanding at the last loss ends here (RFC 6582: recover).
@@ -148,11 +150,9 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A closed sender with `size_bytes` to send, or no end of data.
-    pub fn new(plan: &TcpPlan, sizes: Sizes, size_bytes: Option<u64>) -> Self {
+    /// A closed sender with nothing to send yet.
+    pub fn new(plan: &TcpPlan, sizes: Sizes) -> Self {
         let mss = sizes.mss();
-        let end = size_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss).max(1));
-        let last_payload = size_bytes.map_or(mss, |bytes| bytes.max(1) - (end - 1) * mss);
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
         let sack = !matches!(plan.recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
         let counts_marks = plan.ecn && plan.controller.is_scalable();
@@ -185,13 +185,12 @@ impl Sender {
             announce_reduction: false,
             reduction_plan: plan.reduction,
             sizes,
-            last_len: sizes.header + last_payload as u16,
             dup_acks: 0,
             window_limit: plan.window_limit.map_or(u32::MAX, segments),
             una: 0,
             nxt: 0,
-            end,
-            written: end,
+            stream: Stream::new(mss),
+            short: ShortSegments::default(),
             point: 0,
             recover: 0,
             probe: Probe::default(),
@@ -217,9 +216,36 @@ impl Sender {
         self.sack
     }
 
-    /// Whether everything there was to send is acknowledged.
+    /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill a
+    /// segment waits for the next bytes, for [`Sender::push`] or [`Sender::end`]. Once all that is to be
+    /// said at a time is said, [`Sender::on_written`] lets it leave.
+    pub fn write(&mut self, bytes: u64) {
+        self.stream.write(bytes);
+    }
+
+    /// What is written so far may leave in a segment that is not full.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for applications that answer"))]
+    pub fn push(&mut self) {
+        self.stream.push();
+    }
+
+    /// Nothing more will be written.
+    pub fn end(&mut self) {
+        self.stream.end();
+    }
+
+    /// Sends what has been written, as far as the window allows. To be called after [`Sender::write`],
+    /// [`Sender::push`] and [`Sender::end`] once the connection has been requested; before, it does nothing.
+    pub fn on_written(&mut self, door: &mut Door) {
+        if !matches!(self.state, State::Closed | State::SynSent) {
+            self.send(door);
+        }
+    }
+
+    /// Whether all that was and will be written is acknowledged.
+    #[inline]
     pub fn is_done(&self) -> bool {
-        self.una == self.end
+        self.stream.is_done(self.una)
     }
 
     /// Congestion window, segments.
@@ -314,21 +340,16 @@ impl Sender {
     #[inline]
     fn available(&self) -> u64 {
         let limit = u64::from(self.window_limit).saturating_sub(self.nxt - self.una);
-        limit.min(self.written.saturating_sub(self.nxt))
-    }
-
-    /// The application has handed over so many full segments, or everything. A piece that does not fill a
-    /// segment waits for the next one.
-    pub fn on_write(&mut self, segments: u64, door: &mut Door) {
-        self.written = segments.min(self.end);
-        if !matches!(self.state, State::Closed | State::SynSent) {
-            self.send(door);
-        }
+        limit.min(self.stream.ready(self.nxt))
     }
 
     #[inline]
     fn send_new(&mut self, push: bool, door: &mut Door) {
         let segment = self.nxt;
+        let missing_bytes = self.stream.cut(segment);
+        if missing_bytes > 0 {
+            self.short.note(segment, missing_bytes);
+        }
         self.nxt += 1;
         if !self.timestamps && self.timed.is_none() {
             self.timed = Some((segment, door.now));
@@ -374,14 +395,13 @@ impl Sender {
             rack.times.note(self.una, segment, door.now, again);
             rack.last_sent = door.now;
         }
-        let mut len = self.sizes.full;
-        if segment + 1 == self.end {
-            len = self.last_len;
-            flags |= if self.pushes { flags::PSH } else { 0 };
+        let missing_bytes = self.short.missing_bytes(segment);
+        if self.pushes && (missing_bytes > 0 || self.stream.is_pushed(segment)) {
+            flags |= flags::PSH;
         }
         self.counts.sent += 1;
         self.reduction.on_sent();
-        door.send_data(segment, len, flags | self.parity);
+        door.send_data(segment, self.sizes.full - missing_bytes, flags | self.parity);
         if self.deadline == Time::NEVER {
             self.restart_timer(door);
         }

@@ -173,7 +173,9 @@ impl Sender {
             if newly == 0 {
                 // The first segment has not arrived: nothing new is to be sent.
                 self.window.cwnd = self.window.cwnd.min(f64::from(self.in_flight()));
-            } else if self.nxt < self.written && (self.nxt - self.una) as u32 <= self.window_limit {
+            } else if self.stream.ready(self.nxt) > 0
+                && (self.nxt - self.una) as u32 <= self.window_limit
+            {
                 self.window.cwnd = f64::from(self.in_flight() + 2);
                 self.probe.advanced = true;
             } else {

@@ -41,6 +41,9 @@ pub struct Bench {
     timers: Timers,
     ways: Ways,
     connection: Connection,
+    /// What the application will write; [`u64::MAX`] for no end.
+    size_bytes: u64,
+    written_bytes: u64,
     ecn: bool,
     ecn_fallback: bool,
     scalable: bool,
@@ -70,13 +73,15 @@ impl Bench {
         let TrafficPlan::Greedy(tcp) = &plan.flows[0].traffic else { unreachable!("greedy") };
         let tcp: TcpPlan = tcp.clone();
         let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
-        let connection = Connection::new(&tcp, PACKET_BYTES, size);
+        let connection = Connection::new(&tcp, PACKET_BYTES);
         Bench {
             network,
             timers: Timers::default(),
             ways: ways[0],
             cwnd: connection.sender.cwnd(),
             connection,
+            size_bytes: size.unwrap_or(u64::MAX),
+            written_bytes: 0,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
             scalable: tcp.controller.is_scalable(),
@@ -93,21 +98,43 @@ impl Bench {
         self.now = now;
         let words: Vec<&str> = event.split_whitespace().collect();
         match words[..] {
-            ["open"] => self.at_door(|connection, door| connection.sender.open(door)),
+            ["open"] => {
+                if self.written_bytes == 0 {
+                    self.write(u64::MAX);
+                }
+                self.at_door(|connection, door| connection.sender.open(door));
+            }
             ["answer"] => {
                 let stamp = self.requested;
                 self.acknowledge(Packet { stamp, flags: flags::SYN, ..Packet::default() }, None);
             }
             ["ack", ref rest @ ..] => self.acknowledge_all(rest),
             ["write", segments] => {
-                let segments = segments.parse().expect("a number of segments");
-                self.at_door(|connection, door| connection.sender.on_write(segments, door));
+                let segments: u64 = segments.parse().expect("a number of segments");
+                self.write(segments * self.connection.sizes.mss());
+                self.at_door(|connection, door| connection.sender.on_written(door));
+            }
+            ["push", bytes] => {
+                let sender = &mut self.connection.sender;
+                sender.write(bytes.parse().expect("bytes"));
+                sender.push();
+                self.at_door(|connection, door| connection.sender.on_written(door));
             }
             ["segment", ref rest @ ..] => self.arrive_all(rest),
             ["wait"] => {}
             _ => panic!("no such event: {event}"),
         }
         self.report()
+    }
+
+    /// The application has written so many bytes by now, or all there are.
+    fn write(&mut self, bytes: u64) {
+        let sender = &mut self.connection.sender;
+        sender.write(bytes.min(self.size_bytes) - self.written_bytes);
+        self.written_bytes = bytes.min(self.size_bytes);
+        if self.written_bytes == self.size_bytes {
+            sender.end();
+        }
     }
 
     /// Lets the next timer before `end` fire. Returns when, its name and what was sent.
@@ -195,7 +222,8 @@ impl Bench {
             let (first, last) = inclusive(range);
             for number in first..=last {
                 let (at, stamp) = (self.now, self.now);
-                let packet = Packet { at, stamp, number, flags: all, ..Packet::default() };
+                let len = PACKET_BYTES;
+                let packet = Packet { at, stamp, number, len, flags: all, ..Packet::default() };
                 self.at_door(|connection, door| connection.on_data(&packet, door));
             }
         }

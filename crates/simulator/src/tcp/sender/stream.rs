@@ -1,0 +1,139 @@
+//! What the application has written: bytes, cut into segments at the last moment.
+//!
+//! ```text
+//! write  2000 B     one full segment; 540 B wait for more
+//! push              the 540 B may leave as they are
+//! write  1000 B     nothing has left yet: two full segments, 80 B wait
+//! end               the last segment has 80 B
+//! ```
+//!
+//! Segments are full but for those that were pushed. A segment's number is its name, on the wire and
+//! in the sender's books; what short ones lack is kept in a list.
+
+/// The bytes of one connection, as far as they have been written.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// Payload of a full segment, bytes.
+    mss: u64,
+    /// Segments that are full, or have left.
+    whole: u64,
+    /// Bytes after those.
+    rest: u64,
+    /// The rest need not wait for more.
+    pushed: bool,
+    /// Nothing more will be written.
+    ended: bool,
+}
+
+impl Stream {
+    /// An empty one.
+    pub fn new(mss: u64) -> Self {
+        Stream { mss, whole: 0, rest: 0, pushed: false, ended: false }
+    }
+
+    /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill
+    /// a segment waits for the next bytes, for [`Stream::push`] or [`Stream::end`].
+    pub fn write(&mut self, bytes: u64) {
+        let rest = self.rest.saturating_add(bytes);
+        self.whole += rest / self.mss;
+        // What was pushed may leave, if it is still short of a segment.
+        self.pushed &= self.rest > 0 && rest < self.mss;
+        self.rest = rest % self.mss;
+    }
+
+    /// What is written so far may leave in a segment that is not full.
+    pub fn push(&mut self) {
+        self.pushed = true;
+    }
+
+    /// Nothing more will be written.
+    pub fn end(&mut self) {
+        self.ended = true;
+        self.push();
+    }
+
+    /// Segments that may leave, after `sent` have.
+    #[inline]
+    pub fn ready(&self, sent: u64) -> u64 {
+        self.whole + u64::from(self.rest_leaves()) - sent
+    }
+
+    #[inline]
+    fn rest_leaves(&self) -> bool {
+        self.pushed && self.rest > 0
+    }
+
+    /// Cuts off the next segment, after `sent` have left. Returns what it lacks for a full one, in bytes.
+    #[inline]
+    pub fn cut(&mut self, sent: u64) -> u16 {
+        if sent < self.whole {
+            return 0;
+        }
+        debug_assert!(self.rest_leaves(), "a segment is ready");
+        self.whole += 1;
+        (self.mss - core::mem::take(&mut self.rest)) as u16
+    }
+
+    /// Whether a segment is the last of what was pushed.
+    #[inline]
+    pub fn is_pushed(&self, segment: u64) -> bool {
+        self.pushed && segment + 1 == self.whole && self.rest == 0
+    }
+
+    /// Whether everything that will ever be written is in the first `acknowledged` segments.
+    #[inline]
+    pub fn is_done(&self, acknowledged: u64) -> bool {
+        self.ended && self.rest == 0 && acknowledged == self.whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fill_a_segment_waits_until_it_is_pushed() {
+        let mut stream = Stream::new(1_460);
+        stream.write(2_000);
+        assert_eq!((stream.ready(0), stream.cut(0), stream.ready(1)), (1, 0, 0));
+        stream.push();
+        assert_eq!(stream.ready(1), 1);
+        stream.write(100);
+        assert_eq!(stream.ready(1), 1, "what was pushed takes along what came after");
+        stream.write(900);
+        assert_eq!((stream.ready(1), stream.cut(1)), (1, 0), "1540 B by now");
+        stream.end();
+        assert_eq!((stream.cut(2), stream.is_pushed(2)), (1_380, true));
+        assert!(stream.is_done(3) && !stream.is_done(2));
+    }
+
+    #[test]
+    fn bytes_after_a_short_segment_begin_the_next() {
+        let mut stream = Stream::new(1_000);
+        for n in 0..3 {
+            stream.write(300);
+            stream.push();
+            assert_eq!((stream.cut(n), stream.ready(n + 1)), (700, 0));
+        }
+        stream.write(1_000);
+        assert_eq!((stream.ready(3), stream.cut(3), stream.is_pushed(3)), (1, 0, false));
+    }
+
+    #[test]
+    fn the_last_segment_may_be_full() {
+        let mut stream = Stream::new(1_000);
+        stream.write(2_000);
+        stream.end();
+        assert_eq!((stream.cut(0), stream.cut(1)), (0, 0));
+        assert_eq!((stream.is_pushed(0), stream.is_pushed(1)), (false, true));
+        assert!(stream.is_done(2));
+    }
+
+    #[test]
+    fn a_stream_without_end_has_always_more() {
+        let mut stream = Stream::new(1_460);
+        stream.write(u64::MAX);
+        assert!(stream.ready(1 << 40) > 1 << 40);
+        assert!(!stream.is_done(1 << 40));
+    }
+}

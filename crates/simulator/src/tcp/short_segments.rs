@@ -1,0 +1,50 @@
+//! Segments that are not full. There are few: the last of a connection, and of each write that was not
+//! to wait for more. So both ends count segments, and keep what these lack for a full one in a list.
+
+/// Short segments, ascending, and what each lacks.
+#[derive(Clone, Debug, Default)]
+pub struct ShortSegments {
+    list: Vec<(u64, u16)>,
+}
+
+impl ShortSegments {
+    /// A segment has `missing_bytes` less than a full one. One that is known already is left as it is.
+    pub fn note(&mut self, segment: u64, missing_bytes: u16) {
+        let place = self.list.partition_point(|&(known, _)| known < segment);
+        if self.list.get(place).is_none_or(|&(known, _)| known != segment) {
+            self.list.insert(place, (segment, missing_bytes));
+        }
+    }
+
+    /// What a segment lacks for a full one, in bytes.
+    #[inline]
+    pub fn missing_bytes(&self, segment: u64) -> u16 {
+        let found = self.list.iter().find(|(known, _)| *known == segment);
+        found.map_or(0, |(_, missing)| *missing)
+    }
+
+    /// Forgets the segments below `end`. Returns what they lacked together, in bytes.
+    #[inline]
+    pub fn release(&mut self, end: u64) -> u64 {
+        if self.list.first().is_none_or(|&(first, _)| first >= end) {
+            return 0;
+        }
+        let below = self.list.partition_point(|&(segment, _)| segment < end);
+        self.list.drain(..below).map(|(_, missing)| u64::from(missing)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_counted_once_and_in_order() {
+        let mut short = ShortSegments::default();
+        for (segment, missing) in [(9, 100), (4, 1_000), (9, 100), (6, 10)] {
+            short.note(segment, missing);
+        }
+        assert_eq!([4, 5, 9].map(|segment| short.missing_bytes(segment)), [1_000, 0, 100]);
+        assert_eq!([4, 7, 7, 20].map(|end| short.release(end)), [0, 1_010, 0, 100]);
+    }
+}
