@@ -123,7 +123,8 @@ docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 
 # The lock files carry names, versions and hashes, and no host: any mirror will do.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --group build
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --extra dask \
+	--group build
 
 lock: $(TOOLS) ## write the Python lock files anew (newest versions that pyproject.toml allows)
 	$(LOCK) --upgrade --output-file requirements.lock

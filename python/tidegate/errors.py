@@ -79,6 +79,23 @@ class LabError(TidegateError):
         return f"the lab's run with seed {self.seed} failed: {self.reason}"
 
 
+class DeadWorkerError(TidegateError):
+    """A task took the process down that worked on it, each time it was tried."""
+
+    def __init__(self, worker: str) -> None:
+        self.worker = worker
+        super().__init__(worker)
+
+    def __str__(self) -> str:
+        return f"its worker died each time it was tried, the last at {self.worker}"
+
+
+class ClusterError(TidegateError):
+    """The cluster cannot be reached, went away, or must not be used."""
+
+    exit_code = 69
+
+
 class OverloadError(TidegateError):
     """The machine could not keep up with any of the lab's runs, so that there is no result."""
 

@@ -1,15 +1,21 @@
-"""Running many simulations at once on the cores of this machine.
+"""Where tasks are worked off: an interface, and the cores of this machine.
 
 A run releases the interpreter's lock, so threads use all cores with nothing to start or pickle.
-`Executor` is the seam where a cluster can stand instead.
+`tidegate.runs.cluster` is the same interface over the machines of a Dask cluster.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Protocol, TypeAlias, TypeVar
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
@@ -22,49 +28,159 @@ MAX_REPLICATIONS = 10_000
 MAX_RUNS = 1_000_000
 MAX_JOBS = 1_000
 
+GROUP_S = 1.0
+"""How long a group of tasks lasts: long beside handing it over, short beside losing it."""
+MAX_GROUP = 500
+
 
 def local_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
-class Executor(Protocol):
-    """Something that works tasks off."""
+class Executor(ABC):
+    """Something that works tasks off.
+
+    Tasks go out in groups that last about a second each, so that tiny ones cost nothing to hand
+    over; how many tasks that is, is learned on the way. What they yield must not depend on it.
+    Tasks and functions travel to other processes: a function is one of a module, or a
+    `functools.partial` of one.
+
+    Closing an iterator that `work` or `work_in_groups` gave cancels what has not begun.
+    """
 
     def work(
-        self, tasks: Sequence[Task], do: Callable[[Task], Outcome]
+        self, tasks: Iterable[Task], do: Callable[[Task], Outcome]
     ) -> Iterator[tuple[Task, Outcome | Exception]]:
-        """Yield each task with its outcome as it finishes, in any order."""
-        ...
+        """Yield each task with its outcome, or with why it failed, as it finishes, in any order.
+
+        Tasks are taken from the iterable only a few ahead of the work.
+        """
+        with closing(self.work_in_groups(tasks, Each(do))) as groups:
+            for group, outcomes in groups:
+                if isinstance(outcomes, Exception):
+                    yield from ((task, outcomes) for task in group)
+                else:
+                    yield from zip(group, outcomes, strict=True)
+
+    @abstractmethod
+    def work_in_groups(
+        self, tasks: Iterable[Task], do: Callable[[Iterable[Task]], Outcome]
+    ) -> Groups[Task, Outcome]:
+        """Yield groups of tasks with what `do` returned of each group, or with why it failed.
+
+        `do` is given an iterator that ends when the group has lasted long enough; the tasks that
+        it did not take by then go out again with another group.
+        """
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to give back
+        """Give back what was taken to work with."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-class Threads:
+Groups: TypeAlias = "Generator[tuple[Sequence[Task], Outcome | Exception]]"
+
+
+class Threads(Executor):
     """The cores of this machine."""
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = min(max(1, jobs or local_cores()), MAX_JOBS)
 
-    def work(
-        self, tasks: Sequence[Task], do: Callable[[Task], Outcome]
-    ) -> Iterator[tuple[Task, Outcome | Exception]]:
-        """Yield each task with its outcome as it finishes."""
+    def work_in_groups(
+        self, tasks: Iterable[Task], do: Callable[[Iterable[Task]], Outcome]
+    ) -> Groups[Task, Outcome]:
+        """Yield groups of tasks with their outcome as they finish."""
         pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
-        waiting = iter(tasks)
-        running: dict[Future[Outcome], Task] = {}
+        queue = Queue(tasks)
+        running: dict[Future[Done[Outcome]], Sequence[Task]] = {}
         try:
             while True:
                 # A few ahead of the threads, so that a million tasks are not a million futures.
-                for task in waiting:
-                    running[pool.submit(do, task)] = task
-                    if len(running) > self.jobs:
-                        break
+                while len(running) <= self.jobs and (group := queue.next_group()):
+                    running[pool.submit(do_in_time, do, group)] = group
                 if not running:
                     return
-                for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    error = done.exception()
-                    if error is not None and not isinstance(error, Exception):
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    tasks_of = running.pop(future)
+                    error = future.exception()
+                    if error is None:
+                        done = future.result()
+                        yield queue.finished(tasks_of, done), done.outcome
+                    elif isinstance(error, Exception):
+                        yield tasks_of, error
+                    else:
                         raise error
-                    yield running.pop(done), error or done.result()
         finally:
             # When interrupted, do not wait for runs that cannot be interrupted.
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Each(Generic[Task, Outcome]):
+    """Do each task of a group; one that fails does not stop the others."""
+
+    do: Callable[[Task], Outcome]
+
+    def __call__(self, tasks: Iterable[Task]) -> list[Outcome | Exception]:
+        """Outcomes in the order of the tasks."""
+        return [self._outcome(task) for task in tasks]
+
+    def _outcome(self, task: Task) -> Outcome | Exception:
+        try:
+            return self.do(task)
+        except Exception as error:  # noqa: BLE001 - whoever asked for the task judges it
+            return error
+
+
+@dataclass(frozen=True)
+class Done(Generic[Outcome]):
+    """What came of a group, and of how much of it."""
+
+    outcome: Outcome
+    count: int
+    """Tasks done, from the first."""
+    seconds: float
+
+
+def do_in_time(do: Callable[[Iterable[Task]], Outcome], group: Sequence[Task]) -> Done[Outcome]:
+    """Do tasks of a group until it has lasted long enough, and at least one."""
+    started = time.monotonic()
+    taken = 0
+
+    def in_time() -> Iterator[Task]:
+        nonlocal taken
+        for task in group:
+            if taken and time.monotonic() - started > GROUP_S:
+                return
+            taken += 1
+            yield task
+
+    outcome = do(in_time())
+    return Done(outcome, taken, time.monotonic() - started)
+
+
+class Queue(Generic[Task]):
+    """Tasks that wait, handed out in groups that last about as long as they should."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._tasks = iter(tasks)
+        self._again: deque[Task] = deque()
+        self._size = 1
+
+    def next_group(self) -> list[Task]:
+        """The next tasks to do; empty when there are none."""
+        group = [self._again.popleft() for _ in range(min(self._size, len(self._again)))]
+        return group + list(islice(self._tasks, self._size - len(group)))
+
+    def finished(self, group: Sequence[Task], done: Done[Any]) -> Sequence[Task]:
+        """Learn how long tasks last; gives those that were done and takes the others back."""
+        fitting = GROUP_S * done.count / max(done.seconds, 1e-9)
+        self._size = max(1, min(int(fitting), 4 * self._size, MAX_GROUP))
+        self._again.extend(group[done.count :])
+        return group[: done.count]

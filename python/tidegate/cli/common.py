@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, ParamSpec, TypeAlias
 import typer
 
 from tidegate.errors import TidegateError, UsageError
-from tidegate.execution import MAX_JOBS, MAX_REPLICATIONS
+from tidegate.execution import MAX_JOBS, MAX_REPLICATIONS, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from tidegate._native import Scenario
+    from tidegate.execution import Executor
 
 Arguments = ParamSpec("Arguments")
 
@@ -39,6 +40,13 @@ class Format(StrEnum):
     table = "table"
     json = "json"
     csv = "csv"
+
+
+class Place(StrEnum):
+    """Where runs are computed."""
+
+    threads = "threads"
+    dask = "dask"
 
 
 Set: TypeAlias = Annotated[
@@ -69,7 +77,18 @@ Jobs: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--jobs", "-j", min=1, max=MAX_JOBS, envvar="TIDEGATE_JOBS",
-        help="Threads; default: one per core. Results do not depend on it.",
+        help="Threads, or processes of a cluster here; default: one per core. "
+        "Results do not depend on it.",
+    ),
+]  # fmt: skip
+Engine: TypeAlias = Annotated[
+    Place, typer.Option("--engine", help="Where to run: threads here, or a Dask cluster.")
+]
+Scheduler: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", envvar="TIDEGATE_SCHEDULER",
+        help="Of --engine dask: a cluster's; default: a cluster is started here.",
     ),
 ]  # fmt: skip
 Out: TypeAlias = Annotated[
@@ -102,9 +121,25 @@ def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
     return wrapped
 
 
+def executor(engine: Place, scheduler: str | None, jobs: int | None) -> Executor:
+    """What works the runs off; to be closed."""
+    if engine is Place.threads:
+        if given(scheduler, "TIDEGATE_SCHEDULER"):
+            raise UsageError("--scheduler goes with --engine dask")
+        return Threads(jobs)
+    from tidegate.runs.cluster import Cluster
+
+    return Cluster(scheduler, jobs, remark)
+
+
 def typed(out: str | os.PathLike[str] | None) -> bool:
     """Whether a folder was named on the command line rather than by TIDEGATE_OUT."""
-    return out is not None and os.fspath(out) != os.environ.get("TIDEGATE_OUT")
+    return given(out, "TIDEGATE_OUT")
+
+
+def given(option: str | os.PathLike[str] | None, variable: str) -> bool:
+    """Whether an option was typed, rather than set by an environment variable."""
+    return option is not None and os.fspath(option) != os.environ.get(variable)
 
 
 @contextlib.contextmanager

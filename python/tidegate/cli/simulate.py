@@ -9,18 +9,22 @@ import typer
 
 from tidegate.cli.common import (
     Add,
+    Engine,
     Format,
     Jobs,
     Out,
+    Place,
     Quiet,
     Replications,
     Save,
+    Scheduler,
     Seed,
     Set,
     Shape,
     changes,
     command,
     doubts,
+    executor,
     overrides,
     remark,
 )
@@ -50,6 +54,8 @@ def simulate(
     seed: Seed = None,
     replications: Replications = None,
     jobs: Jobs = None,
+    engine: Engine = Place.threads,
+    scheduler: Scheduler = None,
     out: Out = None,
     save: Save = True,
     plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
@@ -84,9 +90,10 @@ def simulate(
     scenarios = name_variants(base, variants) if variants else {"": base}
     seeds = {name: seeds_of(one, seed, replications) for name, one in scenarios.items()}
     check_keeping(scenarios, seeds, "simulation", out=out, keep=save, plot=plot)
-    results = simulate_all(
-        scenarios, seed=seed, replications=replications, jobs=jobs, progress=not quiet
-    )
+    with executor(engine, scheduler, jobs) as where:
+        results = simulate_all(
+            scenarios, seed=seed, replications=replications, progress=not quiet, executor=where
+        )
     if not quiet:
         _left_empty_handed(results)
     present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet)

@@ -10,17 +10,21 @@ import typer
 from tidegate.cli.common import (
     INTERRUPTED,
     Add,
+    Engine,
     Format,
     Jobs,
     Out,
+    Place,
     Quiet,
     Replications,
+    Scheduler,
     Seed,
     Set,
     Shape,
     changes,
     command,
     doubts,
+    executor,
     leave,
     print_csv,
     print_json,
@@ -45,13 +49,15 @@ def sweep(
     seed: Seed = None,
     replications: Replications = None,
     jobs: Jobs = None,
+    engine: Engine = Place.threads,
+    scheduler: Scheduler = None,
     out: Out = None,
     resume: Annotated[bool, typer.Option(help="Skip runs whose results are already there.")] = True,
     plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate every point of a scenario's [sweep] on all cores.
+    """Simulate every point of a scenario's [sweep] on all cores, or on a cluster.
 
     Each finished run is kept; the same command goes on where an interrupted one stopped.
 
@@ -60,6 +66,8 @@ def sweep(
     tidegate sweep sweeps/flows.toml --plot
 
     tidegate sweep sweeps/flows.toml --format csv > flows.csv
+
+    tidegate sweep sweeps/flows.toml --engine dask --scheduler tcp://10.0.0.1:8786
     """
     from tidegate.sweeping import check_drawable, load_sweep, sweep_points
 
@@ -67,10 +75,11 @@ def sweep(
     if plot:
         check_drawable(scenario, given)
     try:
-        done = sweep_points(
-            scenario, given, seed=seed, replications=replications, jobs=jobs, out=out,
-            resume=resume, progress=not quiet,
-        )  # fmt: skip
+        with executor(engine, scheduler, jobs) as where:
+            done = sweep_points(
+                scenario, given, seed=seed, replications=replications, out=out, resume=resume,
+                progress=not quiet, executor=where,
+            )  # fmt: skip
     except KeyboardInterrupt:
         remark("interrupted; the finished runs are kept, and the same command goes on from there")
         leave(INTERRUPTED)
