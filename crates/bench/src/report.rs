@@ -30,11 +30,11 @@ fn throughput_per_user(plan: &Plan, output: &RunOutput) -> Value {
     for (&group, &bps) in output.flows.group.iter().zip(&output.flows.throughput_bps) {
         total_bps[group as usize] += bps;
     }
-    let mean = |(group, total): (usize, &f64)| {
-        let users = plan.users.iter().filter(|user| user.group == group).count();
-        (plan.groups[group].name.clone(), Value::from(total / users as f64 / 1e6))
-    };
-    Value::Object(total_bps.iter().enumerate().map(mean).collect::<Map<_, _>>())
+    let mut users = vec![0u32; plan.groups.len()];
+    plan.users.iter().for_each(|user| users[user.group] += 1);
+    let means = plan.groups.iter().zip(total_bps.iter().zip(users));
+    let mean = |(total, users): (&f64, u32)| Value::from(total / f64::from(users) / 1e6);
+    Value::Object(means.map(|(group, of)| (group.name.clone(), mean(of))).collect::<Map<_, _>>())
 }
 
 fn queue(links: &LinkTable, link: usize) -> Value {

@@ -33,8 +33,8 @@ pub enum Then {
 
 /// Which link feeds which, over all routes.
 pub struct Feeders {
-    /// The links before this one, `None` for a host.
-    before: Vec<Vec<Option<u32>>>,
+    /// A number for the links before this one: the same for the same set of links.
+    origin: Vec<u32>,
     /// Whether departures from a link are events.
     stations: Vec<bool>,
     /// The only link before this one; `None` when there are several, or a host.
@@ -45,6 +45,24 @@ pub struct Feeders {
     hosts_alone: Vec<bool>,
 }
 
+/// Whose packets enter the network by a link: of a user, or of receivers (`None`).
+#[derive(Clone, Copy)]
+enum Owners {
+    None,
+    One(Option<usize>),
+    Several,
+}
+
+impl Owners {
+    fn add(&mut self, owner: Option<usize>) {
+        *self = match *self {
+            Owners::None => Owners::One(owner),
+            Owners::One(known) if known == owner => return,
+            Owners::One(_) | Owners::Several => Owners::Several,
+        };
+    }
+}
+
 impl Feeders {
     /// Of a plan.
     ///
@@ -52,22 +70,21 @@ impl Feeders {
     /// If a route is empty.
     pub fn of(plan: &Plan) -> Self {
         let mut before = vec![Vec::new(); plan.links.len()];
-        let mut owners = vec![Vec::new(); plan.links.len()];
+        let mut owners = vec![Owners::None; plan.links.len()];
         for flow in &plan.flows {
             for (route, owner) in [(&flow.forward, Some(flow.user)), (&flow.reverse, None)] {
                 assert!(!route.is_empty(), "a route has at least one link");
+                owners[route[0] as usize].add(owner);
                 let mut previous = None;
                 for &link in route {
-                    let feeders = &mut before[link as usize];
-                    if !feeders.contains(&previous) {
-                        feeders.push(previous);
-                    }
-                    if previous.is_none() && !owners[link as usize].contains(&owner) {
-                        owners[link as usize].push(owner);
-                    }
+                    before[link as usize].push(previous);
                     previous = Some(link);
                 }
             }
+        }
+        for feeders in &mut before {
+            feeders.sort_unstable();
+            feeders.dedup();
         }
         let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
         let only = (before.iter().zip(plan.links.iter().zip(&stations)))
@@ -81,10 +98,18 @@ impl Feeders {
             })
             .collect();
         let private = (before.iter().zip(&owners))
-            .map(|(feeders, owners)| feeders[..] == [None] && matches!(owners[..], [Some(_)]))
+            .map(|(feeders, owners)| {
+                feeders[..] == [None] && matches!(owners, Owners::One(Some(_)))
+            })
             .collect();
         let hosts_alone = before.iter().map(|feeders| feeders[..] == [None]).collect();
-        Feeders { before, stations, only, private, hosts_alone }
+        let mut known = HashMap::new();
+        let mut number = |feeders| {
+            let next = known.len() as u32;
+            *known.entry(feeders).or_insert(next)
+        };
+        let origin = before.into_iter().map(&mut number).collect();
+        Feeders { origin, stations, only, private, hosts_alone }
     }
 
     fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
@@ -125,7 +150,7 @@ impl Feeders {
                 first = before as usize;
             }
             let next = known.len() as u32;
-            let place = (&self.before[first], before_answer[first]);
+            let place = (self.origin[first], before_answer[first]);
             *known.entry((passed, place)).or_insert(next)
         };
         (0..plan.links.len()).map(|link| if in_use[link] { lane(link) } else { 0 }).collect()

@@ -20,7 +20,10 @@ pub struct Series {
     pub flows: FlowSeries,
     group_bytes: Vec<u64>,
     group_of_flow: Vec<usize>,
+    /// The first flow of each group.
     watched: Vec<usize>,
+    /// Links; the others, often hundreds of thousands, are not looked at.
+    monitored: Vec<usize>,
 }
 
 impl Series {
@@ -28,13 +31,16 @@ impl Series {
     pub fn new(plan: &Plan) -> Self {
         let group_of_flow: Vec<usize> =
             plan.flows.iter().map(|flow| plan.users[flow.user].group).collect();
-        let watched = (0..plan.groups.len())
-            .filter_map(|group| group_of_flow.iter().position(|&g| g == group))
-            .collect();
+        let mut first_flow = vec![None; plan.groups.len()];
+        for (flow, &group) in group_of_flow.iter().enumerate() {
+            first_flow[group].get_or_insert(flow);
+        }
+        let monitored = |&link: &usize| plan.links[link].monitored;
         Series {
             group_bytes: vec![0; plan.groups.len()],
             group_of_flow,
-            watched,
+            watched: first_flow.into_iter().flatten().collect(),
+            monitored: (0..plan.links.len()).filter(monitored).collect(),
             ..Series::default()
         }
     }
@@ -78,11 +84,12 @@ impl Series {
 
     /// Samples the backlog of monitored links.
     pub fn sample_links(&mut self, plan: &Plan, now: Time, links: &mut [Link]) {
-        for (link, planned) in links.iter_mut().zip(&plan.links) {
+        for &number in &self.monitored {
+            let link = &mut links[number];
             let (packets, bytes) = link.backlog(now);
             let Some(monitor) = &mut link.probe.monitor else { continue };
             self.links.time_s.push(now.as_secs());
-            self.links.link.push(planned.name.clone());
+            self.links.link.push(plan.links[number].name.clone());
             self.links.backlog_packets.push(packets);
             self.links.backlog_bytes.push(bytes);
             let [drops, policed, marks] = core::mem::take(&mut monitor.since_sample);
