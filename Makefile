@@ -97,19 +97,19 @@ league: $(NATIVE) ## every mechanism in every situation; writes docs/league.md
 	$(BIN)/tidegate league --report --check $(ARGS)
 
 fidelity: $(NATIVE) ## simulator against this machine's Linux; needs root, writes docs/fidelity.md
-	$(BIN)/python -m tidegate.fidelity fidelity $(ARGS)
+	$(BIN)/python -m tidegate.studies.fidelity fidelity $(ARGS)
 
 lab-abc: $(NATIVE) ## ABC's table 2 on real Linux; needs root, writes docs/lab-abc.md
-	$(BIN)/python -m tidegate.fidelity abc $(ARGS)
+	$(BIN)/python -m tidegate.studies.fidelity abc $(ARGS)
 
 lab-cpq: $(NATIVE) ## CPQ's policers and RED on real Linux; needs root, writes docs/lab-cpq.md
-	$(BIN)/python -m tidegate.fidelity cpq $(ARGS)
+	$(BIN)/python -m tidegate.studies.fidelity cpq $(ARGS)
 
 lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, writes docs/lab-mixes.md
-	$(BIN)/python -m tidegate.fidelity mixes $(ARGS)
+	$(BIN)/python -m tidegate.studies.fidelity mixes $(ARGS)
 
 oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tools/linux-oracle, writes docs/linux-oracle.md
-	$(BIN)/python -m tidegate.oracle $(ARGS)
+	$(BIN)/python -m tidegate.studies.oracle $(ARGS)
 
 readme: $(TOOLS) $(NATIVE) ## write README's numbers anew, from the pages above and the evening peak
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py

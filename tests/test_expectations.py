@@ -17,8 +17,8 @@ import pytest
 from support import ROOT
 
 import tidegate
-from tidegate.scenario import parse
-from tidegate.simulation import simulate_all
+from tidegate.runs.simulation import simulate_all
+from tidegate.scenarios.reading import parse
 
 UNITS = {"": 1.0, "Mb/s": 1e6, "ms": 1e-3, "s": 1.0, "packets": 1.0, "%": 0.01}
 LINE = re.compile(

@@ -6,15 +6,15 @@ from matplotlib.colors import to_hex
 from support import SMALL
 
 import tidegate
-from tidegate import comparison_plots, plots, sweep_plots
-from tidegate.figures import MARKERS, look
+from tidegate.figures import comparisons, results, sweeps
+from tidegate.figures.look import MARKERS, look
 
 
 @pytest.fixture
 def drawn(monkeypatch):
     """The figures that are drawn, by the names of their files."""
     found = {}
-    for module in (sweep_plots, comparison_plots, plots):
+    for module in (sweeps, comparisons, results):
 
         def keep(figure, path, write=module.write):
             found[path.name] = figure

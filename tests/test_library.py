@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from support import SMALL
 
 import tidegate
-from tidegate.scenario import content_hash, toml_value
-from tidegate.tables import unit_of
+from tidegate.results.tables import unit_of
+from tidegate.scenarios.reading import content_hash, toml_value
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def test_a_broken_invariant_is_an_error_of_the_run():
         def run(self, seed):
             raise tidegate.RunError(seed, "a packet is unaccounted for")
 
-    from tidegate.simulation import simulate_all
+    from tidegate.runs.simulation import simulate_all
 
     with pytest.raises(tidegate.RunError, match="seed 1 failed: a packet"):
         simulate_all({"": Broken()})

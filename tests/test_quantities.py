@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tidegate
-from tidegate.quantities import DEFINITIONS, drop_ratio, flow_ratios
-from tidegate.summary import bottlenecks
+from tidegate.results.quantities import DEFINITIONS, drop_ratio, flow_ratios
+from tidegate.results.summary import bottlenecks
 
 PAGE = Path(__file__).parent.parent / "docs/results.md"
 

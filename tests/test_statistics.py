@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tidegate.show import uncertain
-from tidegate.statistics import Estimate, band95, estimate, jain_index
+from tidegate.results.show import uncertain
+from tidegate.results.statistics import Estimate, band95, estimate, jain_index
 
 REASONABLE = st.floats(-1e9, 1e9)
 

@@ -13,10 +13,10 @@ from support import SMALL, SWEEP
 from typer.testing import CliRunner
 
 import tidegate
-from tidegate import sweeping
 from tidegate.cli import app
 from tidegate.errors import RunError
-from tidegate.swept_values import UNITS, quantities
+from tidegate.runs import sweeping
+from tidegate.runs.swept_values import UNITS, quantities
 
 
 def runs_in(folder):

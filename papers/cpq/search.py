@@ -30,17 +30,17 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidegate.execution import Threads
-from tidegate.papers.estimates import Estimate, joint_half_width
-from tidegate.papers.experiments import Cell, Paper, load_paper
-from tidegate.papers.metrics import measure
-from tidegate.papers.runs import Run, native_engine
-from tidegate.papers.verdicts import CellVerdict
+from tidegate.runs.execution import Threads
+from tidegate.studies.papers.estimates import Estimate, joint_half_width
+from tidegate.studies.papers.experiments import Cell, Paper, load_paper
+from tidegate.studies.papers.metrics import measure
+from tidegate.studies.papers.runs import Run, native_engine
+from tidegate.studies.papers.verdicts import CellVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tidegate.papers.factors import Override, Setting
+    from tidegate.studies.papers.factors import Override, Setting
 
 FOLDER = Path(__file__).parent
 ROWS = FOLDER / "search.csv"

@@ -19,7 +19,7 @@ from search import (
     value_of,
 )
 
-from tidegate.papers.report import markdown_table
+from tidegate.studies.papers.report import markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

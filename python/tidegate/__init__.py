@@ -23,18 +23,18 @@ from tidegate.errors import (
     TidegateError,
     UsageError,
 )
-from tidegate.laboratory import lab
-from tidegate.mechanisms import list_mechanisms
-from tidegate.scenario import load_scenario
-from tidegate.simulation import compare, simulate
+from tidegate.laboratory.running import lab
+from tidegate.runs.simulation import compare, simulate
+from tidegate.scenarios.mechanisms import list_mechanisms
+from tidegate.scenarios.reading import load_scenario
 
 if TYPE_CHECKING:
     import os
 
-    from tidegate.comparing import SideBySide, compare_results
-    from tidegate.result import Comparison, Result
-    from tidegate.store import load
-    from tidegate.sweeping import Sweep, load_sweep, sweep
+    from tidegate.results.comparing import SideBySide, compare_results
+    from tidegate.results.result import Comparison, Result
+    from tidegate.results.store import load
+    from tidegate.runs.sweeping import Sweep, load_sweep, sweep
 
 __all__ = [
     "Comparison",
@@ -68,14 +68,14 @@ __all__ = [
 
 # Tables cost a quarter of a second to import, which `tidegate --help` shall not pay.
 _LAZY = {
-    "Comparison": "tidegate.result",
-    "Result": "tidegate.result",
-    "SideBySide": "tidegate.comparing",
-    "Sweep": "tidegate.sweeping",
-    "compare_results": "tidegate.comparing",
-    "load": "tidegate.store",
-    "load_sweep": "tidegate.sweeping",
-    "sweep": "tidegate.sweeping",
+    "Comparison": "tidegate.results.result",
+    "Result": "tidegate.results.result",
+    "SideBySide": "tidegate.results.comparing",
+    "Sweep": "tidegate.runs.sweeping",
+    "compare_results": "tidegate.results.comparing",
+    "load": "tidegate.results.store",
+    "load_sweep": "tidegate.runs.sweeping",
+    "sweep": "tidegate.runs.sweeping",
 }
 
 
@@ -119,7 +119,7 @@ def reproduce(
         the names of those that deviate.
 
     """
-    from tidegate.reproduction import run
+    from tidegate.studies.papers.reproduction import run
 
     return run(target, quick, jobs, out=out, report=report)
 

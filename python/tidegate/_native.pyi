@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.errors import IssueRow
-from tidegate.mechanisms import Mechanism
+from tidegate.scenarios.mechanisms import Mechanism
 
 __all__ = ["MAX_FILE_BYTES", "Scenario", "__version__", "mechanisms", "schema", "version"]
 

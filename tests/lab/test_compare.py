@@ -8,7 +8,7 @@ import pytest
 from support import SMALL
 
 import tidegate
-from tidegate.statistics import welch95
+from tidegate.results.statistics import welch95
 
 
 @pytest.fixture

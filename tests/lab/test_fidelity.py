@@ -8,12 +8,12 @@ from collections import Counter
 import pytest
 from support import ROOT
 
-from tidegate.fidelity.__main__ import main
-from tidegate.fidelity.book import LINUX, SIMULATED, Book, Case, Record, virtual_side_of
-from tidegate.fidelity.report import count_line
-from tidegate.fidelity.scenarios import cases
-from tidegate.fidelity.verdicts import agreements, agrees
-from tidegate.scenario import parse
+from tidegate.scenarios.reading import parse
+from tidegate.studies.fidelity.__main__ import main
+from tidegate.studies.fidelity.book import LINUX, SIMULATED, Book, Case, Record, virtual_side_of
+from tidegate.studies.fidelity.report import count_line
+from tidegate.studies.fidelity.scenarios import cases
+from tidegate.studies.fidelity.verdicts import agreements, agrees
 
 SCENARIO = """\
 version = 1
@@ -196,7 +196,7 @@ def test_enough_scenarios_are_run_long_enough_and_on_both_sides():
 
 
 def test_every_policer_of_the_paper_is_measured_with_red_beside_it():
-    from tidegate.fidelity import cpq
+    from tidegate.studies.fidelity import cpq
 
     found = cpq.cases(ROOT)
     kinds = {"none": 1, "icp": 3, "afcp": 2, "aicp-a": 1, "aicp-b": 1}
@@ -243,7 +243,7 @@ def test_policers_stand_on_their_page_with_what_each_part_of_a_run_gave(cpq_chec
 
 
 def test_a_policer_that_is_off_is_said_to_be(cpq_checkout):
-    from tidegate.fidelity import cpq
+    from tidegate.studies.fidelity import cpq
 
     assert run(cpq_checkout, "cpq", "--only", "red") == 0
     assert run(cpq_checkout, "cpq", "--quick", "--only", "icp-step") == 0

@@ -4,7 +4,7 @@ import pytest
 from support import SMALL
 
 import tidegate
-from tidegate import lab_process
+from tidegate.laboratory import process
 
 
 def test_columns_come_back_as_the_engine_gave_them(stand_in):
@@ -69,6 +69,6 @@ def test_what_is_missing_is_an_error_with_a_list(stand_in, monkeypatch):
 
 
 def test_elsewhere_than_on_linux_that_is_all_that_is_missing(monkeypatch):
-    monkeypatch.setattr(lab_process.sys, "platform", "darwin")
-    (line,) = lab_process.missing()
+    monkeypatch.setattr(process.sys, "platform", "darwin")
+    (line,) = process.missing()
     assert "Linux" in line

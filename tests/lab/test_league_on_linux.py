@@ -3,7 +3,7 @@
 import pytest
 
 from tidegate.errors import MissingError, UsageError
-from tidegate.league.play import Order, play
+from tidegate.studies.league.play import Order, play
 
 SCENARIO = """\
 version = 1

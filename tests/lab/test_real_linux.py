@@ -13,9 +13,9 @@ import pytest
 from support import SMALL
 
 import tidegate
-from tidegate import lab_process
+from tidegate.laboratory import process
 
-LACKING = lab_process.missing()
+LACKING = process.missing()
 pytestmark = pytest.mark.skipif(
     bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"
 )
@@ -160,7 +160,7 @@ def anyones_program():
     """A copy of the program where everyone may enter; the checkout may be root's alone."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        yield shutil.copy(lab_process.find(), folder)
+        yield shutil.copy(process.find(), folder)
 
 
 def test_a_user_without_root_is_told(anyones_program):

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import tidegate
-from tidegate import lab_bpf, lab_process
+from tidegate.laboratory import bpf
+from tidegate.laboratory.process import find_program, missing
 
-LACKING = lab_process.missing() or lab_bpf.missing()
+LACKING = missing() or bpf.missing()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),
@@ -42,7 +43,7 @@ def held():
     before = registered()
     assert "tg_sbrm" not in before
     process = subprocess.Popen(
-        [lab_process.find_program(lab_bpf.PROGRAM), "hold"],
+        [find_program(bpf.PROGRAM), "hold"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     with process:

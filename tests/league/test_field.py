@@ -6,7 +6,7 @@ import pytest
 from support import ROOT
 
 from tidegate.errors import ScenarioError, UsageError
-from tidegate.league.field import (
+from tidegate.studies.league.field import (
     chosen,
     in_packets,
     played,

@@ -6,11 +6,11 @@ import pytest
 from matplotlib import rc_context
 from support import ROOT
 
-from tidegate.figures import STYLE
-from tidegate.league import standings
-from tidegate.league.field import read_mechanisms, read_situations
-from tidegate.league.figure import heat_map
-from tidegate.league.scores import Scores
+from tidegate.figures.look import STYLE
+from tidegate.studies.league import standings
+from tidegate.studies.league.field import read_mechanisms, read_situations
+from tidegate.studies.league.figure import heat_map
+from tidegate.studies.league.scores import Scores
 
 PAGE_WIDTH_PX = 830  # of README on GitHub, and a little less than a page of the documentation
 LEGIBLE_PX = 8.0

@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from tidegate.league.field import Situation
-from tidegate.league.measures import completion_s, customer_rates_bps, geometric_mean, of_run
-from tidegate.tables import COUNTS, table
+from tidegate.results.tables import COUNTS, table
+from tidegate.studies.league.field import Situation
+from tidegate.studies.league.measures import (
+    completion_s,
+    customer_rates_bps,
+    geometric_mean,
+    of_run,
+)
 
 GROUPS = ["heavy", "light", "short"]
 BEGIN_S, LENGTH_S = 10.0, 20.0
@@ -60,7 +65,7 @@ def tables(transfers=((12.0, 2.0),), utilization=(0.5, 1.0)):
 
 
 def derived(**more):
-    from tidegate.tables import derive
+    from tidegate.results.tables import derive
 
     made = tables(**more)
     return {**made, **derive(made, MadeUp())}

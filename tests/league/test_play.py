@@ -7,20 +7,20 @@ import tomllib
 import pytest
 
 from tidegate.errors import ResultError, UsageError
-from tidegate.league.field import (
+from tidegate.scenarios.reading import parse, toml_value
+from tidegate.studies.league.field import (
     Mechanism,
     league_dir,
     read_mechanisms,
     read_situations,
     settles,
 )
-from tidegate.league.findings import holds, written
-from tidegate.league.play import Order, play
-from tidegate.league.running import packet_ns
-from tidegate.league.scores import Scores
-from tidegate.league.standings import Standings
-from tidegate.league.tables import table
-from tidegate.scenario import parse, toml_value
+from tidegate.studies.league.findings import holds, written
+from tidegate.studies.league.play import Order, play
+from tidegate.studies.league.running import packet_ns
+from tidegate.studies.league.scores import Scores
+from tidegate.studies.league.standings import Standings
+from tidegate.studies.league.tables import table
 
 SCENARIO = """\
 version = 1

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support import ROOT
 
-from tidegate.fidelity import virtual
-from tidegate.oracle import adaptive_red, closed_loop, kernel, ours, page, red
-from tidegate.oracle.__main__ import COMPARISONS
+from tidegate.studies.fidelity import virtual
+from tidegate.studies.oracle import adaptive_red, closed_loop, kernel, ours, page, red
+from tidegate.studies.oracle.__main__ import COMPARISONS
 
 needs_kernel = pytest.mark.skipif(
     kernel.missing() is not None or shutil.which("cargo") is None,
@@ -33,8 +33,8 @@ def test_our_mechanism_is_within_its_bounds_of_the_kernels(name, linux):
 
 @needs_kernel
 def test_the_same_trace_and_seed_give_the_same_record(linux):
-    from tidegate.oracle.comparison import replay
-    from tidegate.oracle.traces import generate
+    from tidegate.studies.oracle.comparison import replay
+    from tidegate.studies.oracle.traces import generate
 
     packets = generate(1, 3, lambda _: 1.2)
     records = [replay(linux, "pie limit 1000", packets, seed=seed)[0] for seed in (1, 1, 2)]

@@ -4,10 +4,10 @@ import pytest
 from support import ROOT
 
 from tidegate.errors import UsageError
-from tidegate.fidelity.scenarios import cases
-from tidegate.fidelity.virtual import Measured, Plan, numbers, run
-from tidegate.oracle import kernel
-from tidegate.scenario import parse
+from tidegate.scenarios.reading import parse
+from tidegate.studies.fidelity.scenarios import cases
+from tidegate.studies.fidelity.virtual import Measured, Plan, numbers, run
+from tidegate.studies.oracle import kernel
 
 SCENARIO = """\
 version = 1

@@ -1,9 +1,9 @@
 """Data and an engine that tests make up."""
 
-from tidegate.papers.book import Book, Point
-from tidegate.papers.estimates import Estimate
-from tidegate.papers.selection import Datum, Group
-from tidegate.scenario import parse
+from tidegate.scenarios.reading import parse
+from tidegate.studies.papers.book import Book, Point
+from tidegate.studies.papers.estimates import Estimate
+from tidegate.studies.papers.selection import Datum, Group
 
 
 def estimate(value, half_width=0.0):

@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from tidegate.papers.checks import _KINDS
-from tidegate.papers.experiments import load_paper
-from tidegate.papers.explanations import load_explanations
-from tidegate.papers.runs import native_engine
+from tidegate.studies.papers.checks import _KINDS
+from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.explanations import load_explanations
+from tidegate.studies.papers.runs import native_engine
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from tidegate.papers.chance import tried
-from tidegate.papers.estimates import Estimate
-from tidegate.papers.experiments import Cell
-from tidegate.papers.explanations import load_explanations, weigh
-from tidegate.papers.verdicts import CellVerdict
+from tidegate.studies.papers.chance import tried
+from tidegate.studies.papers.estimates import Estimate
+from tidegate.studies.papers.experiments import Cell
+from tidegate.studies.papers.explanations import load_explanations, weigh
+from tidegate.studies.papers.verdicts import CellVerdict
 
 from .synthetic import book
 

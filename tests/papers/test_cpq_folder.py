@@ -5,15 +5,15 @@ from collections import Counter
 
 import pytest
 
-from tidegate import reproduction
-from tidegate.fidelity.cpq import POLICERS
-from tidegate.league.field import league_dir, read_mechanisms
-from tidegate.papers.book import Book, Point, fill
-from tidegate.papers.checks import _KINDS
-from tidegate.papers.experiments import Baseline, Cell, load_paper
-from tidegate.papers.runs import Runner, native_engine
-from tidegate.papers.study import wanted_series
-from tidegate.papers.verdicts import judge_cell
+from tidegate.studies.fidelity.cpq import POLICERS
+from tidegate.studies.league.field import league_dir, read_mechanisms
+from tidegate.studies.papers import reproduction
+from tidegate.studies.papers.book import Book, Point, fill
+from tidegate.studies.papers.checks import _KINDS
+from tidegate.studies.papers.experiments import Baseline, Cell, load_paper
+from tidegate.studies.papers.runs import Runner, native_engine
+from tidegate.studies.papers.study import wanted_series
+from tidegate.studies.papers.verdicts import judge_cell
 
 from .synthetic import estimate
 

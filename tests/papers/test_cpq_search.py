@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from tidegate.papers.library import papers_dir
+from tidegate.studies.papers.library import papers_dir
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.papers.explanations import load_explanations
-from tidegate.papers.library import papers_dir
-from tidegate.papers.verdicts import CELL_REL_TOL
+from tidegate.studies.papers.explanations import load_explanations
+from tidegate.studies.papers.library import papers_dir
+from tidegate.studies.papers.verdicts import CELL_REL_TOL
 
 PACKET_BITS = 1500 * 8
 

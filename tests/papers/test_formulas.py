@@ -2,9 +2,9 @@
 
 import pytest
 
-from tidegate.papers.experiments import load_paper
-from tidegate.papers.formulas import FORMULAS, meter_trace
-from tidegate.papers.runs import native_engine
+from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.formulas import FORMULAS, meter_trace
+from tidegate.studies.papers.runs import native_engine
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 import tidegate
-from tidegate import reproduction
-from tidegate.papers.library import papers_dir
+from tidegate.studies.papers import reproduction
+from tidegate.studies.papers.library import papers_dir
 
 from .synthetic import FakeSimulation
 

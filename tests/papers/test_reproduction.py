@@ -4,9 +4,9 @@ from collections import defaultdict
 
 import pytest
 
-from tidegate import reproduction
-from tidegate.papers.factors import combinations, read_factors, settings, toml_literal
-from tidegate.papers.runs import Runner
+from tidegate.studies.papers import reproduction
+from tidegate.studies.papers.factors import combinations, read_factors, settings, toml_literal
+from tidegate.studies.papers.runs import Runner
 
 from .synthetic import FakeSimulation
 

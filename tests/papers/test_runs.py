@@ -2,8 +2,8 @@
 
 import pytest
 
-from tidegate.papers.metrics import measure
-from tidegate.papers.runs import Run
+from tidegate.studies.papers.metrics import measure
+from tidegate.studies.papers.runs import Run
 
 from .synthetic import FakeSimulation
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tidegate.papers.errors import ReproductionError
-from tidegate.papers.selection import data, groups, needs
+from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.selection import data, groups, needs
 
 from .synthetic import book
 

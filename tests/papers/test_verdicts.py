@@ -2,12 +2,12 @@
 
 import pytest
 
-from tidegate.papers.errors import ReproductionError
-from tidegate.papers.estimates import Estimate
-from tidegate.papers.experiments import Cell, Claim, Experiment
-from tidegate.papers.explanations import load_explanations, weigh
-from tidegate.papers.outcome import Outcome
-from tidegate.papers.verdicts import CellVerdict, judge_cell, judge_claim
+from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.estimates import Estimate
+from tidegate.studies.papers.experiments import Cell, Claim, Experiment
+from tidegate.studies.papers.explanations import load_explanations, weigh
+from tidegate.studies.papers.outcome import Outcome
+from tidegate.studies.papers.verdicts import CellVerdict, judge_cell, judge_claim
 
 from .synthetic import book, estimate
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from tidegate.execution import MAX_GROUP, Done, Queue, Threads
+from tidegate.runs.execution import MAX_GROUP, Done, Queue, Threads
 
 
 def square(number):

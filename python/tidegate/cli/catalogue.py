@@ -25,7 +25,7 @@ from tidegate.cli.common import (
 from tidegate.errors import Issue, ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from tidegate.mechanisms import Mechanism
+    from tidegate.scenarios.mechanisms import Mechanism
 
 
 @command
@@ -92,7 +92,7 @@ def validate(
 
 def _judged(path: Path, given: list[tuple[str, str]]) -> list[dict[str, object]]:
     """Everything there is to say about a file, each with how much it weighs."""
-    from tidegate.scenario import parse
+    from tidegate.scenarios.reading import parse
 
     try:
         parsed = parse(path, given)
@@ -136,7 +136,7 @@ def _find(entries: list[Mechanism], name: str) -> Mechanism:
 
 
 def _print_all(entries: list[Mechanism]) -> None:
-    from tidegate.show import Grid, rich_table
+    from tidegate.results.show import Grid, rich_table
 
     grid = Grid("Mechanisms", ["room", "name", "title", "source"], text_columns=4)
     room = None
@@ -150,7 +150,7 @@ def _print_all(entries: list[Mechanism]) -> None:
 
 
 def _print_one(entry: Mechanism) -> None:
-    from tidegate.show import Grid, rich_table
+    from tidegate.results.show import Grid, rich_table
 
     typer.echo(f"{entry['name']}: {entry['title']}\n{entry['source']}\n")
     typer.echo(f"{entry['usage']}\n")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, ParamSpec, TypeAlias
 import typer
 
 from tidegate.errors import TidegateError, UsageError
-from tidegate.execution import MAX_JOBS, MAX_REPLICATIONS, Threads
+from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from tidegate._native import Scenario
-    from tidegate.execution import Executor
+    from tidegate.runs.execution import Executor
 
 Arguments = ParamSpec("Arguments")
 
@@ -194,7 +194,7 @@ def overrides(settings: Sequence[str] | None, option: str = "--set") -> list[tup
 
 def changes(settings: Sequence[str] | None, added: Sequence[str] | None) -> list[tuple[str, str]]:
     """Give --set and --add as overrides: what is added first, since the others may change it."""
-    from tidegate.scenario import ADD
+    from tidegate.scenarios.reading import ADD
 
     new = [(f"{ADD}{key}", value) for key, value in overrides(added, "--add")]
     return new + overrides(settings)

@@ -20,11 +20,11 @@ from tidegate.cli.common import (
     remark,
 )
 from tidegate.errors import ResultError, UsageError
-from tidegate.places import check_writable, known_manifest
+from tidegate.results.places import check_writable, known_manifest
 
 if TYPE_CHECKING:
-    from tidegate.comparing import SideBySide
-    from tidegate.result import Result
+    from tidegate.results.comparing import SideBySide
+    from tidegate.results.result import Result
 
 
 @command
@@ -49,8 +49,8 @@ def compare(
 
     tidegate compare results/one results/other --format csv > differences.csv
     """
-    from tidegate.comparing import compare_results, grid
-    from tidegate.show import rich_table
+    from tidegate.results.comparing import compare_results, grid
+    from tidegate.results.show import rich_table
 
     if save and out:
         check_writable(out)
@@ -83,8 +83,8 @@ def compare(
 
 
 def _single(folder: Path) -> Result:
-    from tidegate.result import Result
-    from tidegate.store import load, read_manifest
+    from tidegate.results.result import Result
+    from tidegate.results.store import load, read_manifest
 
     kept = load(folder)
     if isinstance(kept, Result):

@@ -56,8 +56,8 @@ def _optional(here: object) -> State:
 
 def _findings() -> list[Finding]:
     from tidegate import _native
-    from tidegate.execution import local_cores
-    from tidegate.scenario import build_id
+    from tidegate.runs.execution import local_cores
+    from tidegate.scenarios.reading import build_id
 
     installed = _version("tidegate")
     return [
@@ -86,7 +86,7 @@ def _program(place: str | None, use: str) -> tuple[str, State]:
 
 def _lab() -> list[Finding]:
     """What `tidegate lab` uses; nothing else of tidegate needs any of it."""
-    from tidegate.lab_process import PROGRAM, find_program, missing
+    from tidegate.laboratory.process import PROGRAM, find_program, missing
 
     lacking = missing()
     root, tun = os.geteuid() == 0, Path("/dev/net/tun")
@@ -119,7 +119,7 @@ def _version(package: str) -> str:
 def _engine_works() -> Finding:
     """Run the smallest scenario twice and compare."""
     from tidegate.errors import TidegateError
-    from tidegate.simulation import simulate
+    from tidegate.runs.simulation import simulate
 
     scenario = {
         "version": 1, "warm_up": "0 s", "duration": "1 s",

@@ -24,7 +24,7 @@ from tidegate.cli.common import (
 )
 from tidegate.cli.outcome import check_keeping, present
 from tidegate.errors import MissingError, OverloadError, UsageError
-from tidegate.execution import MAX_JOBS, MAX_REPLICATIONS
+from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,17 +96,17 @@ def lab(
 
     tidegate lab scenarios/evening-peak.toml --against bottleneck.differentiation.kind=none --plot
     """
-    from tidegate import lab_bpf
-    from tidegate.lab_process import missing
-    from tidegate.laboratory import check_options, lab_all, seeds_in_lab
-    from tidegate.scenario import parse
-    from tidegate.simulation import name_variants
+    from tidegate.laboratory import bpf
+    from tidegate.laboratory.process import missing
+    from tidegate.laboratory.running import check_options, lab_all, seeds_in_lab
+    from tidegate.runs.simulation import name_variants
+    from tidegate.scenarios.reading import parse
 
     check_options(ip, generator)
     if check:
         lacking = missing(generator=generator)
-        if scenario and lab_bpf.needed([parse(scenario, changes(set_, add))]):
-            lacking += lab_bpf.missing()
+        if scenario and bpf.needed([parse(scenario, changes(set_, add))]):
+            lacking += bpf.missing()
         if lacking:
             raise MissingError(lacking)
         typer.echo("the lab can run here")
@@ -139,7 +139,7 @@ def _expectation(
     scenarios: Mapping[str, Scenario], seed: int | None, replications: int | None, jobs: int
 ) -> str:
     """How long it will take, said before it does."""
-    from tidegate.laboratory import expected_wall_s, tasks_of, whole_s
+    from tidegate.laboratory.running import expected_wall_s, tasks_of, whole_s
 
     tasks = tasks_of(scenarios, seed, replications)
     minutes, seconds = divmod(round(expected_wall_s(scenarios, tasks, jobs)), 60)

@@ -22,8 +22,8 @@ from tidegate.cli.common import (
 from tidegate.errors import UsageError
 
 if TYPE_CHECKING:
-    from tidegate.league.findings import Finding
-    from tidegate.league.scores import Scores
+    from tidegate.studies.league.findings import Finding
+    from tidegate.studies.league.scores import Scores
 
 CHECK_MISSED = 5
 
@@ -85,7 +85,7 @@ def league(
 
     sudo .venv/bin/tidegate league --lab -s cubic-and-bbr --report
     """
-    from tidegate.league.play import Order, play
+    from tidegate.studies.league.play import Order, play
 
     if quick and report:
         raise UsageError("--report is about all runs, --quick about few: take one of them")
@@ -103,9 +103,9 @@ def league(
 
 
 def _print(scores: Scores, shape: Format) -> None:
-    from tidegate.league.standings import rows
-    from tidegate.league.tables import situation_grid, table
-    from tidegate.show import rich_table
+    from tidegate.results.show import rich_table
+    from tidegate.studies.league.standings import rows
+    from tidegate.studies.league.tables import situation_grid, table
 
     if shape is Format.table:
         grids = [situation_grid(scores, one, list(scores.mechanisms))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tidegate._native import Scenario
-    from tidegate.result import Result
+    from tidegate.results.result import Result
 
 
 def check_keeping(
@@ -28,7 +28,7 @@ def check_keeping(
     plot: bool,
 ) -> None:
     """Tell before anything runs that it could not be kept as asked for."""
-    from tidegate.places import check_place, planned_runs
+    from tidegate.results.places import check_place, planned_runs
 
     if not keep and (plot or typed(out)):
         option = "--plot draws into" if plot else "--out names"
@@ -77,7 +77,7 @@ def told(folder: Path, files: Iterable[Path]) -> str:
 
 
 def _save(results: Mapping[str, Result], out: str | None) -> Path:
-    from tidegate.store import default_folder, hand_over, save
+    from tidegate.results.store import default_folder, hand_over, save
 
     folder = save(results, Path(out) if out else default_folder(results))
     hand_over(folder)
@@ -85,8 +85,8 @@ def _save(results: Mapping[str, Result], out: str | None) -> Path:
 
 
 def _draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
-    from tidegate.plots import draw
-    from tidegate.store import hand_over
+    from tidegate.figures.results import draw
+    from tidegate.results.store import hand_over
 
     files = draw(results, folder)
     hand_over(folder)
@@ -94,7 +94,7 @@ def _draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
 
 
 def _print_tables(results: Mapping[str, Result], folder: Path | None) -> None:
-    from tidegate.show import rich_tables
+    from tidegate.results.show import rich_tables
 
     first = next(iter(results.values()))
     count = first.replications
@@ -178,7 +178,7 @@ def _runs(result: Result) -> list[dict[str, object]]:
 
 
 def _print_csv(results: Mapping[str, Result]) -> None:
-    from tidegate.summary import Row, rows
+    from tidegate.results.summary import Row, rows
 
     several = len(results) > 1
     body = [

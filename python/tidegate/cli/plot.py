@@ -27,8 +27,8 @@ def plot(
 
     tidegate plot results/evening-peak-1a2b3c4d --out figures
     """
-    from tidegate.store import load, read_manifest
-    from tidegate.sweeping import load_sweep
+    from tidegate.results.store import load, read_manifest
+    from tidegate.runs.sweeping import load_sweep
 
     sweep = read_manifest(result).get("kind") == "sweep"
     kept = load_sweep(result) if sweep else load(result)

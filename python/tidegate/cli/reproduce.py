@@ -22,7 +22,7 @@ from tidegate.cli.common import (
 from tidegate.errors import UsageError
 
 if TYPE_CHECKING:
-    from tidegate.reproduction import Reproduced
+    from tidegate.studies.papers.reproduction import Reproduced
 
 CHECK_MISSED = 5
 
@@ -72,8 +72,8 @@ def reproduce(
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate.reproduction import paper_names
-    from tidegate.reproduction import reproduce as run
+    from tidegate.studies.papers.reproduction import paper_names
+    from tidegate.studies.papers.reproduction import reproduce as run
 
     paper = (target or "").partition("/")[0]
     if paper and paper not in paper_names():
@@ -114,15 +114,15 @@ def _cell(value: object) -> object:
 
 
 def _print_beside(done: list[Reproduced]) -> None:
-    from tidegate.papers.beside import grids
-    from tidegate.show import rich_table
+    from tidegate.results.show import rich_table
+    from tidegate.studies.papers.beside import grids
 
     found = [grid for one in done for outcome in one.outcomes for grid in grids(outcome)]
     print_tables([rich_table(grid) for grid in found])
 
 
 def _print_table(outcomes: list[dict[str, object]]) -> None:
-    from tidegate.show import Grid, rich_table
+    from tidegate.results.show import Grid, rich_table
 
     grid = Grid(
         "Reproduced",

@@ -33,7 +33,7 @@ from tidegate.cli.outcome import check_keeping, present
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tidegate.result import Result
+    from tidegate.results.result import Result
 
 Against = Annotated[
     list[str] | None,
@@ -74,8 +74,8 @@ def simulate(
 
     tidegate simulate scenarios/evening-peak.toml --format json | jq .runs
     """
-    from tidegate.scenario import parse
-    from tidegate.simulation import name_variants, seeds_of, simulate_all
+    from tidegate.runs.simulation import name_variants, seeds_of, simulate_all
+    from tidegate.scenarios.reading import parse
 
     given = changes(set_, add)
     base = parse(scenario, given)

@@ -36,7 +36,7 @@ from tidegate.cli.outcome import told
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from tidegate.sweeping import Sweep
+    from tidegate.runs.sweeping import Sweep
 
 SOME_FAILED = 4
 
@@ -69,7 +69,7 @@ def sweep(
 
     tidegate sweep sweeps/flows.toml --engine dask --scheduler tcp://10.0.0.1:8786
     """
-    from tidegate.sweeping import check_drawable, load_sweep, sweep_points
+    from tidegate.runs.sweeping import check_drawable, load_sweep, sweep_points
 
     given = changes(set_, add)
     if plot:
@@ -130,10 +130,10 @@ def _json(done: Sweep) -> dict[str, object]:
 
 def _table(done: Sweep) -> RenderableType:
     """Throughput per user of each group at each point."""
-    from tidegate.show import Grid, rate_unit, rich_table, uncertain
-    from tidegate.statistics import Estimate
-    from tidegate.summary import rows
-    from tidegate.swept_values import words
+    from tidegate.results.show import Grid, rate_unit, rich_table, uncertain
+    from tidegate.results.statistics import Estimate
+    from tidegate.results.summary import rows
+    from tidegate.runs.swept_values import words
 
     groups = done.scenario.groups
     found = [

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate import _native
 from tidegate.errors import ClusterError, DeadWorkerError, UsageError
-from tidegate.execution import (
+from tidegate.runs.execution import (
     Done,
     Executor,
     Groups,
@@ -30,7 +30,7 @@ from tidegate.execution import (
     do_in_time,
     local_cores,
 )
-from tidegate.scenario import build_id
+from tidegate.scenarios.reading import build_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

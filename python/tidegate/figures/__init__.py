@@ -1,0 +1,1 @@
+"""Drawings of results, comparisons and sweeps, and the look that all figures share."""

@@ -1,0 +1,203 @@
+"""Figures of results: who got what, each group over time, each queue over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib import rc_context
+from matplotlib.ticker import MaxNLocator
+
+from tidegate.errors import ResultError
+from tidegate.figures.look import (
+    COLOURS,
+    INK,
+    STYLE,
+    averaged,
+    file_name,
+    look,
+    new_figure,
+    subtitle,
+    write,
+)
+from tidegate.results.show import rate_unit, split_names
+from tidegate.results.statistics import band95, estimate
+from tidegate.results.tables import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from tidegate.results.result import Result
+
+
+HATCHES = ("", "//", "..", "xx", "--", "++")
+"""A colour that comes again is told from the first by these."""
+
+
+def draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
+    """Draw all figures of one result, or of variants in the same axes; return the files."""
+    results = {name: result.averaged for name, result in results.items()}
+    if not all(result.replications for result in results.values()):
+        return []  # a lab in which the machine never kept up
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with rc_context(STYLE):
+            return [*_bars(results, folder), *_groups(results, folder), *_queues(results, folder)]
+    except OSError as error:
+        raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
+
+
+def _bars(results: Mapping[str, Result], folder: Path) -> list[Path]:
+    """Throughput per user of every group, with confidence intervals."""
+    groups = _first(results).scenario.groups
+    figure, axes = new_figure(height=1.7 + 0.42 * len(groups) * len(results))
+    largest = max(numbers(r.groups, "throughput_bps").max(initial=0.0) for r in results.values())
+    unit, scale = rate_unit(float(largest))
+    thick = 0.8 / len(results)
+    _, labels = split_names(list(results))
+    places = np.arange(len(groups))
+    for number, (label, result) in enumerate(zip(labels, results.values(), strict=True)):
+        found = [
+            estimate(numbers(_only(result.groups, "group", group), "throughput_bps") * scale)
+            for group in groups
+        ]
+        at = places + (number - (len(results) - 1) / 2) * thick
+        means = np.array([value.mean for value in found])
+        half = np.nan_to_num([value.ci95 for value in found])
+        axes.barh(
+            at, means, thick * 0.92, xerr=half, color=look(number).colour, label=label,
+            hatch=HATCHES[number // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0,
+            error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
+        )  # fmt: skip
+        for y, mean, end in zip(at, means, means + half, strict=True):
+            axes.annotate(
+                f"{mean:.3g}", (end, y), (5, 0), textcoords="offset points", va="center",
+                fontsize=9.5,
+            )  # fmt: skip
+    axes.set_yticks(places, [_group_label(results, g) for g in groups])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(f"throughput per user [{unit}]")
+    axes.margins(x=0.12)
+    axes.set_xlim(left=0)
+    _finish(axes, results, "Who got what")
+    return [write(figure, folder / "who-got-what.png")]
+
+
+def _groups(results: Mapping[str, Result], folder: Path) -> list[Path]:
+    """Throughput per user over time, one figure per group."""
+    files = []
+    for group in _first(results).scenario.groups:
+        curves = {}
+        for name, result in results.items():
+            part = _only(result.group_series, "group", group)
+            users = numbers(_only(result.groups, "group", group), "users")
+            if part.num_rows and len(users):
+                time, values = _over_time(part, "throughput_bps", result.replications)
+                curves[name] = time, values / max(users[0], 1.0)
+        if curves:
+            unit, scale = rate_unit(max(v.mean(axis=0).max() for _, v in curves.values()))
+            scaled = {name: (time, values * scale) for name, (time, values) in curves.items()}
+            title = f"{group}: throughput per user over time"
+            path = folder / f"group-{file_name(group)}.png"
+            files.append(_lines(results, scaled, title, f"throughput per user [{unit}]", path))
+    return files
+
+
+def _queues(results: Mapping[str, Result], folder: Path) -> list[Path]:
+    """Backlog over time, one figure per bottleneck."""
+    files = []
+    for link, _, _ in _first(results).scenario.bottlenecks:
+        curves = {}
+        for name, result in results.items():
+            part = _only(result.link_series, "link", link)
+            if part.num_rows:
+                curves[name] = _over_time(part, "backlog_packets", result.replications)
+        if curves:
+            path = folder / f"queue-{file_name(link)}.png"
+            title = f"{link}: queue over time"
+            files.append(_lines(results, curves, title, "backlog [packets]", path))
+    return files
+
+
+def _lines(
+    results: Mapping[str, Result],
+    curves: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+    title: str,
+    label: str,
+    path: Path,
+) -> Path:
+    """Mean over replications with a band of 95 % confidence, a line per variant."""
+    figure, axes = new_figure(height=4.2)
+    _, labels = split_names(list(results))
+    for number, (name, shown) in enumerate(zip(results, labels, strict=True)):
+        if name not in curves:
+            continue
+        time, values = curves[name]
+        mean, half = band95(values)
+        drawn = look(number)
+        low = np.maximum(mean - half, 0.0)
+        axes.fill_between(time, low, mean + half, color=drawn.colour, alpha=0.22, linewidth=0)
+        axes.plot(time, mean, color=drawn.colour, linestyle=drawn.dashes, label=shown)
+    warm_up = _first(results).scenario.warm_up_s
+    end = max(float(time[-1]) for time, _ in curves.values())
+    axes.set_xlim(0.0, end)
+    axes.set_ylim(bottom=0.0)
+    if warm_up > 0.0:
+        axes.axvspan(0.0, warm_up, color="#000000", alpha=0.06, linewidth=0)
+        axes.annotate(
+            "warm-up", (warm_up / 2, 0.99), xycoords=("data", "axes fraction"), ha="center",
+            va="top", fontsize=9, color="#666666",
+        )  # fmt: skip
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel(label)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 5, 10]))
+    _finish(axes, results, title)
+    return write(figure, path)
+
+
+def _over_time(
+    series: pa.Table, column: str, replications: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Times, and the column as replications x times."""
+    time = numbers(series, "time_s")
+    steps = len(time) // replications
+    return time[:steps], numbers(series, column).reshape(replications, steps)
+
+
+def _finish(axes: Axes, results: Mapping[str, Result], title: str) -> None:
+    """Title, what was averaged, and a legend where there is something to tell apart."""
+    first = _first(results)
+    subtitle(axes, title, f"{first.scenario.name}: {averaged(first.replications)}")
+    if len(results) > 1:
+        heading, _ = split_names(list(results))
+        axes.figure.legend(
+            title=heading, loc="outside right upper", alignment="left", title_fontsize=10
+        )
+
+
+def _first(results: Mapping[str, Result]) -> Result:
+    return next(iter(results.values()))
+
+
+def _only(source: pa.Table, column: str, value: str) -> pa.Table:
+    return source.filter(pc.equal(source[column].cast(pa.string()), value))
+
+
+def _group_label(results: Mapping[str, Result], group: str) -> str:
+    """The group, and who is in it where all variants agree on that."""
+    sizes = {_size(result, group) for result in results.values()}
+    return f"{group}\n{sizes.pop()}" if len(sizes) == 1 else group
+
+
+def _size(result: Result, group: str) -> str:
+    rows = _only(result.groups, "group", group)
+    users, flows = (int(numbers(rows, name)[0]) for name in ("users", "flows"))
+    of_each = flows // max(users, 1)
+    return f"{users} user{'s' * (users != 1)} × {of_each} flow{'s' * (of_each != 1)}"

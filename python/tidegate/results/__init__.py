@@ -1,0 +1,1 @@
+"""What came out: tables, means with their intervals, folders that keep them, and words."""

@@ -1,0 +1,170 @@
+"""What a simulation or a run on real Linux yields: tables, a summary, figures, a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.scenarios.reading import content_hash
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from tidegate._native import Scenario
+    from tidegate.results.tables import Tables
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """Tables of all replications of one scenario.
+
+    Every table has the columns ``replication`` and ``seed``; units stand in the columns' names and
+    in the fields' metadata. Times count from the start of the run, in seconds as floats; rates are
+    bit/s on the wire unless the name says goodput.
+    """
+
+    scenario: Scenario
+    run: pa.Table
+    """One row per replication: seed, digest, events, packet-hops."""
+    flows: pa.Table
+    """One row per flow: throughput, goodput, losses, round-trip time."""
+    users: pa.Table
+    """The flows of each user together."""
+    groups: pa.Table
+    """Mean per user of each group, its share, its ratio to the first group."""
+    links: pa.Table
+    """One row per link: utilisation, backlog, sojourn time, drops, marks."""
+    link_groups: pa.Table
+    """What each group did to and got from each bottleneck."""
+    transfers: pa.Table
+    """Finite transfers."""
+    group_series: pa.Table
+    """Throughput of each group over time."""
+    link_series: pa.Table
+    """Backlog, drops and marks of each bottleneck over time."""
+    flow_series: pa.Table
+    """Window and round-trip time of the first flow of each group over time."""
+    interval_groups: pa.Table | None = None
+    """Throughput of each group by interval; only of a scenario with intervals."""
+    interval_links: pa.Table | None = None
+    """Utilisation, backlog and drops of each bottleneck by interval; only with intervals."""
+    wall_s: float = float("nan")
+    """Seconds of waiting that the runs took, NaN where unknown."""
+    kind: str = "simulation"
+    """``simulation``, or ``lab`` for runs on real Linux."""
+    lab: pa.Table | None = None
+    """Only of a lab: one row per replication, how well the machine kept up, and on which kernel."""
+
+    @property
+    def tables(self) -> Tables:
+        """All tables by name."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in every.items() if isinstance(value, pa.Table)}
+
+    @property
+    def replications(self) -> int:
+        """Number of runs."""
+        return int(self.run.num_rows)
+
+    @property
+    def averaged(self) -> Result:
+        """The runs that count: all of a simulation, those of a lab in which the machine kept up."""
+        if self.lab is None or pc.all(self.lab["valid"], min_count=0).as_py():
+            return self
+        valid = self.lab.filter(self.lab["valid"])["replication"]
+        kept = {
+            name: content.filter(pc.is_in(content["replication"], value_set=valid))
+            for name, content in self.tables.items()
+        }
+        return replace(self, **kept)
+
+    @property
+    def invalid(self) -> list[tuple[int, str]]:
+        """Seeds of the runs in which the machine could not keep up, each with the reasons."""
+        if self.lab is None:
+            return []
+        return [(row["seed"], row["reasons"]) for row in self.lab.to_pylist() if not row["valid"]]
+
+    @property
+    def digests(self) -> list[tuple[int, str]]:
+        """Seed and digest of each run."""
+        seeds, digests = self.run["seed"].to_pylist(), self.run["digest"].to_pylist()
+        return list(zip(seeds, digests, strict=True))
+
+    @property
+    def hash(self) -> str:
+        """Hash of the scenario's content, without name, seed and number of replications."""
+        return content_hash(self.scenario)
+
+    def summary(self) -> pa.Table:
+        """Means over replications with 95 % confidence half-widths (Student's t).
+
+        One row per group or bottleneck and metric: kind, name, metric, unit, mean, ci95, runs.
+        Of a lab, runs in which the machine could not keep up do not count.
+        """
+        from tidegate.results.summary import summary_table
+
+        return summary_table(self.averaged.tables)
+
+    def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
+        """Draw who got what, each group and each queue over time; return the PNG files."""
+        from tidegate.figures.results import draw
+
+        return draw({"": self}, Path(folder))
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write a result folder: manifest.json, scenario.toml and a Parquet file per table."""
+        from tidegate.results.store import save
+
+        return save({"": self}, Path(folder))
+
+    def __repr__(self) -> str:
+        name, count = self.scenario.name, self.replications
+        where = " on real Linux" if self.kind == "lab" else ""
+        return f"<Result of {name!r}: {count} run{'s' * (count != 1)}{where}>"
+
+    def _repr_html_(self) -> str:
+        from tidegate.results.show import html
+
+        return html({"": self})
+
+
+class Comparison(dict[str, Result]):
+    """Results of variants of a scenario by name; the first is the scenario as it stands."""
+
+    def __init__(self, results: Mapping[str, Result]) -> None:
+        super().__init__(results)
+
+    def summary(self) -> pa.Table:
+        """Summaries of all variants, with the variant's name in the first column."""
+        parts = []
+        for name, result in self.items():
+            part = result.summary()
+            names = pa.array([name] * part.num_rows, pa.string())
+            parts.append(part.add_column(0, "variant", names))
+        return pa.concat_tables(parts)
+
+    def plot(self, folder: str | os.PathLike[str] = ".") -> list[Path]:
+        """Draw the variants in the same axes; return the PNG files."""
+        from tidegate.figures.results import draw
+
+        return draw(self, Path(folder))
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write a result folder with one folder per variant in it."""
+        from tidegate.results.store import save
+
+        return save(self, Path(folder))
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        from tidegate.results.show import html
+
+        return html(self)

@@ -1,0 +1,238 @@
+"""Results as tables for people: in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
+
+from tidegate.results.quantities import legend
+from tidegate.results.statistics import Estimate
+from tidegate.results.summary import Row, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+    from tidegate.results.result import Result
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column: a metric, its heading, and how its numbers are scaled for people."""
+
+    metric: str
+    heading: str
+    unit: str
+    scale: float = 1.0
+    """What the metric is multiplied by to be in `unit`."""
+    optional: bool = False
+    """Left out where it is missing or zero everywhere."""
+
+
+@dataclass
+class Grid:
+    """A table of text, ready to be drawn anywhere."""
+
+    title: str
+    headings: list[str]
+    cells: list[list[str]] = field(default_factory=list)
+    text_columns: int = 1
+    """So many columns on the left are names."""
+    breaks: list[int] = field(default_factory=list)
+    """Rows after which a block ends."""
+    metrics: list[str] = field(default_factory=list)
+    """What the columns show."""
+
+
+GROUP_COLUMNS = (
+    Quantity("throughput_bps", "per user", "bit/s"),
+    Quantity("share", "share", "%", 100),
+    Quantity("ratio_to_first", "× first", ""),
+    Quantity("loss_ratio", "lost", "%", 100),
+    Quantity("mark_ratio", "marked", "%", 100, optional=True),
+    Quantity("retransmit_ratio", "resent", "%", 100, optional=True),
+    Quantity("mean_srtt_s", "RTT", "ms", 1e3, optional=True),
+    Quantity("mean_completion_s", "transfer time", "s", optional=True),
+)
+LINK_COLUMNS = (
+    Quantity("utilization", "used", "%", 100),
+    Quantity("mean_backlog_packets", "queue", "packets"),
+    Quantity("p95_sojourn_s", "95 % delay", "ms", 1e3),
+    Quantity("drop_ratio", "dropped", "%", 100),
+    Quantity("marks", "marked", "packets", optional=True),
+)
+
+
+def grids(results: Mapping[str, Result]) -> list[Grid]:
+    """Who got what, and how the bottlenecks fared."""
+    return [
+        _grid("Who got what", "group", "group", results, GROUP_COLUMNS),
+        _grid("Bottlenecks", "link", "link", results, LINK_COLUMNS),
+    ]
+
+
+def rich_tables(results: Mapping[str, Result], *, narrow: bool = False) -> list[RenderableType]:
+    """`grids` for a terminal, and what the shares in them are shares of."""
+    from rich.text import Text
+
+    drawn = grids(results)
+    told = legend([metric for grid in drawn for metric in grid.metrics])
+    return [*(rich_table(grid, narrow=narrow) for grid in drawn), Text(told + "\n", style="dim")]
+
+
+def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
+    """Draw a grid for a terminal, which may be narrow, or for a pipe."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(
+        title=grid.title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+    )
+    for number, heading in enumerate(grid.headings):
+        name = number < grid.text_columns
+        # As Text, or rich would take a unit in brackets for one of its own tags.
+        drawn.add_column(
+            Text(heading), justify="left" if name else "right", vertical="top", overflow="fold"
+        )
+    for number, cells in enumerate(grid.cells):
+        # Where a terminal is too narrow, break before the sign and not after it.
+        whole = [cell.replace("± ", "±") if narrow else cell for cell in cells]
+        drawn.add_row(*map(Text, whole), end_section=number in grid.breaks)
+    return drawn
+
+
+def html(results: Mapping[str, Result]) -> str:
+    """`grids` for a notebook."""
+    return "".join(html_table(grid) for grid in grids(results))
+
+
+def uncertain(value: Estimate, scale: float = 1.0) -> str:
+    """Write a mean with its 95 % half-width, to the digits that the half-width warrants.
+
+    >>> uncertain(Estimate(0.913414, 0.005392, 20))
+    '0.913 ± 0.005'
+    >>> uncertain(Estimate(0.25, float("nan"), 1), 100)
+    '25.0'
+    >>> uncertain(Estimate(0.999996, 0.000007, 20), 100)     # three or four digits are enough
+    '100.0'
+    """
+    mean, half = value.mean * scale, value.ci95 * scale
+    if math.isnan(mean):
+        return "–"
+    if math.isnan(half) or half == 0.0:
+        # One run, or the same in all: three digits, and no half-width that says nothing.
+        return f"{mean:.{_decimals(abs(mean) / 100)}f}"
+    most = _decimals(abs(mean) / 100) if mean else 6
+    places = min(_decimals(half), most)
+    if round(half, places) == 0.0:
+        return f"{mean:.{max(places, 0)}f}"
+    return f"{mean:.{places}f} ± {half:.{places}f}"
+
+
+def rate_unit(largest_bps: float) -> tuple[str, float]:
+    """Give the unit in which a column of rates is easiest to read, and its factor."""
+    for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
+        if largest_bps >= size / 2:
+            return unit, 1 / size
+    return "b/s", 1.0
+
+
+def split_names(names: list[str]) -> tuple[str, list[str]]:
+    """Take out what all variants' names begin with, as the column's heading.
+
+    >>> split_names(["aqm.kind = red", "aqm.kind = drop-tail"])
+    ('aqm.kind', ['red', 'drop-tail'])
+    """
+    parts = [name.partition(" = ") for name in names]
+    heads = {head for head, sign, _ in parts if sign}
+    if len(heads) == 1 and all(sign for _, sign, _ in parts):
+        return heads.pop(), [value for _, _, value in parts]
+    return "variant", names
+
+
+def _grid(
+    title: str,
+    kind: str,
+    heading: str,
+    results: Mapping[str, Result],
+    columns: tuple[Quantity, ...],
+) -> Grid:
+    found = {
+        variant: _by_name([row for row in rows(result.averaged.tables) if row.kind == kind])
+        for variant, result in results.items()
+    }
+    every = [row for variant in found.values() for metrics in variant.values() for row in metrics]
+    kept = [column for column in (_fitted(c, every) for c in columns) if column]
+    axis, labels = split_names(list(results))
+    several = len(results) > 1
+    by = f", by {axis}" if several else ""
+    names = [axis.rpartition(".")[2]] * several + [heading]
+    grid = Grid(title + by, names + [_heading(c) for c in kept])
+    grid.text_columns = 1 + several
+    grid.metrics = [column.metric for column in kept]
+    for label, variant in zip(labels, found.values(), strict=True):
+        for number, (name, metrics) in enumerate(variant.items()):
+            values = {row.metric: Estimate(row.mean, row.ci95, row.runs) for row in metrics}
+            first = [label if number == 0 else ""] * several
+            cells = [uncertain(values[c.metric], c.scale) for c in kept]
+            grid.cells.append([*first, name, *cells])
+        grid.breaks.append(len(grid.cells) - 1)
+    return grid
+
+
+def _by_name(found: list[Row]) -> dict[str, list[Row]]:
+    names: dict[str, list[Row]] = {}
+    for row in found:
+        names.setdefault(row.name, []).append(row)
+    return names
+
+
+def _fitted(column: Quantity, found: list[Row]) -> Quantity | None:
+    """Choose a rate's unit; drop an optional column that has nothing to say."""
+    means = [row.mean for row in found if row.metric == column.metric and row.runs]
+    if column.optional and not any(means):
+        return None
+    if column.unit == "bit/s":
+        unit, scale = rate_unit(max(means, default=0.0))
+        return Quantity(column.metric, column.heading, unit, scale)
+    return column
+
+
+def _heading(column: Quantity) -> str:
+    return f"{column.heading}\n[{column.unit}]" if column.unit else column.heading
+
+
+def _decimals(size: float) -> int:
+    """Decimals that show one digit of a number of this size, two if it begins with a 1."""
+    if size <= 0:
+        return 1
+    digits = -math.floor(math.log10(size))
+    leading = size * 10.0**digits
+    return min(max(digits + (leading < 2), 0), 6)
+
+
+def html_table(grid: Grid) -> str:
+    """One grid for a notebook."""
+
+    def row(tag: str, cells: list[str]) -> str:
+        align = ["left" if n < grid.text_columns else "right" for n in range(len(cells))]
+        inner = (
+            f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
+            for side, cell in zip(align, cells, strict=True)
+        )
+        return f"<tr>{''.join(inner)}</tr>"
+
+    head = row("th", grid.headings)
+    body = "".join(row("td", cells) for cells in grid.cells)
+    return (
+        f"<table><caption>{escape(grid.title)} (mean ± 95 % confidence)</caption>"
+        f"<thead>{head}</thead><tbody>{body}</tbody></table>"
+    )

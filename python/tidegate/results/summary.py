@@ -1,0 +1,86 @@
+"""Who got what: means over replications with their confidence intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.results.quantities import drop_ratio
+from tidegate.results.statistics import estimate
+from tidegate.results.tables import numbers, table, unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.results.tables import Tables
+
+GROUP_METRICS = (
+    "throughput_bps", "goodput_bps", "total_throughput_bps", "share", "ratio_to_first",
+    "loss_ratio", "mark_ratio", "retransmit_ratio", "timeouts", "mean_srtt_s",
+    "transfers_finished", "mean_completion_s",
+)  # fmt: skip
+LINK_METRICS = (
+    "utilization", "mean_backlog_packets", "mean_backlog_bytes", "mean_sojourn_s",
+    "p95_sojourn_s", "p99_sojourn_s", "max_sojourn_s", "drop_ratio", "drops_full", "drops_aqm",
+    "drops_wire", "drops_policer", "marks",
+)  # fmt: skip
+
+
+class Row(NamedTuple):
+    """One metric of one group or link."""
+
+    kind: str
+    """``group`` or ``link``."""
+    name: str
+    metric: str
+    unit: str
+    mean: float
+    ci95: float
+    """Half-width of the 95 % confidence interval (Student's t), NaN without replications."""
+    runs: int
+    """Replications that had a value."""
+
+
+def rows(tables: Tables) -> Iterator[Row]:
+    """All metrics of all groups and bottlenecks."""
+    yield from _rows("group", tables["groups"], "group", GROUP_METRICS)
+    yield from _rows("link", bottlenecks(tables["links"]), "name", LINK_METRICS)
+
+
+def summary_table(tables: Tables) -> pa.Table:
+    """`rows` as a table."""
+    content = list(rows(tables))
+    columns: dict[str, object] = {
+        name: [getattr(row, name) for row in content] for name in ("kind", "name", "metric", "unit")
+    }
+    columns["mean"] = np.array([row.mean for row in content], dtype=float)
+    columns["ci95"] = np.array([row.ci95 for row in content], dtype=float)
+    columns["runs"] = np.array([row.runs for row in content], dtype="u4")
+    return table(columns)
+
+
+def bottlenecks(links: pa.Table) -> pa.Table:
+    """Return the monitored links, with the share of packets that each dropped."""
+    kept = links.filter(links["monitored"])
+    # Results of before there were policers have no column for their drops.
+    ratio = drop_ratio(lambda name: numbers(kept, name) if name in kept.column_names else None)
+    field = pa.field("drop_ratio", pa.float64(), metadata={"unit": unit_of("drop_ratio")})
+    return kept.append_column(field, pa.array(ratio, from_pandas=True))
+
+
+def by_name(source: pa.Table, key: str) -> Iterator[tuple[str, pa.Table]]:
+    """Split a table by the names in a column."""
+    names = source[key].cast(pa.string())
+    for name in pc.unique(names).to_pylist():
+        yield name, source.filter(pc.equal(names, name))
+
+
+def _rows(kind: str, source: pa.Table, key: str, metrics: tuple[str, ...]) -> Iterator[Row]:
+    # Results of before there were policers have no column for their drops.
+    known = [metric for metric in metrics if metric in source.column_names]
+    for name, part in by_name(source, key):
+        for metric in known:
+            yield Row(kind, name, metric, unit_of(metric), *estimate(numbers(part, metric)))

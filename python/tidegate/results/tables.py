@@ -1,0 +1,200 @@
+"""The engine's columns as Arrow tables, and what follows from them: users and groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from tidegate.results.quantities import flow_ratios, ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tidegate._native import Scenario
+
+Tables: TypeAlias = dict[str, pa.Table]
+"""Tables by name."""
+
+ENGINE_TABLES = (
+    "run", "flows", "links", "link_groups", "transfers", "group_series", "link_series",
+    "flow_series",
+)  # fmt: skip
+INTERVAL_TABLES = ("interval_groups", "interval_links")
+"""Only of scenarios with intervals."""
+DERIVED_TABLES = ("users", "groups")
+COUNTS = (
+    "packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "packets_delivered",
+    "marks",
+)  # fmt: skip
+
+# Units are in the columns' names; field metadata repeats them for programs.
+_UNITS = {
+    "_bps": "bit/s", "_s": "s", "_bytes": "B", "_packets": "packets", "_ratio": "1",
+    "utilization": "1", "share": "1", "ratio_to_first": "1", "mean_activity": "1",
+}  # fmt: skip
+
+
+def unit_of(column: str) -> str:
+    """Unit of a column by its name; counts and names have none.
+
+    >>> unit_of("mean_srtt_s"), unit_of("utilization"), unit_of("drops_full")
+    ('s', '1', '')
+    """
+    return next((unit for end, unit in _UNITS.items() if column.endswith(end)), "")
+
+
+def table(columns: Mapping[str, object]) -> pa.Table:
+    """Columns as a table with units in the fields' metadata; a NaN becomes a missing value."""
+    arrays = [_array(values) for values in columns.values()]
+    fields = [
+        pa.field(name, array.type, metadata={"unit": unit_of(name)} if unit_of(name) else None)
+        for name, array in zip(columns, arrays, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def run_tables(columns: Mapping[str, Mapping[str, object]], scenario: Scenario) -> Tables:
+    """One run's columns as tables; groups by name, and flows with their number."""
+    tables = {}
+    intervals = [name for name in INTERVAL_TABLES if name in columns]
+    for name in (*ENGINE_TABLES, *intervals):
+        content = dict(columns[name])
+        if name == "flows":
+            content = {"flow": np.arange(len(np.asarray(content["user"])), dtype="u4"), **content}
+        if "group" in content:
+            content["group"] = _named(np.asarray(content["group"]), scenario.groups)
+        tables[name] = table(content)
+    return tables
+
+
+def concatenate(runs: Sequence[Tables], scenario: Scenario) -> Tables:
+    """Tables of all replications in one, with the replication's number and seed in front."""
+    derived = [{**run, **derive(run, scenario)} for run in runs]
+    seeds = [run["run"]["seed"][0].as_py() for run in runs]
+    result = {}
+    intervals = [name for name in INTERVAL_TABLES if name in runs[0]]
+    for name in (*ENGINE_TABLES, *intervals, *DERIVED_TABLES):
+        parts = [_numbered(run[name], r, seeds[r]) for r, run in enumerate(derived)]
+        result[name] = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
+    return result
+
+
+def derive(run: Tables, scenario: Scenario) -> Tables:
+    """Per user and per group what is known per flow."""
+    flows = {name: numbers(run["flows"], name) for name in run["flows"].column_names}
+    user_group = np.asarray(scenario.user_groups, dtype="i4")
+    users = _users(flows, user_group)
+    group = {"group": _named(user_group, scenario.groups)}
+    user_table = {"user": np.arange(len(user_group), dtype="u4"), **group, **users}
+    groups = _groups(flows, users, user_group, len(scenario.groups))
+    groups |= _completions(run["transfers"], len(scenario.groups))
+    names = _named(np.arange(len(scenario.groups)), scenario.groups)
+    group_table = {"group": names, **groups}
+    return {
+        name: table(_whole(found))
+        for name, found in (("users", user_table), ("groups", group_table))
+    }
+
+
+def numbers(source: pa.Table, column: str) -> NDArray[Any]:
+    """Return a column as floats, NaN where a value is missing; names as their index."""
+    array = source[column].combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.indices
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=float)
+
+
+def _users(flows: dict[str, NDArray[Any]], user_group: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Sum over each user's flows; round-trip times are averaged."""
+    owner = flows["user"].astype(int)
+
+    def total(column: str) -> NDArray[Any]:
+        return np.bincount(owner, flows[column], minlength=len(user_group))
+
+    return {
+        "flows": np.bincount(owner, minlength=len(user_group)),
+        "throughput_bps": total("throughput_bps"),
+        "goodput_bps": total("goodput_bps"),
+        **{name: total(name) for name in COUNTS},
+        "mean_srtt_s": _known_mean(flows["mean_srtt_s"], owner, len(user_group)),
+    }
+
+
+def _groups(
+    flows: dict[str, NDArray[Any]],
+    users: dict[str, NDArray[Any]],
+    user_group: NDArray[Any],
+    groups: int,
+) -> dict[str, NDArray[Any]]:
+    """Mean per user of each group, and its part of the whole."""
+
+    def total(column: str) -> NDArray[Any]:
+        return np.bincount(user_group, users[column], minlength=groups)
+
+    size = np.bincount(user_group, minlength=groups)
+    throughput = total("throughput_bps")
+    mean = ratio(throughput, size)
+    return {
+        "users": size,
+        "flows": total("flows").astype("i8"),
+        "throughput_bps": mean,
+        "goodput_bps": ratio(total("goodput_bps"), size),
+        "total_throughput_bps": throughput,
+        "share": ratio(throughput, np.full(groups, throughput.sum())),
+        "ratio_to_first": ratio(mean, np.full(groups, mean[0] if groups else 0.0)),
+        **flow_ratios(total),
+        "timeouts": total("timeouts"),
+        "mean_srtt_s": _known_mean(flows["mean_srtt_s"], flows["group"].astype(int), groups),
+    }
+
+
+def _completions(transfers: pa.Table, groups: int) -> dict[str, NDArray[Any]]:
+    """Finished transfers of each group and how long they took on average."""
+    group = numbers(transfers, "group").astype(int)
+    time = numbers(transfers, "completion_s")
+    return {
+        "transfers_finished": np.bincount(group[~np.isnan(time)], minlength=groups),
+        "mean_completion_s": _known_mean(time, group, groups),
+    }
+
+
+def _known_mean(values: NDArray[Any], index: NDArray[Any], size: int) -> NDArray[Any]:
+    known = ~np.isnan(values)
+    total = np.bincount(index[known], values[known], minlength=size)
+    return ratio(total, np.bincount(index[known], minlength=size))
+
+
+def _whole(columns: dict[str, Any]) -> dict[str, Any]:
+    """Counts as whole numbers; real Linux cannot tell all of them."""
+    return {
+        name: _array(values).cast(pa.uint64()) if name in COUNTS else values
+        for name, values in columns.items()
+    }
+
+
+def _array(values: object) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    # from_pandas shares the numbers and only adds the mask of those that are missing.
+    text = isinstance(values, list)
+    return pa.array(values, from_pandas=True, type=pa.string() if text else None)
+
+
+def _named(index: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(index.astype("i4")), pa.array(names, pa.string())
+    )
+
+
+def _numbered(source: pa.Table, replication: int, seed: int) -> pa.Table:
+    rows = source.num_rows
+    head = {"replication": np.full(rows, replication, dtype="u4")}
+    if "seed" not in source.column_names:
+        head["seed"] = np.full(rows, seed, dtype="u8")
+    for position, (name, values) in enumerate(head.items()):
+        source = source.add_column(position, name, pa.array(values))
+    return source

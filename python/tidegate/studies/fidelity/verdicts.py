@@ -1,0 +1,102 @@
+"""Does the simulator say what Linux does? A deviation, how certain it is, and why it is there."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import ResultError
+from tidegate.results.statistics import welch95
+from tidegate.studies.fidelity.book import LINUX, SIMULATED
+from tidegate.studies.fidelity.measures import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tidegate.results.statistics import Estimate
+    from tidegate.studies.fidelity.book import Record
+
+TOLERANCE = 0.10
+CLOSE = 0.05
+JUDGED = ("ratio", "queue_packets")
+"""What a scenario has to agree in."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One metric of one case on both sides."""
+
+    metric: str
+    simulated: Estimate
+    linux: Estimate
+    deviation: float
+    """Simulated over Linux, minus 1; NaN where Linux has 0 or nothing."""
+    uncertainty: float
+    """Half-width of the deviation's 95 % confidence interval (Welch), over Linux' mean."""
+
+    @property
+    def within(self) -> bool:
+        """Whether the means are within 10 %."""
+        if self.linux.mean == 0.0:
+            return self.simulated.mean == 0.0
+        return abs(self.deviation) <= TOLERANCE
+
+    @property
+    def close(self) -> bool:
+        """Whether the means are within 5 %, or chance may explain what they differ by."""
+        if self.linux.mean == 0.0:
+            return self.simulated.mean == 0.0
+        return abs(self.deviation) <= CLOSE or not self.told_apart
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the difference is more than chance; unknown counts as more."""
+        return not abs(self.deviation) <= self.uncertainty
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why metrics of some cases differ, in somebody's words."""
+
+    cases: tuple[str, ...]
+    metrics: tuple[str, ...]
+    text: str
+
+    def covers(self, case: str, metric: str) -> bool:
+        """Whether it is about this cell."""
+        return case in self.cases and metric in self.metrics
+
+
+def agreements(record: Record, metrics: Iterable[str] = METRICS) -> dict[str, Agreement]:
+    """Those of the metrics that both sides have."""
+    found = {}
+    for metric in metrics:
+        simulated, linux = (record.estimate(side, metric) for side in (SIMULATED, LINUX))
+        if not simulated.runs or not linux.runs or not (simulated.mean or linux.mean):
+            continue
+        values = (record.values(side, metric) for side in (LINUX, SIMULATED))
+        difference, half = welch95(*values)
+        scale = linux.mean or float("nan")
+        found[metric] = Agreement(metric, simulated, linux, difference / scale, half / abs(scale))
+    return found
+
+
+def agrees(found: dict[str, Agreement]) -> bool:
+    """Whether throughput ratio and mean queue are within 10 %; one flow alone has no ratio."""
+    return "queue_packets" in found and all(found[m].within for m in JUDGED if m in found)
+
+
+def read_explanations(path: Path) -> list[Explanation]:
+    """Read what people found out."""
+    if not path.is_file():
+        return []
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8")).get("explanation", [])
+        return [
+            Explanation(tuple(entry["cases"]), tuple(entry["metrics"]), entry["text"].strip())
+            for entry in content
+        ]
+    except (OSError, KeyError, TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
+        raise ResultError(f"{path}: {error!r}") from error

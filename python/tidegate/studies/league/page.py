@@ -1,0 +1,129 @@
+"""`docs/league.md`: the template `league/page.md`, filled with what was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.studies.league.field import set_flags
+from tidegate.studies.league.findings import read
+from tidegate.studies.league.tables import markdown, situation_grid, table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.studies.league.findings import Finding
+    from tidegate.studies.league.scores import Scores
+
+
+def page(folder: Path, scores: Scores) -> tuple[str, list[Finding]]:
+    """The page's text, and what it says."""
+    findings = read(folder / "findings.toml", scores)
+    parts = {
+        "table": markdown(table(scores, scores.regular)),
+        "fitted": _fitted(scores),
+        "mechanisms": _mechanisms(scores),
+        "situations": _situations(scores),
+        "numbers": _numbers(scores),
+        "cost": _cost(scores),
+        "lab": _lab(scores),
+        "example": _example(scores),
+    }
+    for section in dict.fromkeys(one.section for one in findings):
+        parts[section] = _findings([one for one in findings if one.section == section])
+    text = (folder / "page.md").read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"<!-- {name} -->", part.strip())
+    return text, findings
+
+
+def _findings(findings: list[Finding]) -> str:
+    lines = []
+    for one in findings:
+        doubt = f" *(These numbers do not show it: {'; '.join(one.failed)}.)*" if one.failed else ""
+        lines.append(f"- {one.text}{doubt}")
+    return "\n".join(lines)
+
+
+def _mechanisms(scores: Scores) -> str:
+    lines = ["| mechanism | name | configured |", "|---|---|---|"]
+    for one in (scores.mechanisms[name] for name in scores.regular):
+        title = f"[{one.title}](mechanisms/{one.page}.md)" if one.page else one.title
+        lines.append(f"| {title} | `{one.name}` | {one.why} |")
+    return "\n".join(lines)
+
+
+def _fitted(scores: Scores) -> str:
+    """Mechanisms with another parameter, beside what they are like."""
+    extras = [name for name in scores.mechanisms if name not in scores.regular]
+    pairs = [(name.rpartition("-")[0], name) for name in extras]
+    names = [
+        name
+        for name in dict.fromkeys(name for pair in pairs for name in pair)
+        if name in scores.mechanisms
+    ]
+    return markdown(table(scores, names)) if names else ""
+
+
+def _situations(scores: Scores) -> str:
+    lines = ["| situation | what happens | ratio | runs |", "|---|---|---|---|"]
+    for one in scores.situations.values():
+        runs = max((len(scores.standings.runs(one.name, m)) for m in scores.mechanisms), default=0)
+        where = " (lab)" if one.lab else ""
+        lines.append(
+            f"| [{one.line_title}](../league/situations/{one.name}.toml){where} "
+            f"| {one.content.get('description', '')} | {one.ratio[0]} : {one.ratio[1]} | {runs} |"
+        )
+    return "\n".join(lines)
+
+
+def _numbers(scores: Scores) -> str:
+    parts = []
+    for one in scores.situations.values():
+        grid = situation_grid(scores, one, list(scores.mechanisms))
+        if grid.cells:
+            about = one.content.get("description", "")
+            parts.append(f"### {one.heading}\n\n{about}.\n\n{markdown(grid)}")
+    return "\n".join(parts)
+
+
+def _cost(scores: Scores) -> str:
+    cost = scores.standings.cost
+    if not cost:
+        return "Processor time has not been measured."
+    return (
+        f"Processor time was measured on {cost['machine']}: {cost['packets']:,} full packets of "
+        f"{cost['customers']:,} customers, {cost['load']:g} times what the link carries."
+    )
+
+
+def _lab(scores: Scores) -> str:
+    labs = [one for one in scores.situations.values() if one.lab]
+    lines = []
+    for one in labs:
+        about = scores.standings.about.get(one.name)
+        runs = [run for m in scores.mechanisms for run in scores.standings.runs(one.name, m)]
+        if not about or not runs:
+            lines.append(f"{one.heading} has not been measured yet.")
+            continue
+        old = [m.title for m in scores.mechanisms.values()
+               if scores.standings.runs(one.name, m.name)
+               and not scores.standings.has(one, m, runs=1, quick=False)]  # fmt: skip
+        bad = [run for run in runs if not run.get("valid", True)]
+        lines.append(
+            f"Linux {about['kernel']} on {about['machine']}; {len(runs)} runs, "
+            + (f"{len(bad)} of them invalid and left out." if bad else "none of them invalid.")
+            + (f" Measured with other settings: {', '.join(old)}." if old else "")
+        )
+    return "\n".join(lines)
+
+
+def _example(scores: Scores) -> str:
+    """A command line that repeats a run of the league."""
+    situation = next(iter(scores.situations.values()))
+    name = next(
+        (n for n, one in scores.mechanisms.items() if one.users), next(iter(scores.mechanisms))
+    )
+    return " \\\n    ".join([
+        f"tidegate simulate league/situations/{situation.name}.toml",
+        *set_flags(situation, scores.mechanisms[name]),
+    ])  # fmt: skip

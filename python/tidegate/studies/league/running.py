@@ -1,0 +1,180 @@
+"""Play: every mechanism in every situation."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow.compute as pc
+
+from tidegate.runs.execution import Threads
+from tidegate.runs.progress import shown
+from tidegate.runs.simulation import run_once, seeds_of
+from tidegate.scenarios.reading import load_scenario
+from tidegate.studies.league.field import played, settings
+from tidegate.studies.league.measures import of_run
+from tidegate.studies.league.standings import fingerprint, rounded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate._native import Scenario
+    from tidegate.results.result import Result
+    from tidegate.runs.simulation import Showing
+    from tidegate.studies.league.field import Mechanism, Situation
+    from tidegate.studies.league.standings import Standings
+
+LOAD = 1.1
+"""Offered over the link's rate while processor time is measured."""
+PACKETS = 400_000
+WARM_UP_PACKETS = 100_000
+REPETITIONS = 7
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to run."""
+
+    replications: int | None = None
+    """Default: as the situations say."""
+    quick: bool = False
+    """Two short runs each."""
+    jobs: int | None = None
+    lab_jobs: int = 1
+
+    @property
+    def count(self) -> int | None:
+        """Runs a pair, where not as the situation says."""
+        return self.replications or (2 if self.quick else None)
+
+
+Pair: TypeAlias = "tuple[Situation, Mechanism]"
+
+
+def simulate(pairs: Sequence[Pair], effort: Effort, standings: Standings, show: Showing) -> None:
+    """Simulate the pairs and enter what was measured; the first failure ends it."""
+    scenarios = [played(*pair, quick=effort.quick) for pair in pairs]
+    for scenario in scenarios:
+        scenario.check_simulator()
+    tasks = [
+        (number, seed)
+        for number, scenario in enumerate(scenarios)
+        for seed in seeds_of(scenario, None, effort.count)
+    ]
+    done: dict[tuple[int, int], dict[str, Any]] = {}
+
+    def run(task: tuple[int, int]) -> dict[str, Any]:
+        number, seed = task
+        scenario = scenarios[number]
+        return {"seed": seed, **of_run(pairs[number][0], scenario, run_once(scenario, seed))}
+
+    with shown(show, "the league") as tell:
+        tell(0, len(tasks))
+        for task, outcome in Threads(effort.jobs).work(tasks, run):
+            if isinstance(outcome, Exception):
+                raise outcome
+            done[task] = outcome
+            tell(len(done), len(tasks))
+    for number, pair in enumerate(pairs):
+        runs = [done[task] for task in tasks if task[0] == number]
+        enter(standings, pair, runs, quick=effort.quick)
+
+
+def run_lab(pairs: Sequence[Pair], effort: Effort, standings: Standings, show: Showing) -> None:
+    """Run the pairs on this kernel, in real time; needs root."""
+    from tidegate import _native
+    from tidegate.laboratory.running import lab_all
+    from tidegate.studies.fidelity.book import machine
+
+    scenarios = {str(n): played(*pair, quick=effort.quick) for n, pair in enumerate(pairs)}
+    results = lab_all(scenarios, replications=effort.count, jobs=effort.lab_jobs, progress=show)
+    for pair, result in zip(pairs, results.values(), strict=True):
+        enter(standings, pair, _lab_runs(pair[0], result), quick=effort.quick)
+        assert result.lab is not None, "a lab tells how it went"  # noqa: S101
+        standings.about[pair[0].name] = {
+            "kernel": result.lab["kernel"][0].as_py(), "machine": machine(),
+            "version": _native.version(),
+        }  # fmt: skip
+
+
+def _lab_runs(situation: Situation, result: Result) -> list[dict[str, Any]]:
+    """Numbers of every run, and whether it counts."""
+    assert result.lab is not None, "a lab tells how it went"  # noqa: S101
+    runs = []
+    for row in result.lab.to_pylist():
+        kept = {
+            name: content.filter(pc.equal(content["replication"], row["replication"]))
+            for name, content in result.tables.items()
+        }
+        about = {"seed": row["seed"], "valid": row["valid"], "reasons": row["reasons"]}
+        runs.append({**about, **of_run(situation, result.scenario, kept)})
+    return runs
+
+
+def enter(standings: Standings, pair: Pair, runs: list[dict[str, Any]], *, quick: bool) -> None:
+    """Replace what is known of the pair."""
+    situation, mechanism = pair
+    entry = {
+        "scenario": fingerprint(situation, mechanism, quick=quick),
+        "runs": [rounded(run) for run in runs],
+    }
+    standings.entries.setdefault(situation.name, {})[mechanism.name] = entry
+
+
+def measure_cost(
+    situation: Situation, mechanisms: Sequence[Mechanism], standings: Standings, *, quick: bool
+) -> None:
+    """Processor time of a packet under each mechanism, and memory at the edge.
+
+    The network without hosts gets the same full packets of all customers, in random order, at 1.1
+    times the link's rate. What making the network costs is taken out by the difference of a long
+    and a short run; mechanisms take turns, so that all see alike moments of the machine.
+    """
+    from tidegate import _native
+    from tidegate.studies.fidelity.book import machine
+
+    kept = dict(standings.cost.get("mechanisms", {}))
+    scenarios = {one.name: played(situation, one) for one in mechanisms}
+    edges = {one.name: _edge_only(situation, one) for one in mechanisms if one.users}
+    bare = load_scenario(situation.path)
+    taken: dict[str, dict[str, list[float]]] = {
+        name: {"cpu_ns": [], "edge_cpu_ns": []} for name in scenarios
+    }
+    for _ in range(2 if quick else REPETITIONS):
+        plain_ns = packet_ns(bare) if edges else 0.0
+        for name, scenario in scenarios.items():
+            taken[name]["cpu_ns"].append(round(packet_ns(scenario), 2))
+            if name in edges:
+                edge_ns = packet_ns(edges[name]) - plain_ns
+                taken[name]["edge_cpu_ns"].append(round(edge_ns, 2))
+    for name, scenario in scenarios.items():
+        edge = [scenario.edge_state_bytes()] if name in edges else []
+        kept[name] = {**taken[name], "edge_state_bytes": edge}
+    standings.cost = {
+        "machine": machine(), "version": _native.version(), "situation": situation.name,
+        "load": LOAD, "packets": PACKETS, "customers": len(bare.user_groups), "mechanisms": kept,
+    }  # fmt: skip
+
+
+def _edge_only(situation: Situation, mechanism: Mechanism) -> Scenario:
+    """What the mechanism has at the edge, with a drop-tail bottleneck."""
+    sets = settings(situation, mechanism).items()
+    edge = {key: value for key, value in sets if key.startswith("users.")}
+    return load_scenario(situation.path, set=edge)
+
+
+def packet_ns(scenario: Scenario) -> float:
+    """Processor time of this thread for a packet [ns]."""
+    marks = [time.thread_time_ns()]
+    for packets in (WARM_UP_PACKETS, WARM_UP_PACKETS + PACKETS):
+        scenario.drive(packets, LOAD)
+        marks.append(time.thread_time_ns())
+    short, long = marks[1] - marks[0], marks[2] - marks[1]
+    return (long - short) / PACKETS
+
+
+def median(values: Sequence[float]) -> float:
+    """Middle of repeated measurements, NaN of none."""
+    return statistics.median(values) if values else float("nan")

@@ -1,0 +1,134 @@
+"""All points that were measured or computed, by experiment and series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.estimates import Estimate
+from tidegate.studies.papers.metrics import measure
+from tidegate.studies.papers.models import compute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tidegate.studies.papers.experiments import Series
+    from tidegate.studies.papers.factors import Level, Setting
+    from tidegate.studies.papers.runs import Runner
+    from tidegate.studies.papers.traces import Trace
+
+SeriesKey = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of levels with every metric that it has."""
+
+    levels: Mapping[str, Level]
+    metrics: Mapping[str, Estimate]
+    trace: Trace | None = None
+    """Of the first run, where time series are sampled."""
+
+
+@dataclass
+class Book:
+    """Points by (experiment, series)."""
+
+    points: dict[SeriesKey, list[Point]] = field(default_factory=dict)
+
+    def series(self, key: SeriesKey) -> list[Point]:
+        """Points of a series."""
+        if key not in self.points:
+            raise ReproductionError(f"no series {key[0]}:{key[1]}")
+        return self.points[key]
+
+    def matching(self, experiment: str, levels: Mapping[str, Level], metric: str) -> Point:
+        """Give the one point of an experiment that a published cell speaks of."""
+        points = [
+            p for (name, _), points in self.points.items() if name == experiment for p in points
+        ]
+        return the_one_point(points, experiment, levels, metric)
+
+
+def the_one_point(
+    points: list[Point], place: str, levels: Mapping[str, Level], metric: str
+) -> Point:
+    """Give the one of these points that has the levels and the metric."""
+    found = [p for p in points if metric in p.metrics and _agrees(p.levels, levels)]
+    if len(found) != 1:
+        raise ReproductionError(
+            f"{place}: {len(found)} points, not one, for {dict(levels)} {metric}"
+        )
+    return found[0]
+
+
+def series_key(reference: str, experiment: str) -> SeriesKey:
+    """`table2:tcp`, or `tcp` for a series of the experiment at hand."""
+    name, colon, series = reference.rpartition(":")
+    return (name, series) if colon else (experiment, series)
+
+
+def fill(
+    book: Book,
+    wanted: Mapping[SeriesKey, Series],
+    runner: Runner,
+    replications: int | None,
+) -> None:
+    """Measure these series; `replications` caps the number of runs a point."""
+    # All runs of all series go into one queue, so that no core waits for a series to end.
+    runner.prepare(
+        (setting.overrides, capped(series, replications))
+        for series in wanted.values()
+        if series.model is None
+        for setting in series.settings
+    )
+    for key, series in wanted.items():
+        book.points[key] = [
+            _point(series, setting, runner, replications) for setting in series.settings
+        ]
+
+
+def with_more_runs(
+    book: Book,
+    wanted: Mapping[SeriesKey, Series],
+    runner: Runner,
+    points: Iterable[Point],
+    times: int,
+) -> Book:
+    """Give the book with these points measured over so many times the runs; others stay."""
+    chosen = {id(point) for point in points}
+    again = {
+        (key, number): series.settings[number]
+        for key, series in wanted.items()
+        if series.model is None
+        for number, point in enumerate(book.points[key])
+        if id(point) in chosen
+    }
+    runner.prepare(
+        (setting.overrides, times * wanted[key].replications) for (key, _), setting in again.items()
+    )
+    points_of = {key: list(points) for key, points in book.points.items()}
+    for (key, number), setting in again.items():
+        series = replace(wanted[key], replications=times * wanted[key].replications)
+        points_of[key][number] = _point(series, setting, runner, None)
+    return Book(points_of)
+
+
+def capped(series: Series, replications: int | None) -> int:
+    """Give runs a point of this series."""
+    return min(series.replications, replications or series.replications)
+
+
+def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
+    if series.model is None:
+        runs = runner.runs(setting.overrides, capped(series, replications))
+        return Point(setting.levels, measure(runs), runs[0].trace)
+    exact = compute(
+        series.model, setting.levels, lambda more: runner.scenario((*setting.overrides, *more))
+    )
+    return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
+
+
+def _agrees(point: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:
+    return all(name in point and point[name] == level for name, level in wanted.items())

@@ -1,0 +1,45 @@
+"""Shapes of a curve that a paper describes in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegate.studies.papers.estimates import Estimate
+from tidegate.studies.papers.ordering import Verdict, all_of, any_of, compared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Curve = list[tuple[float, Estimate]]
+
+
+def peak_then_below(curve: Curve, event: Mapping[str, Any]) -> Verdict:
+    """Exceed `level` within `between`, by more than at its upper end, and fall below it later.
+
+    What the curve does after that is another statement's business.
+    """
+    low, high = event["between"]
+    level = Estimate(event["level"])
+    x_peak, peak = max(
+        ((x, y) for x, y in curve if low <= x <= high), key=lambda point: point[1].mean
+    )
+    beyond = [y for x, y in curve if x > high][:1]
+    return all_of(
+        [
+            compared(level, peak),
+            any_of(compared(y, peak) for y in beyond),
+            any_of(compared(y, level) for x, y in curve if x > x_peak),
+        ]
+    )
+
+
+def rises_at_the_end(curve: Curve, event: Mapping[str, Any]) -> Verdict:
+    """End above the smallest value beyond `beyond` by `by` (relative)."""
+    smallest = min((y for x, y in curve if x > event["beyond"]), key=lambda y: y.mean)
+    return compared(smallest.scaled(1.0 + event["by"]), curve[-1][1], ties_ok=True)
+
+
+EVENTS: Mapping[str, Callable[[Curve, Mapping[str, Any]], Verdict]] = {
+    "peak-then-below": peak_then_below,
+    "rises-at-the-end": rises_at_the_end,
+}

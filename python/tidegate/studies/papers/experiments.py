@@ -1,0 +1,235 @@
+"""A paper's folder, read: experiments, published cells, claims."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.factors import (
+    Factor,
+    Level,
+    Override,
+    Setting,
+    combinations,
+    read_factors,
+    settings,
+    toml_literal,
+)
+from tidegate.studies.papers.library import PAPER_FILE, paper_names, papers_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_CELL_COLUMNS = ("metric", "value", "unit")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One published number."""
+
+    experiment: str
+    levels: Mapping[str, Level]
+    metric: str
+    value: float
+    unit: str
+
+    @property
+    def id(self) -> str:
+        """Such as `table2: D_b_ms=5 u_0=1 u_1=10 gamma=0 throughput_ratio_T_R`."""
+        levels = " ".join(f"{name}={level}" for name, level in self.levels.items() if level != "")
+        return f"{self.experiment}: {levels} {self.metric}"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A set of points that are produced in the same way."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    replications: int
+    model: str | None = None
+    """Name of the closed form that computes them; `None`: they are simulated."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A published statement, and which of our measurements it is put to."""
+
+    id: str
+    experiment: str
+    text: str
+    check_text: str
+    section: str
+    check: Mapping[str, Any]
+    parts: tuple[Mapping[str, Any], ...]
+    reading: str = ""
+    """What of the statement is put to the test, or how, where that is not all of it."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table, figure or paragraph."""
+
+    name: str
+    title: str
+    section: str
+    series: Mapping[str, Series]
+    cells: tuple[Cell, ...]
+    claims: tuple[Claim, ...]
+    figure: Mapping[str, Any] | None
+    notes: str
+    metric_of: Mapping[str, str]
+    """Study of traits: the metric of each of its cells."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What stands in every cell if the mechanism that a paper is about is not there."""
+
+    name: str
+    levels: Mapping[str, Level]
+    """Of the one point of an experiment that is without it."""
+    same_as: Mapping[str, str] = field(default_factory=dict)
+    """Metrics without an interval: told apart where these others are."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Everything in a paper's folder but the explanations."""
+
+    name: str
+    folder: Path
+    title: str
+    base: str
+    quick_replications: int
+    quick_overrides: tuple[Override, ...]
+    """What `--quick` changes in every scenario, for papers whose runs are few and long."""
+    experiments: Mapping[str, Experiment]
+    traits: Experiment | None
+    samples: str
+    """What confidence intervals are over."""
+    terms: str
+    """Items of a list, in Markdown: the paper's own terms."""
+    baseline: Baseline | None = None
+
+
+def load_paper(name: str) -> Paper:
+    """Read and check a paper's folder."""
+    folder = papers_dir() / name
+    if not (folder / PAPER_FILE).is_file():
+        raise ReproductionError(f"no paper {name!r}; there are {', '.join(paper_names())}")
+    head = _read(folder / PAPER_FILE)
+    factors = read_factors(head["factors"])
+    claims = {claim["id"]: claim for claim in _read(folder / "expected" / "claims.toml")["claim"]}
+    reader = _Reader(folder, factors, claims, head["replications"])
+    experiments = {
+        stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
+        for stem in head["experiments"]
+    }
+    traits = folder / "traits.toml"
+    return Paper(
+        name=name,
+        folder=folder,
+        title=head["title"],
+        base=(folder / "base.toml").read_text(encoding="utf-8"),
+        quick_replications=head["quick_replications"],
+        quick_overrides=tuple(
+            (key, toml_literal(value)) for key, value in head.get("quick_set", {}).items()
+        ),
+        experiments=experiments,
+        traits=reader.experiment("traits", traits) if traits.is_file() else None,
+        samples=head.get("samples", "independent runs"),
+        terms=head.get("terms", "").strip(),
+        baseline=Baseline(**head["baseline"]) if "baseline" in head else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    folder: Path
+    factors: Mapping[str, Factor]
+    claims: Mapping[str, Mapping[str, Any]]
+    replications: int
+
+    def experiment(self, name: str, file: Path) -> Experiment:
+        data = _read(file)
+        # A factor of this experiment alone, such as the traits, is told in its own file.
+        factors = {**self.factors, **read_factors(data.get("factors", {}))}
+        return Experiment(
+            name=name,
+            title=data["title"],
+            section=str(data.get("section", "")),
+            series={key: self.series(key, entry, factors) for key, entry in data["series"].items()},
+            cells=self.cells(name, data["expected"]) if "expected" in data else (),
+            claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
+            figure=data.get("figure"),
+            notes=data.get("notes", "").strip(),
+            metric_of=data.get("metric_of", {}),
+        )
+
+    def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
+        levels = entry["factors"]
+        if "model" in entry:
+            constants = entry.get("constants", {})
+            points = [
+                Setting({**constants, **point}, _mechanism(point, factors))
+                for point in combinations(levels)
+            ]
+            return Series(name, tuple(points), 0, entry["model"])
+        points = settings(levels, factors, entry.get("set", {}))
+        return Series(name, tuple(points), entry.get("replications", self.replications))
+
+    def cells(self, experiment: str, file: str) -> tuple[Cell, ...]:
+        with (self.folder / "expected" / file).open(encoding="utf-8", newline="") as lines:
+            return tuple(
+                Cell(
+                    experiment,
+                    {key: _level(text) for key, text in row.items() if key not in _CELL_COLUMNS},
+                    row["metric"],
+                    float(row["value"]),
+                    row["unit"],
+                )
+                for row in csv.DictReader(lines)
+            )
+
+    def claim(self, experiment: str, entry: Mapping[str, Any]) -> Claim:
+        published = self.claims.get(entry["id"])
+        if published is None:
+            raise ReproductionError(f"{experiment}: no claim {entry['id']!r} in claims.toml")
+        main = {key: value for key, value in entry.items() if key not in ("id", "and", "reading")}
+        more = entry.get("and", [])
+        return Claim(
+            id=entry["id"],
+            experiment=experiment,
+            text=published["text"],
+            check_text=published["check_text"],
+            section=published["section"],
+            check=published["check"],
+            parts=(main, *more),
+            reading=entry.get("reading", ""),
+        )
+
+
+def _mechanism(levels: Mapping[str, Level], factors: Mapping[str, Factor]) -> tuple[Override, ...]:
+    """What a model's levels change in the scenario: the mechanism, whose formula is asked for."""
+    name = "mechanism"
+    return tuple(factors[name].overrides(levels[name])) if name in levels else ()
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ReproductionError(f"{file}: {error}") from error
+
+
+def _level(text: str) -> Level:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number

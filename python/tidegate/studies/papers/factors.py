@@ -1,0 +1,137 @@
+"""Factors of a table, and what each of their levels changes in the base scenario.
+
+`paper.toml` says once what a factor does, with `{}` for the level::
+
+    [factors.D_b_ms]
+    set = { "bottleneck.delay" = "{} ms" }
+    [factors.abc.named.no]                      # a level with changes of its own
+    "bottleneck.differentiation" = { kind = "none" }
+
+An experiment lists levels, and factors that vary together share a key::
+
+    factors = { D_b_ms = [5, 50], "u_0/u_1" = [[1, 10], [9, 90]] }
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tidegate.studies.papers.errors import ReproductionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Level = int | float | str
+Override = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What the levels of one factor change: a template for all, or a change a name."""
+
+    template: Mapping[str, Any] = field(default_factory=dict)
+    named: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def overrides(self, level: Level) -> list[Override]:
+        """Dotted keys and TOML values for a level."""
+        changes = self.named.get(str(level))
+        if changes is None and self.named and not self.template:
+            raise ReproductionError(f"no level {level!r}; there are {', '.join(self.named)}")
+        if changes is None:
+            changes = {key: _filled(value, level) for key, value in self.template.items()}
+        return [(key, toml_literal(value)) for key, value in changes.items()]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One combination of levels, and all that it changes in the base scenario."""
+
+    levels: Mapping[str, Level]
+    overrides: tuple[Override, ...]
+
+
+def read_factors(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Factor]:
+    """Read the `[factors]` of a paper."""
+    return {
+        name: Factor(entry.get("set", {}), entry.get("named", {})) for name, entry in table.items()
+    }
+
+
+def combinations(levels: Mapping[str, list[Any]]) -> list[dict[str, Level]]:
+    """Every combination of the levels, the last factor varying fastest.
+
+    >>> combinations({"u_0/u_1": [[1, 10]], "gamma": [0, 3]})
+    [{'u_0': 1, 'u_1': 10, 'gamma': 0}, {'u_0': 1, 'u_1': 10, 'gamma': 3}]
+    """
+    axes = [[_named(key, level) for level in choices] for key, choices in levels.items()]
+    return [
+        {name: level for part in parts for name, level in part.items()}
+        for parts in itertools.product(*axes)
+    ]
+
+
+def settings(
+    levels: Mapping[str, list[Any]], factors: Mapping[str, Factor], always: Mapping[str, Any]
+) -> list[Setting]:
+    """Every combination of the levels as changes to the base scenario, `always` coming first."""
+    unknown = {name for key in levels for name in key.split("/")} - factors.keys()
+    if unknown:
+        raise ReproductionError(f"factors without a meaning in paper.toml: {sorted(unknown)}")
+    first = [(key, toml_literal(value)) for key, value in always.items()]
+    return [
+        Setting(
+            combination,
+            (
+                *first,
+                *(
+                    override
+                    for name, level in combination.items()
+                    for override in factors[name].overrides(level)
+                ),
+            ),
+        )
+        for combination in combinations(levels)
+    ]
+
+
+def toml_literal(value: object) -> str:
+    """Give a value as TOML on one line.
+
+    >>> toml_literal({"kind": "cbr", "rate": "10 Mb/s"})
+    '{ "kind" = "cbr", "rate" = "10 Mb/s" }'
+    """
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case list():
+            return "[" + ", ".join(toml_literal(item) for item in value) + "]"
+        case dict():
+            pairs = (f"{json.dumps(key)} = {toml_literal(item)}" for key, item in value.items())
+            return "{ " + ", ".join(pairs) + " }"
+    raise ReproductionError(f"no TOML form for {value!r}")
+
+
+def _named(key: str, level: Level | list[Level]) -> dict[str, Level]:
+    names = key.split("/")
+    values = level if isinstance(level, list) else [level]
+    if len(names) != len(values):
+        raise ReproductionError(f"{key}: {level!r} should have {len(names)} values")
+    return dict(zip(names, values, strict=True))
+
+
+def _filled(template: object, level: Level) -> object:
+    match template:
+        case "{}":
+            return level
+        case str():
+            return template.replace("{}", str(level))
+        case dict():
+            return {key: _filled(item, level) for key, item in template.items()}
+    return template

@@ -1,0 +1,338 @@
+"""Figures of an experiment: lines over one factor, the paper's cells as open markers beside ours.
+
+An experiment's `[figure]` says which metric over which factor, which factors name a line, and, for
+several panels, what each of them shows.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tidegate.studies.papers.formulas import meter_trace
+from tidegate.studies.papers.selection import matches
+from tidegate.studies.papers.traces import draw_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
+    from matplotlib.figure import Figure
+
+    from tidegate.studies.papers.book import Book, Point
+    from tidegate.studies.papers.experiments import Experiment
+
+# Okabe and Ito's palette: readable without colour vision; its yellow is too pale for a line.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
+_STYLE: Any = {
+    "figure.dpi": 120,
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E3E3E3",
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.hashsalt": "tidegate",
+    "svg.fonttype": "none",
+}
+_WIDTH_INCHES = 7.6
+_PANEL_INCHES = 3.9
+_TITLE_CHARACTERS = 80
+_LONG_TICK = 6
+# So few levels of a factor are the ticks of its axis themselves.
+_MOST_OWN_TICKS = 7
+
+
+@dataclass(frozen=True)
+class _Line:
+    label: str
+    series: str
+    points: list[Point]
+    colour: str
+    style: str
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """What one pair of axes shows of an experiment."""
+
+    experiment: Experiment
+    book: Book
+    spec: Mapping[str, Any]
+
+    @property
+    def metric(self) -> str:
+        return str(self.spec["metric"])
+
+    @property
+    def published(self) -> dict[tuple[Any, ...], float]:
+        cells = self.experiment.cells
+        return {_place(c.levels): c.value for c in cells if c.metric == self.metric}
+
+
+def draw(experiment: Experiment, book: Book, folder: Path) -> list[Path]:
+    """Write PNG and SVG of an experiment's figure; nothing if it has none."""
+    spec = experiment.figure
+    if spec is None:
+        return []
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(_STYLE):
+        if spec.get("kind") == "traces":
+            return _saved(_traces(experiment, book), folder / experiment.name)
+        specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
+        figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
+        title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        axes = figure.subplots(len(specs), 1, squeeze=False)[:, 0]
+        for pair, one in zip(axes, specs, strict=True):
+            if spec.get("kind") == "activity":
+                _draw_activity(pair, experiment, book)
+            else:
+                _draw_panel(pair, _Panel(experiment, book, one))
+        return _saved(figure, folder / experiment.name)
+
+
+def _traces(experiment: Experiment, book: Book) -> Figure:
+    """Three rows of axes for each level of a factor: what happened over time."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    points = [
+        point
+        for level in spec["levels"]
+        for point in book.series((experiment.name, spec["series"]))
+        if point.trace is not None and point.levels[spec["factor"]] == level
+    ]
+    figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(points)), layout="constrained")
+    title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    axes = figure.subplots(3 * len(points), 1, squeeze=False)[:, 0]
+    for number, point in enumerate(points):
+        own = axes[3 * number : 3 * number + 3]
+        own[0].set_title(str(point.levels[spec["factor"]]), loc="left")
+        if point.trace is not None:
+            draw_trace(list(own), point.trace, spec)
+    return figure
+
+
+def _saved(figure: Figure, stem: Path) -> list[Path]:
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    files = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
+    figure.savefig(files[0])
+    figure.savefig(files[1], metadata={"Date": None})
+    return files
+
+
+def _draw_panel(axes: Axes, panel: _Panel) -> None:
+    spec, published = panel.spec, panel.published
+    lines = _lines(panel)
+    ticks = _categories(lines, spec["x"]) if spec.get("x_category") else None
+    for line in lines:
+        _draw_line(axes, line, spec, ticks)
+        theirs = [
+            (_x(point, spec["x"], ticks), published[_place(point.levels)])
+            for point in line.points
+            if _place(point.levels) in published
+        ]
+        axes.plot(*_columns(theirs), "D", mfc="none", mec=line.colour, ms=7, mew=1.2, zorder=3)
+        if "points" in spec:
+            _draw_dots(axes, line, panel)
+    if published:
+        axes.plot([], [], "D", mfc="white", mec="#555555", ms=6, label="the paper")
+    axes.set_title(", ".join(_told(name, level) for name, level in spec.get("where", {}).items()))
+    _finish(axes, spec, ticks)
+    for line in lines:
+        _mark_beyond(axes, line, spec, ticks)
+    levels = _levels(lines, spec["x"]) if spec.get("x_log") else []
+    if 0 < len(levels) <= _MOST_OWN_TICKS:
+        axes.set_xticks(levels, [f"{level:g}" for level in levels])
+        axes.set_xticks([], minor=True)
+
+
+def _draw_line(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
+    """Our values, with their intervals where they were measured."""
+    ours = [point.metrics[spec["metric"]] for point in line.points]
+    measured = ours[0].runs > 0
+    axes.errorbar(
+        [_x(point, spec["x"], ticks) for point in line.points],
+        [estimate.mean for estimate in ours],
+        [estimate.half_width for estimate in ours] if measured else None,
+        color=line.colour,
+        linestyle=line.style,
+        marker="o" if measured else "",
+        markersize=4,
+        capsize=2,
+        label=line.label,
+    )
+
+
+def _mark_beyond(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
+    """Arrows at the edge for values that the axis does not reach, with the numbers."""
+    low, high = spec.get("y_limits", (-np.inf, np.inf))
+    for point in line.points:
+        value = point.metrics[spec["metric"]].mean
+        if low <= value <= high:
+            continue
+        above = value > high
+        place = (_x(point, spec["x"], ticks), high if above else low)
+        mark = "^" if above else "v"
+        axes.plot(*place, mark, color=line.colour, ms=7, clip_on=False, zorder=4)
+        axes.annotate(
+            f"{value:,.0f}" if value >= 100 else f"{value:.3g}",
+            place,
+            (0, -6 if above else 6),
+            textcoords="offset points",
+            ha="center",
+            va="top" if above else "bottom",
+            fontsize=8,
+            color=line.colour,
+        )
+
+
+def _draw_dots(axes: Axes, line: _Line, panel: _Panel) -> None:
+    """Simulated points on a computed line."""
+    spec, levels = panel.spec, line.points[0].levels
+    points = panel.book.series((panel.experiment.name, spec["points"]))
+    own = [p for p in points if all(p.levels.get(f) == levels.get(f) for f in spec["lines"])]
+    estimates = [point.metrics[panel.metric] for point in own]
+    axes.errorbar(
+        [float(point.levels[spec["x"]]) for point in own],
+        [estimate.mean for estimate in estimates],
+        [estimate.half_width for estimate in estimates],
+        color=line.colour,
+        fmt="o",
+        markersize=5,
+        capsize=2,
+    )
+
+
+def _draw_activity(axes: Axes, experiment: Experiment, book: Book) -> None:
+    """Activity over time while a CBR sender is on and after it has stopped."""
+    spec = experiment.figure or {}
+    for number, point in enumerate(book.series((experiment.name, spec["series"]))):
+        trace = meter_trace(point.levels)
+        stop_s = float(point.levels["stop_s"])
+        colour = _COLOURS[number % len(_COLOURS)]
+        style = "--" if spec.get("dashed") and matches(point.levels, spec["dashed"]) else "-"
+        axes.plot(
+            trace.time_s,
+            trace.activity,
+            style,
+            color=colour,
+            marker="." if spec.get("markers") else "",
+            label=spec["line_name"].format(**point.levels),
+            linewidth=1.5,
+        )
+        if spec["x_end"] > stop_s:
+            after = np.linspace(stop_s, spec["x_end"], 400)
+            axes.plot(after, trace.activity_after(after), style, color=colour, linewidth=1.5)
+    axes.set(xlabel="time (s)", ylabel="activity A", xlim=(0, spec["x_end"]))
+    axes.set_ylim(bottom=0)
+    _legend(axes)
+
+
+def _lines(panel: _Panel) -> list[_Line]:
+    spec = panel.spec
+    series = spec.get("series", next(iter(panel.experiment.series)))
+    lines: list[_Line] = []
+    for name in [series] if isinstance(series, str) else series:
+        grouped: dict[tuple[Any, ...], list[Point]] = defaultdict(list)
+        for point in panel.book.series((panel.experiment.name, name)):
+            if panel.metric in point.metrics and matches(point.levels, spec.get("where", {})):
+                grouped[tuple(point.levels.get(factor) for factor in spec["lines"])].append(point)
+        template = spec["line_name"]
+        template = template if isinstance(template, str) else template[name]
+        for points in grouped.values():
+            levels = points[0].levels
+            style = "--" if spec.get("dashed") and matches(levels, spec["dashed"]) else "-"
+            colour = _COLOURS[len(lines) % len(_COLOURS)]
+            lines.append(_Line(template.format(**levels), name, points, colour, style))
+    return lines
+
+
+def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
+    axes.set(xlabel=spec["x_label"], ylabel=spec["y_label"])
+    if spec.get("x_log"):
+        axes.set_xscale("log")
+        _plain_log_ticks(axes.xaxis)
+    if spec.get("y_log"):
+        axes.set_yscale("log")
+        _plain_log_ticks(axes.yaxis)
+    else:
+        axes.set_ylim(bottom=0)
+    if "y_limits" in spec:
+        axes.set_ylim(*spec["y_limits"])
+    if ticks is not None:
+        long = max(map(len, ticks)) > _LONG_TICK
+        axes.set_xticks(range(len(ticks)), ticks, rotation=20 if long else 0)
+    for height, name in spec.get("horizontal", {}).items():
+        _draw_horizontal(axes, float(height), name, below=name in spec.get("named_below", []))
+    _legend(axes)
+
+
+def _draw_horizontal(axes: Axes, height: float, name: str, *, below: bool) -> None:
+    """Dotted line with its name above its left end, or below its right one, clear of the curves."""
+    axes.axhline(height, color="#999999", linestyle=":", linewidth=1.2)
+    axes.annotate(
+        name,
+        (1.0 if below else 0.01, height),
+        xycoords=("axes fraction", "data"),
+        ha="right" if below else "left",
+        va="top" if below else "bottom",
+        fontsize=8,
+        color="#666666",
+    )
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(fontsize=8.5, loc="center left", bbox_to_anchor=(1.01, 0.5))
+
+
+def _plain_log_ticks(axis: XAxis | YAxis) -> None:
+    """1, 2, 5, 10 rather than powers: our factors span one to three decades."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _categories(lines: list[_Line], factor: str) -> list[str]:
+    return list(dict.fromkeys(_category(p.levels[factor]) for line in lines for p in line.points))
+
+
+def _levels(lines: list[_Line], factor: str) -> list[float]:
+    return sorted({float(point.levels[factor]) for line in lines for point in line.points})
+
+
+def _category(level: object) -> str:
+    return "none" if level == "" else str(level)
+
+
+def _told(factor: str, level: object) -> str:
+    """A level as a panel's title: `D_b_ms` 5 reads `D_b = 5 ms`."""
+    stem, _, unit = factor.rpartition("_")
+    return f"{stem} = {level} {unit}"
+
+
+def _x(point: Point, factor: str, ticks: list[str] | None) -> float:
+    level = point.levels[factor]
+    return float(level) if ticks is None else float(ticks.index(_category(level)))
+
+
+def _place(levels: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(sorted(levels.items()))
+
+
+def _columns(pairs: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in pairs], [y for _, y in pairs]

@@ -1,0 +1,331 @@
+"""RESULTS.md: every cell and every claim of a paper beside what we measured."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate.studies.papers.chance import tried
+from tidegate.studies.papers.estimates import decimals
+from tidegate.studies.papers.figures import draw
+from tidegate.studies.papers.traits import trait_section
+from tidegate.studies.papers.verdicts import told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from tidegate.studies.papers.book import Book
+    from tidegate.studies.papers.estimates import Estimate
+    from tidegate.studies.papers.experiments import Baseline, Cell, Claim, Paper
+    from tidegate.studies.papers.explanations import Support
+    from tidegate.studies.papers.outcome import Outcome
+    from tidegate.studies.papers.verdicts import CellVerdict, ClaimVerdict
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What was reproduced, and what it cost."""
+
+    target: str
+    """Such as `abc` or `abc/table2`."""
+    runs: int
+    packets: int
+    cpu_s: float
+    """Not on the page: it would change with every machine and every run."""
+    replications: int | None
+    """Runs a point at most; `None`: the paper's own counts."""
+
+
+def write_report(
+    folder: Path,
+    *,
+    paper: Paper,
+    outcomes: Sequence[Outcome],
+    supports: Sequence[Support],
+    book: Book,
+    effort: Effort,
+) -> None:
+    """Write RESULTS.md and the figures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for outcome in outcomes:
+        draw(outcome.experiment, book, folder / "figures")
+    sections = [
+        _head(paper, effort),
+        _totals(paper, outcomes),
+        _how_to_read(paper),
+        *(_experiment(paper, outcome) for outcome in outcomes),
+        *trait_section(paper, book),
+        _explanations(supports, outcomes),
+    ]
+    text = "\n\n".join(section.strip() for section in sections if section.strip())
+    (folder / "RESULTS.md").write_text(text + "\n", encoding="utf-8")
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Give a table with the first row as head."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell_text(text) for text in line) + " |" for line in lines)
+
+
+def _cell_text(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _head(paper: Paper, effort: Effort) -> str:
+    counts = (
+        "the paper's own numbers of runs"
+        if effort.replications is None
+        else f"at most {effort.replications} runs a point (`--quick`), not the paper's numbers"
+    )
+    return f"""
+# {paper.title}: our results beside the paper's
+
+Written by `tidegate reproduce {effort.target}`, with {counts}: {effort.runs:,} simulated runs,
+{effort.packets / 1e6:,.0f} million packets through the bottleneck.
+"""
+
+
+def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
+    lists = ("undecided", "explained", "unexplained")
+    rows, counts = [], [outcome.summary("") for outcome in outcomes]
+    for outcome, count in zip(outcomes, counts, strict=True):
+        title = f"[{outcome.experiment.title}](#{outcome.experiment.name})"
+        rows.append([title, *_counts(count), *(str(len(count[name]) or "") for name in lists)])
+    total = {key: sum(count[key] for count in counts) for key in _COUNTED}
+    bold = [f"**{text}**" if text else "" for text in _counts(total)]
+    rows.append(["**all**", *bold, *(f"**{sum(len(c[n]) for c in counts)}**" for n in lists)])
+    head = ["experiment", "cells within", "claims held", "undecided", "explained", "not explained"]
+    parts = ["## Summary", markdown_table(head, rows)]
+    if paper.baseline is not None and any(outcome.cells for outcome in outcomes):
+        parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, outcomes)]
+    return "\n\n".join(parts)
+
+
+_COUNTED = ("cells", "cells_within", "claims", "claims_held")
+
+
+def _counts(counts: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{counts['cells_within']} of {counts['cells']}" if counts["cells"] else "",
+        f"{counts['claims_held']} of {counts['claims']}" if counts["claims"] else "",
+    ]
+
+
+def _without(baseline: Baseline, outcomes: Sequence[Outcome]) -> str:
+    """Cells within by themselves, and those that the baseline has as well."""
+    rows = []
+    everything: list[CellVerdict] = []
+    for outcome in outcomes:
+        by_level: dict[str, list[CellVerdict]] = {}
+        for verdict in outcome.cells:
+            level = " ".join(str(verdict.cell.levels[name]) for name in baseline.levels)
+            by_level.setdefault(level, []).append(verdict)
+        for level, verdicts in by_level.items():
+            rows.append([outcome.experiment.name, level, *_beside(verdicts)])
+            everything += verdicts
+    rows.append(["**all**", "", *(f"**{text}**" for text in _beside(everything))])
+    head = [
+        "experiment", "mechanism", "cells", "ours within", f"{baseline.name} within",
+        f"ours within and told from {baseline.name}", "not to be told from it",
+    ]  # fmt: skip
+    text = f"""
+How many cells would be within if {baseline.name} stood in place of every mechanism, and how many of
+ours are within *and* differ from it by more than the 95 % interval of the difference. A mechanism
+whose cells cannot be told from {baseline.name} does nothing that these numbers show.
+"""
+    return f"{text.strip()}\n\n{markdown_table(head, rows)}"
+
+
+def _beside(verdicts: Sequence[CellVerdict]) -> list[str]:
+    bare = [verdict.without_it for verdict in verdicts]
+    return [
+        str(len(verdicts)),
+        str(sum(verdict.within for verdict in verdicts)),
+        str(sum(one is not None and one.within for one in bare)),
+        str(sum(verdict.within and verdict.told_apart for verdict in verdicts)),
+        str(sum(not verdict.told_apart for verdict in verdicts)),
+    ]
+
+
+def _how_to_read(paper: Paper) -> str:
+    return f"""
+## How to read this
+
+- A **cell** is a number that the paper prints. It is *within* where ours deviates by at most 10 %,
+  or, for a throughput ratio, by at most 0.1. Behind ± is the half-width of the 95 % confidence
+  interval (Student's t over {paper.samples}).
+{paper.terms}
+- A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
+  One that compares our means with each other *holds* where they have its order, is *undecided*
+  where they have it not but lie within the 95 % interval of their difference, and *fails* else.
+  What is undecided at the paper's own numbers of runs gets three times as many (the cells do not).
+  All other claims are put to the means, with the tolerance given in brackets. Where the check asks
+  for less than the sentence, or for more, "Here:" says so.
+- *Explained*: deviates, but an explanation at the end of this page is listed for it and one of our
+  measurements shows its effect. It still counts neither as within nor as held. Every cell and claim
+  is within or held, or stands in one of the columns undecided, explained, not explained.
+"""
+
+
+def _experiment(paper: Paper, outcome: Outcome) -> str:
+    experiment = outcome.experiment
+    parts = [
+        f'<a id="{experiment.name}"></a>\n\n## {experiment.title}',
+        f"Section {experiment.section} of the paper. {experiment.notes}".replace("\n", " "),
+    ]
+    if experiment.figure is not None:
+        parts.append(f"![{experiment.title}](figures/{experiment.name}.png)")
+    if outcome.cells:
+        parts.append(_cell_table(paper, outcome))
+    if outcome.claims:
+        head = ["claim", "the paper says", "asked for", "measured", "verdict"]
+        rows = [_claim_row(outcome, verdict) for verdict in outcome.claims]
+        parts.append(markdown_table(head, rows))
+    return "\n\n".join(parts)
+
+
+def _cell_table(paper: Paper, outcome: Outcome) -> str:
+    factors = list(outcome.cells[0].cell.levels)
+    bare = [f"{paper.baseline.name}"] if paper.baseline else []
+    head = [*factors, "metric", "paper", "ours", "deviation", *bare, "verdict"]
+    return markdown_table(head, [_cell_row(paper, outcome, verdict) for verdict in outcome.cells])
+
+
+def _cell_row(paper: Paper, outcome: Outcome, verdict: CellVerdict) -> list[str]:
+    cell = verdict.cell
+    ours = _estimate(cell, verdict.ours)
+    other = verdict.ratio_of_means
+    if other is not None and not math.isclose(other, verdict.ours.mean, rel_tol=0.01):
+        ours += f" ({other:.{_digits(cell)}f})"
+    unit = "" if cell.unit == "1" else f" {cell.unit}"
+    return [
+        *(str(level) for level in cell.levels.values()),
+        cell.metric,
+        f"{cell.value:g}{unit}",
+        ours,
+        f"{100 * verdict.deviation:+.1f} %",
+        *_baseline_cell(paper, verdict),
+        "within" if verdict.within else _deviates(outcome, verdict, "out"),
+    ]
+
+
+def _digits(cell: Cell) -> int:
+    return max(2, decimals(cell.value)) if cell.unit != "s" else 1
+
+
+def _estimate(cell: Cell, value: Estimate) -> str:
+    return f"{value.mean:.{_digits(cell)}f} ± {value.half_width:.{_digits(cell)}f}"
+
+
+def _baseline_cell(paper: Paper, verdict: CellVerdict) -> list[str]:
+    """What stands there without the mechanism, in brackets where it is within as well."""
+    bare = verdict.without_it
+    if bare is None or paper.baseline is None:
+        return []
+    if paper.baseline.levels.items() <= verdict.cell.levels.items():
+        return ["itself"]
+    text = f"{bare.ours.mean:.{_digits(verdict.cell)}f}{' (within)' if bare.within else ''}"
+    return [text if verdict.told_apart else f"{text}, **not told apart**"]
+
+
+def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
+    claim = verdict.claim
+    if verdict.held or verdict.undecided:
+        judged = verdict.verdict.value
+    else:
+        judged = _deviates(outcome, verdict, "fails")
+    return [f"`{claim.id}`", claim.text, _asked(claim), verdict.measured, judged]
+
+
+def _asked(claim: Claim) -> str:
+    """What is asked for, its tolerance, and what of the statement that leaves out or adds."""
+    rules = {**claim.check, **(claim.parts[0].get("check", {}) if claim.parts else {})}
+    allowed = [
+        form.format(scale * rules[key])
+        for key, (scale, form) in _TOLERANCES.items()
+        if key in rules
+    ]
+    parts = [claim.check_text, f"({' or '.join(allowed)})" if allowed else ""]
+    parts.append(f"*Here: {claim.reading}.*" if claim.reading else "")
+    return " ".join(part for part in parts if part)
+
+
+_TOLERANCES = {
+    "rel_tol": (100.0, "± {:g} %"),
+    "abs_tol": (1.0, "± {:g}"),
+    "slack": (100.0, "± {:g} % beyond the ends"),
+}
+
+
+def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) -> str:
+    support = outcome.explanation_of(verdict)
+    if support is not None:
+        link = f"[{support.explanation.id}](#{support.explanation.id})"
+        other = support.with_other_assumption(verdict.cell) if hasattr(verdict, "cell") else None
+        return f"**{word}**, explained: {link}" + (f", then {other.ours}" if other else "")
+    notes = []
+    for support in outcome.listed_for(verdict):
+        one = support.explanation
+        other = support.with_other_assumption(verdict.cell) if hasattr(verdict, "cell") else None
+        if support.stale or other is None:
+            notes.append(f"stale explanation: {one.id}")
+        else:
+            notes.append(f"[{one.id}](#{one.id}) comes to {other.ours}")
+    return f"**{word}**" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> str:
+    parts = ["## Explanations"]
+    if not supports:
+        parts.append("None are listed.")
+    if any(support.explanation.assuming for support in supports):
+        parts.append(_chance(supports, outcomes).strip())
+    for support in supports:
+        one = support.explanation
+        head = f'<a id="{one.id}"></a>\n\n### {one.id}'
+        shown = []
+        if support.findings:
+            state = "does NOT show it any more (stale)" if support.stale else "shows it"
+            shown.append(f"Measured: {told(support.findings)}. This {state}.")
+        if one.derived_in:
+            shown.append(f"Derived in `{one.derived_in}`.")
+        if one.assuming:
+            shown.append(_with_other_assumption(support, outcomes))
+        parts.append("\n\n".join([head, one.text, *shown]))
+    return "\n\n".join(parts)
+
+
+def _chance(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> str:
+    rows = []
+    for outcome in outcomes:
+        one = tried(outcome.cells, supports)
+        if one.cells:
+            rows.append(
+                [
+                    outcome.experiment.title,
+                    str(one.cells),
+                    str(one.explained),
+                    f"{one.by_chance:.1f}",
+                ]
+            )
+    head = ["experiment", "cells tried", "explained", "by chance"]
+    return f"""
+Where another assumption is to explain cells, it explains those that it brings within their
+tolerance. With several assumptions at hand one of them may do so by chance. The last column says
+how many cells they would explain on average, had the paper printed numbers drawn at random from
+half to twice its own:
+
+{markdown_table(head, rows)}
+"""
+
+
+def _with_other_assumption(support: Support, outcomes: Sequence[Outcome]) -> str:
+    cells = [verdict for outcome in outcomes for verdict in outcome.cells]
+    alone = tried(cells, [support])
+    return (
+        f"Measured with this assumption: {alone.explained} of the {alone.cells} deviating cells "
+        f"that it is tried on come to lie within their tolerance ({alone.by_chance:.1f} would by "
+        f"chance); only these it explains."
+    )

@@ -1,0 +1,196 @@
+"""Reproduce published results: run a paper's experiments and judge every cell and claim.
+
+What is run and what it is judged by are data in the paper's folder. Reports go to `results/`; only
+`report=True` writes the pages beside the data, which belong to the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tidegate.results.places import check_writable
+from tidegate.runs.progress import shown
+from tidegate.studies.papers.book import Book, fill, with_more_runs
+from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.experiments import Claim, Experiment, Paper, load_paper
+from tidegate.studies.papers.explanations import load_explanations, weigh
+from tidegate.studies.papers.library import paper_names
+from tidegate.studies.papers.outcome import Outcome
+from tidegate.studies.papers.runs import Engine, Runner, cpu_seconds, native_engine
+from tidegate.studies.papers.study import relevant, wanted_series
+from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell, judge_claim
+
+if TYPE_CHECKING:
+    import os
+
+    from tidegate.runs.execution import Progress
+    from tidegate.studies.papers.report import Effort
+
+__all__ = ["Reproduced", "ReproductionError", "paper_names", "reproduce", "run"]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A paper, or one experiment of it."""
+
+    summaries: list[dict[str, Any]]
+    """An object per experiment."""
+    outcomes: list[Outcome]
+    effort: Effort
+    folder: Path | None
+    """Where the report is."""
+
+
+def run(
+    target: str | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: bool | Progress = False,
+    *,
+    write: bool = True,
+    report: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    engine: Engine = native_engine,
+) -> list[dict[str, Any]]:
+    """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
+
+    Gives one object per experiment: how many cells lie within their tolerance and how many claims
+    hold, what the runs leave undecided, what deviates but is explained, and what is not (`ok` is
+    then false). Each cell and claim stands in one place.
+
+    Writes a report with figures to a folder of its own below `out` (default: `results`), such as
+    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead.
+    """
+    done = reproduce(
+        target, quick, jobs, progress, write=write, report=report, out=out, engine=engine
+    )
+    return [summary for one in done for summary in one.summaries]
+
+
+def reproduce(
+    target: str | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: bool | Progress = False,
+    *,
+    write: bool = True,
+    report: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    engine: Engine = native_engine,
+) -> list[Reproduced]:
+    """Like `run`, with all verdicts, the effort, and where the report is; one for each paper."""
+    names, experiment = _parse(target)
+    if report and (quick or experiment or out):
+        raise ReproductionError(
+            "the papers' own pages are about all experiments in full: report goes without quick, "
+            "without an experiment and without out"
+        )
+    papers = [load_paper(name) for name in names]
+    folders = [
+        _folder(paper, experiment, quick=quick, report=report, out=out) if write else None
+        for paper in papers
+    ]
+    for folder in folders:
+        if folder is not None:
+            check_writable(folder)
+    return [
+        _reproduce(
+            paper, experiment, quick=quick, jobs=jobs, progress=progress, folder=folder,
+            engine=engine,
+        )
+        for paper, folder in zip(papers, folders, strict=True)
+    ]  # fmt: skip
+
+
+def _parse(target: str | None) -> tuple[list[str], str | None]:
+    if target is None:
+        return paper_names(), None
+    name, _, experiment = target.partition("/")
+    return [name], experiment or None
+
+
+def _reproduce(
+    paper: Paper,
+    only: str | None,
+    *,
+    quick: bool,
+    jobs: int | None,
+    progress: bool | Progress,
+    folder: Path | None,
+    engine: Engine,
+) -> Reproduced:
+    chosen = _chosen(paper, only)
+    explanations = load_explanations(paper.folder / "explanations.toml")
+    if only is not None:
+        explanations = relevant(explanations, chosen)
+    studied = [*chosen, paper.traits] if only is None and paper.traits else chosen
+    book = Book()
+    replications = paper.quick_replications if quick else None
+    started_cpu_s = cpu_seconds()
+    with shown(progress, f"reproducing {paper.name}") as on_progress:
+        always = paper.quick_overrides if quick else ()
+        runner = Runner(engine, paper.base, jobs, on_progress, always)
+        wanted = wanted_series(paper, studied, explanations)
+        fill(book, wanted, runner, replications)
+
+        def decided(claim: Claim) -> ClaimVerdict:
+            """Undecided at the paper's own counts: more runs of what it compares may tell."""
+            first = judge_claim(claim, book)
+            if quick or not first.undecided:
+                return first
+            points = {id(point): point for point in first.undecided_points}
+            more = with_more_runs(book, wanted, runner, points.values(), MORE_RUNS)
+            return replace(judge_claim(claim, more), repeated=len(points))
+
+        claims = {claim.id: decided(claim) for experiment in chosen for claim in experiment.claims}
+    supports = weigh(explanations, book)
+    outcomes = [
+        Outcome(
+            experiment,
+            tuple(judge_cell(cell, book, paper.baseline) for cell in experiment.cells),
+            tuple(claims[claim.id] for claim in experiment.claims),
+            supports,
+        )
+        for experiment in chosen
+        if experiment is not paper.traits
+    ]
+    summaries = [outcome.summary(paper.name) for outcome in outcomes]
+    from tidegate.studies.papers.report import Effort, write_report
+
+    asked = f"{paper.name}/{only}" if only else paper.name
+    effort = Effort(
+        asked, runner.run_count, runner.packets, cpu_seconds() - started_cpu_s, replications
+    )
+    if folder is not None:
+        write_report(
+            folder, paper=paper, outcomes=outcomes, supports=supports, book=book, effort=effort
+        )
+    return Reproduced(summaries, outcomes, effort, folder)
+
+
+def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
+    if only is None:
+        return list(paper.experiments.values())
+    if paper.traits and only == paper.traits.name:
+        return [paper.traits]
+    if only not in paper.experiments:
+        there = ", ".join(paper.experiments)
+        raise ReproductionError(f"no experiment {only!r} in {paper.name}; there are {there}")
+    return [paper.experiments[only]]
+
+
+def _folder(
+    paper: Paper,
+    experiment: str | None,
+    *,
+    quick: bool,
+    report: bool,
+    out: str | os.PathLike[str] | None,
+) -> Path:
+    """Give each choice a folder of its own, so that no report takes another's place."""
+    if report:
+        return paper.folder
+    parts = ["reproduce", paper.name, *([experiment] if experiment else []), *["quick"] * quick]
+    return Path(out or "results") / "-".join(parts)

@@ -1,0 +1,85 @@
+"""What has to be measured for a choice of experiments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.selection import matches, needs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tidegate.studies.papers.book import SeriesKey
+    from tidegate.studies.papers.experiments import Experiment, Paper, Series
+    from tidegate.studies.papers.explanations import Explanation
+
+
+def wanted_series(
+    paper: Paper, chosen: Sequence[Experiment], explanations: Iterable[Explanation]
+) -> dict[SeriesKey, Series]:
+    """All series of the chosen experiments, and of others the points that verdicts rest on."""
+    known = {experiment.name: experiment for experiment in paper.experiments.values()}
+    if paper.traits:
+        known[paper.traits.name] = paper.traits
+    wanted = {
+        (experiment.name, series.name): series
+        for experiment in chosen
+        for series in experiment.series.values()
+    }
+    parts = [
+        (part, claim.experiment)
+        for experiment in chosen
+        for claim in experiment.claims
+        for part in claim.parts
+    ]
+    explanations = list(explanations)
+    parts += [(part, "") for one in explanations for part in one.shown_by]
+    selected: dict[SeriesKey, list[Mapping[str, Any]]] = {}
+    # Measured with another assumption: the cells that it is listed for.
+    for one in explanations:
+        covered = [
+            cell.levels
+            for experiment in chosen
+            for cell in experiment.cells
+            if one.covers_cell(cell)
+        ]
+        for key in one.assuming:
+            if key not in wanted:
+                selected.setdefault(key, []).extend(covered)
+    for part, experiment_name in parts:
+        for key, where in needs(part, experiment_name):
+            if key not in wanted:
+                selected.setdefault(key, []).append(where)
+    for (name, series_name), wheres in selected.items():
+        if name not in known or series_name not in known[name].series:
+            raise ReproductionError(f"no series {name}:{series_name}")
+        wanted[name, series_name] = _only(known[name].series[series_name], wheres)
+    return wanted
+
+
+def relevant(
+    explanations: Iterable[Explanation], chosen: Sequence[Experiment]
+) -> list[Explanation]:
+    """Give the explanations that are listed for anything in the chosen experiments."""
+    return [
+        one
+        for one in explanations
+        if any(
+            any(one.covers_claim(claim) for claim in experiment.claims)
+            or any(one.covers_cell(cell) for cell in experiment.cells)
+            for experiment in chosen
+        )
+    ]
+
+
+def _only(series: Series, wheres: list[Mapping[str, Any]]) -> Series:
+    return replace(
+        series,
+        settings=tuple(
+            setting
+            for setting in series.settings
+            if any(matches(setting.levels, where) for where in wheres)
+        ),
+    )

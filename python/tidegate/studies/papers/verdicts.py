@@ -1,0 +1,165 @@
+"""Verdicts on cells and claims, and the explanations that stand beside those that deviate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tidegate.studies.papers.book import the_one_point
+from tidegate.studies.papers.checks import Finding, check
+from tidegate.studies.papers.estimates import Estimate, joint_half_width
+from tidegate.studies.papers.metrics import RATIO_OF_MEANS
+from tidegate.studies.papers.ordering import Verdict, all_of
+from tidegate.studies.papers.selection import groups
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tidegate.studies.papers.book import Book, Point
+    from tidegate.studies.papers.experiments import Baseline, Cell, Claim
+
+CELL_REL_TOL = 0.10
+RATIO_ABS_TOL = 0.1
+# 11.0 / 10.0 − 1 is a little more than 0.1 in binary.
+_ROUNDING = 1e-9
+_RATIO_METRIC = "throughput_ratio_T_R"
+_LISTED = 4
+# Runs of what a claim compares, in multiples of the paper's, where these do not decide it.
+MORE_RUNS = 3
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """A published number beside ours."""
+
+    cell: Cell
+    ours: Estimate
+    ratio_of_means: float | None
+    without: Estimate | None = None
+    """What the paper's baseline has here."""
+    told_apart: bool = True
+    """Whether ours differs from the baseline's by more than the interval of the difference."""
+
+    @property
+    def without_it(self) -> CellVerdict | None:
+        """Judge the baseline in our place; `None` where the paper has none."""
+        return replace(self, ours=self.without) if self.without is not None else None
+
+    @property
+    def deviation(self) -> float:
+        """Ours over the paper's, minus 1."""
+        return self.ours.mean / self.cell.value - 1.0
+
+    @property
+    def within(self) -> bool:
+        """Within 10 %, or 0.1 of a throughput ratio."""
+        if math.isnan(self.ours.mean):
+            return False
+        if abs(self.deviation) <= CELL_REL_TOL + _ROUNDING:
+            return True
+        near = abs(self.ours.mean - self.cell.value) <= RATIO_ABS_TOL + _ROUNDING
+        return self.cell.metric == _RATIO_METRIC and near
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """A published statement beside our measurements."""
+
+    claim: Claim
+    findings: tuple[tuple[str, Finding], ...]
+    """Label of the group, and what was found there."""
+    repeated: int = 0
+    """Points that were run more often, since without that it was undecided."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether all findings satisfy the claim; undecided where none says that it fails."""
+        return all_of(finding.verdict for _, finding in self.findings)
+
+    @property
+    def held(self) -> bool:
+        """Whether all findings satisfy the claim."""
+        return self.verdict is Verdict.HELD
+
+    @property
+    def undecided(self) -> bool:
+        """Whether some means are reversed, but none beyond the interval of their difference."""
+        return self.verdict is Verdict.UNDECIDED
+
+    @property
+    def undecided_points(self) -> list[Point]:
+        """What has to be run more often to decide it."""
+        return [
+            point
+            for _, finding in self.findings
+            if self.undecided and not finding.held
+            for point in finding.points
+        ]
+
+    @property
+    def measured(self) -> str:
+        """Our values in a line."""
+        more = f" (with {MORE_RUNS} times the runs at {self.repeated} points)"
+        return told(self.findings) + (more if self.repeated else "")
+
+
+def told(findings: Sequence[tuple[str, Finding]]) -> str:
+    """Values in a line: those that fail or are undecided, or else all, or else their range."""
+    for verdict, how in ((Verdict.FAILED, "fails"), (Verdict.UNDECIDED, "undecided")):
+        wrong = [f"{label} {one.text}".strip() for label, one in findings if one.verdict is verdict]
+        if wrong:
+            more = f" and {len(wrong) - _LISTED} more" if len(wrong) > _LISTED else ""
+            return f"{how} at {'; '.join(wrong[:_LISTED])}{more} (of {len(findings)})"
+    if len(findings) <= _LISTED:
+        return "; ".join(f"{label} {finding.text}".strip() for label, finding in findings)
+    means = [finding.value.mean for _, finding in findings]
+    return f"{min(means):.3g} to {max(means):.3g} (all of {len(means)})"
+
+
+def judge_cell(cell: Cell, book: Book, baseline: Baseline | None = None) -> CellVerdict:
+    """Put a published number beside the point that it speaks of."""
+    point = book.matching(cell.experiment, cell.levels, cell.metric)
+    other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
+    verdict = CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
+    if baseline is None:
+        return verdict
+    # `cpq_positions = "none"` and the like: the baseline has levels of its own.
+    bare = book.matching(cell.experiment, baseline.levels, cell.metric)
+    return replace(
+        verdict,
+        without=bare.metrics[cell.metric],
+        told_apart=_told_apart(point, bare, baseline.same_as.get(cell.metric, cell.metric)),
+    )
+
+
+def _told_apart(one: Point, other: Point, metric: str) -> bool:
+    a, b = one.metrics[metric], other.metrics[metric]
+    return abs(a.mean - b.mean) > joint_half_width(a, b)
+
+
+def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
+    """Put a published number beside a metric of the one of these points that has its levels."""
+    point = the_one_point(points, cell.id, cell.levels, metric)
+    return CellVerdict(cell, point.metrics[metric], None)
+
+
+def judge_claim(claim: Claim, book: Book) -> ClaimVerdict:
+    """Put a published statement to the measurements that it speaks of."""
+    return ClaimVerdict(claim, tuple(judge_parts(claim.parts, claim.experiment, book, claim.check)))
+
+
+def judge_parts(
+    parts: Sequence[Mapping[str, Any]],
+    experiment: str,
+    book: Book,
+    published: Mapping[str, Any],
+) -> list[tuple[str, Finding]]:
+    """Judge all parts; a part's `check` with a kind stands alone, another adds details."""
+    findings = []
+    for part in parts:
+        own = part.get("check", {})
+        rules = own if "kind" in own else {**published, **own}
+        for group in groups(part, experiment, book):
+            findings += [(group.label, finding) for finding in check(rules, group)]
+    return findings
