@@ -1,8 +1,5 @@
 """Statistics against a reference, and the way numbers are written."""
 
-import doctest
-import importlib
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,14 +52,3 @@ def test_jains_index_lies_between_one_takes_all_and_all_equal(shares):
 )
 def test_numbers_have_the_digits_that_they_are_worth(mean, half, scale, written):
     assert uncertain(Estimate(mean, half, 20), scale) == written
-
-
-@pytest.mark.parametrize(
-    "module", ["statistics", "show", "scenario", "tables", "comparing", "lab_process"]
-)
-def test_examples_in_the_docstrings_are_true(module):
-    done = doctest.testmod(
-        importlib.import_module(f"tidegate.{module}"), optionflags=doctest.ELLIPSIS
-    )
-    assert done.attempted
-    assert not done.failed

@@ -28,7 +28,7 @@ class Estimate:
         """Mean over independent runs with Student's t interval; runs without a value are left out.
 
         >>> Estimate.from_runs([1.0, 2.0, 3.0])
-        Estimate(mean=2.0, half_width=2.484, runs=3)
+        Estimate(mean=2, half_width=2.484, runs=3)
         """
         sample = np.array([value for value in values if not math.isnan(value)])
         if sample.size == 0:

@@ -32,7 +32,7 @@ def of_truth(holds: bool) -> Verdict:
 def compared(a: Estimate, b: Estimate, *, ties_ok: bool = False) -> Verdict:
     """Whether a < b: undecided where it is not, but by no more than the interval of b − a.
 
-    >>> from tidegate.papers.estimates import Estimate
+    >>> from tidegate.studies.papers.estimates import Estimate
     >>> compared(Estimate(1.1, 0.08, 9), Estimate(1.0, 0.08, 9)).value
     'undecided'
     """
