@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use tidegate_mechanisms::sender::SlowStartExit;
+use tidegate_mechanisms::sender::{
+    CubicGrowth, CubicParams, DctcpParams, RenoParams, SenderParams, SlowStartExit,
+};
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{
-    AfterTimeoutPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan,
-    RtoPlan, TcpPlan,
+    AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
 };
 
 use crate::netlink::Metrics;
@@ -53,7 +54,7 @@ pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
 pub fn server_sysctls(tcps: &[&TcpPlan]) -> Vec<(&'static str, String)> {
     let mut all = vec![("net.ipv4.tcp_ecn", "1".to_owned())];
     // Merged ACKs would hide marks from a sender that counts them.
-    if tcps.iter().any(|tcp| matches!(tcp.controller, ControllerPlan::Sbrm { .. })) {
+    if tcps.iter().any(|tcp| matches!(tcp.controller, SenderParams::Sbrm(_))) {
         all.push(("net.ipv4.tcp_backlog_ack_defer", "0".to_owned()));
     }
     all
@@ -107,21 +108,21 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
         note(!autotuning, "ACKs are quick while the receiver's window grows");
         note(!quick_push, "the ACK of a transfer's last segment is quick");
     }
-    match tcp.controller {
-        ControllerPlan::Reno { whole_segments, byte_counting }
-        | ControllerPlan::Dctcp { whole_segments, byte_counting } => {
+    match &tcp.controller {
+        SenderParams::Reno(RenoParams { whole_segments, byte_counting })
+        | SenderParams::Dctcp(DctcpParams { whole_segments, byte_counting }) => {
             note(!whole_segments, "the window moves in whole segments");
             note(!byte_counting, "the window counts segments, not ACKs");
         }
-        ControllerPlan::Cubic { hystart, growth } => {
-            let (wanted, has) = (hystart != SlowStartExit::Loss, kernel_hystart());
-            let other = wanted && hystart != SlowStartExit::Linux;
+        SenderParams::Cubic(CubicParams { slow_start_exit, growth }) => {
+            let (wanted, has) = (*slow_start_exit != SlowStartExit::Loss, kernel_hystart());
+            let other = wanted && !matches!(slow_start_exit, SlowStartExit::LinuxHyStart(_));
             note(other && has, "slow start ends by the kernel's HyStart");
             note(wanted && !has, "CUBIC's HyStart is switched off on this machine");
             note(!wanted && has, "CUBIC's HyStart is switched on on this machine");
-            note(growth != CubicGrowthPlan::Linux, "CUBIC's window is computed as Linux does");
+            note(*growth != CubicGrowth::Linux, "CUBIC's window is computed as Linux does");
         }
-        ControllerPlan::Prague { .. } | ControllerPlan::Bbr | ControllerPlan::Sbrm { .. } => {}
+        _ => {}
     }
     all
 }

@@ -145,8 +145,8 @@ fn every_mark_is_told_once() {
     }
     let Some(_held) = Held::start() else { return };
     let plan = common::plan(
-        "[users.one]\ntcp = { congestion_control = \"sbrm\", ecn = true, \
-         willingness_to_pay = 4000 }\n",
+        "[users.one.tcp]\necn = true\n\
+         congestion_control = { kind = \"sbrm\", willingness_to_pay = 4000 }\n",
     );
     for nth in [100, 20, 3] {
         let hosts = Hosts::build(&plan, IpVersion::V4).unwrap_or_else(|error| panic!("{error}"));

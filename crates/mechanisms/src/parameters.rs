@@ -5,7 +5,7 @@
 //! them, and the documentation. A [`Choice`] is one of several mechanisms with its parameters.
 
 use crate::registry::{DefaultValue, Parameter};
-use crate::units::{Bytes, Factor, Memory, Points, QueueLength, Rate, Share, Span};
+use crate::units::{Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span};
 
 /// A value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,10 @@ pub enum Value {
     Memory(Memory),
     /// From 0 to 1000.
     Factor(Factor),
+    /// Above 0, at most 4000.
+    Demand(Demand),
+    /// Time, or not at all.
+    OrOff(OrOff),
     /// One of several words.
     Word(&'static str),
     /// A whole number.
@@ -34,12 +38,14 @@ pub enum Value {
     Text(String),
     /// Points of a function.
     Points(Points),
+    /// One of several mechanisms: its place among them, and a value for each of its parameters.
+    Chosen(usize, Vec<Value>),
     /// The mechanism does without.
     Unset,
 }
 
 /// What may stand for a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Bits per second.
     Rate,
@@ -55,6 +61,10 @@ pub enum Kind {
     Memory,
     /// From 0 to 1000.
     Factor,
+    /// Above 0, at most 4000.
+    Demand,
+    /// Time, or the word `off`.
+    OrOff,
     /// One of these words, each with what it means.
     Word(&'static [(&'static str, &'static str)]),
     /// A whole number from 0.
@@ -65,6 +75,33 @@ pub enum Kind {
     Text,
     /// Points \[queue length in packets, probability\].
     Points,
+    /// One of these mechanisms.
+    Choice(Offer),
+}
+
+/// The mechanisms of which one can be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// What it is called in a scenario file's types.
+    pub name: &'static str,
+    /// What is chosen.
+    pub about: &'static str,
+    /// Name, explanation and parameters of each.
+    pub kinds: &'static [(&'static str, &'static str, &'static [Parameter])],
+    /// What is wrong with the values, taken together, of the one in this place.
+    pub mistakes: fn(usize, Vec<Value>) -> Vec<Mistake>,
+}
+
+impl Offer {
+    /// Of this choice.
+    pub const fn of<C: Choice>() -> Self {
+        Offer {
+            name: C::NAME,
+            about: C::ABOUT,
+            kinds: C::KINDS,
+            mistakes: |place, values| C::from_values(place, values).mistakes(),
+        }
+    }
 }
 
 impl Kind {
@@ -76,7 +113,9 @@ impl Kind {
             Kind::Bytes => "B",
             Kind::QueueLength => "packets or B",
             Kind::Share | Kind::Memory | Kind::Factor | Kind::Count => "1",
-            Kind::Word(_) => "word",
+            Kind::Demand => "segments/s",
+            Kind::OrOff => "s, or off",
+            Kind::Word(_) | Kind::Choice(_) => "word",
             Kind::Flag => "true or false",
             Kind::Text => "text",
             Kind::Points => "[packets, probability], …",
@@ -125,6 +164,8 @@ parameter_types! {
     Share => Share;
     Memory => Memory;
     Factor => Factor;
+    Demand => Demand;
+    OrOff => OrOff;
     QueueLength => QueueLength;
     u32 => Count;
     bool => Flag;
@@ -143,6 +184,23 @@ impl<T: ParameterType> ParameterType for Option<T> {
 
     fn from_value(value: Value) -> Self {
         (value != Value::Unset).then(|| T::from_value(value))
+    }
+}
+
+/// A mechanism with parameters of its own.
+impl<C: Choice> ParameterType for C {
+    const KIND: Kind = Kind::Choice(Offer::of::<C>());
+
+    fn to_value(&self) -> Value {
+        let (place, values) = self.to_values();
+        Value::Chosen(place, values)
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Chosen(place, values) => C::from_values(place, values),
+            other => panic!("{other:?} is no {}", C::NAME),
+        }
     }
 }
 
@@ -220,19 +278,20 @@ macro_rules! words {
 }
 
 /// Declares what can be chosen in a place: an enum of parameters that is a [`Choice`]. The first
-/// kind has no parameters; each of the others is described by its mechanism, as `trait`.
+/// kind may be one that is none, with a comment instead of parameters; each of the others is described
+/// by its mechanism, as `trait`.
 macro_rules! choices {
     (
         $(#[doc = $about:literal])*
         pub enum $choice:ident as $what:ident in $room:ident by $trait:ident {
-            $(#[doc = $first_about:literal])* $first:ident = $first_name:literal;
+            $( $(#[doc = $first_about:literal])+ $first:ident = $first_name:literal; )?
             $( $name:ident($params:ident); )+
         }
     ) => {
         $(#[doc = $about])*
         #[derive(Clone, Debug, PartialEq)]
         pub enum $choice {
-            $(#[doc = $first_about])* $first,
+            $( $(#[doc = $first_about])+ $first, )?
             $(#[doc = concat!("Of [`", stringify!($name), "`].")] $name($params),)+
         }
 
@@ -240,7 +299,7 @@ macro_rules! choices {
             const NAME: &'static str = stringify!($what);
             const ABOUT: &'static str = concat!($($about, "\n"),*);
             const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])] = &[
-                ($first_name, concat!($($first_about, "\n"),*), &[]),
+                $( ($first_name, concat!($($first_about, "\n"),+), &[]), )?
                 $((
                     <$name as $trait>::ABOUT.name,
                     <$params as $crate::parameters::Parameters>::ABOUT,
@@ -251,16 +310,19 @@ macro_rules! choices {
             fn from_values(kind: usize, values: Vec<$crate::parameters::Value>) -> Self {
                 use $crate::parameters::Parameters;
                 let kind = Self::KINDS[kind].0;
+                $(if kind == $first_name {
+                    return $choice::$first;
+                })?
                 $(if kind == <$name as $trait>::ABOUT.name {
                     return $choice::$name($params::from_values(values));
                 })+
-                $choice::$first
+                unreachable!("{kind} is one of the kinds")
             }
 
             fn to_values(&self) -> (usize, Vec<$crate::parameters::Value>) {
                 use $crate::parameters::Parameters;
                 let (name, values) = match self {
-                    $choice::$first => ($first_name, Vec::new()),
+                    $($choice::$first => ($first_name, Vec::new()),)?
                     $($choice::$name(params) => {
                         (<$name as $trait>::ABOUT.name, params.to_values())
                     })+
@@ -271,7 +333,7 @@ macro_rules! choices {
 
             fn mistakes(&self) -> Vec<$crate::parameters::Mistake> {
                 match self {
-                    $choice::$first => Vec::new(),
+                    $($choice::$first => Vec::new(),)?
                     $($choice::$name(params) => $crate::parameters::Parameters::mistakes(params),)+
                 }
             }

@@ -6,7 +6,8 @@
 use core::fmt;
 
 use crate::bottleneck::{aqm, differentiation, scheduler};
-use crate::parameters::Kind;
+use crate::parameters::{Kind, Parameters};
+use crate::sender::{CubicParams, controller, slow_start};
 
 mod parameters;
 
@@ -91,6 +92,9 @@ impl Parameter {
             Some(Kind::Word(words)) => {
                 words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
             }
+            Some(Kind::Choice(offer)) => {
+                offer.kinds.iter().map(|kind| kind.0).collect::<Vec<_>>().join(", ")
+            }
             _ => self.unit.to_owned(),
         }
     }
@@ -103,8 +107,6 @@ pub enum DefaultValue {
     Required,
     /// The mechanism does without.
     Unset,
-    /// It follows the profile of the scenario.
-    Profile,
     /// It follows the profile of the scenario, and is one of these.
     ByProfile(ByProfile),
     /// This value.
@@ -134,7 +136,6 @@ impl fmt::Display for DefaultValue {
         f.write_str(match self {
             DefaultValue::Required => "required",
             DefaultValue::Unset => "not set",
-            DefaultValue::Profile => "by profile",
             DefaultValue::ByProfile(ByProfile { linux, classic, linux_2_6_29: old }) => {
                 return write!(f, "{linux}; classic: {classic}; linux-2.6.29: {old}");
             }
@@ -190,14 +191,14 @@ impl Mechanism {
 
 /// One line per mechanism.
 macro_rules! mechanisms {
-    ($($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:ident;)+) => {
+    ($($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr;)+) => {
         const LISTED: &[Mechanism] = &[$(Mechanism {
             room: Room::$room,
             name: $name,
             title: $title,
             source: $source,
             usage: $usage,
-            parameters: parameters::$parameters,
+            parameters: $parameters,
             file: $file,
             text: include_str!($file),
         }),+];
@@ -206,24 +207,28 @@ macro_rules! mechanisms {
 
 #[rustfmt::skip]
 mechanisms! {
-    Sender "reno", "Reno", "RFC 5681; RFC 3465", r#"tcp.congestion_control = "reno""#, "sender/reno.rs", NONE;
-    Sender "cubic", "CUBIC", "RFC 9438", r#"tcp = { congestion_control = "cubic", cubic_growth = "rfc9438" }"#, "sender/cubic.rs", CUBIC;
-    Sender "linux-cubic", "CUBIC as in Linux", "Ha, Rhee and Xu, SIGOPS Operating Systems Review 42(5), 2008; Linux 3.18", r#"tcp = { congestion_control = "cubic", cubic_growth = "linux" }"#, "sender/linux_cubic.rs", CUBIC;
-    Sender "dctcp", "DCTCP", "RFC 8257", r#"tcp.congestion_control = "dctcp""#, "sender/dctcp.rs", NONE;
-    Sender "prague", "Prague", "draft-briscoe-iccrg-prague-congestion-control; RFC 9331", r#"tcp.congestion_control = "prague""#, "sender/prague.rs", PRAGUE;
-    Sender "hystart", "HyStart++", "RFC 9406", r#"tcp.hystart = "rfc9406""#, "sender/hystart.rs", NONE;
-    Sender "linux-hystart", "HyStart as in Linux", "Ha and Rhee, Computer Networks 55(9), 2011; Linux 5.5", r#"tcp.hystart = "linux""#, "sender/linux_hystart.rs", NONE;
-    Ingress "activity-meter", "Activity meter", "Menth and Zeitler, Activity-Based Congestion Management, section 3.2", r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#, "ingress/activity_meter.rs", ACTIVITY_METER;
-    Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", NONE;
+    Sender "linux-cubic", "CUBIC as in Linux", "Ha, Rhee and Xu, SIGOPS Operating Systems Review 42(5), 2008; Linux 3.18", r#"tcp.congestion_control = { kind = "cubic", growth = "linux" }"#, "sender/linux_cubic.rs", CubicParams::ALL;
+    Ingress "activity-meter", "Activity meter", "Menth and Zeitler, Activity-Based Congestion Management, section 3.2", r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#, "ingress/activity_meter.rs", parameters::ACTIVITY_METER;
+    Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", &[];
 }
 
+const LISTS: [&[Mechanism]; 6] =
+    [controller::ALL, slow_start::ALL, LISTED, aqm::ALL, differentiation::ALL, scheduler::ALL];
+
 /// All mechanisms, in the order in which a packet comes through.
-pub const ALL: &[Mechanism] = &joined::<
-    { LISTED.len() + aqm::ALL.len() + differentiation::ALL.len() + scheduler::ALL.len() },
->([LISTED, aqm::ALL, differentiation::ALL, scheduler::ALL]);
+pub const ALL: &[Mechanism] = &joined::<{ length(LISTS) }>(LISTS);
+
+const fn length(lists: [&[Mechanism]; 6]) -> usize {
+    let (mut list, mut sum) = (0, 0);
+    while list < lists.len() {
+        sum += lists[list].len();
+        list += 1;
+    }
+    sum
+}
 
 /// All lists in one.
-const fn joined<const N: usize>(lists: [&[Mechanism]; 4]) -> [Mechanism; N] {
+const fn joined<const N: usize>(lists: [&[Mechanism]; 6]) -> [Mechanism; N] {
     let mut all = [LISTED[0]; N];
     let (mut list, mut i, mut placed) = (0, 0, 0);
     while placed < N {
@@ -246,7 +251,6 @@ pub fn find(name: &str) -> Option<&'static Mechanism> {
 mod tests {
     use super::*;
     use crate::ingress::ActivityMeterParams;
-    use crate::sender::PragueParams;
     use crate::units::Span;
 
     fn default_of(mechanism: &str, parameter: &str) -> &'static str {
@@ -287,10 +291,6 @@ mod tests {
     /// The table says what the code does.
     #[test]
     fn defaults_are_those_of_the_parameter_structs() {
-        let reference = PragueParams::default().reference_rtt.expect("has one");
-        let ms = default_of("prague", "reference_rtt").strip_suffix(" ms").unwrap().parse();
-        assert_eq!(Span::from_millis(ms.unwrap()), reference);
-
         let meter = ActivityMeterParams::default();
         let inertia = default_of("activity-meter", "inertia").strip_suffix(" s").unwrap();
         assert_eq!(Span::from_secs_f64(inertia.parse().unwrap()), meter.inertia);

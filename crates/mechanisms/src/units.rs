@@ -50,6 +50,30 @@ pub struct Memory(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Factor(pub f64);
 
+/// What a flow offers to pay, in segments per second: above 0, at most 4000, which is what the kernel's
+/// program has bits for.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Demand(pub f64);
+
+/// A time, or the word `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrOff {
+    /// Not at all.
+    Off,
+    /// So long.
+    On(Span),
+}
+
+impl OrOff {
+    /// The time, if there is one.
+    pub const fn span(self) -> Option<Span> {
+        match self {
+            OrOff::Off => None,
+            OrOff::On(span) => Some(span),
+        }
+    }
+}
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);

@@ -1,10 +1,11 @@
 //! Checks that need more than one section: topology, routes, sizes, times.
 
+use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
 use crate::document::Table;
 use crate::field::{Mistake, Reader};
-use crate::file::{CongestionControl, File, Tcp, Traffic, User, packet_size_mistake};
+use crate::file::{File, Tcp, Traffic, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
 use crate::network::Network;
@@ -53,20 +54,21 @@ pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
     }
 }
 
-/// DCTCP and Prague have no use without ECN, so that nobody can mean both.
+/// Some congestion controllers have no use without ECN, so that nobody can mean both.
 pub(crate) fn scalable_needs_ecn(file: &File, reader: &mut Reader) {
-    let scalable = |tcp: &Tcp| tcp.congestion_control.is_some_and(CongestionControl::is_scalable);
-    let message = "dctcp and prague live by ECN: leave this key out";
+    let mut refuse = |path: &[&str], tcp: &Tcp, own: &Tcp| {
+        let sender = tcp.sender(file.profile).filter(|sender| sender.is_scalable());
+        if let Some(sender) = sender.filter(|_| own.ecn == Some(false)) {
+            let message = format!("{} lives by ECN: leave this key out", sender.about().name);
+            nested(reader, path, |reader| reader.wrong_at("ecn", message));
+        }
+    };
     let scenario = file.tcp.as_ref();
-    if scenario.is_some_and(|tcp| scalable(tcp) && tcp.ecn == Some(false)) {
-        nested(reader, &["tcp"], |reader| reader.wrong_at("ecn", message));
-    }
+    scenario.iter().for_each(|tcp| refuse(&["tcp"], tcp, tcp));
     for (name, user) in &file.users.entries {
         let Some(own) = &user.tcp else { continue };
         let both = scenario.map_or_else(|| own.clone(), |base| own.over(base));
-        if scalable(&both) && own.ecn == Some(false) {
-            nested(reader, &["users", name, "tcp"], |reader| reader.wrong_at("ecn", message));
-        }
+        refuse(&["users", name, "tcp"], &both, own);
     }
 }
 
@@ -268,17 +270,9 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<Mistake> {
         if matches!(user.traffic, Traffic::Cbr(_)) {
             continue;
         }
-        let lacks = match user.tcp_options(file).congestion_control {
-            Some(CongestionControl::Bbr) => "BBR",
-            Some(CongestionControl::Sbrm) => "SBRM",
-            Some(
-                CongestionControl::Reno
-                | CongestionControl::Cubic
-                | CongestionControl::Dctcp
-                | CongestionControl::Prague,
-            )
-            | None => continue,
-        };
+        let sender = user.tcp_options(file).sender(file.profile);
+        let Some(sender) = sender.filter(SenderParams::is_in_kernels_alone) else { continue };
+        let lacks = sender.about().title;
         let message =
             format!("the simulator has no {lacks}; run it on a kernel with `tidegate lab`");
         let own = user.tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.is_some());

@@ -4,6 +4,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::issue::{Issue, MAX_MISTAKES};
+use crate::value::is_name;
 
 /// A place in the file, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,13 +150,18 @@ pub(crate) fn parse_value(text: &str) -> Value {
     as_toml().unwrap_or_else(|| Value::Text(text.trim().to_owned()))
 }
 
-/// Sets the value at `path`, making tables on the way. Fails with the part of the path that is
-/// not a table.
+/// Sets the value at `path`, making tables on the way; a name on the way is that of a mechanism whose key
+/// is set. Fails with the part of the path that is not a table.
 pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(), String> {
     let (last, parents) = path.split_last().expect("a key has at least one part");
     let mut table = root;
     for (depth, key) in parents.iter().enumerate() {
-        match &mut table.entry(key).value {
+        let node = table.entry(key);
+        if matches!(&node.value, Value::Text(text) if is_name(text)) {
+            let name = Node { replaced: None, ..node.clone() };
+            node.value = Table(vec![("kind".to_owned(), name)]).into();
+        }
+        match &mut node.value {
             Value::Table(inner) => table = inner,
             other => {
                 let parent = path[..=depth].join(".");

@@ -80,6 +80,12 @@ impl Reader {
             other => self.wrong(format!("expected {expected}, not {}", other.kind())),
         }
     }
+    /// Says of keys that there once were what to write today.
+    fn retired_keys(&mut self, table: &Table, retired: &[(&str, &str)]) {
+        for (key, today) in retired.iter().filter(|(key, _)| table.get(key).is_some()) {
+            self.wrong_at(key, format!("is no key any more; write {today}"));
+        }
+    }
     /// Refuses keys that are not in `known`.
     pub fn known_keys(&mut self, table: &Table, known: &[&str]) {
         for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
@@ -110,6 +116,8 @@ pub(crate) trait Section: Sized {
     const NAME: &'static str;
     const DOC: &'static str;
     const KEYS: &'static [&'static str];
+    /// Keys that there once were, and what to write today.
+    const RETIRED: &'static [(&'static str, &'static str)];
     /// Reads all known keys of `table`; unknown ones are the caller's.
     fn read_table(table: &Table, reader: &mut Reader) -> Option<Self>;
     fn write_table(&self) -> Table;
@@ -120,7 +128,10 @@ pub(crate) trait Section: Sized {
 impl<S: Section> Field for S {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let table = reader.table(node)?;
-        reader.known_keys(table, S::KEYS);
+        reader.retired_keys(table, S::RETIRED);
+        let is_today = |(key, _): &&(String, Node)| S::RETIRED.iter().all(|old| old.0 != key);
+        let today = Table(table.0.iter().filter(is_today).cloned().collect());
+        reader.known_keys(&today, S::KEYS);
         S::read_table(table, reader)
     }
     fn write(&self) -> Value {

@@ -6,14 +6,13 @@ use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 use crate::file::{
-    Access, AfterTimeout, CongestionControl, CubicGrowth, File, LossRecovery, Meter,
-    PauseDistribution, Profile, Start, Tcp, Traffic, Transfer, User, WindowReduction,
+    Access, AfterTimeout, File, LossRecovery, Meter, PauseDistribution, Profile, Start, Tcp,
+    Traffic, Transfer, User, WindowReduction,
 };
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    AfterTimeoutPlan, ControllerPlan, CubicGrowthPlan, DelayedAckPlan, FlowPlan, GroupPlan,
-    LinkPlan, PausePlan, Plan, RecoveryPlan, ReductionPlan, RtoPlan, StartPlan, TcpPlan,
-    TrafficPlan, UserPlan, WritesPlan,
+    AfterTimeoutPlan, DelayedAckPlan, FlowPlan, GroupPlan, LinkPlan, PausePlan, Plan, RecoveryPlan,
+    ReductionPlan, RtoPlan, StartPlan, TcpPlan, TrafficPlan, UserPlan, WritesPlan,
 };
 use crate::value::{HostJitter, OrOff};
 
@@ -172,9 +171,9 @@ fn flow(
 
 fn traffic(file: &File, user: &User) -> TrafficPlan {
     match &user.traffic {
-        Traffic::Greedy(_) => TrafficPlan::Greedy(user.tcp_options(file).plan()),
+        Traffic::Greedy(_) => TrafficPlan::Greedy(user.tcp_options(file).plan(file.profile)),
         Traffic::Transfer(transfer) => TrafficPlan::Transfer {
-            tcp: user.tcp_options(file).plan(),
+            tcp: user.tcp_options(file).plan(file.profile),
             size: transfer.size,
             pause: transfer.pause_plan(),
             writes: transfer.writes_plan(),
@@ -206,14 +205,15 @@ impl User {
     pub fn tcp_options(&self, file: &File) -> Tcp {
         let base = file.tcp.as_ref().expect("resolved");
         let tcp = self.tcp.as_ref().map_or_else(|| base.clone(), |own| own.over(base));
-        tcp.with_ecn_if_scalable()
+        tcp.with_ecn_if_scalable(file.profile)
     }
 }
 
 impl Tcp {
     /// The plan of options that have all been resolved.
-    fn plan(&self) -> TcpPlan {
+    fn plan(&self, profile: Profile) -> TcpPlan {
         let set = "resolved by the profile";
+        let controller = self.sender(profile).expect(set);
         let quick_acks = self.quick_acks.expect(set).small();
         let quick_acks_again = self.quick_acks_again.expect(set);
         let quick_acks_out_of_order = self.quick_acks_out_of_order.expect(set);
@@ -230,31 +230,8 @@ impl Tcp {
             quick_push,
         };
         TcpPlan {
-            controller: match self.congestion_control.expect(set) {
-                CongestionControl::Reno => ControllerPlan::Reno {
-                    whole_segments: self.whole_segments.expect(set),
-                    byte_counting: self.byte_counting.expect(set),
-                },
-                CongestionControl::Cubic => ControllerPlan::Cubic {
-                    hystart: self.hystart.expect(set).0,
-                    growth: match self.cubic_growth.expect(set) {
-                        CubicGrowth::Rfc9438 => CubicGrowthPlan::Rfc9438,
-                        CubicGrowth::Linux => CubicGrowthPlan::Linux,
-                    },
-                },
-                CongestionControl::Dctcp => ControllerPlan::Dctcp {
-                    whole_segments: self.whole_segments.expect(set),
-                    byte_counting: self.byte_counting.expect(set),
-                },
-                CongestionControl::Prague => {
-                    ControllerPlan::Prague { reference_rtt: self.reference_rtt.expect(set).span() }
-                }
-                CongestionControl::Bbr => ControllerPlan::Bbr,
-                CongestionControl::Sbrm => ControllerPlan::Sbrm {
-                    willingness_to_pay: self.willingness_to_pay.expect(set).0,
-                    kappa: self.kappa.expect(set).0,
-                },
-            },
+            segment_bursts: self.segment_bursts.expect(set) && !controller.spreads_segments(),
+            controller,
             recovery: match self.loss_recovery.expect(set) {
                 LossRecovery::Sack => RecoveryPlan::Sack,
                 LossRecovery::NewReno => RecoveryPlan::NewReno,
@@ -278,8 +255,6 @@ impl Tcp {
                 AfterTimeout::KeepScoreboard => AfterTimeoutPlan::KeepScoreboard,
             },
             rearm_on_repair: self.rearm_on_repair.expect(set),
-            segment_bursts: self.segment_bursts.expect(set)
-                && self.congestion_control != Some(CongestionControl::Prague),
             initial_window: self.initial_window.expect(set).small(),
             window_use_per_round: self.window_use_per_round.expect(set),
             window_limit: self.window_limit,

@@ -16,10 +16,12 @@ mod doubts;
 mod field;
 mod file;
 mod fit;
+mod given;
 mod issue;
 mod layout;
 mod network;
 mod overrides;
+mod parameter;
 pub mod plan;
 mod quantity;
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use tidegate_mechanisms::bottleneck::scheduler::{Room, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
-use tidegate_mechanisms::sender::SlowStartExit;
+use tidegate_mechanisms::sender::SenderParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
@@ -214,7 +214,7 @@ pub enum PausePlan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpPlan {
     /// Congestion controller.
-    pub controller: ControllerPlan,
+    pub controller: SenderParams,
     /// How losses are found and repaired.
     pub recovery: RecoveryPlan,
     /// How the window shrinks during fast recovery.
@@ -250,64 +250,6 @@ pub struct TcpPlan {
     pub delayed_ack: Option<DelayedAckPlan>,
     /// Retransmission time-out.
     pub rto: RtoPlan,
-}
-
-/// Congestion controllers. BBR and SBRM are a kernel's alone, Prague is the simulator's alone.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ControllerPlan {
-    /// RFC 5681.
-    Reno {
-        /// The window moves in whole segments (Linux).
-        whole_segments: bool,
-        /// It counts segments acknowledged, not ACKs (RFC 3465).
-        byte_counting: bool,
-    },
-    /// RFC 9438.
-    Cubic {
-        /// What ends slow start on growing delay.
-        hystart: SlowStartExit,
-        /// How the window is computed.
-        growth: CubicGrowthPlan,
-    },
-    /// RFC 8257, which grows as [`ControllerPlan::Reno`] with these options.
-    Dctcp {
-        /// The window moves in whole segments (Linux).
-        whole_segments: bool,
-        /// It counts segments acknowledged, not ACKs (RFC 3465).
-        byte_counting: bool,
-    },
-    /// Prague (draft-briscoe-iccrg-prague-congestion-control).
-    Prague {
-        /// Flows with shorter round trips get the rate of one with this.
-        reference_rtt: Option<Span>,
-    },
-    /// The kernel's BBR.
-    Bbr,
-    /// Single bit resource marking, κ RTT/cwnd w up for every ACK without a mark, κ down for every
-    /// other (Zimmermann 2005, section 5.4.2).
-    Sbrm {
-        /// w, in segments per second.
-        willingness_to_pay: f64,
-        /// κ, in segments.
-        kappa: f64,
-    },
-}
-
-impl ControllerPlan {
-    /// Whether it answers to marks in proportion to their share: its packets carry ECT(1), the
-    /// identifier of L4S (RFC 9331), and its receiver echoes every mark.
-    pub fn is_scalable(&self) -> bool {
-        matches!(self, ControllerPlan::Dctcp { .. } | ControllerPlan::Prague { .. })
-    }
-}
-
-/// How CUBIC computes its window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CubicGrowthPlan {
-    /// In real numbers, as RFC 9438 has it.
-    Rfc9438,
-    /// As Linux does.
-    Linux,
 }
 
 /// Loss recovery.

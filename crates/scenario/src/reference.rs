@@ -6,14 +6,15 @@ use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::parameters::Choice;
+use tidegate_mechanisms::sender::SenderParams;
 
-use crate::chosen;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
     Access, Bottleneck, Cbr, File, Intervals, Link, Meter, ParkingLot, Profile, RateChange,
     StartRange, Tcp, Transfer, User,
 };
+use crate::parameter;
 use crate::schema::Definitions;
 use crate::toml_text::inline;
 
@@ -70,6 +71,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("start", keys::<StartRange>()),
         ("meter", keys::<Meter>()),
         ("tcp", keys::<Tcp>()),
+        ("senders", kinds::<SenderParams>()),
         ("profiles", profiles()),
         ("mistakes", mistakes()),
     ]
@@ -87,7 +89,7 @@ fn kinds<C: Choice>() -> String {
     let mut text = String::new();
     for (name, about, parameters) in C::KINDS.iter().filter(|kind| !kind.2.is_empty()) {
         let mut definitions = Definitions::default();
-        let properties = chosen::properties(parameters, &mut definitions);
+        let properties = parameter::properties(parameters, &mut definitions);
         let keys: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
         let about = crate::schema::describe(about);
         let about = about.as_str().expect("a text");
@@ -164,8 +166,13 @@ fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
     }
 }
 
-/// Words to choose from, or `otherwise` if it is not words that one chooses from.
+/// Words to choose from, or `otherwise` if it is not words that one chooses from; names of mechanisms
+/// stand beside their tables.
 fn alternatives(list: &Json, otherwise: &str) -> String {
+    let names = list.as_array().and_then(|options| options.last()?.get("enum"));
+    if let Some(names) = names {
+        return format!("{} or {otherwise}", alternatives(names, otherwise));
+    }
     let word = |option: &Json| option.get("const").unwrap_or(option).as_str().map(str::to_owned);
     let words: Option<Vec<_>> =
         list.as_array().and_then(|options| options.iter().map(word).collect());

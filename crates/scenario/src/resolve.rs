@@ -2,7 +2,8 @@
 
 use tidegate_mechanisms::units::Span;
 
-use crate::file::{Access, CongestionControl, File, Intervals, Start, Tcp, User};
+use crate::chosen::Preferred;
+use crate::file::{Access, File, Intervals, Profile, Start, Tcp, User};
 use crate::value::OrOff;
 
 /// The file with everything in it that the plan needs.
@@ -12,7 +13,9 @@ pub(crate) fn resolve(mut file: File) -> File {
     }
     let tcp =
         file.tcp.as_ref().map_or_else(|| file.profile.tcp(), |tcp| tcp.over(&file.profile.tcp()));
-    file.tcp = Some(tcp.with_ecn_if_scalable());
+    let sender = tcp.sender(file.profile).as_ref().map(Preferred::full);
+    let congestion_control = sender.or(tcp.congestion_control.clone());
+    file.tcp = Some(Tcp { congestion_control, ..tcp.with_ecn_if_scalable(file.profile) });
     let defaults = Access::defaults();
     let access = file.access.as_ref().map_or_else(|| defaults.clone(), |own| own.over(&defaults));
     file.access = Some(access);
@@ -42,8 +45,8 @@ fn sample_interval(duration: Span) -> Span {
 
 impl Tcp {
     /// With ECN, where the congestion controller cannot do without.
-    pub fn with_ecn_if_scalable(mut self) -> Tcp {
-        if self.congestion_control.is_some_and(CongestionControl::is_scalable) {
+    pub fn with_ecn_if_scalable(mut self, profile: Profile) -> Tcp {
+        if self.is_scalable(profile) {
             self.ecn = Some(true);
         }
         self

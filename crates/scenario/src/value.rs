@@ -1,12 +1,11 @@
 //! The small types of values: bounded numbers, words beside quantities, lists, named tables.
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::sender::SlowStartExit;
-pub(crate) use tidegate_mechanisms::units::Share;
-use tidegate_mechanisms::units::{Factor, Memory, Points, Span};
+pub(crate) use tidegate_mechanisms::units::OrOff;
+use tidegate_mechanisms::units::{Demand, Factor, Memory, Points, Share, Span};
 
 use crate::document::{Node, Table, Value};
-use crate::field::{Field, Reader, read_choice};
+use crate::field::{Field, Reader};
 use crate::file::RateChange;
 use crate::schema::Definitions;
 
@@ -106,27 +105,9 @@ number! {
     Step: "a number above 0, at most 1000", |x| x > 0.0 && x <= 1000.0,
     { "exclusiveMinimum": 0, "maximum": 1000 }
 }
-
 number! {
-    /// More than 0, at most 4000: what the kernel's program has bits for.
     Demand: "a number above 0, at most 4000", |x| x > 0.0 && x <= 4000.0,
     { "exclusiveMinimum": 0, "maximum": 4000 }
-}
-
-/// A time, or the word `off`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OrOff {
-    Off,
-    On(Span),
-}
-
-impl OrOff {
-    pub fn span(self) -> Option<Span> {
-        match self {
-            OrOff::Off => None,
-            OrOff::On(span) => Some(span),
-        }
-    }
 }
 
 fn is_word(node: &Node, word: &str) -> bool {
@@ -145,35 +126,6 @@ impl Field for OrOff {
     }
     fn schema(definitions: &mut Definitions) -> Json {
         json!({ "anyOf": [{ "const": "off" }, Span::schema(definitions)] })
-    }
-}
-
-/// What watches over slow start: a word, or true for HyStart++ and false for nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HyStart(pub SlowStartExit);
-
-const HYSTARTS: [(&str, SlowStartExit); 3] = [
-    ("off", SlowStartExit::Loss),
-    ("rfc9406", SlowStartExit::Rfc9406),
-    ("linux", SlowStartExit::Linux),
-];
-
-impl Field for HyStart {
-    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        match node.value {
-            Value::Bool(true) => return Some(HyStart(SlowStartExit::Rfc9406)),
-            Value::Bool(false) => return Some(HyStart(SlowStartExit::Loss)),
-            _ => {}
-        }
-        let word = read_choice(node, &HYSTARTS.map(|(word, _)| word), reader)?;
-        HYSTARTS.iter().find(|(name, _)| *name == word).map(|(_, exit)| HyStart(*exit))
-    }
-    fn write(&self) -> Value {
-        let word = HYSTARTS.iter().find(|(_, exit)| *exit == self.0).map(|(word, _)| *word);
-        word.expect("all are listed").into()
-    }
-    fn schema(_: &mut Definitions) -> Json {
-        json!({ "anyOf": [{ "enum": HYSTARTS.map(|(word, _)| word) }, { "type": "boolean" }] })
     }
 }
 

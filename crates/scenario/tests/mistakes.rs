@@ -370,8 +370,37 @@ fn dctcp_and_prague_without_ecn_are_refused_at_the_key_that_says_so() {
         );
         let found = messages(&text);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("users.a.tcp.ecn: dctcp and prague live by ECN"), "{found:?}");
+        assert!(found[0].contains("users.a.tcp.ecn: ") && found[0].contains("lives by ECN"));
     }
+}
+
+#[test]
+fn a_misspelt_congestion_control_is_told_as_a_name_and_in_a_table() {
+    for (given, key) in [
+        ("\"cubci\"", "users.a.tcp.congestion_control"),
+        ("{ kind = \"cubci\" }", "users.a.tcp.congestion_control.kind"),
+    ] {
+        let found = messages(&with("users.a", &format!("tcp.congestion_control = {given}")));
+        let want =
+            "\"cubci\" is none of reno, cubic, dctcp, prague, bbr, sbrm; did you mean \"cubic\"?";
+        assert_eq!(found, [format!("line 8: {key}: {want}")]);
+    }
+    let table = "tcp.congestion_control = { kind = \"cubic\", growth = \"linus\", kappa = 0.5 }";
+    let found = messages(&with("users.a", table));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().any(|message| message.contains("kappa: unknown key; valid keys here")));
+    assert!(found.iter().any(|message| message.contains("did you mean \"linux\"?")));
+}
+
+#[test]
+fn keys_of_before_say_what_to_write_today() {
+    let found = messages(&with("users.a", "tcp = { hystart = true, kappa = 0.5 }"));
+    let retired = |key: &str| {
+        let start =
+            format!("line 8: users.a.tcp.{key}: is no key any more; write congestion_control");
+        found.iter().any(|message| message.starts_with(&start))
+    };
+    assert!(found.len() == 2 && retired("hystart") && retired("kappa"), "{found:#?}");
 }
 
 fn overridden(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<String>> {

@@ -1,12 +1,14 @@
 //! Files in, plans out.
 
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
-use tidegate_mechanisms::sender::SlowStartExit;
-use tidegate_mechanisms::units::{Bytes, Rate, Span};
-use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::{
-    Buffer, ControllerPlan, CubicGrowthPlan, LinkPlan, PausePlan, Plan, TrafficPlan,
+use tidegate_mechanisms::parameters::Choice;
+use tidegate_mechanisms::sender::{
+    CubicGrowth, CubicParams, DctcpParams, PragueParams, RenoParams, SbrmParams, SenderParams,
+    SlowStartExit,
 };
+use tidegate_mechanisms::units::{Bytes, Demand, OrOff, Rate, Share, Span};
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::{Buffer, LinkPlan, PausePlan, Plan, TrafficPlan};
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{issues:#?}"))
@@ -87,6 +89,15 @@ fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
     assert!(plan.flows[3].meters.is_empty());
 }
 
+/// As Linux has it.
+const RENO: SenderParams =
+    SenderParams::Reno(RenoParams { whole_segments: true, byte_counting: true });
+
+fn slow_start_exit(name: &str) -> SlowStartExit {
+    let place = SlowStartExit::KINDS.iter().position(|kind| kind.0 == name);
+    SlowStartExit::from_values(place.expect("is one of the kinds"), Vec::new())
+}
+
 #[test]
 fn a_group_overrides_the_scenario_which_overrides_the_profile() {
     let plan = plan_with(DUMBBELL, &[("tcp.initial_window", "4"), ("users.light.tcp.ecn", "true")]);
@@ -95,10 +106,9 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
         TrafficPlan::Greedy(tcp) => tcp.clone(),
         other => panic!("{other:?}"),
     };
-    let (hystart, growth) = (SlowStartExit::Linux, CubicGrowthPlan::Linux);
-    assert_eq!(tcp(0).controller, ControllerPlan::Cubic { hystart, growth });
-    let reno = ControllerPlan::Reno { whole_segments: true, byte_counting: true };
-    assert_eq!(tcp(3).controller, reno);
+    let (slow_start_exit, growth) = (slow_start_exit("linux-hystart"), CubicGrowth::Linux);
+    let cubic = SenderParams::Cubic(CubicParams { slow_start_exit, growth });
+    assert_eq!((tcp(0).controller, tcp(3).controller), (cubic, RENO));
     assert_eq!((tcp(0).initial_window, tcp(3).initial_window), (4, 4));
     assert_eq!((tcp(0).ecn, tcp(3).ecn), (false, true));
     assert_eq!(link(&plan, "light.0.access").rate, Rate::mbps(50));
@@ -107,11 +117,12 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
 
 #[test]
 fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
-    let sbrm = DUMBBELL.replace("\"reno\" }", "\"sbrm\", kappa = 0.5 }");
+    let sbrm = DUMBBELL.replace("\"reno\" }", "{ kind = \"sbrm\", kappa = 0.5 } }");
     let scenario = scenario(&sbrm);
     let plan = scenario.plan();
     let TrafficPlan::Greedy(tcp) = &plan.flows[3].traffic else { panic!("greedy") };
-    assert_eq!(tcp.controller, ControllerPlan::Sbrm { willingness_to_pay: 20.0, kappa: 0.5 });
+    let sbrm = SbrmParams { willingness_to_pay: Demand(20.0), kappa: Share(0.5) };
+    assert_eq!(tcp.controller, SenderParams::Sbrm(sbrm));
     let lacks: Vec<_> = scenario.simulator_lacks().iter().map(ToString::to_string).collect();
     assert_eq!(
         lacks,
@@ -128,10 +139,10 @@ fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
 /// They need ECN, whatever the profile says, and a file that says all says so too.
 #[test]
 fn dctcp_and_prague_have_ecn_and_are_scalable() {
-    let reno = ControllerPlan::Reno { whole_segments: true, byte_counting: true };
-    let dctcp = ControllerPlan::Dctcp { whole_segments: true, byte_counting: true };
-    let prague = ControllerPlan::Prague { reference_rtt: Some(Span::from_millis(25)) };
-    for (name, want) in [("reno", reno), ("dctcp", dctcp), ("prague", prague)] {
+    let dctcp = SenderParams::Dctcp(DctcpParams { whole_segments: true, byte_counting: true });
+    let reference_rtt = OrOff::On(Span::from_millis(25));
+    let prague = SenderParams::Prague(PragueParams { reference_rtt });
+    for (name, want) in [("reno", RENO), ("dctcp", dctcp), ("prague", prague)] {
         for key in ["tcp", "users.light.tcp"] {
             let key = format!("{key}.congestion_control");
             let scenario = Scenario::parse(DUMBBELL, &[(key.clone(), name.to_owned())]);
@@ -139,36 +150,69 @@ fn dctcp_and_prague_have_ecn_and_are_scalable() {
             let (plan, scalable) = (scenario.plan(), name != "reno");
             let traffic = &plan.flows[if key.starts_with("users") { 3 } else { 0 }].traffic;
             let tcp = traffic.tcp().expect("greedy");
-            assert_eq!((tcp.controller, tcp.ecn), (want, scalable), "{key}");
+            assert_eq!((&tcp.controller, tcp.ecn), (&want, scalable), "{key}");
             assert_eq!(traffic.is_scalable(), scalable);
             assert!(scenario.simulator_lacks().is_empty());
             let again = Scenario::parse(&scenario.to_toml(), &[]).expect("valid as written");
             assert_eq!(again.plan(), plan);
         }
     }
-    let options = [("tcp.congestion_control", "prague"), ("tcp.reference_rtt", "off")];
+    let options =
+        [("tcp.congestion_control", "prague"), ("tcp.congestion_control.reference_rtt", "off")];
     let plan = plan_with(DUMBBELL, &options);
     let tcp = plan.flows[0].traffic.tcp().expect("greedy");
-    assert_eq!(tcp.controller, ControllerPlan::Prague { reference_rtt: None });
+    let prague = PragueParams { reference_rtt: OrOff::Off };
+    assert_eq!(tcp.controller, SenderParams::Prague(prague));
 }
 
+/// What a group leaves open comes from the scenario if it has the same sender, else from the profile.
 #[test]
-fn hystart_is_a_word_or_true_or_false() {
-    for (given, want) in [
-        ("true", SlowStartExit::Rfc9406),
-        ("rfc9406", SlowStartExit::Rfc9406),
-        ("false", SlowStartExit::Loss),
-        ("off", SlowStartExit::Loss),
-        ("linux", SlowStartExit::Linux),
+fn parameters_of_a_sender_are_layered_as_the_options_around_it() {
+    let reno = |whole_segments, byte_counting| {
+        SenderParams::Reno(RenoParams { whole_segments, byte_counting })
+    };
+    let scenario = r#"{ kind = "reno", byte_counting = false }"#;
+    for (own, want) in [
+        ("reno", reno(true, false)),
+        (r#"{ kind = "reno", whole_segments = false }"#, reno(false, false)),
+        (
+            r#"{ kind = "dctcp", whole_segments = false }"#,
+            SenderParams::Dctcp(DctcpParams { whole_segments: false, byte_counting: true }),
+        ),
     ] {
-        let plan = plan_with(DUMBBELL, &[("tcp.hystart", given)]);
-        let TrafficPlan::Greedy(tcp) = &plan.flows[0].traffic else { panic!("greedy") };
-        let ControllerPlan::Cubic { hystart, .. } = tcp.controller else { panic!("cubic") };
-        assert_eq!(hystart, want, "{given}");
+        let options =
+            [("tcp.congestion_control", scenario), ("users.light.tcp.congestion_control", own)];
+        let plan = plan_with(DUMBBELL, &options);
+        let sender = |flow: usize| &plan.flows[flow].traffic.tcp().expect("greedy").controller;
+        assert_eq!((sender(0), sender(3)), (&reno(true, false), &want), "{own}");
     }
 }
 
-/// 1500 B at 10 Mb/s take 1.2 ms; the access links are faster.
+#[test]
+fn a_key_of_a_mechanism_can_be_set_where_the_file_has_its_name_alone() {
+    let key = ("users.light.tcp.congestion_control.byte_counting", "false");
+    let plan = plan_with(DUMBBELL, &[key]);
+    let tcp = plan.flows[3].traffic.tcp().expect("greedy");
+    let want = RenoParams { whole_segments: true, byte_counting: false };
+    assert_eq!(tcp.controller, SenderParams::Reno(want));
+}
+
+#[test]
+fn slow_start_ends_as_the_profile_or_the_file_says() {
+    let exit_of = |options: &[(&str, &str)]| {
+        let plan = plan_with(DUMBBELL, options);
+        let tcp = plan.flows[0].traffic.tcp().expect("greedy").clone();
+        let SenderParams::Cubic(cubic) = tcp.controller else { panic!("cubic") };
+        cubic.slow_start_exit
+    };
+    for word in ["loss", "hystart", "linux-hystart"] {
+        let given = format!("{{ kind = \"cubic\", slow_start_exit = \"{word}\" }}");
+        assert_eq!(exit_of(&[("tcp.congestion_control", &given)]), slow_start_exit(word));
+    }
+    let classic = [("profile", "classic"), ("tcp.congestion_control", "cubic")];
+    assert_eq!(exit_of(&classic), SlowStartExit::Loss);
+}
+
 #[test]
 fn automatic_host_jitter_is_a_packet_time_on_the_slowest_link_but_what_hosts_have_with_linux() {
     for profile in ["classic", "linux-2.6.29"] {

@@ -2,10 +2,8 @@
 
 use tidegate_mechanisms::bottleneck::scheduler::{Scheduler, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{Aqm, AqmParams, Differentiation, Judge};
-use tidegate_mechanisms::sender::{
-    Controller, Cubic, CubicParams, Dctcp, LinuxCubic, Prague, PragueParams, Reno, RenoParams,
-};
-use tidegate_scenario::plan::{ControllerPlan, CubicGrowthPlan, LinkPlan};
+use tidegate_mechanisms::sender::{Controller, SenderParams};
+use tidegate_scenario::plan::LinkPlan;
 
 /// The judge of a link; `None` where nothing but the buffer decides.
 ///
@@ -41,29 +39,8 @@ pub fn needs_departures(plan: &LinkPlan) -> bool {
 /// # Panics
 /// If the simulator has none such, which whoever starts a run rules out by
 /// [`tidegate_scenario::Scenario::simulator_lacks`].
-pub fn controller(plan: ControllerPlan) -> Controller {
-    match plan {
-        ControllerPlan::Reno { whole_segments, byte_counting } => {
-            Controller::Reno(Reno::new(reno(whole_segments, byte_counting)))
-        }
-        ControllerPlan::Dctcp { whole_segments, byte_counting } => {
-            Controller::Dctcp(Dctcp::new(reno(whole_segments, byte_counting)))
-        }
-        ControllerPlan::Prague { reference_rtt } => {
-            Controller::Prague(Prague::new(PragueParams { reference_rtt }))
-        }
-        ControllerPlan::Cubic { hystart, growth } => match growth {
-            CubicGrowthPlan::Rfc9438 => {
-                Controller::Cubic(Cubic::new(CubicParams { exit: hystart }))
-            }
-            CubicGrowthPlan::Linux => Controller::LinuxCubic(LinuxCubic::new(hystart)),
-        },
-        ControllerPlan::Bbr | ControllerPlan::Sbrm { .. } => {
-            panic!("the simulator has no {plan:?}: ask simulator_lacks() first")
-        }
-    }
-}
-
-fn reno(whole_segments: bool, appropriate_byte_counting: bool) -> RenoParams {
-    RenoParams { whole_segments, appropriate_byte_counting }
+pub fn controller(params: SenderParams) -> Controller {
+    let name = params.about().name;
+    Controller::new(params)
+        .unwrap_or_else(|| panic!("the simulator has no {name}: ask simulator_lacks() first"))
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use common::plan;
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::{ControllerPlan, Plan};
+use tidegate_scenario::plan::Plan;
 use tidegate_simulator::run;
 
 const LIST: &str = "tests/data/digests.txt";
@@ -37,7 +37,7 @@ fn is_simulated(plan: &Plan) -> bool {
     plan.flows
         .iter()
         .filter_map(|flow| flow.traffic.tcp())
-        .all(|tcp| !matches!(tcp.controller, ControllerPlan::Bbr | ControllerPlan::Sbrm { .. }))
+        .all(|tcp| !tcp.controller.is_in_kernels_alone())
 }
 
 fn files(folder: &str) -> Vec<String> {

@@ -170,7 +170,6 @@ duration = "200 s"
 sample_interval = "50 ms"
 
 [tcp]
-hystart = false
 initial_window = 10
 loss_recovery = "fack"
 window_reduction = "prr"

@@ -76,6 +76,7 @@ def _names(content: object) -> list[str]:
     if not isinstance(content, dict):
         return []
     own = content.get("congestion_control")
+    own = own["kind"] if isinstance(own, dict) else own
     inner = [name for item in content.values() for name in _names(item)]
     return [own, *inner] if own in OURS else inner
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
 use socket2::{Domain, Protocol, Socket, Type};
-use tidegate_scenario::plan::{ControllerPlan, FlowPlan, Plan, TcpPlan};
+use tidegate_mechanisms::sender::{SbrmParams, SenderParams};
+use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
 use crate::LabError;
@@ -47,18 +48,6 @@ pub struct Endpoints<'a> {
     packet_bytes: u32,
     metered: bool,
     tcp: Option<&'a TcpPlan>,
-}
-
-/// The kernel's name of a congestion controller.
-pub fn congestion_control_name(controller: &ControllerPlan) -> &'static str {
-    match controller {
-        ControllerPlan::Reno { .. } => "reno",
-        ControllerPlan::Cubic { .. } => "cubic",
-        ControllerPlan::Dctcp { .. } => "dctcp",
-        ControllerPlan::Prague { .. } => "prague",
-        ControllerPlan::Bbr => "bbr",
-        ControllerPlan::Sbrm { .. } => "tg_sbrm",
-    }
 }
 
 impl<'a> Endpoints<'a> {
@@ -188,11 +177,11 @@ impl<'a> Endpoints<'a> {
 
     fn set_tcp(&self, socket: &Socket) -> Result<(), LabError> {
         let Some(tcp) = self.tcp else { return Ok(()) };
-        let name = congestion_control_name(&tcp.controller);
+        let name = tcp.controller.linux_name();
         set_tcp_congestion(socket, name).map_err(|error| {
             let remedy = match tcp.controller {
-                ControllerPlan::Sbrm { .. } => "load it: tidegate-bpf hold".to_owned(),
-                ControllerPlan::Prague { .. } => {
+                SenderParams::Sbrm(_) => "load it: tidegate-bpf hold".to_owned(),
+                SenderParams::Prague(_) => {
                     "no released Linux kernel has it; simulate it, or take dctcp".to_owned()
                 }
                 _ => format!("load it: modprobe tcp_{name}"),
@@ -200,10 +189,10 @@ impl<'a> Endpoints<'a> {
             let line = format!("congestion control {name}: {error} ({remedy})");
             LabError::Missing(vec![line])
         })?;
-        let ControllerPlan::Sbrm { willingness_to_pay, kappa } = tcp.controller else {
+        let SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa }) = &tcp.controller else {
             return Ok(());
         };
-        let parameters = [kappa, willingness_to_pay].map(|x| ((x * Q20) as u32).to_ne_bytes());
+        let parameters = [kappa.0, willingness_to_pay.0].map(|x| ((x * Q20) as u32).to_ne_bytes());
         system::set_option(socket, SBRM_LEVEL, SBRM_SET_PARAMETERS, parameters.as_flattened())
             .map_err(|error| self.error("the parameters of tg_sbrm are refused", &error))
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{FlowPlan, TrafficPlan};
 
-use super::endpoint::{Endpoints, congestion_control_name};
+use super::endpoint::Endpoints;
 use super::report::FlowReport;
 use crate::LabError;
 use crate::host::{Host, IpVersion};
@@ -127,7 +127,7 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
             if tcp.window_limit.is_some() {
                 return cannot("keep to a window limit");
             }
-            let name = congestion_control_name(&tcp.controller);
+            let name = tcp.controller.linux_name();
             all.extend(["--congestion".to_owned(), name.to_owned()]);
             // Told the segment size, iperf3 does not report it.
             if flow.packet_size.get() < endpoints.user.mtu.into() {

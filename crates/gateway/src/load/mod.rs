@@ -22,7 +22,6 @@ use crate::clock::Clock;
 use crate::host::Hosts;
 use cbr::CbrFlow;
 use endpoint::Endpoints;
-pub use endpoint::congestion_control_name;
 use iperf3::Iperf3Flow;
 use poller::{Poller, Token};
 use readings::{Means, Reading, flow_report};

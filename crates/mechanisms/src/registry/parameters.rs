@@ -1,6 +1,6 @@
 //! What can be set, mechanism by mechanism, with the keys of the scenario file.
 
-use super::DefaultValue::{Profile, Required, Unset, Value};
+use super::DefaultValue::{Required, Unset, Value};
 use super::{DefaultValue, Parameter};
 
 const fn parameter(
@@ -11,18 +11,6 @@ const fn parameter(
 ) -> Parameter {
     Parameter { name, default, unit, meaning, kind: None }
 }
-
-pub(super) const NONE: &[Parameter] = &[];
-
-pub(super) const CUBIC: &[Parameter] =
-    &[parameter("hystart", Profile, "off, rfc9406, linux", "leave slow start on growing delay")];
-
-pub(super) const PRAGUE: &[Parameter] = &[parameter(
-    "reference_rtt",
-    Value("25 ms"),
-    "s, or off",
-    "R_ref: flows with shorter round trips get the rate of one with this",
-)];
 
 pub(super) const ACTIVITY_METER: &[Parameter] = &[
     parameter("reference_rate", Required, "bit/s", "rate R_r that the user is entitled to"),

@@ -23,10 +23,13 @@
 //! several segments counts as so many steps toward the target, as in Linux, but never goes beyond
 //! it.
 
+use super::linux_cubic::LinuxCubic;
 use super::reno::BYTE_COUNTING_LIMIT;
 use super::slow_start::{Detector, SlowStartExit};
-use super::{Ack, MIN_SSTHRESH, Window};
+use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::registry::About;
 use crate::units::{Span, Time};
+use crate::{parameters, words};
 
 /// Share of the window kept on congestion.
 pub const BETA: f64 = 0.7;
@@ -35,16 +38,99 @@ pub const C: f64 = 0.4;
 /// α in the Reno-friendly region: with it, Reno that keeps β has the same average window as Reno.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// Parameters of CUBIC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CubicParams {
-    /// What ends the first slow start, if no loss does before.
-    pub exit: SlowStartExit,
+words! {
+    /// How CUBIC computes its window.
+    pub enum CubicGrowth {
+        /// As RFC 9438 has it, in real numbers.
+        Rfc9438 = "rfc9438",
+        /// As Linux does, in whole segments and with rules of its own.
+        Linux = "linux",
+    }
 }
 
-/// State of CUBIC.
+parameters! {
+    /// RFC 9438.
+    pub struct CubicParams {
+        /// How the window is computed: as RFC 9438 has it, in real numbers, or as Linux does, in whole
+        /// segments and with rules of its own.
+        pub growth: CubicGrowth = { linux: "linux", classic: "rfc9438", linux_2_6_29: "rfc9438" },
+        /// What ends slow start before a loss does.
+        pub slow_start_exit: SlowStartExit =
+            { linux: "linux-hystart", classic: "loss", linux_2_6_29: "loss" },
+    }
+}
+
+/// CUBIC, computed in one of two ways.
 #[derive(Clone, Debug)]
-pub struct Cubic {
+pub enum Cubic {
+    /// In real numbers.
+    Rfc9438(Rfc9438Cubic),
+    /// As in Linux.
+    Linux(LinuxCubic),
+}
+
+impl Sender for Cubic {
+    type Params = CubicParams;
+
+    const ABOUT: About = About {
+        name: "cubic",
+        title: "CUBIC",
+        source: "RFC 9438",
+        usage: r#"tcp.congestion_control = { kind = "cubic", growth = "rfc9438" }"#,
+        file: "sender/cubic.rs",
+        text: include_str!("cubic.rs"),
+    };
+}
+
+/// Does the same with whichever it is.
+macro_rules! either {
+    ($self:expr, $own:ident => $what:expr) => {
+        match $self {
+            Cubic::Rfc9438($own) => $what,
+            Cubic::Linux($own) => $what,
+        }
+    };
+}
+
+impl Control for Cubic {
+    fn new(params: CubicParams) -> Self {
+        match params.growth {
+            CubicGrowth::Rfc9438 => Cubic::Rfc9438(Rfc9438Cubic::new(&params.slow_start_exit)),
+            CubicGrowth::Linux => Cubic::Linux(LinuxCubic::new(params.slow_start_exit)),
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        either!(self, own => own.on_ack(window, ack));
+    }
+
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        either!(self, own => own.ssthresh_on_congestion(window))
+    }
+
+    fn on_timeout(&mut self) {
+        either!(self, own => own.on_timeout());
+    }
+
+    fn on_recovery_exit(&mut self) {
+        match self {
+            Cubic::Rfc9438(own) => own.on_recovery_exit(),
+            Cubic::Linux(_) => {}
+        }
+    }
+
+    fn beta(&self) -> f64 {
+        match self {
+            Cubic::Rfc9438(_) => BETA,
+            Cubic::Linux(_) => super::linux_cubic::BETA,
+        }
+    }
+}
+
+/// State of CUBIC in real numbers.
+#[derive(Clone, Debug)]
+pub struct Rfc9438Cubic {
     /// Watches the first slow start.
     detector: Detector,
     /// Window before the last congestion, scaled down for fast convergence; `None` where nothing
@@ -85,10 +171,11 @@ impl Epoch {
     }
 }
 
-impl Cubic {
+impl Rfc9438Cubic {
     /// A controller of a new connection.
-    pub fn new(params: CubicParams) -> Self {
-        Cubic { detector: Detector::new(params.exit), w_max: None, cwnd_prior: 0.0, epoch: None }
+    pub fn new(exit: &SlowStartExit) -> Self {
+        let detector = Detector::new(exit);
+        Rfc9438Cubic { detector, w_max: None, cwnd_prior: 0.0, epoch: None }
     }
 
     /// Lets the window grow.

@@ -1,10 +1,11 @@
+use super::super::hystart::HyStartParams;
 use super::super::tests::ack_at;
 use super::*;
 use proptest::prelude::*;
 
 /// A controller that lost a packet at `cwnd` segments, and its window after the reduction.
-fn after_loss_at(cwnd: f64) -> (Cubic, Window) {
-    let mut cubic = Cubic::new(CubicParams::default());
+fn after_loss_at(cwnd: f64) -> (Rfc9438Cubic, Window) {
+    let mut cubic = Rfc9438Cubic::new(&SlowStartExit::Loss);
     let mut window = Window { cwnd, ssthresh: f64::INFINITY };
     window.ssthresh = cubic.ssthresh_on_congestion(&window);
     window.cwnd = window.ssthresh;
@@ -15,7 +16,7 @@ fn after_loss_at(cwnd: f64) -> (Cubic, Window) {
 /// Acknowledges for `secs`, a window every round trip; calls `check` after each ACK with the seconds
 /// since the first.
 fn run(
-    cubic: &mut Cubic,
+    cubic: &mut Rfc9438Cubic,
     window: &mut Window,
     rtt: Span,
     secs: f64,
@@ -125,7 +126,7 @@ fn idle_time_does_not_move_the_window_along_the_curve() {
 fn slow_start_counts_up_to_two_segments_an_ack() {
     for (acked, want) in [(1, 11.0), (2, 12.0), (40, 12.0)] {
         let mut window = Window::new(10);
-        Cubic::new(CubicParams::default()).on_ack(&mut window, &Ack { acked, ..ack_at(0) });
+        Rfc9438Cubic::new(&SlowStartExit::Loss).on_ack(&mut window, &Ack { acked, ..ack_at(0) });
         assert_eq!(window.cwnd, want);
     }
 }
@@ -134,7 +135,7 @@ fn slow_start_counts_up_to_two_segments_an_ack() {
 /// doubling, and slow start ends after at most a round to notice and five conservative ones.
 #[test]
 fn hystart_ends_slow_start_on_growing_delay() {
-    let mut cubic = Cubic::new(CubicParams { exit: SlowStartExit::Rfc9406 });
+    let mut cubic = Rfc9438Cubic::new(&SlowStartExit::HyStart(HyStartParams {}));
     let mut window = Window::new(16);
     let mut rounds = 0;
     while window.in_slow_start() {
@@ -151,7 +152,7 @@ fn hystart_ends_slow_start_on_growing_delay() {
 
 #[test]
 fn hystart_watches_only_until_the_first_congestion() {
-    let mut cubic = Cubic::new(CubicParams { exit: SlowStartExit::Rfc9406 });
+    let mut cubic = Rfc9438Cubic::new(&SlowStartExit::HyStart(HyStartParams {}));
     cubic.ssthresh_on_congestion(&Window { cwnd: 50.0, ssthresh: f64::INFINITY });
     assert!(matches!(cubic.detector, Detector::Off));
 }

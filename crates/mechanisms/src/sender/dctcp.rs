@@ -24,7 +24,20 @@
 //! already reduced halves what is left.
 
 use super::marked_share::MarkedShare;
-use super::{Ack, MIN_SSTHRESH, Marks, Reno, RenoParams, Window};
+use super::{Ack, Control, MIN_SSTHRESH, Marks, Reno, RenoParams, Sender, Window};
+use crate::parameters;
+use crate::registry::About;
+
+parameters! {
+    /// RFC 8257: the window comes down by as much as is marked. Has ECN.
+    pub struct DctcpParams {
+        /// The window moves in whole segments, as in Linux.
+        pub whole_segments: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465. With
+        /// whole_segments without a limit per ACK, as in Linux since 3.18.
+        pub byte_counting: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+    }
+}
 
 /// State of DCTCP.
 #[derive(Clone, Debug)]
@@ -36,25 +49,39 @@ pub struct Dctcp {
     window_end: u64,
 }
 
-impl Dctcp {
-    /// A controller of a new connection that grows as Reno does with `params`.
-    pub fn new(params: RenoParams) -> Self {
+impl Sender for Dctcp {
+    type Params = DctcpParams;
+
+    const ABOUT: About = About {
+        name: "dctcp",
+        title: "DCTCP",
+        source: "RFC 8257",
+        usage: r#"tcp.congestion_control = "dctcp""#,
+        file: "sender/dctcp.rs",
+        text: include_str!("dctcp.rs"),
+    };
+
+    const IS_SCALABLE: bool = true;
+}
+
+impl Control for Dctcp {
+    fn new(params: DctcpParams) -> Self {
+        let DctcpParams { whole_segments, byte_counting } = params;
         Dctcp {
-            reno: Reno::new(params),
-            whole_segments: params.whole_segments,
+            reno: Reno::new(RenoParams { whole_segments, byte_counting }),
+            whole_segments,
             share: MarkedShare::new(),
             window_end: 0,
         }
     }
 
-    /// Lets the window grow.
     #[inline]
-    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         self.reno.on_ack(window, ack);
     }
 
-    /// Counts what an ACK delivers (section 3.3, steps 2 to 9).
-    pub fn on_marks(&mut self, marks: &Marks) {
+    /// Section 3.3, steps 2 to 9.
+    fn on_marks(&mut self, _: &mut Window, marks: &Marks) {
         self.share.count(marks.delivered, marks.marked);
         if marks.una > self.window_end {
             self.share.close_window();
@@ -62,8 +89,8 @@ impl Dctcp {
         }
     }
 
-    /// ssthresh after marks (section 3.3, step 10), in segments.
-    pub fn ssthresh_on_mark(&mut self, window: &Window) -> f64 {
+    /// Section 3.3, step 10.
+    fn ssthresh_on_mark(&mut self, window: &Window) -> f64 {
         self.reno.ssthresh_on_congestion(window); // starts its count anew
         let kept = self.share.kept() * window.cwnd;
         // Linux rounds the reduction down, so what is kept up.
@@ -71,11 +98,17 @@ impl Dctcp {
         kept.max(MIN_SSTHRESH)
     }
 
-    /// ssthresh after a loss (section 3.5), in segments.
-    pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+    /// Section 3.5.
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         self.reno.ssthresh_on_congestion(window)
     }
 
+    fn beta(&self) -> f64 {
+        self.reno.beta()
+    }
+}
+
+impl Dctcp {
     /// α, the average share of marked segments.
     pub fn alpha(&self) -> f64 {
         self.share.alpha()
@@ -87,15 +120,23 @@ mod tests {
     use super::super::tests::marks_at;
     use super::*;
 
+    /// It is not the window that counts marks.
+    fn any_window() -> Window {
+        Window::new(10)
+    }
+
     fn exact() -> Dctcp {
-        Dctcp::new(RenoParams::default())
+        Dctcp::new(DctcpParams { whole_segments: false, byte_counting: false })
     }
 
     /// Delivers windows of ten segments each, `marked` of them marked.
     fn deliver(dctcp: &mut Dctcp, windows: u64, marked: u32) {
         for n in 0..windows {
             let una = dctcp.window_end + 1;
-            dctcp.on_marks(&Marks { delivered: 10, marked, ..marks_at(n, una, una + 9) });
+            dctcp.on_marks(
+                &mut any_window(),
+                &Marks { delivered: 10, marked, ..marks_at(n, una, una + 9) },
+            );
         }
     }
 
@@ -116,7 +157,7 @@ mod tests {
     /// Linux: `cwnd - ((cwnd * alpha) >> 11)`, α in 1/1024.
     #[test]
     fn whole_segments_are_kept_rather_than_given_up() {
-        let params = RenoParams { whole_segments: true, appropriate_byte_counting: true };
+        let params = DctcpParams { whole_segments: true, byte_counting: true };
         let mut dctcp = Dctcp::new(params);
         deliver(&mut dctcp, 500, 2);
         for (cwnd, want) in [(9.0, 9.0), (10.0, 9.0), (25.0, 23.0)] {
@@ -130,7 +171,10 @@ mod tests {
         let mut dctcp = exact();
         let mut alphas = Vec::new();
         for una in 1..=12 {
-            dctcp.on_marks(&Marks { delivered: 1, marked: 0, ..marks_at(0, una, una + 4) });
+            dctcp.on_marks(
+                &mut any_window(),
+                &Marks { delivered: 1, marked: 0, ..marks_at(0, una, una + 4) },
+            );
             alphas.push(dctcp.alpha());
         }
         // The first ACK ends a first window of one; the next ends with the ACK of 6, at most 5 + 1.

@@ -24,6 +24,9 @@
 //! Where the RFC leaves it open: the ACK that starts a round belongs to the new round.
 
 use super::Ack;
+use super::slow_start::{Opinion, WatchSlowStart};
+use crate::parameters;
+use crate::registry::About;
 use crate::units::Span;
 
 const MIN_RTT_THRESH: Span = Span::from_millis(4);
@@ -34,6 +37,11 @@ const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 /// L: segments that one ACK counts for at most.
 const GROWTH_LIMIT: u32 = 8;
+
+parameters! {
+    /// HyStart++, RFC 9406, over the first slow start of a connection.
+    pub struct HyStartParams {}
+}
 
 /// Detector of the end of slow start.
 #[derive(Clone, Debug, Default)]
@@ -55,18 +63,23 @@ enum Phase {
     Css { baseline_min: Span, rounds: u32 },
 }
 
-/// What an ACK means for the window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Growth {
-    /// Segments to add to cwnd.
-    pub segments: f64,
-    /// Whether slow start ends here: set ssthresh to cwnd.
-    pub exit: bool,
-}
+impl WatchSlowStart for HyStart {
+    type Params = HyStartParams;
 
-impl HyStart {
-    /// Judges an ACK in slow start.
-    pub fn on_ack(&mut self, ack: &Ack) -> Growth {
+    const ABOUT: About = About {
+        name: "hystart",
+        title: "HyStart++",
+        source: "RFC 9406",
+        usage: r#"tcp.congestion_control = { kind = "cubic", slow_start_exit = "hystart" }"#,
+        file: "sender/hystart.rs",
+        text: include_str!("hystart.rs"),
+    };
+
+    fn new(_: &HyStartParams) -> Self {
+        HyStart::default()
+    }
+
+    fn on_ack(&mut self, ack: &Ack, _: f64) -> Opinion {
         if ack.round_start {
             self.start_round();
         }
@@ -81,9 +94,11 @@ impl HyStart {
         };
         self.compare_rounds();
         let exit = matches!(self.phase, Phase::Css { rounds, .. } if rounds >= CSS_ROUNDS);
-        Growth { segments: if exit { 0.0 } else { segments }, exit }
+        Opinion { segments: Some(if exit { 0.0 } else { segments }), exit }
     }
+}
 
+impl HyStart {
     fn start_round(&mut self) {
         self.last_round_min = self.current_round_min.take();
         self.samples = 0;
@@ -134,8 +149,8 @@ mod tests {
         let mut gained = 0.0;
         for n in 0..acks {
             let rtt = Some(Span::from_millis(rtt_ms));
-            let growth = hystart.on_ack(&Ack { rtt, round_start: n == 0, ..ack_at(0) });
-            gained += growth.segments;
+            let growth = hystart.on_ack(&Ack { rtt, round_start: n == 0, ..ack_at(0) }, 100.0);
+            gained += growth.segments.expect("says how many");
             if growth.exit {
                 return (gained, true);
             }
@@ -202,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_ack_for_many_segments_counts_for_eight() {
-        let growth = HyStart::default().on_ack(&Ack { acked: 30, ..ack_at(0) });
-        assert_eq!(growth, Growth { segments: 8.0, exit: false });
+        let growth = HyStart::default().on_ack(&Ack { acked: 30, ..ack_at(0) }, 100.0);
+        assert_eq!(growth, Opinion { segments: Some(8.0), exit: false });
     }
 }

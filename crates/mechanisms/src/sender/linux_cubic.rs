@@ -102,8 +102,8 @@ impl LinuxCubic {
     /// A controller of a new connection.
     pub fn new(exit: SlowStartExit) -> Self {
         LinuxCubic {
+            detector: Detector::new(&exit),
             exit,
-            detector: Detector::new(exit),
             whole: WholeSegments::default(),
             w_max: 0.0,
             delay_min: None,
@@ -186,7 +186,7 @@ impl LinuxCubic {
 
     /// Forgets everything.
     pub fn on_timeout(&mut self) {
-        *self = LinuxCubic::new(self.exit);
+        *self = LinuxCubic::new(self.exit.clone());
     }
 }
 

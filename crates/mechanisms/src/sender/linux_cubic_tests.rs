@@ -1,3 +1,4 @@
+use super::super::linux_hystart::LinuxHyStartParams;
 use super::super::tests::ack_at;
 use super::*;
 use proptest::prelude::*;
@@ -78,7 +79,7 @@ fn fast_convergence_remembers_less() {
 
 #[test]
 fn a_time_out_forgets_the_window_and_watches_slow_start_again() {
-    let mut cubic = LinuxCubic::new(SlowStartExit::Linux);
+    let mut cubic = LinuxCubic::new(SlowStartExit::LinuxHyStart(LinuxHyStartParams {}));
     let mut window = Window { cwnd: 100.0, ssthresh: f64::INFINITY };
     cubic.detector = Detector::Off;
     cubic.ssthresh_on_congestion(&window);

@@ -20,6 +20,9 @@
 //! of the round's samples instead of their mean; both as in Linux. For senders that do not pace.
 
 use super::Ack;
+use super::slow_start::{Opinion, WatchSlowStart};
+use crate::parameters;
+use crate::registry::About;
 use crate::units::{Span, Time};
 
 const LOW_WINDOW: f64 = 16.0;
@@ -28,6 +31,11 @@ const ACK_SPACING: Span = Span::from_millis(2);
 const BURST: Span = Span::from_millis(1);
 const MIN_DELAY_THRESH: Span = Span::from_millis(4);
 const MAX_DELAY_THRESH: Span = Span::from_millis(16);
+
+parameters! {
+    /// Linux's own HyStart, over every slow start from nothing.
+    pub struct LinuxHyStartParams {}
+}
 
 /// Detector of the end of slow start.
 #[derive(Clone, Debug, Default)]
@@ -44,9 +52,30 @@ pub struct LinuxHyStart {
     samples: u32,
 }
 
+impl WatchSlowStart for LinuxHyStart {
+    type Params = LinuxHyStartParams;
+
+    const ABOUT: About = About {
+        name: "linux-hystart",
+        title: "HyStart as in Linux",
+        source: "Ha and Rhee, Computer Networks 55(9), 2011; Linux 5.5",
+        usage: r#"tcp.congestion_control = { kind = "cubic", slow_start_exit = "linux-hystart" }"#,
+        file: "sender/linux_hystart.rs",
+        text: include_str!("linux_hystart.rs"),
+    };
+
+    fn new(_: &LinuxHyStartParams) -> Self {
+        LinuxHyStart::default()
+    }
+
+    fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> Opinion {
+        Opinion { segments: None, exit: self.ends(ack, cwnd) }
+    }
+}
+
 impl LinuxHyStart {
-    /// Judges an ACK in slow start; true if slow start ends here.
-    pub fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> bool {
+    /// Whether slow start ends with this ACK.
+    fn ends(&mut self, ack: &Ack, cwnd: f64) -> bool {
         let Some(rtt) = ack.rtt else { return false };
         let delay_min = self.delay_min.map_or(rtt, |min| min.min(rtt));
         self.delay_min = Some(delay_min);
@@ -101,7 +130,7 @@ mod tests {
         (0..acks).find(|n| {
             let now = Time::from_nanos(start_ms * 1_000_000 + n * spacing_us * 1_000);
             let rtt = Some(Span::from_micros(rtt_us));
-            hystart.on_ack(&Ack { now, rtt, round_start: *n == 0, ..ack_at(0) }, cwnd)
+            hystart.ends(&Ack { now, rtt, round_start: *n == 0, ..ack_at(0) }, cwnd)
         })
     }
 

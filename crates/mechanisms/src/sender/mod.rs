@@ -16,6 +16,8 @@
 //!
 //! Windows are counted in segments, as Linux does, in floating point; bytes are segments times MSS.
 
+pub mod bbr;
+pub mod controller;
 pub mod cubic;
 pub mod dctcp;
 pub mod hystart;
@@ -24,16 +26,20 @@ pub mod linux_hystart;
 pub mod marked_share;
 pub mod prague;
 pub mod reno;
+pub mod sbrm;
 pub mod slow_start;
 pub mod whole_segments;
 
-pub use cubic::{Cubic, CubicParams};
-pub use dctcp::Dctcp;
-pub use hystart::HyStart;
+pub use bbr::BbrParams;
+pub use controller::{Control, Controller, Sender, SenderParams};
+pub use cubic::{Cubic, CubicGrowth, CubicParams};
+pub use dctcp::{Dctcp, DctcpParams};
+pub use hystart::{HyStart, HyStartParams};
 pub use linux_cubic::LinuxCubic;
-pub use linux_hystart::LinuxHyStart;
+pub use linux_hystart::{LinuxHyStart, LinuxHyStartParams};
 pub use prague::{Prague, PragueParams};
 pub use reno::{Reno, RenoParams};
+pub use sbrm::SbrmParams;
 pub use slow_start::SlowStartExit;
 
 use crate::units::{Span, Time};
@@ -98,112 +104,13 @@ pub struct Marks {
     pub repairing: bool,
 }
 
-/// A congestion controller.
-#[derive(Clone, Debug)]
-pub enum Controller {
-    /// RFC 5681.
-    Reno(Reno),
-    /// RFC 9438.
-    Cubic(Cubic),
-    /// CUBIC as Linux computes it.
-    LinuxCubic(LinuxCubic),
-    /// RFC 8257.
-    Dctcp(Dctcp),
-    /// Prague (draft-briscoe-iccrg-prague-congestion-control).
-    Prague(Prague),
-}
-
-impl Controller {
-    /// Lets the window grow. To be called outside loss recovery only.
-    #[inline]
-    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        match self {
-            Controller::Reno(reno) => reno.on_ack(window, ack),
-            Controller::Cubic(cubic) => cubic.on_ack(window, ack),
-            Controller::LinuxCubic(cubic) => cubic.on_ack(window, ack),
-            Controller::Dctcp(dctcp) => dctcp.on_ack(window, ack),
-            Controller::Prague(prague) => prague.on_ack(window, ack),
-        }
-    }
-
-    /// Whether it answers to marks in proportion to their share, and so needs them counted.
-    pub fn is_scalable(&self) -> bool {
-        matches!(self, Controller::Dctcp(_) | Controller::Prague(_))
-    }
-
-    /// Tells a scalable controller what an ACK delivers, before anything else is done about the ACK.
-    /// Whether the window has to come down for its marks is asked by [`Controller::lowers_for_marks`].
-    pub fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
-        match self {
-            Controller::Dctcp(dctcp) => dctcp.on_marks(marks),
-            Controller::Prague(prague) => prague.on_marks(window, marks),
-            Controller::Reno(_) | Controller::Cubic(_) | Controller::LinuxCubic(_) => {}
-        }
-    }
-
-    /// Whether it lowers the window for marks itself, in [`Controller::on_marks`]. Otherwise the
-    /// endpoint does, once per window of data, to [`Controller::ssthresh_on_mark`].
-    pub fn lowers_for_marks(&self) -> bool {
-        matches!(self, Controller::Prague(_))
-    }
-
-    /// The new slow-start threshold after an ECN echo: for most controllers a mark is as a loss.
-    pub fn ssthresh_on_mark(&mut self, window: &Window, now: Time, in_flight: u32) -> f64 {
-        match self {
-            Controller::Dctcp(dctcp) => dctcp.ssthresh_on_mark(window),
-            _ => self.ssthresh_on_congestion(window, now, in_flight),
-        }
-    }
-
-    /// The new slow-start threshold after a loss, to be asked once per window of data and, on time-outs, before [`Controller::on_timeout`] the first time in a row.
-    /// The endpoint sets it, and brings cwnd down to it.
-    pub fn ssthresh_on_congestion(&mut self, window: &Window, now: Time, in_flight: u32) -> f64 {
-        let _ = (now, in_flight); // none of today's controllers asks; delay-based ones will
-        match self {
-            Controller::Reno(reno) => reno.ssthresh_on_congestion(window),
-            Controller::Cubic(cubic) => cubic.ssthresh_on_congestion(window),
-            Controller::LinuxCubic(cubic) => cubic.ssthresh_on_congestion(window),
-            Controller::Dctcp(dctcp) => dctcp.ssthresh_on_congestion(window),
-            Controller::Prague(prague) => prague.ssthresh_on_congestion(window),
-        }
-    }
-
-    /// Starts over with one segment after a time-out; ssthresh is the endpoint's.
-    pub fn on_timeout(&mut self, window: &mut Window, now: Time) {
-        let _ = now;
-        window.cwnd = 1.0;
-        match self {
-            Controller::Reno(_) | Controller::Dctcp(_) | Controller::Prague(_) => {}
-            Controller::Cubic(cubic) => cubic.on_timeout(),
-            Controller::LinuxCubic(cubic) => cubic.on_timeout(),
-        }
-    }
-
-    /// Loss recovery is over.
-    pub fn on_recovery_exit(&mut self, window: &mut Window, now: Time) {
-        let _ = (window, now);
-        if let Controller::Cubic(cubic) = self {
-            cubic.on_recovery_exit();
-        }
-    }
-
-    /// The share of the window that is kept on a loss (multiplicative decrease factor).
-    pub fn beta(&self) -> f64 {
-        match self {
-            Controller::Reno(_) => reno::BETA,
-            Controller::Cubic(_) => cubic::BETA,
-            Controller::LinuxCubic(_) => linux_cubic::BETA,
-            Controller::Dctcp(_) | Controller::Prague(_) => reno::BETA,
-        }
-    }
-}
-
 /// Smallest slow-start threshold, in segments (RFC 5681, equation 4).
 pub const MIN_SSTHRESH: f64 = 2.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::OrOff;
 
     /// An ordinary ACK of one segment, `now_ms` after the start.
     pub(super) fn ack_at(now_ms: u64) -> Ack {
@@ -226,13 +133,18 @@ mod tests {
     }
 
     fn all() -> [Controller; 5] {
+        let (whole_segments, byte_counting) = (false, false);
+        let cubic = |growth| {
+            SenderParams::Cubic(CubicParams { growth, slow_start_exit: SlowStartExit::Loss })
+        };
         [
-            Controller::Dctcp(Dctcp::new(RenoParams::default())),
-            Controller::Prague(Prague::new(PragueParams::default())),
-            Controller::LinuxCubic(LinuxCubic::new(SlowStartExit::Loss)),
-            Controller::Reno(Reno::new(RenoParams::default())),
-            Controller::Cubic(Cubic::new(CubicParams::default())),
+            SenderParams::Dctcp(DctcpParams { whole_segments, byte_counting }),
+            SenderParams::Prague(PragueParams { reference_rtt: OrOff::Off }),
+            SenderParams::Reno(RenoParams { whole_segments, byte_counting }),
+            cubic(CubicGrowth::Linux),
+            cubic(CubicGrowth::Rfc9438),
         ]
+        .map(|params| Controller::new(params).expect("not a kernel's alone"))
     }
 
     #[test]

@@ -30,25 +30,19 @@
 //! some round trips; feedback is DCTCP's echo, which stands for AccECN (RFC 9768).
 
 use super::marked_share::MarkedShare;
-use super::{Ack, MIN_SSTHRESH, Marks, Window};
-use crate::units::{Span, Time};
+use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
+use crate::parameters;
+use crate::registry::About;
+use crate::units::{OrOff, Span, Time};
 
 /// Share of the window kept after a loss, as Reno's.
 const LOSS_BETA: f64 = super::reno::BETA;
 
-/// Reference round-trip time of the draft.
-pub const REFERENCE_RTT: Span = Span::from_millis(25);
-
-/// Parameters of Prague.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PragueParams {
-    /// R_ref: flows with shorter round trips get the rate of one with this. `None`: they do not.
-    pub reference_rtt: Option<Span>,
-}
-
-impl Default for PragueParams {
-    fn default() -> Self {
-        PragueParams { reference_rtt: Some(REFERENCE_RTT) }
+parameters! {
+    /// DCTCP for the Internet, draft-briscoe-iccrg-prague-congestion-control. Has ECN.
+    pub struct PragueParams {
+        /// R_ref: flows with shorter round trips get the rate of one with this; off: they do not.
+        pub reference_rtt: OrOff = "25 ms",
     }
 }
 
@@ -84,11 +78,29 @@ pub struct Prague {
     reduced: Round,
 }
 
-impl Prague {
-    /// A controller of a new connection.
-    pub fn new(params: PragueParams) -> Self {
+impl Sender for Prague {
+    type Params = PragueParams;
+
+    const ABOUT: About = About {
+        name: "prague",
+        title: "Prague",
+        source: "draft-briscoe-iccrg-prague-congestion-control; RFC 9331",
+        usage: r#"tcp.congestion_control = "prague""#,
+        file: "sender/prague.rs",
+        text: include_str!("prague.rs"),
+    };
+
+    const IS_SCALABLE: bool = true;
+
+    const SPREADS_SEGMENTS: bool = true;
+}
+
+impl Control for Prague {
+    const LOWERS_FOR_MARKS: bool = true;
+
+    fn new(params: PragueParams) -> Self {
         Prague {
-            reference: params.reference_rtt.unwrap_or(Span::ZERO),
+            reference: params.reference_rtt.span().unwrap_or(Span::ZERO),
             share: MarkedShare::new(),
             marked_before: false,
             observed: Round::OVER,
@@ -96,9 +108,8 @@ impl Prague {
         }
     }
 
-    /// Lets the window grow.
     #[inline]
-    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if !ack.window_limited {
             return;
         }
@@ -109,19 +120,8 @@ impl Prague {
         };
     }
 
-    /// a: segments that a round trip without marks adds.
-    fn increase(&self, srtt: Option<Span>) -> f64 {
-        match srtt {
-            Some(srtt) if srtt < self.reference => {
-                let ratio = srtt.as_secs() / self.reference.as_secs();
-                ratio * ratio
-            }
-            _ => 1.0,
-        }
-    }
-
     /// Counts what an ACK delivers and, if the sender is not repairing losses, answers to marks.
-    pub fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
+    fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
         self.marked_before |= marks.marked > 0;
         self.share.count(marks.delivered, marks.marked);
         if self.observed.is_over(marks) {
@@ -139,9 +139,25 @@ impl Prague {
         }
     }
 
-    /// ssthresh after a loss, in segments.
-    pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         (LOSS_BETA * window.cwnd).max(MIN_SSTHRESH)
+    }
+
+    fn beta(&self) -> f64 {
+        LOSS_BETA
+    }
+}
+
+impl Prague {
+    /// a: segments that a round trip without marks adds.
+    fn increase(&self, srtt: Option<Span>) -> f64 {
+        match srtt {
+            Some(srtt) if srtt < self.reference => {
+                let ratio = srtt.as_secs() / self.reference.as_secs();
+                ratio * ratio
+            }
+            _ => 1.0,
+        }
     }
 
     /// α, the average share of marked segments.
@@ -158,6 +174,7 @@ mod tests {
     const MS: fn(u64) -> Span = Span::from_millis;
 
     fn prague(reference_rtt: Option<Span>) -> Prague {
+        let reference_rtt = reference_rtt.map_or(OrOff::Off, OrOff::On);
         Prague::new(PragueParams { reference_rtt })
     }
 

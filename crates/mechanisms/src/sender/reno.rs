@@ -29,7 +29,9 @@
 //! section 3).
 
 use super::whole_segments::WholeSegments;
-use super::{Ack, MIN_SSTHRESH, Window};
+use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::parameters;
+use crate::registry::About;
 
 /// Share of the window kept on congestion.
 pub const BETA: f64 = 0.5;
@@ -37,13 +39,15 @@ pub const BETA: f64 = 0.5;
 /// RFC 3465's limit L on the segments that one ACK counts for in slow start.
 pub const BYTE_COUNTING_LIMIT: u32 = 2;
 
-/// Parameters of Reno.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RenoParams {
-    /// Count the segments that an ACK acknowledges (RFC 3465) instead of ACKs.
-    pub appropriate_byte_counting: bool,
-    /// Move the window in whole segments, as Linux does.
-    pub whole_segments: bool,
+parameters! {
+    /// RFC 5681.
+    pub struct RenoParams {
+        /// The window moves in whole segments, as in Linux.
+        pub whole_segments: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465. With
+        /// whole_segments without a limit per ACK, as in Linux since 3.18.
+        pub byte_counting: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+    }
 }
 
 /// State of Reno.
@@ -56,21 +60,32 @@ pub struct Reno {
     whole: WholeSegments,
 }
 
-impl Reno {
-    /// A controller of a new connection.
-    pub fn new(params: RenoParams) -> Self {
+impl Sender for Reno {
+    type Params = RenoParams;
+
+    const ABOUT: About = About {
+        name: "reno",
+        title: "Reno",
+        source: "RFC 5681; RFC 3465",
+        usage: r#"tcp.congestion_control = "reno""#,
+        file: "sender/reno.rs",
+        text: include_str!("reno.rs"),
+    };
+}
+
+impl Control for Reno {
+    fn new(params: RenoParams) -> Self {
         Reno { params, counted: 0, whole: WholeSegments::default() }
     }
 
-    /// Lets the window grow.
     #[inline]
-    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if !ack.window_limited {
             return;
         }
-        let counted = if self.params.appropriate_byte_counting { ack.acked } else { 1 };
+        let counted = if self.params.byte_counting { ack.acked } else { 1 };
         if self.params.whole_segments {
-            return match self.params.appropriate_byte_counting {
+            return match self.params.byte_counting {
                 true => self.grow_by_segments(window, counted),
                 false => self.grow_by_acks(window),
             };
@@ -82,6 +97,20 @@ impl Reno {
         };
     }
 
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        self.counted = 0;
+        self.whole.reset();
+        let kept = BETA * window.cwnd;
+        let kept = if self.params.whole_segments { libm::floor(kept) } else { kept };
+        kept.max(MIN_SSTHRESH)
+    }
+
+    fn beta(&self) -> f64 {
+        BETA
+    }
+}
+
+impl Reno {
     /// Linux `tcp_reno_cong_avoid` with `tcp_cong_avoid_ai`, as of 2.6.29.
     fn grow_by_acks(&mut self, window: &mut Window) {
         if window.cwnd <= window.ssthresh {
@@ -103,15 +132,6 @@ impl Reno {
             self.whole.grow(window, window.cwnd as u32, acked);
         }
     }
-
-    /// ssthresh after congestion.
-    pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        self.counted = 0;
-        self.whole.reset();
-        let kept = BETA * window.cwnd;
-        let kept = if self.params.whole_segments { libm::floor(kept) } else { kept };
-        kept.max(MIN_SSTHRESH)
-    }
 }
 
 #[cfg(test)]
@@ -119,9 +139,9 @@ mod tests {
     use super::super::tests::ack_at;
     use super::*;
 
-    const PER_BYTE: RenoParams =
-        RenoParams { appropriate_byte_counting: true, whole_segments: false };
-    const WHOLE: RenoParams = RenoParams { appropriate_byte_counting: false, whole_segments: true };
+    const EXACT: RenoParams = RenoParams { byte_counting: false, whole_segments: false };
+    const PER_BYTE: RenoParams = RenoParams { byte_counting: true, whole_segments: false };
+    const WHOLE: RenoParams = RenoParams { byte_counting: false, whole_segments: true };
 
     /// Acknowledges one whole window, `per_ack` segments at a time.
     fn round_trip(reno: &mut Reno, window: &mut Window, per_ack: u32) {
@@ -132,7 +152,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_the_window_every_round_trip() {
-        let (mut reno, mut window) = (Reno::new(RenoParams::default()), Window::new(3));
+        let (mut reno, mut window) = (Reno::new(EXACT), Window::new(3));
         for want in [6.0, 12.0, 24.0] {
             round_trip(&mut reno, &mut window, 1);
             assert_eq!(window.cwnd, want);
@@ -141,7 +161,7 @@ mod tests {
 
     #[test]
     fn with_an_ack_for_every_second_segment_slow_start_grows_by_half_unless_bytes_are_counted() {
-        for (params, want) in [(RenoParams::default(), 24.0), (PER_BYTE, 32.0)] {
+        for (params, want) in [(EXACT, 24.0), (PER_BYTE, 32.0)] {
             let (mut reno, mut window) = (Reno::new(params), Window::new(16));
             round_trip(&mut reno, &mut window, 2);
             assert_eq!(window.cwnd, want);
@@ -159,7 +179,7 @@ mod tests {
     /// only whole segments are acknowledged.
     #[test]
     fn congestion_avoidance_adds_one_segment_a_round_trip() {
-        let mut reno = Reno::new(RenoParams::default());
+        let mut reno = Reno::new(EXACT);
         let mut window = Window { cwnd: 100.0, ssthresh: 50.0 };
         for _ in 0..10 {
             round_trip(&mut reno, &mut window, 1);
@@ -170,7 +190,7 @@ mod tests {
     /// n ACKs at 1/cwnd each integrate to √(cwnd² + 2n).
     #[test]
     fn congestion_avoidance_follows_the_square_root_law() {
-        let mut reno = Reno::new(RenoParams::default());
+        let mut reno = Reno::new(EXACT);
         let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
         for _ in 0..10_000 {
             reno.on_ack(&mut window, &ack_at(0));
@@ -181,7 +201,7 @@ mod tests {
 
     #[test]
     fn half_of_the_window_remains_after_congestion_and_at_least_two_segments() {
-        let mut reno = Reno::new(RenoParams::default());
+        let mut reno = Reno::new(EXACT);
         for (cwnd, want) in [(31.0, 15.5), (4.0, 2.0), (3.0, 2.0)] {
             assert_eq!(reno.ssthresh_on_congestion(&Window { cwnd, ssthresh: 1e9 }), want);
         }
@@ -190,7 +210,7 @@ mod tests {
     /// With an ACK for every second segment, one segment a round trip all the same.
     #[test]
     fn linux_counts_segments() {
-        let params = RenoParams { appropriate_byte_counting: true, whole_segments: true };
+        let params = RenoParams { byte_counting: true, whole_segments: true };
         let (mut reno, mut window) = (Reno::new(params), Window { cwnd: 10.0, ssthresh: 12.0 });
         reno.on_ack(&mut window, &Ack { acked: 2, ..ack_at(0) });
         assert_eq!(window.cwnd, 12.0);

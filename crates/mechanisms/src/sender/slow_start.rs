@@ -1,28 +1,24 @@
 //! How slow start ends before packets are lost.
 
-use super::{Ack, HyStart, LinuxHyStart};
+use super::Ack;
+use super::hystart::{HyStart, HyStartParams};
+use super::linux_hystart::{LinuxHyStart, LinuxHyStartParams};
+use crate::parameters::{Parameters, choices};
+use crate::registry::{About, Parameter};
 
 /// What watches over slow start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SlowStartExit {
-    /// Nothing: the first loss ends it.
-    #[default]
-    Loss,
-    /// HyStart++ (RFC 9406), over the first slow start of a connection.
-    Rfc9406,
-    /// Linux's HyStart, over every slow start from nothing.
-    Linux,
-}
+pub trait WatchSlowStart: Sized {
+    /// What can be set.
+    type Params: Parameters;
 
-/// One of them at work.
-#[derive(Clone, Debug)]
-pub enum Detector {
-    /// Nothing.
-    Off,
-    /// HyStart++.
-    Rfc9406(HyStart),
-    /// Linux's HyStart.
-    Linux(LinuxHyStart),
+    /// What it is.
+    const ABOUT: About;
+
+    /// Before the first ACK.
+    fn new(params: &Self::Params) -> Self;
+
+    /// Judges an ACK in slow start, before the window grows.
+    fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> Opinion;
 }
 
 /// What a detector says about an ACK in slow start.
@@ -34,26 +30,48 @@ pub struct Opinion {
     pub exit: bool,
 }
 
-impl Detector {
-    /// A detector for a new connection.
-    pub fn new(exit: SlowStartExit) -> Self {
-        match exit {
-            SlowStartExit::Loss => Detector::Off,
-            SlowStartExit::Rfc9406 => Detector::Rfc9406(HyStart::default()),
-            SlowStartExit::Linux => Detector::Linux(LinuxHyStart::default()),
-        }
-    }
-
-    /// Judges an ACK in slow start, before the window grows.
-    #[inline]
-    pub fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> Opinion {
-        match self {
-            Detector::Off => Opinion::default(),
-            Detector::Rfc9406(hystart) => {
-                let growth = hystart.on_ack(ack);
-                Opinion { segments: Some(growth.segments), exit: growth.exit }
+/// One line per way to end slow start.
+macro_rules! slow_start_exits {
+    ($($name:ident($params:ident);)+) => {
+        choices! {
+            /// What ends slow start before a loss does.
+            pub enum SlowStartExit as SlowStartExit in Sender by WatchSlowStart {
+                /// Nothing: the first loss ends it.
+                Loss = "loss";
+                $($name($params);)+
             }
-            Detector::Linux(hystart) => Opinion { segments: None, exit: hystart.on_ack(ack, cwnd) },
         }
-    }
+
+        /// One of them at work.
+        #[derive(Clone, Debug)]
+        pub enum Detector {
+            /// Nothing.
+            Off,
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
+        }
+
+        impl Detector {
+            /// A detector for a new connection.
+            pub fn new(exit: &SlowStartExit) -> Self {
+                match exit {
+                    SlowStartExit::Loss => Detector::Off,
+                    $(SlowStartExit::$name(params) => Detector::$name($name::new(params)),)+
+                }
+            }
+
+            /// See [`WatchSlowStart::on_ack`].
+            #[inline]
+            pub fn on_ack(&mut self, ack: &Ack, cwnd: f64) -> Opinion {
+                match self {
+                    Detector::Off => Opinion::default(),
+                    $(Detector::$name(own) => own.on_ack(ack, cwnd),)+
+                }
+            }
+        }
+    };
+}
+
+slow_start_exits! {
+    HyStart(HyStartParams);
+    LinuxHyStart(LinuxHyStartParams);
 }

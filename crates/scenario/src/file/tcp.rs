@@ -1,11 +1,11 @@
 //! TCP's options, and the profiles that set them together.
 
-use tidegate_mechanisms::sender::SlowStartExit;
-use tidegate_mechanisms::sender::prague::REFERENCE_RTT;
+use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::units::{Bytes, Span};
 
+use crate::chosen::Preferred;
 use crate::declare::{choice, section};
-use crate::value::{Demand, HyStart, Integer, OrOff, Share};
+use crate::value::{Integer, OrOff};
 
 choice! {
     /// A set of TCP options.
@@ -16,35 +16,6 @@ choice! {
         Classic = "classic",
         /// The kernel of 2009, which many papers used; written by its source, and not compared with it in runs.
         Linux2629 = "linux-2.6.29",
-    }
-}
-
-choice! {
-    /// Congestion controllers.
-    pub enum CongestionControl {
-        /// RFC 5681.
-        Reno = "reno",
-        /// RFC 9438.
-        Cubic = "cubic",
-        /// RFC 8257: the window comes down by as much as is marked. Has ECN.
-        Dctcp = "dctcp",
-        /// DCTCP for the Internet, draft-briscoe-iccrg-prague-congestion-control. Has ECN.
-        Prague = "prague",
-        /// The kernel's BBR; not in the simulator.
-        Bbr = "bbr",
-        /// Single bit resource marking (Zimmermann 2005, section 5.4.2): every ACK moves the window,
-        /// up without a congestion mark, down with one. Not in the simulator.
-        Sbrm = "sbrm",
-    }
-}
-
-choice! {
-    /// How CUBIC computes its window.
-    pub enum CubicGrowth {
-        /// As RFC 9438 has it, in real numbers.
-        Rfc9438 = "rfc9438",
-        /// As Linux does, in whole segments and with rules of its own.
-        Linux = "linux",
     }
 }
 
@@ -94,19 +65,7 @@ section! {
     /// profile.
     pub struct Tcp {
         /// Congestion controller.
-        optional congestion_control: CongestionControl;
-        /// Leave slow start on growing delay: by HyStart++ ("rfc9406", or true), by Linux's own
-        /// HyStart ("linux"), or not ("off", or false); cubic only.
-        optional hystart: HyStart;
-        /// How CUBIC computes its window.
-        optional cubic_growth: CubicGrowth;
-        /// Flows with shorter round trips get the rate of one with this round-trip time, or "off";
-        /// prague only.
-        optional reference_rtt: OrOff;
-        /// What the flow offers to pay, w, in segments per second; sbrm only.
-        optional willingness_to_pay: Demand;
-        /// Step κ of the window, in segments per congestion mark; sbrm only.
-        optional kappa: Share;
+        optional congestion_control: Preferred<SenderParams>;
         /// How losses are found and repaired.
         optional loss_recovery: LossRecovery;
         /// How the window shrinks after a congestion signal.
@@ -160,11 +119,6 @@ section! {
         /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
         /// Not for prague, which spreads its segments.
         optional segment_bursts: bool;
-        /// The window moves in whole segments, as in Linux; reno and dctcp only.
-        optional whole_segments: bool;
-        /// The window grows by what an ACK acknowledges, not by the ACK, RFC 3465; reno and dctcp only. With
-        /// whole_segments without a limit per ACK, as in Linux since 3.18.
-        optional byte_counting: bool;
         /// The window may grow if it was full at some time in the last round trip, and in slow start
         /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
         optional window_use_per_round: bool;
@@ -178,19 +132,29 @@ section! {
         /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
         optional min_rto_bounds_variance: bool;
     }
+    retired {
+        hystart: "congestion_control = { kind = \"cubic\", slow_start_exit = ... }, which is \
+            \"hystart\" (before: \"rfc9406\" or true), \"linux-hystart\" (\"linux\") or \
+            \"loss\" (\"off\" or false)",
+        cubic_growth: "congestion_control = { kind = \"cubic\", growth = ... }",
+        reference_rtt: "congestion_control = { kind = \"prague\", reference_rtt = ... }",
+        willingness_to_pay: "congestion_control = { kind = \"sbrm\", willingness_to_pay = ... }",
+        kappa: "congestion_control = { kind = \"sbrm\", kappa = ... }",
+        whole_segments: "congestion_control = { kind = \"reno\", whole_segments = ... }, or dctcp",
+        byte_counting: "congestion_control = { kind = \"reno\", byte_counting = ... }, or dctcp",
+    }
 }
 
 impl Tcp {
     /// These options, and where they are open, those of `base`.
     pub fn over(&self, base: &Tcp) -> Tcp {
         let own = self.clone();
+        let congestion_control = match (&own.congestion_control, &base.congestion_control) {
+            (Some(own), Some(base)) => Some(own.over(base)),
+            (own, base) => own.clone().or(base.clone()),
+        };
         Tcp {
-            congestion_control: own.congestion_control.or(base.congestion_control),
-            hystart: own.hystart.or(base.hystart),
-            reference_rtt: own.reference_rtt.or(base.reference_rtt),
-            willingness_to_pay: own.willingness_to_pay.or(base.willingness_to_pay),
-            kappa: own.kappa.or(base.kappa),
-            cubic_growth: own.cubic_growth.or(base.cubic_growth),
+            congestion_control,
             loss_recovery: own.loss_recovery.or(base.loss_recovery),
             window_reduction: own.window_reduction.or(base.window_reduction),
             limited_transmit: own.limited_transmit.or(base.limited_transmit),
@@ -211,8 +175,6 @@ impl Tcp {
             receive_autotuning: own.receive_autotuning.or(base.receive_autotuning),
             quick_push: own.quick_push.or(base.quick_push),
             segment_bursts: own.segment_bursts.or(base.segment_bursts),
-            whole_segments: own.whole_segments.or(base.whole_segments),
-            byte_counting: own.byte_counting.or(base.byte_counting),
             window_use_per_round: own.window_use_per_round.or(base.window_use_per_round),
             min_rto: own.min_rto.or(base.min_rto),
             max_rto: own.max_rto.or(base.max_rto),
@@ -222,11 +184,16 @@ impl Tcp {
     }
 }
 
-impl CongestionControl {
-    /// Whether it answers to congestion marks in proportion to their share, and so has no use
-    /// without ECN.
-    pub fn is_scalable(self) -> bool {
-        matches!(self, CongestionControl::Dctcp | CongestionControl::Prague)
+impl Tcp {
+    /// The congestion controller, with the profile's values for what is open.
+    pub fn sender(&self, profile: Profile) -> Option<SenderParams> {
+        self.congestion_control.as_ref()?.settled(profile)
+    }
+
+    /// Whether the congestion controller answers to congestion marks in proportion to their share, and
+    /// so has no use without ECN.
+    pub fn is_scalable(&self, profile: Profile) -> bool {
+        self.sender(profile).is_some_and(|sender| sender.is_scalable())
     }
 }
 
@@ -234,13 +201,7 @@ impl Profile {
     /// Every option but the window limit, which no profile sets.
     pub fn tcp(self) -> Tcp {
         let linux = Tcp {
-            congestion_control: Some(CongestionControl::Cubic),
-            hystart: Some(HyStart(SlowStartExit::Linux)),
-            cubic_growth: Some(CubicGrowth::Linux),
-            reference_rtt: Some(OrOff::On(REFERENCE_RTT)),
-            // Zimmermann 2005, table 6.6.1.
-            willingness_to_pay: Some(Demand(20.0)),
-            kappa: Some(Share(0.2)),
+            congestion_control: Some(Preferred::named("cubic")),
             loss_recovery: Some(LossRecovery::Rack),
             window_reduction: Some(WindowReduction::Prr),
             limited_transmit: Some(true),
@@ -261,8 +222,6 @@ impl Profile {
             receive_autotuning: Some(true),
             quick_push: Some(true),
             segment_bursts: Some(true),
-            whole_segments: Some(true),
-            byte_counting: Some(true),
             window_use_per_round: Some(true),
             min_rto: Some(Span::from_millis(200)),
             max_rto: Some(Span::from_secs(120)),
@@ -272,10 +231,7 @@ impl Profile {
         match self {
             Profile::Linux => linux,
             Profile::Classic => Tcp {
-                congestion_control: Some(CongestionControl::Reno),
-                hystart: Some(HyStart(SlowStartExit::Loss)),
-                cubic_growth: Some(CubicGrowth::Rfc9438),
-                byte_counting: Some(false),
+                congestion_control: Some(Preferred::named("reno")),
                 window_use_per_round: Some(false),
                 loss_recovery: Some(LossRecovery::Sack),
                 ecn_fallback: Some(false),
@@ -292,17 +248,13 @@ impl Profile {
                 receive_autotuning: Some(false),
                 quick_push: Some(false),
                 segment_bursts: Some(false),
-                whole_segments: Some(false),
                 initial_rto: Some(Span::from_secs(3)),
                 max_rto: Some(Span::from_secs(64)),
                 min_rto_bounds_variance: Some(false),
                 ..linux
             },
             Profile::Linux2629 => Tcp {
-                congestion_control: Some(CongestionControl::Reno),
-                hystart: Some(HyStart(SlowStartExit::Loss)),
-                cubic_growth: Some(CubicGrowth::Rfc9438),
-                byte_counting: Some(false),
+                congestion_control: Some(Preferred::named("reno")),
                 window_use_per_round: Some(false),
                 ecn_fallback: Some(false),
                 loss_recovery: Some(LossRecovery::Fack),

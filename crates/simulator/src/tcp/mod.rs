@@ -205,13 +205,17 @@ impl Connection {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use tidegate_mechanisms::sender::{RenoParams, SenderParams};
     use tidegate_mechanisms::units::Span;
     use tidegate_scenario::plan::*;
 
     /// ns-2's sender, more or less: SACK, no timestamps, no delayed acknowledgements.
     pub(crate) fn classic() -> TcpPlan {
         TcpPlan {
-            controller: ControllerPlan::Reno { whole_segments: false, byte_counting: false },
+            controller: SenderParams::Reno(RenoParams {
+                whole_segments: false,
+                byte_counting: false,
+            }),
             recovery: RecoveryPlan::Sack,
             reduction: ReductionPlan::Immediate,
             limited_transmit: true,

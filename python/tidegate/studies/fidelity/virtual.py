@@ -117,6 +117,11 @@ class Plan:
         """A group's options."""
         return {**self.content["tcp"], **self.content["users"][group].get("tcp", {})}
 
+    def controller(self, group: str) -> str:
+        """Name of a group's congestion controller, which may have parameters beside it."""
+        given = self.tcp(group)["congestion_control"]
+        return str(given["kind"] if isinstance(given, dict) else given)
+
     def round_trip_ns(self, group: str) -> int:
         """Of an empty network."""
         access = {**self.content["access"], **self.content["users"][group].get("access", {})}
@@ -139,7 +144,7 @@ class Plan:
             size = number(traffic["size"]) if "size" in traffic else 0
             # Without a pause there is one transfer: the next is never due.
             pause = number(traffic["pause"]) if "pause" in traffic else 2**62
-            control = self.tcp(name)["congestion_control"]
+            control = self.controller(name)
             found += [
                 Flow(f"s{index}", control, round(draw(number(first), number(last))), size, pause)
                 for _ in range(flows)
@@ -205,7 +210,7 @@ class Plan:
         for index, (name, _, _) in enumerate(self.groups()):
             delay_us = self.round_trip_ns(name) // 1000
             host, net, tcp = f"s{index}", f"10.1.{index}", self.tcp(name)
-            ecn = tcp["ecn"] or tcp["congestion_control"] == "dctcp"
+            ecn = tcp["ecn"] or self.controller(name) == "dctcp"
             lines += [
                 f"ip netns add {host}",
                 f"ip link add r{index} type veth peer name e netns {host}",

@@ -197,7 +197,7 @@ impl Sender {
             round_end: 0,
             usage: plan.window_use_per_round.then(Usage::default),
             window: Window { cwnd: f64::from(plan.initial_window), ssthresh: f64::INFINITY },
-            controller: build::controller(plan.controller),
+            controller: build::controller(plan.controller.clone()),
             round_trip: RoundTrip::new(plan.rto),
             timed: None,
             reduction: Reduction::Immediate,

@@ -1,0 +1,217 @@
+//! Congestion controllers, behind one door.
+
+use super::{Ack, Marks, Window};
+use crate::parameters::{Parameters, choices};
+use crate::registry::{About, Parameter};
+use crate::units::Time;
+
+/// A congestion controller as scenario files know it, be it here or in a kernel.
+pub trait Sender {
+    /// What can be set.
+    type Params: Parameters;
+
+    /// What it is.
+    const ABOUT: About;
+
+    /// What Linux calls it.
+    const LINUX_NAME: &'static str = Self::ABOUT.name;
+
+    /// Whether it answers to marks in proportion to their share: its packets carry ECT(1), the
+    /// identifier of L4S (RFC 9331), its receiver echoes every mark, and it has no use without ECN.
+    const IS_SCALABLE: bool = false;
+
+    /// Whether it spreads its segments, so that none leave in the bursts of segmentation offload.
+    const SPREADS_SEGMENTS: bool = false;
+}
+
+/// A congestion controller that the simulator has.
+pub trait Control: Sender + Sized {
+    /// Whether it lowers the window for marks itself, in [`Control::on_marks`]. Otherwise the
+    /// endpoint does, once per window of data, to [`Control::ssthresh_on_mark`].
+    const LOWERS_FOR_MARKS: bool = false;
+
+    /// For a new connection.
+    fn new(params: Self::Params) -> Self;
+
+    /// Lets the window grow. Called outside loss recovery only.
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack);
+
+    /// Tells a scalable controller what an ACK delivers, before anything else is done about the ACK.
+    #[inline]
+    fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
+        let _ = (window, marks);
+    }
+
+    /// The new slow-start threshold after an ECN echo: for most controllers a mark is as a loss.
+    fn ssthresh_on_mark(&mut self, window: &Window) -> f64 {
+        self.ssthresh_on_congestion(window)
+    }
+
+    /// The new slow-start threshold after a loss: asked once per window of data and, on time-outs,
+    /// before [`Control::on_timeout`] the first time in a row. The endpoint sets it, and brings cwnd
+    /// down to it.
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64;
+
+    /// The retransmission timer has expired, and cwnd is 1; ssthresh is the endpoint's.
+    fn on_timeout(&mut self) {}
+
+    /// Loss recovery is over.
+    fn on_recovery_exit(&mut self) {}
+
+    /// The share of the window that is kept on a loss (multiplicative decrease factor).
+    fn beta(&self) -> f64;
+}
+
+/// One line per congestion controller; those of a kernel alone come last.
+macro_rules! senders {
+    (
+        $($module:ident::$name:ident($params:ident);)+
+        [in kernels alone]
+        $($kernel_module:ident::$kernel:ident($kernel_params:ident);)+
+    ) => {
+        $(use super::$module::{$name, $params};)+
+        $(use super::$kernel_module::{$kernel, $kernel_params};)+
+
+        choices! {
+            /// Congestion controller.
+            pub enum SenderParams as CongestionControl in Sender by Sender {
+                $($name($params);)+
+                $($kernel($kernel_params);)+
+            }
+        }
+
+        /// A congestion controller.
+        #[derive(Clone, Debug)]
+        pub enum Controller {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
+        }
+
+        impl Controller {
+            /// For a new connection; `None` if only a kernel has it.
+            pub fn new(params: SenderParams) -> Option<Self> {
+                Some(match params {
+                    $(SenderParams::$name(params) => Controller::$name($name::new(params)),)+
+                    $(SenderParams::$kernel(_) => return None,)+
+                })
+            }
+
+            /// See [`Sender::IS_SCALABLE`].
+            pub const fn is_scalable(&self) -> bool {
+                match self {
+                    $(Controller::$name(_) => $name::IS_SCALABLE,)+
+                }
+            }
+
+            /// See [`Control::LOWERS_FOR_MARKS`].
+            pub const fn lowers_for_marks(&self) -> bool {
+                match self {
+                    $(Controller::$name(_) => $name::LOWERS_FOR_MARKS,)+
+                }
+            }
+        }
+
+        impl SenderParams {
+            /// What the sender is, parameters apart.
+            pub const fn about(&self) -> About {
+                match self {
+                    $(SenderParams::$name(_) => $name::ABOUT,)+
+                    $(SenderParams::$kernel(_) => $kernel::ABOUT,)+
+                }
+            }
+
+            /// Whether the simulator has none such.
+            pub const fn is_in_kernels_alone(&self) -> bool {
+                match self {
+                    $(SenderParams::$name(_) => false,)+
+                    $(SenderParams::$kernel(_) => true,)+
+                }
+            }
+
+            /// See [`Sender::LINUX_NAME`].
+            pub const fn linux_name(&self) -> &'static str {
+                match self {
+                    $(SenderParams::$name(_) => $name::LINUX_NAME,)+
+                    $(SenderParams::$kernel(_) => $kernel::LINUX_NAME,)+
+                }
+            }
+
+            /// See [`Sender::IS_SCALABLE`].
+            pub const fn is_scalable(&self) -> bool {
+                match self {
+                    $(SenderParams::$name(_) => $name::IS_SCALABLE,)+
+                    $(SenderParams::$kernel(_) => $kernel::IS_SCALABLE,)+
+                }
+            }
+
+            /// See [`Sender::SPREADS_SEGMENTS`].
+            pub const fn spreads_segments(&self) -> bool {
+                match self {
+                    $(SenderParams::$name(_) => $name::SPREADS_SEGMENTS,)+
+                    $(SenderParams::$kernel(_) => $kernel::SPREADS_SEGMENTS,)+
+                }
+            }
+        }
+
+        /// Does the same with whatever controller it is.
+        macro_rules! each {
+            ($self:expr, $own:ident => $what:expr) => {
+                match $self {
+                    $(Controller::$name($own) => $what,)+
+                }
+            };
+        }
+    };
+}
+
+senders! {
+    reno::Reno(RenoParams);
+    cubic::Cubic(CubicParams);
+    dctcp::Dctcp(DctcpParams);
+    prague::Prague(PragueParams);
+    [in kernels alone]
+    bbr::Bbr(BbrParams);
+    sbrm::Sbrm(SbrmParams);
+}
+
+impl Controller {
+    /// See [`Control::on_ack`].
+    #[inline]
+    pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        each!(self, own => own.on_ack(window, ack));
+    }
+
+    /// See [`Control::on_marks`].
+    pub fn on_marks(&mut self, window: &mut Window, marks: &Marks) {
+        each!(self, own => own.on_marks(window, marks));
+    }
+
+    /// See [`Control::ssthresh_on_mark`].
+    pub fn ssthresh_on_mark(&mut self, window: &Window, now: Time, in_flight: u32) -> f64 {
+        let _ = (now, in_flight);
+        each!(self, own => own.ssthresh_on_mark(window))
+    }
+
+    /// See [`Control::ssthresh_on_congestion`].
+    pub fn ssthresh_on_congestion(&mut self, window: &Window, now: Time, in_flight: u32) -> f64 {
+        let _ = (now, in_flight); // none of today's controllers asks; delay-based ones will
+        each!(self, own => own.ssthresh_on_congestion(window))
+    }
+
+    /// Starts over with one segment after a time-out; ssthresh is the endpoint's.
+    pub fn on_timeout(&mut self, window: &mut Window, now: Time) {
+        let _ = now;
+        window.cwnd = 1.0;
+        each!(self, own => own.on_timeout());
+    }
+
+    /// See [`Control::on_recovery_exit`].
+    pub fn on_recovery_exit(&mut self, window: &mut Window, now: Time) {
+        let _ = (window, now);
+        each!(self, own => own.on_recovery_exit());
+    }
+
+    /// See [`Control::beta`].
+    pub fn beta(&self) -> f64 {
+        each!(self, own => own.beta())
+    }
+}

@@ -1,0 +1,206 @@
+//! Parameters that are declared with a mechanism: reading, writing and describing their values.
+
+use serde_json::{Map, Value as Json, json};
+use tidegate_mechanisms::parameters::{Kind, Offer, Value as Parameter};
+use tidegate_mechanisms::registry::{self, DefaultValue};
+use tidegate_mechanisms::units::{
+    Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span,
+};
+
+use crate::document::{Node, Table, Value};
+use crate::field::{Field, Reader, read_choice};
+use crate::file::Profile;
+use crate::given::GivenChoice;
+use crate::schema::{self, Definitions};
+use crate::value::Integer;
+
+/// Largest whole number.
+const MAX_COUNT: u64 = 1_000_000;
+type Count = Integer<0, MAX_COUNT>;
+
+pub(crate) fn kind(parameter: &registry::Parameter) -> Kind {
+    parameter.kind.expect("a mechanism that declares its parameters says what they are")
+}
+
+/// Properties of a mechanism's parameters, and which of them are required.
+pub(crate) fn properties(
+    parameters: &[registry::Parameter],
+    definitions: &mut Definitions,
+) -> (Map<String, Json>, Vec<Json>) {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in parameters {
+        let mut property = kind_schema(kind(parameter), definitions);
+        property["description"] = schema::describe(parameter.meaning);
+        match parameter.default {
+            DefaultValue::Unset => {}
+            DefaultValue::Required => required.push(parameter.name.into()),
+            DefaultValue::ByProfile(_) => {
+                let meaning = format!("{} Default: {}.", parameter.meaning, parameter.default);
+                property["description"] = schema::describe(&meaning);
+            }
+            DefaultValue::Value(text) => {
+                property["default"] = schema::json(&default_value(kind(parameter), text));
+            }
+        }
+        properties.insert(parameter.name.to_owned(), property);
+    }
+    (properties, required)
+}
+
+/// The mechanisms that can be chosen: each as a table with its kind, and as a name if it needs nothing else.
+pub(crate) fn offer_schema(offer: &Offer, definitions: &mut Definitions) -> Json {
+    definitions.refer(offer.name, |definitions| {
+        let needs =
+            |parameter: &registry::Parameter| matches!(parameter.default, DefaultValue::Required);
+        let names = offer.kinds.iter().filter(|kind| !kind.2.iter().any(needs));
+        let names: Vec<_> = names.map(|kind| kind.0).collect();
+        let kinds = offer.kinds.iter().map(|&(name, about, parameters)| {
+            let (properties, required) = properties(parameters, definitions);
+            schema::kind(name, about, properties, required)
+        });
+        let mut all: Vec<_> = kinds.collect();
+        all.push(json!({ "enum": names }));
+        json!({ "description": schema::describe(offer.about), "oneOf": all })
+    })
+}
+
+/// A default as a file has it. A unit test reads all of them.
+fn default_value(kind: Kind, text: &'static str) -> Value {
+    match kind {
+        Kind::Rate | Kind::Span | Kind::Bytes | Kind::QueueLength | Kind::OrOff => text.into(),
+        Kind::Word(_) | Kind::Text | Kind::Choice(_) => text.into(),
+        Kind::Share | Kind::Memory | Kind::Factor | Kind::Demand => {
+            Value::Float(text.parse().expect("a number"))
+        }
+        Kind::Count => Value::Integer(text.parse().expect("a whole number")),
+        Kind::Flag => Value::Bool(text.parse().expect("true or false")),
+        Kind::Points => unreachable!("a list has no default in one word"),
+    }
+}
+
+/// What it is where it is not given; `None` if it has to be.
+pub(crate) fn not_given(parameter: &registry::Parameter, profile: Profile) -> Option<Parameter> {
+    let text = match &parameter.default {
+        DefaultValue::Unset => return Some(Parameter::Unset),
+        DefaultValue::Required => return None,
+        DefaultValue::ByProfile(defaults) => profile.choose(defaults),
+        DefaultValue::Value(text) => text,
+    };
+    let value = default_value(kind(parameter), text);
+    read_value(kind(parameter), &value.into(), &mut Reader::following(profile))
+}
+
+pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option<Parameter> {
+    match kind {
+        Kind::Rate => Rate::read(node, reader).map(Parameter::Rate),
+        Kind::Span => Span::read(node, reader).map(Parameter::Span),
+        Kind::Bytes => Bytes::read(node, reader).map(Parameter::Bytes),
+        Kind::QueueLength => QueueLength::read(node, reader).map(Parameter::QueueLength),
+        Kind::Share => Share::read(node, reader).map(Parameter::Share),
+        Kind::Memory => Memory::read(node, reader).map(Parameter::Memory),
+        Kind::Factor => Factor::read(node, reader).map(Parameter::Factor),
+        Kind::Demand => Demand::read(node, reader).map(Parameter::Demand),
+        Kind::OrOff => OrOff::read(node, reader).map(Parameter::OrOff),
+        Kind::Word(words) => {
+            let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+            read_choice(node, &words, reader).map(Parameter::Word)
+        }
+        Kind::Count => Count::read(node, reader).map(|count| Parameter::Count(count.0 as u32)),
+        Kind::Flag => bool::read(node, reader).map(Parameter::Flag),
+        Kind::Text => String::read(node, reader).map(Parameter::Text),
+        Kind::Points => Points::read(node, reader).map(Parameter::Points),
+        Kind::Choice(offer) => {
+            let choice = GivenChoice::read(&offer, node, reader)?;
+            let values = choice.values(&offer, reader)?;
+            Some(Parameter::Chosen(choice.place, values))
+        }
+    }
+}
+
+/// `None` if there is nothing to write.
+pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> Option<Value> {
+    Some(match (value, kind(parameter)) {
+        (Parameter::Rate(rate), _) => rate.write(),
+        (Parameter::Span(span), _) => span.write(),
+        (Parameter::Bytes(bytes), _) => bytes.write(),
+        (Parameter::QueueLength(length), _) => length.write(),
+        (Parameter::Share(share), _) => share.write(),
+        (Parameter::Memory(memory), _) => memory.write(),
+        (Parameter::Factor(factor), _) => factor.write(),
+        (Parameter::Demand(demand), _) => demand.write(),
+        (Parameter::OrOff(time), _) => time.write(),
+        (Parameter::Word(word), _) => word.into(),
+        (Parameter::Count(count), _) => Integer::<0, MAX_COUNT>(count.into()).write(),
+        (Parameter::Flag(flag), _) => flag.write(),
+        (Parameter::Text(text), _) => text.write(),
+        (Parameter::Points(points), _) => points.write(),
+        (Parameter::Chosen(place, values), Kind::Choice(offer)) => {
+            write_chosen(&offer, place, values)
+        }
+        (Parameter::Chosen(..), _) => unreachable!("only a choice is chosen from"),
+        (Parameter::Unset, _) => return None,
+    })
+}
+
+/// A mechanism with all its parameters.
+pub(crate) fn write_chosen(offer: &Offer, place: usize, values: Vec<Parameter>) -> Value {
+    let (name, _, parameters) = offer.kinds[place];
+    let mut table = Table(vec![("kind".to_owned(), Value::from(name).into())]);
+    for (parameter, value) in parameters.iter().zip(values) {
+        let value = write_value(parameter, value);
+        table.0.extend(value.map(|value| (parameter.name.to_owned(), value.into())));
+    }
+    table.into()
+}
+
+fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
+    match kind {
+        Kind::Rate => Rate::schema(definitions),
+        Kind::Span => Span::schema(definitions),
+        Kind::Bytes => Bytes::schema(definitions),
+        Kind::QueueLength => QueueLength::schema(definitions),
+        Kind::Share => Share::schema(definitions),
+        Kind::Memory => Memory::schema(definitions),
+        Kind::Factor => Factor::schema(definitions),
+        Kind::Demand => Demand::schema(definitions),
+        Kind::OrOff => OrOff::schema(definitions),
+        Kind::Word(words) => {
+            let word = |(word, about): &(&str, &str)| json!({ "const": word, "description": schema::describe(about) });
+            json!({ "oneOf": words.iter().map(word).collect::<Vec<_>>() })
+        }
+        Kind::Count => Count::schema(definitions),
+        Kind::Flag => bool::schema(definitions),
+        Kind::Text => String::schema(definitions),
+        Kind::Points => Points::schema(definitions),
+        Kind::Choice(offer) => offer_schema(&offer, definitions),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_mechanisms::registry::ALL;
+
+    #[test]
+    fn all_defaults_can_be_read() {
+        let declared = ALL.iter().flat_map(|mechanism| {
+            let own = mechanism.parameters.iter().filter(|parameter| parameter.kind.is_some());
+            own.map(move |parameter| (mechanism.name, parameter))
+        });
+        let mut read = 0;
+        for (name, parameter) in declared {
+            let texts = match parameter.default {
+                DefaultValue::Value(text) => vec![text],
+                DefaultValue::ByProfile(defaults) => defaults.all().to_vec(),
+                _ => continue,
+            };
+            for text in texts {
+                let (kind, mut reader) = (kind(parameter), Reader::default());
+                let got = read_value(kind, &default_value(kind, text).into(), &mut reader);
+                assert!(got.is_some(), "{name}.{}: {:?}", parameter.name, reader.mistakes);
+                read += 1;
+            }
+        }
+        assert!(read > 3, "{read} defaults");
+    }
+}
