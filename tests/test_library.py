@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support import SMALL
 
 import tidegate
-from tidegate.results.tables import unit_of
+from tidegate.results.columns import unit_of
 from tidegate.scenarios.reading import content_hash, toml_value
 
 

@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.errors import IssueRow
+from tidegate.results.columns import EngineTable
 from tidegate.scenarios.mechanisms import Mechanism
 
-__all__ = ["MAX_FILE_BYTES", "Scenario", "__version__", "mechanisms", "schema", "version"]
+__all__ = [
+    "MAX_FILE_BYTES", "Scenario", "__version__", "mechanisms", "output_schema", "schema", "version",
+]  # fmt: skip
 
 MAX_FILE_BYTES: int
 __version__: str
@@ -17,6 +20,7 @@ __version__: str
 def version() -> str: ...
 def schema() -> str: ...
 def mechanisms() -> list[Mechanism]: ...
+def output_schema() -> list[EngineTable]: ...
 
 @final
 class Scenario:

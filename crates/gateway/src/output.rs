@@ -3,24 +3,12 @@
 use serde_json::{Map, Value, json};
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::Arrivals;
-use tidegate_simulator::output::{
-    FlowSeries, GroupSeries, IntervalGroupTable, IntervalLinkTable, IntervalTables, LinkGroupTable,
-    LinkSeries, LinkTable,
-};
+use tidegate_simulator::output::schema::{Table, Values};
+use tidegate_simulator::output::{FlowTable, IntervalTables, RunTable, TransferTable};
 
 use crate::host::IpVersion;
 use crate::lab::{LabRun, Options};
-
-/// A table's vectors under the same names. Naming all of them is the point: a column that the
-/// engine gains is missed here by the compiler.
-macro_rules! columns {
-    ($table:expr => $kind:ident, [$($name:ident),* $(,)?]) => {{
-        let $kind { $($name,)* } = $table;
-        let mut columns = Map::new();
-        $(columns.insert(stringify!($name).to_owned(), json!($name));)*
-        Value::Object(columns)
-    }};
-}
+use crate::load::FlowReport;
 
 /// The document. Numbers that are not (such as the mean of nothing) are `null`.
 pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
@@ -57,92 +45,89 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
 /// The tables of a simulation; those by interval only of scenarios with intervals.
 fn tables(plan: &Plan, run: &LabRun, options: Options) -> Value {
     let LabRun { emulated, load, .. } = run;
-    let mut tables = json!({
-        "run": {
-            "seed": [options.seed],
-            "digest": [""],
-            "events": [emulated.ledger.injected],
-            "hops": [emulated.hops],
-            "simulated_s": [(plan.warm_up + plan.duration).as_secs()],
-        },
-        "flows": flows(plan, run),
-        "links": columns!(&emulated.links => LinkTable, [
-            name, monitored, arrivals, departures, departed_bytes, departures_in_all,
-            utilization, mean_backlog_packets, mean_backlog_bytes, mean_sojourn_s,
-            p95_sojourn_s, p99_sojourn_s, max_sojourn_s, drops_full, drops_aqm, drops_wire,
-            drops_policer, marks, state_bytes,
-        ]),
-        "link_groups": columns!(&emulated.link_groups => LinkGroupTable, [
-            link, group, arrivals, departures, departed_bytes, drops, marks, mean_activity,
-        ]),
-        "transfers": transfers(plan, run),
-        "group_series": columns!(&emulated.group_series => GroupSeries, [
-            time_s, group, throughput_bps,
-        ]),
-        "link_series": columns!(&emulated.link_series => LinkSeries, [
-            time_s, link, backlog_packets, backlog_bytes, drops, drops_policer, marks,
-        ]),
-        "flow_series": columns!(&load.flow_series => FlowSeries, [
-            time_s, flow, cwnd_packets, srtt_s,
-        ]),
-    });
-    let IntervalTables { groups, links } = &emulated.intervals;
+    let about = RunTable {
+        seed: vec![options.seed],
+        digest: vec![String::new()],
+        events: vec![emulated.ledger.injected],
+        hops: vec![emulated.hops],
+        simulated_s: vec![(plan.warm_up + plan.duration).as_secs()],
+    };
+    let mut tables = Map::from_iter([
+        columns(about),
+        flows(plan, run),
+        columns(emulated.links.clone()),
+        columns(emulated.link_groups.clone()),
+        columns(transfers(plan, run)),
+        columns(emulated.group_series.clone()),
+        columns(emulated.link_series.clone()),
+        columns(load.flow_series.clone()),
+    ]);
+    let IntervalTables { groups, links } = emulated.intervals.clone();
     if !groups.interval.is_empty() {
-        tables["interval_groups"] =
-            columns!(groups => IntervalGroupTable, [interval, group, throughput_bps]);
-        tables["interval_links"] = columns!(links => IntervalLinkTable, [
-            interval, link, utilization, mean_backlog_packets, drops, drops_policer,
-        ]);
+        tables.extend([columns(groups), columns(links)]);
     }
-    tables
+    tables.into()
 }
 
-/// The columns of a simulation's flow table; `null` where the kernel does not tell.
-fn flows(plan: &Plan, run: &LabRun) -> Value {
+/// A table under its name.
+fn columns<T: Table>(table: T) -> (String, Value) {
+    let values = table.into_values().into_iter().map(|values| match values {
+        Values::U32(numbers) | Values::Group(numbers) => json!(numbers),
+        Values::U64(numbers) => json!(numbers),
+        Values::F64(numbers) => json!(numbers),
+        Values::Bool(answers) => json!(answers),
+        Values::Text(names) => json!(names),
+    });
+    let names = T::SCHEMA.columns.iter().map(|column| column.name.to_owned());
+    (T::SCHEMA.name.to_owned(), Value::Object(names.zip(values).collect()))
+}
+
+/// The table of flows; `null` where the kernel does not tell.
+fn flows(plan: &Plan, run: &LabRun) -> (String, Value) {
     let seconds = plan.duration.as_secs();
     let LabRun { emulated, load, .. } = run;
     let rate = |bytes: u64| 8.0 * bytes as f64 / seconds;
-    let of_flow = |column: fn(&crate::load::FlowReport) -> Value| -> Vec<Value> {
-        load.flows.iter().map(column).collect()
-    };
-    let of_network = |column: fn(&Arrivals) -> u64| -> Vec<u64> {
-        emulated.received.iter().map(column).collect()
-    };
     let users: Vec<usize> = plan.flows.iter().map(|flow| flow.user).collect();
-    let groups: Vec<usize> = users.iter().map(|&user| plan.users[user].group).collect();
-    let throughput: Vec<f64> = emulated.received.iter().map(|got| rate(got.bytes)).collect();
-    let goodput: Vec<f64> = load.flows.iter().map(|flow| rate(flow.goodput_bytes)).collect();
-    json!({
-        "user": users,
-        "group": groups,
-        "throughput_bps": throughput,
-        "goodput_bps": goodput,
-        "packets_sent": of_flow(|flow| json!(flow.sent)),
-        "retransmits": of_flow(|flow| json!(flow.retransmits)),
-        "timeouts": of_flow(|flow| json!(flow.timeouts)),
-        "fast_recoveries": of_flow(|_| Value::Null),
-        "losses": emulated.losses,
-        "packets_delivered": of_network(|got| got.packets),
-        "marks": of_network(|got| got.marked),
-        "mean_srtt_s": of_flow(|flow| json!(flow.mean_srtt_s)),
-        "mean_cwnd_packets": of_flow(|flow| json!(flow.mean_cwnd_packets)),
-        "host_jitter_s": of_flow(|_| Value::Null),
-    })
+    let of_network =
+        |column: fn(&Arrivals) -> u64| emulated.received.iter().map(column).collect::<Vec<_>>();
+    let known = FlowTable {
+        flow: (0..plan.flows.len() as u32).collect(),
+        user: users.iter().map(|&user| user as u32).collect(),
+        group: users.iter().map(|&user| plan.users[user].group as u32).collect(),
+        throughput_bps: emulated.received.iter().map(|got| rate(got.bytes)).collect(),
+        goodput_bps: load.flows.iter().map(|flow| rate(flow.goodput_bytes)).collect(),
+        losses: emulated.losses.clone(),
+        packets_delivered: of_network(|got| got.packets),
+        marks: of_network(|got| got.marked),
+        ..FlowTable::default()
+    };
+    let told = |column: fn(&FlowReport) -> Value| -> Value {
+        load.flows.iter().map(column).collect::<Vec<_>>().into()
+    };
+    let (name, mut table) = columns(known);
+    for (column, values) in [
+        ("packets_sent", told(|flow| json!(flow.sent))),
+        ("retransmits", told(|flow| json!(flow.retransmits))),
+        ("timeouts", told(|flow| json!(flow.timeouts))),
+        ("fast_recoveries", told(|_| Value::Null)),
+        ("mean_srtt_s", told(|flow| json!(flow.mean_srtt_s))),
+        ("mean_cwnd_packets", told(|flow| json!(flow.mean_cwnd_packets))),
+        ("host_jitter_s", told(|_| Value::Null)),
+    ] {
+        *table.get_mut(column).expect("a column of the table of flows") = values;
+    }
+    (name, table)
 }
 
-fn transfers(plan: &Plan, run: &LabRun) -> Value {
-    let records = &run.load.transfers;
-    let group = |flow: u32| plan.users[plan.flows[flow as usize].user].group;
-    let columns: [Vec<Value>; 5] = [
-        records.iter().map(|record| json!(record.flow)).collect(),
-        records.iter().map(|record| json!(group(record.flow))).collect(),
-        records.iter().map(|record| json!(record.start.as_secs())).collect(),
-        records.iter().map(|record| json!(record.size_bytes)).collect(),
-        records.iter().map(|record| json!(record.completion.map(|span| span.as_secs()))).collect(),
-    ];
-    let [flow, group, start_s, size_bytes, completion_s] = columns;
-    json!({
-        "flow": flow, "group": group, "start_s": start_s, "size_bytes": size_bytes,
-        "completion_s": completion_s,
-    })
+fn transfers(plan: &Plan, run: &LabRun) -> TransferTable {
+    let mut table = TransferTable::default();
+    for record in &run.load.transfers {
+        let user = plan.flows[record.flow as usize].user;
+        table.flow.push(record.flow);
+        table.group.push(plan.users[user].group as u32);
+        table.start_s.push(record.start.as_secs());
+        table.size_bytes.push(record.size_bytes);
+        table.completion_s.push(record.completion.map_or(f64::NAN, |span| span.as_secs()));
+    }
+    table
 }

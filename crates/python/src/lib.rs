@@ -21,6 +21,8 @@ mod _native {
     #[pymodule_export]
     use super::scenario::Scenario;
     #[pymodule_export]
+    use super::tables::output_schema;
+    #[pymodule_export]
     use super::{schema, version};
 
     #[pymodule_init]

@@ -61,6 +61,7 @@ fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
         let rate_bps = |bytes: u64| 8.0 * bytes as f64 / seconds;
         let (sent, was) = (after.sent[i], before.sent[i]);
         let acks = sent.acks - was.acks;
+        table.flow.push(i as u32);
         table.user.push(flow.user as u32);
         table.host_jitter_s.push(flow.jitter.as_secs());
         table.group.push(engine.plan.users[flow.user].group as u32);

@@ -23,12 +23,14 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.errors import LabError, MissingError, ScenarioError
+from tidegate.results.columns import ENGINE, LAB
 from tidegate.results.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tidegate._native import Scenario
+    from tidegate.results.columns import Column
 
 PROGRAM = "tidegate-lab"
 REFUSED, MISSING = 3, 77
@@ -36,18 +38,6 @@ GRACE_S = 2.0
 """How long a run may take to end when asked to."""
 FAVOURED = -15
 """Niceness of a run."""
-
-# Types of the engine's columns; all others are floats. JSON does not tell them, and null has none.
-_TEXT = {"digest", "name", "link"}
-_FLAGS = {"monitored"}
-_INDICES = {"user", "group", "flow", "interval", "backlog_packets"}
-_COUNTS = {
-    "seed", "events", "hops", "packets_sent", "retransmits", "timeouts", "fast_recoveries",
-    "losses", "packets_delivered", "marks", "arrivals", "departures", "departed_bytes",
-    "departures_in_all",
-    "drops_full", "drops_aqm", "drops_wire", "drops_policer", "drops", "size_bytes",
-    "backlog_bytes", "state_bytes",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -223,9 +213,14 @@ class Children:
 
 def read(document: Mapping[str, Any], seed: int, *, ip: int, generator: str) -> Measured:
     """Columns with their types, and what is known about the run, from the program's JSON."""
+    given = document["tables"]
     columns = {
-        name: {column: _typed(column, values) for column, values in content.items()}
-        for name, content in document["tables"].items()
+        schema.name: {
+            column.name: _typed(column, given[schema.name][column.name])
+            for column in schema.columns
+        }
+        for schema in ENGINE
+        if schema.name in given
     }
     kernel = document.get("kernel", {})
     about = {
@@ -262,25 +257,18 @@ def busy_share(before: tuple[int, int], after: tuple[int, int]) -> float:
 
 def lab_table(runs: Sequence[Measured]) -> pa.Table:
     """One row per replication: how well the machine kept up, and on which kernel."""
-    names = list(dict.fromkeys(name for run in runs for name in run.about))
     columns: dict[str, object] = {
         "replication": np.arange(len(runs), dtype="u4"),
         "seed": np.array([run.seed for run in runs], dtype="u8"),
     }
-    for name in names:
-        values = pa.array([run.about.get(name) for run in runs])
-        columns[name] = values.cast(pa.float64()) if pa.types.is_null(values.type) else values
+    for column in LAB.columns:
+        columns[column.name] = pa.array([run.about.get(column.name) for run in runs], column.type)
     return table(columns)
 
 
-def _typed(column: str, values: Sequence[Any]) -> object:
-    if column in _TEXT:
-        return pa.array(values, pa.string())
-    if column in _FLAGS:
-        return pa.array(values, pa.bool_())
-    if column in _INDICES:
-        return pa.array(values, pa.uint32())
-    return pa.array(values, pa.uint64() if column in _COUNTS else pa.float64())
+def _typed(column: Column, values: Sequence[Any]) -> pa.Array:
+    """JSON does not tell types, and null has none. Groups come by index."""
+    return pa.array(values, pa.uint32() if column.type_name == "dictionary" else column.type)
 
 
 def _flat(content: Mapping[str, Any], without: tuple[str, ...] = ()) -> dict[str, object]:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tidegate.errors import UsageError
+from tidegate.results.columns import unit_of
 from tidegate.results.statistics import Estimate, estimate, welch95
 from tidegate.results.summary import bottlenecks, by_name
-from tidegate.results.tables import numbers, table, unit_of
+from tidegate.results.tables import numbers, table
 from tidegate.scenarios.reading import NOT_CONTENT, toml_value
 
 if TYPE_CHECKING:

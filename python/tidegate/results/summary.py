@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.results.columns import field_of, unit_of
 from tidegate.results.quantities import drop_ratio
 from tidegate.results.statistics import estimate
-from tidegate.results.tables import numbers, table, unit_of
+from tidegate.results.tables import numbers, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +68,9 @@ def bottlenecks(links: pa.Table) -> pa.Table:
     kept = links.filter(links["monitored"])
     # Results of before there were policers have no column for their drops.
     ratio = drop_ratio(lambda name: numbers(kept, name) if name in kept.column_names else None)
-    field = pa.field("drop_ratio", pa.float64(), metadata={"unit": unit_of("drop_ratio")})
-    return kept.append_column(field, pa.array(ratio, from_pandas=True))
+    return kept.append_column(
+        field_of("drop_ratio", pa.float64()), pa.array(ratio, from_pandas=True)
+    )
 
 
 def by_name(source: pa.Table, key: str) -> Iterator[tuple[str, pa.Table]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from tidegate.results.columns import ENGINE, USERS, field_of
 from tidegate.results.quantities import flow_ratios, ratio
 
 if TYPE_CHECKING:
@@ -19,41 +20,17 @@ if TYPE_CHECKING:
 Tables: TypeAlias = dict[str, pa.Table]
 """Tables by name."""
 
-ENGINE_TABLES = (
-    "run", "flows", "links", "link_groups", "transfers", "group_series", "link_series",
-    "flow_series",
-)  # fmt: skip
-INTERVAL_TABLES = ("interval_groups", "interval_links")
+ENGINE_TABLES = tuple(table.name for table in ENGINE if not table.only)
+INTERVAL_TABLES = tuple(table.name for table in ENGINE if table.only)
 """Only of scenarios with intervals."""
 DERIVED_TABLES = ("users", "groups")
-COUNTS = (
-    "packets_sent", "retransmits", "timeouts", "fast_recoveries", "losses", "packets_delivered",
-    "marks",
-)  # fmt: skip
-
-# Units are in the columns' names; field metadata repeats them for programs.
-_UNITS = {
-    "_bps": "bit/s", "_s": "s", "_bytes": "B", "_packets": "packets", "_ratio": "1",
-    "utilization": "1", "share": "1", "ratio_to_first": "1", "mean_activity": "1",
-}  # fmt: skip
-
-
-def unit_of(column: str) -> str:
-    """Unit of a column by its name; counts and names have none.
-
-    >>> unit_of("mean_srtt_s"), unit_of("utilization"), unit_of("drops_full")
-    ('s', '1', '')
-    """
-    return next((unit for end, unit in _UNITS.items() if column.endswith(end)), "")
+COUNTS = tuple(column.name for column in USERS.columns if column.type == pa.uint64())
 
 
 def table(columns: Mapping[str, object]) -> pa.Table:
     """Columns as a table with units in the fields' metadata; a NaN becomes a missing value."""
     arrays = [_array(values) for values in columns.values()]
-    fields = [
-        pa.field(name, array.type, metadata={"unit": unit_of(name)} if unit_of(name) else None)
-        for name, array in zip(columns, arrays, strict=True)
-    ]
+    fields = [field_of(name, array.type) for name, array in zip(columns, arrays, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
@@ -63,8 +40,6 @@ def run_tables(columns: Mapping[str, Mapping[str, object]], scenario: Scenario) 
     intervals = [name for name in INTERVAL_TABLES if name in columns]
     for name in (*ENGINE_TABLES, *intervals):
         content = dict(columns[name])
-        if name == "flows":
-            content = {"flow": np.arange(len(np.asarray(content["user"])), dtype="u4"), **content}
         if "group" in content:
             content["group"] = _named(np.asarray(content["group"]), scenario.groups)
         tables[name] = table(content)

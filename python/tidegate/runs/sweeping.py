@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 
 from tidegate.errors import ResultError, ScenarioError, UsageError
+from tidegate.results.columns import field_of
 from tidegate.results.places import MANIFEST, SCENARIO, check_writable, known_manifest
-from tidegate.results.tables import concatenate, unit_of
+from tidegate.results.tables import concatenate
 from tidegate.runs.execution import MAX_RUNS, Threads
 from tidegate.runs.progress import shown
 from tidegate.runs.run_files import RunFiles
@@ -118,8 +119,7 @@ class Sweep:
             for column in columns(key, [values.get(key) for values in rows]).items()
         ]
         for position, (name, column) in enumerate(swept):
-            unit = {"unit": unit_of(name)} if unit_of(name) else None
-            found = found.add_column(position, pa.field(name, column.type, metadata=unit), column)
+            found = found.add_column(position, field_of(name, column.type), column)
         return found
 
     def results(self) -> Iterator[tuple[Point, Result]]:

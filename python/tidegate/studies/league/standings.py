@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import ResultError
+from tidegate.results.columns import unit_of
 from tidegate.results.statistics import Estimate, estimate
-from tidegate.results.tables import unit_of
 from tidegate.studies.league.field import settings
 
 if TYPE_CHECKING:

@@ -1,0 +1,287 @@
+//! What a run yields: plain columns, ready for any table library.
+//! Column `n` of one table has as many rows as the others. Rates are in bit/s on the wire unless
+//! the name says goodput; times in seconds. Measured means: after the warm-up, within `duration`.
+
+pub mod schema;
+
+use schema::{Table, TableSchema, Values, tables};
+
+/// All results of one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunOutput {
+    /// The seed it was run with.
+    pub seed: u64,
+    /// Hash of everything that happened, 16 hexadecimal digits.
+    pub digest: String,
+    /// Events processed.
+    pub events: u64,
+    /// Packet-hops simulated.
+    pub hops: u64,
+    /// Simulated time, seconds.
+    pub simulated_s: f64,
+    /// One row per flow.
+    pub flows: FlowTable,
+    /// One row per link.
+    pub links: LinkTable,
+    /// One row per link and user group: what each group did to and got from the link.
+    pub link_groups: LinkGroupTable,
+    /// What was measured interval by interval; empty without intervals.
+    pub intervals: IntervalTables,
+    /// One row per finished or unfinished transfer.
+    pub transfers: TransferTable,
+    /// One row per sample and group.
+    pub group_series: GroupSeries,
+    /// One row per sample and monitored link.
+    pub link_series: LinkSeries,
+    /// One row per sample and flow (the first flow of each group).
+    pub flow_series: FlowSeries,
+}
+
+/// All tables, in the order of [`RunOutput::into_tables`].
+pub const SCHEMA: [TableSchema; 10] = [
+    RunTable::SCHEMA,
+    FlowTable::SCHEMA,
+    LinkTable::SCHEMA,
+    LinkGroupTable::SCHEMA,
+    TransferTable::SCHEMA,
+    GroupSeries::SCHEMA,
+    LinkSeries::SCHEMA,
+    FlowSeries::SCHEMA,
+    IntervalGroupTable::SCHEMA,
+    IntervalLinkTable::SCHEMA,
+];
+
+impl RunOutput {
+    /// The columns of all tables that this run has.
+    pub fn into_tables(self) -> Vec<(TableSchema, Vec<Values>)> {
+        fn columns<T: Table>(table: T) -> (TableSchema, Vec<Values>) {
+            (T::SCHEMA, table.into_values())
+        }
+        let run = RunTable {
+            seed: vec![self.seed],
+            digest: vec![self.digest],
+            events: vec![self.events],
+            hops: vec![self.hops],
+            simulated_s: vec![self.simulated_s],
+        };
+        let mut tables = vec![
+            columns(run),
+            columns(self.flows),
+            columns(self.links),
+            columns(self.link_groups),
+            columns(self.transfers),
+            columns(self.group_series),
+            columns(self.link_series),
+            columns(self.flow_series),
+        ];
+        let IntervalTables { groups, links } = self.intervals;
+        if !groups.interval.is_empty() {
+            tables.extend([columns(groups), columns(links)]);
+        }
+        tables
+    }
+}
+
+tables! {
+    /// The run itself.
+    pub struct RunTable = "run" {
+        /// The seed it was run with.
+        seed: U64;
+        /// Hash of everything that happened, 16 hexadecimal digits; empty on real Linux.
+        digest: Text;
+        /// Events processed; on real Linux, packets that entered the network.
+        events: U64;
+        /// Packet-hops: a packet over a link is one.
+        hops: U64;
+        /// Time in the network, from the start on.
+        simulated_s: F64 in "s";
+    }
+
+    /// One row per flow, over the measured time.
+    pub struct FlowTable = "flows" {
+        /// Number of the flow, from 0.
+        flow: U32;
+        /// Index of the user.
+        user: U32;
+        /// Its group.
+        group: Group;
+        /// Wire bytes that left the flow's last link, over the measured time. This is the throughput
+        /// that the papers compare.
+        throughput_bps: F64 in "bit/s";
+        /// Payload that arrived in order, over the measured time. More than the throughput only where
+        /// what came before the measurement is put in order within it.
+        goodput_bps: F64 in "bit/s";
+        /// Packets sent in the measured time: data, repeated or not, and connection requests. This and the
+        /// counts below are of the sender's packets, not of what comes back.
+        packets_sent: U64;
+        /// Of them, those sent again.
+        retransmits: U64;
+        /// Retransmission time-outs in the measured time.
+        timeouts: U64;
+        /// Fast recoveries entered in the measured time.
+        fast_recoveries: U64;
+        /// Packets lost in the network in the measured time (any reason), whenever they were sent.
+        losses: U64;
+        /// Packets that reached the receiver in the measured time, whenever they were sent.
+        packets_delivered: U64;
+        /// Of them, those that were marked CE on their way.
+        marks: U64;
+        /// Mean smoothed round-trip time over ACKs, none without any.
+        mean_srtt_s: F64 in "s";
+        /// Mean congestion window over ACKs in segments, none without any.
+        mean_cwnd_packets: F64 in "packets";
+        /// Largest random delay at the sending host, against phase effects.
+        host_jitter_s: F64 in "s";
+    }
+
+    /// One row per link, over the measured time.
+    pub struct LinkTable = "links" {
+        /// Name.
+        name: Text;
+        /// Whether it is monitored (otherwise it has no backlog and no times).
+        monitored: Bool;
+        /// Packets offered.
+        arrivals: U64;
+        /// Packets sent.
+        departures: U64;
+        /// Bytes sent.
+        departed_bytes: U64 in "B";
+        /// Packets sent over the whole run, warm-up included.
+        departures_in_all: U64;
+        /// Share of the measured time in which the link was sending.
+        utilization: F64 in "1";
+        /// Packets there, averaged over time, the one in transmission included.
+        mean_backlog_packets: F64 in "packets";
+        /// Bytes there, averaged over time, the packet in transmission included.
+        mean_backlog_bytes: F64 in "B";
+        /// Mean time from arrival to the end of transmission.
+        mean_sojourn_s: F64 in "s";
+        /// 95th percentile of the time from arrival to the end of transmission.
+        p95_sojourn_s: F64 in "s";
+        /// 99th percentile of it.
+        p99_sojourn_s: F64 in "s";
+        /// Largest of it.
+        max_sojourn_s: F64 in "s";
+        /// Dropped because the buffer was full.
+        drops_full: U64;
+        /// Dropped by the AQM.
+        drops_aqm: U64;
+        /// Lost on the wire.
+        drops_wire: U64;
+        /// Dropped by a customer's policer.
+        drops_policer: U64;
+        /// Marked CE.
+        marks: U64;
+        /// Memory of the mechanism in front of it at the end, without packets, parameters and tables.
+        state_bytes: U64 in "B";
+    }
+
+    /// One row per monitored link and user group, over the measured time: what each did to the link and got from it.
+    pub struct LinkGroupTable = "link_groups" {
+        /// Name of the link.
+        link: Text;
+        /// Its group.
+        group: Group;
+        /// Packets offered.
+        arrivals: U64;
+        /// Packets sent.
+        departures: U64;
+        /// Bytes sent.
+        departed_bytes: U64 in "B";
+        /// Dropped, any reason.
+        drops: U64;
+        /// Marked CE.
+        marks: U64;
+        /// Mean activity in arriving packets, none without a meter.
+        mean_activity: F64 in "1";
+    }
+
+    /// One row per part of the measured time and group.
+    pub struct IntervalGroupTable = "interval_groups" only of "scenarios with intervals" {
+        /// Number of the interval, from 0.
+        interval: U32;
+        /// Its group.
+        group: Group;
+        /// Wire bytes that left the last link, all users of the group.
+        throughput_bps: F64 in "bit/s";
+    }
+
+    /// One row per part of the measured time and monitored link.
+    pub struct IntervalLinkTable = "interval_links" only of "scenarios with intervals" {
+        /// Number of the interval, from 0.
+        interval: U32;
+        /// Name of the link.
+        link: Text;
+        /// Share of the interval in which the link was sending.
+        utilization: F64 in "1";
+        /// Packets there, averaged over time, the one in transmission included.
+        mean_backlog_packets: F64 in "packets";
+        /// Dropped, any reason.
+        drops: U64;
+        /// Those of them that policers did.
+        drops_policer: U64;
+    }
+
+    /// One row per transfer, finished or not.
+    pub struct TransferTable = "transfers" {
+        /// Index of the flow.
+        flow: U32;
+        /// Its group.
+        group: Group;
+        /// When the connection was requested.
+        start_s: F64 in "s";
+        /// Application bytes.
+        size_bytes: U64 in "B";
+        /// From the connection request to the last ACK at the sender, none if it is unfinished.
+        completion_s: F64 in "s";
+    }
+
+    /// One row per sample and group.
+    pub struct GroupSeries = "group_series" {
+        /// When it was taken: the end of the interval that it speaks of.
+        time_s: F64 in "s";
+        /// Its group.
+        group: Group;
+        /// Wire bytes that left the last link within the interval, all users of the group.
+        throughput_bps: F64 in "bit/s";
+    }
+
+    /// One row per sample and monitored link.
+    pub struct LinkSeries = "link_series" {
+        /// When it was taken.
+        time_s: F64 in "s";
+        /// Name of the link.
+        link: Text;
+        /// Backlog at that moment.
+        backlog_packets: U32 in "packets";
+        /// Backlog at that moment.
+        backlog_bytes: U64 in "B";
+        /// Drops within the interval.
+        drops: U64;
+        /// Those of them that policers did.
+        drops_policer: U64;
+        /// Marks within the interval.
+        marks: U64;
+    }
+
+    /// One row per sample and flow, for the first flow of each group.
+    pub struct FlowSeries = "flow_series" {
+        /// When it was taken.
+        time_s: F64 in "s";
+        /// Index of the flow.
+        flow: U32;
+        /// Congestion window in segments.
+        cwnd_packets: F64 in "packets";
+        /// Smoothed round-trip time, none before the first sample.
+        srtt_s: F64 in "s";
+    }
+}
+
+/// The parts of the measured time one by one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IntervalTables {
+    /// One row per interval and user group.
+    pub groups: IntervalGroupTable,
+    /// One row per interval and monitored link.
+    pub links: IntervalLinkTable,
+}

@@ -1,0 +1,270 @@
+"""What result tables are made of, told once: each column's type, unit and meaning.
+
+The engine tells its own tables (``crates/simulator/src/output``); those that follow from them are
+told here. From this come the Arrow types, the units in the fields' metadata, the types of what the
+lab's program prints, and the page ``docs/result-tables.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+import pyarrow as pa
+
+from tidegate import _native
+from tidegate.results.quantities import DEFINITIONS
+
+_TYPES = {
+    "uint32": pa.uint32(),
+    "uint64": pa.uint64(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "bool": pa.bool_(),
+    "string": pa.string(),
+    "dictionary": pa.dictionary(pa.int32(), pa.string()),
+}
+
+_UNIT_OF_ENDING = {"_bps": "bit/s", "_s": "s", "_bytes": "B", "_packets": "packets"}
+
+
+class EngineColumn(TypedDict):
+    """A column as the engine tells it."""
+
+    name: str
+    type: str
+    unit: str
+    meaning: str
+
+
+class EngineTable(TypedDict):
+    """A table as the engine tells it."""
+
+    name: str
+    about: str
+    only: str | None
+    columns: list[EngineColumn]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    type_name: str
+    """Its Arrow type; ``dictionary`` stands for names that repeat."""
+    unit: str
+    """``1`` for a share, empty for counts, names and indices."""
+    meaning: str
+
+    @property
+    def type(self) -> pa.DataType:
+        """Its Arrow type."""
+        return _TYPES[self.type_name]
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table."""
+
+    name: str
+    about: str
+    """What a row is."""
+    columns: tuple[Column, ...]
+    only: str = ""
+    """Of which results there is one, if not of all."""
+
+
+def _engine() -> tuple[TableSchema, ...]:
+    return tuple(
+        TableSchema(
+            table["name"],
+            table["about"],
+            tuple(Column(c["name"], c["type"], c["unit"], c["meaning"]) for c in table["columns"]),
+            table["only"] or "",
+        )
+        for table in _native.output_schema()
+    )
+
+
+def _declared(*rows: tuple[str, str, str, str]) -> tuple[Column, ...]:
+    return tuple(Column(*row) for row in rows)
+
+
+_MEANINGS = {one.metric: f"{one.meaning[0].upper()}{one.meaning[1:]}." for one in DEFINITIONS}
+
+ENGINE = _engine()
+"""Tables of the engine, in order."""
+
+NUMBERING = _declared(
+    ("replication", "uint32", "", "Number of the replication, from 0."),
+    ("seed", "uint64", "", "Its seed."),
+)
+"""The first columns of every table."""
+
+USERS = TableSchema(
+    "users", "One row per user: sums over its flows, over the measured time.",
+    _declared(
+        ("user", "uint32", "", "Number of the user, from 0."),
+        ("group", "dictionary", "", "Its group."),
+        ("flows", "int64", "", "Its flows."),
+        ("throughput_bps", "double", "bit/s", _MEANINGS["throughput_bps"]),
+        ("goodput_bps", "double", "bit/s", _MEANINGS["goodput_bps"]),
+        ("packets_sent", "uint64", "", "Packets sent, as in `flows`."),
+        ("retransmits", "uint64", "", "Of them, those sent again."),
+        ("timeouts", "uint64", "", "Retransmission time-outs."),
+        ("fast_recoveries", "uint64", "", "Fast recoveries entered; real Linux does not tell."),
+        ("losses", "uint64", "", "Packets lost in the network."),
+        ("packets_delivered", "uint64", "", "Packets that reached the receiver."),
+        ("marks", "uint64", "", "Of them, those that were marked CE on their way."),
+        ("mean_srtt_s", "double", "s", "Smoothed round-trip time, averaged over its flows."),
+    ),
+)  # fmt: skip
+
+GROUPS = TableSchema(
+    "groups", "One row per user group: means per user, over the measured time.",
+    _declared(
+        ("group", "dictionary", "", "Name of the group."),
+        ("users", "int64", "", "Its users."),
+        ("flows", "int64", "", "Their flows."),
+        ("throughput_bps", "double", "bit/s", _MEANINGS["throughput_bps"] + " Mean per user."),
+        ("goodput_bps", "double", "bit/s", _MEANINGS["goodput_bps"] + " Mean per user."),
+        ("total_throughput_bps", "double", "bit/s", "Throughput of all its users together."),
+        ("share", "double", "1", "Its part of the throughput of all groups."),
+        ("ratio_to_first", "double", "1",
+         "Mean throughput of its users over that of the first group's."),
+        ("loss_ratio", "double", "1", _MEANINGS["loss_ratio"]),
+        ("mark_ratio", "double", "1", _MEANINGS["mark_ratio"]),
+        ("retransmit_ratio", "double", "1", _MEANINGS["retransmit_ratio"]),
+        ("timeouts", "uint64", "", "Retransmission time-outs of all its flows."),
+        ("mean_srtt_s", "double", "s", "Smoothed round-trip time, averaged over its flows."),
+        ("transfers_finished", "int64", "", "Transfers that came to their end."),
+        ("mean_completion_s", "double", "s", "How long those took, on average."),
+    ),
+)  # fmt: skip
+
+LAB = TableSchema(
+    "lab", "One row per replication: how well the machine kept up, and on which kernel.",
+    _declared(
+        ("valid", "bool", "", "Whether the machine kept up; if not, the run stands in no mean."),
+        ("reasons", "string", "", "If not, why."),
+        ("packets", "uint64", "", "Packets handed over in the measured time."),
+        ("late_packets", "uint64", "", "Of them, those that were late."),
+        ("nominal_late_s", "double", "s", "From when on a packet is late."),
+        ("lateness_mean_s", "double", "s", "How long after its time a packet left, on average."),
+        ("lateness_p99_s", "double", "s", "99th percentile of it."),
+        ("lateness_max_s", "double", "s", "Largest of it."),
+        ("overruns", "uint64", "", "Packets that hosts sent and the forwarder did not fetch."),
+        ("cpu_share", "double", "1", "The forwarder's share of a core."),
+        ("malformed", "uint64", "", "Packets that no parser accepted."),
+        ("foreign", "uint64", "", "Packets of no flow."),
+        ("without_room", "uint64", "", "Packets with no room for activity."),
+        ("refused", "uint64", "", "Packets that a host did not take."),
+        ("realtime", "bool", "", "Whether the forwarder had real-time priority."),
+        ("stall_s", "double", "s",
+         "The longest that the hosts' applications stood still when something was due."),
+        ("load_lateness_mean_s", "double", "s",
+         "How late the load generator's UDP packets and starts were, on average."),
+        ("load_lateness_max_s", "double", "s", "Largest of it."),
+        ("busy_share", "double", "1",
+         "Share of all processors' time that was in use, by anything on the machine."),
+        ("deviations", "string", "", "Settings of the scenario that this kernel does not follow."),
+        ("kernel", "string", "", "Release of the kernel."),
+        ("congestion_controls", "string", "", "Congestion controls that it has."),
+        ("ip", "int64", "", "Version of the Internet Protocol."),
+        ("generator", "string", "", "What made the traffic."),
+    ),
+    only="real Linux",
+)  # fmt: skip
+
+SUMMARY = TableSchema(
+    "summary", "One row per metric of a group or a bottleneck: who got what.",
+    _declared(
+        ("kind", "string", "", "`group` or `link`."),
+        ("name", "string", "", "Which."),
+        ("metric", "string", "", "A column of `groups` or `links`, or `drop_ratio`."),
+        ("unit", "string", "", "Its unit."),
+        ("mean", "double", "", "Mean over the replications, in that unit."),
+        ("ci95", "double", "", "Half-width of its 95 % confidence interval (Student's t)."),
+        ("runs", "uint32", "", "Replications that had a value."),
+    ),
+)  # fmt: skip
+
+_RATIOS = _declared(("drop_ratio", "double", "1", _MEANINGS["drop_ratio"]))
+
+_BY_NAME = {
+    column.name: column
+    for columns in (
+        _RATIOS, NUMBERING, *(table.columns for table in (SUMMARY, LAB, GROUPS, USERS, *ENGINE))
+    )
+    for column in columns
+}  # fmt: skip
+
+
+def column(name: str) -> Column | None:
+    """Return the column of this name, the same thing in every table; None if there is none.
+
+    >>> column("mean_srtt_s").unit, column("utilization").unit, column("drops_full").unit
+    ('s', '1', '')
+    """
+    return _BY_NAME.get(name)
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a column; counts and names have none.
+
+    A column that no table of a run has, such as the swept ``bottleneck.delay_s``, tells it by its
+    name.
+
+    >>> unit_of("mean_srtt_s"), unit_of("share"), unit_of("drops_full"), unit_of("link.delay_s")
+    ('s', '1', '', 's')
+    """
+    found = column(name)
+    if found:
+        return found.unit
+    return next((unit for end, unit in _UNIT_OF_ENDING.items() if name.endswith(end)), "")
+
+
+def field_of(name: str, data_type: pa.DataType) -> pa.Field:
+    """Return a field with its unit in the metadata, for programs."""
+    unit = unit_of(name)
+    return pa.field(name, data_type, metadata={"unit": unit} if unit else None)
+
+
+TABLES = (*ENGINE, USERS, GROUPS, LAB, SUMMARY)
+"""All tables of a result."""
+
+
+def schema_of(table: TableSchema) -> pa.Schema:
+    """Return the Arrow schema of a result's table, units included."""
+    head = () if table is SUMMARY else NUMBERING
+    named = {column.name: column.type for column in (*head, *table.columns)}
+    return pa.schema([field_of(name, data_type) for name, data_type in named.items()])
+
+
+def page() -> str:
+    """Write the reference of all tables as Markdown."""
+    return "\n".join([_INTRODUCTION, *(_section(table) for table in TABLES)])
+
+
+_INTRODUCTION = """\
+# Tables of results
+
+Every table with its columns, their types in Arrow and their units, which programs find in the
+fields' metadata (`unit`). What is measured, and over which time, says
+[the page on results](results.md); means and intervals stand in `summary`. Where a value is missing
+there was nothing to take it from. All tables but `summary` begin with `replication` (`uint32`, from
+0) and `seed` (`uint64`).
+"""
+
+
+def _section(table: TableSchema) -> str:
+    numbering = {column.name for column in NUMBERING} if table is not SUMMARY else set()
+    rows = [
+        f"| `{column.name}` | {column.type_name} | {column.unit} | {column.meaning} |"
+        for column in table.columns
+        if column.name not in numbering
+    ]
+    only = f" Only of {table.only}." if table.only else ""
+    head = [f"## {table.name}", "", table.about + only, ""]
+    return "\n".join([*head, "| column | type | unit | meaning |", "|---|---|---|---|", *rows, ""])
