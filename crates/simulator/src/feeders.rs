@@ -35,8 +35,6 @@ pub enum Then {
 pub struct Feeders {
     /// A number for the links before this one: the same for the same set of links.
     origin: Vec<u32>,
-    /// Whether departures from a link are events.
-    stations: Vec<bool>,
     /// The only link before this one; `None` when there are several, or a host.
     only: Vec<Option<u32>>,
     /// Links that a sender's host feeds, and nothing else.
@@ -90,10 +88,9 @@ impl Feeders {
         let only = (before.iter().zip(plan.links.iter().zip(&stations)))
             .map(|(feeders, (link, station))| match feeders[..] {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
-                // must that of one whose departures are events. From one such it is not known yet.
-                [Some(only)] if !link.monitored && !station && !stations[only as usize] => {
-                    Some(only)
-                }
+                // must that of one whose departures are events. What follows one such is known when
+                // a packet departs.
+                [Some(only)] if !link.monitored && !station => Some(only),
                 _ => None,
             })
             .collect();
@@ -109,7 +106,7 @@ impl Feeders {
             *known.entry(feeders).or_insert(next)
         };
         let origin = before.into_iter().map(&mut number).collect();
-        Feeders { origin, stations, only, private, hosts_alone }
+        Feeders { origin, only, private, hosts_alone }
     }
 
     fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
@@ -160,7 +157,7 @@ impl Feeders {
     pub fn hops(&self, route: &[u32], metered: bool, early: bool) -> Vec<Hop> {
         let after = |i: usize| match route.get(i + 1) {
             Some(&next) if self.chained(route[i], next) => Then::Link,
-            None if early && !self.stations[route[i] as usize] => Then::Host,
+            None if early => Then::Host,
             _ => Then::Event,
         };
         let mut hops: Vec<Hop> = (route.iter().enumerate())

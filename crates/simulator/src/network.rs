@@ -269,17 +269,24 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// The transmitter of a station is done.
+    /// The transmitter of a station is done. Returns what it has sent if that needs no event at the far
+    /// end: the packet then says when it is there.
     #[inline(never)]
-    fn depart(&mut self, place: usize) {
+    fn depart(&mut self, place: usize) -> Option<Packet> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
         self.transit.set_station(place, done);
         self.lose_at_station(number);
+        let packet = departed.packet;
         if departed.lost_on_wire {
-            return self.lose(&departed.packet);
+            self.lose(&packet);
+            return None;
         }
-        self.transit.send(number, &departed.packet);
+        if self.hops[packet.hop as usize - 1].then != Then::Event {
+            return Some(packet);
+        }
+        self.transit.send(number, &packet);
+        None
     }
 
     fn lose_at_station(&mut self, number: u32) {
@@ -295,15 +302,13 @@ impl<C: Contents> Network<C> {
         if self.is_delivered(&packet) { Some(packet) } else { self.forward(packet, packet.at) }
     }
 
-    /// Takes the packet that arrives next at the end of a link, unless a station's turn comes before.
+    /// Takes the packet that arrives next at the end of a link, or departs from a station towards one at
+    /// which its arrival is no event.
     #[inline(always)]
     pub fn take_arrival(&mut self) -> Option<Packet> {
         match self.transit.take_next() {
             Next::Packet(packet) => Some(packet),
-            Next::Station(place) => {
-                self.depart(place);
-                None
-            }
+            Next::Station(place) => self.depart(place),
         }
     }
 
