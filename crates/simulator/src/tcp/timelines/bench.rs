@@ -66,6 +66,8 @@ impl Bench {
             let (key, value) = option.split_once('=').expect("an option is key=value");
             match key {
                 "size" => size = Some(value.parse().expect("bytes")),
+                // A space in a text is written `_`; tables have it in their keys.
+                _ if value.starts_with('{') => overrides.push((format!("tcp.{key}"), value.into())),
                 _ => overrides.push((format!("tcp.{key}"), value.replace('_', " "))),
             }
         }
