@@ -7,7 +7,7 @@ use tidegate_mechanisms::sender::{
 };
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{
-    AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
+    AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, TcpPlan,
 };
 
 use crate::netlink::Metrics;
@@ -35,7 +35,7 @@ pub const COMMON: &[(&str, &str)] = &[
 
 /// Settings of a user's host that follow from the user's TCP.
 pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
-    let selective = !matches!(tcp.recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+    let selective = !matches!(tcp.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
     let number = |on: bool| u8::from(on).to_string();
     let mut all = vec![
         ("net.ipv4.tcp_ecn", number(tcp.ecn)),
@@ -44,8 +44,8 @@ pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
         ("net.ipv4.tcp_sack", number(selective)),
         ("net.ipv4.tcp_frto", if tcp.frto { "2".into() } else { "0".into() }),
     ];
-    if tcp.rto.max != MAX_RTO {
-        all.push(("net.ipv4.tcp_rto_max_ms", millis(tcp.rto.max).to_string()));
+    if tcp.max_rto != MAX_RTO {
+        all.push(("net.ipv4.tcp_rto_max_ms", millis(tcp.max_rto).to_string()));
     }
     all
 }
@@ -54,7 +54,7 @@ pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
 pub fn server_sysctls(tcps: &[&TcpPlan]) -> Vec<(&'static str, String)> {
     let mut all = vec![("net.ipv4.tcp_ecn", "1".to_owned())];
     // Merged ACKs would hide marks from a sender that counts them.
-    if tcps.iter().any(|tcp| matches!(tcp.controller, SenderParams::Sbrm(_))) {
+    if tcps.iter().any(|tcp| matches!(tcp.congestion_control, SenderParams::Sbrm(_))) {
         all.push(("net.ipv4.tcp_backlog_ack_defer", "0".to_owned()));
     }
     all
@@ -63,34 +63,36 @@ pub fn server_sysctls(tcps: &[&TcpPlan]) -> Vec<(&'static str, String)> {
 /// Settings of a user's route to the server.
 pub fn user_route(tcp: &TcpPlan) -> Metrics {
     Metrics {
-        initial_window: Some(tcp.initial_window),
-        min_rto_ms: (tcp.rto.min != MIN_RTO).then(|| millis(tcp.rto.min)),
+        initial_window: Some(tcp.initial_window.0),
+        min_rto_ms: (tcp.min_rto != MIN_RTO).then(|| millis(tcp.min_rto)),
         quick_ack: None,
     }
 }
 
 /// Settings of the server's route to a user.
 pub fn server_route(tcp: &TcpPlan) -> Metrics {
-    Metrics { quick_ack: tcp.delayed_ack.is_none().then_some(1), ..Metrics::default() }
+    Metrics { quick_ack: tcp.delayed_acks().is_none().then_some(1), ..Metrics::default() }
 }
 
 /// In what the kernel's TCP differs from the plan, whatever it is told.
 pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     let mut all = Vec::new();
     let mut note = |differs: bool, text| all.extend(differs.then_some(text));
-    let other = matches!(tcp.recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
+    let other = matches!(tcp.loss_recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
     note(other, "loss recovery is the kernel's RACK-TLP (RFC 8985)");
-    note(tcp.recovery == RecoveryPlan::Reno, "loss recovery is NewReno, not Reno");
-    note(tcp.reduction != ReductionPlan::Prr, "windows shrink by PRR (RFC 6937)");
+    note(tcp.loss_recovery == RecoveryPlan::Reno, "loss recovery is NewReno, not Reno");
+    note(tcp.window_reduction != ReductionPlan::Prr, "windows shrink by PRR (RFC 6937)");
     note(!tcp.window_use_per_round, "windows grow if they were full within a round trip");
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");
     note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a time-out keeps what is sacked");
     note(!tcp.rearm_on_repair, "repairs of the first missing segment restart the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
-    let RtoPlan { initial, min_bounds_variance, .. } = tcp.rto;
-    note(initial != INITIAL_RTO, "the first time-out is after 1 s");
-    note(!min_bounds_variance, "the smallest time-out bounds 4 rttvar, not the sum with srtt");
+    note(tcp.initial_rto != INITIAL_RTO, "the first time-out is after 1 s");
+    note(
+        !tcp.min_rto_bounds_variance,
+        "the smallest time-out bounds 4 rttvar, not the sum with srtt",
+    );
     if let Some(DelayedAckPlan {
         timeout,
         quick_acks,
@@ -99,7 +101,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
         adaptive: _,
         autotuning,
         quick_push,
-    }) = tcp.delayed_ack
+    }) = tcp.delayed_acks()
     {
         note(timeout != DELAYED_ACK, "ACKs are delayed by 40 ms and more, as the kernel estimates");
         note(quick_acks != QUICK_ACKS, "up to 16 ACKs are quick at the start of a connection");
@@ -108,7 +110,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
         note(!autotuning, "ACKs are quick while the receiver's window grows");
         note(!quick_push, "the ACK of a transfer's last segment is quick");
     }
-    match &tcp.controller {
+    match &tcp.congestion_control {
         SenderParams::Reno(RenoParams { whole_segments, byte_counting })
         | SenderParams::Dctcp(DctcpParams { whole_segments, byte_counting }) => {
             note(!whole_segments, "the window moves in whole segments");

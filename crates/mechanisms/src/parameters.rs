@@ -5,7 +5,9 @@
 //! them, and the documentation. A [`Choice`] is one of several mechanisms with its parameters.
 
 use crate::registry::{DefaultValue, Parameter};
-use crate::units::{Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span};
+use crate::units::{
+    Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span, Whole,
+};
 
 /// A value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,8 +69,13 @@ pub enum Kind {
     OrOff,
     /// One of these words, each with what it means.
     Word(&'static [(&'static str, &'static str)]),
-    /// A whole number from 0.
-    Count,
+    /// A whole number.
+    Count {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
     /// true or false.
     Flag,
     /// A text that the mechanism reads.
@@ -112,7 +119,7 @@ impl Kind {
             Kind::Span => "s",
             Kind::Bytes => "B",
             Kind::QueueLength => "packets or B",
-            Kind::Share | Kind::Memory | Kind::Factor | Kind::Count => "1",
+            Kind::Share | Kind::Memory | Kind::Factor | Kind::Count { .. } => "1",
             Kind::Demand => "segments/s",
             Kind::OrOff => "s, or off",
             Kind::Word(_) | Kind::Choice(_) => "word",
@@ -167,10 +174,39 @@ parameter_types! {
     Demand => Demand;
     OrOff => OrOff;
     QueueLength => QueueLength;
-    u32 => Count;
     bool => Flag;
     String => Text;
     Points => Points;
+}
+
+/// Largest whole number where a declaration has no bounds of its own.
+const MAX_COUNT: u32 = 1_000_000;
+
+impl ParameterType for u32 {
+    const KIND: Kind = Kind::Count { min: 0, max: MAX_COUNT };
+
+    fn to_value(&self) -> Value {
+        Value::Count(*self)
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Count(count) => count,
+            other => panic!("{other:?} is no count"),
+        }
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> ParameterType for Whole<MIN, MAX> {
+    const KIND: Kind = Kind::Count { min: MIN, max: MAX };
+
+    fn to_value(&self) -> Value {
+        Value::Count(self.0)
+    }
+
+    fn from_value(value: Value) -> Self {
+        Whole(u32::from_value(value))
+    }
 }
 
 /// What need not be set.
@@ -219,6 +255,8 @@ pub trait Parameters: Clone {
     const ABOUT: &'static str;
     /// What can be set.
     const ALL: &'static [Parameter];
+    /// Keys that there once were, and what to write today.
+    const RETIRED: &'static [(&'static str, &'static str)];
 
     /// From a value for each.
     fn from_values(values: Vec<Value>) -> Self;
@@ -353,7 +391,7 @@ pub(crate) use choices;
 
 /// Declares the parameters of a mechanism: a documented struct, whose fields may have a default (as
 /// a scenario file would write it, or one for each profile in braces) or be an `Option`, and a function that finds mistakes (none, one or
-/// several) in the values together.
+/// several) in the values together. What is `retired` says of keys of before what to write today.
 #[macro_export]
 macro_rules! parameters {
     (
@@ -362,6 +400,7 @@ macro_rules! parameters {
             $( $(#[doc = $meaning:literal])* pub $key:ident: $ty:ty $(= $default:tt)?, )*
         }
         $(check $check:path;)?
+        $(retired { $($old:ident: $today:literal,)* })?
     ) => {
         $(#[doc = $about])*
         #[derive(Clone, Debug, PartialEq)]
@@ -374,12 +413,14 @@ macro_rules! parameters {
             const ALL: &'static [$crate::registry::Parameter] = &[$(
                 $crate::registry::Parameter {
                     name: stringify!($key),
-                    default: $crate::parameters::default_value!($ty $(, $default)?),
+                    default: $crate::default_value!($ty $(, $default)?),
                     unit: <$ty as $crate::parameters::ParameterType>::KIND.unit(),
                     meaning: concat!($($meaning),*),
                     kind: Some(<$ty as $crate::parameters::ParameterType>::KIND),
                 }
             ),*];
+            const RETIRED: &'static [(&'static str, &'static str)] =
+                &[$( $((stringify!($old), $today)),* )?];
 
             #[allow(unused_variables, unused_mut)]
             fn from_values(values: Vec<$crate::parameters::Value>) -> Self {
@@ -405,6 +446,8 @@ macro_rules! parameters {
 }
 
 /// The default of a parameter; without one it has to be set, unless it is an `Option`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! default_value {
     ($ty:ty) => {
         <$ty as $crate::parameters::ParameterType>::WITHOUT_DEFAULT
@@ -420,4 +463,3 @@ macro_rules! default_value {
         $crate::registry::DefaultValue::Value($default)
     };
 }
-pub(crate) use default_value;

@@ -55,6 +55,10 @@ pub struct Factor(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Demand(pub f64);
 
+/// A whole number from `MIN` to `MAX`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Whole<const MIN: u32, const MAX: u32>(pub u32);
+
 /// A time, or the word `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrOff {

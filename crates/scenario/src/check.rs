@@ -9,7 +9,7 @@ use crate::file::{File, Tcp, Traffic, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
 use crate::network::Network;
-use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN};
+use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
 use crate::value::OrOff;
 
 /// What a run can hold in memory.
@@ -54,21 +54,25 @@ pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
     }
 }
 
-/// Some congestion controllers have no use without ECN, so that nobody can mean both.
-pub(crate) fn scalable_needs_ecn(file: &File, reader: &mut Reader) {
-    let mut refuse = |path: &[&str], tcp: &Tcp, own: &Tcp| {
-        let sender = tcp.sender(file.profile).filter(|sender| sender.is_scalable());
-        if let Some(sender) = sender.filter(|_| own.ecn == Some(false)) {
-            let message = format!("{} lives by ECN: leave this key out", sender.about().name);
-            nested(reader, path, |reader| reader.wrong_at("ecn", message));
-        }
-    };
-    let scenario = file.tcp.as_ref();
-    scenario.iter().for_each(|tcp| refuse(&["tcp"], tcp, tcp));
+/// TCP options fit together, the scenario's and each group's with the scenario's.
+pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
+    let nothing = Tcp::nothing();
+    let scenario = file.tcp.as_ref().unwrap_or(&nothing);
+    nested(reader, &["tcp"], |reader| options_fit(scenario, scenario, reader));
     for (name, user) in &file.users.entries {
-        let Some(own) = &user.tcp else { continue };
-        let both = scenario.map_or_else(|| own.clone(), |base| own.over(base));
-        refuse(&["users", name, "tcp"], &both, own);
+        if let Some(own) = &user.tcp {
+            let path = ["users", name, "tcp"];
+            nested(reader, &path, |reader| options_fit(&own.over(scenario), own, reader));
+        }
+    }
+}
+
+/// Some congestion controllers have no use without ECN, so that nobody can mean both.
+fn options_fit(tcp: &Tcp, own: &Tcp, reader: &mut Reader) {
+    let Some(settled) = tcp.settle(reader) else { return };
+    if settled.congestion_control.is_scalable() && own.denies("ecn") {
+        let name = settled.congestion_control.about().name;
+        reader.wrong_at("ecn", format!("{name} lives by ECN: leave this key out"));
     }
 }
 
@@ -77,8 +81,6 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
     packets(file, reader);
     totals(file, reader);
-    let tcp = file.tcp.as_ref().expect("resolved");
-    reader.within("tcp", |reader| time_outs(tcp, reader));
     let network = network_if_known(file);
     if network.is_some() {
         fit::aqms(file, reader);
@@ -234,32 +236,12 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, rea
             reader.wrong_at("tcp", "has no meaning for cbr traffic, which is UDP")
         }
         (Traffic::Cbr(_), None) => {}
-        (_, own) => {
-            let tcp = user.tcp_options(file);
-            window(file, user, &tcp, reader);
-            if own.is_some() {
-                reader.within("tcp", |reader| time_outs(&tcp, reader));
-            }
+        (_, _) => {
+            user.tcp_options(file).iter().for_each(|tcp| window(file, user, tcp, reader));
         }
     }
     if let Some((network, nodes)) = network {
         route(file, user, network, nodes, reader);
-    }
-}
-
-fn time_outs(tcp: &Tcp, reader: &mut Reader) {
-    let (min, max, initial) = (tcp.min_rto, tcp.max_rto, tcp.initial_rto);
-    if min == Some(Span::ZERO) {
-        reader.wrong_at("min_rto", "must not be zero");
-    }
-    if min > max {
-        reader.wrong_at("min_rto", "is above max_rto");
-    }
-    if initial > max {
-        reader.wrong_at("initial_rto", "is above max_rto");
-    }
-    if initial == Some(Span::ZERO) {
-        reader.wrong_at("initial_rto", "must not be zero");
     }
 }
 
@@ -270,12 +252,12 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<Mistake> {
         if matches!(user.traffic, Traffic::Cbr(_)) {
             continue;
         }
-        let sender = user.tcp_options(file).sender(file.profile);
+        let sender = user.tcp_options(file).map(|tcp| tcp.congestion_control);
         let Some(sender) = sender.filter(SenderParams::is_in_kernels_alone) else { continue };
         let lacks = sender.about().title;
         let message =
             format!("the simulator has no {lacks}; run it on a kernel with `tidegate lab`");
-        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.is_some());
+        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
         let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
         nested(&mut reader, &path, |reader| reader.wrong_at("congestion_control", message));
     }
@@ -283,8 +265,8 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<Mistake> {
 }
 
 /// A window must hold a segment, or nothing is ever sent.
-fn window(file: &File, user: &User, tcp: &Tcp, reader: &mut Reader) {
-    let options = if tcp.timestamps == Some(true) { TIMESTAMPS } else { 0 };
+fn window(file: &File, user: &User, tcp: &TcpPlan, reader: &mut Reader) {
+    let options = if tcp.timestamps { TIMESTAMPS } else { 0 };
     let packet = user.packet_size.unwrap_or(file.packet_size).get();
     let segment = packet.saturating_sub(HEADERS + options);
     if let Some(limit) = tcp.window_limit.filter(|limit| limit.get() < segment) {

@@ -7,7 +7,6 @@ use tidegate_mechanisms::parameters::{Choice, Offer};
 
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
-use crate::file::Profile;
 use crate::given::GivenChoice;
 use crate::parameter::{offer_schema, write_chosen};
 use crate::schema::Definitions;
@@ -34,64 +33,6 @@ impl<C: Choice> Field for Chosen<C> {
     fn write(&self) -> Value {
         let (place, values) = self.0.to_values();
         write_chosen(&Offer::of::<C>(), place, values)
-    }
-
-    fn schema(definitions: &mut Definitions) -> Json {
-        offer_schema(&Offer::of::<C>(), definitions)
-    }
-}
-
-/// A mechanism of which a part may be open, for whoever comes later: other layers, then the profile.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Preferred<C> {
-    given: GivenChoice,
-    choice: std::marker::PhantomData<C>,
-}
-
-impl<C: Choice> Preferred<C> {
-    fn of(given: GivenChoice) -> Self {
-        Preferred { given, choice: std::marker::PhantomData }
-    }
-
-    /// The mechanism of this name, with nothing given.
-    ///
-    /// # Panics
-    /// If there is none such.
-    pub fn named(name: &str) -> Self {
-        let place = C::KINDS.iter().position(|kind| kind.0 == name).expect("is one of the kinds");
-        Preferred::of(GivenChoice::bare(&Offer::of::<C>(), place))
-    }
-
-    /// This, and where it is open and the mechanism is the same, `base`.
-    pub fn over(&self, base: &Self) -> Self {
-        Preferred::of(self.given.over(&base.given))
-    }
-
-    /// With the profile's values for what is still open; notes what is wrong with it.
-    pub fn settle(&self, reader: &mut Reader) -> Option<C> {
-        let values = self.given.values(&Offer::of::<C>(), reader)?;
-        Some(C::from_values(self.given.place, values))
-    }
-
-    /// With the profile's values for what is still open, in a file that has been checked.
-    pub fn settled(&self, profile: Profile) -> Option<C> {
-        self.settle(&mut Reader::following(profile))
-    }
-
-    /// As given, in full.
-    pub fn full(choice: &C) -> Self {
-        let (place, values) = choice.to_values();
-        Preferred::of(GivenChoice::full(&Offer::of::<C>(), place, values))
-    }
-}
-
-impl<C: Choice> Field for Preferred<C> {
-    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        GivenChoice::read(&Offer::of::<C>(), node, reader).map(Preferred::of)
-    }
-
-    fn write(&self) -> Value {
-        self.given.write(&Offer::of::<C>())
     }
 
     fn schema(definitions: &mut Definitions) -> Json {

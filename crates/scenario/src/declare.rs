@@ -8,7 +8,7 @@
 macro_rules! section {
     ($(#[doc = $doc:literal])* pub struct $name:ident {
         $( $(#[doc = $about:literal])* $mode:ident $key:ident : $ty:ty $(= $default:expr)? ; )*
-    } $(check $check:path;)? $(retired { $($old:ident: $today:literal,)* })?) => {
+    } $(check $check:path;)?) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) struct $name {
@@ -19,8 +19,6 @@ macro_rules! section {
             const NAME: &'static str = stringify!($name);
             const DOC: &'static str = concat!($($doc, "\n"),*);
             const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
-            const RETIRED: &'static [(&'static str, &'static str)] =
-                &[$( $((stringify!($old), $today)),* )?];
             fn read_table(
                 table: &$crate::document::Table,
                 reader: &mut $crate::field::Reader,

@@ -80,11 +80,14 @@ impl Reader {
             other => self.wrong(format!("expected {expected}, not {}", other.kind())),
         }
     }
-    /// Says of keys that there once were what to write today.
-    fn retired_keys(&mut self, table: &Table, retired: &[(&str, &str)]) {
+    /// Refuses keys that are not in `known`, and says of those that there once were what to write today.
+    pub fn keys(&mut self, table: &Table, known: &[&str], retired: &[(&str, &str)]) {
         for (key, today) in retired.iter().filter(|(key, _)| table.get(key).is_some()) {
             self.wrong_at(key, format!("is no key any more; write {today}"));
         }
+        let is_today = |(key, _): &&(String, Node)| retired.iter().all(|(old, _)| old != key);
+        let today = Table(table.0.iter().filter(is_today).cloned().collect());
+        self.known_keys(&today, known);
     }
     /// Refuses keys that are not in `known`.
     pub fn known_keys(&mut self, table: &Table, known: &[&str]) {
@@ -116,8 +119,6 @@ pub(crate) trait Section: Sized {
     const NAME: &'static str;
     const DOC: &'static str;
     const KEYS: &'static [&'static str];
-    /// Keys that there once were, and what to write today.
-    const RETIRED: &'static [(&'static str, &'static str)];
     /// Reads all known keys of `table`; unknown ones are the caller's.
     fn read_table(table: &Table, reader: &mut Reader) -> Option<Self>;
     fn write_table(&self) -> Table;
@@ -128,10 +129,7 @@ pub(crate) trait Section: Sized {
 impl<S: Section> Field for S {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let table = reader.table(node)?;
-        reader.retired_keys(table, S::RETIRED);
-        let is_today = |(key, _): &&(String, Node)| S::RETIRED.iter().all(|old| old.0 != key);
-        let today = Table(table.0.iter().filter(is_today).cloned().collect());
-        reader.known_keys(&today, S::KEYS);
+        reader.known_keys(table, S::KEYS);
         S::read_table(table, reader)
     }
     fn write(&self) -> Value {

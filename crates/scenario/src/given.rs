@@ -1,22 +1,18 @@
-//! What a file gives of the parameters of a mechanism, layer over layer: a user's own, the scenario's, the
-//! profile's. Parameters are declared with the mechanism, and read, written and described by that.
+//! What a file gives of parameters that are declared elsewhere, layer over layer: a group's own, the
+//! scenario's, the profile's.
 
-use tidegate_mechanisms::parameters::{Kind, Offer, Value as Parameter};
+use tidegate_mechanisms::parameters::{Kind, Mistake, Offer, Value as Parameter};
 use tidegate_mechanisms::registry;
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Reader, read_choice, read_kind};
 use crate::parameter::{kind, not_given, read_value, write_value};
 
-/// One of several mechanisms, and what is given of its parameters.
+/// What is given of some parameters, in the order of their declaration.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct GivenChoice {
-    /// Its place in the offer.
-    pub place: usize,
-    given: Vec<Entry>,
-}
+pub(crate) struct Given(Vec<Entry>);
 
-/// What is given of a parameter.
+/// What is given of one.
 #[derive(Clone, Debug, PartialEq)]
 enum Entry {
     Nothing,
@@ -26,60 +22,66 @@ enum Entry {
     Choice(GivenChoice),
 }
 
-impl GivenChoice {
-    /// The mechanism in this place, with nothing given.
-    pub fn bare(offer: &Offer, place: usize) -> Self {
-        GivenChoice { place, given: vec![Entry::Nothing; offer.kinds[place].2.len()] }
+impl Given {
+    /// Nothing of so many parameters.
+    pub fn nothing(parameters: &[registry::Parameter]) -> Self {
+        Given(vec![Entry::Nothing; parameters.len()])
     }
 
-    /// The mechanism in this place, with a value for each parameter.
-    pub fn full(offer: &Offer, place: usize, values: Vec<Parameter>) -> Self {
+    /// A value for each.
+    pub fn full(parameters: &[registry::Parameter], values: Vec<Parameter>) -> Self {
         let entry = |(parameter, value)| match (value, kind(parameter)) {
             (Parameter::Chosen(place, values), Kind::Choice(offer)) => {
                 Entry::Choice(GivenChoice::full(&offer, place, values))
             }
+            (Parameter::Unset, _) => Entry::Nothing,
             (value, _) => Entry::Value(value),
         };
-        let given = offer.kinds[place].2.iter().zip(values).map(entry).collect();
-        GivenChoice { place, given }
+        Given(parameters.iter().zip(values).map(entry).collect())
     }
 
-    /// Reads a mechanism's name, or a table whose `kind` it is and which may have its parameters.
-    pub fn read(offer: &Offer, node: &Node, reader: &mut Reader) -> Option<Self> {
-        let place_of = |name| offer.kinds.iter().position(|kind| kind.0 == name);
-        if let Value::Text(_) = node.value {
-            let names: Vec<_> = offer.kinds.iter().map(|kind| kind.0).collect();
-            let name = read_choice(node, &names, reader)?;
-            return Some(GivenChoice::bare(offer, place_of(name)?));
-        }
-        let table = reader.table(node)?;
-        let keys = |parameters: &[registry::Parameter]| parameters.iter().map(|p| p.name).collect();
-        let all: Vec<_> = offer.kinds.iter().map(|kind| (kind.0, keys(kind.2))).collect();
-        let name = read_kind(table, &all, reader)?;
-        let place = place_of(name)?;
-        let given = offer.kinds[place].2.iter().map(|parameter| read(parameter, table, reader));
-        Some(GivenChoice { place, given: given.collect() })
+    /// Reads what a table has of them; other keys are the caller's.
+    pub fn read(parameters: &[registry::Parameter], table: &Table, reader: &mut Reader) -> Self {
+        Given(parameters.iter().map(|parameter| read(parameter, table, reader)).collect())
     }
 
-    /// These parameters and, where they are open and the mechanism is the same, those of `base`.
-    pub fn over(&self, base: &GivenChoice) -> Self {
-        if self.place != base.place {
-            return self.clone();
+    /// Whether anything is given of one.
+    pub fn gives(&self, parameters: &[registry::Parameter], key: &str) -> bool {
+        self.entry(parameters, key).is_some_and(|entry| *entry != Entry::Nothing)
+    }
+
+    /// What is given of one that is no choice.
+    pub fn value(&self, parameters: &[registry::Parameter], key: &str) -> Option<&Parameter> {
+        match self.entry(parameters, key)? {
+            Entry::Value(value) => Some(value),
+            _ => None,
         }
-        let pairs = self.given.iter().zip(&base.given);
-        let given = pairs.map(|pair| match pair {
+    }
+
+    fn entry(&self, parameters: &[registry::Parameter], key: &str) -> Option<&Entry> {
+        let place = parameters.iter().position(|parameter| parameter.name == key)?;
+        self.0.get(place)
+    }
+
+    /// These, and where they are open, those of `base`.
+    pub fn over(&self, base: &Given) -> Self {
+        let pair = |pair: (&Entry, &Entry)| match pair {
             (Entry::Nothing, base) => base.clone(),
             (Entry::Choice(own), Entry::Choice(base)) => Entry::Choice(own.over(base)),
             (own, _) => own.clone(),
-        });
-        GivenChoice { place: self.place, given: given.collect() }
+        };
+        Given(self.0.iter().zip(&base.0).map(pair).collect())
     }
 
-    /// A value for each parameter, with defaults where nothing is given. Notes what is missing, and what
-    /// is wrong with the values together; `None` if there is not one for each.
-    pub fn values(&self, offer: &Offer, reader: &mut Reader) -> Option<Vec<Parameter>> {
-        let parameters = offer.kinds[self.place].2;
-        let pairs = parameters.iter().zip(&self.given);
+    /// A value for each, by default where nothing is given. Notes what is missing, and what is wrong with
+    /// the values together; `None` if there is not one for each.
+    pub fn values(
+        &self,
+        parameters: &[registry::Parameter],
+        mistakes: impl FnOnce(Vec<Parameter>) -> Vec<Mistake>,
+        reader: &mut Reader,
+    ) -> Option<Vec<Parameter>> {
+        let pairs = parameters.iter().zip(&self.0);
         // All are looked at, so that all mistakes are found at once.
         let values: Vec<_> = pairs
             .map(|(parameter, entry)| {
@@ -87,7 +89,7 @@ impl GivenChoice {
             })
             .collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
-        for (key, message) in (offer.mistakes)(self.place, values.clone()) {
+        for (key, message) in mistakes(values.clone()) {
             if !self.is_about_unreadable(parameters, key, &message) {
                 reader.wrong_at(key, message);
             }
@@ -102,26 +104,80 @@ impl GivenChoice {
         key: &str,
         message: &str,
     ) -> bool {
-        let mut pairs = parameters.iter().zip(&self.given);
+        let mut pairs = parameters.iter().zip(&self.0);
         pairs.any(|(parameter, entry)| {
             *entry == Entry::Unreadable
                 && (parameter.name == key || message.contains(parameter.name))
         })
     }
 
-    /// As the file has it: a name alone if nothing else is given.
-    pub fn write(&self, offer: &Offer) -> Value {
-        let (name, _, parameters) = offer.kinds[self.place];
-        let mut table = Table(vec![("kind".to_owned(), Value::from(name).into())]);
-        for (parameter, entry) in parameters.iter().zip(&self.given) {
+    /// What is given, as the file has it.
+    pub fn write(&self, parameters: &[registry::Parameter]) -> Table {
+        let entry = |(parameter, entry): (&registry::Parameter, &Entry)| {
             let value = match (entry, kind(parameter)) {
                 (Entry::Value(value), _) => write_value(parameter, value.clone()),
                 (Entry::Choice(choice), Kind::Choice(offer)) => Some(choice.write(&offer)),
                 _ => None,
             };
-            table.0.extend(value.map(|value| (parameter.name.to_owned(), value.into())));
+            value.map(|value| (parameter.name.to_owned(), value.into()))
+        };
+        Table(parameters.iter().zip(&self.0).filter_map(entry).collect())
+    }
+}
+
+/// One of several mechanisms, and what is given of its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct GivenChoice {
+    /// Its place in the offer.
+    pub place: usize,
+    given: Given,
+}
+
+impl GivenChoice {
+    /// The mechanism in this place, with a value for each parameter.
+    fn full(offer: &Offer, place: usize, values: Vec<Parameter>) -> Self {
+        GivenChoice { place, given: Given::full(offer.kinds[place].2, values) }
+    }
+
+    /// Reads a mechanism's name, or a table whose `kind` it is and which may have its parameters.
+    pub fn read(offer: &Offer, node: &Node, reader: &mut Reader) -> Option<Self> {
+        let place_of = |name| offer.kinds.iter().position(|kind| kind.0 == name);
+        if let Value::Text(_) = node.value {
+            let names: Vec<_> = offer.kinds.iter().map(|kind| kind.0).collect();
+            let place = place_of(read_choice(node, &names, reader)?)?;
+            return Some(GivenChoice { place, given: Given::nothing(offer.kinds[place].2) });
         }
-        if table.0.len() == 1 { name.into() } else { table.into() }
+        let table = reader.table(node)?;
+        let keys = |parameters: &[registry::Parameter]| parameters.iter().map(|p| p.name).collect();
+        let all: Vec<_> = offer.kinds.iter().map(|kind| (kind.0, keys(kind.2))).collect();
+        let place = place_of(read_kind(table, &all, reader)?)?;
+        Some(GivenChoice { place, given: Given::read(offer.kinds[place].2, table, reader) })
+    }
+
+    /// This, and where it is open and the mechanism is the same, `base`.
+    fn over(&self, base: &GivenChoice) -> Self {
+        match self.place == base.place {
+            true => GivenChoice { place: self.place, given: self.given.over(&base.given) },
+            false => self.clone(),
+        }
+    }
+
+    /// See [`Given::values`].
+    pub fn values(&self, offer: &Offer, reader: &mut Reader) -> Option<Vec<Parameter>> {
+        let mistakes = |values| (offer.mistakes)(self.place, values);
+        self.given.values(offer.kinds[self.place].2, mistakes, reader)
+    }
+
+    /// As the file has it: a name alone if nothing else is given.
+    fn write(&self, offer: &Offer) -> Value {
+        let (name, _, parameters) = offer.kinds[self.place];
+        let given = self.given.write(parameters);
+        if given.0.is_empty() {
+            return name.into();
+        }
+        let mut table = Table(vec![("kind".to_owned(), Value::from(name).into())]);
+        table.0.extend(given.0);
+        table.into()
     }
 }
 

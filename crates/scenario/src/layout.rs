@@ -6,13 +6,12 @@ use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 use crate::file::{
-    Access, AfterTimeout, File, LossRecovery, Meter, PauseDistribution, Profile, Start, Tcp,
-    Traffic, Transfer, User, WindowReduction,
+    Access, File, Meter, PauseDistribution, Profile, Start, Traffic, Transfer, User,
 };
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    AfterTimeoutPlan, DelayedAckPlan, FlowPlan, GroupPlan, LinkPlan, PausePlan, Plan, RecoveryPlan,
-    ReductionPlan, RtoPlan, StartPlan, TcpPlan, TrafficPlan, UserPlan, WritesPlan,
+    FlowPlan, GroupPlan, LinkPlan, PausePlan, Plan, StartPlan, TcpPlan, TrafficPlan, UserPlan,
+    WritesPlan,
 };
 use crate::value::{HostJitter, OrOff};
 
@@ -171,15 +170,19 @@ fn flow(
 
 fn traffic(file: &File, user: &User) -> TrafficPlan {
     match &user.traffic {
-        Traffic::Greedy(_) => TrafficPlan::Greedy(user.tcp_options(file).plan(file.profile)),
+        Traffic::Greedy(_) => TrafficPlan::Greedy(tcp(file, user)),
         Traffic::Transfer(transfer) => TrafficPlan::Transfer {
-            tcp: user.tcp_options(file).plan(file.profile),
+            tcp: tcp(file, user),
             size: transfer.size,
             pause: transfer.pause_plan(),
             writes: transfer.writes_plan(),
         },
         Traffic::Cbr(cbr) => TrafficPlan::Cbr { rate: cbr.rate },
     }
+}
+
+fn tcp(file: &File, user: &User) -> TcpPlan {
+    user.tcp_options(file).expect("checked")
 }
 
 impl Transfer {
@@ -201,70 +204,13 @@ impl Transfer {
 }
 
 impl User {
-    /// The group's TCP options, with the scenario's where it has none.
-    pub fn tcp_options(&self, file: &File) -> Tcp {
+    /// The group's TCP options, with the scenario's where it has none, and what its congestion controller
+    /// asks for; `None` if something is wrong with them.
+    pub fn tcp_options(&self, file: &File) -> Option<TcpPlan> {
         let base = file.tcp.as_ref().expect("resolved");
         let tcp = self.tcp.as_ref().map_or_else(|| base.clone(), |own| own.over(base));
-        tcp.with_ecn_if_scalable(file.profile)
-    }
-}
-
-impl Tcp {
-    /// The plan of options that have all been resolved.
-    fn plan(&self, profile: Profile) -> TcpPlan {
-        let set = "resolved by the profile";
-        let controller = self.sender(profile).expect(set);
-        let quick_acks = self.quick_acks.expect(set).small();
-        let quick_acks_again = self.quick_acks_again.expect(set);
-        let quick_acks_out_of_order = self.quick_acks_out_of_order.expect(set);
-        let adaptive = self.adaptive_delayed_ack.expect(set);
-        let autotuning = self.receive_autotuning.expect(set);
-        let quick_push = self.quick_push.expect(set);
-        let delayed = |timeout| DelayedAckPlan {
-            timeout,
-            quick_acks,
-            quick_acks_again,
-            quick_acks_out_of_order,
-            adaptive,
-            autotuning,
-            quick_push,
-        };
-        TcpPlan {
-            segment_bursts: self.segment_bursts.expect(set) && !controller.spreads_segments(),
-            controller,
-            recovery: match self.loss_recovery.expect(set) {
-                LossRecovery::Sack => RecoveryPlan::Sack,
-                LossRecovery::NewReno => RecoveryPlan::NewReno,
-                LossRecovery::Reno => RecoveryPlan::Reno,
-                LossRecovery::Fack => RecoveryPlan::Fack,
-                LossRecovery::Rack => RecoveryPlan::Rack,
-            },
-            reduction: match self.window_reduction.expect(set) {
-                WindowReduction::Immediate => ReductionPlan::Immediate,
-                WindowReduction::RateHalving => ReductionPlan::RateHalving,
-                WindowReduction::Prr => ReductionPlan::Prr,
-            },
-            limited_transmit: self.limited_transmit.expect(set),
-            timestamps: self.timestamps.expect(set),
-            ecn: self.ecn.expect(set),
-            ecn_fallback: self.ecn_fallback.expect(set),
-            ecn_to_one: self.ecn_to_one.expect(set),
-            frto: self.frto.expect(set),
-            after_timeout: match self.after_timeout.expect(set) {
-                AfterTimeout::GoBackN => AfterTimeoutPlan::GoBackN,
-                AfterTimeout::KeepScoreboard => AfterTimeoutPlan::KeepScoreboard,
-            },
-            rearm_on_repair: self.rearm_on_repair.expect(set),
-            initial_window: self.initial_window.expect(set).small(),
-            window_use_per_round: self.window_use_per_round.expect(set),
-            window_limit: self.window_limit,
-            delayed_ack: self.delayed_ack.expect(set).span().map(delayed),
-            rto: RtoPlan {
-                initial: self.initial_rto.expect(set),
-                min: self.min_rto.expect(set),
-                max: self.max_rto.expect(set),
-                min_bounds_variance: self.min_rto_bounds_variance.expect(set),
-            },
-        }
+        let tcp = tcp.settled(file.profile)?.with_ecn_if_scalable();
+        let segment_bursts = tcp.segment_bursts && !tcp.congestion_control.spreads_segments();
+        Some(TcpPlan { segment_bursts, ..tcp })
     }
 }

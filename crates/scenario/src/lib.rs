@@ -18,6 +18,7 @@ mod file;
 mod fit;
 mod given;
 mod issue;
+mod layer;
 mod layout;
 mod network;
 mod overrides;
@@ -166,7 +167,7 @@ fn read(document: &Table) -> Result<File, Found> {
     let file = File::read_table(document, &mut reader);
     if let Some(file) = &file {
         check::intervals(file, document, &mut reader);
-        check::scalable_needs_ecn(file, &mut reader);
+        check::tcp_options(file, &mut reader);
     }
     let file = file.map(resolve::resolve);
     check::topologies(document, &mut reader);

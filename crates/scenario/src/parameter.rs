@@ -12,11 +12,7 @@ use crate::field::{Field, Reader, read_choice};
 use crate::file::Profile;
 use crate::given::GivenChoice;
 use crate::schema::{self, Definitions};
-use crate::value::Integer;
-
-/// Largest whole number.
-const MAX_COUNT: u64 = 1_000_000;
-type Count = Integer<0, MAX_COUNT>;
+use crate::value::{read_whole, whole_schema};
 
 pub(crate) fn kind(parameter: &registry::Parameter) -> Kind {
     parameter.kind.expect("a mechanism that declares its parameters says what they are")
@@ -47,6 +43,19 @@ pub(crate) fn properties(
     (properties, required)
 }
 
+/// Properties of options that may all be left open. What they are then, their profile says.
+pub(crate) fn option_properties(
+    options: &[registry::Parameter],
+    definitions: &mut Definitions,
+) -> Map<String, Json> {
+    let property = |option: &registry::Parameter| {
+        let mut property = kind_schema(kind(option), definitions);
+        property["description"] = schema::describe(option.meaning);
+        (option.name.to_owned(), property)
+    };
+    options.iter().map(property).collect()
+}
+
 /// The mechanisms that can be chosen: each as a table with its kind, and as a name if it needs nothing else.
 pub(crate) fn offer_schema(offer: &Offer, definitions: &mut Definitions) -> Json {
     definitions.refer(offer.name, |definitions| {
@@ -72,7 +81,7 @@ fn default_value(kind: Kind, text: &'static str) -> Value {
         Kind::Share | Kind::Memory | Kind::Factor | Kind::Demand => {
             Value::Float(text.parse().expect("a number"))
         }
-        Kind::Count => Value::Integer(text.parse().expect("a whole number")),
+        Kind::Count { .. } => Value::Integer(text.parse().expect("a whole number")),
         Kind::Flag => Value::Bool(text.parse().expect("true or false")),
         Kind::Points => unreachable!("a list has no default in one word"),
     }
@@ -105,7 +114,10 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
             let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
             read_choice(node, &words, reader).map(Parameter::Word)
         }
-        Kind::Count => Count::read(node, reader).map(|count| Parameter::Count(count.0 as u32)),
+        Kind::Count { min, max } => {
+            let count = read_whole(node, min.into(), max.into(), reader)?;
+            Some(Parameter::Count(u32::try_from(count).expect("not above the bound")))
+        }
         Kind::Flag => bool::read(node, reader).map(Parameter::Flag),
         Kind::Text => String::read(node, reader).map(Parameter::Text),
         Kind::Points => Points::read(node, reader).map(Parameter::Points),
@@ -130,7 +142,7 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
         (Parameter::Demand(demand), _) => demand.write(),
         (Parameter::OrOff(time), _) => time.write(),
         (Parameter::Word(word), _) => word.into(),
-        (Parameter::Count(count), _) => Integer::<0, MAX_COUNT>(count.into()).write(),
+        (Parameter::Count(count), _) => Value::Integer(count.into()),
         (Parameter::Flag(flag), _) => flag.write(),
         (Parameter::Text(text), _) => text.write(),
         (Parameter::Points(points), _) => points.write(),
@@ -168,7 +180,7 @@ fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
             let word = |(word, about): &(&str, &str)| json!({ "const": word, "description": schema::describe(about) });
             json!({ "oneOf": words.iter().map(word).collect::<Vec<_>>() })
         }
-        Kind::Count => Count::schema(definitions),
+        Kind::Count { min, max } => whole_schema(min.into(), max.into()),
         Kind::Flag => bool::schema(definitions),
         Kind::Text => String::schema(definitions),
         Kind::Points => Points::schema(definitions),
@@ -179,6 +191,8 @@ fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::TcpPlan;
+    use tidegate_mechanisms::parameters::Parameters;
     use tidegate_mechanisms::registry::ALL;
 
     #[test]
@@ -187,8 +201,9 @@ mod tests {
             let own = mechanism.parameters.iter().filter(|parameter| parameter.kind.is_some());
             own.map(move |parameter| (mechanism.name, parameter))
         });
+        let options = TcpPlan::ALL.iter().map(|option| ("tcp", option));
         let mut read = 0;
-        for (name, parameter) in declared {
+        for (name, parameter) in declared.chain(options) {
             let texts = match parameter.default {
                 DefaultValue::Value(text) => vec![text],
                 DefaultValue::ByProfile(defaults) => defaults.all().to_vec(),
@@ -201,6 +216,6 @@ mod tests {
                 read += 1;
             }
         }
-        assert!(read > 3, "{read} defaults");
+        assert!(read > 100, "{read} defaults");
     }
 }

@@ -6,9 +6,12 @@
 use tidegate_mechanisms::bottleneck::scheduler::{Room, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
-use tidegate_mechanisms::sender::SenderParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+
+mod tcp;
+
+pub use tcp::{AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan};
 
 /// So many links fit in a run: link and time share a word where events are compared.
 pub const MAX_LINKS: usize = 1 << 18;
@@ -180,7 +183,7 @@ impl TrafficPlan {
     /// Whether its packets say, by ECT(1), that their sender answers to marks in proportion to their
     /// share (L4S, RFC 9331).
     pub fn is_scalable(&self) -> bool {
-        self.tcp().is_some_and(|tcp| tcp.ecn && tcp.controller.is_scalable())
+        self.tcp().is_some_and(|tcp| tcp.ecn && tcp.congestion_control.is_scalable())
     }
 }
 
@@ -208,115 +211,4 @@ pub enum PausePlan {
         /// Standard deviation.
         deviation: Span,
     },
-}
-
-/// Every option of one TCP connection (both ends).
-#[derive(Clone, Debug, PartialEq)]
-pub struct TcpPlan {
-    /// Congestion controller.
-    pub controller: SenderParams,
-    /// How losses are found and repaired.
-    pub recovery: RecoveryPlan,
-    /// How the window shrinks during fast recovery.
-    pub reduction: ReductionPlan,
-    /// New data on the first two duplicate ACKs (RFC 3042).
-    pub limited_transmit: bool,
-    /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
-    pub timestamps: bool,
-    /// ECN (RFC 3168; scalable controllers: with an echo of every mark).
-    pub ecn: bool,
-    /// A connection request that is lost is repeated without ECN (RFC 3168, section 6.1.1.1).
-    pub ecn_fallback: bool,
-    /// A congestion mark may lower the window to one segment, and a mark at one segment lets the
-    /// next wait for the retransmission timer (RFC 3168, section 6.1.2); else to two.
-    pub ecn_to_one: bool,
-    /// Find out first whether a time-out was premature (F-RTO with SACK, RFC 5682).
-    pub frto: bool,
-    /// What is sent again after a time-out.
-    pub after_timeout: AfterTimeoutPlan,
-    /// Every retransmission of the first missing segment restarts the timer (RFC 6675, section 6),
-    /// else only the one that begins a fast recovery.
-    pub rearm_on_repair: bool,
-    /// Segments leave in bursts, as segmentation offload has them (Linux).
-    pub segment_bursts: bool,
-    /// Initial window, in segments.
-    pub initial_window: u32,
-    /// The window may grow if it was full at some time in the last round trip (half full in slow
-    /// start), instead of if the ACK finds it full.
-    pub window_use_per_round: bool,
-    /// Largest window, in bytes of payload (send or receive buffer, whichever is less).
-    pub window_limit: Option<Bytes>,
-    /// Delayed acknowledgements.
-    pub delayed_ack: Option<DelayedAckPlan>,
-    /// Retransmission time-out.
-    pub rto: RtoPlan,
-}
-
-/// Loss recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecoveryPlan {
-    /// Fast retransmit and fast recovery without partial ACKs (RFC 5681).
-    Reno,
-    /// Partial ACKs (RFC 6582).
-    NewReno,
-    /// Selective acknowledgements (RFC 6675).
-    Sack,
-    /// As [`RecoveryPlan::Sack`], but a segment counts as lost as soon as one that was sent three
-    /// later has arrived (forward acknowledgement, Linux 2.4 to 4.14).
-    Fack,
-    /// By the times at which segments were sent, with tail loss probes (RFC 8985).
-    Rack,
-}
-
-/// Window reduction during fast recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReductionPlan {
-    /// To `ssthresh` at once (RFC 6675).
-    Immediate,
-    /// One segment less on every second ACK (Linux until 3.1).
-    RateHalving,
-    /// Proportional rate reduction (RFC 9937).
-    Prr,
-}
-
-/// What a sender with SACK sends again after a time-out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterTimeoutPlan {
-    /// Everything from the first missing segment on, in order, whatever has been sacked or is until
-    /// that is done (RFC 2018, section 8, turns all marks off).
-    GoBackN,
-    /// What is not sacked (RFC 6675, section 5.1).
-    KeepScoreboard,
-}
-
-/// Delayed acknowledgements (RFC 1122, RFC 5681): every second full segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DelayedAckPlan {
-    /// The longest delay.
-    pub timeout: Span,
-    /// So many ACKs at the start of a connection are not delayed (Linux: 16).
-    pub quick_acks: u32,
-    /// So many again after a silence of a time-out, and after a segment that came twice (Linux).
-    pub quick_acks_again: bool,
-    /// And after a segment out of order (Linux before 4.18).
-    pub quick_acks_out_of_order: bool,
-    /// The delay adapts (Linux's `ato`); `timeout` is its least.
-    pub adaptive: bool,
-    /// Not delayed while the receiver's window grows, by dynamic right-sizing (Linux).
-    pub autotuning: bool,
-    /// Nor for segments that the sender pushes, the last of a burst and of a transfer.
-    pub quick_push: bool,
-}
-
-/// Retransmission time-out (RFC 6298).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RtoPlan {
-    /// Before the first round-trip sample.
-    pub initial: Span,
-    /// Smallest.
-    pub min: Span,
-    /// Largest.
-    pub max: Span,
-    /// `srtt + max(4 rttvar, min)` as in Linux, instead of `max(srtt + 4 rttvar, min)`.
-    pub min_bounds_variance: bool,
 }

@@ -5,16 +5,18 @@ use std::path::Path;
 use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
-use tidegate_mechanisms::parameters::Choice;
+use tidegate_mechanisms::parameters::{Choice, Parameters};
+use tidegate_mechanisms::registry::DefaultValue;
 use tidegate_mechanisms::sender::SenderParams;
 
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
     Access, Bottleneck, Cbr, File, Intervals, Link, Meter, ParkingLot, Profile, RateChange,
-    StartRange, Tcp, Transfer, User,
+    StartRange, Transfer, User,
 };
 use crate::parameter;
+use crate::plan::TcpPlan;
 use crate::schema::Definitions;
 use crate::toml_text::inline;
 
@@ -70,7 +72,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("cbr", keys::<Cbr>()),
         ("start", keys::<StartRange>()),
         ("meter", keys::<Meter>()),
-        ("tcp", keys::<Tcp>()),
+        ("tcp", options::<TcpPlan>()),
         ("senders", kinds::<SenderParams>()),
         ("profiles", profiles()),
         ("mistakes", mistakes()),
@@ -82,6 +84,14 @@ fn keys<S: Section>() -> String {
     let mut definitions = Definitions::default();
     let properties = S::properties(&mut definitions);
     table(S::KEYS, properties, &definitions)
+}
+
+/// The keys of options that may be left open.
+fn options<P: Parameters>() -> String {
+    let mut definitions = Definitions::default();
+    let properties = parameter::option_properties(P::ALL, &mut definitions);
+    let keys: Vec<_> = P::ALL.iter().map(|parameter| parameter.name).collect();
+    table(&keys, (properties, Vec::new()), &definitions)
 }
 
 /// The mechanisms to choose from and their keys.
@@ -195,13 +205,14 @@ fn profiles() -> String {
     let names: Vec<_> = Profile::ALL.iter().map(|(name, _)| format!("`{name}`")).collect();
     let rule = "---|".repeat(names.len() + 1);
     let mut table = format!("| option | {} |\n|{rule}\n", names.join(" | "));
-    for key in Tcp::KEYS {
-        let cell = |(_, profile): &(_, Profile)| {
-            let options = profile.tcp().write_table();
-            options.get(key).map_or("none".to_owned(), |node| plain(&node.value))
+    for option in TcpPlan::ALL {
+        let cell = |(_, profile): &(_, Profile)| match &option.default {
+            DefaultValue::Value(text) => *text,
+            DefaultValue::ByProfile(texts) => profile.choose(texts),
+            DefaultValue::Unset | DefaultValue::Required => "none",
         };
-        let cells: Vec<String> = Profile::ALL.iter().map(cell).collect();
-        table += &format!("| `{key}` | {} |\n", cells.join(" | "));
+        let cells: Vec<_> = Profile::ALL.iter().map(cell).collect();
+        table += &format!("| `{}` | {} |\n", option.name, cells.join(" | "));
     }
     table
 }

@@ -2,8 +2,8 @@
 
 use tidegate_mechanisms::units::Span;
 
-use crate::chosen::Preferred;
-use crate::file::{Access, File, Intervals, Profile, Start, Tcp, User};
+use crate::file::{Access, File, Intervals, Start, Tcp, User};
+use crate::plan::TcpPlan;
 use crate::value::OrOff;
 
 /// The file with everything in it that the plan needs.
@@ -11,11 +11,9 @@ pub(crate) fn resolve(mut file: File) -> File {
     if let Some(Intervals { count, length }) = &file.intervals {
         file.duration = Span::from_nanos(length.as_nanos().saturating_mul(count.0));
     }
-    let tcp =
-        file.tcp.as_ref().map_or_else(|| file.profile.tcp(), |tcp| tcp.over(&file.profile.tcp()));
-    let sender = tcp.sender(file.profile).as_ref().map(Preferred::full);
-    let congestion_control = sender.or(tcp.congestion_control.clone());
-    file.tcp = Some(Tcp { congestion_control, ..tcp.with_ecn_if_scalable(file.profile) });
+    let tcp = file.tcp.unwrap_or_else(Tcp::nothing);
+    let settled = tcp.settled(file.profile).map(TcpPlan::with_ecn_if_scalable);
+    file.tcp = Some(settled.as_ref().map_or(tcp, Tcp::full));
     let defaults = Access::defaults();
     let access = file.access.as_ref().map_or_else(|| defaults.clone(), |own| own.over(&defaults));
     file.access = Some(access);
@@ -43,12 +41,10 @@ fn sample_interval(duration: Span) -> Span {
     Span::from_nanos(*round.iter().find(|step| **step >= least).expect("10 decades are enough"))
 }
 
-impl Tcp {
+impl TcpPlan {
     /// With ECN, where the congestion controller cannot do without.
-    pub fn with_ecn_if_scalable(mut self, profile: Profile) -> Tcp {
-        if self.is_scalable(profile) {
-            self.ecn = Some(true);
-        }
+    pub(crate) fn with_ecn_if_scalable(mut self) -> TcpPlan {
+        self.ecn |= self.congestion_control.is_scalable();
         self
     }
 }

@@ -15,22 +15,31 @@ pub(crate) struct Integer<const MIN: u64, const MAX: u64>(pub u64);
 
 impl<const MIN: u64, const MAX: u64> Field for Integer<MIN, MAX> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let bounds = format!("a whole number from {MIN} to {MAX}");
-        match &node.value {
-            Value::Integer(n) => match u64::try_from(*n) {
-                Ok(n) if (MIN..=MAX).contains(&n) => Some(Integer(n)),
-                _ => reader.wrong(format!("{n} is out of range; expected {bounds}")),
-            },
-            Value::Float(x) => reader.wrong(format!("{x} is not whole; expected {bounds}")),
-            other => reader.wrong(format!("expected {bounds}, not {}", other.kind())),
-        }
+        read_whole(node, MIN, MAX, reader).map(Integer)
     }
     fn write(&self) -> Value {
         Value::Integer(self.0.into())
     }
     fn schema(_: &mut Definitions) -> Json {
-        json!({ "type": "integer", "minimum": MIN, "maximum": MAX })
+        whole_schema(MIN, MAX)
     }
+}
+
+/// Reads a whole number between two bounds.
+pub(crate) fn read_whole(node: &Node, min: u64, max: u64, reader: &mut Reader) -> Option<u64> {
+    let bounds = format!("a whole number from {min} to {max}");
+    match &node.value {
+        Value::Integer(n) => match u64::try_from(*n) {
+            Ok(n) if (min..=max).contains(&n) => Some(n),
+            _ => reader.wrong(format!("{n} is out of range; expected {bounds}")),
+        },
+        Value::Float(x) => reader.wrong(format!("{x} is not whole; expected {bounds}")),
+        other => reader.wrong(format!("expected {bounds}, not {}", other.kind())),
+    }
+}
+
+pub(crate) fn whole_schema(min: u64, max: u64) -> Json {
+    json!({ "type": "integer", "minimum": min, "maximum": max })
 }
 
 impl<const MIN: u64, const MAX: u64> Integer<MIN, MAX> {

@@ -6,7 +6,7 @@ use tidegate_mechanisms::sender::{
     CubicGrowth, CubicParams, DctcpParams, PragueParams, RenoParams, SbrmParams, SenderParams,
     SlowStartExit,
 };
-use tidegate_mechanisms::units::{Bytes, Demand, OrOff, Rate, Share, Span};
+use tidegate_mechanisms::units::{Bytes, Demand, OrOff, Rate, Share, Span, Whole};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{Buffer, LinkPlan, PausePlan, Plan, TrafficPlan};
 
@@ -108,8 +108,8 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
     };
     let (slow_start_exit, growth) = (slow_start_exit("linux-hystart"), CubicGrowth::Linux);
     let cubic = SenderParams::Cubic(CubicParams { slow_start_exit, growth });
-    assert_eq!((tcp(0).controller, tcp(3).controller), (cubic, RENO));
-    assert_eq!((tcp(0).initial_window, tcp(3).initial_window), (4, 4));
+    assert_eq!((tcp(0).congestion_control, tcp(3).congestion_control), (cubic, RENO));
+    assert_eq!((tcp(0).initial_window, tcp(3).initial_window), (Whole(4), Whole(4)));
     assert_eq!((tcp(0).ecn, tcp(3).ecn), (false, true));
     assert_eq!(link(&plan, "light.0.access").rate, Rate::mbps(50));
     assert_eq!(link(&plan, "light.0.access").delay, Span::from_micros(100));
@@ -122,7 +122,7 @@ fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
     let plan = scenario.plan();
     let TrafficPlan::Greedy(tcp) = &plan.flows[3].traffic else { panic!("greedy") };
     let sbrm = SbrmParams { willingness_to_pay: Demand(20.0), kappa: Share(0.5) };
-    assert_eq!(tcp.controller, SenderParams::Sbrm(sbrm));
+    assert_eq!(tcp.congestion_control, SenderParams::Sbrm(sbrm));
     let lacks: Vec<_> = scenario.simulator_lacks().iter().map(ToString::to_string).collect();
     assert_eq!(
         lacks,
@@ -150,7 +150,7 @@ fn dctcp_and_prague_have_ecn_and_are_scalable() {
             let (plan, scalable) = (scenario.plan(), name != "reno");
             let traffic = &plan.flows[if key.starts_with("users") { 3 } else { 0 }].traffic;
             let tcp = traffic.tcp().expect("greedy");
-            assert_eq!((&tcp.controller, tcp.ecn), (&want, scalable), "{key}");
+            assert_eq!((&tcp.congestion_control, tcp.ecn), (&want, scalable), "{key}");
             assert_eq!(traffic.is_scalable(), scalable);
             assert!(scenario.simulator_lacks().is_empty());
             let again = Scenario::parse(&scenario.to_toml(), &[]).expect("valid as written");
@@ -162,7 +162,7 @@ fn dctcp_and_prague_have_ecn_and_are_scalable() {
     let plan = plan_with(DUMBBELL, &options);
     let tcp = plan.flows[0].traffic.tcp().expect("greedy");
     let prague = PragueParams { reference_rtt: OrOff::Off };
-    assert_eq!(tcp.controller, SenderParams::Prague(prague));
+    assert_eq!(tcp.congestion_control, SenderParams::Prague(prague));
 }
 
 /// What a group leaves open comes from the scenario if it has the same sender, else from the profile.
@@ -183,7 +183,8 @@ fn parameters_of_a_sender_are_layered_as_the_options_around_it() {
         let options =
             [("tcp.congestion_control", scenario), ("users.light.tcp.congestion_control", own)];
         let plan = plan_with(DUMBBELL, &options);
-        let sender = |flow: usize| &plan.flows[flow].traffic.tcp().expect("greedy").controller;
+        let sender =
+            |flow: usize| &plan.flows[flow].traffic.tcp().expect("greedy").congestion_control;
         assert_eq!((sender(0), sender(3)), (&reno(true, false), &want), "{own}");
     }
 }
@@ -194,7 +195,7 @@ fn a_key_of_a_mechanism_can_be_set_where_the_file_has_its_name_alone() {
     let plan = plan_with(DUMBBELL, &[key]);
     let tcp = plan.flows[3].traffic.tcp().expect("greedy");
     let want = RenoParams { whole_segments: true, byte_counting: false };
-    assert_eq!(tcp.controller, SenderParams::Reno(want));
+    assert_eq!(tcp.congestion_control, SenderParams::Reno(want));
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn slow_start_ends_as_the_profile_or_the_file_says() {
     let exit_of = |options: &[(&str, &str)]| {
         let plan = plan_with(DUMBBELL, options);
         let tcp = plan.flows[0].traffic.tcp().expect("greedy").clone();
-        let SenderParams::Cubic(cubic) = tcp.controller else { panic!("cubic") };
+        let SenderParams::Cubic(cubic) = tcp.congestion_control else { panic!("cubic") };
         cubic.slow_start_exit
     };
     for word in ["loss", "hystart", "linux-hystart"] {

@@ -197,7 +197,7 @@ impl EarlyDelivery {
             let last = *flow.forward.last().expect("a route has at least one link");
             let acknowledges_at_once = match &flow.traffic {
                 TrafficPlan::Greedy(tcp) | TrafficPlan::Transfer { tcp, .. } => {
-                    tcp.delayed_ack.is_none()
+                    tcp.delayed_acks().is_none()
                 }
                 TrafficPlan::Cbr { .. } => continue,
             };

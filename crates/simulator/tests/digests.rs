@@ -37,7 +37,7 @@ fn is_simulated(plan: &Plan) -> bool {
     plan.flows
         .iter()
         .filter_map(|flow| flow.traffic.tcp())
-        .all(|tcp| !tcp.controller.is_in_kernels_alone())
+        .all(|tcp| !tcp.congestion_control.is_in_kernels_alone())
 }
 
 fn files(folder: &str) -> Vec<String> {

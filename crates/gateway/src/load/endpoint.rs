@@ -177,9 +177,9 @@ impl<'a> Endpoints<'a> {
 
     fn set_tcp(&self, socket: &Socket) -> Result<(), LabError> {
         let Some(tcp) = self.tcp else { return Ok(()) };
-        let name = tcp.controller.linux_name();
+        let name = tcp.congestion_control.linux_name();
         set_tcp_congestion(socket, name).map_err(|error| {
-            let remedy = match tcp.controller {
+            let remedy = match tcp.congestion_control {
                 SenderParams::Sbrm(_) => "load it: tidegate-bpf hold".to_owned(),
                 SenderParams::Prague(_) => {
                     "no released Linux kernel has it; simulate it, or take dctcp".to_owned()
@@ -189,7 +189,8 @@ impl<'a> Endpoints<'a> {
             let line = format!("congestion control {name}: {error} ({remedy})");
             LabError::Missing(vec![line])
         })?;
-        let SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa }) = &tcp.controller else {
+        let SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa }) = &tcp.congestion_control
+        else {
             return Ok(());
         };
         let parameters = [kappa.0, willingness_to_pay.0].map(|x| ((x * Q20) as u32).to_ne_bytes());

@@ -127,7 +127,7 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
             if tcp.window_limit.is_some() {
                 return cannot("keep to a window limit");
             }
-            let name = tcp.controller.linux_name();
+            let name = tcp.congestion_control.linux_name();
             all.extend(["--congestion".to_owned(), name.to_owned()]);
             // Told the segment size, iperf3 does not report it.
             if flow.packet_size.get() < endpoints.user.mtu.into() {

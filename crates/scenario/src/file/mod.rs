@@ -1,13 +1,13 @@
 //! The scenario file, declared section by section. Doc comments are what the JSON Schema says.
 
 mod link;
+mod profile;
 mod scheduler;
-mod tcp;
 mod user;
 
 pub(crate) use link::*;
+pub(crate) use profile::*;
 pub(crate) use scheduler::*;
-pub(crate) use tcp::*;
 pub(crate) use user::*;
 
 use serde_json::{Value as Json, json};
@@ -17,6 +17,8 @@ use tidegate_mechanisms::units::{Bytes, Span};
 use crate::declare::section;
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader};
+use crate::layer::{Layer, Layered};
+use crate::plan::TcpPlan;
 use crate::schema::Definitions;
 use crate::value::{HostJitter, Integer, Named, OrOff};
 
@@ -96,6 +98,13 @@ impl Profile {
             Profile::Linux2629 => defaults.linux_2_6_29,
         }
     }
+}
+
+/// TCP options, where somebody has something to say of them.
+pub(crate) type Tcp = Layer<TcpPlan>;
+
+impl Layered for TcpPlan {
+    const NAME: &'static str = "Tcp";
 }
 
 section! {

@@ -205,38 +205,15 @@ impl Connection {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use tidegate_mechanisms::sender::{RenoParams, SenderParams};
-    use tidegate_mechanisms::units::Span;
-    use tidegate_scenario::plan::*;
+    use tidegate_scenario::Scenario;
+    use tidegate_scenario::plan::TcpPlan;
 
     /// ns-2's sender, more or less: SACK, no timestamps, no delayed acknowledgements.
     pub(crate) fn classic() -> TcpPlan {
-        TcpPlan {
-            controller: SenderParams::Reno(RenoParams {
-                whole_segments: false,
-                byte_counting: false,
-            }),
-            recovery: RecoveryPlan::Sack,
-            reduction: ReductionPlan::Immediate,
-            limited_transmit: true,
-            timestamps: false,
-            ecn: false,
-            ecn_fallback: false,
-            ecn_to_one: true,
-            frto: false,
-            after_timeout: AfterTimeoutPlan::GoBackN,
-            rearm_on_repair: false,
-            segment_bursts: false,
-            initial_window: 2,
-            window_use_per_round: false,
-            window_limit: None,
-            delayed_ack: None,
-            rto: RtoPlan {
-                initial: Span::from_secs(1),
-                min: Span::from_millis(200),
-                max: Span::from_secs(60),
-                min_bounds_variance: false,
-            },
-        }
+        let text = "version = 1\nprofile = \"classic\"\n\
+                    tcp = { initial_rto = \"1 s\", max_rto = \"60 s\" }\n\
+                    bottleneck = { rate = \"1 Mb/s\" }\nusers.a = {}\n";
+        let plan = Scenario::parse(text, &[]).expect("valid").plan();
+        plan.flows[0].traffic.tcp().expect("greedy").clone()
     }
 }

@@ -92,20 +92,20 @@ impl Receiver {
             recent: [0; MAX_SACK_BLOCKS],
             sack,
             ecn: plan.ecn,
-            each_mark: plan.ecn && plan.controller.is_scalable(),
+            each_mark: plan.ecn && plan.congestion_control.is_scalable(),
             echo_congestion: false,
             capable_seen: false,
-            delay: plan.delayed_ack,
-            quick: plan.delayed_ack.map_or(0, |delay| delay.quick_acks),
+            delay: plan.delayed_acks(),
+            quick: plan.delayed_acks().map_or(0, |delay| delay.quick_acks),
             ack_delay: plan
-                .delayed_ack
+                .delayed_acks()
                 .filter(|delay| delay.adaptive)
                 .map(|delay| AckDelay::new(delay.timeout)),
             window: plan
-                .delayed_ack
+                .delayed_acks()
                 .filter(|delay| delay.autotuning)
                 .map(|_| ReceiveWindow::new(sizes.mss())),
-            silence: RoundTrip::new(plan.rto),
+            silence: RoundTrip::new(plan.rto()),
             timestamps: plan.timestamps,
             answered: None,
             last_arrival: Time::ZERO,
@@ -355,6 +355,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_mechanisms::units::OrOff;
 
     const SIZES: Sizes = Sizes { full: 1500, header: 40, syn: 60 };
 
@@ -374,16 +375,9 @@ mod tests {
     fn receiver(quick_acks: u32) -> Receiver {
         let mut plan = crate::tcp::tests::classic();
         plan.timestamps = true;
-        let timeout = Span::from_millis(40);
-        plan.delayed_ack = Some(DelayedAckPlan {
-            timeout,
-            quick_acks,
-            quick_acks_again: true,
-            quick_acks_out_of_order: false,
-            adaptive: false,
-            autotuning: false,
-            quick_push: false,
-        });
+        plan.delayed_ack = OrOff::On(Span::from_millis(40));
+        plan.quick_acks = quick_acks;
+        plan.quick_acks_again = true;
         Receiver::new(&plan, true, SIZES)
     }
 
@@ -434,15 +428,10 @@ mod tests {
         let quick_after = |flags: u8, out_of_order: bool| {
             let mut plan = crate::tcp::tests::classic();
             plan.ecn = true;
-            plan.delayed_ack = Some(DelayedAckPlan {
-                timeout: Span::from_millis(40),
-                quick_acks: 1,
-                quick_acks_again: true,
-                quick_acks_out_of_order: out_of_order,
-                adaptive: false,
-                autotuning: false,
-                quick_push: false,
-            });
+            plan.delayed_ack = OrOff::On(Span::from_millis(40));
+            plan.quick_acks = 1;
+            plan.quick_acks_again = true;
+            plan.quick_acks_out_of_order = out_of_order;
             let mut rx = Receiver::new(&plan, true, SIZES);
             rx.on_request(&segment(0));
             rx.on_segment(&Packet { flags: flags::ECT, ..segment(0) });

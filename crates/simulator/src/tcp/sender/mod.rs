@@ -154,8 +154,8 @@ impl Sender {
     pub fn new(plan: &TcpPlan, sizes: Sizes) -> Self {
         let mss = sizes.mss();
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
-        let sack = !matches!(plan.recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
-        let counts_marks = plan.ecn && plan.controller.is_scalable();
+        let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+        let counts_marks = plan.ecn && plan.congestion_control.is_scalable();
         let mut news = flags::SYN | flags::SACK | flags::ECE;
         if counts_marks {
             // What an ACK without marks delivers counts as well.
@@ -164,8 +164,8 @@ impl Sender {
         Sender {
             state: State::Closed,
             sack,
-            forward_ack: plan.recovery == RecoveryPlan::Fack,
-            partial_acks: plan.recovery != RecoveryPlan::Reno,
+            forward_ack: plan.loss_recovery == RecoveryPlan::Fack,
+            partial_acks: plan.loss_recovery != RecoveryPlan::Reno,
             limited_transmit: plan.limited_transmit,
             timestamps: plan.timestamps,
             ecn: plan.ecn,
@@ -173,17 +173,17 @@ impl Sender {
             news,
             ecn_fallback: plan.ecn_fallback,
             ecn_to_one: plan.ecn_to_one
-                && plan.reduction == ReductionPlan::Immediate
-                && !plan.controller.is_scalable(),
+                && plan.window_reduction == ReductionPlan::Immediate
+                && !plan.congestion_control.is_scalable(),
             frto: plan.frto && sack,
             // Loss detection by time keeps the times of what is sacked, and so that.
             go_back_n: plan.after_timeout == AfterTimeoutPlan::GoBackN
-                && plan.recovery != RecoveryPlan::Rack,
+                && plan.loss_recovery != RecoveryPlan::Rack,
             rearm_on_repair: plan.rearm_on_repair,
             bursts: plan.segment_bursts,
-            pushes: plan.delayed_ack.is_some_and(|delay| delay.quick_push),
+            pushes: plan.delayed_acks().is_some_and(|delay| delay.quick_push),
             announce_reduction: false,
-            reduction_plan: plan.reduction,
+            reduction_plan: plan.window_reduction,
             sizes,
             dup_acks: 0,
             window_limit: plan.window_limit.map_or(u32::MAX, segments),
@@ -196,13 +196,13 @@ impl Sender {
             probe: Probe::default(),
             round_end: 0,
             usage: plan.window_use_per_round.then(Usage::default),
-            window: Window { cwnd: f64::from(plan.initial_window), ssthresh: f64::INFINITY },
-            controller: build::controller(plan.controller.clone()),
-            round_trip: RoundTrip::new(plan.rto),
+            window: Window { cwnd: f64::from(plan.initial_window.0), ssthresh: f64::INFINITY },
+            controller: build::controller(plan.congestion_control.clone()),
+            round_trip: RoundTrip::new(plan.rto()),
             timed: None,
             reduction: Reduction::Immediate,
             board: Scoreboard::default(),
-            rack: (plan.recovery == RecoveryPlan::Rack).then(|| Box::new(Rack::new())),
+            rack: (plan.loss_recovery == RecoveryPlan::Rack).then(|| Box::new(Rack::new())),
             timer: Timer::TimeOut,
             deadline: Time::NEVER,
             timer_at: Time::NEVER,

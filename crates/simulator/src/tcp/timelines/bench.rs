@@ -86,7 +86,7 @@ impl Bench {
             written_bytes: 0,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
-            scalable: tcp.controller.is_scalable(),
+            scalable: tcp.congestion_control.is_scalable(),
             now: Time::ZERO,
             sent_below: 0,
             requested: Time::ZERO,

@@ -1,0 +1,207 @@
+//! TCP's options: each is declared here, once, and used where the endpoint does what it says.
+
+use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::sender::SenderParams;
+use tidegate_mechanisms::units::{Bytes, OrOff, Span, Whole};
+use tidegate_mechanisms::{parameters, words};
+
+words! {
+    /// How losses are found and repaired.
+    pub enum RecoveryPlan {
+        /// Selective acknowledgements, RFC 6675, without rules 3 and 4 of its NextSeg: what is not known to
+        /// be lost is not sent again ahead of time, as in ns-2.
+        Sack = "sack",
+        /// Partial acknowledgements, RFC 6582.
+        NewReno = "newreno",
+        /// Fast retransmit and fast recovery alone, RFC 5681.
+        Reno = "reno",
+        /// Forward acknowledgement: as sack, but a segment counts as lost as soon as one that was
+        /// sent three later has arrived.
+        Fack = "fack",
+        /// By the time at which segments were sent, and with a probe for losses at the tail,
+        /// RACK-TLP, RFC 8985, as in Linux.
+        Rack = "rack",
+    }
+}
+
+words! {
+    /// How the window shrinks after a congestion signal.
+    pub enum ReductionPlan {
+        /// At once.
+        Immediate = "immediate",
+        /// By one segment on every second ACK.
+        RateHalving = "rate-halving",
+        /// Proportional rate reduction, RFC 9937.
+        Prr = "prr",
+    }
+}
+
+words! {
+    /// What is sent again after a time-out.
+    pub enum AfterTimeoutPlan {
+        /// Everything from the first missing segment on.
+        GoBackN = "go-back-n",
+        /// What has not been selectively acknowledged.
+        KeepScoreboard = "keep-scoreboard",
+    }
+}
+
+parameters! {
+    /// TCP options. What is not given comes from the scenario's tcp section, then from the
+    /// profile.
+    pub struct TcpPlan {
+        /// Congestion controller.
+        pub congestion_control: SenderParams =
+            { linux: "cubic", classic: "reno", linux_2_6_29: "reno" },
+        /// How losses are found and repaired.
+        pub loss_recovery: RecoveryPlan = { linux: "rack", classic: "sack", linux_2_6_29: "fack" },
+        /// How the window shrinks after a congestion signal.
+        pub window_reduction: ReductionPlan =
+            { linux: "prr", classic: "immediate", linux_2_6_29: "rate-halving" },
+        /// New data on the first two duplicate ACKs, RFC 3042.
+        pub limited_transmit: bool = "true",
+        /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
+        pub timestamps: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// ECN, RFC 3168. Always on for dctcp and prague.
+        pub ecn: bool = "false",
+        /// A connection request that is lost is repeated without ECN, RFC 3168, section 6.1.1.1, as
+        /// in Linux since 4.1.
+        pub ecn_fallback: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// A congestion mark may lower the window to one segment, and at one segment the next waits for
+        /// the retransmission timer, RFC 3168, section 6.1.2. Else a window never falls below two, as in
+        /// Linux. With window_reduction immediate only, and not for dctcp and prague.
+        pub ecn_to_one: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
+        /// Find out first whether a time-out was premature, F-RTO with SACK, RFC 5682.
+        pub frto: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// What is sent again after a time-out (rack keeps to what is late): everything from the first missing segment on, in order,
+        /// without asking what is selectively acknowledged ("go-back-n"; RFC 2018, section 8, turns
+        /// those marks off), or only what is not ("keep-scoreboard", RFC 6675, section 5.1).
+        pub after_timeout: AfterTimeoutPlan =
+            { linux: "keep-scoreboard", classic: "go-back-n", linux_2_6_29: "keep-scoreboard" },
+        /// Whenever the first missing segment is sent again, the retransmission timer starts anew, the
+        /// careful variant of RFC 6675, section 6, as in Linux. Else only when a fast recovery begins.
+        pub rearm_on_repair: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// Initial window, in segments.
+        pub initial_window: Whole<1, 10_000> = { linux: "10", classic: "2", linux_2_6_29: "3" },
+        /// Largest window, in bytes of payload. Default: none.
+        pub window_limit: Option<Bytes>,
+        /// Longest delay of an acknowledgement, or "off".
+        pub delayed_ack: OrOff = { linux: "40 ms", classic: "off", linux_2_6_29: "40 ms" },
+        /// So many ACKs at the start of a connection are not delayed.
+        pub quick_acks: u32 = { linux: "16", classic: "0", linux_2_6_29: "16" },
+        /// As many again are not delayed after a silence of a retransmission time-out and after a
+        /// segment that had arrived before, as in Linux.
+        pub quick_acks_again: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// With quick_acks_again, so too after a segment out of order and, with ECN, after one that is not
+        /// ECN-capable and thus a retransmission, as in Linux before 4.18.
+        pub quick_acks_out_of_order: bool =
+            { linux: "false", classic: "false", linux_2_6_29: "true" },
+        /// The delay of acknowledgements adapts: it doubles each time it runs out, up to the round-trip
+        /// time of the handshake, and comes down again when segments follow closely, as in Linux.
+        pub adaptive_delayed_ack: bool = { linux: "false", classic: "false", linux_2_6_29: "true" },
+        /// The receiver offers a window that grows with what arrives, dynamic right-sizing, and does
+        /// not delay ACKs while it does, as in Linux. It never limits the sender.
+        pub receive_autotuning: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// The last segment of a transfer and of a burst, which the sender marks with PSH and the
+        /// application reads at once, is acknowledged without delay, as in Linux.
+        pub quick_push: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// Segments leave in bursts of two and more, as many as a millisecond's worth, and one alone waits
+        /// for the next ACK if that is due within a millisecond, as segmentation offload has it in Linux.
+        /// Not for prague, which spreads its segments.
+        pub segment_bursts: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// The window may grow if it was full at some time in the last round trip, and in slow start
+        /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
+        pub window_use_per_round: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// Smallest retransmission time-out.
+        pub min_rto: Span = "200 ms",
+        /// Largest retransmission time-out.
+        pub max_rto: Span = { linux: "120 s", classic: "64 s", linux_2_6_29: "120 s" },
+        /// Retransmission time-out before the first round-trip sample.
+        pub initial_rto: Span = { linux: "1 s", classic: "3 s", linux_2_6_29: "3 s" },
+        /// The smallest time-out bounds the variance term, srtt + max(4 rttvar, min_rto), as in
+        /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
+        pub min_rto_bounds_variance: bool =
+            { linux: "true", classic: "false", linux_2_6_29: "true" },
+    }
+    check time_outs;
+    retired {
+        hystart: "congestion_control = { kind = \"cubic\", slow_start_exit = ... }, which is \
+            \"hystart\" (before: \"rfc9406\" or true), \"linux-hystart\" (\"linux\") or \
+            \"loss\" (\"off\" or false)",
+        cubic_growth: "congestion_control = { kind = \"cubic\", growth = ... }",
+        reference_rtt: "congestion_control = { kind = \"prague\", reference_rtt = ... }",
+        willingness_to_pay: "congestion_control = { kind = \"sbrm\", willingness_to_pay = ... }",
+        kappa: "congestion_control = { kind = \"sbrm\", kappa = ... }",
+        whole_segments: "congestion_control = { kind = \"reno\", whole_segments = ... }, or dctcp",
+        byte_counting: "congestion_control = { kind = \"reno\", byte_counting = ... }, or dctcp",
+    }
+}
+
+fn time_outs(tcp: &TcpPlan) -> Vec<Mistake> {
+    let checks = [
+        (tcp.min_rto == Span::ZERO, "min_rto", "must not be zero"),
+        (tcp.min_rto > tcp.max_rto, "min_rto", "is above max_rto"),
+        (tcp.initial_rto > tcp.max_rto, "initial_rto", "is above max_rto"),
+        (tcp.initial_rto == Span::ZERO, "initial_rto", "must not be zero"),
+    ];
+    let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
+    wrong.map(|(_, key, message)| (key, message.to_owned())).collect()
+}
+
+impl TcpPlan {
+    /// When acknowledgements are delayed, if they are.
+    pub fn delayed_acks(&self) -> Option<DelayedAckPlan> {
+        let plan = |timeout| DelayedAckPlan {
+            timeout,
+            quick_acks: self.quick_acks,
+            quick_acks_again: self.quick_acks_again,
+            quick_acks_out_of_order: self.quick_acks_out_of_order,
+            adaptive: self.adaptive_delayed_ack,
+            autotuning: self.receive_autotuning,
+            quick_push: self.quick_push,
+        };
+        self.delayed_ack.span().map(plan)
+    }
+
+    /// The options of the retransmission timer.
+    pub fn rto(&self) -> RtoPlan {
+        RtoPlan {
+            initial: self.initial_rto,
+            min: self.min_rto,
+            max: self.max_rto,
+            min_bounds_variance: self.min_rto_bounds_variance,
+        }
+    }
+}
+
+/// Delayed acknowledgements (RFC 1122, RFC 5681): every second full segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAckPlan {
+    /// The longest delay.
+    pub timeout: Span,
+    /// So many ACKs at the start of a connection are not delayed (Linux: 16).
+    pub quick_acks: u32,
+    /// So many again after a silence of a time-out, and after a segment that came twice (Linux).
+    pub quick_acks_again: bool,
+    /// And after a segment out of order (Linux before 4.18).
+    pub quick_acks_out_of_order: bool,
+    /// The delay adapts (Linux's `ato`); `timeout` is its least.
+    pub adaptive: bool,
+    /// Not delayed while the receiver's window grows, by dynamic right-sizing (Linux).
+    pub autotuning: bool,
+    /// Nor for segments that the sender pushes, the last of a burst and of a transfer.
+    pub quick_push: bool,
+}
+
+/// Retransmission time-out (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoPlan {
+    /// Before the first round-trip sample.
+    pub initial: Span,
+    /// Smallest.
+    pub min: Span,
+    /// Largest.
+    pub max: Span,
+    /// `srtt + max(4 rttvar, min)` as in Linux, instead of `max(srtt + 4 rttvar, min)`.
+    pub min_bounds_variance: bool,
+}
