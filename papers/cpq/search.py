@@ -30,8 +30,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidegate.results.statistics import Estimate
 from tidegate.runs.execution import Threads
-from tidegate.studies.papers.estimates import Estimate, joint_half_width
 from tidegate.studies.papers.experiments import Cell, Paper, load_paper
 from tidegate.studies.papers.metrics import measure
 from tidegate.studies.papers.runs import Run, native_engine
@@ -180,7 +180,7 @@ class Search:
         row |= {f"{column_of(place)} ±": "" for place in self.places}
         for place, value in found.items():
             row[column_of(place)] = f"{value.mean:.5g}"
-            row[f"{column_of(place)} ±"] = f"{value.half_width:.3g}"
+            row[f"{column_of(place)} ±"] = f"{value.ci95:.3g}"
         return row
 
     def judged(self, row: Row, red: Row) -> dict[Place, CellVerdict]:
@@ -201,7 +201,7 @@ class Search:
                 value_of(row, place),
                 None,
                 without=value_of(red, bare),
-                told_apart=abs(ours.mean - plain.mean) > joint_half_width(ours, plain),
+                told_apart=ours.told_apart(plain),
             )
         return found
 

@@ -1,8 +1,8 @@
 """Data and an engine that tests make up."""
 
+from tidegate.results.statistics import Estimate
 from tidegate.scenarios.reading import parse
 from tidegate.studies.papers.book import Book, Point
-from tidegate.studies.papers.estimates import Estimate
 from tidegate.studies.papers.selection import Datum, Group
 
 

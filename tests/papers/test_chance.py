@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from tidegate.results.statistics import Estimate
 from tidegate.studies.papers.chance import tried
-from tidegate.studies.papers.estimates import Estimate
 from tidegate.studies.papers.experiments import Cell
 from tidegate.studies.papers.explanations import load_explanations, weigh
 from tidegate.studies.papers.verdicts import CellVerdict

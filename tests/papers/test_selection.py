@@ -43,7 +43,7 @@ def test_ratio_pairs_by_the_other_levels_and_keeps_the_interval():
     ratios = data(part, "e", book(ROWS, half_width=0.1))
     assert [datum.value.mean for datum in ratios] == pytest.approx([0.5, 4 / 3])
     assert ratios[0].levels == {"d": 5}
-    assert ratios[0].value.half_width == pytest.approx(0.5 * (0.05**2 + 0.1**2) ** 0.5)
+    assert ratios[0].value.ci95 == pytest.approx(0.5 * (0.05**2 + 0.1**2) ** 0.5)
 
 
 def test_crossing_is_read_off_on_a_logarithmic_axis():

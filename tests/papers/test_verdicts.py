@@ -2,8 +2,8 @@
 
 import pytest
 
+from tidegate.results.statistics import Estimate
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.estimates import Estimate
 from tidegate.studies.papers.experiments import Cell, Claim, Experiment
 from tidegate.studies.papers.explanations import load_explanations, weigh
 from tidegate.studies.papers.outcome import Outcome

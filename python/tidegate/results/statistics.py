@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,10 +15,52 @@ class Estimate(NamedTuple):
     """A mean over replications and what is known about it."""
 
     mean: float
-    ci95: float
-    """Half-width of the 95 % confidence interval; NaN with fewer than two values."""
-    runs: int
-    """Replications that had a value."""
+    ci95: float = 0.0
+    """Half-width of the 95 % confidence interval: 0 for what was computed exactly, NaN where there
+    are fewer than two values to tell it from."""
+    runs: int = 0
+    """Replications that had a value; 0 for what was computed exactly."""
+
+    def __str__(self) -> str:
+        """Rounded for reading.
+
+        >>> str(Estimate(1.3712, 0.0214, 50)), str(Estimate(1.3712))
+        ('1.37 ± 0.02', '1.37')
+        """
+        digits = decimals(self.mean)
+        return self.written(digits) if self.runs else f"{self.mean:.{digits}f}"
+
+    def written(self, digits: int) -> str:
+        """With so many decimals, and the half-width where there is one."""
+        half = "" if math.isnan(self.ci95) else f" ± {self.ci95:.{digits}f}"
+        return f"{self.mean:.{digits}f}{half}"
+
+    def scaled(self, factor: float) -> Estimate:
+        """Times a number that is known exactly."""
+        return Estimate(self.mean * factor, self.ci95 * abs(factor), self.runs)
+
+    def over(self, other: Estimate) -> Estimate:
+        """Quotient of two independent estimates; its interval to first order."""
+        quotient = self.mean / other.mean
+        relative = math.hypot(self.ci95 / self.mean, other.ci95 / other.mean)
+        return Estimate(quotient, abs(quotient) * relative, min(self.runs, other.runs))
+
+    def told_apart(self, other: Estimate) -> bool:
+        """Whether it differs from another by more than the interval of the difference."""
+        return abs(self.mean - other.mean) > joint95(self, other)
+
+
+def joint95(a: Estimate, b: Estimate) -> float:
+    """Half-width of the interval of the difference of two independent means; unknown: no end."""
+    half = math.hypot(a.ci95, b.ci95)
+    return math.inf if math.isnan(half) else half
+
+
+def decimals(number: float) -> int:
+    """Decimal places with which a number of this size reads well (three or four digits)."""
+    if not math.isfinite(number) or number == 0:
+        return 2
+    return min(4, max(1, 2 - math.floor(math.log10(abs(number)))))
 
 
 def student_t95(count: int) -> float:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.show import Grid
-from tidegate.studies.papers.estimates import decimals
+from tidegate.results.statistics import decimals
 from tidegate.studies.papers.outcome import name_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _ours(verdict: CellVerdict) -> list[str]:
         return ["–", ""]
     digits = max(2, decimals(cell.value)) if cell.unit != "s" else 1
     return [
-        f"{ours.mean:.{digits}f} ± {ours.half_width:.{digits}f}",
+        ours.written(digits),
         f"{100 * verdict.deviation:+.1f} %",
     ]
 

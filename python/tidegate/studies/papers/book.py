@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from tidegate.results.statistics import Estimate
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.estimates import Estimate
 from tidegate.studies.papers.metrics import measure
 from tidegate.studies.papers.models import compute
 

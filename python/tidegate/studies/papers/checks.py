@@ -13,8 +13,8 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidegate.results.statistics import joint95
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.estimates import joint_half_width
 from tidegate.studies.papers.events import EVENTS
 from tidegate.studies.papers.expressions import evaluate
 from tidegate.studies.papers.ordering import Verdict, compared, of_truth
@@ -22,8 +22,8 @@ from tidegate.studies.papers.ordering import Verdict, compared, of_truth
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tidegate.results.statistics import Estimate
     from tidegate.studies.papers.book import Point
-    from tidegate.studies.papers.estimates import Estimate
     from tidegate.studies.papers.selection import Datum, Group
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -119,7 +119,7 @@ def _below(a: Estimate, b: Estimate, rules: Mapping[str, Any]) -> Verdict:
     """Whether a < b, or a ≤ b where ties are fine."""
     if "min_rel_gap" in rules:  # a stated effect has to be seen beyond the interval
         gap = b.mean - a.mean
-        seen = gap >= rules["min_rel_gap"] * abs(a.mean) and gap > joint_half_width(a, b)
+        seen = gap >= rules["min_rel_gap"] * abs(a.mean) and gap > joint95(a, b)
         return of_truth(seen)
     return compared(a, b, ties_ok=rules.get("ties_ok", False))
 

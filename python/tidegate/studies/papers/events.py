@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.papers.estimates import Estimate
+from tidegate.results.statistics import Estimate
 from tidegate.studies.papers.ordering import Verdict, all_of, any_of, compared
 
 if TYPE_CHECKING:

@@ -166,7 +166,7 @@ def _draw_line(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str
     axes.errorbar(
         [_x(point, spec["x"], ticks) for point in line.points],
         [estimate.mean for estimate in ours],
-        [estimate.half_width for estimate in ours] if measured else None,
+        [estimate.ci95 for estimate in ours] if measured else None,
         color=line.colour,
         linestyle=line.style,
         marker="o" if measured else "",
@@ -208,7 +208,7 @@ def _draw_dots(axes: Axes, line: _Line, panel: _Panel) -> None:
     axes.errorbar(
         [float(point.levels[spec["x"]]) for point in own],
         [estimate.mean for estimate in estimates],
-        [estimate.half_width for estimate in estimates],
+        [estimate.ci95 for estimate in estimates],
         color=line.colour,
         fmt="o",
         markersize=5,

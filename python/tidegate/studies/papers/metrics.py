@@ -6,7 +6,7 @@ import math
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from tidegate.studies.papers.estimates import Estimate
+from tidegate.results.statistics import Estimate, estimate, jain_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,10 +54,10 @@ RATIO_OF_MEANS = "ratio_of_mean_throughputs"
 
 def measure(runs: Sequence[Run]) -> dict[str, Estimate]:
     """Every metric of a point, by name."""
-    estimates = {name: Estimate.from_runs(map(of, runs)) for name, of in _PER_RUN.items()}
+    estimates = {name: estimate([of(run) for run in runs]) for name, of in _PER_RUN.items()}
     for name, of in _PER_GROUP.items():
         for group, values in enumerate(zip(*map(of, runs), strict=True)):
-            estimates[name.format(group)] = Estimate.from_runs(values)
+            estimates[name.format(group)] = estimate(values)
     if "throughput_1_mbps" in estimates:
         heavy, light = estimates["throughput_0_mbps"].mean, estimates["throughput_1_mbps"].mean
         estimates[RATIO_OF_MEANS] = Estimate(heavy / light if light else float("nan"))
@@ -81,15 +81,15 @@ def _by_interval(runs: Sequence[Run]) -> dict[str, Estimate]:
                 run.interval_backlog_packets, run.interval_utilization, strict=True
             )
         ],
-        "jain_fairness": [_jain(groups) for groups in rates],
+        "jain_fairness": [jain_index(groups) for groups in rates],
     }
     if min(map(len, rates)) > 1:
         found["sender_ratio"] = [groups[0] / (groups[1] or math.nan) for groups in rates]
         # The flow over all links against the mean of the others.
         found["jain_fairness_one_vs_four_queues"] = [
-            _jain((groups[0], fmean(groups[1:]))) for groups in rates
+            jain_index((groups[0], fmean(groups[1:]))) for groups in rates
         ]
-    return {name: Estimate.from_runs(values) for name, values in found.items()}
+    return {name: estimate(values) for name, values in found.items()}
 
 
 def _by_transfer(runs: Sequence[Run]) -> dict[str, Estimate]:
@@ -99,7 +99,7 @@ def _by_transfer(runs: Sequence[Run]) -> dict[str, Estimate]:
         return {}
     return {
         "finish_time_min": Estimate(min(times)),
-        "finish_time_mean": Estimate.from_runs(times),
+        "finish_time_mean": estimate(times),
         "finish_time_max": Estimate(max(times)),
     }
 
@@ -108,8 +108,3 @@ def _by_trace(runs: Sequence[Run]) -> dict[str, Estimate]:
     """What the first run's trace shows; of a trace there is no interval."""
     trace = runs[0].trace
     return {name: Estimate(value) for name, value in trace.metrics().items()} if trace else {}
-
-
-def _jain(shares: Sequence[float]) -> float:
-    squares = sum(share * share for share in shares)
-    return sum(shares) ** 2 / (len(shares) * squares) if squares else math.nan

@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from tidegate.studies.papers.estimates import joint_half_width
+from tidegate.results.statistics import joint95
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tidegate.studies.papers.estimates import Estimate
+    from tidegate.results.statistics import Estimate
 
 
 class Verdict(Enum):
@@ -32,13 +32,13 @@ def of_truth(holds: bool) -> Verdict:
 def compared(a: Estimate, b: Estimate, *, ties_ok: bool = False) -> Verdict:
     """Whether a < b: undecided where it is not, but by no more than the interval of b − a.
 
-    >>> from tidegate.studies.papers.estimates import Estimate
+    >>> from tidegate.results.statistics import Estimate
     >>> compared(Estimate(1.1, 0.08, 9), Estimate(1.0, 0.08, 9)).value
     'undecided'
     """
     if a.mean < b.mean or (ties_ok and a.mean == b.mean):
         return Verdict.HELD
-    joint = joint_half_width(a, b)
+    joint = joint95(a, b)
     return Verdict.UNDECIDED if joint > 0 and a.mean - b.mean <= joint else Verdict.FAILED
 
 

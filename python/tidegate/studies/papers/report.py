@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidegate.results.statistics import decimals
 from tidegate.studies.papers.chance import tried
-from tidegate.studies.papers.estimates import decimals
 from tidegate.studies.papers.figures import draw
 from tidegate.studies.papers.traits import trait_section
 from tidegate.studies.papers.verdicts import told
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from tidegate.results.statistics import Estimate
     from tidegate.studies.papers.book import Book
-    from tidegate.studies.papers.estimates import Estimate
     from tidegate.studies.papers.experiments import Baseline, Cell, Claim, Paper
     from tidegate.studies.papers.explanations import Support
     from tidegate.studies.papers.outcome import Outcome
@@ -216,7 +216,7 @@ def _digits(cell: Cell) -> int:
 
 
 def _estimate(cell: Cell, value: Estimate) -> str:
-    return f"{value.mean:.{_digits(cell)}f} ± {value.half_width:.{_digits(cell)}f}"
+    return value.written(_digits(cell))
 
 
 def _baseline_cell(paper: Paper, verdict: CellVerdict) -> list[str]:

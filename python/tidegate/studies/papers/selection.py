@@ -21,9 +21,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tidegate.results.statistics import Estimate
 from tidegate.studies.papers.book import SeriesKey, series_key
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.estimates import Estimate
 from tidegate.studies.papers.expressions import evaluate
 
 if TYPE_CHECKING:

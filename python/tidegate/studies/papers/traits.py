@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.studies.papers.estimates import joint_half_width
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidegate.studies.papers.book import Book, Point
-    from tidegate.studies.papers.estimates import Estimate
     from tidegate.studies.papers.experiments import Paper
     from tidegate.studies.papers.factors import Level
 
@@ -60,7 +57,7 @@ def _ranking(
         changes: list[tuple[float, str]] = []
         for cell, metric in metric_of.items():
             ours, base = points[cell, trait].metrics[metric], points[cell, _BASE].metrics[metric]
-            if _differs(ours, base):
+            if ours.told_apart(base):
                 changes.append((ours.mean / base.mean - 1.0, cell))
         largest, where = max(changes, key=lambda change: abs(change[0]), default=(0.0, ""))
         told = f"{100 * largest:+.0f} % ({where})" if where else "none"
@@ -75,8 +72,4 @@ def _entry(points: Mapping[tuple[Level, Level], Point], cell: str, trait: str, m
     if trait == _BASE:
         return str(ours)
     change = f"{ours} ({100 * (ours.mean / base.mean - 1):+.0f} %)"
-    return f"**{change}**" if _differs(ours, base) else change
-
-
-def _differs(a: Estimate, b: Estimate) -> bool:
-    return abs(a.mean - b.mean) > joint_half_width(a, b)
+    return f"**{change}**" if ours.told_apart(base) else change

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.studies.papers.book import the_one_point
 from tidegate.studies.papers.checks import Finding, check
-from tidegate.studies.papers.estimates import Estimate, joint_half_width
 from tidegate.studies.papers.metrics import RATIO_OF_MEANS
 from tidegate.studies.papers.ordering import Verdict, all_of
 from tidegate.studies.papers.selection import groups
@@ -16,6 +15,7 @@ from tidegate.studies.papers.selection import groups
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tidegate.results.statistics import Estimate
     from tidegate.studies.papers.book import Book, Point
     from tidegate.studies.papers.experiments import Baseline, Cell, Claim
 
@@ -134,8 +134,7 @@ def judge_cell(cell: Cell, book: Book, baseline: Baseline | None = None) -> Cell
 
 
 def _told_apart(one: Point, other: Point, metric: str) -> bool:
-    a, b = one.metrics[metric], other.metrics[metric]
-    return abs(a.mean - b.mean) > joint_half_width(a, b)
+    return one.metrics[metric].told_apart(other.metrics[metric])
 
 
 def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
