@@ -16,7 +16,7 @@ ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' 
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
 
-.PHONY: help setup run test test-rust test-python lint format fuzz bench reproduce league fidelity \
+.PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
 	lab-abc lab-cpq lab-mixes oracle readme docs lock clean
 
 help: ## this list
@@ -40,6 +40,10 @@ $(NATIVE): $(ENGINE) $(RUNTIME)
 $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
 	@touch $@
+
+wheel: $(NATIVE) ## target/wheels/tidegate-*.whl, which needs no checkout
+	@VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin build --release --locked --offline --quiet
+	@ls target/wheels/*.whl
 
 run: $(NATIVE) ## the main job: who gets what on a congested link, with and without ABC
 	@$(BIN)/tidegate simulate scenarios/evening-peak.toml \

@@ -6,11 +6,11 @@ import tomllib
 
 import pytest
 
+from tidegate.data import data_folder
 from tidegate.errors import ResultError, UsageError
 from tidegate.scenarios.reading import parse, toml_value
 from tidegate.studies.league.field import (
     Mechanism,
-    league_dir,
     read_mechanisms,
     read_situations,
     settles,
@@ -179,7 +179,7 @@ def test_who_remembers_longer_than_the_warm_up_is_marked(folder):
 
 
 def test_the_leagues_warm_up_is_as_long_as_anybody_remembers_but_for_what_the_page_names():
-    data = league_dir()
+    data = data_folder("league")
     unsettled = {
         situation.name
         for situation in read_situations(data).values()
@@ -196,7 +196,7 @@ UNITS = {"B": 8, "kB": 8e3, "b/s": 1, "kb/s": 1e3, "B/s": 8}
 def test_a_bucket_is_remembered_as_long_as_it_takes_to_fill():
     policers = {
         name: (one, one.bottleneck["differentiation"])
-        for name, one in read_mechanisms(league_dir()).items()
+        for name, one in read_mechanisms(data_folder("league")).items()
         if one.bottleneck.get("differentiation", {}).get("kind") not in (None, "abc")
     }
     assert len(policers) == 12

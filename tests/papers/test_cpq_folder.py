@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
+from tidegate.data import data_folder
 from tidegate.studies.fidelity.cpq import POLICERS
-from tidegate.studies.league.field import league_dir, read_mechanisms
+from tidegate.studies.league.field import read_mechanisms
 from tidegate.studies.papers import reproduction
 from tidegate.studies.papers.book import Book, Point, fill
 from tidegate.studies.papers.checks import _KINDS
@@ -106,7 +107,7 @@ def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(pape
     def read(policer):
         return {key: value for key, value in policer.items() if key in choices}
 
-    league = read_mechanisms(league_dir())
+    league = read_mechanisms(data_folder("league"))
     for name in ("AICP-a", "AICP-b"):
         (setting,) = (
             one for one in paper.experiments["table2"].series["tcp"].settings

@@ -7,13 +7,13 @@ import tomllib
 
 import pytest
 
-from tidegate.studies.papers.library import papers_dir
+from tidegate.data import data_folder
 
 
 @pytest.fixture
 def search(monkeypatch, tmp_path):
     """The program, with rows that are made up instead of measured."""
-    monkeypatch.syspath_prepend(str(papers_dir() / "cpq"))
+    monkeypatch.syspath_prepend(str(data_folder("papers") / "cpq"))
     for name in ("search", "search_page"):
         sys.modules.pop(name, None)
     module = importlib.import_module("search")
@@ -46,7 +46,7 @@ def made_up(module, measured, value):
 
 
 def test_it_begins_with_what_is_taken(search):
-    base = tomllib.loads((papers_dir() / "cpq" / "base.toml").read_text(encoding="utf-8"))
+    base = tomllib.loads((data_folder("papers") / "cpq" / "base.toml").read_text(encoding="utf-8"))
     taken = search.TAKEN
     for link in search.LINKS:
         assert base["links"][link]["aqm"] == {

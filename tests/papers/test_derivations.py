@@ -7,19 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from tidegate.data import data_folder
 from tidegate.studies.papers.explanations import load_explanations
-from tidegate.studies.papers.library import papers_dir
 from tidegate.studies.papers.verdicts import CELL_REL_TOL
 
 PACKET_BITS = 1500 * 8
 
 
 def base(paper):
-    return tomllib.loads((papers_dir() / paper / "base.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((data_folder("papers") / paper / "base.toml").read_text(encoding="utf-8"))
 
 
 def cell(paper, file, **levels):
-    with (papers_dir() / paper / "expected" / file).open(encoding="utf-8", newline="") as lines:
+    with (data_folder("papers") / paper / "expected" / file).open(
+        encoding="utf-8", newline=""
+    ) as lines:
         rows = [row for row in csv.DictReader(lines) if levels.items() <= row.items()]
     (row,) = rows
     return float(row["value"])
@@ -32,7 +34,7 @@ def jain(*shares):
 @pytest.mark.parametrize("paper", ["abc", "cpq"])
 def test_every_derivation_that_an_explanation_names_is_a_test(paper):
     root = Path(__file__).parents[2]
-    for one in load_explanations(papers_dir() / paper / "explanations.toml"):
+    for one in load_explanations(data_folder("papers") / paper / "explanations.toml"):
         if one.derived_in:
             file, _, name = one.derived_in.partition("::")
             assert f"def {name}(" in (root / file).read_text(encoding="utf-8"), one.id

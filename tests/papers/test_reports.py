@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 import tidegate
+from tidegate.data import data_folder
 from tidegate.studies.papers import reproduction
-from tidegate.studies.papers.library import papers_dir
 
 from .synthetic import FakeSimulation
 
@@ -17,7 +17,7 @@ def papers(tmp_path, monkeypatch):
     """A copy of the ABC paper's data without its pages, and a folder to work in."""
     paper = tmp_path / "source/papers/abc"
     paper.mkdir(parents=True)
-    for path in (papers_dir() / "abc").iterdir():
+    for path in (data_folder("papers") / "abc").iterdir():
         if path.name not in ("RESULTS.md", "figures"):
             (paper / path.name).symlink_to(path)
     monkeypatch.setenv("TIDEGATE_PAPERS", str(paper.parent))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate import _native
 from tidegate._native import MAX_FILE_BYTES, Scenario
+from tidegate.data import in_package
 from tidegate.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def load_scenario(
     Parameters
     ----------
     source
-        A path to a scenario file; its text; its content as nested dictionaries; or a scenario.
+        A path to a scenario file, or where there is none, of one that comes with the package, such
+        as ``scenarios/evening-peak.toml``; its text; its content as nested dictionaries; or a
+        scenario.
     set
         Settings that win over the file: dotted key and value. They may only name groups and links
         that there are.
@@ -146,7 +149,7 @@ def _text_of(source: Source) -> tuple[str, str | None, str | None]:
         return source, None, None
     path = Path(source)
     try:
-        return _read(path), path.stem, str(path)
+        return _read(in_package(path)), path.stem, str(path)
     except OSError as error:
         raise _unreadable(str(error.strerror), str(path)) from None
     except UnicodeDecodeError:

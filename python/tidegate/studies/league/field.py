@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import tomllib
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import ResultError, UsageError
+from tidegate.errors import UsageError
 from tidegate.scenarios.reading import load_scenario, toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from tidegate._native import Scenario
 
-_ENVIRONMENT = "TIDEGATE_LEAGUE"
 _IN_PACKETS = re.compile(r"([0-9.]+) ms in packets")
 _MECHANISM_KEYS = {
     "title", "page", "why", "like", "extra", "bottleneck", "users", "remembers_s",
@@ -95,18 +93,6 @@ class Situation:
     def heading(self) -> str:
         """The title as a heading: names keep their capitals."""
         return self.line_title[:1].upper() + self.line_title[1:]
-
-
-def league_dir() -> Path:
-    """Give the folder `league/` of the checkout, or the one that TIDEGATE_LEAGUE names."""
-    named = os.environ.get(_ENVIRONMENT)
-    folder = Path(named) if named else Path(__file__).parents[4] / "league"
-    if not folder.is_dir():
-        raise ResultError(
-            f"no folder {folder}: the league's data are in the source repository; "
-            f"set {_ENVIRONMENT} to its folder `league`"
-        )
-    return folder
 
 
 def read_mechanisms(folder: Path) -> dict[str, Mechanism]:

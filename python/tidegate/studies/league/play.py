@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegate.data import check_source, data_folder
 from tidegate.errors import MissingError, ResultError, UsageError
 from tidegate.results.places import check_writable
 from tidegate.results.store import hand_over
 from tidegate.studies.league import running, standings
 from tidegate.studies.league.field import (
     chosen,
-    league_dir,
     read_mechanisms,
     read_situations,
     settles,
@@ -65,14 +65,16 @@ def play(order: Order, *, show: Showing = False, folder: Path | None = None) -> 
     show
         Whether to draw a progress bar.
     folder
-        The league's data; default: `league/` of the checkout.
+        The league's data; default: those of the package.
 
     """
-    data = folder or league_dir()
+    data = folder or data_folder("league")
     every_situation, every_mechanism = read_situations(data), read_mechanisms(data)
     situations = chosen("situation", every_situation, order.situations)
     mechanisms = chosen("mechanism", every_mechanism, order.mechanisms)
     _check_lab(situations, order)
+    if order.report:
+        check_source(data)
     kept_in = data / "results" if order.report else order.out or _default_folder(order)
     check_writable(kept_in)
     # A folder keeps what was played in it before: an order for a part replaces that part alone.

@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tidegate.data import data_folder
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.factors import (
     Factor,
@@ -18,13 +19,13 @@ from tidegate.studies.papers.factors import (
     settings,
     toml_literal,
 )
-from tidegate.studies.papers.library import PAPER_FILE, paper_names, papers_dir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 _CELL_COLUMNS = ("metric", "value", "unit")
+_PAPER_FILE = "paper.toml"
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,17 @@ class Paper:
     baseline: Baseline | None = None
 
 
+def paper_names() -> list[str]:
+    """All papers that can be reproduced."""
+    return sorted(file.parent.name for file in data_folder("papers").glob(f"*/{_PAPER_FILE}"))
+
+
 def load_paper(name: str) -> Paper:
     """Read and check a paper's folder."""
-    folder = papers_dir() / name
-    if not (folder / PAPER_FILE).is_file():
+    folder = data_folder("papers") / name
+    if not (folder / _PAPER_FILE).is_file():
         raise ReproductionError(f"no paper {name!r}; there are {', '.join(paper_names())}")
-    head = _read(folder / PAPER_FILE)
+    head = _read(folder / _PAPER_FILE)
     factors = read_factors(head["factors"])
     claims = {claim["id"]: claim for claim in _read(folder / "expected" / "claims.toml")["claim"]}
     reader = _Reader(folder, factors, claims, head["replications"])

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidegate.data import check_source
 from tidegate.results.places import check_writable
 from tidegate.runs.progress import shown
 from tidegate.studies.papers.book import Book, fill, with_more_runs
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import Claim, Experiment, Paper, load_paper
+from tidegate.studies.papers.experiments import Claim, Experiment, Paper, load_paper, paper_names
 from tidegate.studies.papers.explanations import load_explanations, weigh
-from tidegate.studies.papers.library import paper_names
 from tidegate.studies.papers.outcome import Outcome
 from tidegate.studies.papers.runs import Engine, Runner, cpu_seconds, native_engine
 from tidegate.studies.papers.study import relevant, wanted_series
@@ -191,6 +191,7 @@ def _folder(
 ) -> Path:
     """Give each choice a folder of its own, so that no report takes another's place."""
     if report:
+        check_source(paper.folder)
         return paper.folder
     parts = ["reproduce", paper.name, *([experiment] if experiment else []), *["quick"] * quick]
     return Path(out or "results") / "-".join(parts)

@@ -1,0 +1,44 @@
+"""Scenarios, sweeps, and the data of studies, which come with the package.
+
+In a checkout they are links to its folders, in an installed package files.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tidegate.errors import ResultError, UsageError
+
+DATA = Path(__file__).resolve().parent
+
+
+def data_folder(study: str) -> Path:
+    """Folder of a study's data; ``TIDEGATE_PAPERS`` and such name another."""
+    variable = f"TIDEGATE_{study.upper()}"
+    named = os.environ.get(variable)
+    folder = Path(named) if named else DATA / study
+    if not folder.is_dir():
+        where = f"{variable} names it" if named else "the package lacks it: install it anew"
+        raise UsageError(f"no folder {folder}; {where}")
+    return folder.resolve()
+
+
+def in_package(path: Path) -> Path:
+    """The path, or where there is none, the file of that name that comes with the package.
+
+    >>> in_package(Path("scenarios/s1-dumbbell.toml")).is_file()
+    True
+    """
+    there = DATA / path
+    elsewhere = path.exists() or path.is_absolute() or ".." in path.parts
+    return path if elsewhere or not there.is_file() else there
+
+
+def check_source(folder: Path) -> None:
+    """Refuse to write pages that belong to the source beside data of an installed package."""
+    if folder.resolve().is_relative_to(DATA):
+        raise ResultError(
+            "these pages belong to the source: --report works in a checkout of the repository; "
+            "without it, results go to the current folder"
+        )

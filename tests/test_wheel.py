@@ -1,0 +1,81 @@
+"""The package as others install it: a wheel in an empty environment, used in an empty folder."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def tidegate(tmp_path_factory):
+    """Run the installed command in a folder; what it depends on is that of these tests."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = ["maturin", "build", "--release", "--locked", "--offline", "--quiet", "--out"]
+    run([Path(sys.executable).with_name(build[0]), *build[1:], folder], cwd=ROOT)
+    (wheel,) = folder.glob("*.whl")
+    place = folder / "environment"
+    venv.create(place, with_pip=False)
+    python = place / "bin" / "python"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--python",
+        python,
+    ]
+    run([*pip, "install", "--no-deps", "--no-index", wheel])
+    (site,) = place.glob("lib/*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+
+    def command(cwd, *arguments, fails=False):
+        return run([place / "bin" / "tidegate", *arguments], cwd=cwd, fails=fails)
+
+    where = run([python, "-c", "import tidegate; print(tidegate.__file__)"]).stdout
+    assert Path(where.strip()).is_relative_to(site)
+    return command
+
+
+def run(command, *, fails=False, **options):
+    environment = {name: value for name, value in os.environ.items() if "TIDEGATE" not in name}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, **options)
+    assert (done.returncode != 0) == fails, done.stderr
+    return done
+
+
+def test_a_scenario_that_comes_along_is_simulated(tidegate, tmp_path):
+    scenario = "scenarios/s1-dumbbell.toml"
+    short = ["--set", "warm_up=0 s", "--set", "duration=1 s", "-r", "1", "--format", "json"]
+    done = tidegate(tmp_path, "simulate", scenario, *short)
+    folder = Path(json.loads(done.stdout)["folder"])
+    assert (tmp_path / folder / "manifest.json").is_file()
+
+
+def test_an_experiment_is_reproduced(tidegate, tmp_path):
+    done = tidegate(tmp_path, "reproduce", "cpq/formulas", "--quick", "--format", "json")
+    (summary,) = json.loads(done.stdout)
+    assert summary["claims"] > 0
+    assert summary["ok"]
+    assert (tmp_path / "results" / "reproduce-cpq-formulas-quick" / "RESULTS.md").is_file()
+
+
+def test_a_match_of_the_league_is_played(tidegate, tmp_path):
+    match = ["-s", "equals", "-m", "red", "--quick", "--no-cost", "--format", "csv"]
+    done = tidegate(tmp_path, "league", *match)
+    assert "equals,red,ratio" in done.stdout
+    assert list((tmp_path / "results").glob("league-quick-*/league.csv"))
+
+
+@pytest.mark.parametrize("command", [("reproduce", "abc"), ("league",)])
+def test_pages_of_the_source_are_not_written_into_the_package(tidegate, tmp_path, command):
+    done = tidegate(tmp_path, *command, "--report", fails=True)
+    assert "works in a checkout" in done.stderr
+    assert not list(tmp_path.iterdir())
