@@ -18,6 +18,7 @@ use crate::source::{Source, TransferRecord, UDP_HEADER_BYTES};
 use crate::tables;
 use crate::tcp::Door;
 use crate::tcp::sender::SenderCounts;
+use crate::transit::Next;
 
 /// What reached a flow's receiver.
 #[derive(Clone, Copy, Default)]
@@ -217,9 +218,21 @@ impl<'a> Engine<'a> {
             self.events += 1;
             if arrival > timer {
                 self.wake();
-            } else if let Some(packet) = self.network.take_arrival() {
-                self.arrive(packet);
+                continue;
             }
+            match self.network.transit.take_next() {
+                Next::Packet(packet) => self.arrive(packet),
+                Next::Station(place) => self.depart(place),
+            }
+        }
+    }
+
+    /// A packet departs from a station, and moves on where its arrival at the far end is no event. A function
+    /// of its own, so that a packet that arrives need not be where this one is.
+    #[inline(never)]
+    fn depart(&mut self, place: usize) {
+        if let Some(packet) = self.network.depart(place) {
+            self.arrive(packet);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::packet::{Packet, flags};
 use crate::probe::LinkProbe;
 use crate::random::Stream;
 use crate::ring::Ring;
-use crate::station::{Sending, Station};
+use crate::station::{Sent, Station};
 
 /// Why a packet went no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -369,7 +369,7 @@ impl Link {
     /// If this is no station, or it was sending nothing.
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.station.as_mut().expect("departures are events");
-        let Sending { packet, group, marked, .. } = station.end();
+        let Sent { packet, group, marked } = station.end();
         let lost_on_wire = self.is_lost_on_wire();
         if lost_on_wire {
             self.probe.on_drop(Drop::Wire, group);

@@ -271,8 +271,8 @@ impl<C: Contents> Network<C> {
 
     /// The transmitter of a station is done. Returns what it has sent if that needs no event at the far
     /// end: the packet then says when it is there.
-    #[inline(never)]
-    fn depart(&mut self, place: usize) -> Option<Packet> {
+    #[inline]
+    pub fn depart(&mut self, place: usize) -> Option<Packet> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
         self.transit.set_station(place, done);
@@ -298,18 +298,11 @@ impl<C: Contents> Network<C> {
     /// Lets happen what happens next. Returns the packet that a host gets by that, if one does: now, or
     /// early. The packet says when it arrives.
     pub fn advance(&mut self) -> Option<Packet> {
-        let packet = self.take_arrival()?;
+        let packet = match self.transit.take_next() {
+            Next::Packet(packet) => packet,
+            Next::Station(place) => self.depart(place)?,
+        };
         if self.is_delivered(&packet) { Some(packet) } else { self.forward(packet, packet.at) }
-    }
-
-    /// Takes the packet that arrives next at the end of a link, or departs from a station towards one at
-    /// which its arrival is no event.
-    #[inline(always)]
-    pub fn take_arrival(&mut self) -> Option<Packet> {
-        match self.transit.take_next() {
-            Next::Packet(packet) => Some(packet),
-            Next::Station(place) => self.depart(place),
-        }
     }
 
     /// Whether a packet has reached the end of its route; if so, it counts as delivered. It is to be

@@ -21,9 +21,8 @@ pub struct Station {
     rng: Stream,
     ecn: bool,
     ecn_marks_all: bool,
-    /// Packets here, by handle.
-    slots: Vec<Slot>,
-    vacant: Vec<u32>,
+    /// The packets here, by handle: each is put down once, and taken when it has left.
+    shelf: Shelf,
     sending: Option<Sending>,
     /// When the transmitter was last done.
     idle_since: Time,
@@ -31,24 +30,67 @@ pub struct Station {
     pub lost: Vec<Packet>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    packet: Packet,
-    group: u16,
-    taken: bool,
-    arrived: Time,
+#[derive(Clone, Copy)]
+struct Sending {
+    handle: u32,
+    len: u16,
+    departs: Time,
+    marked: bool,
 }
 
-/// A packet in transmission.
+/// A packet that has left a station.
 #[derive(Clone, Copy)]
-pub struct Sending {
+pub struct Sent {
     /// The packet, with its mark.
     pub packet: Packet,
     /// Index of its owner's group.
     pub group: u16,
-    departs: Time,
     /// It was marked here.
     pub marked: bool,
+}
+
+#[derive(Default)]
+struct Shelf {
+    slots: Vec<Slot>,
+    vacant: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    packet: Packet,
+    arrived: Time,
+    group: u16,
+    taken: bool,
+}
+
+impl Shelf {
+    #[inline]
+    fn put(&mut self, packet: Packet, group: u16, arrived: Time) -> u32 {
+        let slot = Slot { packet, arrived, group, taken: true };
+        if let Some(handle) = self.vacant.pop() {
+            self.slots[handle as usize] = slot;
+            return handle;
+        }
+        self.slots.push(slot);
+        (self.slots.len() - 1) as u32
+    }
+
+    #[inline]
+    fn get(&self, handle: u32) -> &Slot {
+        &self.slots[handle as usize]
+    }
+
+    #[inline]
+    fn take(&mut self, handle: u32) -> &Slot {
+        self.vacant.push(handle);
+        let slot = &mut self.slots[handle as usize];
+        slot.taken = false;
+        slot
+    }
+
+    fn len(&self) -> usize {
+        self.slots.len() - self.vacant.len()
+    }
 }
 
 impl From<Loss> for Drop {
@@ -74,8 +116,7 @@ impl Station {
             rng: Stream::new(seed, &format!("link/{number}/aqm")),
             ecn: plan.ecn,
             ecn_marks_all: plan.ecn_marks_all,
-            slots: Vec::new(),
-            vacant: Vec::new(),
+            shelf: Shelf::default(),
             sending: None,
             idle_since: Time::ZERO,
             lost: Vec::new(),
@@ -93,7 +134,7 @@ impl Station {
         let activity = if carries_activity { f32::from_bits(packet.extra) } else { 0.0 };
         probe.on_activity(owner.group, activity);
         let queued = Queued {
-            handle: self.keep(packet, owner.group, now),
+            handle: self.shelf.put(packet, owner.group, now),
             len: packet.len.into(),
             user: owner.user,
             flow: packet.flow,
@@ -108,11 +149,11 @@ impl Station {
             idle: if self.is_idle() { now.since(self.idle_since) } else { Span::ZERO },
             in_transmission: self
                 .sending
-                .map_or(Bytes::ZERO, |sending| Bytes::new(u64::from(sending.packet.len))),
+                .map_or(Bytes::ZERO, |sending| Bytes::new(u64::from(sending.len))),
         };
-        let Station { scheduler, rng, slots, vacant, lost, .. } = self;
+        let Station { scheduler, rng, shelf, lost, .. } = self;
         let lose = |packet: Queued, loss| {
-            let slot = release(slots, vacant, packet.handle);
+            let slot = shelf.take(packet.handle);
             probe.on_refusal(loss, slot.group, now.since(slot.arrived), packet.bytes());
             lost.push(slot.packet);
         };
@@ -127,26 +168,24 @@ impl Station {
         probe: &mut LinkProbe,
         transmission: impl FnOnce(u16) -> Span,
     ) -> Option<Time> {
-        let Station { scheduler, rng, slots, vacant, lost, .. } = self;
+        let Station { scheduler, rng, shelf, lost, .. } = self;
         let lose = |packet: Queued, loss| {
-            let slot = release(slots, vacant, packet.handle);
+            let slot = shelf.take(packet.handle);
             probe.on_refusal(loss, slot.group, now.since(slot.arrived), packet.bytes());
             lost.push(slot.packet);
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;
-        let Slot { mut packet, group, arrived, .. } = release(slots, vacant, next.handle);
-        if next.marked {
-            packet.flags |= flags::CE;
-        }
-        let transmission = transmission(packet.len);
+        let Queued { handle, marked, .. } = next;
+        let len = next.len as u16;
+        let transmission = transmission(len);
         let departs = now + transmission;
-        let bytes = next.bytes();
-        probe.on_accepted(bytes);
+        probe.on_accepted(next.bytes());
         if let Some(monitor) = &mut probe.monitor {
             // Real hosts' packets may come some microseconds late into a network that is ahead.
-            monitor.on_accepted(group, bytes, departs.since(arrived), transmission);
+            let sojourn = departs.since(next.arrived);
+            monitor.on_accepted(shelf.get(handle).group, next.bytes(), sojourn, transmission);
         }
-        self.sending = Some(Sending { packet, group, departs, marked: next.marked });
+        self.sending = Some(Sending { handle, len, departs, marked });
         Some(departs)
     }
 
@@ -154,31 +193,27 @@ impl Station {
     ///
     /// # Panics
     /// If there is none.
-    pub fn end(&mut self) -> Sending {
-        let sending = self.sending.take().expect("something was sent");
-        self.idle_since = sending.departs;
-        sending
-    }
-
-    fn keep(&mut self, packet: Packet, group: u16, arrived: Time) -> u32 {
-        let slot = Slot { packet, group, taken: true, arrived };
-        if let Some(handle) = self.vacant.pop() {
-            self.slots[handle as usize] = slot;
-            return handle;
+    #[inline]
+    pub fn end(&mut self) -> Sent {
+        let Sending { handle, departs, marked, .. } =
+            self.sending.take().expect("something was sent");
+        self.idle_since = departs;
+        let &Slot { mut packet, group, .. } = self.shelf.take(handle);
+        if marked {
+            packet.flags |= flags::CE;
         }
-        self.slots.push(slot);
-        (self.slots.len() - 1) as u32
+        Sent { packet, group, marked }
     }
 
     /// Packets here.
     pub fn len(&self) -> u64 {
-        (self.slots.len() - self.vacant.len()) as u64 + u64::from(self.sending.is_some())
+        self.shelf.len() as u64
     }
 
     /// Packets and bytes waiting or in transmission.
     pub fn backlog(&self) -> (u32, u64) {
         let (packets, bytes) = self.scheduler.backlog();
-        let sending = self.sending.map_or(0, |sending| u64::from(sending.packet.len));
+        let sending = self.sending.map_or(0, |sending| u64::from(sending.len));
         (packets + u32::from(sending > 0), bytes + sending)
     }
 
@@ -186,7 +221,11 @@ impl Station {
     /// yet: packet-ns and byte-ns.
     pub fn time_so_far(&self, now: Time) -> [u128; 2] {
         let mut sums = [0; 2];
-        for slot in self.slots.iter().filter(|slot| slot.taken) {
+        let sending = self.sending.map(|sending| sending.handle);
+        for (handle, slot) in self.shelf.slots.iter().enumerate() {
+            if !slot.taken || sending == Some(handle as u32) {
+                continue;
+            }
             let waited = u128::from(now.since(slot.arrived).as_nanos());
             sums[0] += waited;
             sums[1] += waited * u128::from(slot.packet.len);
@@ -199,17 +238,11 @@ impl Station {
     pub fn time_to_come(&self, now: Time) -> [u128; 3] {
         let Some(sending) = self.sending else { return [0; 3] };
         let rest = u128::from(sending.departs.since(now).as_nanos());
-        [rest, rest * u128::from(sending.packet.len), rest]
+        [rest, rest * u128::from(sending.len), rest]
     }
 
     /// Bytes that the mechanism remembers.
     pub fn state_bytes(&self) -> usize {
         self.scheduler.state_bytes()
     }
-}
-
-/// Takes a packet out of its slot.
-fn release(slots: &mut [Slot], vacant: &mut Vec<u32>, handle: u32) -> Slot {
-    vacant.push(handle);
-    core::mem::take(&mut slots[handle as usize])
 }
