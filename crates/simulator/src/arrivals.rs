@@ -1,7 +1,5 @@
 //! What has reached a flow's receiver.
 
-use crate::packet::{Packet, flags};
-
 /// Packets of a flow's sender that reached the receiver: data and connection requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
@@ -14,12 +12,12 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// One more has arrived.
+    /// One more has arrived, of so many bytes.
     #[inline]
-    pub fn add(&mut self, packet: &Packet) {
+    pub fn add(&mut self, len: u16, marked: bool) {
         self.packets += 1;
-        self.marked += u64::from(packet.has(flags::CE));
-        self.bytes += u64::from(packet.len);
+        self.marked += u64::from(marked);
+        self.bytes += u64::from(len);
     }
 
     /// What has been added since `before`.

@@ -1,11 +1,23 @@
 //! A hash of everything that happened, to tell whether two runs were the same.
 
+use crate::packet::{Packet, flags};
+
 /// Running hash; not cryptographic.
 ///
 /// Each flow has one for either direction, and they are joined at the end, so that it does not matter
 /// in which order the engine looks at things that happen to different flows, or at different ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Digest(u64);
+
+/// What senders and receivers declare beside classic ECN.
+const DECLARED: u32 = flags::AE
+    | flags::INNER_ECT
+    | flags::INNER_CE
+    | flags::CONEX
+    | flags::LOSS
+    | flags::MARK
+    | flags::CREDIT
+    | flags::RE;
 
 impl Default for Digest {
     fn default() -> Self {
@@ -19,6 +31,19 @@ impl Digest {
     pub fn mix(&mut self, a: u64, b: u64) {
         self.0 =
             (self.0.rotate_left(23) ^ a ^ b.rotate_left(32)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    }
+
+    /// Mixes in a packet that has reached its host: when, and what it says. Flags have the places that
+    /// they had when packets had eight; what is said in others is mixed in where it is said.
+    #[inline]
+    pub fn mix_packet(&mut self, packet: &Packet) {
+        let pushed = if packet.has(flags::PSH) { flags::ECE } else { 0 };
+        let few = packet.flags & 0xff | pushed;
+        self.mix(packet.at.as_nanos(), packet.number << 8 | u64::from(few));
+        let more = packet.flags & DECLARED;
+        if more != 0 {
+            self.mix(more.into(), packet.word.into());
+        }
     }
 
     /// Mixes in another digest.

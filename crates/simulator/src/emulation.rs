@@ -138,7 +138,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let ways = self.ways[flow as usize];
         let (hop, direction) = match way {
             Way::Forward => (ways.forward, 0),
-            Way::Reverse => (ways.reverse, flags::ACK),
+            Way::Reverse => (ways.reverse, flags::ACK | flags::BACK),
         };
         let flags = direction | if ecn_capable { flags::ECT } else { 0 };
         let packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
@@ -189,10 +189,11 @@ impl<'a, C: Contents> Emulation<'a, C> {
             return None;
         }
         self.now = arrival;
-        let packet = self.network.advance()?;
+        let (at, parcel) = self.network.advance()?;
+        let packet = parcel.packet(at);
         let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
         if way == Way::Forward {
-            self.received[packet.flow as usize].add(&packet);
+            self.received[packet.flow as usize].add(packet.len, packet.has(flags::CE));
         }
         Some(Delivery {
             packet: packet.number,

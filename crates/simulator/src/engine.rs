@@ -10,7 +10,7 @@ use crate::intervals::{self, Counted};
 use crate::link::Link;
 use crate::network::{Network, Receivers, Ways};
 use crate::output::{IntervalTables, RunOutput};
-use crate::packet::{Packet, flags};
+use crate::packet::{Packet, Parcel, flags};
 use crate::probe::Reading;
 use crate::random::Stream;
 use crate::series::Series;
@@ -34,8 +34,8 @@ pub struct Received {
 
 impl Received {
     #[inline]
-    fn add(&mut self, packet: &Packet, payload_bytes: u64) {
-        self.arrivals.add(packet);
+    fn add(&mut self, len: u16, marked: bool, payload_bytes: u64) {
+        self.arrivals.add(len, marked);
         self.payload_bytes += payload_bytes;
     }
 }
@@ -60,6 +60,15 @@ impl Counted for Readings {
     fn received_bytes(&self, flow: usize) -> u64 {
         self.received[flow].arrivals.bytes
     }
+}
+
+/// A packet delivered early, for the counters.
+struct Ahead {
+    at: Time,
+    payload_bytes: u64,
+    flow: u32,
+    len: u16,
+    marked: bool,
 }
 
 /// A run under way.
@@ -94,7 +103,7 @@ pub struct Engine<'a> {
     /// What arrives from here on does not count yet.
     counted_to: Time,
     /// What was delivered early and counts after that, and the payload that it puts in order, in bytes.
-    ahead: Vec<(Packet, u64)>,
+    ahead: Vec<Ahead>,
 }
 
 impl<'a> Engine<'a> {
@@ -197,10 +206,11 @@ impl<'a> Engine<'a> {
         self.reading_at = reading_at;
         self.counted_to = reading_at.min(after_sample);
         let Engine { counted_to, ahead, received, .. } = self;
-        ahead.retain(|(packet, payload_bytes)| {
+        ahead.retain(|packet| {
             let later = packet.at >= *counted_to;
             if !later {
-                received[packet.flow as usize].add(packet, *payload_bytes);
+                let got = &mut received[packet.flow as usize];
+                got.add(packet.len, packet.marked, packet.payload_bytes);
             }
             later
         });
@@ -221,7 +231,7 @@ impl<'a> Engine<'a> {
                 continue;
             }
             match self.network.transit.take_next() {
-                Next::Packet(packet) => self.arrive(packet),
+                Next::Packet(at, parcel) => self.arrive(at, parcel),
                 Next::Station(place) => self.depart(place),
             }
         }
@@ -231,32 +241,31 @@ impl<'a> Engine<'a> {
     /// of its own, so that a packet that arrives need not be where this one is.
     #[inline(never)]
     fn depart(&mut self, place: usize) {
-        if let Some(packet) = self.network.depart(place) {
-            self.arrive(packet);
+        if let Some((at, parcel)) = self.network.depart(place) {
+            self.arrive(at, parcel);
         }
     }
 
-    /// A packet reaches the end of a link. As [`Network::advance`], but that the packet stays where it
-    /// is: it has just been written there in pieces, and processors are slow to read those as one.
+    /// A packet reaches the end of a link. As [`Network::advance`], but that the packet stays where it is.
     #[inline(always)]
-    fn arrive(&mut self, packet: Packet) {
-        if self.network.is_delivered(&packet) {
-            self.deliver(&packet);
-        } else if let Some(early) = self.network.forward(packet, packet.at) {
-            self.deliver(&early);
+    fn arrive(&mut self, at: Time, parcel: Parcel) {
+        if self.network.is_delivered(&parcel) {
+            self.deliver(at, parcel);
+        } else if let Some((at, parcel)) = self.network.forward(parcel, at) {
+            self.deliver(at, parcel);
         }
     }
 
     /// A packet reaches the end of its route.
     #[inline(never)]
-    fn deliver(&mut self, packet: &Packet) {
+    fn deliver(&mut self, at: Time, parcel: Parcel) {
+        let packet = &parcel.packet(at);
         let Engine { network, timers, received, sources, .. } = self;
         let flow = packet.flow as usize;
         let now = packet.at;
         let got = &mut received[flow];
         if now < self.end {
-            let digest = &mut got.digests[usize::from(packet.has(flags::ACK))];
-            digest.mix(now.as_nanos(), packet.number << 8 | u64::from(packet.flags));
+            got.digests[usize::from(packet.has(flags::BACK))].mix_packet(packet);
         }
         let mut door = Door { network, timers, now, flow: packet.flow, ways: self.ways[flow] };
         let Source::Tcp(tcp) = &mut sources[flow] else {
@@ -280,10 +289,12 @@ impl<'a> Engine<'a> {
     /// Counts a packet that reached its receiver, and the payload that it puts in order.
     #[inline]
     fn count(&mut self, packet: &Packet, payload_bytes: u64) {
-        if packet.at >= self.counted_to {
-            return self.ahead.push((*packet, payload_bytes));
+        let &Packet { at, flow, len, .. } = packet;
+        let marked = packet.has(flags::CE);
+        if at >= self.counted_to {
+            return self.ahead.push(Ahead { at, payload_bytes, flow, len, marked });
         }
-        self.received[packet.flow as usize].add(packet, payload_bytes);
+        self.received[flow as usize].add(len, marked, payload_bytes);
     }
 
     /// The next timer fires.

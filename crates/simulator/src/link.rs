@@ -14,7 +14,7 @@ use tidegate_scenario::plan::{Buffer, LinkPlan};
 
 use crate::build;
 use crate::pace::Pace;
-use crate::packet::{Packet, flags};
+use crate::packet::{Parcel, flags};
 use crate::probe::LinkProbe;
 use crate::random::Stream;
 use crate::ring::Ring;
@@ -100,10 +100,12 @@ pub struct Passed {
 }
 
 /// A packet that has left a station.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Departed {
-    /// The packet, due at the far end.
-    pub packet: Packet,
+    /// The packet.
+    pub parcel: Parcel,
+    /// When it is due at the far end.
+    pub at: Time,
     /// The wire has lost it.
     pub lost_on_wire: bool,
 }
@@ -190,14 +192,7 @@ impl Link {
     /// Offers a packet of the given owner at `now`, which never goes back. A station refuses all,
     /// without counting them: they go to [`Link::arrive`].
     #[inline]
-    pub fn offer(
-        &mut self,
-        len: u16,
-        flags: u8,
-        activity: u32,
-        now: Time,
-        owner: Owner,
-    ) -> Result<Passed, Drop> {
+    pub fn offer(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Passed, Drop> {
         if self.free_at <= now {
             self.waiting.clear();
             self.waiting_bytes = 0;
@@ -209,7 +204,8 @@ impl Link {
                 self.strike_off_departed(now);
             }
         }
-        let marked = self.management.is_some() && self.manage(len, flags, activity, now, owner)?;
+        let marked = self.management.is_some() && self.manage(parcel, now, owner)?;
+        let len = parcel.len();
         let bytes = u64::from(len);
         if self.waiting.len() >= self.limit_packets || self.waiting_bytes + bytes > self.limit_bytes
         {
@@ -231,7 +227,7 @@ impl Link {
         if marked {
             self.probe.on_mark(owner.group);
         }
-        let newly_marked = marked && flags & flags::CE == 0;
+        let newly_marked = marked && !parcel.has(flags::CE);
         Ok(Passed { at: departs + self.delay, newly_marked })
     }
 
@@ -239,27 +235,24 @@ impl Link {
     #[inline]
     fn manage(
         &mut self,
-        len: u16,
-        flags: u8,
-        activity: u32,
+        parcel: &Parcel,
         now: Time,
         Owner { group, user, .. }: Owner,
     ) -> Result<bool, Drop> {
         let Some(management) = &mut self.management else { return Ok(false) };
-        let carries_activity = flags & flags::ACK == 0;
         let in_transmission = self.waiting.front().map_or(0, |first| u64::from(first.len));
         let arrival = Arrival {
             now,
-            len: Bytes::new(u64::from(len)),
+            len: Bytes::new(parcel.len().into()),
             user,
-            activity: if carries_activity { f32::from_bits(activity) } else { 0.0 },
+            activity: parcel.activity(),
             backlog_packets: self.waiting.len().saturating_sub(1) as u32,
             backlog_bytes: self.waiting_bytes - in_transmission,
             idle: now.since(self.free_at),
         };
         self.probe.on_activity(group, arrival.activity);
         let Management { judge, ecn, ecn_marks_all, rng } = &mut **management;
-        let may_mark = *ecn && (*ecn_marks_all || flags & flags::ECT != 0);
+        let may_mark = *ecn && (*ecn_marks_all || parcel.has(flags::ECT));
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
             Verdict::Pass => Ok(false),
             Verdict::Mark => Ok(true),
@@ -349,9 +342,9 @@ impl Link {
     ///
     /// # Panics
     /// If this is no station.
-    pub fn arrive(&mut self, packet: Packet, owner: Owner, now: Time) -> Option<Time> {
+    pub fn arrive(&mut self, parcel: Parcel, owner: Owner, now: Time) -> Option<Time> {
         let station = self.station.as_mut().expect("departures are events");
-        station.arrive(packet, owner, now, &mut self.probe);
+        station.arrive(parcel, owner, now, &mut self.probe);
         if station.is_idle() { self.begin(now) } else { None }
     }
 
@@ -369,19 +362,19 @@ impl Link {
     /// If this is no station, or it was sending nothing.
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.station.as_mut().expect("departures are events");
-        let Sent { packet, group, marked } = station.end();
+        let Sent { parcel, group, marked } = station.end();
         let lost_on_wire = self.is_lost_on_wire();
         if lost_on_wire {
             self.probe.on_drop(Drop::Wire, group);
         } else if marked {
             self.probe.on_mark(group);
         }
-        let packet = Packet { at: now + self.delay, ..packet };
-        (Departed { packet, lost_on_wire }, self.begin(now))
+        let at = now + self.delay;
+        (Departed { parcel, at, lost_on_wire }, self.begin(now))
     }
 
     /// Takes a packet that a station has lost.
-    pub fn take_lost(&mut self) -> Option<Packet> {
+    pub fn take_lost(&mut self) -> Option<Parcel> {
         self.station.as_mut()?.lost.pop()
     }
 

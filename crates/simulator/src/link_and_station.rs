@@ -13,7 +13,7 @@ use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::LinkPlan;
 
 use crate::link::{Link, Owner};
-use crate::packet::{Packet, flags};
+use crate::packet::{Packet, Parcel, flags};
 use crate::station::Station;
 
 /// What becomes of a packet: when it reaches the far end, and whether marked there and here first; `None`
@@ -24,9 +24,17 @@ type Fate = Option<(Time, bool, bool)>;
 struct Offered {
     gap_ns: u64,
     len: u16,
-    flags: u8,
+    flags: u32,
     user: u32,
     activity: f32,
+}
+
+impl Offered {
+    fn parcel(&self, number: u64) -> Parcel {
+        let &Offered { len, flags, activity, .. } = self;
+        let word = activity.to_bits();
+        Parcel::of(&Packet { number, len, flags, word, ..Packet::default() })
+    }
 }
 
 fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
@@ -35,8 +43,7 @@ fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
     let mut fate = |packet: &Offered| {
         now += Span::from_nanos(packet.gap_ns);
         let owner = Owner { user: packet.user, ..Owner::default() };
-        let passed =
-            link.offer(packet.len, packet.flags, packet.activity.to_bits(), now, owner).ok()?;
+        let passed = link.offer(&packet.parcel(0), now, owner).ok()?;
         let marked = passed.newly_marked || packet.flags & flags::CE != 0;
         Some((passed.at, marked, passed.newly_marked))
     };
@@ -57,11 +64,11 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
     let mut depart_until = |now: Time, link: &mut Link, done: &mut Option<Time>| {
         while let Some(at) = done.filter(|at| *at <= now) {
             let (departed, next) = link.depart(at);
-            let packet = departed.packet;
+            let number = departed.parcel.number() as usize;
             if !departed.lost_on_wire {
-                let marked = packet.has(flags::CE);
-                let first_here = marked && offered[packet.number as usize].flags & flags::CE == 0;
-                fates[packet.number as usize] = Some((packet.at, marked, first_here));
+                let marked = departed.parcel.has(flags::CE);
+                let first_here = marked && offered[number].flags & flags::CE == 0;
+                fates[number] = Some((departed.at, marked, first_here));
             }
             *done = next;
         }
@@ -69,10 +76,8 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
     for (number, packet) in offered.iter().enumerate() {
         now += Span::from_nanos(packet.gap_ns);
         depart_until(now, &mut link, &mut done);
-        let &Offered { len, flags, user, activity, .. } = packet;
-        let (number, extra) = (number as u64, activity.to_bits());
-        let arriving = Packet { number, len, flags, extra, ..Packet::default() };
-        let set_to_work = link.arrive(arriving, Owner { user, ..Owner::default() }, now);
+        let owner = Owner { user: packet.user, ..Owner::default() };
+        let set_to_work = link.arrive(packet.parcel(number as u64), owner, now);
         done = done.or(set_to_work);
         while link.take_lost().is_some() {}
     }

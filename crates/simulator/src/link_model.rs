@@ -11,6 +11,7 @@ use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 use tidegate_scenario::plan::{Buffer, LinkPlan};
 
 use crate::link::{Drop, Link, Owner};
+use crate::packet::{Packet, Parcel};
 
 /// First come, first served, until the buffer is full.
 struct Model {
@@ -97,7 +98,8 @@ proptest! {
             let got = if link.is_free(now) {
                 Ok(link.pass_at_once(len, now))
             } else {
-                link.offer(len, 0, 0, now, Owner::default()).map(|passed| passed.at)
+                let parcel = Parcel::of(&Packet { len, ..Packet::default() });
+                link.offer(&parcel, now, Owner::default()).map(|passed| passed.at)
             };
             prop_assert_eq!(got, want);
             if let Ok(at) = got {

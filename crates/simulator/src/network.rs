@@ -11,8 +11,8 @@ use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN, Plan};
 
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, Then};
-use crate::link::{Link, Owner, Passed};
-use crate::packet::{Packet, SackStore, flags};
+use crate::link::{Departed, Link, Owner, Passed};
+use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, flags};
 use crate::random::Stream;
 use crate::transit::{Next, Transit};
 
@@ -66,8 +66,8 @@ pub struct Network<C = InPacket> {
     pub links: Vec<Link>,
     /// Packets on their way.
     pub transit: Transit,
-    /// SACK blocks under way.
-    pub sacks: SackStore,
+    /// Options under way.
+    pub options: OptionStore,
     /// Packets by what became of them.
     pub ledger: Ledger,
     /// Packets lost for any reason, by flow.
@@ -122,7 +122,7 @@ impl<C: Contents> Network<C> {
         let mut network = Network {
             links,
             transit: Transit::new(feeders.lanes(plan), stations.len()),
-            sacks: SackStore::default(),
+            options: OptionStore::default(),
             ledger: Ledger::default(),
             losses: vec![0; plan.flows.len()],
             contents,
@@ -170,6 +170,7 @@ impl<C: Contents> Network<C> {
                 next_meter: 0,
             });
         }
+        assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
         (network, ways)
     }
 
@@ -192,76 +193,69 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     pub fn send(&mut self, packet: Packet, at: Time) {
         self.ledger.injected += 1;
-        let delivered = self.forward(packet, at);
+        let delivered = self.forward(Parcel::of(&packet), at);
         debug_assert!(delivered.is_none(), "nothing is delivered early from its first link");
     }
 
     /// Moves a packet over the next link, and over those chained to it. Returns it if it is to be
-    /// delivered early.
+    /// delivered early, and when.
     #[inline(always)]
-    pub fn forward(&mut self, packet: Packet, mut now: Time) -> Option<Packet> {
-        // Kept apart from the packet, which is put together once, in its pipe.
-        let Packet { mut hop, mut flags, mut extra, len, .. } = packet;
+    pub fn forward(&mut self, mut parcel: Parcel, mut now: Time) -> Option<(Time, Parcel)> {
         loop {
-            let Hop { link: number, metered, then } = self.hops[hop as usize];
+            let Hop { link: number, metered, then } = self.hops[parcel.hop() as usize];
             if metered {
-                extra = self.meter(&packet, now);
+                let activity = self.meter(parcel, now);
+                parcel.set_word(activity.to_bits());
             }
+            parcel.step();
             let link = &mut self.links[number as usize];
             if link.is_free(now) {
-                now = link.pass_at_once(len, now);
+                now = link.pass_at_once(parcel.len(), now);
             } else {
-                let Passed { at, newly_marked } =
-                    self.offer(number, &packet, hop, flags, extra, now)?;
+                let Passed { at, newly_marked } = self.offer(number, parcel, now)?;
                 now = at;
-                flags |= if newly_marked { flags::CE } else { 0 };
+                if newly_marked {
+                    parcel.mark();
+                }
             }
-            hop += 1;
-            if then == Then::Link {
-                continue;
+            match then {
+                Then::Link => {}
+                Then::Host => {
+                    self.ledger.delivered += 1;
+                    return Some((now, parcel));
+                }
+                Then::Event | Then::Nothing => {
+                    self.transit.send(number, now, parcel);
+                    return None;
+                }
             }
-            let packet = Packet { at: now, hop, flags, extra, ..packet };
-            if then == Then::Host {
-                self.ledger.delivered += 1;
-                return Some(packet);
-            }
-            self.transit.send(number, &packet);
-            return None;
         }
     }
 
     /// Offers a packet to a link where it does not pass at once. If it does not pass at all, it is
     /// lost, or it waits there for an event.
     #[inline(never)]
-    fn offer(
-        &mut self,
-        number: u32,
-        packet: &Packet,
-        hop: u32,
-        flags: u8,
-        mut extra: u32,
-        now: Time,
-    ) -> Option<Passed> {
+    fn offer(&mut self, number: u32, mut parcel: Parcel, now: Time) -> Option<Passed> {
         let link = &mut self.links[number as usize];
-        if C::OUTSIDE && link.is_managed() && flags & flags::ACK == 0 {
-            extra = self.contents.activity(packet.number).to_bits();
+        if C::OUTSIDE && link.is_managed() && !parcel.has(flags::ACK) {
+            parcel.set_word(self.contents.activity(parcel.number()).to_bits());
         }
-        let owner = self.passages[packet.flow as usize].owner;
-        let passed = link.offer(packet.len, flags, extra, now, owner);
+        let owner = self.passages[parcel.flow() as usize].owner;
+        let passed = link.offer(&parcel, now, owner);
         if passed.is_err() {
-            self.stop(number, &Packet { hop: hop + 1, flags, extra, ..*packet }, now);
+            self.stop(number, &parcel, now);
         }
         passed.ok()
     }
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.
     #[inline(never)]
-    fn stop(&mut self, number: u32, packet: &Packet, now: Time) {
+    fn stop(&mut self, number: u32, parcel: &Parcel, now: Time) {
         if !self.links[number as usize].is_station() {
-            return self.lose(packet);
+            return self.lose(parcel);
         }
-        let owner = self.passages[packet.flow as usize].owner;
-        let done = self.links[number as usize].arrive(*packet, owner, now);
+        let owner = self.passages[parcel.flow() as usize].owner;
+        let done = self.links[number as usize].arrive(*parcel, owner, now);
         self.lose_at_station(number);
         if let Some(at) = done {
             let place = self.stations.binary_search(&number).expect("is a station");
@@ -270,77 +264,77 @@ impl<C: Contents> Network<C> {
     }
 
     /// The transmitter of a station is done. Returns what it has sent if that needs no event at the far
-    /// end: the packet then says when it is there.
+    /// end, and when it is there.
     #[inline]
-    pub fn depart(&mut self, place: usize) -> Option<Packet> {
+    pub fn depart(&mut self, place: usize) -> Option<(Time, Parcel)> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
         self.transit.set_station(place, done);
         self.lose_at_station(number);
-        let packet = departed.packet;
-        if departed.lost_on_wire {
-            self.lose(&packet);
+        let Departed { parcel, at, lost_on_wire } = departed;
+        if lost_on_wire {
+            self.lose(&parcel);
             return None;
         }
-        if self.hops[packet.hop as usize - 1].then != Then::Event {
-            return Some(packet);
+        if self.hops[parcel.hop() as usize - 1].then != Then::Event {
+            return Some((at, parcel));
         }
-        self.transit.send(number, &packet);
+        self.transit.send(number, at, parcel);
         None
     }
 
     fn lose_at_station(&mut self, number: u32) {
-        while let Some(packet) = self.links[number as usize].take_lost() {
-            self.lose(&packet);
+        while let Some(parcel) = self.links[number as usize].take_lost() {
+            self.lose(&parcel);
         }
     }
 
-    /// Lets happen what happens next. Returns the packet that a host gets by that, if one does: now, or
-    /// early. The packet says when it arrives.
-    pub fn advance(&mut self) -> Option<Packet> {
-        let packet = match self.transit.take_next() {
-            Next::Packet(packet) => packet,
+    /// Lets happen what happens next. Returns the packet that a host gets by that, if one does, and when:
+    /// now, or early.
+    pub fn advance(&mut self) -> Option<(Time, Parcel)> {
+        let (at, parcel) = match self.transit.take_next() {
+            Next::Packet(at, parcel) => (at, parcel),
             Next::Station(place) => self.depart(place)?,
         };
-        if self.is_delivered(&packet) { Some(packet) } else { self.forward(packet, packet.at) }
+        if self.is_delivered(&parcel) { Some((at, parcel)) } else { self.forward(parcel, at) }
     }
 
     /// Whether a packet has reached the end of its route; if so, it counts as delivered. It is to be
     /// forwarded otherwise.
     #[inline(always)]
-    pub fn is_delivered(&mut self, packet: &Packet) -> bool {
-        if self.hops[packet.hop as usize].then != Then::Nothing {
+    pub fn is_delivered(&mut self, parcel: &Parcel) -> bool {
+        if self.hops[parcel.hop() as usize].then != Then::Nothing {
             return false;
         }
         self.ledger.delivered += 1;
         true
     }
 
-    /// Passes a packet by its flow's meter. Returns the activity, as the bits of an `f32`.
+    /// Passes a packet by its flow's meter, which tells the activity.
     #[inline(never)]
-    fn meter(&mut self, packet: &Packet, now: Time) -> u32 {
-        let passage = &mut self.passages[packet.flow as usize];
+    fn meter(&mut self, parcel: Parcel, now: Time) -> f32 {
+        let passage = &mut self.passages[parcel.flow() as usize];
         let turn = passage.next_meter as usize;
         passage.next_meter = if turn + 1 < passage.meters.len() { turn as u32 + 1 } else { 0 };
         let meter = &mut self.meters[passage.meters[turn] as usize];
-        let activity = meter.on_packet(now, Bytes::new(packet.len.into()));
+        let activity = meter.on_packet(now, Bytes::new(parcel.len().into()));
         if C::OUTSIDE {
-            self.contents.set_activity(packet.number, activity);
+            self.contents.set_activity(parcel.number(), activity);
         }
-        activity.to_bits()
+        activity
     }
 
     #[cold]
-    fn lose(&mut self, packet: &Packet) {
+    fn lose(&mut self, parcel: &Parcel) {
         self.ledger.dropped += 1;
-        if packet.has(flags::SACK) {
-            self.sacks.take(packet.extra);
+        if parcel.has(flags::OPTIONS) {
+            self.options.take(parcel.word());
         }
         if C::OUTSIDE {
-            self.contents.discard(packet.number);
+            self.contents.discard(parcel.number());
         }
-        if !packet.has(flags::ACK) {
-            self.losses[packet.flow as usize] += 1;
+        if !parcel.has(flags::ACK) {
+            self.losses[parcel.flow() as usize] += 1;
         }
     }
 

@@ -1,13 +1,14 @@
-//! A packet under way.
+//! A packet, and what it says: as hosts know it ([`Packet`]), and as it lies in a pipe ([`Parcel`]).
+
+use core::fmt;
 
 use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::MAX_RUN;
 
-/// Forty bytes, copied from pipe to pipe: no pool, no pointer to follow. Flow and hop are no neighbours,
-/// since compilers read neighbours at once, and processors are slow at that where they were written one
-/// by one just before.
-#[derive(Clone, Copy, Debug, Default)]
+/// A packet as hosts know it.
+#[derive(Clone, Copy, Default, PartialEq)]
 pub struct Packet {
-    /// When it arrives at the far end of the link whose pipe it is in.
+    /// When it is there: now, or when it arrives.
     pub at: Time,
     /// Data: segment number. Acknowledgement: the next segment expected.
     pub number: u64,
@@ -15,44 +16,217 @@ pub struct Packet {
     pub stamp: Time,
     /// The flow it belongs to.
     pub flow: u32,
-    /// Data: activity, as the bits of an `f32`. Acknowledgement: ticket of its SACK blocks.
-    pub extra: u32,
+    /// Data: an activity or a price. Acknowledgement: the echo of a price. As the bits of an `f32`. With
+    /// [`flags::OPTIONS`]: the ticket of its options, which have that as well.
+    pub word: u32,
     /// Where it is on its way: an index into the network's hops.
     pub hop: u32,
+    /// The connection it belongs to: an index among those that are open, and which of those that have
+    /// had this index.
+    pub connection: u32,
     /// Bytes on the wire.
     pub len: u16,
     /// See [`flags`].
-    pub flags: u8,
+    pub flags: u32,
 }
 
 /// What a packet says in one bit each.
 pub mod flags {
-    /// It travels from receiver to sender.
-    pub const ACK: u8 = 1;
-    /// Connection request, or its answer.
-    pub const SYN: u8 = 1 << 1;
-    /// ECN-capable transport.
-    pub const ECT: u8 = 1 << 2;
-    /// Congestion experienced.
-    pub const CE: u8 = 1 << 3;
-    /// Acknowledgement: echo of congestion experienced.
-    pub const ECE: u8 = 1 << 4;
-    /// Data: pushed, the last of a burst or a transfer.
-    pub const PSH: u8 = 1 << 4;
-    /// Congestion window reduced.
-    pub const CWR: u8 = 1 << 5;
-    /// It carries SACK blocks; `extra` is their ticket.
-    pub const SACK: u8 = 1 << 6;
-    /// It belongs to the second, fourth, ... connection of its flow. One bit tells a connection from
-    /// the one before, and there are never packets of more than two: all take the same way.
-    pub const EVEN: u8 = 1 << 7;
+    macro_rules! flags {
+        ($($(#[doc = $meaning:literal])* $name:ident;)+) => {
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named as the flags")]
+            enum Place { $($name),+ }
+            $($(#[doc = $meaning])* pub const $name: u32 = 1 << Place::$name as u32;)+
+            /// All of them, by name.
+            pub const ALL: &[(&str, u32)] = &[$((stringify!($name), $name)),+];
+        };
+    }
+
+    flags! {
+        /// It acknowledges: a segment without data.
+        ACK;
+        /// Connection request, or its answer.
+        SYN;
+        /// ECN-capable transport, as its sender has it: it stays when the packet is marked.
+        ECT;
+        /// Congestion experienced.
+        CE;
+        /// TCP: echo of congestion experienced. Accurate feedback: the counter's lowest bit.
+        ECE;
+        /// TCP: congestion window reduced. Accurate feedback: the counter's middle bit.
+        CWR;
+        /// Its options have SACK blocks.
+        SACK;
+        /// It belongs to the second, fourth, ... connection of its flow. One bit tells a connection
+        /// from the one before, and there are never packets of more than two: all take the same way.
+        EVEN;
+        /// TCP: pushed, the last of a burst or a transfer.
+        PSH;
+        /// It has options, which wait in a store; `word` is their ticket.
+        OPTIONS;
+        /// It travels against its flow: from the flow's receiver to the flow's sender.
+        BACK;
+        /// Where ECN-capable: ECT(1), else ECT(0).
+        ECT_1;
+        /// TCP: the highest bit of accurate feedback's counter, above CWR and ECE (RFC 9768).
+        AE;
+        /// In a tunnel: ECT or CE in the inner header.
+        INNER_ECT;
+        /// In a tunnel: CE in the inner header.
+        INNER_CE;
+        /// In a tunnel: where ECN-capable, ECT(1) in the inner header.
+        INNER_ECT_1;
+        /// ConEx (RFC 7837): X, its sender declares congestion.
+        CONEX;
+        /// ConEx: L, a loss is declared.
+        LOSS;
+        /// ConEx: E, a mark is declared.
+        MARK;
+        /// ConEx: C, credit.
+        CREDIT;
+        /// Re-ECN: the bit beside the ECN field.
+        RE;
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set = flags::ALL.iter().filter(|(_, flag)| self.has(*flag));
+        write!(f, "{}: flow {} #{} ", self.at, self.flow, self.number)?;
+        f.debug_list().entries(set.map(|(name, _)| format_args!("{name}").to_string())).finish()
+    }
 }
 
 impl Packet {
     /// Whether a flag is set.
     #[inline]
-    pub fn has(&self, flag: u8) -> bool {
+    pub fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
+    }
+}
+
+/// A packet in a pipe, without the time: in four words, since pipes are most of the memory that a large
+/// network moves, each written as a whole and read as a whole. A processor waits when it reads at once
+/// what has just been written in pieces, and often a packet leaves its pipe at the next event.
+#[derive(Clone, Copy, Default)]
+pub struct Parcel {
+    /// Number, and the lower flags.
+    number: u64,
+    /// Stamp, and the upper flags.
+    stamp: u64,
+    /// Flow, hop and length.
+    place: u64,
+    /// Word and connection.
+    said: u64,
+}
+
+/// A number, and a time in a run, leave room for flags.
+const NARROW: u32 = 48;
+/// Flows and hops.
+const PLACE: u32 = 24;
+/// So many flows and so many hops can be told apart.
+pub const MAX_PLACES: usize = 1 << PLACE;
+const _: () = assert!(MAX_RUN.as_nanos() <= 1 << NARROW);
+
+const fn below(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+impl Parcel {
+    /// A packet, packed.
+    #[inline(always)]
+    pub fn of(packet: &Packet) -> Self {
+        let &Packet { at: _, number, stamp, flow, word, hop, connection, len, flags } = packet;
+        let [flow, hop, flags] = [flow, hop, flags].map(u64::from);
+        debug_assert!(number | stamp.as_nanos() <= below(NARROW) && flow | hop <= below(PLACE));
+        Parcel {
+            number: flags << NARROW | number,
+            stamp: (flags >> 16) << NARROW | stamp.as_nanos(),
+            place: u64::from(len) << (2 * PLACE) | hop << PLACE | flow,
+            said: u64::from(connection) << 32 | u64::from(word),
+        }
+    }
+
+    /// The packet, which arrives at this time.
+    #[inline(always)]
+    pub fn packet(&self, at: Time) -> Packet {
+        Packet {
+            at,
+            number: self.number(),
+            stamp: Time::from_nanos(self.stamp & below(NARROW)),
+            flow: self.flow(),
+            word: self.word(),
+            hop: self.hop(),
+            connection: (self.said >> 32) as u32,
+            len: self.len(),
+            flags: self.flags(),
+        }
+    }
+
+    /// See [`Packet::number`].
+    #[inline(always)]
+    pub fn number(&self) -> u64 {
+        self.number & below(NARROW)
+    }
+
+    /// See [`Packet::flow`].
+    #[inline(always)]
+    pub fn flow(&self) -> u32 {
+        (self.place & below(PLACE)) as u32
+    }
+
+    /// See [`Packet::hop`].
+    #[inline(always)]
+    pub fn hop(&self) -> u32 {
+        (self.place >> PLACE & below(PLACE)) as u32
+    }
+
+    /// See [`Packet::len`].
+    #[inline(always)]
+    pub fn len(&self) -> u16 {
+        (self.place >> (2 * PLACE)) as u16
+    }
+
+    /// See [`Packet::word`].
+    #[inline(always)]
+    pub fn word(&self) -> u32 {
+        self.said as u32
+    }
+
+    /// See [`Packet::flags`].
+    #[inline(always)]
+    pub fn flags(&self) -> u32 {
+        (self.number >> NARROW | self.stamp >> NARROW << 16) as u32
+    }
+
+    /// Whether a flag is set.
+    #[inline(always)]
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags() & flag != 0
+    }
+
+    /// The activity that it carries; 0 if it carries none.
+    #[inline]
+    pub fn activity(&self) -> f32 {
+        if self.has(flags::ACK) { 0.0 } else { f32::from_bits(self.word()) }
+    }
+
+    /// It comes to the next of its hops.
+    #[inline(always)]
+    pub fn step(&mut self) {
+        self.place += 1 << PLACE;
+    }
+
+    /// It is marked.
+    #[inline(always)]
+    pub fn mark(&mut self) {
+        self.number |= u64::from(flags::CE) << NARROW;
+    }
+
+    /// Writes into the word.
+    #[inline(always)]
+    pub fn set_word(&mut self, word: u32) {
+        self.said = self.said & !below(32) | u64::from(word);
     }
 }
 
@@ -62,28 +236,41 @@ pub const MAX_SACK_BLOCKS: usize = 3;
 /// SACK blocks: segment numbers `start..end`, most recent first; unused ones are empty.
 pub type SackBlocks = [(u64, u64); MAX_SACK_BLOCKS];
 
-/// SACK blocks of acknowledgements under way. They are rare, so packets carry a ticket.
+/// What few acknowledgements say.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options {
+    /// What stands in the packet's word otherwise.
+    pub word: u32,
+    /// With [`flags::SACK`]: the blocks.
+    pub sack: SackBlocks,
+    /// Accurate feedback: bytes received with ECT(0), CE and ECT(1), modulo 2²⁴ (RFC 9768, section 3.2.3).
+    pub received_bytes: Option<[u32; 3]>,
+    /// The receiver's clock when the segment arrived that this answers, for the one-way delay.
+    pub received_at: Option<Time>,
+}
+
+/// Options of packets under way. They are rare, so that packets carry a ticket.
 #[derive(Default)]
-pub struct SackStore {
-    blocks: Vec<SackBlocks>,
+pub struct OptionStore {
+    options: Vec<Options>,
     free: Vec<u32>,
 }
 
-impl SackStore {
-    /// Leaves blocks here and returns the ticket.
-    pub fn put(&mut self, blocks: SackBlocks) -> u32 {
+impl OptionStore {
+    /// Leaves options here and returns the ticket.
+    pub fn put(&mut self, options: Options) -> u32 {
         if let Some(ticket) = self.free.pop() {
-            self.blocks[ticket as usize] = blocks;
+            self.options[ticket as usize] = options;
             return ticket;
         }
-        self.blocks.push(blocks);
-        (self.blocks.len() - 1) as u32
+        self.options.push(options);
+        (self.options.len() - 1) as u32
     }
 
-    /// Takes the blocks of a ticket, once.
-    pub fn take(&mut self, ticket: u32) -> SackBlocks {
+    /// Takes the options of a ticket, once.
+    pub fn take(&mut self, ticket: u32) -> Options {
         self.free.push(ticket);
-        self.blocks[ticket as usize]
+        self.options[ticket as usize]
     }
 }
 
@@ -93,14 +280,37 @@ mod tests {
 
     #[test]
     fn a_packet_stays_small() {
-        assert_eq!(size_of::<Packet>(), 40);
+        assert_eq!(size_of::<Parcel>(), 32);
+    }
+
+    #[test]
+    fn a_packet_comes_out_of_its_parcel_as_it_went_in() {
+        let packet = Packet {
+            at: Time::from_nanos(7),
+            number: below(NARROW),
+            stamp: Time::from_nanos(below(NARROW) - 1),
+            flow: 0x00ab_cdef,
+            word: 0x1234_5678,
+            hop: 0x00fe_dcba,
+            connection: 0x8765_4321,
+            len: 0xfedc,
+            flags: 0xfedc_ba98 & !flags::CE,
+        };
+        let mut parcel = Parcel::of(&packet);
+        assert_eq!(parcel.packet(packet.at), packet);
+        parcel.step();
+        parcel.mark();
+        parcel.set_word(9);
+        let changed =
+            Packet { word: 9, hop: packet.hop + 1, flags: packet.flags | flags::CE, ..packet };
+        assert_eq!(parcel.packet(packet.at), changed);
     }
 
     #[test]
     fn tickets_are_reused() {
-        let mut store = SackStore::default();
-        let first = store.put([(1, 2), (0, 0), (0, 0)]);
-        assert_eq!(store.take(first)[0], (1, 2));
-        assert_eq!(store.put([(5, 9), (0, 0), (0, 0)]), first);
+        let mut store = OptionStore::default();
+        let first = store.put(Options { sack: [(1, 2), (0, 0), (0, 0)], ..Options::default() });
+        assert_eq!(store.take(first).sack[0], (1, 2));
+        assert_eq!(store.put(Options::default()), first);
     }
 }

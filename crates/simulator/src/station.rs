@@ -11,7 +11,7 @@ use tidegate_scenario::plan::LinkPlan;
 
 use crate::build;
 use crate::link::{Drop, Owner};
-use crate::packet::{Packet, flags};
+use crate::packet::{Parcel, flags};
 use crate::probe::LinkProbe;
 use crate::random::Stream;
 
@@ -27,7 +27,7 @@ pub struct Station {
     /// When the transmitter was last done.
     idle_since: Time,
     /// Packets lost since they were last taken.
-    pub lost: Vec<Packet>,
+    pub lost: Vec<Parcel>,
 }
 
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ struct Sending {
 #[derive(Clone, Copy)]
 pub struct Sent {
     /// The packet, with its mark.
-    pub packet: Packet,
+    pub parcel: Parcel,
     /// Index of its owner's group.
     pub group: u16,
     /// It was marked here.
@@ -57,7 +57,7 @@ struct Shelf {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    packet: Packet,
+    parcel: Parcel,
     arrived: Time,
     group: u16,
     taken: bool,
@@ -65,8 +65,8 @@ struct Slot {
 
 impl Shelf {
     #[inline]
-    fn put(&mut self, packet: Packet, group: u16, arrived: Time) -> u32 {
-        let slot = Slot { packet, arrived, group, taken: true };
+    fn put(&mut self, parcel: Parcel, group: u16, arrived: Time) -> u32 {
+        let slot = Slot { parcel, arrived, group, taken: true };
         if let Some(handle) = self.vacant.pop() {
             self.slots[handle as usize] = slot;
             return handle;
@@ -129,17 +129,16 @@ impl Station {
     }
 
     /// A packet arrives at `now`. What is lost for it is in `lost` afterwards.
-    pub fn arrive(&mut self, packet: Packet, owner: Owner, now: Time, probe: &mut LinkProbe) {
-        let carries_activity = !packet.has(flags::ACK);
-        let activity = if carries_activity { f32::from_bits(packet.extra) } else { 0.0 };
+    pub fn arrive(&mut self, parcel: Parcel, owner: Owner, now: Time, probe: &mut LinkProbe) {
+        let activity = parcel.activity();
         probe.on_activity(owner.group, activity);
         let queued = Queued {
-            handle: self.shelf.put(packet, owner.group, now),
-            len: packet.len.into(),
+            handle: self.shelf.put(parcel, owner.group, now),
+            len: parcel.len().into(),
             user: owner.user,
-            flow: packet.flow,
+            flow: parcel.flow(),
             activity,
-            may_mark: self.ecn && (self.ecn_marks_all || packet.has(flags::ECT)),
+            may_mark: self.ecn && (self.ecn_marks_all || parcel.has(flags::ECT)),
             scalable: owner.scalable,
             marked: false,
             arrived: now,
@@ -155,7 +154,7 @@ impl Station {
         let lose = |packet: Queued, loss| {
             let slot = shelf.take(packet.handle);
             probe.on_refusal(loss, slot.group, now.since(slot.arrived), packet.bytes());
-            lost.push(slot.packet);
+            lost.push(slot.parcel);
         };
         scheduler.enqueue(queued, &line, || rng.unit(), lose);
     }
@@ -172,7 +171,7 @@ impl Station {
         let lose = |packet: Queued, loss| {
             let slot = shelf.take(packet.handle);
             probe.on_refusal(loss, slot.group, now.since(slot.arrived), packet.bytes());
-            lost.push(slot.packet);
+            lost.push(slot.parcel);
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;
         let Queued { handle, marked, .. } = next;
@@ -198,11 +197,11 @@ impl Station {
         let Sending { handle, departs, marked, .. } =
             self.sending.take().expect("something was sent");
         self.idle_since = departs;
-        let &Slot { mut packet, group, .. } = self.shelf.take(handle);
+        let &Slot { mut parcel, group, .. } = self.shelf.take(handle);
         if marked {
-            packet.flags |= flags::CE;
+            parcel.mark();
         }
-        Sent { packet, group, marked }
+        Sent { parcel, group, marked }
     }
 
     /// Packets here.
@@ -228,7 +227,7 @@ impl Station {
             }
             let waited = u128::from(now.since(slot.arrived).as_nanos());
             sums[0] += waited;
-            sums[1] += waited * u128::from(slot.packet.len);
+            sums[1] += waited * u128::from(slot.parcel.len());
         }
         sums
     }

@@ -14,7 +14,7 @@ use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN};
 
-use crate::packet::Packet;
+use crate::packet::Parcel;
 use crate::ring::Ring;
 use crate::tournament::Tournament;
 
@@ -41,41 +41,16 @@ struct Lane {
     last: u64,
 }
 
-/// A packet in a pipe, in five words. Each is written as a whole and read as a whole: a processor waits
-/// when it reads at once what has just been written in pieces, and often a packet leaves its pipe at the
-/// next event.
+/// A packet in a pipe.
 #[derive(Clone, Copy, Default)]
 struct Due {
     arrival: u64,
-    number: u64,
-    /// Flow and hop.
-    place: u64,
-    stamp: Time,
-    /// `extra`, length and flags.
-    rest: u64,
+    parcel: Parcel,
 }
 
 impl Due {
-    #[inline(always)]
-    fn new(arrival: u64, packet: &Packet) -> Self {
-        let &Packet { at: _, number, stamp, flow, hop, extra, len, flags } = packet;
-        let place = u64::from(hop) << 32 | u64::from(flow);
-        let rest = u64::from(flags) << 48 | u64::from(len) << 32 | u64::from(extra);
-        Due { arrival, number, place, stamp, rest }
-    }
-
-    #[inline(always)]
-    fn packet(&self) -> Packet {
-        Packet {
-            at: Time::from_nanos(self.arrival >> LINK_BITS),
-            number: self.number,
-            stamp: self.stamp,
-            flow: self.place as u32,
-            hop: (self.place >> 32) as u32,
-            extra: self.rest as u32,
-            len: (self.rest >> 32) as u16,
-            flags: (self.rest >> 48) as u8,
-        }
+    fn at(&self) -> Time {
+        Time::from_nanos(self.arrival >> LINK_BITS)
     }
 }
 
@@ -102,7 +77,7 @@ impl Ord for Due {
 /// What happens next.
 pub enum Next {
     /// A packet arrives at the end of a link.
-    Packet(Packet),
+    Packet(Time, Parcel),
     /// The transmitter of a station is done: its place among them.
     Station(usize),
 }
@@ -149,17 +124,17 @@ impl Transit {
 
     /// A packet is on its way to the far end of a link.
     #[inline(always)]
-    pub fn send(&mut self, link: u32, packet: &Packet) {
-        let arrival = arrival(packet.at, link as usize + self.stations);
+    pub fn send(&mut self, link: u32, at: Time, parcel: Parcel) {
+        let arrival = arrival(at, link as usize + self.stations);
         let lane_number = self.lane_of_link[link as usize] as usize;
         let lane = &mut self.lanes[lane_number];
         if lane.packets.is_empty() {
             self.firsts.set(lane_number, arrival);
         } else if arrival < lane.last {
-            return self.overtake(lane_number, Due::new(arrival, packet));
+            return self.overtake(lane_number, Due { arrival, parcel });
         }
         lane.last = arrival;
-        lane.packets.push(Due::new(arrival, packet));
+        lane.packets.push(Due { arrival, parcel });
     }
 
     #[inline(never)]
@@ -182,7 +157,8 @@ impl Transit {
     pub fn take_next(&mut self) -> Next {
         let first = self.firsts.smallest();
         if self.first_apart() < first {
-            return Next::Packet(self.apart.pop().expect("has a first").0.packet());
+            let Reverse(due) = self.apart.pop().expect("has a first");
+            return Next::Packet(due.at(), due.parcel);
         }
         let number = first as usize & (MAX_LINKS - 1);
         let Some(link) = number.checked_sub(self.stations) else {
@@ -190,9 +166,9 @@ impl Transit {
         };
         let lane_number = self.lane_of_link[link] as usize;
         let lane = &mut self.lanes[lane_number].packets;
-        let packet = lane.pop().expect("called when something is due").packet();
+        let due = lane.pop().expect("called when something is due");
         self.firsts.set(lane_number, lane.front().map_or(u64::MAX, |first| first.arrival));
-        Next::Packet(packet)
+        Next::Packet(due.at(), due.parcel)
     }
 
     /// The transmitter of a station will be done at `at`, or is idle.
@@ -211,6 +187,7 @@ impl Transit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Packet;
     use proptest::prelude::*;
     use tidegate_mechanisms::units::Span;
 
@@ -232,8 +209,8 @@ mod tests {
                     due.retain(|&other| other != first);
                     now = first.0;
                     match transit.take_next() {
-                        Next::Packet(packet) => {
-                            prop_assert_eq!((packet.at.as_nanos(), packet.number + 1), first);
+                        Next::Packet(at, parcel) => {
+                            prop_assert_eq!((at.as_nanos(), parcel.number() + 1), first);
                         }
                         Next::Station(place) => {
                             prop_assert_eq!((place, first.1), (0, 0));
@@ -250,7 +227,8 @@ mod tests {
                     last_of_link[link] = at;
                     due.push((at, link as u64 + 1));
                     let (at, number) = (Time::from_nanos(at), link as u64);
-                    transit.send(link as u32, &Packet { at, number, ..Packet::default() });
+                    let packet = Packet { number, ..Packet::default() };
+                    transit.send(link as u32, at, Parcel::of(&packet));
                 }
                 prop_assert_eq!(transit.len(), (due.len() - usize::from(station.is_some())) as u64);
             }
@@ -262,10 +240,10 @@ mod tests {
         let mut transit = Transit::new(vec![0, 1], 0);
         assert_eq!(transit.next_time(), Time::NEVER);
         for (link, at) in [(0, Time::ZERO + MAX_RUN * 3), (1, Time::from_nanos(5))] {
-            transit.send(link, &Packet { at, ..Packet::default() });
+            transit.send(link, at, Parcel::default());
         }
         assert_eq!(transit.next_time(), Time::from_nanos(5));
-        assert!(matches!(transit.take_next(), Next::Packet(_)));
+        assert!(matches!(transit.take_next(), Next::Packet(..)));
         assert_eq!(transit.next_time(), Time::ZERO + (MAX_RUN - Span::from_nanos(1)));
     }
 }

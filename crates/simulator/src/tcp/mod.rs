@@ -21,7 +21,7 @@ use tidegate_scenario::plan::TcpPlan;
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Ways};
-use crate::packet::{Packet, flags};
+use crate::packet::{Options, Packet, flags};
 
 /// IPv4 and TCP headers without options.
 pub const HEADER_BYTES: u16 = 40;
@@ -47,21 +47,23 @@ pub struct Door<'a> {
 impl Door<'_> {
     /// Sends towards the receiver.
     #[inline]
-    pub fn send_data(&mut self, number: u64, len: u16, flags: u8) {
+    pub fn send_data(&mut self, number: u64, len: u16, flags: u32) {
         let packet = self.packet(self.ways.forward, number, self.now, len, flags);
         self.network.send_from_host(packet, self.now);
     }
 
     /// Sends back to the sender.
     #[inline]
-    pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u8, ticket: u32) {
-        let mut packet = self.packet(self.ways.reverse, number, echo, len, flags | flags::ACK);
-        packet.extra = ticket;
+    pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u32, ticket: u32) {
+        let mut packet =
+            self.packet(self.ways.reverse, number, echo, len, flags | flags::ACK | flags::BACK);
+        packet.word = ticket;
         self.network.send(packet, self.now);
     }
 
-    fn packet(&self, hop: u32, number: u64, stamp: Time, len: u16, flags: u8) -> Packet {
-        Packet { at: self.now, number, stamp, flow: self.flow, hop, extra: 0, len, flags }
+    fn packet(&self, hop: u32, number: u64, stamp: Time, len: u16, flags: u32) -> Packet {
+        let (at, flow) = (self.now, self.flow);
+        Packet { at, number, stamp, flow, hop, len, flags, ..Packet::default() }
     }
 
     /// Asks to be woken; there is no cancelling.
@@ -108,7 +110,7 @@ pub struct Connection {
     /// Sizes on the wire.
     pub sizes: Sizes,
     /// Which of a flow's connections it is: the flag [`flags::EVEN`], or none.
-    parity: u8,
+    parity: u32,
 }
 
 impl Connection {
@@ -175,8 +177,8 @@ impl Connection {
         if let Some(blocks) = self.receiver.sack_blocks() {
             let used = blocks.iter().filter(|(start, end)| start < end).count();
             len += Sizes::sack_option(used);
-            flags |= flags::SACK;
-            ticket = door.network.sacks.put(blocks);
+            flags |= flags::SACK | flags::OPTIONS;
+            ticket = door.network.options.put(Options { sack: blocks, ..Options::default() });
         }
         door.send_ack(self.receiver.next, echo, len, flags, ticket);
     }

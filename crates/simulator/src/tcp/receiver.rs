@@ -132,7 +132,7 @@ impl Receiver {
 
     /// Whether acknowledgements are ECN-capable, as all packets of scalable connections.
     #[inline]
-    pub fn capable(&self) -> u8 {
+    pub fn capable(&self) -> u32 {
         if self.each_mark { flags::ECT } else { 0 }
     }
 
@@ -366,9 +366,8 @@ mod tests {
             stamp: Time::from_nanos(number + 100),
             flow: 0,
             hop: 0,
-            extra: 0,
             len: 1500,
-            flags: 0,
+            ..Packet::default()
         }
     }
 
@@ -425,7 +424,7 @@ mod tests {
 
     #[test]
     fn with_ecn_a_segment_that_is_not_capable_is_a_retransmission_and_grants_quick_acks() {
-        let quick_after = |flags: u8, out_of_order: bool| {
+        let quick_after = |flags: u32, out_of_order: bool| {
             let mut plan = crate::tcp::tests::classic();
             plan.ecn = true;
             plan.delayed_ack = OrOff::On(Span::from_millis(40));

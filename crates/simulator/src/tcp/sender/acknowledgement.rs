@@ -112,7 +112,7 @@ impl Sender {
     }
 
     fn on_any_ack(&mut self, packet: &Packet, door: &mut Door) {
-        let blocks = packet.has(flags::SACK).then(|| door.network.sacks.take(packet.extra));
+        let blocks = packet.has(flags::SACK).then(|| door.network.options.take(packet.word).sack);
         if packet.has(flags::SYN) {
             if self.state == State::SynSent {
                 self.establish(packet, door);

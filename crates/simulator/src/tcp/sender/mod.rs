@@ -92,7 +92,7 @@ pub struct Sender {
     /// The controller is told of every mark.
     counts_marks: bool,
     /// Flags of an ACK that is more than an expected one.
-    news: u8,
+    news: u32,
     ecn_fallback: bool,
     /// Marks may bring the window below two segments, and below one.
     ecn_to_one: bool,
@@ -144,7 +144,7 @@ pub struct Sender {
     /// When the wake-up that looks after it comes.
     timer_at: Time,
     /// Added to the flags of all packets: which of a flow's connections this is.
-    pub parity: u8,
+    pub parity: u32,
     /// Counters.
     pub counts: SenderCounts,
 }
@@ -273,7 +273,7 @@ impl Sender {
     /// Whether requests and what is sent again are ECN-capable: not by RFC 3168 (sections 6.1.1 and
     /// 6.1.5), but of scalable senders all packets are, or a queue that marks many would drop those
     /// (RFC 8257, section 3.6).
-    fn capable(&self) -> u8 {
+    fn capable(&self) -> u32 {
         if self.counts_marks { flags::ECT } else { 0 }
     }
 
@@ -390,7 +390,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn transmit(&mut self, segment: u64, mut flags: u8, again: bool, door: &mut Door) {
+    fn transmit(&mut self, segment: u64, mut flags: u32, again: bool, door: &mut Door) {
         if let Some(rack) = &mut self.rack {
             rack.times.note(self.una, segment, door.now, again);
             rack.last_sent = door.now;

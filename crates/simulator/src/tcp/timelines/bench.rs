@@ -11,7 +11,7 @@ use tidegate_scenario::plan::{TcpPlan, TrafficPlan};
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers, Ways};
-use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
+use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
 use crate::tcp::sender::Timer;
 use crate::tcp::{Connection, Door};
 
@@ -201,8 +201,8 @@ impl Bench {
         packet.at = self.now;
         packet.flags |= flags::ACK;
         if let Some(blocks) = blocks {
-            packet.flags |= flags::SACK;
-            packet.extra = self.network.sacks.put(blocks);
+            packet.flags |= flags::SACK | flags::OPTIONS;
+            packet.word = self.network.options.put(Options { sack: blocks, ..Options::default() });
         }
         self.at_door(|connection, door| connection.sender.on_ack(&packet, door));
     }
@@ -235,8 +235,8 @@ impl Bench {
     fn report(&mut self) -> String {
         let mut sent = Sent::default();
         while self.network.transit.next_time() < Time::NEVER {
-            if let Some(packet) = self.network.advance() {
-                self.note(&packet, &mut sent);
+            if let Some((at, parcel)) = self.network.advance() {
+                self.note(&parcel.packet(at), &mut sent);
             }
         }
         let mut text = sent.finish();
@@ -254,7 +254,7 @@ impl Bench {
             let mut text = format!("ack {}", packet.number);
             if packet.has(flags::SACK) {
                 text += " sack";
-                for (start, end) in self.network.sacks.take(packet.extra) {
+                for (start, end) in self.network.options.take(packet.word).sack {
                     if start < end {
                         text += &format!(" {}", range_text(start, end - 1));
                     }
