@@ -168,7 +168,8 @@ impl Hosts {
         let mtus: Vec<u32> = (0..plan.users.len()).map(|user| mtu(plan, user)).collect();
         let largest = mtus.iter().copied().max().unwrap_or(IPV6_MIN_MTU);
         let server = Host::build(ip, ip.server(), largest).map_err(|e| setup("server", &e))?;
-        let tcps: Vec<&TcpPlan> = plan.flows.iter().filter_map(tcp_of).collect();
+        let tcps: Vec<&TcpPlan> =
+            plan.flows.iter().filter_map(|flow| flow.tcp.as_deref()).collect();
         for (name, value) in settings::server_sysctls(&tcps) {
             set(&server.namespace, name, &value).map_err(|e| setup("server", &e))?;
         }
@@ -177,7 +178,8 @@ impl Hosts {
         for (number, &mtu) in mtus.iter().enumerate() {
             let name = name_of(plan, number);
             let user = Host::build(ip, ip.user(number), mtu).map_err(|e| setup(&name, &e))?;
-            let tcps: Vec<&TcpPlan> = flows_of(plan, number).filter_map(tcp_of).collect();
+            let tcps: Vec<&TcpPlan> =
+                flows_of(plan, number).filter_map(|flow| flow.tcp.as_deref()).collect();
             if let Some(tcp) = tcps.first() {
                 settle(tcp, &user, &server).map_err(|e| setup(&name, &e))?;
             }
@@ -206,14 +208,6 @@ pub fn missing() -> Vec<String> {
 /// The server's port of a flow.
 pub fn server_port(flow: usize) -> u16 {
     FIRST_PORT + flow as u16
-}
-
-/// The flow's TCP, unless it is UDP.
-pub fn tcp_of(flow: &FlowPlan) -> Option<&TcpPlan> {
-    match &flow.traffic {
-        TrafficPlan::Greedy(tcp) | TrafficPlan::Transfer { tcp, .. } => Some(tcp),
-        TrafficPlan::Cbr { .. } => None,
-    }
 }
 
 /// A user as messages call it, such as `heavy.0`.

@@ -5,7 +5,7 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
 use crate::document::Table;
 use crate::field::{Mistake, Reader};
-use crate::file::{File, Tcp, Traffic, User, packet_size_mistake};
+use crate::file::{File, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
 use crate::network::Network;
@@ -231,14 +231,10 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, rea
     if let Some(message) = user.packet_size.and_then(packet_size_mistake) {
         reader.wrong_at("packet_size", message);
     }
-    match (&user.traffic, &user.tcp) {
-        (Traffic::Cbr(_), Some(_)) => {
-            reader.wrong_at("tcp", "has no meaning for cbr traffic, which is UDP")
-        }
-        (Traffic::Cbr(_), None) => {}
-        (_, _) => {
-            user.tcp_options(file).iter().for_each(|tcp| window(file, user, tcp, reader));
-        }
+    if user.traffic.is_tcp() {
+        user.tcp_options(file).iter().for_each(|tcp| window(file, user, tcp, reader));
+    } else if user.tcp.is_some() {
+        reader.wrong_at("tcp", "has no meaning for this traffic, which is UDP");
     }
     if let Some((network, nodes)) = network {
         route(file, user, network, nodes, reader);
@@ -249,7 +245,7 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, rea
 pub(crate) fn simulator_lacks(file: &File) -> Vec<Mistake> {
     let mut reader = Reader::default();
     for (name, user) in &file.users.entries {
-        if matches!(user.traffic, Traffic::Cbr(_)) {
+        if !user.traffic.is_tcp() {
             continue;
         }
         let sender = user.tcp_options(file).map(|tcp| tcp.congestion_control);

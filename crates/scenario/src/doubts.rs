@@ -4,7 +4,7 @@ use tidegate_mechanisms::bottleneck::DifferentiationParams;
 
 use crate::check::nested;
 use crate::field::{Mistake, Reader};
-use crate::file::{Differentiation, File, Traffic, User};
+use crate::file::{Differentiation, File, User};
 use crate::network::Network;
 use crate::plan::LinkPlan;
 
@@ -94,13 +94,8 @@ fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let shared: Vec<_> = way(network, user, Direction::There).collect();
     let transmission = |link: &LinkPlan| u128::from(link.rate.transmission_time(size).as_nanos());
     let there = propagation(&shared);
-    let handshake = match user.traffic {
-        Traffic::Cbr(_) => 0,
-        Traffic::Greedy(_) | Traffic::Transfer(_) => {
-            let back: Vec<_> = way(network, user, Direction::Back).collect();
-            there + propagation(&back)
-        }
-    };
+    let back: Vec<_> = way(network, user, Direction::Back).collect();
+    let handshake = if user.traffic.is_tcp() { there + propagation(&back) } else { 0 };
     let sending: u128 = shared.iter().map(|link| transmission(link)).sum();
     let start = user.start.map_or(0, |start| u128::from(start.from.as_nanos()));
     let arrival = start + handshake + there + sending;

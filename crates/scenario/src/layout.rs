@@ -1,5 +1,7 @@
 //! Lays out the links, users and flows of a checked file.
 
+use std::sync::Arc;
+
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
@@ -47,13 +49,13 @@ fn add_group(plan: &mut Plan, file: &File, network: &Network, name: &str, user: 
     let (from, to) = user.ends();
     let there = network.path(from, to).expect("routes are checked on reading");
     let back = network.path(to, from).expect("routes are checked on reading");
-    let traffic = traffic(file, user);
+    let carried = (traffic(user), tcp(file, user));
     for number in 0..user.count.count() {
         let owner = plan.users.len();
         plan.users.push(UserPlan { group });
         let links = add_user_links(plan, file, &format!("{name}.{number}"), user);
         let meters = add_meters(plan, user.meter.as_ref());
-        let flow = flow(plan, file, user, owner, links.routes(&there, &back), meters, &traffic);
+        let flow = flow(plan, file, user, owner, links.routes(&there, &back), meters, &carried);
         plan.flows.extend(std::iter::repeat_n(flow, user.flows.count()));
     }
 }
@@ -145,7 +147,7 @@ fn flow(
     owner: usize,
     (forward, reverse): (Vec<u32>, Vec<u32>),
     meters: Vec<u32>,
-    traffic: &TrafficPlan,
+    (traffic, tcp): &(TrafficPlan, Option<Arc<TcpPlan>>),
 ) -> FlowPlan {
     let packet_size = user.packet_size.unwrap_or(file.packet_size);
     let Start { from, to } = user.start.expect("resolved");
@@ -165,14 +167,14 @@ fn flow(
         start: StartPlan { from: Time::ZERO + from, to: Time::ZERO + to },
         jitter,
         traffic: traffic.clone(),
+        tcp: tcp.clone(),
     }
 }
 
-fn traffic(file: &File, user: &User) -> TrafficPlan {
+fn traffic(user: &User) -> TrafficPlan {
     match &user.traffic {
-        Traffic::Greedy(_) => TrafficPlan::Greedy(tcp(file, user)),
+        Traffic::Greedy(_) => TrafficPlan::Greedy,
         Traffic::Transfer(transfer) => TrafficPlan::Transfer {
-            tcp: tcp(file, user),
             size: transfer.size,
             pause: transfer.pause_plan(),
             writes: transfer.writes_plan(),
@@ -181,8 +183,8 @@ fn traffic(file: &File, user: &User) -> TrafficPlan {
     }
 }
 
-fn tcp(file: &File, user: &User) -> TcpPlan {
-    user.tcp_options(file).expect("checked")
+fn tcp(file: &File, user: &User) -> Option<Arc<TcpPlan>> {
+    user.traffic.is_tcp().then(|| Arc::new(user.tcp_options(file).expect("checked")))
 }
 
 impl Transfer {

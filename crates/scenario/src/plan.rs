@@ -3,6 +3,8 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
+use std::sync::Arc;
+
 use tidegate_mechanisms::bottleneck::scheduler::{Room, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
@@ -137,6 +139,16 @@ pub struct FlowPlan {
     pub jitter: Span,
     /// What it sends.
     pub traffic: TrafficPlan,
+    /// The TCP that carries it, the same for all flows of a group; `None` for UDP.
+    pub tcp: Option<Arc<TcpPlan>>,
+}
+
+impl FlowPlan {
+    /// Whether its packets say, by ECT(1), that their sender answers to marks in proportion to their
+    /// share (L4S, RFC 9331).
+    pub fn is_scalable(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.ecn && tcp.congestion_control.is_scalable())
+    }
 }
 
 /// When a flow starts: uniformly distributed between two points (which may be equal).
@@ -152,11 +164,9 @@ pub struct StartPlan {
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrafficPlan {
     /// TCP that always has data to send.
-    Greedy(TcpPlan),
+    Greedy,
     /// TCP transfers of a given size.
     Transfer {
-        /// The sender's TCP.
-        tcp: TcpPlan,
         /// Application bytes of a transfer.
         size: Bytes,
         /// `None`: one transfer. `Some`: a new connection after each, following a pause.
@@ -169,22 +179,6 @@ pub enum TrafficPlan {
         /// Bits on the wire per second.
         rate: Rate,
     },
-}
-
-impl TrafficPlan {
-    /// The TCP that carries it, if any does.
-    pub fn tcp(&self) -> Option<&TcpPlan> {
-        match self {
-            TrafficPlan::Greedy(tcp) | TrafficPlan::Transfer { tcp, .. } => Some(tcp),
-            TrafficPlan::Cbr { .. } => None,
-        }
-    }
-
-    /// Whether its packets say, by ECT(1), that their sender answers to marks in proportion to their
-    /// share (L4S, RFC 9331).
-    pub fn is_scalable(&self) -> bool {
-        self.tcp().is_some_and(|tcp| tcp.ecn && tcp.congestion_control.is_scalable())
-    }
 }
 
 /// An application that hands over its data in pieces.

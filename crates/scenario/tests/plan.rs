@@ -102,10 +102,7 @@ fn slow_start_exit(name: &str) -> SlowStartExit {
 fn a_group_overrides_the_scenario_which_overrides_the_profile() {
     let plan = plan_with(DUMBBELL, &[("tcp.initial_window", "4"), ("users.light.tcp.ecn", "true")]);
     assert!(scenario(DUMBBELL).simulator_lacks().is_empty());
-    let tcp = |flow: usize| match &plan.flows[flow].traffic {
-        TrafficPlan::Greedy(tcp) => tcp.clone(),
-        other => panic!("{other:?}"),
-    };
+    let tcp = |flow: usize| plan.flows[flow].tcp.as_deref().expect("greedy").clone();
     let (slow_start_exit, growth) = (slow_start_exit("linux-hystart"), CubicGrowth::Linux);
     let cubic = SenderParams::Cubic(CubicParams { slow_start_exit, growth });
     assert_eq!((tcp(0).congestion_control, tcp(3).congestion_control), (cubic, RENO));
@@ -120,7 +117,7 @@ fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
     let sbrm = DUMBBELL.replace("\"reno\" }", "{ kind = \"sbrm\", kappa = 0.5 } }");
     let scenario = scenario(&sbrm);
     let plan = scenario.plan();
-    let TrafficPlan::Greedy(tcp) = &plan.flows[3].traffic else { panic!("greedy") };
+    let tcp = plan.flows[3].tcp.as_deref().expect("greedy");
     let sbrm = SbrmParams { willingness_to_pay: Demand(20.0), kappa: Share(0.5) };
     assert_eq!(tcp.congestion_control, SenderParams::Sbrm(sbrm));
     let lacks: Vec<_> = scenario.simulator_lacks().iter().map(ToString::to_string).collect();
@@ -148,10 +145,10 @@ fn dctcp_and_prague_have_ecn_and_are_scalable() {
             let scenario = Scenario::parse(DUMBBELL, &[(key.clone(), name.to_owned())]);
             let scenario = scenario.expect("valid");
             let (plan, scalable) = (scenario.plan(), name != "reno");
-            let traffic = &plan.flows[if key.starts_with("users") { 3 } else { 0 }].traffic;
-            let tcp = traffic.tcp().expect("greedy");
+            let flow = &plan.flows[if key.starts_with("users") { 3 } else { 0 }];
+            let tcp = flow.tcp.as_deref().expect("greedy");
             assert_eq!((&tcp.congestion_control, tcp.ecn), (&want, scalable), "{key}");
-            assert_eq!(traffic.is_scalable(), scalable);
+            assert_eq!(flow.is_scalable(), scalable);
             assert!(scenario.simulator_lacks().is_empty());
             let again = Scenario::parse(&scenario.to_toml(), &[]).expect("valid as written");
             assert_eq!(again.plan(), plan);
@@ -160,7 +157,7 @@ fn dctcp_and_prague_have_ecn_and_are_scalable() {
     let options =
         [("tcp.congestion_control", "prague"), ("tcp.congestion_control.reference_rtt", "off")];
     let plan = plan_with(DUMBBELL, &options);
-    let tcp = plan.flows[0].traffic.tcp().expect("greedy");
+    let tcp = plan.flows[0].tcp.as_deref().expect("greedy");
     let prague = PragueParams { reference_rtt: OrOff::Off };
     assert_eq!(tcp.congestion_control, SenderParams::Prague(prague));
 }
@@ -184,7 +181,7 @@ fn parameters_of_a_sender_are_layered_as_the_options_around_it() {
             [("tcp.congestion_control", scenario), ("users.light.tcp.congestion_control", own)];
         let plan = plan_with(DUMBBELL, &options);
         let sender =
-            |flow: usize| &plan.flows[flow].traffic.tcp().expect("greedy").congestion_control;
+            |flow: usize| &plan.flows[flow].tcp.as_deref().expect("greedy").congestion_control;
         assert_eq!((sender(0), sender(3)), (&reno(true, false), &want), "{own}");
     }
 }
@@ -193,7 +190,7 @@ fn parameters_of_a_sender_are_layered_as_the_options_around_it() {
 fn a_key_of_a_mechanism_can_be_set_where_the_file_has_its_name_alone() {
     let key = ("users.light.tcp.congestion_control.byte_counting", "false");
     let plan = plan_with(DUMBBELL, &[key]);
-    let tcp = plan.flows[3].traffic.tcp().expect("greedy");
+    let tcp = plan.flows[3].tcp.as_deref().expect("greedy");
     let want = RenoParams { whole_segments: true, byte_counting: false };
     assert_eq!(tcp.congestion_control, SenderParams::Reno(want));
 }
@@ -202,7 +199,7 @@ fn a_key_of_a_mechanism_can_be_set_where_the_file_has_its_name_alone() {
 fn slow_start_ends_as_the_profile_or_the_file_says() {
     let exit_of = |options: &[(&str, &str)]| {
         let plan = plan_with(DUMBBELL, options);
-        let tcp = plan.flows[0].traffic.tcp().expect("greedy").clone();
+        let tcp = plan.flows[0].tcp.as_deref().expect("greedy").clone();
         let SenderParams::Cubic(cubic) = tcp.congestion_control else { panic!("cubic") };
         cubic.slow_start_exit
     };

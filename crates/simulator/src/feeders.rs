@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_scenario::plan::{LinkPlan, Plan, TrafficPlan};
+use tidegate_scenario::plan::{LinkPlan, Plan};
 
 use crate::build::needs_departures;
 
@@ -195,12 +195,8 @@ impl EarlyDelivery {
         for flow in &plan.flows {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");
-            let acknowledges_at_once = match &flow.traffic {
-                TrafficPlan::Greedy(tcp) | TrafficPlan::Transfer { tcp, .. } => {
-                    tcp.delayed_acks().is_none()
-                }
-                TrafficPlan::Cbr { .. } => continue,
-            };
+            let Some(tcp) = &flow.tcp else { continue };
+            let acknowledges_at_once = tcp.delayed_acks().is_none();
             let same = *last_link[first].get_or_insert(last) == last;
             ordered[first] &=
                 acknowledges_at_once && same && feeders.is_fed_by_hosts_alone(first as u32);

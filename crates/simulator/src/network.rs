@@ -162,7 +162,7 @@ impl<C: Contents> Network<C> {
                 owner: Owner {
                     group: plan.users[flow.user].group as u16,
                     user: flow.user as u32,
-                    scalable: flow.traffic.is_scalable(),
+                    scalable: flow.is_scalable(),
                 },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 host: *host,

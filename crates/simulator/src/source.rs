@@ -1,5 +1,7 @@
 //! What a flow sends: TCP without end, TCP transfers, or UDP at a constant bit rate.
 
+use std::sync::Arc;
+
 use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, PausePlan, TcpPlan, TrafficPlan, WritesPlan};
 
@@ -30,7 +32,7 @@ pub struct Tcp {
 }
 
 struct Transfer {
-    plan: TcpPlan,
+    plan: Arc<TcpPlan>,
     packet_size: u16,
     size_bytes: u64,
     pause: Option<PausePlan>,
@@ -65,15 +67,16 @@ impl Source {
     /// The source of a flow; `number` names its random stream.
     pub fn new(plan: &FlowPlan, number: usize, seed: u64) -> Self {
         let packet_size = plan.packet_size.get() as u16;
+        let tcp = || plan.tcp.as_ref().expect("what is no UDP is TCP");
         match &plan.traffic {
-            TrafficPlan::Greedy(tcp) => Source::Tcp(Box::new(Tcp {
-                connection: Connection::new(tcp, packet_size).carrying(None),
+            TrafficPlan::Greedy => Source::Tcp(Box::new(Tcp {
+                connection: Connection::new(tcp(), packet_size).carrying(None),
                 previous: None,
                 transfer: None,
             })),
-            TrafficPlan::Transfer { tcp, size, pause, writes } => {
+            TrafficPlan::Transfer { size, pause, writes } => {
                 let transfer = Transfer {
-                    plan: tcp.clone(),
+                    plan: Arc::clone(tcp()),
                     packet_size,
                     size_bytes: size.get(),
                     pause: *pause,

@@ -36,7 +36,7 @@ fn beginning(plan: Plan) -> Plan {
 fn is_simulated(plan: &Plan) -> bool {
     plan.flows
         .iter()
-        .filter_map(|flow| flow.traffic.tcp())
+        .filter_map(|flow| flow.tcp.as_deref())
         .all(|tcp| !tcp.congestion_control.is_in_kernels_alone())
 }
 

@@ -58,7 +58,7 @@ fn numbers_are_no_nonsense(plan: &Plan, output: &RunOutput) {
     for flow in 0..flows.user.len() {
         assert!(flows.retransmits[flow] <= flows.packets_sent[flow]);
         // Marks alone bring a window below one segment (RFC 3168, section 6.1.2).
-        let tcp = plan.flows[flow].traffic.tcp();
+        let tcp = plan.flows[flow].tcp.as_deref();
         let may_be_less = tcp.is_some_and(|tcp| tcp.ecn && tcp.ecn_to_one);
         let cwnd = flows.mean_cwnd_packets[flow];
         assert!(cwnd.is_nan() || cwnd >= 1.0 || (may_be_less && cwnd > 0.0), "window {cwnd}");

@@ -107,7 +107,7 @@ proptest! {
             let got = (flows.goodput_bps[0] * 300.0 / 8.0).round() as u64;
             prop_assert_eq!(got, u64::from(kb) * 1000, "{}", text);
             prop_assert!(flows.losses[0] + flows.packets_delivered[0] == flows.packets_sent[0]);
-            let rto = plan.flows[0].traffic.tcp().expect("TCP").rto();
+            let rto = plan.flows[0].tcp.as_deref().expect("TCP").rto();
             let sampled_s = rto.min.as_secs() + 5.0 * path.round_trip_s() + 0.04;
             let timer_s = rto.initial.as_secs().max(sampled_s);
             let doubled = f64::from(1_u32 << flows.timeouts[0].min(30));

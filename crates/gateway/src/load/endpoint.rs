@@ -11,7 +11,7 @@ use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
 use crate::LabError;
-use crate::host::{Host, Hosts, IpVersion, name_of, server_port, tcp_of};
+use crate::host::{Host, Hosts, IpVersion, name_of, server_port};
 use crate::system;
 
 const TCP_HEADER_BYTES: u32 = 20;
@@ -62,7 +62,7 @@ impl<'a> Endpoints<'a> {
             ip: hosts.ip,
             packet_bytes: flow.packet_size.get() as u32,
             metered: !flow.meters.is_empty(),
-            tcp: tcp_of(flow),
+            tcp: flow.tcp.as_deref(),
         }
     }
 

@@ -123,7 +123,8 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
             all.extend(["--udp", "--bandwidth"].map(str::to_owned));
             all.extend([payload_bps.to_string(), "--length".to_owned(), payload.to_string()]);
         }
-        TrafficPlan::Greedy(tcp) => {
+        TrafficPlan::Greedy => {
+            let tcp = flow.tcp.as_ref().expect("greedy flows have TCP");
             if tcp.window_limit.is_some() {
                 return cannot("keep to a window limit");
             }

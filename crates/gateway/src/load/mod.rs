@@ -105,7 +105,7 @@ impl<'a> Load<'a> {
             let endpoints = Endpoints::new(plan, number, hosts);
             let by_iperf3 = options.generator == Generator::Iperf3;
             flows.push(match flow.traffic {
-                TrafficPlan::Greedy(_) | TrafficPlan::Cbr { .. } if by_iperf3 => {
+                TrafficPlan::Greedy | TrafficPlan::Cbr { .. } if by_iperf3 => {
                     Flow::Iperf3(Box::new(Iperf3Flow::new(flow, endpoints)?))
                 }
                 TrafficPlan::Cbr { rate } => {

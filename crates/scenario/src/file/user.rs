@@ -48,6 +48,16 @@ kinds! {
     }
 }
 
+impl Traffic {
+    /// Whether TCP carries it, else UDP.
+    pub fn is_tcp(&self) -> bool {
+        match self {
+            Traffic::Greedy(_) | Traffic::Transfer(_) => true,
+            Traffic::Cbr(_) => false,
+        }
+    }
+}
+
 section! {
     /// TCP that always has data to send.
     pub struct Greedy {}

@@ -216,6 +216,6 @@ pub(crate) mod tests {
                     tcp = { initial_rto = \"1 s\", max_rto = \"60 s\" }\n\
                     bottleneck = { rate = \"1 Mb/s\" }\nusers.a = {}\n";
         let plan = Scenario::parse(text, &[]).expect("valid").plan();
-        plan.flows[0].traffic.tcp().expect("greedy").clone()
+        plan.flows[0].tcp.as_deref().expect("greedy").clone()
     }
 }

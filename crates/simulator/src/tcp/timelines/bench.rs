@@ -7,7 +7,6 @@ use std::fmt::Write;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::{TcpPlan, TrafficPlan};
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers, Ways};
@@ -72,10 +71,9 @@ impl Bench {
             }
         }
         let plan = Scenario::parse(NETWORK, &overrides).expect("options as in a scenario").plan();
-        let TrafficPlan::Greedy(tcp) = &plan.flows[0].traffic else { unreachable!("greedy") };
-        let tcp: TcpPlan = tcp.clone();
+        let tcp = plan.flows[0].tcp.as_ref().expect("greedy");
         let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
-        let connection = Connection::new(&tcp, PACKET_BYTES);
+        let connection = Connection::new(tcp, PACKET_BYTES);
         Bench {
             network,
             timers: Timers::default(),
