@@ -15,12 +15,25 @@ from typer.testing import CliRunner
 import tidegate
 from tidegate.cli import app
 from tidegate.errors import RunError
-from tidegate.runs import sweeping
+from tidegate.runs import sweep_work
+from tidegate.runs.catalogue import Catalogue
 from tidegate.runs.swept_values import UNITS, quantities
 
 
 def runs_in(folder):
-    return {path.name: path.stat().st_mtime_ns for path in folder.glob("runs/*.parquet")}
+    """By point and seed, the file that has the run and when it was written."""
+    if not (folder / "catalogue.sqlite").exists():
+        return {}
+    catalogue = Catalogue(folder / "catalogue.sqlite", writable=False)
+    return {
+        (settings, run.seed): (run.file, (folder / "runs" / run.file).stat().st_mtime_ns)
+        for number, settings in catalogue.points()
+        for run in catalogue.runs(number)
+    }
+
+
+def files_of(folder):
+    return {path.name for path in folder.glob("runs/*.parquet")}
 
 
 def test_every_point_has_its_runs_and_its_summary(tidegate_command):
@@ -119,18 +132,22 @@ def damage(path, how):
 def test_a_damaged_run_is_computed_again(tmp_path, how):
     first = tidegate.sweep(SWEEP, out=tmp_path, replications=2)
     before = runs_in(tmp_path)
-    path = first.points[2].files.path(first.points[2].key(6))
+    name = first.points[2].runs[1].file
     whole = first.summary()
-    damage(path, how)
+    damage(tmp_path / "runs" / name, how)
     again = tidegate.sweep(SWEEP, out=tmp_path, replications=1)
     assert tidegate.load_sweep(tmp_path).summary().equals(whole)
     assert again.summary().num_rows == whole.num_rows
-    assert {name for name, at in runs_in(tmp_path).items() if before[name] != at} == {path.name}
+    after = runs_in(tmp_path)
+    assert before.keys() == after.keys()
+    again = {run for run, (_, written) in after.items() if before[run][1] != written}
+    assert again == {run for run, (file, _) in before.items() if file == name}
+    assert {file for file, _ in after.values()} == files_of(tmp_path)
 
 
 def test_a_damaged_run_is_told_by_who_only_reads(tmp_path):
     done = tidegate.sweep(SWEEP, out=tmp_path, replications=1)
-    damage(done.points[0].files.path(done.points[0].key(5)), "cut")
+    damage(tmp_path / "runs" / done.points[0].runs[0].file, "cut")
     with pytest.raises(tidegate.ResultError, match=r"parquet cannot be read.*computes it anew"):
         tidegate.load_sweep(tmp_path).summary()
     (tmp_path / "scenario.toml").unlink()
@@ -152,14 +169,14 @@ def test_another_sweep_needs_another_folder(tmp_path):
 
 def test_runs_of_another_build_are_replaced_by_no_fewer(tmp_path, monkeypatch):
     tidegate.sweep(SWEEP, out=tmp_path, replications=2)
-    old = set(runs_in(tmp_path))
-    monkeypatch.setattr(sweeping, "build_id", lambda: "another build")
+    old = files_of(tmp_path)
+    monkeypatch.setattr(sweep_work, "build_id", lambda: "another build")
     with pytest.raises(tidegate.ResultError, match=r"has 2 runs of .* by another build"):
         tidegate.sweep(SWEEP, out=tmp_path, replications=1)
-    assert set(runs_in(tmp_path)) == old
+    assert files_of(tmp_path) == old
     tidegate.sweep(SWEEP, out=tmp_path, replications=2)
     assert len(runs_in(tmp_path)) == 8
-    assert not old & set(runs_in(tmp_path)), "nothing names the superseded ones any more"
+    assert not old & files_of(tmp_path), "nothing names the superseded ones any more"
 
 
 VALUES = (
@@ -236,14 +253,14 @@ def test_a_point_that_cannot_be_is_refused_before_anything_runs(tidegate_command
 
 def test_a_failed_run_costs_its_point_only(tmp_path, monkeypatch):
     (tmp_path / "sweep.toml").write_text(SWEEP)
-    real = sweeping.run_once
+    real = sweep_work.run_once
 
     def sometimes(scenario, seed):
         if seed == 6 and len(scenario.groups) and "flows = 4" in scenario.to_toml():
             raise RunError(seed, "a packet is unaccounted for")
         return real(scenario, seed)
 
-    monkeypatch.setattr(sweeping, "run_once", sometimes)
+    monkeypatch.setattr(sweep_work, "run_once", sometimes)
     arguments = ["sweep", str(tmp_path / "sweep.toml"), "--out", str(tmp_path / "kept")]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 4
@@ -254,7 +271,7 @@ def test_a_failed_run_costs_its_point_only(tmp_path, monkeypatch):
     assert [result.replications for _, result in kept.results()] == [3, 3, 2, 2]
     assert len(kept.failed) == 2
 
-    monkeypatch.setattr(sweeping, "run_once", real)
+    monkeypatch.setattr(sweep_work, "run_once", real)
     assert CliRunner().invoke(app, arguments).exit_code == 0, "the same command repairs it"
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
     from tidegate.results.store import load
-    from tidegate.runs.sweeping import Sweep, load_sweep, sweep
+    from tidegate.runs.sweeping import sweep
+    from tidegate.runs.sweeps import Sweep, load_sweep
 
 __all__ = [
     "Comparison",
@@ -71,10 +72,10 @@ _LAZY = {
     "Comparison": "tidegate.results.result",
     "Result": "tidegate.results.result",
     "SideBySide": "tidegate.results.comparing",
-    "Sweep": "tidegate.runs.sweeping",
+    "Sweep": "tidegate.runs.sweeps",
     "compare_results": "tidegate.results.comparing",
     "load": "tidegate.results.store",
-    "load_sweep": "tidegate.runs.sweeping",
+    "load_sweep": "tidegate.runs.sweeps",
     "sweep": "tidegate.runs.sweeping",
 }
 

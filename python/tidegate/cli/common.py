@@ -18,7 +18,7 @@ from tidegate.errors import TidegateError, UsageError
 from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS, Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console, RenderableType
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Arguments = ParamSpec("Arguments")
 
 FAILED = 1
+MISSED = 5
 INTERRUPTED = 130
 
 LONGEST_SHOWN = 160
@@ -73,6 +74,21 @@ Replications: TypeAlias = Annotated[
     int | None,
     typer.Option("--replications", "-r", min=1, max=MAX_REPLICATIONS, help="Independent runs."),
 ]
+Until: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--until", metavar="'QUANTITY WIDTH'",
+        help="More replications until the 95 % interval of this is so narrow for every group, "
+        "such as 'throughput_bps 2 %' or 'p95_sojourn_s 1 ms' (repeatable).",
+    ),
+]  # fmt: skip
+AtMost: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--at-most", min=1, max=MAX_REPLICATIONS,
+        help="Of --until: replications after which there is an end; default: 1000.",
+    ),
+]  # fmt: skip
 Jobs: TypeAlias = Annotated[
     int | None,
     typer.Option(
@@ -209,13 +225,34 @@ def print_json(content: object) -> None:
     typer.echo(json.dumps(finite(content), indent=2, ensure_ascii=False))
 
 
-def print_csv(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def print_json_rows(
+    head: Mapping[str, object], name: str, rows: Iterable[object], tail: Mapping[str, object]
+) -> None:
+    """Print an object one of whose values is a list that is longer than the memory."""
+    typer.echo("{")
+    for key, value in head.items():
+        typer.echo(f"  {json.dumps(key)}: {_indented(value)},")
+    typer.echo(f"  {json.dumps(name)}: [", nl=False)
+    for number, row in enumerate(rows):
+        typer.echo(f"{',' if number else ''}\n    {_indented(row, 4)}", nl=False)
+    typer.echo("\n  ]", nl=False)
+    for key, value in tail.items():
+        typer.echo(f",\n  {json.dumps(key)}: {_indented(value)}", nl=False)
+    typer.echo("\n}")
+
+
+def _indented(value: object, by: int = 2) -> str:
+    text = json.dumps(finite(value), indent=2, ensure_ascii=False)
+    return text.replace("\n", "\n" + " " * by)
+
+
+def print_csv(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print as CSV; a missing number is an empty field."""
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(headings)
-    writer.writerows([["" if finite(cell) is None else cell for cell in row] for row in rows])
+    writer.writerows(["" if finite(cell) is None else cell for cell in row] for row in rows)
 
 
 def print_tables(tables: Sequence[RenderableType]) -> None:

@@ -28,7 +28,7 @@ def plot(
     tidegate plot results/evening-peak-1a2b3c4d --out figures
     """
     from tidegate.results.store import load, read_manifest
-    from tidegate.runs.sweeping import load_sweep
+    from tidegate.runs.sweeps import load_sweep
 
     sweep = read_manifest(result).get("kind") == "sweep"
     kept = load_sweep(result) if sweep else load(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,9 @@ import typer
 
 from tidegate.cli.common import (
     INTERRUPTED,
+    MISSED,
     Add,
+    AtMost,
     Engine,
     Format,
     Jobs,
@@ -21,24 +24,31 @@ from tidegate.cli.common import (
     Seed,
     Set,
     Shape,
+    Until,
     changes,
     command,
     doubts,
     executor,
     leave,
     print_csv,
-    print_json,
+    print_json_rows,
     print_tables,
     remark,
 )
 from tidegate.cli.outcome import told
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
     from rich.console import RenderableType
 
-    from tidegate.runs.sweeping import Sweep
+    from tidegate.runs.sweeps import Sweep
 
 SOME_FAILED = 4
+
+MOST_SHOWN = 1_000
+"""Points in a table that somebody may still read."""
 
 
 @command
@@ -48,6 +58,8 @@ def sweep(
     add: Add = None,
     seed: Seed = None,
     replications: Replications = None,
+    until: Until = None,
+    at_most: AtMost = None,
     jobs: Jobs = None,
     engine: Engine = Place.threads,
     scheduler: Scheduler = None,
@@ -67,9 +79,12 @@ def sweep(
 
     tidegate sweep sweeps/flows.toml --format csv > flows.csv
 
+    tidegate sweep sweeps/flows.toml --until "throughput_bps 2 %"
+
     tidegate sweep sweeps/flows.toml --engine dask --scheduler tcp://10.0.0.1:8786
     """
-    from tidegate.runs.sweeping import check_drawable, load_sweep, sweep_points
+    from tidegate.runs.sweeping import check_drawable, sweep_points
+    from tidegate.runs.sweeps import load_sweep
 
     given = changes(set_, add)
     if plot:
@@ -77,8 +92,8 @@ def sweep(
     try:
         with executor(engine, scheduler, jobs) as where:
             done = sweep_points(
-                scenario, given, seed=seed, replications=replications, out=out, resume=resume,
-                progress=not quiet, executor=where,
+                scenario, given, seed=seed, replications=replications, until=until,
+                at_most=at_most, out=out, resume=resume, progress=not quiet, executor=where,
             )  # fmt: skip
     except KeyboardInterrupt:
         remark("interrupted; the finished runs are kept, and the same command goes on from there")
@@ -88,22 +103,45 @@ def sweep(
     # The folder may have more than was asked for, and its figures show all of it.
     whole = load_sweep(done.folder)
     figures = whole.plot(done.folder) if plot and len(whole.failed) < len(whole.points) else []
-    if shape is Format.json:
-        print_json({**_json(done), "figures": list(map(str, figures))})
-    elif shape is Format.csv:
-        summary = done.summary()
-        print_csv(summary.column_names, [list(row.values()) for row in summary.to_pylist()])
-    else:
-        print_tables([_table(done)])
-        typer.echo(told(done.folder, figures))
+    _print(done, figures, shape)
     if not quiet:
         for line in _remarks(done, whole, figures, shape):
             remark(line)
-    for point in done.failed:
-        for failed_seed, reason in point.failures.items():
-            remark(f"failed: {point.label} with seed {failed_seed}: {reason}")
-    if done.failed:
+    _end(done)
+
+
+def _print(done: Sweep, figures: list[Path], shape: Format) -> None:
+    """Point after point: there may be more than the memory holds."""
+    if shape is Format.json:
+        tail = {"folder": str(done.folder), "figures": list(map(str, figures))}
+        print_json_rows({"scenario": {"name": done.scenario.name}}, "points", _points(done), tail)
+        return
+    if shape is Format.csv:
+        parts = done.summary_parts()
+        first = next(parts, None)
+        if first is not None:
+            print_csv(first.column_names, _rows(chain([first], parts)))
+        return
+    if len(done.points) <= MOST_SHOWN:
+        print_tables([_table(done)])
+    else:
+        typer.echo(f"{len(done.points)} points, too many to show; --format csv prints all")
+    typer.echo(told(done.folder, figures))
+
+
+def _end(done: Sweep) -> None:
+    """Say what is lacking, and end with its code."""
+    failed, imprecise = done.failed, done.imprecise
+    for point in failed:
+        for seed, reason in point.failures.items():
+            remark(f"failed: {point.label} with seed {seed}: {reason}")
+    for point, lacking in imprecise:
+        for target, row in lacking:
+            remark(f"after {len(point.seeds)} runs of {point.label}, {target.shortfall(row)}")
+    if failed:
         raise typer.Exit(SOME_FAILED)
+    if imprecise:
+        raise typer.Exit(MISSED)
 
 
 def _remarks(done: Sweep, whole: Sweep, figures: list[Path], shape: Format) -> list[str]:
@@ -114,37 +152,40 @@ def _remarks(done: Sweep, whole: Sweep, figures: list[Path], shape: Format) -> l
     return lines
 
 
-def _json(done: Sweep) -> dict[str, object]:
-    summaries = {id(point): result.summary().to_pylist() for point, result in done.results()}
-    points = [
-        {
+def _points(done: Sweep) -> Iterator[dict[str, object]]:
+    for point in done.points:
+        yield {
             "settings": point.values,
             "runs": [{"seed": seed, "digest": digest} for seed, digest in point.digests],
-            "summary": summaries.get(id(point), []),
+            "summary": [row._asdict() for row in point.summary()],
             "failures": {str(seed): reason for seed, reason in point.failures.items()},
         }
-        for point in done.points
-    ]
-    return {"scenario": {"name": done.scenario.name}, "points": points, "folder": str(done.folder)}
+
+
+def _rows(parts: Iterable[pa.Table]) -> Iterator[list[object]]:
+    for part in parts:
+        yield from (list(row.values()) for row in part.to_pylist())
 
 
 def _table(done: Sweep) -> RenderableType:
     """Throughput per user of each group at each point."""
     from tidegate.results.show import Grid, rate_unit, rich_table, uncertain
     from tidegate.results.statistics import Estimate
-    from tidegate.results.summary import rows
     from tidegate.runs.swept_values import words
 
     groups = done.scenario.groups
     found = [
-        (point, {r.name: r for r in rows(result.tables) if r.metric == "throughput_bps"})
-        for point, result in done.results()
+        (point, {row.name: row for row in point.summary() if row.metric == "throughput_bps"})
+        for point in done.points
     ]
+    found = [(point, by_group) for point, by_group in found if by_group]
     largest = max((row.mean for _, by_group in found for row in by_group.values()), default=0.0)
     unit, scale = rate_unit(largest)
-    grid = Grid(f"Throughput per user [{unit}]", [*done.axes, *groups], text_columns=len(done.axes))
+    headings = [*done.axes, *groups, *["runs"] * (done.until is not None)]
+    grid = Grid(f"Throughput per user [{unit}]", headings, text_columns=len(done.axes))
     for point, by_group in found:
         estimates = (Estimate(r.mean, r.ci95, r.runs) for r in map(by_group.get, groups) if r)
         cells = [uncertain(value, scale) for value in estimates]
-        grid.cells.append([*(words(point.values[key]) for key in done.axes), *cells])
+        runs = [str(len(point.runs))] if done.until else []
+        grid.cells.append([*(words(point.values[key]) for key in done.axes), *cells, *runs])
     return rich_table(grid)

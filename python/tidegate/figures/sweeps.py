@@ -13,7 +13,6 @@ from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 from tidegate.errors import ResultError, UsageError
 from tidegate.figures.look import STYLE, averaged, file_name, look, new_figure, subtitle, write
 from tidegate.results.show import rate_unit
-from tidegate.results.summary import rows
 from tidegate.runs.swept_values import distinct_words, quantities, words
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tidegate.results.summary import Row
-    from tidegate.runs.sweeping import Point, Sweep
+    from tidegate.runs.sweeps import Point, Sweep
 
 LABEL_CHARACTERS = 30
 NEAR = 0.05
@@ -49,10 +48,10 @@ def draw_sweep(sweep: Sweep, folder: Path) -> list[Path]:
     if not sweep.axes:
         raise UsageError("a sweep of one point has no axis to draw over")
     found = [
-        (point, {r.name: r for r in rows(result.tables) if r.metric == "throughput_bps"})
-        for point, result in sweep.results()
+        (point, {row.name: row for row in point.summary() if row.metric == "throughput_bps"})
+        for point in sweep.points
     ]
-    if not found:
+    if not any(by_group for _, by_group in found):
         return []
     across = _main_axis(sweep)
     try:

@@ -14,7 +14,9 @@ from tidegate.results.statistics import estimate
 from tidegate.results.tables import numbers, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from tidegate.results.tables import Tables
 
@@ -51,9 +53,48 @@ def rows(tables: Tables) -> Iterator[Row]:
     yield from _rows("link", bottlenecks(tables["links"]), "name", LINK_METRICS)
 
 
+class Measure(NamedTuple):
+    """One metric of one group or link in one run."""
+
+    kind: str
+    name: str
+    metric: str
+    value: float
+    """NaN where the run has none."""
+
+
+def measures(tables: Tables) -> list[Measure]:
+    """All metrics of all groups and bottlenecks of a single run, in the order of `rows`."""
+    found = []
+    links = bottlenecks(tables["links"])
+    for kind, source, key, metrics in (
+        ("group", tables["groups"], "group", GROUP_METRICS),
+        ("link", links, "name", LINK_METRICS),
+    ):
+        known = {name: numbers(source, name) for name in metrics if name in source.column_names}
+        for row, name in enumerate(source[key].cast(pa.string()).to_pylist()):
+            found += [
+                Measure(kind, name, metric, float(values[row])) for metric, values in known.items()
+            ]
+    return found
+
+
+def estimated(
+    names: Sequence[tuple[str, str, str]], values: Sequence[NDArray[np.float64]]
+) -> Iterator[Row]:
+    """The same rows from the measures of each run: what they are called, and a vector a run."""
+    for number, (kind, name, metric) in enumerate(names):
+        yield Row(kind, name, metric, unit_of(metric), *estimate([one[number] for one in values]))
+
+
 def summary_table(tables: Tables) -> pa.Table:
     """`rows` as a table."""
-    content = list(rows(tables))
+    return as_table(rows(tables))
+
+
+def as_table(found: Iterable[Row]) -> pa.Table:
+    """Rows as a table."""
+    content = list(found)
     columns: dict[str, object] = {
         name: [getattr(row, name) for row in content] for name in ("kind", "name", "metric", "unit")
     }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidegate.results.columns import ENGINE, USERS, field_of
 from tidegate.results.quantities import flow_ratios, ratio
@@ -56,6 +57,11 @@ def concatenate(runs: Sequence[Tables], scenario: Scenario) -> Tables:
         parts = [_numbered(run[name], r, seeds[r]) for r, run in enumerate(derived)]
         result[name] = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
     return result
+
+
+def with_groups(tables: Tables, groups: Sequence[str]) -> Tables:
+    """The tables with a scenario's groups as the names that columns may have, in its order."""
+    return {name: _with_groups(one, groups) for name, one in tables.items()}
 
 
 def derive(run: Tables, scenario: Scenario) -> Tables:
@@ -163,6 +169,16 @@ def _named(index: NDArray[Any], names: Sequence[str]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(
         pa.array(index.astype("i4")), pa.array(names, pa.string())
     )
+
+
+def _with_groups(source: pa.Table, groups: Sequence[str]) -> pa.Table:
+    if "group" not in source.column_names:
+        return source
+    names = source["group"].cast(pa.string()).combine_chunks()
+    index = pc.index_in(names, value_set=pa.array(groups, pa.string()))
+    position = source.column_names.index("group")
+    column = pa.DictionaryArray.from_arrays(index, pa.array(groups, pa.string()))
+    return source.set_column(position, source.schema.field("group"), column)
 
 
 def _numbered(source: pa.Table, replication: int, seed: int) -> pa.Table:

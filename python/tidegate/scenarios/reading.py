@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tidegate import _native
 from tidegate._native import MAX_FILE_BYTES, Scenario
@@ -70,12 +70,33 @@ def overrides_of(settings: Settings | None, added: Settings | None = None) -> li
 
 def parse(source: Source, overrides: Sequence[tuple[str, str]] = ()) -> Scenario:
     """Like `load_scenario`, with the values in TOML (bare words are text), as people type them."""
-    text, name, file = _text_of(source)
-    try:
-        return Scenario.parse(text, list(overrides), name)
-    except ScenarioError as error:
-        error.source = file
-        raise
+    return Reader(*text_of(source))(overrides)
+
+
+class Reader(NamedTuple):
+    """A source that was read once, to be parsed with any overrides."""
+
+    text: str
+    name: str | None
+    """Where the source suggests one."""
+    file: str | None
+    """For messages."""
+
+    def __call__(self, overrides: Sequence[tuple[str, str]]) -> Scenario:
+        """Parse it with these."""
+        try:
+            return Scenario.parse(self.text, list(overrides), self.name)
+        except ScenarioError as error:
+            error.source = self.file
+            raise
+
+
+def content_text(scenario: Scenario) -> str:
+    """The scenario without what is not content (`NOT_CONTENT`): what a run depends on."""
+    head, *tables = scenario.to_toml().split("\n[")
+    kept = [line for line in head.split("\n") if line.split(" = ")[0] not in NOT_CONTENT]
+    tables = [table for table in tables if not table.startswith("sweep]")]
+    return "\n[".join(["\n".join(kept), *tables])
 
 
 def content_hash(scenario: Scenario, *also: object) -> str:
@@ -135,7 +156,7 @@ def _unpickled(text: str) -> Scenario:
 copyreg.pickle(Scenario, _pickled)
 
 
-def _text_of(source: Source) -> tuple[str, str | None, str | None]:
+def text_of(source: Source) -> tuple[str, str | None, str | None]:
     """Text, a name where the source suggests one, and the file for messages."""
     if isinstance(source, Scenario):
         return source.to_toml(), None, None
