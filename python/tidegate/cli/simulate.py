@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    MISSED,
     Add,
+    AtMost,
     Engine,
     Format,
     Jobs,
@@ -28,12 +30,14 @@ from tidegate.cli.common import (
     overrides,
     remark,
 )
+from tidegate.cli.common import Until as UntilOption
 from tidegate.cli.outcome import check_keeping, present
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidegate.results.result import Result
+    from tidegate.runs.precision import Until
 
 Against = Annotated[
     list[str] | None,
@@ -53,6 +57,8 @@ def simulate(
     against: Against = None,
     seed: Seed = None,
     replications: Replications = None,
+    until: UntilOption = None,
+    at_most: AtMost = None,
     jobs: Jobs = None,
     engine: Engine = Place.threads,
     scheduler: Scheduler = None,
@@ -70,10 +76,13 @@ def simulate(
 
     tidegate simulate scenarios/evening-peak.toml --set users.heavy.flows=20 -r 50
 
+    tidegate simulate scenarios/evening-peak.toml --until "throughput_bps 2 %"
+
     tidegate simulate scenarios/evening-peak.toml --against bottleneck.differentiation.kind=none
 
     tidegate simulate scenarios/evening-peak.toml --format json | jq .runs
     """
+    from tidegate.runs.precision import until_of
     from tidegate.runs.simulation import name_variants, seeds_of, simulate_all
     from tidegate.scenarios.reading import parse
 
@@ -88,15 +97,35 @@ def simulate(
     other = overrides(against, "--against")
     variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in other]
     scenarios = name_variants(base, variants) if variants else {"": base}
-    seeds = {name: seeds_of(one, seed, replications) for name, one in scenarios.items()}
+    enough = until_of(until, replications, base.replications, at_most)
+    # The place must do for as many as there may be.
+    most = enough.at_most if enough else replications
+    seeds = {name: seeds_of(one, seed, most) for name, one in scenarios.items()}
     check_keeping(scenarios, seeds, "simulation", out=out, keep=save, plot=plot)
     with executor(engine, scheduler, jobs) as where:
         results = simulate_all(
-            scenarios, seed=seed, replications=replications, progress=not quiet, executor=where
-        )
+            scenarios, seed=seed, replications=replications, until=until, at_most=at_most,
+            progress=not quiet, executor=where,
+        )  # fmt: skip
     if not quiet:
         _left_empty_handed(results)
     present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet)
+    if enough:
+        _imprecise(results, enough)
+
+
+def _imprecise(results: Mapping[str, Result], enough: Until) -> None:
+    """Tell of what is not known as well as was asked for, and end with its code."""
+    from tidegate.results.summary import rows
+
+    missed = False
+    for name, result in results.items():
+        for target, row in enough.lacking(rows(result.tables)):
+            variant = f"{name}: " if name else ""
+            remark(f"{variant}after {result.replications} runs, {target.shortfall(row)}")
+            missed = True
+    if missed:
+        raise typer.Exit(MISSED)
 
 
 def _left_empty_handed(results: Mapping[str, Result]) -> None:

@@ -86,8 +86,7 @@ class Cluster(Executor):
             raise UsageError(
                 f"the engine dask lacks the package {error.name}: pip install 'tidegate[dask]'"
             ) from error
-        for noisy in ("distributed", "tornado"):
-            logging.getLogger(noisy).setLevel(logging.CRITICAL)
+        _silence()
         self._say = say
         self._numbers = count()
         self._local: LocalCluster | None = None
@@ -228,6 +227,13 @@ class Cluster(Executor):
                 raise
             raise ClusterError("a worker has no tidegate; install this one there") from error
         return done
+
+
+def _silence() -> None:
+    """What there is to say of a cluster is said by us, once."""
+    for name in logging.root.manager.loggerDict:
+        if name.partition(".")[0] in {"distributed", "tornado"}:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _on_worker(

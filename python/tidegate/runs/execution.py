@@ -51,7 +51,7 @@ class Executor(ABC):
 
     def work(
         self, tasks: Iterable[Task], do: Callable[[Task], Outcome]
-    ) -> Iterator[tuple[Task, Outcome | Exception]]:
+    ) -> Generator[tuple[Task, Outcome | Exception]]:
         """Yield each task with its outcome, or with why it failed, as it finishes, in any order.
 
         Tasks are taken from the iterable only a few ahead of the work.

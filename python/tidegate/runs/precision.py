@@ -120,6 +120,10 @@ def until_of(
 
     """
     asked = [texts] if isinstance(texts, str) else list(texts or ())
+    if not asked:
+        if at_most is not None:
+            raise UsageError("at most how many runs is a question with --until only")
+        return None
     mistakes, targets = [], []
     for text in asked:
         try:
@@ -128,16 +132,14 @@ def until_of(
             mistakes.append(str(error))
     start = max(default_first, FIRST_BATCH) if first is None else first
     most = max(AT_MOST, start) if at_most is None else at_most
-    if asked and start < 2:
+    if start < 2:
         mistakes.append("until: one run has no interval; start with 2 replications or more")
-    if at_most is not None and not asked:
-        mistakes.append("at most how many runs is a question with --until only")
-    elif not start <= most <= MAX_REPLICATIONS:
+    if not start <= most <= MAX_REPLICATIONS:
         mistakes.append(f"at most {most} runs is not between {start}, the first batch, and "
                         f"{MAX_REPLICATIONS}")  # fmt: skip
     if mistakes:
         raise UsageError("\n".join(mistakes))
-    return Until(tuple(targets), start, most) if targets else None
+    return Until(tuple(targets), start, most)
 
 
 def _target(text: str) -> Target:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate.errors import UsageError
@@ -11,12 +12,13 @@ from tidegate.runs.execution import MAX_REPLICATIONS, Threads
 from tidegate.scenarios.reading import load_scenario, setting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tidegate._native import Scenario
     from tidegate.results.result import Comparison, Result
     from tidegate.results.tables import Tables
     from tidegate.runs.execution import Executor, Progress
+    from tidegate.runs.precision import Until
     from tidegate.scenarios.reading import Settings, Source
 
 Showing: TypeAlias = "bool | Progress"
@@ -30,6 +32,8 @@ def simulate(
     add: Settings | None = None,
     seed: int | None = None,
     replications: int | None = None,
+    until: str | Sequence[str] | None = None,
+    at_most: int | None = None,
     jobs: int | None = None,
     progress: Showing = False,
     executor: Executor | None = None,
@@ -49,6 +53,13 @@ def simulate(
         Seed of the first replication; default: the scenario's. Replication r runs with seed + r.
     replications
         Independent runs; default: the scenario's.
+    until
+        More of them until the half-width of the 95 % interval of a quantity is this small for every
+        group or bottleneck: a share of the mean (``"throughput_bps 2 %"``) or an amount
+        (``"p95_sojourn_s 1 ms"``); or several of these. ``replications`` is then the first batch,
+        by default at least 10. See `tidegate.runs.precision` for the rule.
+    at_most
+        Replications after which there is an end in any case; default: 1000.
     jobs
         Threads; default: one per core. The results do not depend on it.
     progress
@@ -69,8 +80,8 @@ def simulate(
     """
     parsed = load_scenario(scenario, set=set, add=add)
     results = simulate_all(
-        {"": parsed}, seed=seed, replications=replications, jobs=jobs, progress=progress,
-        executor=executor,
+        {"": parsed}, seed=seed, replications=replications, until=until, at_most=at_most, jobs=jobs,
+        progress=progress, executor=executor,
     )  # fmt: skip
     return results[""]
 
@@ -83,6 +94,8 @@ def compare(
     add: Settings | None = None,
     seed: int | None = None,
     replications: int | None = None,
+    until: str | Sequence[str] | None = None,
+    at_most: int | None = None,
     jobs: int | None = None,
     progress: Showing = False,
     executor: Executor | None = None,
@@ -90,8 +103,8 @@ def compare(
     """Simulate a scenario and variants of it that differ in one setting each.
 
     ``against={"bottleneck.differentiation.kind": "none"}`` shows what the differentiation does; a
-    list of pairs can have several values of one key. All variants run with the same seeds. Other
-    parameters as in `simulate`.
+    list of pairs can have several values of one key. All variants run with the same seeds, as many
+    as the one that needs most of them for `until`. Other parameters as in `simulate`.
     """
     from tidegate.results.result import Comparison
 
@@ -103,8 +116,8 @@ def compare(
     variants = [(key, load_scenario(scenario, set=changed, add=add)) for key, changed in settings]
     named = name_variants(base, variants)
     results = simulate_all(
-        named, seed=seed, replications=replications, jobs=jobs, progress=progress,
-        executor=executor,
+        named, seed=seed, replications=replications, until=until, at_most=at_most, jobs=jobs,
+        progress=progress, executor=executor,
     )  # fmt: skip
     return Comparison(results)
 
@@ -132,41 +145,80 @@ def simulate_all(
     *,
     seed: int | None = None,
     replications: int | None = None,
+    until: str | Sequence[str] | None = None,
+    at_most: int | None = None,
     jobs: int | None = None,
     progress: Showing = False,
     executor: Executor | None = None,
 ) -> dict[str, Result]:
     """Run named scenarios side by side; the first failure ends it."""
-    from tidegate.results.result import Result
-    from tidegate.results.tables import concatenate
+    from tidegate.runs.precision import until_of
     from tidegate.runs.progress import shown
 
     for scenario in scenarios.values():
         scenario.check_simulator()
     started = time.monotonic()
-    seeds = {name: seeds_of(scenario, seed, replications) for name, scenario in scenarios.items()}
-    tasks = [(name, run_seed) for name, all_seeds in seeds.items() for run_seed in all_seeds]
+    default_first = max(scenario.replications for scenario in scenarios.values())
+    enough = until_of(until, replications, default_first, at_most)
+    count = enough.first if enough else replications
+    where = executor or Threads(jobs)
     done: dict[tuple[str, int], Tables] = {}
-
-    def run(task: tuple[str, int]) -> Tables:
-        return run_once(scenarios[task[0]], task[1])
-
     with shown(progress) as tell:
-        tell(0, len(tasks))
-        for task, outcome in (executor or Threads(jobs)).work(tasks, run):
+        while True:
+            seeds = {name: seeds_of(one, seed, count) for name, one in scenarios.items()}
+            _run_missing(scenarios, seeds, done, where, tell)
+            results = {
+                name: _result(one, [done[name, run] for run in seeds[name]], started)
+                for name, one in scenarios.items()
+            }
+            more = _count(results, enough)
+            if more == count or enough is None:
+                return results
+            count = more
+
+
+def _count(results: Mapping[str, Result], enough: Until | None) -> int | None:
+    """How many runs there shall be of each variant: as many as one of them needs."""
+    from tidegate.results.summary import rows
+
+    if enough is None:
+        return None
+    return max(
+        enough.next_count(list(rows(result.tables)), result.replications)
+        for result in results.values()
+    )
+
+
+def _run_missing(
+    scenarios: Mapping[str, Scenario],
+    seeds: Mapping[str, Iterable[int]],
+    done: dict[tuple[str, int], Tables],
+    executor: Executor,
+    tell: Progress,
+) -> None:
+    wanted = [(name, run_seed) for name, every in seeds.items() for run_seed in every]
+    tasks = [(*run, scenarios[run[0]]) for run in wanted if run not in done]
+    tell(len(done), len(wanted))
+    with closing(executor.work(tasks, _run_task)) as work:
+        for (name, run_seed, _), outcome in work:
             if isinstance(outcome, Exception):
                 raise outcome
-            done[task] = outcome
-            tell(len(done), len(tasks))
+            done[name, run_seed] = outcome
+            tell(len(done), len(wanted))
+
+
+def _run_task(task: tuple[str, int, Scenario]) -> Tables:
+    """A run of a variant."""
+    _, seed, scenario = task
+    return run_once(scenario, seed)
+
+
+def _result(scenario: Scenario, runs: Sequence[Tables], started: float) -> Result:
+    from tidegate.results.result import Result
+    from tidegate.results.tables import concatenate
+
     wall_s = time.monotonic() - started
-    return {
-        name: Result(
-            scenario=scenario,
-            wall_s=wall_s,
-            **concatenate([done[name, run_seed] for run_seed in seeds[name]], scenario),
-        )
-        for name, scenario in scenarios.items()
-    }
+    return Result(scenario=scenario, wall_s=wall_s, **concatenate(runs, scenario))
 
 
 def run_once(scenario: Scenario, seed: int) -> Tables:

@@ -1,0 +1,147 @@
+"""Sweeps on a Dask cluster: the same results as with threads, whatever dies."""
+
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+from support import SWEEP
+
+import tidegate
+from tidegate.errors import ClusterError
+from tidegate.runs.cluster import Cluster
+
+sys.path.append(str(Path(__file__).parent))
+from dask_commands import Dask, wait_until
+
+# A run takes long enough for something to happen in the middle of the sweep.
+LONG = SWEEP.replace('duration = "2 s"', 'duration = "100 s"').replace("= 3\n", "= 6\n", 1)
+TINY = SWEEP.replace('duration = "2 s"', 'duration = "0.2 s"').replace('"1 s"', '"0.1 s"')
+
+
+def finished(folder):
+    """Runs that the catalogue has."""
+    try:
+        with sqlite3.connect(f"file:{folder}/catalogue.sqlite?mode=ro", uri=True) as catalogue:
+            return catalogue.execute("select count(*) from runs").fetchone()[0]
+    except sqlite3.Error:
+        return 0
+
+
+def digests(sweep):
+    return {
+        (point.settings, seed): digest for point in sweep.points for seed, digest in point.digests
+    }
+
+
+def test_a_worker_that_is_killed_in_the_middle_costs_nothing(tidegate_command, tmp_path):
+    (tmp_path / "sweep.toml").write_text(LONG)
+    with Dask(tmp_path) as dask:
+        workers = [dask.worker("--no-nanny") for _ in range(2)]
+        command = tidegate_command.start(
+            "sweep", "sweep.toml", "--engine", "dask", "--scheduler", dask.address, "--out", "kept",
+        )  # fmt: skip
+        wait_until(lambda: finished(tmp_path / "kept") >= 2, command)
+        workers[0].send_signal(signal.SIGKILL)
+        assert finished(tmp_path / "kept") < 24, "in the middle"
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == 0, said
+    kept = tidegate.load_sweep(tmp_path / "kept")
+    assert len(digests(kept)) == 24
+    assert not list(tmp_path.glob("kept/runs/.*")), "nothing half-written is left"
+    assert digests(kept) == digests(tidegate.sweep(LONG, out=tmp_path / "threads"))
+
+
+POISON = """
+import os, signal
+from tidegate.runs import sweep_work
+
+real = getattr(sweep_work.run_once, "real", sweep_work.run_once)  # the nanny preloads it, too
+
+def run_once(scenario, seed):
+    if "flows = 13" in scenario.to_toml():
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "flows = 14" in scenario.to_toml() and seed == 6:
+        raise ValueError("something is wrong with this one")
+    return real(scenario, seed)
+
+run_once.real = real
+sweep_work.run_once = run_once
+"""
+
+
+def test_a_poisonous_point_fails_alone(tmp_path):
+    swept = TINY.replace("[1, 4]", "[1, 13, 14, 4]").replace("[0.0, 3.0]", "[3.0]")
+    with Dask(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as dask:
+        for _ in range(2):
+            dask.worker(preload=POISON)
+        with Cluster(dask.address) as cluster:
+            done = tidegate.sweep(swept, out=tmp_path / "kept", replications=2, executor=cluster)
+    failures = {point.label.split()[2]: point.failures for point in done.points}
+    assert {flows: set(why) for flows, why in failures.items()} == {
+        "1,": set(), "13,": {5, 6}, "14,": {6}, "4,": set(),
+    }  # fmt: skip
+    assert "its worker died" in failures["13,"][5]
+    assert failures["14,"][6] == "something is wrong with this one"
+    threads = digests(tidegate.sweep(swept, out=tmp_path / "threads", replications=2))
+    there = digests(done)
+    assert len(there) == 5
+    assert there.items() <= threads.items()
+
+
+UNSHARED = """
+from tidegate.runs.run_files import RunFiles
+RunFiles.shared = lambda self, token: False
+"""
+
+
+def test_workers_elsewhere_send_what_they_computed(tmp_path):
+    with Dask(tmp_path) as dask:
+        dask.worker("--no-nanny", preload=UNSHARED)
+        with Cluster(dask.address) as cluster:
+            done = tidegate.sweep(TINY, out=tmp_path / "kept", executor=cluster)
+    assert digests(done) == digests(tidegate.sweep(TINY, out=tmp_path / "threads"))
+
+
+OTHER_BUILD = """
+from tidegate.runs import cluster
+here = cluster.build()
+cluster.build = lambda: here._replace(engine="0123456789abcdef")
+"""
+
+
+def test_a_worker_of_another_build_is_refused(tidegate_command, tmp_path):
+    (tmp_path / "sweep.toml").write_text(TINY)
+    with Dask(tmp_path) as dask:
+        dask.worker("--no-nanny")
+        dask.worker("--no-nanny", preload=OTHER_BUILD)
+        dask.wait_for_workers(2)
+        done = tidegate_command(
+            "sweep", "sweep.toml", "--engine", "dask", "--scheduler", dask.address, "--out", "kept"
+        )
+    assert done.returncode == ClusterError.exit_code
+    assert "has another build of tidegate (0.1.0, engine 01234567" in done.stderr
+    assert "install this one there, or stop it" in done.stderr
+    assert not (tmp_path / "kept").exists(), "before anything was run"
+
+
+def test_a_scheduler_that_goes_away_leaves_what_was_finished(tidegate_command, tmp_path):
+    (tmp_path / "sweep.toml").write_text(LONG)
+    with Dask(tmp_path) as dask:
+        for _ in range(2):
+            dask.worker("--no-nanny")
+        command = tidegate_command.start(
+            "sweep", "sweep.toml", "--engine", "dask", "--scheduler", dask.address, "--out", "kept",
+        )  # fmt: skip
+        wait_until(lambda: finished(tmp_path / "kept") >= 2, command)
+        dask.scheduler.send_signal(signal.SIGKILL)
+        _, said = command.communicate(timeout=120)
+    assert command.returncode == ClusterError.exit_code
+    assert f"the scheduler at {dask.address} went away; the finished runs are kept" in said
+    assert "Traceback" not in said
+    there = finished(tmp_path / "kept")
+    assert 2 <= there < 24
+    done = []
+    resumed = tidegate.sweep(LONG, out=tmp_path / "kept", progress=lambda *at: done.append(at))
+    assert done[0][0] >= there, "what was finished is not done again"
+    assert len(digests(resumed)) == 24
