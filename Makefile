@@ -17,7 +17,7 @@ $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] 
 JOBS ?= $(shell nproc)
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes oracle readme docs lock clean
+	lab-abc lab-cpq lab-mixes oracle packetdrill readme docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -85,7 +85,8 @@ FUZZ_SECONDS ?= 600
 fuzz: ## random bytes for packets, scenarios and settings (nightly Rust and cargo-fuzz; FUZZ_SECONDS=600)
 	for target in $$(cargo +nightly fuzz list); do \
 		mkdir -p fuzz/corpus/$$target; \
-		seeds=$$([ $$target != scenario ] || echo scenarios sweeps); \
+		seeds=; \
+		case $$target in scenario) seeds="scenarios sweeps" ;; packetdrill) seeds=tests/packetdrill ;; esac; \
 		cargo +nightly fuzz run $$target fuzz/corpus/$$target $$seeds -- \
 			-max_total_time=$(FUZZ_SECONDS) -timeout=30 -print_final_stats=1; \
 	done
@@ -114,6 +115,9 @@ lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, 
 
 oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tools/linux-oracle, writes docs/linux-oracle.md
 	$(BIN)/python -m tidegate.studies.oracle $(ARGS)
+
+packetdrill: ## packetdrill's scripts against the simulated end host; SCRIPTS=FOLDER says which
+	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- $(SCRIPTS)
 
 readme: $(TOOLS) $(NATIVE) ## write README's numbers anew, from the pages above and the evening peak
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py

@@ -13,6 +13,7 @@ mod emulation;
 mod engine;
 mod event_queue;
 mod feeders;
+pub mod host;
 mod intervals;
 mod link;
 #[cfg(test)]

@@ -8,6 +8,7 @@
 mod acknowledgement;
 mod bursts;
 mod growth;
+pub mod info;
 mod loss_by_time;
 mod rack;
 mod recovery;
@@ -224,7 +225,6 @@ impl Sender {
     }
 
     /// What is written so far may leave in a segment that is not full.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for applications that answer"))]
     pub fn push(&mut self) {
         self.stream.push();
     }

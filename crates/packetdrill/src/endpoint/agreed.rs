@@ -1,0 +1,97 @@
+//! What the two ends agree on in the handshake.
+
+use tidegate_scenario::plan::TcpPlan;
+use tidegate_simulator::host::tcp_options;
+
+use super::Settings;
+use crate::script::{Packet, TcpOption};
+
+/// What a host offers on a network of 1500-byte packets (IPv4).
+const OFFERED_MSS: u16 = 1460;
+/// RFC 9293, section 3.7.1: where the peer says nothing.
+const DEFAULT_MSS: u16 = 536;
+/// The smallest that Linux takes (`tcp_min_snd_mss`), with its headers.
+const LEAST_MSS: u16 = 48 - 40;
+const TIMESTAMP_BYTES: u16 = 12;
+
+/// What is agreed.
+#[derive(Clone, Debug)]
+pub struct Agreed {
+    /// Largest payload of the host's segments.
+    pub mss: u16,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    /// Window scales, of the host and of the peer; `None` for none.
+    pub shifts: Option<(u8, u8)>,
+}
+
+impl Agreed {
+    /// What a host with these settings asks for.
+    pub fn none(settings: &Settings) -> Self {
+        Agreed {
+            mss: OFFERED_MSS,
+            sack: settings.sack,
+            timestamps: settings.timestamps,
+            ecn: settings.ecn_asks,
+            shifts: Some((settings.window_shift, 0)),
+        }
+    }
+
+    /// What a host agrees on with a peer whose packet has the flag SYN.
+    pub fn with(settings: &Settings, peer: &Packet, ecn: bool) -> Self {
+        let options = peer.options.as_deref().unwrap_or_default();
+        let mut agreed =
+            Agreed { mss: DEFAULT_MSS, sack: false, timestamps: false, ecn, shifts: None };
+        for option in options {
+            match option {
+                TcpOption::Mss(mss) => agreed.mss = (*mss).max(LEAST_MSS + TIMESTAMP_BYTES),
+                TcpOption::SackOk => agreed.sack = settings.sack,
+                TcpOption::Timestamps { .. } => agreed.timestamps = settings.timestamps,
+                TcpOption::WindowScale(shift) => {
+                    agreed.shifts = Some((settings.window_shift, (*shift).min(14)));
+                }
+                _ => {}
+            }
+        }
+        agreed.mss = agreed.mss.min(OFFERED_MSS);
+        if agreed.timestamps {
+            agreed.mss -= TIMESTAMP_BYTES;
+        }
+        agreed
+    }
+
+    /// The options of the host's packets with the flag SYN, in Linux's order.
+    pub fn offer(&self, ts: TcpOption) -> Vec<TcpOption> {
+        let mut options = vec![TcpOption::Mss(OFFERED_MSS)];
+        if self.timestamps {
+            options.extend(if self.sack {
+                vec![TcpOption::SackOk]
+            } else {
+                vec![TcpOption::Nop, TcpOption::Nop]
+            });
+            options.push(ts);
+        } else if self.sack {
+            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::SackOk]);
+        }
+        if let Some((shift, _)) = self.shifts {
+            options.extend([TcpOption::Nop, TcpOption::WindowScale(shift)]);
+        }
+        options
+    }
+
+    /// The simulator's TCP with all this: profile `linux`.
+    pub fn tcp(&self, settings: &Settings) -> Result<TcpPlan, String> {
+        let mut overrides = vec![
+            ("tcp.congestion_control", settings.congestion_control.clone()),
+            ("tcp.timestamps", self.timestamps.to_string()),
+            ("tcp.ecn", self.ecn.to_string()),
+        ];
+        if !self.sack {
+            overrides.push(("tcp.loss_recovery", "newreno".to_owned()));
+        }
+        let overrides: Vec<(String, String)> =
+            overrides.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        tcp_options(&overrides)
+    }
+}

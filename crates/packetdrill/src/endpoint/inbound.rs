@@ -1,0 +1,227 @@
+//! What arrives at the host: from packets to segments.
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_simulator::host::{Arrival, Blocks, Host, Told};
+
+use super::agreed::Agreed;
+use super::{Endpoint, State};
+use crate::script::{Ecn, Packet, TcpOption};
+
+/// No round trip is measured as shorter.
+const SHORTEST_TRIP: Span = Span::from_micros(1);
+/// So many SACK blocks of an acknowledgement are read.
+const MOST_BLOCKS: usize = 3;
+
+impl Endpoint {
+    /// A packet arrives.
+    ///
+    /// # Errors
+    /// Why the simulated host cannot know what to do with it.
+    pub fn arrive(&mut self, packet: &Packet) -> Result<(), String> {
+        if packet.flags.rst {
+            return Err("resets".to_owned());
+        }
+        if packet.flags.urg {
+            return Err("urgent data".to_owned());
+        }
+        if let Some(TcpOption::Timestamps { val, .. }) = option(packet, is_timestamps) {
+            self.ts_recent = *val;
+        }
+        match (self.state, packet.flags.syn, packet.flags.ack) {
+            (State::Listening, true, false) => self.on_request(packet),
+            (State::Requested, true, true) => self.on_answer(packet),
+            (State::Answered, false, true) => self.on_last_of_handshake(packet),
+            (State::Open, false, true) => self.on_packet(packet),
+            // Again: the answer was lost.
+            (State::Answered, true, false) => Err("a request that comes again".to_owned()),
+            _ => Err("a packet that does not belong to a connection".to_owned()),
+        }
+    }
+
+    pub(super) fn open_host(&mut self, agreed: Agreed) -> Result<(), String> {
+        let mut host = Host::new(&agreed.tcp(&self.settings)?, agreed.mss);
+        host.at(self.now).open();
+        (self.host, self.agreed) = (Some(host), agreed);
+        Ok(())
+    }
+
+    fn on_request(&mut self, packet: &Packet) -> Result<(), String> {
+        if packet.flags.ae {
+            return Err("accurate ECN".to_owned());
+        }
+        if packet.len > 0 {
+            return Err("data in a connection request (fast open)".to_owned());
+        }
+        let asks = packet.flags.ece && packet.flags.cwr;
+        let agreed = Agreed::with(&self.settings, packet, asks && self.settings.ecn_agrees);
+        self.peer_isn = packet.seq;
+        self.state = State::Answered;
+        self.open_host(agreed)?;
+        if let Some(host) = &mut self.host {
+            host.requested(false);
+        }
+        self.hand_over();
+        Ok(())
+    }
+
+    fn on_answer(&mut self, packet: &Packet) -> Result<(), String> {
+        if packet.ack != Some(self.seq_of(0)) {
+            return Err("an answer to another request".to_owned());
+        }
+        let agrees = packet.flags.ece && !packet.flags.cwr;
+        let agreed = Agreed::with(&self.settings, packet, self.settings.ecn_asks && agrees);
+        self.peer_isn = packet.seq;
+        // What was asked for is known to be agreed only now; the request itself is not sent again.
+        self.open_host(agreed)?;
+        if let Some(host) = &mut self.host {
+            host.take_sent();
+        }
+        self.establish(packet);
+        self.send_ack(&Blocks::new());
+        self.send_written();
+        Ok(())
+    }
+
+    fn on_last_of_handshake(&mut self, packet: &Packet) -> Result<(), String> {
+        if packet.ack != Some(self.seq_of(0)) {
+            return Err("an acknowledgement of another answer".to_owned());
+        }
+        self.establish(packet);
+        self.on_packet(packet)
+    }
+
+    fn establish(&mut self, packet: &Packet) {
+        let sent = self.echoed(packet).unwrap_or(self.requested_at).min(self.at_latest());
+        self.state = State::Open;
+        if let Some(host) = &mut self.host {
+            host.at(self.now).answered(sent);
+        }
+        // The window of a packet with SYN is not scaled.
+        let shift = if packet.flags.syn { 0 } else { self.peer_shift() };
+        self.out.window = u64::from(packet.window.unwrap_or(0)) << shift;
+        self.out.window_end = self.out.window;
+    }
+
+    /// When something was sent at the latest that is answered now.
+    fn at_latest(&self) -> Time {
+        Time::from_nanos(self.now.as_nanos().saturating_sub(SHORTEST_TRIP.as_nanos()))
+    }
+
+    fn peer_shift(&self) -> u8 {
+        self.agreed.shifts.map_or(0, |(_, peer)| peer)
+    }
+
+    fn on_packet(&mut self, packet: &Packet) -> Result<(), String> {
+        self.receive(packet)?;
+        let ack = packet.ack.unwrap_or_default().wrapping_sub(self.seq_of(0));
+        // Sequence numbers wrap; what is acknowledged lies near what was sent.
+        let sent = self.out.cuts.end();
+        let acked = if ack > u32::MAX / 2 { 0 } else { u64::from(ack) };
+        if acked > sent {
+            return Err("an acknowledgement of what was not sent".to_owned());
+        }
+        let window = u64::from(packet.window.unwrap_or(0)) << self.peer_shift();
+        let updates = window != self.out.window;
+        self.out.window = window;
+        self.out.window_end = self.out.window_end.max(acked + window);
+        if window == 0 {
+            self.out.window_end = acked;
+        }
+        let told = Told {
+            next: self.out.cuts.whole_by(acked),
+            echo: self.echoed(packet).unwrap_or(Time::ZERO),
+            marked: packet.flags.ece && self.agreed.ecn,
+            blocks: self.blocks(packet)?,
+        };
+        self.give(told.next);
+        let Some(host) = &mut self.host else { return Ok(()) };
+        let count = self.out.cuts.count();
+        let advances = told.next + u64::from(host.info().unacked) > count;
+        // RFC 5681, section 2: an acknowledgement with data or another window is no duplicate.
+        let plain = packet.len == 0 && !packet.flags.fin && !updates;
+        if self.agreed.sack || advances || plain {
+            host.at(self.now).acknowledge(&told);
+        } else {
+            host.at(self.now).send();
+        }
+        self.hand_over();
+        Ok(())
+    }
+
+    fn blocks(&self, packet: &Packet) -> Result<Option<Blocks>, String> {
+        let Some(TcpOption::Sack(blocks)) =
+            option(packet, |option| matches!(option, TcpOption::Sack(_)))
+        else {
+            return Ok(None);
+        };
+        if blocks.len() > MOST_BLOCKS {
+            return Err(format!("more than {MOST_BLOCKS} SACK blocks"));
+        }
+        let byte = |seq: u32| u64::from(seq.wrapping_sub(self.seq_of(0)));
+        let segments = |&(start, end): &(u32, u32)| self.out.cuts.within(byte(start), byte(end));
+        Ok(Some(blocks.iter().map(segments).filter(|(first, last)| first < last).collect()))
+    }
+
+    /// When the packet was sent whose timestamp this one echoes.
+    fn echoed(&self, packet: &Packet) -> Option<Time> {
+        match option(packet, is_timestamps) {
+            Some(TcpOption::Timestamps { ecr, .. }) if self.agreed.timestamps => {
+                self.ts_sent.get(ecr).copied()
+            }
+            _ => None,
+        }
+    }
+
+    /// Payload and the end of the peer's stream, which is a byte as well.
+    fn receive(&mut self, packet: &Packet) -> Result<(), String> {
+        let bytes = u64::from(packet.len) + u64::from(packet.flags.fin);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let start = packet.seq.wrapping_sub(self.peer_isn.wrapping_add(1));
+        if start > u32::MAX / 2 {
+            return Err("data from before the connection".to_owned());
+        }
+        let (start, end) = (u64::from(start), u64::from(start) + u64::from(packet.len));
+        self.peer_closed |= packet.flags.fin;
+        let mut parts = Vec::new();
+        if packet.len > 0 {
+            parts.push((start, end, packet.flags.psh));
+        }
+        if packet.flags.fin {
+            parts.push((end, end + 1, true));
+        }
+        for (start, end, pushed) in parts {
+            let segments = self.back.covering(start, end);
+            let (first, last) = segments.map_err(|_| "segments that are cut anew".to_owned())?;
+            for number in first..last {
+                self.receive_segment(number, pushed && number + 1 == last, packet);
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_segment(&mut self, number: u64, pushed: bool, packet: &Packet) {
+        let arrival = Arrival {
+            number,
+            // The receiver asks for the length only of what is short of a segment of its own.
+            bytes: self.back.len_of(number).min(u64::from(self.agreed.mss)) as u16,
+            stamp: self.now,
+            pushed,
+            capable: matches!(packet.ecn, Some(Ecn::Ect0 | Ecn::Ect1)),
+            marked: packet.ecn == Some(Ecn::Ce),
+            reduced: packet.flags.cwr,
+        };
+        if let Some(host) = &mut self.host {
+            host.at(self.now).receive(&arrival);
+        }
+    }
+}
+
+fn option(packet: &Packet, wanted: impl Fn(&TcpOption) -> bool) -> Option<&TcpOption> {
+    packet.options.as_deref().unwrap_or_default().iter().find(|option| wanted(option))
+}
+
+fn is_timestamps(option: &TcpOption) -> bool {
+    matches!(option, TcpOption::Timestamps { .. })
+}

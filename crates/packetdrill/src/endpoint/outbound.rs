@@ -1,0 +1,229 @@
+//! What the host sends: from segments to packets.
+
+use tidegate_mechanisms::units::Span;
+use tidegate_simulator::host::{Blocks, Sent};
+
+use super::{Endpoint, LONGEST_PROBE, Live, Outgoing, Probe, State};
+use crate::script::{Direction, Ecn, Flags, Packet, TcpOption};
+
+/// How long an acknowledgement waits for company.
+const ACK_DELAY: Span = Span::from_millis(40);
+/// The window field: scripts seldom look at it, and the simulated host offers more than anybody sends.
+const OFFERED_WINDOW: u16 = u16::MAX;
+
+impl Endpoint {
+    /// Requests a connection.
+    ///
+    /// # Errors
+    /// Why the simulated host cannot do what the settings ask for.
+    pub fn connect(&mut self) -> Result<(), String> {
+        self.state = State::Requested;
+        let agreed = self.agreed.clone();
+        self.open_host(agreed)?;
+        self.hand_over();
+        Ok(())
+    }
+
+    /// Gives TCP what the application has written, as far as the peer's window lets it go. A segment that is
+    /// not full waits while another such is under way (Nagle, with Minshall's amendment, as in Linux); the first
+    /// `acked` segments no longer are.
+    pub(super) fn give(&mut self, acked: u64) {
+        let Some(host) = &mut self.host else { return };
+        let mss = u64::from(self.agreed.mss);
+        let out = &mut self.out;
+        let sent = out.cuts.end();
+        let limited = out.window_end < out.written;
+        if limited {
+            // Whole segments alone; the window's last few bytes stay unused.
+            let fits = sent + out.window_end.saturating_sub(sent) / mss * mss;
+            if fits > out.given {
+                host.write(fits - out.given, false);
+                out.given = fits;
+            }
+            return;
+        }
+        let small = |segment: u64| out.cuts.len_of(segment) < mss;
+        let unacked = u64::from(host.info().unacked);
+        let count = out.cuts.count();
+        let mut under_way = acked.max(count.saturating_sub(unacked))..count;
+        let waits = !out.no_delay && out.fin.is_none() && under_way.any(small);
+        host.write(out.written - out.given, !waits);
+        out.given = out.written;
+    }
+
+    /// Makes packets of what has left the host.
+    pub(super) fn hand_over(&mut self) {
+        let Some(host) = &mut self.host else { return };
+        let sent = host.take_sent();
+        let data = sent.iter().any(|sent| matches!(sent, Sent::Segment { .. }));
+        let mut sent = sent.into_iter().peekable();
+        while let Some(packet) = sent.next() {
+            match packet {
+                Sent::Request => self.send_request(),
+                Sent::Segment { number, bytes, pushed, capable, reduced } => {
+                    let next = sent.peek().and_then(|next| match next {
+                        Sent::Segment { number, .. } => Some(*number),
+                        _ => None,
+                    });
+                    let pushed = self.out.note(number, u64::from(bytes), pushed, next);
+                    self.send_segment(number, pushed, capable, reduced);
+                }
+                Sent::Ack { next, marked, blocks, .. } => {
+                    self.echoes = marked;
+                    // What is sent at the same moment carries the acknowledgement. That of the peer's end
+                    // waits for the host's own end (Linux, `tcp_fin`).
+                    let ends = self.peer_closed && next == self.back.count();
+                    if ends && self.out.fin.is_none() {
+                        self.ack_by = Some(self.now + ACK_DELAY);
+                    } else if !data {
+                        self.send_ack(&blocks);
+                    }
+                }
+            }
+        }
+        self.watch_window();
+    }
+
+    fn emit(&mut self, packet: Packet) {
+        // Whatever is sent acknowledges.
+        self.ack_by = None;
+        self.outbox.push_back(Live { at: self.now, packet });
+    }
+
+    fn timestamps(&self) -> TcpOption {
+        let val = (self.now.as_nanos() / 1_000_000) as u32;
+        TcpOption::Timestamps { val, ecr: self.ts_recent }
+    }
+
+    fn packet(&self, flags: Flags, seq: u32, len: u32) -> Packet {
+        let mut options = Vec::new();
+        if self.agreed.timestamps {
+            options.extend([TcpOption::Nop, TcpOption::Nop, self.timestamps()]);
+        }
+        Packet {
+            direction: Direction::Out,
+            ecn: Some(Ecn::NotEct),
+            other_ip: None,
+            flags,
+            seq,
+            len,
+            ack: flags.ack.then(|| self.expected()),
+            window: Some(OFFERED_WINDOW),
+            urgent: None,
+            options: Some(options),
+        }
+    }
+
+    /// The next sequence number expected of the peer.
+    fn expected(&self) -> u32 {
+        let arrived = self.host.as_ref().map_or(0, |host| self.back.end_of(host.expects()));
+        self.peer_isn.wrapping_add(1).wrapping_add(arrived as u32)
+    }
+
+    fn send_request(&mut self) {
+        let answers = self.state == State::Answered;
+        // RFC 3168, section 6.1.1: a request has both flags, an agreeing answer ECE alone.
+        let (ece, cwr) = (self.agreed.ecn, self.agreed.ecn && !answers);
+        let flags = Flags { syn: true, ack: answers, ece, cwr, ..Flags::default() };
+        let mut packet = self.packet(flags, self.local_isn, 0);
+        packet.options = Some(self.agreed.offer(self.timestamps()));
+        self.requested_at = self.now;
+        self.emit(packet);
+    }
+
+    fn send_segment(&mut self, number: u64, pushed: bool, capable: bool, reduced: bool) {
+        let out = &self.out;
+        let (start, end) = (out.cuts.end_of(number), out.cuts.end_of(number + 1));
+        let fin = out.fin.is_some_and(|fin| end > fin);
+        let len = end - start - u64::from(fin);
+        let flags = Flags {
+            ack: true,
+            fin,
+            psh: len > 0 && pushed,
+            ece: self.echoes,
+            cwr: reduced,
+            ..Flags::default()
+        };
+        let seq = self.seq_of(start);
+        let mut packet = self.packet(flags, seq, len as u32);
+        packet.ecn = Some(if capable { Ecn::Ect0 } else { Ecn::NotEct });
+        self.emit(packet);
+        if let Some(host) = &mut self.host {
+            host.acknowledged_on_the_way();
+        }
+    }
+
+    pub(super) fn seq_of(&self, byte: u64) -> u32 {
+        self.local_isn.wrapping_add(1).wrapping_add(byte as u32)
+    }
+
+    pub(super) fn send_ack(&mut self, blocks: &Blocks) {
+        let flags = Flags { ack: true, ece: self.echoes, ..Flags::default() };
+        let seq = self.seq_of(self.out.cuts.end());
+        let mut packet = self.packet(flags, seq, 0);
+        let start = self.peer_isn.wrapping_add(1);
+        let byte = |segments: u64| start.wrapping_add(self.back.end_of(segments) as u32);
+        if !blocks.is_empty() {
+            let blocks = blocks.iter().map(|&(first, last)| (byte(first), byte(last))).collect();
+            let options = packet.options.get_or_insert_default();
+            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks)]);
+        }
+        self.emit(packet);
+    }
+
+    /// Sets the timer for a probe where the peer's window is all that keeps the host from sending
+    /// (RFC 9293, section 3.8.6.1).
+    fn watch_window(&mut self) {
+        let info = self.info().filter(|info| info.unacked == 0);
+        let stuck = info
+            .filter(|_| self.out.cuts.end() == self.out.given)
+            .filter(|_| self.out.given < self.out.written);
+        match (stuck, self.probe) {
+            (None, _) => self.probe = None,
+            (Some(info), None) => {
+                self.probe = Some(Probe { at: self.now + info.rto, wait: info.rto });
+            }
+            (Some(_), Some(_)) => {}
+        }
+    }
+
+    pub(super) fn probe_window(&mut self) {
+        let seq = self.seq_of(self.out.cuts.end()).wrapping_sub(1);
+        let flags = Flags { ack: true, ..Flags::default() };
+        let packet = self.packet(flags, seq, 0);
+        self.emit(packet);
+        if let Some(probe) = &mut self.probe {
+            let wait = Span::from_nanos(probe.wait.as_nanos() * 2).min(LONGEST_PROBE);
+            *probe = Probe { at: self.now + wait, wait };
+        }
+    }
+}
+
+impl Outgoing {
+    /// Takes note of a segment that leaves, of which `next` is the one after it at the same moment. Returns
+    /// whether it is pushed.
+    ///
+    /// Linux pushes the last byte of a write, and the last segment of what leaves as one piece for the
+    /// interface to cut (since 5.4). When it is sent again, so does what was one piece and is one still.
+    fn note(&mut self, number: u64, bytes: u64, pushed: bool, next: Option<u64>) -> bool {
+        let again = number < self.cuts.count();
+        if !again {
+            self.cuts.push(bytes);
+            self.pieces.push(self.piece);
+            // What leaves next at the same moment belongs to the same piece, unless this was its last.
+            self.piece += u64::from(pushed || next.is_none());
+        }
+        if self.writes.contains(&self.cuts.end_of(number + 1)) {
+            return true;
+        }
+        if !again {
+            return pushed;
+        }
+        let piece = |number: u64| self.pieces.get(usize::try_from(number).ok()?);
+        let goes_on = next.is_some_and(|next| next == number + 1 && piece(next) == piece(number));
+        let follows =
+            self.last_again.is_some_and(|last| last + 1 == number && piece(last) == piece(number));
+        self.last_again = next.map(|_| number);
+        follows && !goes_on
+    }
+}

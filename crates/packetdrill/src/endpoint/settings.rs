@@ -1,0 +1,168 @@
+//! What a script sets of its host.
+
+use crate::commands::Request;
+
+/// The kernel's settings, as far as the simulated host has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `tcp_timestamps`
+    pub timestamps: bool,
+    /// `tcp_sack`
+    pub sack: bool,
+    /// `tcp_ecn`: it asks for ECN itself.
+    pub ecn_asks: bool,
+    /// `tcp_ecn`: it agrees where the peer asks.
+    pub ecn_agrees: bool,
+    /// `tcp_congestion_control`
+    pub congestion_control: String,
+    /// The window scale that follows from `tcp_rmem`.
+    pub window_shift: u8,
+    /// `tcp_slow_start_after_idle`
+    pub restarts_after_idle: bool,
+    /// `tcp_min_tso_segs`
+    pub min_burst: u32,
+}
+
+impl Default for Settings {
+    /// A kernel's own.
+    fn default() -> Self {
+        Settings {
+            timestamps: true,
+            sack: true,
+            ecn_asks: false,
+            ecn_agrees: true,
+            congestion_control: "cubic".to_owned(),
+            window_shift: window_shift(6 << 20),
+            restarts_after_idle: true,
+            min_burst: 2,
+        }
+    }
+}
+
+/// Settings that make no difference here: sizes of buffers, retries, and choices that every script makes.
+const WITHOUT_EFFECT: [&str; 15] = [
+    "tcp_wmem",
+    "tcp_fack",
+    "tcp_frto",
+    "tcp_syn_retries",
+    "tcp_synack_retries",
+    "tcp_syncookies",
+    "tcp_pacing_ss_ratio",
+    "tcp_pacing_ca_ratio",
+    "tcp_tso_win_divisor",
+    "tcp_notsent_lowat",
+    "tcp_ecn_option",
+    "tcp_fastopen",
+    "tcp_fastopen_key",
+    "tcp_early_retrans",
+    "tcp_dsack",
+];
+/// Settings that scripts set to what the host has anyway.
+const ONLY: [(&str, &str); 3] =
+    [("tcp_reordering", "3"), ("tcp_recovery", "1"), ("tcp_cubic.parameters.hystart_detect", "3")];
+
+impl Settings {
+    /// Takes what commands ask for.
+    ///
+    /// # Errors
+    /// Why the host cannot: the setting or the value is none that it has.
+    pub fn take(&mut self, request: &Request) -> Result<(), String> {
+        let (name, value) = match request {
+            Request::Set(name, value) => (name.as_str(), value.trim()),
+            Request::Queue(queue) => return queue_is_plain(queue),
+        };
+        let other = || Err(format!("the setting {name} = {value}"));
+        let switch = match value {
+            "0" => Some(false),
+            "1" => Some(true),
+            _ => None,
+        };
+        match (name, switch) {
+            ("tcp_timestamps", Some(on)) => self.timestamps = on,
+            ("tcp_sack", Some(on)) => self.sack = on,
+            ("tcp_slow_start_after_idle", Some(on)) => self.restarts_after_idle = on,
+            ("tcp_ecn", _) => match value {
+                "0" | "1" | "2" => {
+                    (self.ecn_asks, self.ecn_agrees) = (value == "1", value != "0");
+                }
+                _ => return Err(format!("accurate ECN (tcp_ecn = {value})")),
+            },
+            ("tcp_congestion_control", _) => match value {
+                "cubic" | "reno" | "dctcp" => self.congestion_control = value.to_owned(),
+                _ => return other(),
+            },
+            ("tcp_rmem", _) => {
+                match value.split_whitespace().last().and_then(|most| most.parse().ok()) {
+                    Some(most) => self.window_shift = window_shift(most),
+                    None => return other(),
+                }
+            }
+            ("tcp_min_tso_segs", _) => match value.parse() {
+                Ok(segments @ 1..=64) => self.min_burst = segments,
+                _ => return other(),
+            },
+            _ if WITHOUT_EFFECT.contains(&name) || ONLY.contains(&(name, value)) => {}
+            _ => return other(),
+        }
+        Ok(())
+    }
+}
+
+/// Segments leave the host as TCP hands them over.
+fn queue_is_plain(queue: &[String]) -> Result<(), String> {
+    match queue.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["pfifo" | "pfifo_fast" | "noqueue"] => Ok(()),
+        _ => Err(format!("the host's own queue: {}", queue.join(" "))),
+    }
+}
+
+/// Linux, `tcp_select_initial_window`: so that the largest buffer can be told in 16 bits.
+fn window_shift(most_bytes: u64) -> u8 {
+    let bits = 64 - most_bytes.leading_zeros() as u8;
+    bits.saturating_sub(16).min(14)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands;
+
+    fn after(text: &str) -> Result<Settings, String> {
+        let mut settings = Settings::default();
+        for request in commands::read(text)? {
+            settings.take(&request)?;
+        }
+        Ok(settings)
+    }
+
+    #[test]
+    fn the_defaults_of_scripts_scale_the_window_by_eight_bits_and_do_not_restart() {
+        let settings = after("../common/defaults.sh").expect("known");
+        assert_eq!((settings.window_shift, settings.restarts_after_idle), (8, false));
+        assert_eq!(Settings::default().window_shift, 7, "6 MiB, a kernel's own");
+    }
+
+    #[test]
+    fn ecn_is_asked_for_agreed_to_or_neither() {
+        let ecn = |value| {
+            let settings = after(&format!("sysctl -q net.ipv4.tcp_ecn={value}")).expect("known");
+            (settings.ecn_asks, settings.ecn_agrees)
+        };
+        assert_eq!([ecn(0), ecn(1), ecn(2)], [(false, false), (true, true), (false, true)]);
+    }
+
+    #[test]
+    fn what_the_host_does_not_have_is_told() {
+        for (text, want) in [
+            ("sysctl net.ipv4.tcp_ecn=3", "accurate ECN (tcp_ecn = 3)"),
+            ("sysctl net.ipv4.tcp_mtu_probing=2", "the setting tcp_mtu_probing = 2"),
+            (
+                "sysctl net.ipv4.tcp_congestion_control=bbr",
+                "the setting tcp_congestion_control = bbr",
+            ),
+            ("tc qdisc replace dev tun0 root pfifo limit 0", "the host's own queue: pfifo limit 0"),
+        ] {
+            assert_eq!(after(text), Err(want.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! When things happen, and when they should: packetdrill's rules for times.
+//!
+//! ```text
+//! +t         t after the event before has happened; of two packets that arrive, after the time that
+//!            the script has for the first
+//! tolerance  4 ms, or 12.5 % of the time since the event before, if that is more
+//! ```
+
+use std::collections::VecDeque;
+
+use tidegate_mechanisms::units::{Span, Time};
+
+use super::{Options, START, Stop};
+use crate::endpoint::{Endpoint, Live};
+use crate::script::When;
+
+/// When an event is due.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    first: Time,
+    last: Time,
+    any: bool,
+    tolerance: Span,
+}
+
+impl Due {
+    /// The earliest and the latest time.
+    pub fn range(&self) -> (Time, Time) {
+        (self.first, self.last)
+    }
+
+    /// Between two times, with the clock's tolerance.
+    pub fn between(first: Time, last: Time, clock: &Clock) -> Self {
+        Due { first, last, any: false, tolerance: clock.tolerance }
+    }
+
+    /// Whether that is when it was due.
+    pub fn holds(&self, at: Time) -> bool {
+        self.any || (at + self.tolerance >= self.first && at <= self.last + self.tolerance)
+    }
+}
+
+/// The present, and the event before.
+pub struct Clock {
+    /// The present.
+    pub now: Time,
+    tolerance: Span,
+    tolerance_percent: f64,
+    /// When the event before was due, and whether it was a packet that arrived.
+    before: Time,
+    before_arrived: bool,
+    /// What relative times of the present event count from.
+    base: Time,
+    /// Sent, and not yet asked for.
+    sent: VecDeque<Live>,
+    /// Where timestamps of the script begin: a value and when it was sent.
+    timestamps: Option<(u32, Time)>,
+}
+
+impl Clock {
+    pub fn new(options: &Options) -> Self {
+        Clock {
+            now: START,
+            tolerance: options.tolerance,
+            tolerance_percent: options.tolerance_percent,
+            before: START,
+            before_arrived: false,
+            base: START,
+            sent: VecDeque::new(),
+            timestamps: None,
+        }
+    }
+
+    /// When the next event is due.
+    pub fn due(&mut self, when: When, arrives: bool) -> Due {
+        let relative = if self.before_arrived && arrives { self.before } else { self.now };
+        self.base = match when {
+            When::At(_) | When::Between(..) => START,
+            When::After(_) | When::AfterBetween(..) | When::Any => relative,
+        };
+        let (first, last) = match when {
+            When::At(us) | When::After(us) => (us, us),
+            When::Between(first, last) | When::AfterBetween(first, last) => (first, last),
+            When::Any => (0, 0),
+        };
+        let (first, last) = (self.at(first), self.at(last));
+        let since = first.since(self.before).as_nanos() as f64;
+        let share = Span::from_nanos((since * self.tolerance_percent / 100.0) as u64);
+        self.before = first;
+        self.before_arrived = arrives;
+        Due { first, last, any: when == When::Any, tolerance: self.tolerance.max(share) }
+    }
+
+    /// So many microseconds on the clock of the present event.
+    pub fn at(&self, us: u64) -> Time {
+        self.base + Span::from_micros(us)
+    }
+
+    /// Lets the host do what it does until an event is due.
+    pub fn wait_for(&mut self, due: Due, host: &mut Endpoint) -> Result<(), Stop> {
+        while host.next_wake().is_some_and(|at| at < due.first) {
+            host.wake();
+            self.collect(host);
+        }
+        self.now = self.now.max(due.first);
+        self.check(due, self.now, "this")
+    }
+
+    /// The next packet that the host sends, by `end`.
+    pub fn next_sent(&mut self, host: &mut Endpoint, end: Time) -> Option<Live> {
+        self.collect(host);
+        while self.sent.is_empty() {
+            let at = host.next_wake().filter(|at| *at <= end)?;
+            host.wake();
+            self.now = self.now.max(at);
+            self.collect(host);
+        }
+        self.sent.pop_front()
+    }
+
+    fn collect(&mut self, host: &mut Endpoint) {
+        while let Some(live) = host.take_sent() {
+            self.sent.push_back(live);
+        }
+    }
+
+    /// Whether something happened when it was due.
+    pub fn check(&self, due: Due, at: Time, what: &str) -> Result<(), Stop> {
+        if due.holds(at) {
+            return Ok(());
+        }
+        let (first, last) = (self.seconds(due.first), self.seconds(due.last));
+        let range =
+            if first == last { format!("{first} s") } else { format!("{first} to {last} s") };
+        let message = format!(
+            "expected {what} at {range}, but it was at {} s (tolerance {} ms)",
+            self.seconds(at),
+            due.tolerance.as_nanos() as f64 / 1e6
+        );
+        Err(Stop::Failed(message))
+    }
+
+    /// Seconds since the start of the script.
+    fn seconds(&self, at: Time) -> f64 {
+        (at.since(START).as_nanos() / 1000) as f64 / 1e6
+    }
+
+    /// How far the timestamp that a script has for a packet is from that of a clock which ticks since the
+    /// first such packet.
+    pub fn timestamp_error(&mut self, script: u32, sent: Time, tick: Span) -> Span {
+        let (first, at) = *self.timestamps.get_or_insert((script, sent));
+        let ticks = sent.since(at).as_nanos() / tick.as_nanos().max(1);
+        let ours = first.wrapping_add(ticks as u32);
+        let off = (ours.wrapping_sub(script) as i32).unsigned_abs();
+        tick * u64::from(off)
+    }
+}

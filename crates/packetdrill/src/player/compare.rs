@@ -1,0 +1,98 @@
+//! Whether the host sent what the script says.
+
+use tidegate_mechanisms::units::Time;
+
+use super::clock::Clock;
+use super::{Options, Stop};
+use crate::endpoint::Live;
+use crate::script::{Ecn, Packet, TcpOption};
+
+/// The packets as one: the host's segments may be pieces of what a script has as one packet, as
+/// segmentation offload makes them.
+pub fn joined(script: &Packet, pieces: &[Live]) -> Result<Live, Stop> {
+    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+        return Err(Stop::Failed("nothing was sent".to_owned()));
+    };
+    let shown = || {
+        let shown: Vec<String> = pieces.iter().map(|piece| piece.packet.to_string()).collect();
+        Stop::Failed(format!("expected {script}, but {} were sent", shown.join(" and ")))
+    };
+    for pair in pieces.windows(2) {
+        let (one, next) = (&pair[0].packet, &pair[1].packet);
+        let follows = next.seq == one.seq.wrapping_add(one.len);
+        let alike = one.ecn == next.ecn && one.ack == next.ack && one.len >= next.len;
+        if !follows || !alike || one.flags.fin {
+            return Err(shown());
+        }
+    }
+    let mut packet = last.packet.clone();
+    packet.seq = first.packet.seq;
+    packet.flags.cwr = first.packet.flags.cwr;
+    packet.len = pieces.iter().map(|piece| piece.packet.len).sum();
+    Ok(Live { at: last.at, packet })
+}
+
+/// The timestamp of a packet.
+pub fn timestamp(packet: &Packet) -> Option<u32> {
+    packet.options.as_deref()?.iter().find_map(|option| match option {
+        TcpOption::Timestamps { val, .. } => Some(*val),
+        _ => None,
+    })
+}
+
+/// Compares a packet that was sent at `sent` with that of the script.
+pub fn packet(
+    script: &Packet,
+    live: &Packet,
+    options: &Options,
+    clock: &mut Clock,
+    sent: Time,
+) -> Result<(), Stop> {
+    if script.window.is_some() {
+        return Err(Stop::Outside("the window that the host offers".to_owned()));
+    }
+    if script.flags.ace.is_some() || script.flags.ae {
+        return Err(Stop::Outside("accurate ECN".to_owned()));
+    }
+    let mut shown = live.clone();
+    shown.window = None;
+    if script.ecn.is_none() {
+        shown.ecn = None;
+    }
+    if script.options.is_none() {
+        shown.options = None;
+    }
+    let alike = (live.flags, live.seq, live.len, live.ack)
+        == (script.flags, script.seq, script.len, script.ack)
+        && ecn_fits(script.ecn, live.ecn)
+        && options_fit(script.options.as_deref(), live.options.as_deref().unwrap_or_default());
+    if !alike {
+        return Err(Stop::Failed(format!("expected {script}, but {shown} was sent")));
+    }
+    if let (Some(tick), Some(val)) = (options.timestamp_tick, timestamp(script)) {
+        let error = clock.timestamp_error(val, sent, tick);
+        if error > options.tolerance {
+            let message = format!("the timestamp {val} is off by {error}");
+            return Err(Stop::Failed(message));
+        }
+    }
+    Ok(())
+}
+
+fn ecn_fits(script: Option<Ecn>, live: Option<Ecn>) -> bool {
+    match script {
+        None => true,
+        Some(Ecn::Either) => matches!(live, Some(Ecn::Ect0 | Ecn::Ect1)),
+        some => some == live,
+    }
+}
+
+/// The same options in the same order; of timestamps the values are looked at elsewhere.
+fn options_fit(script: Option<&[TcpOption]>, live: &[TcpOption]) -> bool {
+    let Some(script) = script else { return true };
+    script.len() == live.len()
+        && script.iter().zip(live).all(|pair| match pair {
+            (TcpOption::Timestamps { .. }, TcpOption::Timestamps { .. }) => true,
+            (script, live) => script == live,
+        })
+}

@@ -1,0 +1,84 @@
+//! What is outside the model, found before anything is played, so that it does not depend on how far a
+//! script comes.
+
+use super::{Options, calls, facts, settings};
+use crate::code::{Code, Names, Value};
+use crate::endpoint::Settings;
+use crate::script::{Action, Direction, Packet, Script, TcpOption};
+
+/// The settings that a script asks for.
+///
+/// # Errors
+/// Line and name of the first thing that the simulated host does not have.
+pub fn check(script: &Script, options: &Options) -> Result<Settings, (usize, String)> {
+    if let Some(beyond) = &options.beyond {
+        return Err(beyond.clone());
+    }
+    // What a script is about stands in what it does, not in how it prepares the host.
+    let mut names = facts::known();
+    let (mut requests, mut connections) = (0, 0);
+    for event in &script.events {
+        let outside = |reason: String| (event.line, reason);
+        match &event.action {
+            Action::Call(call) => {
+                calls::check(call).map_err(outside)?;
+                connections += usize::from(call.name == "connect");
+            }
+            Action::Foreign(what) => return Err(outside(what.clone())),
+            Action::Packet(packet) => {
+                packet_is_plain(packet).map_err(outside)?;
+                let asks = packet.flags.syn && !packet.flags.ack;
+                requests += usize::from(asks && packet.direction == Direction::In);
+            }
+            Action::Code(text) => code(text, &mut names).map_err(outside)?,
+            Action::Command(_) => {}
+        }
+        if requests + connections > 1 {
+            return Err(outside("more than one request for a connection".to_owned()));
+        }
+    }
+    settings(script)
+}
+
+fn code(text: &str, names: &mut Names) -> Result<(), String> {
+    let code = Code::parse(text).map_err(|failure| failure.message)?;
+    if let Some(name) = code.unknown_names(names).first() {
+        return Err(format!("{name} in an assertion"));
+    }
+    for name in code.names_set() {
+        names.insert(name.to_owned(), Value::Number(0));
+    }
+    Ok(())
+}
+
+fn packet_is_plain(packet: &Packet) -> Result<(), String> {
+    if let Some(field) = &packet.other_ip {
+        return Err(format!("{field} of the IP header"));
+    }
+    if packet.flags.rst {
+        return Err("resets".to_owned());
+    }
+    if packet.flags.urg || packet.urgent.is_some() {
+        return Err("urgent data".to_owned());
+    }
+    if packet.flags.ae || packet.flags.ace.is_some() {
+        return Err("accurate ECN".to_owned());
+    }
+    if packet.flags.syn && packet.len > 0 {
+        return Err("data in a connection request (fast open)".to_owned());
+    }
+    for option in packet.options.iter().flatten() {
+        match option {
+            TcpOption::Other(name) if name.starts_with("FO") => {
+                return Err("fast open".to_owned());
+            }
+            TcpOption::Other(name) => return Err(format!("the option {name}")),
+            TcpOption::AccEcn(_) => return Err("accurate ECN".to_owned()),
+            _ => {}
+        }
+    }
+    if packet.direction == Direction::Out && packet.window.is_some() {
+        return Err("the window that the host offers".to_owned());
+    }
+    Ok(())
+}

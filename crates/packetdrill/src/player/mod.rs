@@ -1,0 +1,197 @@
+//! Plays a script against the host under test, in virtual time.
+//!
+//! Time moves from event to event: what the script does happens at its time, what the host does in
+//! between happens by its own timers, and what it sends waits in a queue until the script asks for it, as
+//! in packetdrill. Host and script take no time to work, so a run is a function of the script.
+
+mod calls;
+mod clock;
+mod compare;
+mod facts;
+mod limits;
+mod options;
+
+use tidegate_mechanisms::units::{Span, Time};
+
+use crate::code::{Code, Names};
+use crate::commands;
+use crate::endpoint::{Endpoint, Settings};
+use crate::mistake::Mistake;
+use crate::parser::parse;
+use crate::script::{Action, Direction, Event, Packet, Script};
+use calls::Sockets;
+use clock::Clock;
+pub use options::Options;
+
+/// packetdrill waits so much longer for a packet than the script says.
+const PATIENCE: Span = Span::from_secs(2);
+
+/// What became of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything was as the script says.
+    Passed,
+    /// The host did something else.
+    Failed {
+        /// Line of the script.
+        line: usize,
+        /// What was expected and what happened.
+        message: String,
+    },
+    /// The script asks for what the simulated host does not have.
+    Outside {
+        /// Line of the script.
+        line: usize,
+        /// What that is.
+        reason: String,
+    },
+}
+
+/// Why a script ends before its end.
+#[derive(Debug)]
+enum Stop {
+    Failed(String),
+    Outside(String),
+}
+
+impl Stop {
+    fn at(self, line: usize) -> Verdict {
+        match self {
+            Stop::Failed(message) => Verdict::Failed { line, message },
+            Stop::Outside(reason) => Verdict::Outside { line, reason },
+        }
+    }
+}
+
+/// Reads and plays a script.
+///
+/// # Errors
+/// What is wrong with the script.
+pub fn play(text: &str) -> Result<Verdict, Mistake> {
+    let script = parse(text)?;
+    let options = Options::of(&script)?;
+    let settings = match limits::check(&script, &options) {
+        Ok(settings) => settings,
+        Err((line, reason)) => return Ok(Verdict::Outside { line, reason }),
+    };
+    Ok(Player::new(&script, options, settings).run())
+}
+
+struct Player<'a> {
+    script: &'a Script,
+    options: Options,
+    host: Endpoint,
+    sockets: Sockets,
+    clock: Clock,
+    /// What Python has set.
+    names: Names,
+}
+
+impl<'a> Player<'a> {
+    fn new(script: &'a Script, options: Options, settings: Settings) -> Self {
+        Player {
+            script,
+            clock: Clock::new(&options),
+            options,
+            host: Endpoint::new(settings),
+            sockets: Sockets::default(),
+            names: Names::new(),
+        }
+    }
+
+    fn run(mut self) -> Verdict {
+        for event in &self.script.events {
+            if let Err(stop) = self.perform(event) {
+                return stop.at(event.line);
+            }
+        }
+        match self.sockets.pending() {
+            Some((line, what)) => {
+                Stop::Failed(format!("{what} has not returned by the end of the script")).at(line)
+            }
+            None => Verdict::Passed,
+        }
+    }
+
+    fn perform(&mut self, event: &Event) -> Result<(), Stop> {
+        let arrives = matches!(&event.action, Action::Packet(p) if p.direction == Direction::In);
+        let due = self.clock.due(event.when, arrives);
+        if let Action::Packet(packet) = &event.action
+            && packet.direction == Direction::Out
+        {
+            return self.expect(packet, due);
+        }
+        self.clock.wait_for(due, &mut self.host)?;
+        self.sockets.look_after(&mut self.host, &self.clock)?;
+        self.host.at(self.clock.now);
+        match &event.action {
+            Action::Packet(packet) => self.host.arrive(packet).map_err(Stop::Outside)?,
+            Action::Call(call) => self.call(call, event.line, due)?,
+            Action::Code(text) => self.check(text)?,
+            // Whatever they ask for has been taken before the start.
+            Action::Command(_) => {}
+            Action::Foreign(what) => return Err(Stop::Outside(what.clone())),
+        }
+        self.sockets.look_after(&mut self.host, &self.clock)
+    }
+
+    /// The host has to send this packet, in one piece or in several of the same size.
+    fn expect(&mut self, script: &Packet, due: clock::Due) -> Result<(), Stop> {
+        let (_, last) = due.range();
+        let mut pieces = Vec::new();
+        let mut bytes = 0;
+        loop {
+            let Some(live) = self.clock.next_sent(&mut self.host, last + PATIENCE) else {
+                let more = if bytes > 0 { " the rest of" } else { "" };
+                return Err(Stop::Failed(format!("expected{more} {script}, but nothing was sent")));
+            };
+            bytes += live.packet.len;
+            pieces.push(live);
+            if bytes >= script.len || self.options.strict_segments {
+                break;
+            }
+        }
+        self.sockets.look_after(&mut self.host, &self.clock)?;
+        let live = compare::joined(script, &pieces)?;
+        let sent = live.at;
+        if script.flags.syn {
+            self.host.set_isn(script.seq);
+        }
+        compare::packet(script, &live.packet, &self.options, &mut self.clock, sent)?;
+        if let Some(val) = compare::timestamp(script) {
+            pieces.iter().for_each(|piece| self.host.note_timestamp(val, piece.at));
+        }
+        self.clock.check(due, sent, &format!("{script}"))
+    }
+
+    fn check(&mut self, text: &str) -> Result<(), Stop> {
+        let given = facts::of(&self.host);
+        let failed = match Code::parse(text) {
+            Ok(code) => code.run(&mut self.names, &given),
+            Err(failure) => Err(failure),
+        };
+        failed.map_err(|failure| {
+            if failure.beyond {
+                Stop::Outside(failure.message)
+            } else {
+                Stop::Failed(failure.message)
+            }
+        })
+    }
+}
+
+/// The settings that all commands of a script ask for, or the line and the reason why not.
+fn settings(script: &Script) -> Result<Settings, (usize, String)> {
+    let mut settings = Settings::default();
+    for event in &script.events {
+        let Action::Command(text) = &event.action else { continue };
+        let requests = commands::read(text).map_err(|reason| (event.line, reason))?;
+        for request in requests {
+            settings.take(&request).map_err(|reason| (event.line, reason))?;
+        }
+    }
+    Ok(settings)
+}
+
+/// The start of all runs. Timestamps count from it, and what was sent before it has been is not known.
+const START: Time = Time::from_nanos(1_000_000_000);

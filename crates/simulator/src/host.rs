@@ -1,0 +1,303 @@
+//! One end of a connection by itself: no network, and no peer but whoever calls.
+//!
+//! Packets in, packets out, next wake-up: what stands behind [`crate::tcp::Door`] in a run stands here in
+//! the open, so that a script can play the other end. Sequence space counts segments, as everywhere in
+//! the simulator; segment 0 is the first after the handshake.
+
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::{TcpPlan, TrafficPlan};
+
+use crate::event_queue::{Timers, Wake};
+use crate::network::{Network, Receivers, Ways};
+use crate::packet::{MAX_SACK_BLOCKS, Packet, flags};
+pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
+use crate::tcp::{Connection, Door, HEADER_BYTES, TIMESTAMP_BYTES};
+
+/// A network that neither delays nor loses nor fills: it hands over what leaves the host.
+const NETWORK: &str = r#"
+version = 1
+profile = "linux"
+host_jitter = "off"
+sample_interval = "off"
+
+[bottleneck]
+rate = "1 Tb/s"
+delay = "0 s"
+buffer = "1 GB"
+
+[access]
+rate = "1 Tb/s"
+delay = "0 s"
+
+[users.one]
+"#;
+
+/// SACK blocks of an acknowledgement, in segments `start..end`, most recent first.
+pub type Blocks = Vec<(u64, u64)>;
+
+/// What leaves a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// The request for a connection, or the answer to one.
+    Request,
+    /// A segment of data.
+    Segment {
+        /// Its number.
+        number: u64,
+        /// Payload, bytes.
+        bytes: u16,
+        /// It asks for being handed to the application.
+        pushed: bool,
+        /// It is ECN-capable.
+        capable: bool,
+        /// It says that the window has been reduced for a mark.
+        reduced: bool,
+    },
+    /// An acknowledgement.
+    Ack {
+        /// The next segment expected.
+        next: u64,
+        /// The timestamp that it echoes.
+        echo: Time,
+        /// It echoes a congestion mark.
+        marked: bool,
+        /// What has arrived beyond.
+        blocks: Blocks,
+    },
+}
+
+/// An acknowledgement that arrives.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// The next segment that the peer expects.
+    pub next: u64,
+    /// When what it echoes was sent; without timestamps nobody asks.
+    pub echo: Time,
+    /// It echoes a congestion mark.
+    pub marked: bool,
+    /// What has arrived beyond, where the peer sends SACK blocks.
+    pub blocks: Option<Blocks>,
+}
+
+/// A segment of data that arrives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// Its number.
+    pub number: u64,
+    /// Payload, bytes.
+    pub bytes: u16,
+    /// Its timestamp.
+    pub stamp: Time,
+    /// It asks for being handed to the application.
+    pub pushed: bool,
+    /// It is ECN-capable.
+    pub capable: bool,
+    /// It carries a congestion mark.
+    pub marked: bool,
+    /// The peer has reduced its window.
+    pub reduced: bool,
+}
+
+/// One end of a connection.
+pub struct Host {
+    network: Network,
+    ways: Ways,
+    timers: Timers,
+    /// Its sender is this host's.
+    out: Connection,
+    /// Its receiver is this host's.
+    back: Connection,
+    now: Time,
+}
+
+/// Options of TCP: those of the profile `linux`, and `overrides` as `tcp.key`, `value` pairs over them.
+///
+/// # Errors
+/// What is wrong with the overrides, in words.
+pub fn tcp_options(overrides: &[(String, String)]) -> Result<TcpPlan, String> {
+    let scenario = Scenario::parse(NETWORK, overrides).map_err(|mistakes| {
+        let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.message).collect();
+        messages.join("; ")
+    })?;
+    let plan = scenario.plan();
+    match &plan.flows[0].traffic {
+        TrafficPlan::Greedy(tcp) => Ok(tcp.clone()),
+        _ => Err("the flow is not one of TCP".to_owned()),
+    }
+}
+
+impl Host {
+    /// A closed one, with segments of at most `mss` bytes of payload.
+    ///
+    /// # Panics
+    /// If `mss` is 0 or does not fit into a packet.
+    pub fn new(tcp: &TcpPlan, mss: u16) -> Self {
+        let plan = Scenario::parse(NETWORK, &[]).expect("a network as written above").plan();
+        let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
+        let headers = HEADER_BYTES + if tcp.timestamps { TIMESTAMP_BYTES } else { 0 };
+        assert!(mss > 0 && mss <= u16::MAX - headers, "segments of {mss} B");
+        let [out, back] = [(); 2].map(|()| Connection::new(tcp, mss + headers));
+        Host { network, ways: ways[0], timers: Timers::default(), out, back, now: Time::ZERO }
+    }
+
+    /// Moves the clock on. Wake-ups on the way are the caller's to let happen, by [`Host::wake`].
+    pub fn at(&mut self, now: Time) -> &mut Self {
+        self.now = self.now.max(now);
+        self
+    }
+
+    /// When it wants to be woken.
+    pub fn next_wake(&self) -> Option<Time> {
+        Some(self.timers.next_time()).filter(|at| *at < Time::NEVER)
+    }
+
+    /// Sets the clock to the next wake-up and lets it happen.
+    pub fn wake(&mut self) {
+        let Some((at, wake)) = self.timers.pop() else { return };
+        self.now = self.now.max(at);
+        match wake {
+            Wake::Retransmit(_) => {
+                self.sending(|connection, door| connection.sender.on_timer(door))
+            }
+            Wake::DelayedAck(_) => self.receiving(Connection::on_delayed_ack_timer),
+            _ => {}
+        }
+    }
+
+    /// Requests a connection, or answers a request: what the sender does, and times, is the same.
+    pub fn open(&mut self) {
+        self.sending(|connection, door| connection.sender.open(door));
+    }
+
+    /// The peer requests a connection.
+    pub fn requested(&mut self, capable: bool) {
+        let flags = flags::SYN | if capable { flags::ECT } else { 0 };
+        let request = Packet { at: self.now, flags, ..Packet::default() };
+        self.back.receiver.on_request(&request);
+    }
+
+    /// The handshake is over; the request or answer that this acknowledges was sent at `sent`.
+    pub fn answered(&mut self, sent: Time) {
+        let packet = Packet { stamp: sent, flags: flags::SYN | flags::ACK, ..Packet::default() };
+        self.on_ack(packet);
+    }
+
+    /// The application writes so many bytes; with `push` what does not fill a segment leaves all the same.
+    /// Nothing is sent before [`Host::send`] or the next acknowledgement.
+    pub fn write(&mut self, bytes: u64, push: bool) {
+        self.out.sender.write(bytes);
+        if push {
+            self.out.sender.push();
+        }
+    }
+
+    /// Sends what has been written, as far as the window allows.
+    pub fn send(&mut self) {
+        self.sending(|connection, door| connection.sender.on_written(door));
+    }
+
+    /// An acknowledgement arrives.
+    pub fn acknowledge(&mut self, told: &Told) {
+        let echo = if told.marked { flags::ECE } else { 0 };
+        let mut packet = Packet {
+            number: told.next,
+            stamp: told.echo,
+            flags: flags::ACK | echo,
+            ..Packet::default()
+        };
+        if let Some(blocks) = &told.blocks {
+            let mut first = [(0, 0); MAX_SACK_BLOCKS];
+            for (place, block) in first.iter_mut().zip(blocks) {
+                *place = *block;
+            }
+            packet.flags |= flags::SACK;
+            packet.extra = self.network.sacks.put(first);
+        }
+        self.on_ack(packet);
+    }
+
+    fn on_ack(&mut self, mut packet: Packet) {
+        packet.at = self.now;
+        self.sending(|connection, door| connection.sender.on_ack(&packet, door));
+    }
+
+    /// A segment of data arrives.
+    pub fn receive(&mut self, arrival: &Arrival) {
+        let flag = |holds: bool, flag: u8| if holds { flag } else { 0 };
+        let packet = Packet {
+            at: self.now,
+            number: arrival.number,
+            stamp: arrival.stamp,
+            len: self.back.sizes.header + arrival.bytes,
+            flags: flag(arrival.pushed, flags::PSH)
+                | flag(arrival.capable, flags::ECT)
+                | flag(arrival.marked, flags::CE)
+                | flag(arrival.reduced, flags::CWR),
+            ..Packet::default()
+        };
+        self.receiving(|connection, door| connection.on_data(&packet, door));
+    }
+
+    /// What has arrived in order was acknowledged by a segment of data.
+    pub fn acknowledged_on_the_way(&mut self) {
+        self.back.receiver.on_ack_sent();
+    }
+
+    /// What has left since the last call, in order.
+    pub fn take_sent(&mut self) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        while self.network.transit.next_time() < Time::NEVER {
+            if let Some(packet) = self.network.advance() {
+                sent.push(self.told(&packet));
+            }
+        }
+        sent
+    }
+
+    fn told(&mut self, packet: &Packet) -> Sent {
+        if packet.has(flags::ACK) {
+            let blocks = if packet.has(flags::SACK) {
+                self.network.sacks.take(packet.extra).to_vec()
+            } else {
+                Blocks::new()
+            };
+            return Sent::Ack {
+                next: packet.number,
+                echo: packet.stamp,
+                marked: packet.has(flags::ECE),
+                blocks: blocks.into_iter().filter(|(start, end)| start < end).collect(),
+            };
+        }
+        if packet.has(flags::SYN) {
+            return Sent::Request;
+        }
+        Sent::Segment {
+            number: packet.number,
+            bytes: packet.len - self.out.sizes.header,
+            pushed: packet.has(flags::PSH),
+            capable: packet.has(flags::ECT),
+            reduced: packet.has(flags::CWR),
+        }
+    }
+
+    /// The state of its sender.
+    pub fn info(&self) -> SenderInfo {
+        self.out.sender.info()
+    }
+
+    /// The next segment that its receiver expects.
+    pub fn expects(&self) -> u64 {
+        self.back.receiver.next
+    }
+
+    fn sending(&mut self, act: impl FnOnce(&mut Connection, &mut Door)) {
+        let Host { network, timers, out, ways, now, .. } = self;
+        act(out, &mut Door { network, timers, now: *now, flow: 0, ways: *ways });
+    }
+
+    fn receiving(&mut self, act: impl FnOnce(&mut Connection, &mut Door)) {
+        let Host { network, timers, back, ways, now, .. } = self;
+        act(back, &mut Door { network, timers, now: *now, flow: 0, ways: *ways });
+    }
+}

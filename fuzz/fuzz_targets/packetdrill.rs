@@ -1,0 +1,13 @@
+//! Scripts: no text makes reading or playing one panic, and playing it again ends alike.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tidegate_packetdrill::player::play;
+
+fuzz_target!(|text: &str| {
+    let verdict = play(text);
+    if let Err(mistake) = &verdict {
+        assert!(mistake.line >= 1 && mistake.line <= text.lines().count().max(1));
+    }
+    assert_eq!(play(text), verdict);
+});
