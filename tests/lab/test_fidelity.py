@@ -9,8 +9,9 @@ import pytest
 from support import ROOT
 
 from tidegate.scenarios.reading import parse
+from tidegate.studies.book import Book, Entry
 from tidegate.studies.fidelity.__main__ import main
-from tidegate.studies.fidelity.book import LINUX, SIMULATED, Book, Case, Record, virtual_side_of
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Case, Record, record_of, virtual_side
 from tidegate.studies.fidelity.report import count_line
 from tidegate.studies.fidelity.scenarios import cases
 from tidegate.studies.fidelity.verdicts import agreements, agrees
@@ -87,7 +88,7 @@ def test_a_quick_look_keeps_nothing(checkout, capsys):
 def record(simulated, linux):
     case = Case("x", parse(SCENARIO), "x", "")
     sides = {
-        side: {"runs": [{"queue_packets": q, "ratio": r, "valid": v} for q, r, v in values]}
+        side: Entry("", [{"queue_packets": q, "ratio": r, "valid": v} for q, r, v in values])
         for side, values in ((SIMULATED, simulated), (LINUX, linux))
     }
     return Record(case, sides)
@@ -126,11 +127,11 @@ def test_the_second_set_has_a_table_of_its_own_and_counts_with_the_first(checkou
     assert run(checkout, "fidelity", "--side", "simulated", "--set", "held-out") == 0
     book = Book(checkout / "fidelity/results")
     (case,) = (each for each in cases(checkout) if each.held_out)
-    kept = book.read(case)
+    kept = record_of(case, book)
     assert len(kept.runs(SIMULATED)) == 15
     # As if the kernel had measured the same.
-    kept.sides[LINUX] = virtual_side_of(case, "6.12.0", kept.runs(SIMULATED))
-    book.write(kept)
+    kept.sides[LINUX] = virtual_side(case, "6.12.0", kept.runs(SIMULATED))
+    book.write(kept.case.name, kept.sides)
     assert run(checkout, "fidelity", "--report") == 0
     page = (checkout / "docs/fidelity.md").read_text()
     first, second = page.split("## A second set, held out")
@@ -159,15 +160,15 @@ def test_explanations_stand_beside_the_cells_that_they_explain(checkout):
     assert run(checkout, "fidelity") == 0
     book = Book(checkout / "fidelity/results")
     for case in cases(checkout):
-        kept = book.read(case)
+        kept = record_of(case, book)
         # As if Linux had measured the same, but for one queue: nothing is left to chance.
-        one = kept.sides[LINUX]["runs"][0]
+        one = kept.sides[LINUX].runs[0]
         same = [{**one, **each} for each in kept.runs(SIMULATED)]
         twice = 2 if case.name == "01-small" else 1
-        kept.sides[LINUX]["runs"] = [
+        kept.sides[LINUX].runs = [
             {**each, "queue_packets": twice * each["queue_packets"]} for each in same
         ]
-        book.write(kept)
+        book.write(kept.case.name, kept.sides)
     assert run(checkout, "fidelity", "--report") == 0
     page = checkout / "docs/fidelity.md"
     assert "Not explained yet: 01-small: mean queue" in page.read_text()
@@ -249,12 +250,12 @@ def test_a_policer_that_is_off_is_said_to_be(cpq_checkout):
     assert run(cpq_checkout, "cpq", "--quick", "--only", "icp-step") == 0
     (case,) = (case for case in cpq.cases(cpq_checkout) if case.name == "red")
     book = Book(cpq_checkout / "fidelity/cpq/results")
-    kept = book.read(case)
+    kept = record_of(case, book)
     (row,) = (line for line in cpq.table([kept]).splitlines() if line.startswith("| RED"))
     assert row.endswith("| within 10 % |")
-    for each in kept.sides[LINUX]["runs"]:
+    for each in kept.sides[LINUX].runs:
         each["queue_packets"] *= 2
-    book.write(kept)
+    book.write(kept.case.name, kept.sides)
     (row,) = (line for line in cpq.table([kept]).splitlines() if line.startswith("| RED"))
     assert row.endswith("| beyond 10 %: mean queue |")
     assert run(cpq_checkout, "cpq", "--report") == 0

@@ -8,7 +8,9 @@ import pytest
 
 from tidegate.data import data_folder
 from tidegate.errors import ResultError, UsageError
+from tidegate.runs.execution import Threads
 from tidegate.scenarios.reading import parse, toml_value
+from tidegate.studies.book import Entry
 from tidegate.studies.league.field import (
     Mechanism,
     read_mechanisms,
@@ -90,7 +92,7 @@ def reported(folder):
 
 def test_a_report_keeps_every_run_and_writes_page_figure_and_csv(folder):
     played = reported(folder)
-    kept = json.loads((folder / "results/many-flows.json").read_text())["mechanisms"]
+    kept = json.loads((folder / "results/many-flows.json").read_text())
     assert [run["seed"] for run in kept["abc"]["runs"]] == [1, 2]
     assert kept["abc"]["runs"][0]["ratio"] < 2 < kept["drop-tail"]["runs"][0]["ratio"]
     found = list(csv.DictReader((folder / "results/league.csv").read_text().splitlines()))
@@ -109,18 +111,18 @@ def test_resuming_runs_only_what_has_changed(folder):
     reported(folder)
     path = folder / "results/many-flows.json"
     kept = json.loads(path.read_text())
-    for entry in kept["mechanisms"].values():
+    for entry in kept.values():
         entry["runs"][0]["ratio"] = 77.0
     path.write_text(json.dumps(kept))
     changed = MECHANISMS.replace("0.05 Mb/s", "0.06 Mb/s")
     (folder / "mechanisms.toml").write_text(changed)
     play(Order(report=True, resume=True, cost=False), folder=folder)
-    after = json.loads(path.read_text())["mechanisms"]
+    after = json.loads(path.read_text())
     assert after["drop-tail"]["runs"][0]["ratio"] == 77.0
     assert after["abc"]["runs"][0]["ratio"] < 2
     # More runs than there are have to be run.
     play(Order(report=True, resume=True, cost=False, replications=3), folder=folder)
-    after = json.loads(path.read_text())["mechanisms"]
+    after = json.loads(path.read_text())
     assert [len(entry["runs"]) for entry in after.values()] == [3, 3]
 
 
@@ -131,9 +133,7 @@ def test_who_has_left_the_field_leaves_the_results(folder):
         play(Order(report=True, resume=True, cost=False), folder=folder)
     (folder / "findings.toml").write_text("")
     play(Order(report=True, resume=True, cost=False), folder=folder)
-    assert list(json.loads((folder / "results/many-flows.json").read_text())["mechanisms"]) == [
-        "drop-tail"
-    ]
+    assert list(json.loads((folder / "results/many-flows.json").read_text())) == ["drop-tail"]
 
 
 def test_a_quick_look_has_two_short_runs_and_costs(folder, tmp_path):
@@ -236,8 +236,8 @@ def test_a_part_replaces_that_part_alone_and_no_more_runs(folder, tmp_path, monk
 
 
 def test_results_do_not_depend_on_the_number_of_threads(folder):
-    first = play(Order(report=True, cost=False, jobs=1), folder=folder).scores
-    second = play(Order(report=True, cost=False, jobs=3), folder=folder).scores
+    first = play(Order(report=True, cost=False), folder=folder, executor=Threads(1)).scores
+    second = play(Order(report=True, cost=False), folder=folder, executor=Threads(3)).scores
     assert first.standings.entries == second.standings.entries
 
 
@@ -252,7 +252,7 @@ class Somewhere:
 
 def made_up(**ratios):
     """Scores of one situation, where every mechanism has one run."""
-    entries = {name: {"scenario": "", "runs": [{"ratio": r}]} for name, r in ratios.items()}
+    entries = {name: Entry("", [{"ratio": r}]) for name, r in ratios.items()}
     mechanisms = dict.fromkeys(ratios, Mechanism("", "", "", None, {}, {}, extra=False))
     return Scores(Standings({"s": entries}), {"s": Somewhere("s")}, mechanisms)
 
@@ -275,7 +275,7 @@ def test_a_condition_holds_of_all_that_it_names():
 
 def test_the_mean_of_ratios_is_of_factors_whoever_has_more():
     def entry(ratio):
-        return {"m": {"scenario": "", "runs": [{"ratio": ratio, "jain": ratio / 10}]}}
+        return {"m": Entry("", [{"ratio": ratio, "jain": ratio / 10}])}
 
     standings = Standings({"a": entry(8.0), "b": entry(0.5)})
     scores = Scores(standings, {one: Somewhere(one) for one in "ab"}, {"m": None})

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    Engine,
     Format,
     Jobs,
+    Place,
     Quiet,
     Replications,
+    Scheduler,
     Shape,
     command,
+    executor,
     print_csv,
     print_json,
     print_tables,
@@ -68,6 +72,8 @@ def league(
         ),
     ] = None,
     jobs: Jobs = None,
+    engine: Engine = Place.threads,
+    scheduler: Scheduler = None,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
@@ -92,9 +98,10 @@ def league(
     order = Order(
         situations=tuple(situation or ()), mechanisms=tuple(mechanism or ()),
         replications=replications, quick=quick, lab=lab, lab_jobs=lab_jobs, cost=cost,
-        resume=resume, report=report, out=out, jobs=jobs,
+        resume=resume, report=report, out=out,
     )  # fmt: skip
-    played = play(order, show=not quiet)
+    with executor(engine, scheduler, jobs) as where:
+        played = play(order, show=not quiet, executor=where)
     for path in [] if quiet else played.files:
         remark(f"wrote {path}")
     _print(played.scores, shape)

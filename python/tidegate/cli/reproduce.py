@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    Engine,
     Format,
     Jobs,
+    Place,
     Quiet,
+    Scheduler,
     Shape,
     command,
+    executor,
     print_csv,
     print_json,
     print_tables,
@@ -57,6 +61,8 @@ def reproduce(
         ),
     ] = None,
     jobs: Jobs = None,
+    engine: Engine = Place.threads,
+    scheduler: Scheduler = None,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
@@ -80,7 +86,11 @@ def reproduce(
         raise UsageError(f"there is no paper {paper!r}; there are {', '.join(paper_names())}")
     if report and (quick or "/" in (target or "") or typed(out)):
         raise UsageError("--report is about whole papers in full: drop --quick, --out, EXPERIMENT")
-    done = run(target, quick, jobs, not quiet, report=report, out=None if report else out)
+    with executor(engine, scheduler, jobs) as where:
+        done = run(
+            target, quick, progress=not quiet, report=report, out=None if report else out,
+            executor=where,
+        )  # fmt: skip
     outcomes = [summary for one in done for summary in one.summaries]
     if shape is Format.json:
         print_json(outcomes)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tidegate.errors import TidegateError, UsageError
 from tidegate.results.store import hand_over
+from tidegate.studies.book import Book
 from tidegate.studies.fidelity import abc_table, cpq, mixes, scenarios
-from tidegate.studies.fidelity.book import LINUX, SIMULATED, Book
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, record_of
 from tidegate.studies.fidelity.running import Effort, measure, say
 
 STUDIES = {"fidelity": scenarios, "abc": abc_table, "mixes": mixes, "cpq": cpq}
@@ -41,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.quick:
             say("\n" + study.table(measured))
         else:
-            for path in study.write([book.read(case) for case in cases], given.root):
+            for path in study.write([record_of(case, book) for case in cases], given.root):
                 hand_over(path)
                 say(f"wrote {path}")
             if book.folder.is_dir():

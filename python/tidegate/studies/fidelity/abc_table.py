@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import ResultError
 from tidegate.results.show import uncertain
 from tidegate.results.statistics import Estimate, estimate
-from tidegate.studies.fidelity.book import LINUX, SIMULATED, read_case
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_case
 from tidegate.studies.fidelity.pages import invalid_runs, lines_figure, place_and_time
 from tidegate.studies.fidelity.report import percent
 from tidegate.studies.fidelity.verdicts import agreements
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tidegate.studies.fidelity.book import Case, Record
+    from tidegate.studies.fidelity.cases import Case, Record
 
 FOLDER = "fidelity/abc-table2"
 EXPECTED = "papers/abc/expected/table2_differentiation_factor.csv"

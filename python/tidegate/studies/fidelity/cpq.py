@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import ResultError
 from tidegate.results.show import uncertain
 from tidegate.studies.fidelity import cpq_figure
-from tidegate.studies.fidelity.book import LINUX, SIMULATED, read_case
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_case
 from tidegate.studies.fidelity.pages import invalid_runs, place_and_time
 from tidegate.studies.fidelity.report import deviation, explained, unmeasured
 from tidegate.studies.fidelity.running import say
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tidegate.studies.fidelity.book import Case, Record
+    from tidegate.studies.fidelity.cases import Case, Record
     from tidegate.studies.fidelity.verdicts import Agreement
 
 FOLDER = "fidelity/cpq"

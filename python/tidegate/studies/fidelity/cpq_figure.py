@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tidegate.figures.look import COLOURS, INK, STYLE, write
 from tidegate.results.statistics import band95
-from tidegate.studies.fidelity.book import LINUX, SIMULATED
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tidegate.studies.fidelity.book import Record
+    from tidegate.studies.fidelity.cases import Record
 
 SIDES = {LINUX: ("real Linux", "o", -0.12), SIMULATED: ("simulator", "s", 0.12)}
 """Label, marker and place beside the name."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from tidegate.studies.fidelity.book import Record
+    from tidegate.studies.fidelity.cases import Record
     from tidegate.studies.fidelity.verdicts import Agreement
 
 SHOWN = ("ratio", "utilization", "queue_packets", "loss_ratio")

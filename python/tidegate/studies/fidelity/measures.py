@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tidegate.results.statistics import jain_index
 from tidegate.results.summary import bottlenecks
-from tidegate.results.tables import numbers
+from tidegate.results.tables import derive, numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tidegate.results.result import Result
+    from tidegate._native import Scenario
+    from tidegate.results.tables import Tables
+    from tidegate.studies.running import Numbers
 
 METRICS = {
     "ratio": ("throughput ratio", "", 1.0),
@@ -26,36 +28,19 @@ METRICS = {
 }
 """Heading, unit, and what a value is multiplied by to have that unit."""
 
-HONESTY = ("packets", "late_packets", "lateness_mean_s", "lateness_p99_s", "lateness_max_s",
-           "overruns", "cpu_share", "realtime", "load_lateness_max_s",
-           "busy_share")  # fmt: skip
 
-
-def runs(result: Result) -> list[dict[str, Any]]:
-    """Numbers of every run, and of a lab's how well the machine kept up."""
-    about = result.lab.to_pylist() if result.lab is not None else [{}] * result.replications
-    found = []
-    for seed, row in zip(result.run["seed"].to_pylist(), about, strict=True):
-        honesty = {name: row[name] for name in HONESTY if name in row}
-        valid = {"valid": row["valid"], "reasons": row["reasons"]} if row else {}
-        found.append({"seed": seed, **valid, **of_run(result, seed), **honesty})
-    return found
-
-
-def of_run(result: Result, seed: int) -> dict[str, float | list[float] | None]:
+def of_run(scenario: Scenario, tables: Tables) -> Numbers:
     """Numbers of one run; None where there is none. Those by interval are lists."""
-
-    def only(source: pa.Table) -> pa.Table:
-        return source.filter(np.asarray(source["seed"]) == seed)
-
-    link = only(bottlenecks(result.links)).slice(0, 1)
-    groups, flows = only(result.groups), only(result.flows)
+    found = {**tables, **derive(tables, scenario)}
+    link, groups = bottlenecks(found["links"]).slice(0, 1), found["groups"]
     arrivals = numbers(link, "arrivals")[0]
     times = numbers(groups, "mean_completion_s")
     values = {
-        "jain": jain_index(numbers(only(result.users), "throughput_bps")),
+        "jain": jain_index(numbers(found["users"], "throughput_bps")),
         "policer_ratio": numbers(link, "drops_policer")[0] / arrivals if arrivals else float("nan"),
-        "ratio": ratio(numbers(groups, "throughput_bps"), numbers(flows, "throughput_bps")),
+        "ratio": ratio(
+            numbers(groups, "throughput_bps"), numbers(found["flows"], "throughput_bps")
+        ),
         "utilization": numbers(link, "utilization")[0],
         "queue_packets": numbers(link, "mean_backlog_packets")[0],
         "p95_delay_s": numbers(link, "p95_sojourn_s")[0],
@@ -64,16 +49,16 @@ def of_run(result: Result, seed: int) -> dict[str, float | list[float] | None]:
         "completion_s": times[~np.isnan(times)][0] if (~np.isnan(times)).any() else float("nan"),
     }
     for name, throughput, loss in zip(
-        result.scenario.groups, numbers(groups, "throughput_bps"), numbers(groups, "loss_ratio"),
+        scenario.groups, numbers(groups, "throughput_bps"), numbers(groups, "loss_ratio"),
         strict=True,
     ):  # fmt: skip
         values |= {f"throughput_bps.{name}": throughput, f"loss_ratio.{name}": loss}
-    found: dict[str, float | list[float] | None] = {
+    known: Numbers = {
         name: None if np.isnan(value) else float(value) for name, value in values.items()
     }
-    if result.interval_groups is not None and result.interval_links is not None:
-        found |= _by_interval(only(result.interval_groups), only(result.interval_links))
-    return found
+    if "interval_groups" in found:
+        known |= _by_interval(found["interval_groups"], found["interval_links"])
+    return known
 
 
 def _by_interval(groups: pa.Table, link: pa.Table) -> dict[str, list[float]]:

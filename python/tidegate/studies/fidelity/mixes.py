@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.results.show import uncertain
-from tidegate.studies.fidelity.book import LINUX, SIMULATED, read_case
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_case
 from tidegate.studies.fidelity.pages import bars_figure, invalid_runs, place_and_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tidegate.studies.fidelity.book import Case, Record
+    from tidegate.studies.fidelity.cases import Case, Record
 
 FOLDER = "fidelity/mixes"
 PAIRS = (("reno", "reno"), ("cubic", "reno"), ("bbr", "reno"), ("reno", "cubic"), ("reno", "bbr"))

@@ -9,7 +9,7 @@ from matplotlib import rc_context
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from tidegate.figures.look import COLOURS, DASHES, INK, STYLE, new_figure, write
-from tidegate.studies.fidelity.book import LINUX
+from tidegate.studies.fidelity.cases import LINUX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tidegate.results.statistics import Estimate
-    from tidegate.studies.fidelity.book import Record
+    from tidegate.studies.fidelity.cases import Record
 
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
@@ -28,8 +28,8 @@ def place_and_time(records: Sequence[Record]) -> str:
     sides = [record.sides[LINUX] for record in records if record.runs(LINUX)]
     if not sides:
         return "Not measured on Linux yet.\n"
-    where = sorted({f"Linux {side['kernel']} on {side['machine']}" for side in sides})
-    runs = [run for side in sides for run in side["runs"] if run.get("valid")]
+    where = sorted({f"Linux {side.about['kernel']} on {side.about['machine']}" for side in sides})
+    runs = [run for side in sides for run in side.runs if run.get("valid")]
     late = [run["lateness_p99_s"] for run in runs if run.get("lateness_p99_s") is not None]
     share = [run["cpu_share"] for run in runs if run.get("cpu_share") is not None]
     text = f"Measured with {'; '.join(where)}."

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tidegate.results.show import uncertain
-from tidegate.studies.fidelity.book import LINUX, SIMULATED
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED
 from tidegate.studies.fidelity.measures import METRICS
 from tidegate.studies.fidelity.pages import invalid_runs, place_and_time
 from tidegate.studies.fidelity.verdicts import agreements, agrees
@@ -14,7 +14,7 @@ from tidegate.studies.fidelity.verdicts import agreements, agrees
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidegate.studies.fidelity.book import Record
+    from tidegate.studies.fidelity.cases import Record
     from tidegate.studies.fidelity.verdicts import Agreement, Explanation
 
 _NAMES = {metric: heading for metric, (heading, _, _) in METRICS.items()}
@@ -101,7 +101,7 @@ def page(records: Sequence[Record], explanations: Sequence[Explanation], figure:
 def _held_out(records: Sequence[Record]) -> list[str]:
     if not records:
         return []
-    versions = ", ".join(sorted({record.sides[LINUX]["kernel"] for record in records}))
+    versions = ", ".join(sorted({record.sides[LINUX].about["kernel"] for record in records}))
     runs = _runs(records)
     return [
         HELD_OUT.format(version=versions, runs=runs), count_line(records), verdict_line(records),

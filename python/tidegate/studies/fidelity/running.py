@@ -10,15 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.errors import MissingError
+from tidegate.runs.execution import Threads
+from tidegate.runs.progress import shown
 from tidegate.scenarios.reading import parse
-from tidegate.studies.fidelity.book import LINUX, SIMULATED, Record, side_of, virtual_side_of
+from tidegate.studies import running as studies
+from tidegate.studies.fidelity.cases import (
+    LINUX,
+    SIMULATED,
+    Record,
+    lab_side,
+    record_of,
+    simulated_side,
+    virtual_side,
+)
+from tidegate.studies.fidelity.measures import of_run
+from tidegate.studies.running import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tidegate._native import Scenario
-    from tidegate.results.result import Result
-    from tidegate.studies.fidelity.book import Book, Case
+    from tidegate.studies.book import Book
+    from tidegate.studies.fidelity.cases import Case
 
 
 @dataclass(frozen=True)
@@ -45,9 +58,11 @@ class Effort:
         simulations = self.simulations if side == SIMULATED else None
         return self.replications or simulations or case.scenario.replications
 
-    def scenario(self, case: Case) -> Scenario:
+    def plan(self, case: Case, side: str) -> Plan:
         """What is run of a case."""
-        return _brief(case.scenario) if self.quick else case.scenario
+        scenario = _brief(case.scenario) if self.quick else case.scenario
+        seeds = range(scenario.seed, scenario.seed + self.runs(case, side))
+        return Plan(scenario, seeds, of_run)
 
 
 def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
@@ -55,12 +70,12 @@ def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
     lacking = _lacking(cases) if LINUX in effort.sides else []
     if lacking:
         raise MissingError(lacking)
-    records = [Record(case) if effort.quick else book.read(case) for case in cases]
+    records = [Record(case) if effort.quick else record_of(case, book) for case in cases]
     for some in _batches(records, effort.jobs):
         for side in effort.sides:
             _measure(some, side, effort)
             for record in [] if effort.quick else some:
-                book.write(record)
+                book.write(record.case.name, record.sides)
     return records
 
 
@@ -85,28 +100,18 @@ def _measure(records: Sequence[Record], side: str, effort: Effort) -> None:
     say(f"{side}: {', '.join(wanted)}")
     if side == LINUX:
         _run_virtual([wanted.pop(n) for n in list(wanted) if wanted[n].case.held_out], effort)
-    for name, result in (_run(wanted, side, effort) if wanted else {}).items():
-        wanted[name].sides[side] = side_of(wanted[name].case, result)
-        for seed, reasons in result.invalid:
-            say(f"  {name}: the run with seed {seed} is invalid: {reasons}")
-
-
-def _run(records: dict[str, Record], side: str, effort: Effort) -> dict[str, Result]:
-    from tidegate.laboratory.running import lab_all
-    from tidegate.runs.simulation import simulate_all
-
-    found: dict[str, Result] = {}
-    counts = {name: effort.runs(record.case, side) for name, record in records.items()}
-    for count in sorted(set(counts.values())):
-        scenarios = {
-            name: effort.scenario(record.case)
-            for name, record in records.items() if counts[name] == count
-        }  # fmt: skip
-        if side == SIMULATED:
-            found |= simulate_all(scenarios, replications=count)
-        else:
-            found |= lab_all(scenarios, replications=count, jobs=effort.jobs, progress=True)
-    return found
+    plans = {name: effort.plan(record.case, side) for name, record in wanted.items()}
+    if side == SIMULATED:
+        with shown(True) as tell:
+            done = studies.simulate(list(plans.values()), Threads(), tell)
+        for record, runs in zip(wanted.values(), done, strict=True):
+            record.sides[side] = simulated_side(record.case, runs)
+        return
+    for name, told in studies.run_in_lab(plans, jobs=effort.jobs, progress=True).items():
+        wanted[name].sides[side] = lab_side(wanted[name].case, told)
+        for run in wanted[name].runs(side):
+            if not run["valid"]:
+                say(f"  {name}: the run with seed {run['seed']} is invalid: {run['reasons']}")
 
 
 def _run_virtual(records: Sequence[Record], effort: Effort) -> None:
@@ -114,10 +119,9 @@ def _run_virtual(records: Sequence[Record], effort: Effort) -> None:
     from tidegate.studies.oracle.kernel import Kernel
 
     for record in records:
-        kernel, scenario = Kernel(effort.root), effort.scenario(record.case)
-        seeds = range(scenario.seed, scenario.seed + effort.runs(record.case, LINUX))
-        runs = [virtual.run(kernel, scenario, seed) for seed in seeds]
-        record.sides[LINUX] = virtual_side_of(record.case, kernel.version, runs)
+        kernel, plan = Kernel(effort.root), effort.plan(record.case, LINUX)
+        runs = [virtual.run(kernel, plan.scenario, seed) for seed in plan.seeds]
+        record.sides[LINUX] = virtual_side(record.case, kernel.version, runs)
 
 
 def _brief(scenario: Scenario) -> Scenario:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import UsageError
 from tidegate.studies.fidelity import figure, report
-from tidegate.studies.fidelity.book import LINUX, SIMULATED, read_case
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_case
 from tidegate.studies.fidelity.running import say
 from tidegate.studies.fidelity.verdicts import read_explanations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tidegate.studies.fidelity.book import Case, Record
+    from tidegate.studies.fidelity.cases import Case, Record
 
 FOLDER = "fidelity"
 HELD_OUT = "held-out"

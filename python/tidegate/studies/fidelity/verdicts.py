@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import ResultError
 from tidegate.results.statistics import welch95
-from tidegate.studies.fidelity.book import LINUX, SIMULATED
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED
 from tidegate.studies.fidelity.measures import METRICS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.results.statistics import Estimate
-    from tidegate.studies.fidelity.book import Record
+    from tidegate.studies.fidelity.cases import Record
 
 TOLERANCE = 0.10
 CLOSE = 0.05

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from tidegate._native import Scenario
     from tidegate.results.tables import Tables
     from tidegate.studies.league.field import Situation
+    from tidegate.studies.running import Numbers
 
 
-def of_run(situation: Situation, scenario: Scenario, tables: Tables) -> dict[str, float | None]:
+def of_run(situation: Situation, scenario: Scenario, tables: Tables) -> Numbers:
     """Numbers of one run; None where there is none.
 
     ``ratio`` is the mean rate per customer of the first group over that of the second, ``jain``

@@ -100,17 +100,18 @@ def _lab(scores: Scores) -> str:
     labs = [one for one in scores.situations.values() if one.lab]
     lines = []
     for one in labs:
-        about = scores.standings.about.get(one.name)
-        runs = [run for m in scores.mechanisms for run in scores.standings.runs(one.name, m)]
-        if not about or not runs:
+        entries = scores.standings.entries.get(one.name, {}).values()
+        runs = [run for entry in entries for run in entry.runs]
+        if not runs:
             lines.append(f"{one.heading} has not been measured yet.")
             continue
+        where = {f"Linux {e.about['kernel']} on {e.about['machine']}" for e in entries}
         old = [m.title for m in scores.mechanisms.values()
                if scores.standings.runs(one.name, m.name)
                and not scores.standings.has(one, m, runs=1, quick=False)]  # fmt: skip
         bad = [run for run in runs if not run.get("valid", True)]
         lines.append(
-            f"Linux {about['kernel']} on {about['machine']}; {len(runs)} runs, "
+            f"{'; '.join(sorted(where))}; {len(runs)} runs, "
             + (f"{len(bad)} of them invalid and left out." if bad else "none of them invalid.")
             + (f" Measured with other settings: {', '.join(old)}." if old else "")
         )

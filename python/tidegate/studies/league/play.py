@@ -23,6 +23,7 @@ from tidegate.studies.league.running import Effort
 from tidegate.studies.league.scores import Scores
 
 if TYPE_CHECKING:
+    from tidegate.runs.execution import Executor
     from tidegate.runs.simulation import Showing
     from tidegate.studies.league.field import Mechanism, Situation
     from tidegate.studies.league.findings import Finding
@@ -43,7 +44,6 @@ class Order:
     resume: bool = False
     report: bool = False
     out: Path | None = None
-    jobs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,13 @@ class Played:
     findings: list[Finding] = field(default_factory=list)
 
 
-def play(order: Order, *, show: Showing = False, folder: Path | None = None) -> Played:
+def play(
+    order: Order,
+    *,
+    show: Showing = False,
+    folder: Path | None = None,
+    executor: Executor | None = None,
+) -> Played:
     """Run what is asked for and write it down.
 
     Parameters
@@ -66,6 +72,8 @@ def play(order: Order, *, show: Showing = False, folder: Path | None = None) -> 
         Whether to draw a progress bar.
     folder
         The league's data; default: those of the package.
+    executor
+        Where to simulate; default: threads.
 
     """
     data = folder or data_folder("league")
@@ -82,7 +90,7 @@ def play(order: Order, *, show: Showing = False, folder: Path | None = None) -> 
     found.keep_only(every_situation, every_mechanism)
     if not order.resume:
         _check_no_fewer(found, situations, mechanisms, order, kept_in)
-    _run(situations, mechanisms, order, found, show)
+    _run(situations, mechanisms, order, found, show, executor)
     found.keep_only(every_situation, every_mechanism)
     standings.save(found, kept_in)
     if order.report:
@@ -145,9 +153,10 @@ def _run(
     order: Order,
     found: Standings,
     show: Showing,
+    executor: Executor | None,
 ) -> None:
     """Run what is wanted and not there."""
-    effort = Effort(order.replications, order.quick, order.jobs, order.lab_jobs)
+    effort = Effort(order.replications, order.quick, order.lab_jobs)
     pairs = [
         (s, m)
         for s in situations
@@ -158,7 +167,7 @@ def _run(
     ]
     simulated = [pair for pair in pairs if not pair[0].lab]
     if simulated:
-        running.simulate(simulated, effort, found, show)
+        running.simulate(simulated, effort, found, show, executor)
     in_lab = [pair for pair in pairs if pair[0].lab and not pair[1].extra] if order.lab else []
     if in_lab:
         running.run_lab(in_lab, effort, found, show)

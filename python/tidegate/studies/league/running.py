@@ -5,23 +5,27 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import pyarrow.compute as pc
-
+from tidegate.laboratory.running import seeds_in_lab
 from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
-from tidegate.runs.simulation import run_once, seeds_of
+from tidegate.runs.simulation import seeds_of
 from tidegate.scenarios.reading import load_scenario
+from tidegate.studies import running as studies
+from tidegate.studies.book import ABOUT_A_RUN, Entry
 from tidegate.studies.league.field import played, settings
 from tidegate.studies.league.measures import of_run
-from tidegate.studies.league.standings import fingerprint, rounded
+from tidegate.studies.league.standings import match_of
+from tidegate.studies.machine import machine
+from tidegate.studies.running import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate._native import Scenario
-    from tidegate.results.result import Result
+    from tidegate.runs.execution import Executor
     from tidegate.runs.simulation import Showing
     from tidegate.studies.league.field import Mechanism, Situation
     from tidegate.studies.league.standings import Standings
@@ -41,7 +45,6 @@ class Effort:
     """Default: as the situations say."""
     quick: bool = False
     """Two short runs each."""
-    jobs: int | None = None
     lab_jobs: int = 1
 
     @property
@@ -53,73 +56,57 @@ class Effort:
 Pair: TypeAlias = "tuple[Situation, Mechanism]"
 
 
-def simulate(pairs: Sequence[Pair], effort: Effort, standings: Standings, show: Showing) -> None:
+def simulate(
+    pairs: Sequence[Pair],
+    effort: Effort,
+    standings: Standings,
+    show: Showing,
+    executor: Executor | None = None,
+) -> None:
     """Simulate the pairs and enter what was measured; the first failure ends it."""
-    scenarios = [played(*pair, quick=effort.quick) for pair in pairs]
-    for scenario in scenarios:
-        scenario.check_simulator()
-    tasks = [
-        (number, seed)
-        for number, scenario in enumerate(scenarios)
-        for seed in seeds_of(scenario, None, effort.count)
-    ]
-    done: dict[tuple[int, int], dict[str, Any]] = {}
-
-    def run(task: tuple[int, int]) -> dict[str, Any]:
-        number, seed = task
-        scenario = scenarios[number]
-        return {"seed": seed, **of_run(pairs[number][0], scenario, run_once(scenario, seed))}
-
+    plans = [plan_of(pair, effort) for pair in pairs]
     with shown(show, "the league") as tell:
-        tell(0, len(tasks))
-        for task, outcome in Threads(effort.jobs).work(tasks, run):
-            if isinstance(outcome, Exception):
-                raise outcome
-            done[task] = outcome
-            tell(len(done), len(tasks))
-    for number, pair in enumerate(pairs):
-        runs = [done[task] for task in tasks if task[0] == number]
+        found = studies.simulate(plans, executor or Threads(), tell)
+    for pair, runs in zip(pairs, found, strict=True):
         enter(standings, pair, runs, quick=effort.quick)
 
 
 def run_lab(pairs: Sequence[Pair], effort: Effort, standings: Standings, show: Showing) -> None:
     """Run the pairs on this kernel, in real time; needs root."""
     from tidegate import _native
-    from tidegate.laboratory.running import lab_all
-    from tidegate.studies.fidelity.book import machine
 
-    scenarios = {str(n): played(*pair, quick=effort.quick) for n, pair in enumerate(pairs)}
-    results = lab_all(scenarios, replications=effort.count, jobs=effort.lab_jobs, progress=show)
-    for pair, result in zip(pairs, results.values(), strict=True):
-        enter(standings, pair, _lab_runs(pair[0], result), quick=effort.quick)
-        assert result.lab is not None, "a lab tells how it went"  # noqa: S101
-        standings.about[pair[0].name] = {
-            "kernel": result.lab["kernel"][0].as_py(), "machine": machine(),
-            "version": _native.version(),
-        }  # fmt: skip
+    plans = {str(number): plan_of(pair, effort) for number, pair in enumerate(pairs)}
+    found = studies.run_in_lab(plans, jobs=effort.lab_jobs, progress=show)
+    for pair, runs in zip(pairs, found.values(), strict=True):
+        kept = [{name: about[name] for name in ABOUT_A_RUN} | numbers for about, numbers in runs]
+        enter(
+            standings, pair, kept, quick=effort.quick,
+            kernel=runs[0][0]["kernel"], machine=machine(), version=_native.version(),
+        )  # fmt: skip
 
 
-def _lab_runs(situation: Situation, result: Result) -> list[dict[str, Any]]:
-    """Numbers of every run, and whether it counts."""
-    assert result.lab is not None, "a lab tells how it went"  # noqa: S101
-    runs = []
-    for row in result.lab.to_pylist():
-        kept = {
-            name: content.filter(pc.equal(content["replication"], row["replication"]))
-            for name, content in result.tables.items()
-        }
-        about = {"seed": row["seed"], "valid": row["valid"], "reasons": row["reasons"]}
-        runs.append({**about, **of_run(situation, result.scenario, kept)})
-    return runs
+def plan_of(pair: Pair, effort: Effort) -> Plan:
+    """What is run of a pair."""
+    situation, mechanism = pair
+    scenario = played(situation, mechanism, quick=effort.quick)
+    if situation.lab:
+        (seeds,) = seeds_in_lab({"": scenario}, None, effort.count).values()
+    else:
+        seeds = seeds_of(scenario, None, effort.count)
+    return Plan(scenario, seeds, partial(of_run, situation))
 
 
-def enter(standings: Standings, pair: Pair, runs: list[dict[str, Any]], *, quick: bool) -> None:
+def enter(
+    standings: Standings,
+    pair: Pair,
+    runs: list[dict[str, Any]],
+    *,
+    quick: bool,
+    **about: object,
+) -> None:
     """Replace what is known of the pair."""
     situation, mechanism = pair
-    entry = {
-        "scenario": fingerprint(situation, mechanism, quick=quick),
-        "runs": [rounded(run) for run in runs],
-    }
+    entry = Entry.of(match_of(situation, mechanism, quick=quick), runs, **about)
     standings.entries.setdefault(situation.name, {})[mechanism.name] = entry
 
 
@@ -133,7 +120,6 @@ def measure_cost(
     and a short run; mechanisms take turns, so that all see alike moments of the machine.
     """
     from tidegate import _native
-    from tidegate.studies.fidelity.book import machine
 
     kept = dict(standings.cost.get("mechanisms", {}))
     scenarios = {one.name: played(situation, one) for one in mechanisms}

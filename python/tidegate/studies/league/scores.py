@@ -11,7 +11,7 @@ from tidegate.errors import UsageError
 from tidegate.results.statistics import Estimate
 from tidegate.studies.league.measures import geometric_mean
 from tidegate.studies.league.running import median
-from tidegate.studies.league.standings import NOTHING
+from tidegate.studies.league.standings import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ class Scores:
             return self.standings.estimate(situation, mechanism, metric)
         found = {name: v.mean for name, v in self._each(metric, mechanism).items()}
         if not found or len(found) < len(self.simulated):
-            return NOTHING
+            return UNKNOWN
         values = list(found.values())
         if metric == "ratio":
             values = [max(v, 1 / v) if v > 0 else math.inf for v in values]
@@ -106,5 +106,5 @@ class Scores:
             whole = Estimate(median(values), math.nan, len(values))
         per_customer = metric in ("state_bytes", "edge_state_bytes")
         if not whole.runs or (per_customer and not customers):
-            return NOTHING
+            return UNKNOWN
         return Estimate(whole.mean / (customers if per_customer else 1), math.nan, whole.runs)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.data import check_source
 from tidegate.results.places import check_writable
+from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
 from tidegate.studies.papers.book import Book, fill, with_more_runs
 from tidegate.studies.papers.errors import ReproductionError
@@ -25,7 +26,7 @@ from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell
 if TYPE_CHECKING:
     import os
 
-    from tidegate.runs.execution import Progress
+    from tidegate.runs.execution import Executor, Progress
     from tidegate.studies.papers.report import Effort
 
 __all__ = ["Reproduced", "ReproductionError", "paper_names", "reproduce", "run"]
@@ -53,6 +54,7 @@ def run(
     report: bool = False,
     out: str | os.PathLike[str] | None = None,
     engine: Engine = native_engine,
+    executor: Executor | None = None,
 ) -> list[dict[str, Any]]:
     """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
 
@@ -64,7 +66,15 @@ def run(
     `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead.
     """
     done = reproduce(
-        target, quick, jobs, progress, write=write, report=report, out=out, engine=engine
+        target,
+        quick,
+        jobs,
+        progress,
+        write=write,
+        report=report,
+        out=out,
+        engine=engine,
+        executor=executor,
     )
     return [summary for one in done for summary in one.summaries]
 
@@ -79,6 +89,7 @@ def reproduce(
     report: bool = False,
     out: str | os.PathLike[str] | None = None,
     engine: Engine = native_engine,
+    executor: Executor | None = None,
 ) -> list[Reproduced]:
     """Like `run`, with all verdicts, the effort, and where the report is; one for each paper."""
     names, experiment = _parse(target)
@@ -98,7 +109,7 @@ def reproduce(
     return [
         _reproduce(
             paper, experiment, quick=quick, jobs=jobs, progress=progress, folder=folder,
-            engine=engine,
+            engine=engine, executor=executor,
         )
         for paper, folder in zip(papers, folders, strict=True)
     ]  # fmt: skip
@@ -120,6 +131,7 @@ def _reproduce(
     progress: bool | Progress,
     folder: Path | None,
     engine: Engine,
+    executor: Executor | None,
 ) -> Reproduced:
     chosen = _chosen(paper, only)
     explanations = load_explanations(paper.folder / "explanations.toml")
@@ -131,7 +143,7 @@ def _reproduce(
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
         always = paper.quick_overrides if quick else ()
-        runner = Runner(engine, paper.base, jobs, on_progress, always)
+        runner = Runner(engine, paper.base, executor or Threads(jobs), on_progress, always)
         wanted = wanted_series(paper, studied, explanations)
         fill(book, wanted, runner, replications)
 

@@ -1,8 +1,4 @@
-"""Simulation runs, each done once: what one yields in a few numbers, and many of them in threads.
-
-The engine releases the interpreter's lock during a run, so threads are enough; what a run leaves
-behind here is a handful of numbers, so that ten thousand runs need no memory to speak of.
-"""
+"""A paper's runs, each done once, and the few numbers that its metrics need of one."""
 
 from __future__ import annotations
 
@@ -19,14 +15,16 @@ from tidegate.runs.execution import Threads
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.formulas import Formulas
 from tidegate.studies.papers.traces import Trace, trace_of
+from tidegate.studies.running import Task, work_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from tidegate.runs.execution import Progress
+    from tidegate.runs.execution import Executor, Progress
     from tidegate.studies.papers.factors import Override
+    from tidegate.studies.running import Columns
 
 BOTTLENECK = "bottleneck"
 _WAY_BACK = ".reverse"
@@ -168,11 +166,12 @@ def _rows(interval: ArrayLike, values: ArrayLike) -> tuple[tuple[float, ...], ..
 
 @dataclass
 class Runner:
-    """Runs scenarios in threads and remembers every run by what it depends on."""
+    """Runs scenarios and remembers every run by what it depends on."""
 
     engine: Engine
     base: str
-    jobs: int | None = None
+    executor: Executor | None = None
+    """Where they run; default: threads."""
     on_progress: Progress = lambda _done, _total: None
     always: tuple[Override, ...] = ()
     """Changes to every scenario, after its own."""
@@ -187,15 +186,9 @@ class Runner:
             for seed in range(simulation.seed, simulation.seed + replications):
                 if (scenario, seed) not in self._runs:
                     missing[scenario, seed] = simulation
-        work = Threads(self.jobs).work(
-            list(missing),
-            lambda key: Run.from_tables(missing[key].run(key[1]), missing[key].warm_up_s),
-        )
-        for done, (key, outcome) in enumerate(work, start=1):
-            if isinstance(outcome, Exception):
-                raise outcome
-            self._runs[key] = outcome
-            self.on_progress(done, len(missing))
+        tasks = [Task(simulation, seed, keep_run) for (_, seed), simulation in missing.items()]
+        done = work_off(tasks, self.executor or Threads(), self.on_progress)
+        self._runs |= zip(missing, done, strict=True)
 
     def runs(self, overrides: tuple[Override, ...], replications: int) -> list[Run]:
         """Give the runs of one changed scenario, done now if `prepare` has not."""
@@ -225,6 +218,11 @@ class Runner:
             known = (hashlib.sha256(simulation.to_toml().encode()).hexdigest(), simulation)
             self._simulations[overrides] = known
         return known
+
+
+def keep_run(simulation: Simulation, columns: Columns) -> Run:
+    """What is kept of a run."""
+    return Run.from_tables(columns, simulation.warm_up_s)
 
 
 def native_engine(text: str, overrides: Sequence[Override]) -> Simulation:

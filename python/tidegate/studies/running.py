@@ -1,0 +1,134 @@
+"""What a study runs: scenarios with their seeds, and what is kept of each run.
+
+Of a run nothing stays but what a *measure* reads from its tables, so that ten thousand need no
+memory to speak of. Simulated runs go wherever an executor puts them, those of a lab onto this
+kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tidegate._native import Scenario
+    from tidegate.results.result import Result
+    from tidegate.results.tables import Tables
+    from tidegate.runs.execution import Executor, Progress
+    from tidegate.runs.simulation import Showing
+
+Columns: TypeAlias = "Mapping[str, Mapping[str, Any]]"
+"""The engine's tables by name, each a mapping of columns."""
+
+Numbers: TypeAlias = "dict[str, float | list[float] | None]"
+"""What a run comes to, by name: a number, one for each interval, or None where there is none."""
+
+Measure: TypeAlias = "Callable[[Scenario, Tables], Numbers]"
+"""Reads a run's tables; a function of a module or a partial of one, since it travels."""
+
+Kept = TypeVar("Kept")
+
+
+class Runnable(Protocol):
+    """A checked scenario, or what stands for one in a test."""
+
+    def run(self, seed: int) -> Columns:
+        """Run it once."""
+        ...
+
+
+Ran = TypeVar("Ran", bound=Runnable)
+
+
+@dataclass(frozen=True)
+class Task(Generic[Ran, Kept]):
+    """One run, and what is to be kept of it."""
+
+    scenario: Ran
+    seed: int
+    keep: Callable[[Ran, Columns], Kept]
+
+    def do(self) -> Kept:
+        """Run it."""
+        return self.keep(self.scenario, self.scenario.run(self.seed))
+
+
+def work_off(tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress) -> list[Kept]:
+    """Give what is kept of each task, in their order; the first failure ends it."""
+    kept: dict[int, Kept] = {}
+    tell(0, len(tasks))
+    for (number, _), outcome in executor.work(list(enumerate(tasks)), _do):
+        if isinstance(outcome, Exception):
+            raise outcome
+        kept[number] = outcome
+        tell(len(kept), len(tasks))
+    return [kept[number] for number in range(len(tasks))]
+
+
+def _do(numbered: tuple[int, Task[Any, Kept]]) -> Kept:
+    return numbered[1].do()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scenario of a study: how often it is run, and what is read from each run."""
+
+    scenario: Scenario
+    seeds: Sequence[int]
+    measure: Measure
+
+    def read(self, scenario: Scenario, columns: Columns) -> Numbers:
+        """Numbers of a run that the engine has just done."""
+        from tidegate.results.tables import run_tables
+
+        return self.measure(scenario, run_tables(columns, scenario))
+
+
+def simulate(
+    plans: Sequence[Plan], executor: Executor, tell: Progress
+) -> list[list[dict[str, Any]]]:
+    """Seed and numbers of each run of each plan."""
+    for plan in plans:
+        plan.scenario.check_simulator()
+    tasks = [Task(plan.scenario, seed, plan.read) for plan in plans for seed in plan.seeds]
+    found = iter(work_off(tasks, executor, tell))
+    return [[{"seed": seed, **next(found)} for seed in plan.seeds] for plan in plans]
+
+
+def run_in_lab(
+    plans: Mapping[str, Plan], *, jobs: int, progress: Showing
+) -> dict[str, list[tuple[dict[str, Any], Numbers]]]:
+    """Run plans on this kernel, in real time; of each run the lab's own account, and its numbers.
+
+    Needs root. All plans have the scenario's own first seed.
+    """
+    from tidegate.laboratory.running import lab_all
+
+    found: dict[str, list[tuple[dict[str, Any], Numbers]]] = {}
+    for count in sorted({len(plan.seeds) for plan in plans.values()}):
+        chosen = {name: plan for name, plan in plans.items() if len(plan.seeds) == count}
+        scenarios = {name: plan.scenario for name, plan in chosen.items()}
+        results = lab_all(scenarios, replications=count, jobs=jobs, progress=progress)
+        for name, result in results.items():
+            found[name] = [
+                (about, plans[name].measure(result.scenario, tables))
+                for about, tables in _each_run(result)
+            ]
+    return {name: found[name] for name in plans}
+
+
+def _each_run(result: Result) -> Iterator[tuple[dict[str, Any], Tables]]:
+    """Every run of a lab: what the lab says of it, and its tables."""
+    import pyarrow.compute as pc
+
+    assert result.lab is not None, "a lab tells how it went"  # noqa: S101
+    for about in result.lab.to_pylist():
+        yield (
+            about,
+            {
+                name: content.filter(pc.equal(content["replication"], about["replication"]))
+                for name, content in result.tables.items()
+            },
+        )
