@@ -68,7 +68,8 @@ def tasks():
 @pytest.mark.parametrize("kind", range(3))
 def test_a_task_travels_to_another_process(kind):
     task = list(tasks())[kind]
-    assert pickle.loads(pickle.dumps(task)).do() == task.do()
+    # Written out, for a NaN is not equal to itself.
+    assert repr(pickle.loads(pickle.dumps(task)).do()) == repr(task.do())
 
 
 def test_a_book_gives_back_what_it_was_given(tmp_path):
