@@ -6,11 +6,11 @@
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::{TcpPlan, TrafficPlan};
+use tidegate_scenario::plan::TcpPlan;
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers, Ways};
-use crate::packet::{MAX_SACK_BLOCKS, Packet, flags};
+use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
 pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
 use crate::tcp::{Connection, Door, HEADER_BYTES, TIMESTAMP_BYTES};
 
@@ -120,11 +120,8 @@ pub fn tcp_options(overrides: &[(String, String)]) -> Result<TcpPlan, String> {
         let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.message).collect();
         messages.join("; ")
     })?;
-    let plan = scenario.plan();
-    match &plan.flows[0].traffic {
-        TrafficPlan::Greedy(tcp) => Ok(tcp.clone()),
-        _ => Err("the flow is not one of TCP".to_owned()),
-    }
+    let tcp = scenario.plan().flows[0].tcp.clone();
+    tcp.map(|tcp| TcpPlan::clone(&tcp)).ok_or_else(|| "the flow is not one of TCP".to_owned())
 }
 
 impl Host {
@@ -207,12 +204,12 @@ impl Host {
             ..Packet::default()
         };
         if let Some(blocks) = &told.blocks {
-            let mut first = [(0, 0); MAX_SACK_BLOCKS];
+            let mut first: SackBlocks = [(0, 0); MAX_SACK_BLOCKS];
             for (place, block) in first.iter_mut().zip(blocks) {
                 *place = *block;
             }
-            packet.flags |= flags::SACK;
-            packet.extra = self.network.sacks.put(first);
+            packet.flags |= flags::SACK | flags::OPTIONS;
+            packet.word = self.network.options.put(Options { sack: first, ..Options::default() });
         }
         self.on_ack(packet);
     }
@@ -224,7 +221,7 @@ impl Host {
 
     /// A segment of data arrives.
     pub fn receive(&mut self, arrival: &Arrival) {
-        let flag = |holds: bool, flag: u8| if holds { flag } else { 0 };
+        let flag = |holds: bool, flag: u32| if holds { flag } else { 0 };
         let packet = Packet {
             at: self.now,
             number: arrival.number,
@@ -248,8 +245,8 @@ impl Host {
     pub fn take_sent(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         while self.network.transit.next_time() < Time::NEVER {
-            if let Some(packet) = self.network.advance() {
-                sent.push(self.told(&packet));
+            if let Some((at, parcel)) = self.network.advance() {
+                sent.push(self.told(&parcel.packet(at)));
             }
         }
         sent
@@ -258,7 +255,7 @@ impl Host {
     fn told(&mut self, packet: &Packet) -> Sent {
         if packet.has(flags::ACK) {
             let blocks = if packet.has(flags::SACK) {
-                self.network.sacks.take(packet.extra).to_vec()
+                self.network.options.take(packet.word).sack.to_vec()
             } else {
                 Blocks::new()
             };
