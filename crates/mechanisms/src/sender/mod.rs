@@ -73,7 +73,9 @@ pub struct Ack {
     pub now: Time,
     /// Segments newly acknowledged, cumulatively.
     pub acked: u32,
-    /// How many of them were marked, where the connection counts marks; 0 elsewhere.
+    /// Payload that it shows to have arrived, cumulatively or selectively, bytes.
+    pub delivered_bytes: u64,
+    /// How many of the segments were marked, where the connection counts marks; 0 elsewhere.
     pub marked: u32,
     /// Round-trip sample of this ACK.
     pub rtt: Option<Span>,
@@ -117,6 +119,7 @@ mod tests {
         Ack {
             now: Time::from_nanos(now_ms * 1_000_000),
             acked: 1,
+            delivered_bytes: 1_460,
             marked: 0,
             rtt: Some(Span::from_millis(100)),
             srtt: Some(Span::from_millis(100)),

@@ -212,10 +212,16 @@ pub(crate) mod tests {
 
     /// ns-2's sender, more or less: SACK, no timestamps, no delayed acknowledgements.
     pub(crate) fn classic() -> TcpPlan {
-        let text = "version = 1\nprofile = \"classic\"\n\
-                    tcp = { initial_rto = \"1 s\", max_rto = \"60 s\" }\n\
-                    bottleneck = { rate = \"1 Mb/s\" }\nusers.a = {}\n";
-        let plan = Scenario::parse(text, &[]).expect("valid").plan();
+        classic_with("initial_rto = \"1 s\", max_rto = \"60 s\"")
+    }
+
+    /// The same, with options as in a scenario.
+    pub(crate) fn classic_with(options: &str) -> TcpPlan {
+        let text = format!(
+            "version = 1\nprofile = \"classic\"\ntcp = {{ {options} }}\n\
+             bottleneck = {{ rate = \"1 Mb/s\" }}\nusers.a = {{}}\n"
+        );
+        let plan = Scenario::parse(&text, &[]).expect("valid").plan();
         plan.flows[0].tcp.as_deref().expect("greedy").clone()
     }
 }

@@ -40,9 +40,11 @@ pub enum Reply {
 pub struct Receiver {
     /// Next segment expected.
     pub next: u64,
-    /// Payload in order, bytes.
-    received_bytes: u64,
-    sizes: Sizes,
+    /// What the segments in order lack for full ones, bytes.
+    missing_bytes: u64,
+    /// Payload of a full segment, and its size.
+    mss: u64,
+    full: u16,
     /// Segments from `next` on that have arrived and are not full.
     short: ShortSegments,
     /// Blocks above it, ascending and disjoint.
@@ -85,8 +87,9 @@ impl Receiver {
     pub fn new(plan: &TcpPlan, sack: bool, sizes: Sizes) -> Self {
         Receiver {
             next: 0,
-            received_bytes: 0,
-            sizes,
+            missing_bytes: 0,
+            mss: sizes.mss(),
+            full: sizes.full,
             short: ShortSegments::default(),
             blocks: VecDeque::new(),
             recent: [0; MAX_SACK_BLOCKS],
@@ -120,7 +123,7 @@ impl Receiver {
     /// Payload in order, bytes.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
-        self.received_bytes
+        self.next * self.mss - self.missing_bytes
     }
 
     /// The connection request is answered.
@@ -208,8 +211,8 @@ impl Receiver {
             self.echo = packet.stamp;
         }
         let mut at_once = self.ecn && self.note_congestion(packet);
-        if packet.len != self.sizes.full && segment >= self.next {
-            self.short.note(segment, self.sizes.full - packet.len);
+        if packet.len != self.full && segment >= self.next {
+            self.short.note(segment, self.full - packet.len);
         }
         if segment == self.next {
             self.next += 1;
@@ -217,11 +220,13 @@ impl Receiver {
                 at_once = true;
                 self.absorb_first_block();
             }
-            self.received_bytes += (self.next - segment) * self.sizes.mss();
-            self.received_bytes -= self.short.release(self.next);
+            if !self.short.is_empty() {
+                self.missing_bytes += self.short.release(self.next);
+            }
             // Linux: a window that grows grants a quick ACK, if none is left over.
+            let received_bytes = self.received_bytes();
             if let Some(window) = &mut self.window
-                && window.on_segment(packet.at, packet.stamp, self.received_bytes)
+                && window.on_segment(packet.at, packet.stamp, received_bytes)
             {
                 self.quick |= 1;
             }

@@ -11,8 +11,6 @@
 //! A segment loses its lost and retransmitted bits when it is acknowledged or sacked. A sender
 //! without SACK counts each duplicate ACK as one sacked segment it cannot name.
 
-use std::collections::VecDeque;
-
 /// Duplicate ACKs, or segments sacked above a hole, that count as a loss (RFC 5681, RFC 6675).
 pub const DUP_THRESH: u32 = 3;
 
@@ -27,20 +25,15 @@ struct Word {
 #[derive(Default)]
 pub struct Scoreboard {
     words: Vec<Word>,
-    /// Segments sacked.
-    pub sacked: u32,
-    /// Segments lost and neither sacked since.
-    pub lost: u32,
-    /// Lost segments that were sent again and are not known to be lost again.
-    pub retransmitted: u32,
+    sacked: u32,
+    lost: u32,
+    retransmitted: u32,
     /// The highest three segments sacked, descending, each plus one; 0 for none.
     top: [u64; DUP_THRESH as usize],
     /// All unsacked segments below are marked lost.
     lost_below: u64,
     /// No lost segment below waits for its retransmission.
     repair_from: u64,
-    /// Retransmissions in the order sent: segment, and `nxt` at that time.
-    repairs: VecDeque<(u64, u64)>,
 }
 
 /// Visits the words that hold segments `from..to`: word index, mask of the bits inside.
@@ -57,6 +50,24 @@ impl Scoreboard {
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.sacked | self.lost | self.retransmitted == 0
+    }
+
+    /// Segments sacked, or counted by duplicate ACKs.
+    #[inline]
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments lost and not sacked since.
+    #[inline]
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Lost segments that were sent again and are not known to be lost again.
+    #[inline]
+    pub fn retransmitted(&self) -> u32 {
+        self.retransmitted
     }
 
     fn word(&mut self, word: u64) -> &mut Word {
@@ -103,6 +114,12 @@ impl Scoreboard {
         self.bits(segment).sacked >> (segment & 63) & 1 == 1
     }
 
+    /// Whether a segment between `una` and `nxt` is lost.
+    #[inline]
+    pub fn is_lost(&self, segment: u64) -> bool {
+        self.bits(segment).lost >> (segment & 63) & 1 == 1
+    }
+
     /// Whether a segment between `una` and `nxt` was lost, and sent again.
     #[inline]
     pub fn is_repaired(&self, segment: u64) -> bool {
@@ -119,6 +136,7 @@ impl Scoreboard {
     }
 
     /// Forgets segments `una..ack`. Returns how many of them had been sacked.
+    #[inline(never)]
     fn clear(&mut self, una: u64, ack: u64) -> u32 {
         let mut already = 0;
         if !self.words.is_empty() {
@@ -143,13 +161,9 @@ impl Scoreboard {
         already
     }
 
-    /// Marks `start..end` as sacked, as far as it lies in `una..nxt`. Returns how many are new.
-    pub fn sack(&mut self, una: u64, nxt: u64, start: u64, end: u64) -> u32 {
-        self.sack_each(una, nxt, start, end, |_| {})
-    }
-
-    /// The same, naming those that are new.
-    pub fn sack_each(
+    /// Marks `start..end` as sacked, as far as it lies in `una..nxt`. Names those that are new, and
+    /// returns how many.
+    pub fn sack(
         &mut self,
         una: u64,
         nxt: u64,
@@ -213,15 +227,15 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what SACK shows to be lost (RFC 6675, IsLost): a hole with three sacked segments
-    /// above it. With `forward` (FACK), a hole three below the highest sacked segment.
-    pub fn detect_losses(&mut self, una: u64, nxt: u64, forward: bool) {
-        let below = if forward {
+    /// Holes below this are lost, as SACK shows it: those with three sacked segments above them
+    /// (RFC 6675, IsLost). With `forward` (FACK), those three below the highest sacked segment.
+    #[inline]
+    pub fn overtaken_below(&self, forward: bool) -> u64 {
+        if forward {
             self.top[0].saturating_sub(u64::from(DUP_THRESH))
         } else {
             self.top[2].saturating_sub(1)
-        };
-        self.mark_lost_below(una, nxt, below);
+        }
     }
 
     /// Marks all unsacked segments below `end` as lost.
@@ -239,19 +253,6 @@ impl Scoreboard {
             self.lost += new.count_ones();
         }
         self.lost_below = end;
-    }
-
-    /// A retransmission is lost if a segment sent after it has been sacked. Marks such segments
-    /// as lost once more (Linux `tcp_mark_lost_retrans`; exact where nothing is reordered).
-    pub fn detect_lost_repairs(&mut self, una: u64) {
-        while let Some(&(segment, nxt_then)) = self.repairs.front()
-            && nxt_then < self.top[0]
-        {
-            self.repairs.pop_front();
-            if segment >= una {
-                self.lose_repair(segment);
-            }
-        }
     }
 
     /// What was sent again is lost again.
@@ -297,7 +298,6 @@ impl Scoreboard {
         self.lost =
             words_of(una, nxt).map(|(i, mask)| (self.word(i).lost & mask).count_ones()).sum();
         self.retransmitted = 0;
-        self.repairs.clear();
         self.lost_below = self.lost_below.max(end);
         self.repair_from = una;
     }
@@ -331,7 +331,6 @@ impl Scoreboard {
         }
         self.lost = 0;
         self.retransmitted = 0;
-        self.repairs.clear();
         self.lost_below = una;
         self.repair_from = una;
     }
@@ -354,19 +353,16 @@ impl Scoreboard {
         None
     }
 
-    /// A lost segment was sent again while `nxt` was the next new one.
-    pub fn on_repair(&mut self, una: u64, segment: u64, nxt: u64, remember: bool) {
+    /// A lost segment was sent again.
+    pub fn on_repair(&mut self, una: u64, segment: u64, nxt: u64) {
         self.reserve(una, nxt);
         self.word(segment >> 6).retransmitted |= 1 << (segment & 63);
         self.retransmitted += 1;
-        if remember {
-            self.repairs.push_back((segment, nxt));
-        }
     }
 
-    /// Forgets the unnamed segments counted by duplicate ACKs.
-    pub fn forget_unnamed(&mut self) {
-        self.sacked = 0;
+    /// Without SACK: so many segments have arrived that nobody can name.
+    pub fn set_unnamed(&mut self, segments: u32) {
+        self.sacked = segments;
     }
 }
 
@@ -379,11 +375,11 @@ mod tests {
     #[test]
     fn three_sacked_segments_above_a_hole_make_it_a_loss() {
         let mut board = Scoreboard::default();
-        board.sack(10, 20, 12, 14);
-        board.detect_losses(10, 20, false);
+        board.sack(10, 20, 12, 14, |_| {});
+        board.mark_lost_below(10, 20, board.overtaken_below(false));
         assert_eq!(board.lost, 0, "only two above the hole");
-        board.sack(10, 20, 15, 16);
-        board.detect_losses(10, 20, false);
+        board.sack(10, 20, 15, 16, |_| {});
+        board.mark_lost_below(10, 20, board.overtaken_below(false));
         assert_eq!(board.lost, 2, "10 and 11 have three above, 14 has one");
         assert_eq!(board.next_repair(10, 20), Some(10));
     }
@@ -391,26 +387,11 @@ mod tests {
     #[test]
     fn forward_acknowledgement_needs_one_segment_sent_three_later() {
         let mut board = Scoreboard::default();
-        board.sack(10, 20, 13, 14);
-        board.detect_losses(10, 20, false);
+        board.sack(10, 20, 13, 14, |_| {});
+        board.mark_lost_below(10, 20, board.overtaken_below(false));
         assert_eq!(board.lost, 0);
-        board.detect_losses(10, 20, true);
+        board.mark_lost_below(10, 20, board.overtaken_below(true));
         assert_eq!(board.lost, 1, "10 only");
-    }
-
-    #[test]
-    fn a_repair_is_lost_when_something_sent_after_it_is_sacked() {
-        let mut board = Scoreboard::default();
-        board.sack(0, 10, 3, 10);
-        board.detect_losses(0, 10, false);
-        assert_eq!(board.next_repair(0, 10), Some(0));
-        board.on_repair(0, 0, 10, true);
-        board.detect_lost_repairs(0);
-        assert_eq!(board.retransmitted, 1, "nothing sent later has arrived");
-        board.sack(0, 11, 10, 11);
-        board.detect_lost_repairs(0);
-        assert_eq!(board.retransmitted, 0);
-        assert_eq!(board.next_repair(0, 11), Some(0));
     }
 
     proptest! {
@@ -428,7 +409,7 @@ mod tests {
                     0 => nxt += len,
                     1 if nxt > una => {
                         let start = una + 1 + at;
-                        board.sack(una, nxt, start, start + len);
+                        board.sack(una, nxt, start, start + len, |_| {});
                         for s in start..(start + len).min(nxt) {
                             sacked.insert(s);
                             lost.remove(&s);
@@ -459,7 +440,7 @@ mod tests {
                         let want = lost.difference(&again).next().copied();
                         prop_assert_eq!(board.next_repair(una, nxt), want);
                         if let Some(segment) = want {
-                            board.on_repair(una, segment, nxt, false);
+                            board.on_repair(una, segment, nxt);
                             again.insert(segment);
                         }
                     }

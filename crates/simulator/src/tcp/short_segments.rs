@@ -16,19 +16,30 @@ impl ShortSegments {
         }
     }
 
+    /// Whether all segments are full.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All of them.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u16)> {
+        self.list.iter().copied()
+    }
+
     /// What a segment lacks for a full one, in bytes.
     #[inline]
     pub fn missing_bytes(&self, segment: u64) -> u16 {
+        if self.list.is_empty() {
+            return 0;
+        }
         let found = self.list.iter().find(|(known, _)| *known == segment);
         found.map_or(0, |(_, missing)| *missing)
     }
 
     /// Forgets the segments below `end`. Returns what they lacked together, in bytes.
-    #[inline]
     pub fn release(&mut self, end: u64) -> u64 {
-        if self.list.first().is_none_or(|&(first, _)| first >= end) {
-            return 0;
-        }
         let below = self.list.partition_point(|&(segment, _)| segment < end);
         self.list.drain(..below).map(|(_, missing)| u64::from(missing)).sum()
     }

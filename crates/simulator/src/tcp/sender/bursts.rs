@@ -11,10 +11,11 @@
 //! The last segment of such a burst is pushed (PSH), so that the receiver acknowledges it without delay. A
 //! burst that the window cuts short waits for the next ACK, if that is due within a millisecond.
 
+use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::{Span, Time};
 
-use super::{Sender, State};
-use crate::tcp::Door;
+use super::feedback::Feedback;
+use super::outstanding::Outstanding;
 
 /// The largest burst: as much as fits into one packet before it is cut into segments.
 const MOST_BYTES: u64 = 65_536;
@@ -22,42 +23,58 @@ const MILLISECOND: Span = Span::from_millis(1);
 /// Of the window: as much room as this lets a burst go.
 const WINDOW_DIVISOR: u32 = 3;
 
-impl Sender {
-    /// Sends a burst of new segments into `room` for so many. Returns whether it did.
-    pub(super) fn send_burst(&mut self, room: u32, door: &mut Door) -> bool {
-        let most = self.most_at_once();
-        let cut_short = room < most && self.stream.ready(self.nxt) > u64::from(room);
-        if cut_short && self.awaits_ack(room, door.now) {
-            return false;
-        }
-        let count = room.min(most);
-        for left in (0..count).rev() {
-            self.send_new(left == 0 && count > 1, door);
-        }
-        true
+/// Bursts of one sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Bursts {
+    mss: u64,
+    /// When something was sent last.
+    last_sent: Time,
+}
+
+impl Bursts {
+    /// Of segments with `mss` bytes.
+    pub fn new(mss: u64) -> Self {
+        Bursts { mss, last_sent: Time::ZERO }
     }
 
-    fn most_at_once(&self) -> u32 {
-        let Some(srtt) = self.round_trip.srtt() else { return 2 };
-        let gain = if self.window.cwnd < self.window.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        let in_time = gain * self.window.cwnd * (1e9 / 1024.0) / srtt.as_nanos() as f64;
-        let near = self.rack.as_ref().map_or(u64::MAX, |rack| rack.min_rtt_us() >> 9);
-        let more = if near < 32 { (MOST_BYTES >> near) / self.sizes.mss() } else { 0 };
-        let limit = (MOST_BYTES / self.sizes.mss()) as u32;
+    /// A segment leaves.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time) {
+        self.last_sent = now;
+    }
+
+    /// Most segments that leave at once.
+    pub fn most(&self, window: Window, feedback: &Feedback) -> u32 {
+        let Some(srtt) = feedback.round_trip().srtt() else { return 2 };
+        let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
+        let in_time = gain * window.cwnd * (1e9 / 1024.0) / srtt.as_nanos() as f64;
+        let near = feedback.min_rtt().map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
+        let more = if near < 32 { (MOST_BYTES >> near) / self.mss } else { 0 };
+        let limit = (MOST_BYTES / self.mss) as u32;
         (in_time as u32 + more as u32).min(limit).max(2)
     }
 
-    /// Whether it is better to wait for the next ACK than to send less than a burst.
-    fn awaits_ack(&self, room: u32, now: Time) -> bool {
-        let (Some(rack), Some(srtt)) = (&self.rack, self.round_trip.srtt()) else { return false };
-        if !matches!(self.state, State::Open | State::Reducing)
-            || now.since(rack.last_sent) > MILLISECOND
-            || WINDOW_DIVISOR * room >= self.window.cwnd as u32
-            || self.una == self.nxt
+    /// Whether it is better to wait for the next ACK than to send less than a burst into `room` for so
+    /// many segments: only where it is known when the first segment was sent.
+    pub fn awaits_ack(
+        &self,
+        room: u32,
+        cwnd: f64,
+        feedback: &Feedback,
+        out: &Outstanding,
+        now: Time,
+    ) -> bool {
+        if out.is_empty()
+            || now.since(self.last_sent) > MILLISECOND
+            || WINDOW_DIVISOR * room >= cwnd as u32
         {
             return false;
         }
+        let (Some(sent), Some(srtt)) = (out.sent_at(out.una()), feedback.round_trip().srtt())
+        else {
+            return false;
+        };
         let soon = now + MILLISECOND.min(Span::from_nanos(srtt.as_nanos() / 2));
-        rack.times.of(self.una).0 + srtt <= soon
+        sent + srtt <= soon
     }
 }

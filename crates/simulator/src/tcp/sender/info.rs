@@ -2,7 +2,8 @@
 
 use tidegate_mechanisms::units::Span;
 
-use super::{Sender, State};
+use super::Sender;
+use super::recovery::Phase;
 
 /// Congestion state, as Linux names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,31 +52,31 @@ pub struct SenderInfo {
 impl Sender {
     /// Its state.
     pub fn info(&self) -> SenderInfo {
-        let board = &self.board;
-        let ssthresh = self.window.ssthresh;
+        let board = self.outstanding.board();
+        let (window, round_trip) = (self.window.get(), self.feedback.round_trip());
         SenderInfo {
             state: self.congestion_state(),
-            cwnd: self.window.cwnd as u32,
-            ssthresh: ssthresh.is_finite().then_some(ssthresh as u32),
-            unacked: (self.nxt - self.una) as u32,
-            sacked: board.sacked,
-            lost: board.lost,
-            retransmitted: board.retransmitted,
+            cwnd: window.cwnd as u32,
+            ssthresh: window.ssthresh.is_finite().then_some(window.ssthresh as u32),
+            unacked: self.outstanding.count(),
+            sacked: board.sacked(),
+            lost: board.lost(),
+            retransmitted: board.retransmitted(),
             retransmits: self.counts.retransmits,
             reordering: crate::tcp::scoreboard::DUP_THRESH,
-            srtt: self.round_trip.srtt(),
-            min_rtt: self.rack.as_ref().map(|rack| Span::from_micros(rack.min_rtt_us())),
-            rto: self.round_trip.rto(),
+            srtt: round_trip.srtt(),
+            min_rtt: self.feedback.min_rtt(),
+            rto: round_trip.rto(),
         }
     }
 
     fn congestion_state(&self) -> CongestionState {
-        match self.state {
-            State::Open if self.board.sacked > 0 => CongestionState::Disorder,
-            State::Closed | State::SynSent | State::Open => CongestionState::Open,
-            State::Reducing => CongestionState::Reduced,
-            State::Recovery => CongestionState::Recovery,
-            State::Probing | State::Loss => CongestionState::Loss,
+        match self.recovery.phase() {
+            Phase::Open if self.outstanding.board().sacked() > 0 => CongestionState::Disorder,
+            Phase::Closed | Phase::SynSent | Phase::Open => CongestionState::Open,
+            Phase::Reducing => CongestionState::Reduced,
+            Phase::Recovery => CongestionState::Recovery,
+            Phase::Probing | Phase::Loss => CongestionState::Loss,
         }
     }
 }

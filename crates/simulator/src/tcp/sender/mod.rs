@@ -1,66 +1,52 @@
-//! The sending end of a connection.
+//! The sending end of a connection, in parts that each write their own state alone:
 //!
-//! Sequence machinery, loss detection and repair, in the style of RFC 6675 and of Linux: four
-//! states, and one rule for when to send: while fewer segments are in flight than the window
-//! allows, lost ones first. How much the window grows and shrinks is the controller's business,
-//! how it comes down during a repair that of [`Reduction`].
+//! ```text
+//! ACK ─► feedback ──► detection ──► recovery ──► window ──► transmit ─► segments
+//!        what it      what is       open, re-    how much   lost ones first,
+//!        tells        lost          covering …   in flight  then the stream
+//!            └─► outstanding: what was sent and is not acknowledged ◄┘
+//! ```
+//!
+//! What a part has learned goes on as a value; where an event moves several of them, the order stands in
+//! one place, here ([`Sender::on_ack`]) or in [`time_out`]. What a profile chooses is a variant of the part
+//! that it concerns, made with the sender. Sequence machinery in the style of RFC 6675 and of Linux.
 
-mod acknowledgement;
 mod bursts;
-mod growth;
+mod detection;
+mod ecn;
+mod feedback;
+mod frto;
 pub mod info;
-mod loss_by_time;
+mod outstanding;
+mod premature;
 mod rack;
 mod recovery;
+mod samples;
 pub mod stream;
 mod time_out;
+mod timer;
+mod transmit;
 mod undo;
+mod window;
 
-use tidegate_mechanisms::sender::{Controller, Window};
-use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, ReductionPlan, TcpPlan};
+use tidegate_mechanisms::sender::Marks;
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::TcpPlan;
 
-use super::reduction::Reduction;
-use super::round_trip::RoundTrip;
-use super::scoreboard::Scoreboard;
-use super::short_segments::ShortSegments;
+use super::reduction::Progress;
 use super::{Door, Sizes};
-use crate::build;
-use crate::packet::flags;
-use growth::Usage;
-use rack::Rack;
+use crate::packet::{Packet, SackBlocks, flags};
+use detection::Detection;
+use ecn::Ecn;
+use feedback::{Feedback, Told};
+use outstanding::{Lost, Outstanding};
+use recovery::{Next, Phase, Recovery, Turn};
+use samples::Samples;
 use stream::Stream;
-use time_out::Probe;
-
-/// Where a sender stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Not started, or all is acknowledged.
-    Closed,
-    /// The connection request is out.
-    SynSent,
-    /// No known congestion.
-    Open,
-    /// Reducing the window after a congestion mark.
-    Reducing,
-    /// Fast recovery.
-    Recovery,
-    /// After a time-out that may have been premature (F-RTO).
-    Probing,
-    /// After a time-out.
-    Loss,
-}
-
-/// What the timer is set for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timer {
-    /// The retransmission time-out.
-    TimeOut,
-    /// A tail loss probe.
-    Probe,
-    /// To tell what is lost from what is only late.
-    Reordering,
-}
+pub use timer::Purpose;
+use timer::Timer;
+use transmit::Transmit;
+use window::SendWindow;
 
 /// Counters of a sender from the start of a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,69 +67,26 @@ pub struct SenderCounts {
     pub srtt_sum_ns: u64,
 }
 
-/// State of one sender.
+/// One sender.
 pub struct Sender {
-    state: State,
-    sack: bool,
-    forward_ack: bool,
-    partial_acks: bool,
-    limited_transmit: bool,
-    timestamps: bool,
-    ecn: bool,
-    /// The controller is told of every mark.
-    counts_marks: bool,
-    /// Flags of an ACK that is more than an expected one.
-    news: u32,
-    ecn_fallback: bool,
-    /// Marks may bring the window below two segments, and below one.
-    ecn_to_one: bool,
-    frto: bool,
-    /// After a time-out, what is sacked counts for nothing.
-    go_back_n: bool,
-    /// Repairs restart the timer.
-    rearm_on_repair: bool,
-    /// Segments leave in bursts.
-    bursts: bool,
-    /// The receiver does not delay the acknowledgement of segments that are pushed.
-    pushes: bool,
-    announce_reduction: bool,
-    reduction_plan: ReductionPlan,
-    sizes: Sizes,
-    dup_acks: u32,
-    /// Window limit, segments.
-    window_limit: u32,
-    /// First segment not acknowledged.
-    una: u64,
-    /// Next segment to send for the first time.
-    nxt: u64,
     /// What the application has written.
     stream: Stream,
-    /// Of what was sent, the segments that are not full.
-    short: ShortSegments,
-    /// Recovery, loss or reduction ends when this is acknowledged.
-    point: u64,
-    /// What was outstanding at the last loss ends here (RFC 6582: recover).
-    recover: u64,
-    /// What F-RTO found out so far.
-    probe: Probe,
-    /// A round trip ends when this is acknowledged.
-    round_end: u64,
-    /// How far the window was used of late, where that is looked at round by round.
-    usage: Option<Usage>,
-    window: Window,
-    controller: Controller,
-    round_trip: RoundTrip,
-    /// Segment and time of the round trip being timed, without timestamps.
-    timed: Option<(u64, Time)>,
-    reduction: Reduction,
-    board: Scoreboard,
-    /// Loss detection by time, where it is used.
-    rack: Option<Box<Rack>>,
-    pub(crate) timer: Timer,
-    /// When it runs out.
-    deadline: Time,
-    /// When the wake-up that looks after it comes.
-    timer_at: Time,
+    /// What was sent and is not acknowledged.
+    outstanding: Outstanding,
+    /// What ACKs tell.
+    feedback: Feedback,
+    /// What congestion marks mean.
+    ecn: Ecn,
+    /// What is lost.
+    detection: Detection,
+    /// Where the sender stands.
+    recovery: Recovery,
+    /// How much may be in flight.
+    window: SendWindow,
+    /// When something is done unasked.
+    timer: Timer,
+    /// How segments leave.
+    transmit: Transmit,
     /// Added to the flags of all packets: which of a flow's connections this is.
     pub parity: u32,
     /// Counters.
@@ -154,67 +97,21 @@ impl Sender {
     /// A closed sender with nothing to send yet.
     pub fn new(plan: &TcpPlan, sizes: Sizes) -> Self {
         let mss = sizes.mss();
-        let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
-        let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
-        let counts_marks = plan.ecn && plan.congestion_control.is_scalable();
-        let mut news = flags::SYN | flags::SACK | flags::ECE;
-        if counts_marks {
-            // What an ACK without marks delivers counts as well.
-            news |= flags::ACK;
-        }
+        let detection = Detection::new(plan);
+        let pushes = plan.delayed_acks().is_some_and(|delay| delay.quick_push);
         Sender {
-            state: State::Closed,
-            sack,
-            forward_ack: plan.loss_recovery == RecoveryPlan::Fack,
-            partial_acks: plan.loss_recovery != RecoveryPlan::Reno,
-            limited_transmit: plan.limited_transmit,
-            timestamps: plan.timestamps,
-            ecn: plan.ecn,
-            counts_marks,
-            news,
-            ecn_fallback: plan.ecn_fallback,
-            ecn_to_one: plan.ecn_to_one
-                && plan.window_reduction == ReductionPlan::Immediate
-                && !plan.congestion_control.is_scalable(),
-            frto: plan.frto && sack,
-            // Loss detection by time keeps the times of what is sacked, and so that.
-            go_back_n: plan.after_timeout == AfterTimeoutPlan::GoBackN
-                && plan.loss_recovery != RecoveryPlan::Rack,
-            rearm_on_repair: plan.rearm_on_repair,
-            bursts: plan.segment_bursts,
-            pushes: plan.delayed_acks().is_some_and(|delay| delay.quick_push),
-            announce_reduction: false,
-            reduction_plan: plan.window_reduction,
-            sizes,
-            dup_acks: 0,
-            window_limit: plan.window_limit.map_or(u32::MAX, segments),
-            una: 0,
-            nxt: 0,
             stream: Stream::new(mss),
-            short: ShortSegments::default(),
-            point: 0,
-            recover: 0,
-            probe: Probe::default(),
-            round_end: 0,
-            usage: plan.window_use_per_round.then(Usage::default),
-            window: Window { cwnd: f64::from(plan.initial_window.0), ssthresh: f64::INFINITY },
-            controller: build::controller(plan.congestion_control.clone()),
-            round_trip: RoundTrip::new(plan.rto()),
-            timed: None,
-            reduction: Reduction::Immediate,
-            board: Scoreboard::default(),
-            rack: (plan.loss_recovery == RecoveryPlan::Rack).then(|| Box::new(Rack::new())),
-            timer: Timer::TimeOut,
-            deadline: Time::NEVER,
-            timer_at: Time::NEVER,
+            outstanding: Outstanding::new(detection.memory(), mss),
+            feedback: Feedback::new(plan),
+            ecn: Ecn::new(plan),
+            detection,
+            recovery: Recovery::new(plan),
+            window: SendWindow::new(plan, mss),
+            timer: Timer::new(plan.rearm_on_repair),
+            transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
             parity: 0,
             counts: SenderCounts::default(),
         }
-    }
-
-    /// Whether the connection agreed on SACK.
-    pub fn uses_sack(&self) -> bool {
-        self.sack
     }
 
     /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill a
@@ -237,7 +134,7 @@ impl Sender {
     /// Sends what has been written, as far as the window allows. To be called after [`Sender::write`],
     /// [`Sender::push`] and [`Sender::end`] once the connection has been requested; before, it does nothing.
     pub fn on_written(&mut self, door: &mut Door) {
-        if !matches!(self.state, State::Closed | State::SynSent) {
+        if self.recovery.is_connected() {
             self.send(door);
         }
     }
@@ -245,165 +142,325 @@ impl Sender {
     /// Whether all that was and will be written is acknowledged.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.stream.is_done(self.una)
+        self.stream.is_done(self.outstanding.una())
+    }
+
+    /// Whether the connection agreed on SACK.
+    pub fn uses_sack(&self) -> bool {
+        self.feedback.uses_sack()
     }
 
     /// Congestion window, segments.
     pub fn cwnd(&self) -> f64 {
-        self.window.cwnd
+        self.window.cwnd()
     }
 
     /// Smoothed round-trip time in seconds, if there is one.
     pub fn srtt_s(&self) -> Option<f64> {
-        self.round_trip.srtt().map(|srtt| srtt.as_secs())
+        self.feedback.round_trip().srtt().map(|srtt| srtt.as_secs())
+    }
+
+    /// What the timer is set for.
+    #[cfg(test)]
+    pub(crate) fn awaits(&self) -> Purpose {
+        self.timer.purpose()
+    }
+
+    /// Segments that count against the window.
+    #[inline]
+    fn in_flight(&self) -> u32 {
+        self.window.in_flight(&self.outstanding, self.recovery.phase())
     }
 
     /// Requests the connection.
     pub fn open(&mut self, door: &mut Door) {
-        self.state = State::SynSent;
-        self.counts.sent += 1;
+        self.recovery.go_on(Phase::SynSent, 0);
         self.send_request(door);
     }
 
-    fn send_request(&mut self, door: &mut Door) {
-        door.send_data(0, self.sizes.syn, flags::SYN | self.capable() | self.parity);
-        self.restart_timer(door);
+    fn establish(&mut self, request: Time, door: &mut Door) {
+        let rtt = door.now.since(request);
+        self.feedback.begin(rtt);
+        self.detection.begin(rtt);
+        self.recovery.open();
+        self.timer.clear();
+        self.send(door);
     }
 
-    /// Whether requests and what is sent again are ECN-capable: not by RFC 3168 (sections 6.1.1 and
-    /// 6.1.5), but of scalable senders all packets are, or a queue that marks many would drop those
-    /// (RFC 8257, section 3.6).
-    fn capable(&self) -> u32 {
-        if self.counts_marks { flags::ECT } else { 0 }
-    }
-
-    /// Segments in the network, by what the sender knows.
+    /// An acknowledgement (or the answer to the request) arrives.
     #[inline]
-    fn in_flight(&self) -> u32 {
-        let outstanding = (self.nxt - self.una) as u32;
-        let (board, sacked) = (&self.board, self.board.sacked);
-        if self.state == State::Open && !self.limited_transmit {
-            return outstanding;
+    pub fn on_ack(&mut self, packet: &Packet, door: &mut Door) {
+        if self.is_expected(packet) {
+            return self.on_expected_ack(packet, door);
         }
-        (outstanding + board.retransmitted).saturating_sub(sacked + board.lost)
+        let blocks = packet.has(flags::SACK).then(|| door.network.options.take(packet.word).sack);
+        if packet.has(flags::SYN) {
+            if self.recovery.phase() == Phase::SynSent {
+                self.establish(packet.stamp, door);
+            }
+        } else if self.is_acceptable(packet) {
+            self.on_any_ack(packet, blocks, door);
+        }
     }
 
-    /// Sends what the window allows.
+    /// Whether an ACK is of new data, and nothing is amiss or to be counted.
     #[inline]
-    fn send(&mut self, door: &mut Door) {
-        if self.usage.is_none() && self.rack.is_none() {
-            self.fill_window(door);
+    fn is_expected(&self, packet: &Packet) -> bool {
+        let out = &self.outstanding;
+        packet.flags & (flags::SYN | flags::SACK | flags::ECE) == 0
+            && self.recovery.phase() == Phase::Open
+            && out.board().is_clean()
+            && (out.una() + 1..=out.nxt()).contains(&packet.number)
+            && !self.ecn.counts_marks()
+    }
+
+    fn is_acceptable(&self, packet: &Packet) -> bool {
+        let out = &self.outstanding;
+        (out.una()..=out.nxt()).contains(&packet.number) && self.recovery.phase() != Phase::Closed
+    }
+
+    /// The same as [`Self::on_any_ack`], without looking at what cannot be.
+    #[inline]
+    fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
+        let in_flight = self.outstanding.count();
+        let told = self.feedback.read_expected(packet, &mut self.outstanding, door.now);
+        self.note(&told, door.now);
+        self.grow(&told, in_flight, door.now);
+        self.rearm(door);
+        self.count_ack();
+        self.send(door);
+    }
+
+    /// From top to bottom: what the ACK tells, what it ends, what it shows to be lost, what follows for the
+    /// window and the timer, and what leaves.
+    fn on_any_ack(&mut self, packet: &Packet, blocks: Option<SackBlocks>, door: &mut Door) {
+        let now = door.now;
+        let in_flight = self.in_flight();
+        let told = self.read(packet, blocks, now);
+        self.note(&told, now);
+        self.count_marks(&told, now);
+        let rests = self.end_answered_reduction(now);
+        let turn = self.look_back(&told, now);
+        self.answer_echo(&told, door);
+        let probing = self.recovery.phase() == Phase::Probing;
+        let (lost, wait) = self.find_losses(&told, door);
+        match self.next(&told, &lost) {
+            Next::Enter => self.enter_recovery(door),
+            Next::Grow if !rests && !probing => self.grow(&told, in_flight, now),
+            _ => {}
+        }
+        self.reduce_or_leave(&told, &lost, now);
+        self.set_timer(&told, wait, door);
+        self.count_ack();
+        match turn {
+            Turn::OnlyNew => self.ask_with_new(door),
+            _ => self.send(door),
+        }
+    }
+
+    /// Sends new segments, whose ACK tells whether a time-out was right; if there is none, it counts as right.
+    fn ask_with_new(&mut self, door: &mut Door) {
+        if !self.send_only_new(door) {
+            self.recovery.take_time_out_as_right();
+            self.send(door);
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, packet: &Packet, blocks: Option<SackBlocks>, now: Time) -> Told {
+        let blocks = blocks.filter(|_| !self.recovery.ignores_sacks()).unwrap_or_default();
+        let all_lost = self.recovery.phase() == Phase::Loss;
+        self.feedback.read(packet, &blocks, all_lost, &self.ecn, &mut self.outstanding, now)
+    }
+
+    /// Detection takes note; a loss at the tail that the probe has repaired shrinks the window.
+    #[inline(always)]
+    fn note(&mut self, told: &Told, now: Time) {
+        if self.detection.note(told, self.outstanding.una()) {
+            self.window.reduce_at_once(self.in_flight(), now);
+            self.ecn.announce_reduction();
+            self.detection.forget_probe();
+        }
+    }
+
+    fn count_marks(&mut self, told: &Told, now: Time) {
+        if self.ecn.counts_marks() {
+            self.window.count_marks(&Marks {
+                now,
+                delivered: told.delivered,
+                marked: told.marked,
+                una: self.outstanding.una(),
+                nxt: self.outstanding.nxt(),
+                repairing: self.recovery.phase() != Phase::Open,
+            });
+        }
+    }
+
+    /// Ends the reduction for a mark, if it was answered. Returns whether the window is to rest.
+    fn end_answered_reduction(&mut self, now: Time) -> bool {
+        let answered =
+            self.recovery.is_answered(self.outstanding.una(), self.ecn.segments_to_answer());
+        let rests = answered && self.window.rests_after_reduction();
+        if answered {
+            self.leave(now);
+        }
+        rests
+    }
+
+    /// Ends what an ACK shows to be over, or to have been in vain.
+    fn look_back(&mut self, told: &Told, now: Time) -> Turn {
+        let has_more = self.recovery.phase() == Phase::Loss && self.available() > 0;
+        let turn = self.recovery.look_back(told, &self.outstanding, has_more);
+        match turn {
+            Turn::None | Turn::OnlyNew => {}
+            Turn::Leave => self.leave(now),
+            Turn::LeaveInVain => {
+                self.leave(now);
+                self.undo();
+            }
+            Turn::TakeBack => {
+                self.undo();
+                self.outstanding.forget_losses();
+                self.detection.look_again();
+                self.recovery.open();
+                self.window.on_repaired(now);
+            }
+        }
+        turn
+    }
+
+    /// The window goes back to what it was before the reduction under way.
+    fn undo(&mut self) {
+        let raised = self.recovery.take_undo().is_some_and(|before| self.window.go_back(before));
+        if raised {
+            self.ecn.withhold_announcement();
+        }
+    }
+
+    /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
+    /// was outstanding.
+    fn answer_echo(&mut self, told: &Told, door: &mut Door) {
+        if !told.congestion || self.window.lowers_for_marks() {
             return;
         }
-        let nxt = self.nxt;
-        let put_off = self.fill_window(door);
-        let full = put_off || self.in_flight() >= self.window.cwnd as u32;
-        if self.nxt > nxt || full {
-            self.note_usage(full);
-        }
-        if self.rack.is_some() && self.nxt > nxt && self.timer != Timer::Reordering {
-            self.schedule_probe(self.time_out_of_first(door.now), door);
-        }
-    }
-
-    /// Lost segments first. Returns whether the window would let more go, which wait for company.
-    #[inline]
-    fn fill_window(&mut self, door: &mut Door) -> bool {
-        loop {
-            let window = (self.window.cwnd as u32).min(self.window_limit);
-            let in_flight = self.in_flight();
-            if in_flight >= window {
-                return false;
-            }
-            if self.board.lost > self.board.retransmitted
-                && self.state != State::Probing
-                && self.repair_next(door)
-            {
-                continue;
-            }
-            let available = self.available();
-            if available == 0 {
-                return false;
-            }
-            if !self.bursts {
-                self.send_new(false, door);
-            } else {
-                let room = available.min(u64::from(window - in_flight)) as u32;
-                if !self.send_burst(room, door) {
-                    return true;
-                }
+        self.recovery.forbid_undo();
+        if self.recovery.phase() == Phase::Open {
+            self.window.reduce_for_mark(self.in_flight(), door.now);
+            self.ecn.announce_reduction();
+            self.detection.forget_probe();
+            self.recovery.forget_undo();
+            self.recovery.go_on(Phase::Reducing, self.outstanding.nxt());
+            // A window of one segment cannot be halved: the next waits for the timer.
+            if self.window.cwnd() < 1.0 {
+                self.restart_timer(door);
             }
         }
     }
 
-    /// New segments that there are and that the limit of the window lets go.
+    /// What the ACK shows to be lost, and how long until more may be.
     #[inline]
-    fn available(&self) -> u64 {
-        let limit = u64::from(self.window_limit).saturating_sub(self.nxt - self.una);
-        limit.min(self.stream.ready(self.nxt))
+    fn find_losses(&mut self, told: &Told, door: &Door) -> (Lost, Option<Span>) {
+        if self.recovery.phase() != Phase::Probing {
+            return self.look_for_losses(door.now);
+        }
+        let (out, lost_before) = (&self.outstanding, self.outstanding.board().lost());
+        let has_more = self.stream.ready(out.nxt()) > 0 && out.count() <= self.window.limit();
+        if let Some(finding) = self.recovery.judge_probing(told, out, has_more) {
+            self.answer(finding, door);
+        }
+        let segments = self.outstanding.board().lost().saturating_sub(lost_before);
+        (Lost { segments, ..Lost::default() }, None)
     }
 
     #[inline]
-    fn send_new(&mut self, push: bool, door: &mut Door) {
-        let segment = self.nxt;
-        let missing_bytes = self.stream.cut(segment);
-        if missing_bytes > 0 {
-            self.short.note(segment, missing_bytes);
-        }
-        self.nxt += 1;
-        if !self.timestamps && self.timed.is_none() {
-            self.timed = Some((segment, door.now));
-        }
-        let mut flags = if push && self.pushes { flags::PSH } else { 0 };
-        if self.ecn {
-            flags |= flags::ECT;
-            if self.announce_reduction {
-                self.announce_reduction = false;
-                flags |= flags::CWR;
-            }
-        }
-        self.transmit(segment, flags, false, door);
+    fn look_for_losses(&mut self, now: Time) -> (Lost, Option<Span>) {
+        let points = self.recovery.points();
+        let judgement = self.detection.judge(&self.outstanding, points, &self.feedback, now);
+        judgement.map_or((Lost::default(), None), |judgement| {
+            (self.outstanding.lose(&judgement, now), judgement.wait)
+        })
     }
 
-    /// Sends the next lost segment again, if one is waiting for it.
-    fn repair_next(&mut self, door: &mut Door) -> bool {
-        let Some(segment) = self.board.next_repair(self.una, self.nxt) else { return false };
-        self.send_again(segment, door);
-        true
+    fn next(&self, told: &Told, lost: &Lost) -> Next {
+        let slow_start = self.window.get().in_slow_start();
+        self.recovery.advance(told, lost, &self.outstanding, slow_start)
     }
 
-    fn send_again(&mut self, segment: u64, door: &mut Door) {
-        self.board.on_repair(self.una, segment, self.nxt, self.forward_ack);
-        // Karn: a round trip over a retransmission means nothing.
-        self.timed = None;
-        self.counts.retransmits += 1;
-        if let Some(rack) = &mut self.rack {
-            rack.repairs.push_back((segment, door.now));
-            if let Some(undo) = &mut rack.undo {
-                undo.on_repair(door.now);
-            }
+    fn enter_recovery(&mut self, door: &mut Door) {
+        self.counts.recoveries += 1;
+        let marked = self.recovery.phase() == Phase::Reducing;
+        self.recovery.remember(self.window.get(), marked);
+        // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).
+        if !marked || self.ecn.counts_marks() {
+            self.window.reduce_for_loss(self.in_flight(), door.now);
+            self.ecn.announce_reduction();
+            self.detection.forget_probe();
         }
-        self.transmit(segment, self.capable(), true, door);
-        if segment == self.una && self.rearm_on_repair {
+        self.recovery.enter(self.outstanding.nxt());
+        if !self.timer.restarts_on_repair() {
             self.restart_timer(door);
+        }
+        // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
+        if self.window.is_reduced_at_once() {
+            self.repair_next(door);
         }
     }
 
     #[inline(always)]
-    fn transmit(&mut self, segment: u64, mut flags: u32, again: bool, door: &mut Door) {
-        if let Some(rack) = &mut self.rack {
-            rack.times.note(self.una, segment, door.now, again);
-            rack.last_sent = door.now;
+    fn grow(&mut self, told: &Told, in_flight: u32, now: Time) {
+        let srtt = self.feedback.round_trip().srtt();
+        self.window.grow(told, in_flight, srtt, &self.outstanding, now);
+    }
+
+    /// Ends the repair that is over, or lets the window come down further.
+    fn reduce_or_leave(&mut self, told: &Told, lost: &Lost, now: Time) {
+        if self.recovery.is_over(told, self.outstanding.una()) {
+            self.leave(now);
+        } else if matches!(self.recovery.phase(), Phase::Recovery | Phase::Reducing) {
+            self.window.reduce(Progress {
+                delivered: told.departed,
+                in_flight: self.in_flight(),
+                safe: told.advances() && !lost.any(),
+            });
         }
-        let missing_bytes = self.short.missing_bytes(segment);
-        if self.pushes && (missing_bytes > 0 || self.stream.is_pushed(segment)) {
-            flags |= flags::PSH;
+    }
+
+    /// A repair or a reduction is over.
+    fn leave(&mut self, now: Time) {
+        if self.recovery.phase() != Phase::Loss {
+            self.window.finish();
         }
-        self.counts.sent += 1;
-        self.reduction.on_sent();
-        door.send_data(segment, self.sizes.full - missing_bytes, flags | self.parity);
-        if self.deadline == Time::NEVER {
-            self.restart_timer(door);
+        if !self.feedback.uses_sack() {
+            self.outstanding.forget_unnamed();
         }
+        self.recovery.open();
+        self.detection.start_over();
+        self.window.on_repaired(now);
+    }
+
+    /// Sets the timer anew after progress, or to look again for losses after `wait`.
+    fn set_timer(&mut self, told: &Told, wait: Option<Span>, door: &mut Door) {
+        if let Some(wait) = wait {
+            let wait = (wait + rack::MIN_TIMER).min(self.feedback.round_trip().rto());
+            self.timer.set(Purpose::Reordering, door.now + wait, door);
+        } else if told.advances() || self.head_is_younger(told, door.now) {
+            self.rearm(door);
+        }
+    }
+
+    /// Whether what was sacked had been sent before the first segment was sent last. Otherwise new
+    /// data that arrives would put off the time-out of a retransmission for ever.
+    fn head_is_younger(&self, told: &Told, now: Time) -> bool {
+        let out = &self.outstanding;
+        let rtt = told.samples.as_ref().and_then(Samples::of_first_sacked);
+        let Some(rtt) = rtt.filter(|_| !out.is_empty()) else { return false };
+        out.sent_at(out.una()).is_some_and(|sent| rtt > now.since(sent))
+    }
+
+    #[inline]
+    fn count_ack(&mut self) {
+        self.counts.acks += 1;
+        self.counts.cwnd_sum += self.window.cwnd();
+        self.counts.srtt_sum_ns += self.feedback.round_trip().srtt_ns();
     }
 }

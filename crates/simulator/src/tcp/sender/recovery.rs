@@ -1,154 +1,336 @@
-//! Losses and marks: how the sender finds them, and what it does about its window.
+//! Where a sender stands between a loss and its repair, and what ends that.
 //!
-//! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno) and RFC 3168 (ECN).
+//! ```text
+//!            a mark                    a loss                      all that was out then
+//! Open ──────────────► Reducing ─────────────────► Recovery ─────────────────────────► Open
+//!   │ time-out            │ answered: Open            │ time-out
+//!   ▼                     ▼                           ▼
+//! Probing (F-RTO) ─────► Loss ────────────────────────────────────────────────────────► Open
+//! ```
+//!
+//! RFC 6675 (SACK), RFC 6582 (NewReno), RFC 5681 (Reno), RFC 3168 (ECN). What a time-out means is a
+//! choice: [`super::time_out`].
 
-use tidegate_mechanisms::sender::{MIN_SSTHRESH, Window};
+use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, TcpPlan};
 
-use super::{Sender, State};
-use crate::tcp::Door;
-use crate::tcp::reduction::{Progress, Reduction};
-use crate::tcp::scoreboard::DUP_THRESH;
+use super::feedback::Told;
+use super::frto::{Finding, Frto};
+use super::outstanding::{Lost, Outstanding};
+use super::premature::{Premature, Step};
+use super::undo::Undo;
 
-impl Sender {
-    /// Without SACK, a duplicate ACK stands for one segment that has left the network, and an
-    /// advancing one for those among it. After a time-out it stands for nothing: everything counts
-    /// as lost, and what is sent again in vain causes duplicates, too.
-    #[inline]
-    pub(super) fn count_duplicate(&mut self, newly: u32, duplicate: bool) {
-        if newly > 0 {
-            self.dup_acks = 0;
-            if !self.sack {
-                self.board.sacked = self.board.sacked.saturating_sub(newly - 1);
-            }
-        } else if duplicate {
-            self.dup_acks += 1;
-            if !self.sack && self.state != State::Loss {
-                let room = (self.nxt - self.una) as u32 - 1;
-                self.board.sacked = (self.board.sacked + 1).min(room);
-            }
+/// Where a sender stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not started.
+    Closed,
+    /// The connection request is out.
+    SynSent,
+    /// No known congestion.
+    Open,
+    /// Reducing the window after a congestion mark.
+    Reducing,
+    /// Fast recovery.
+    Recovery,
+    /// After a time-out that may have been premature (F-RTO).
+    Probing,
+    /// After a time-out.
+    Loss,
+}
+
+/// The phase, and where it ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Points {
+    /// Where the sender stands.
+    pub phase: Phase,
+    /// Recovery, loss or reduction ends when this is acknowledged.
+    pub end: u64,
+    /// What was outstanding at the last loss ends here (RFC 6582: recover).
+    pub recover: u64,
+    /// Partial ACKs go on with a recovery (RFC 6582); without, the first ACK of new data ends it.
+    pub partial_acks: bool,
+}
+
+/// What a time-out means.
+#[derive(Clone, Copy, Debug)]
+pub enum TimeOuts {
+    /// Everything is sent again.
+    StartOver,
+    /// F-RTO finds out first whether it was premature (RFC 5682; Linux since 2.6.21).
+    Frto(Frto),
+    /// What is late is lost, as in Linux since 4.18.
+    ByTime(Premature),
+}
+
+/// What an ACK ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing.
+    None,
+    /// Nothing yet, and only new segments may follow: the next ACK tells whether a time-out was right.
+    OnlyNew,
+    /// The repair: everything that was outstanding has arrived.
+    Leave,
+    /// The same, and it was in vain.
+    LeaveInVain,
+    /// The repair, which was in vain, though not everything has arrived.
+    TakeBack,
+}
+
+/// What follows from an ACK's losses and marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing.
+    Stay,
+    /// A fast recovery begins.
+    Enter,
+    /// The window may grow.
+    Grow,
+}
+
+/// State of a sender's recovery.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    points: Points,
+    time_outs: TimeOuts,
+    /// After a time-out, what is sacked counts for nothing.
+    goes_back: bool,
+    /// Timestamps tell what was sent again in vain.
+    stamped: bool,
+    /// What the reduction under way may be taken back to.
+    undo: Option<Undo>,
+}
+
+impl Recovery {
+    /// As a plan has it.
+    pub fn new(plan: &TcpPlan) -> Self {
+        let by_time = plan.loss_recovery == RecoveryPlan::Rack;
+        let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+        let time_outs = match plan.frto && sack {
+            frto if by_time => TimeOuts::ByTime(Premature::new(frto)),
+            true => TimeOuts::Frto(Frto::default()),
+            false => TimeOuts::StartOver,
+        };
+        let partial_acks = plan.loss_recovery != RecoveryPlan::Reno;
+        Recovery {
+            points: Points { phase: Phase::Closed, end: 0, recover: 0, partial_acks },
+            time_outs,
+            // Loss detection by time keeps the times of what is sacked, and so that.
+            goes_back: plan.after_timeout == AfterTimeoutPlan::GoBackN && !by_time,
+            stamped: plan.timestamps,
+            undo: None,
         }
     }
 
+    /// Where the sender stands.
     #[inline]
-    pub(super) fn look_for_losses(&mut self) {
-        if self.sack {
-            if self.board.sacked > 0 {
-                self.board.detect_losses(self.una, self.nxt, self.forward_ack);
-                if self.dup_acks >= DUP_THRESH {
-                    self.board.mark_lost_below(self.una, self.nxt, self.una + 1);
-                }
-                if self.forward_ack {
-                    self.board.detect_lost_repairs(self.una);
-                }
-            }
-            return;
-        }
-        match self.state {
-            // RFC 6582, step 2: no second recovery for segments sent before the last one ended.
-            State::Open | State::Reducing
-                if self.dup_acks == DUP_THRESH
-                    && (self.una > self.recover || self.recover == 0) =>
-            {
-                self.board.mark_head_lost(self.una, self.nxt);
-            }
-            State::Recovery if self.partial_acks && self.dup_acks == 0 && self.una < self.point => {
-                self.board.mark_head_lost(self.una, self.nxt);
-            }
-            _ => {}
-        }
+    pub fn phase(&self) -> Phase {
+        self.points.phase
     }
 
-    pub(super) fn enter_recovery(&mut self, door: &mut Door) {
-        self.counts.recoveries += 1;
-        let marked = self.state == State::Reducing;
-        self.remember_for_undo(marked);
-        // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).
-        if !marked || self.counts_marks {
-            self.begin_reduction(door.now);
-        }
+    /// The same, and where that ends.
+    #[inline]
+    pub fn points(&self) -> &Points {
+        &self.points
+    }
+
+    /// What a time-out means.
+    #[inline]
+    pub fn time_outs(&self) -> &TimeOuts {
+        &self.time_outs
+    }
+
+    /// Whether the sender can send data.
+    #[inline]
+    pub fn is_connected(&self) -> bool {
+        !matches!(self.points.phase, Phase::Closed | Phase::SynSent)
+    }
+
+    /// Whether no segment is known to be missing but for marks.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        matches!(self.points.phase, Phase::Open | Phase::Reducing)
+    }
+
+    /// Whether everything is sent again, whatever is sacked.
+    #[inline]
+    pub fn ignores_sacks(&self) -> bool {
+        self.goes_back && self.points.phase == Phase::Loss
+    }
+
+    /// After a time-out what is sacked counts for nothing.
+    pub fn goes_back(&self) -> bool {
+        self.goes_back
+    }
+
+    /// Goes on to a phase that ends when `end` is acknowledged.
+    pub fn go_on(&mut self, phase: Phase, end: u64) {
+        self.points.phase = phase;
+        self.points.end = end;
+    }
+
+    /// Nothing is missing any more.
+    pub fn open(&mut self) {
+        self.points.phase = Phase::Open;
+    }
+
+    /// What was outstanding at a loss ends here.
+    pub fn note_loss(&mut self, nxt: u64) {
+        self.points.recover = nxt;
+    }
+
+    /// Begins a fast recovery while the sender would send `nxt` next.
+    pub fn enter(&mut self, nxt: u64) {
+        let marked = self.points.phase == Phase::Reducing;
         // Linux goes on with the reduction for a mark where there is one, to its end.
-        if !marked || self.rack.is_none() {
-            self.point = self.nxt;
-        }
-        self.state = State::Recovery;
-        self.recover = self.nxt;
-        if !self.rearm_on_repair {
-            self.restart_timer(door);
-        }
-        // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
-        if matches!(self.reduction, Reduction::Immediate) {
-            self.repair_next(door);
-        }
+        let goes_on = marked && matches!(self.time_outs, TimeOuts::ByTime(_));
+        self.go_on(Phase::Recovery, if goes_on { self.points.end } else { nxt });
+        self.note_loss(nxt);
     }
 
-    /// For a loss.
-    pub(super) fn begin_reduction(&mut self, now: Time) {
-        let in_flight = self.in_flight();
-        let ssthresh = self.controller.ssthresh_on_congestion(&self.window, now, in_flight);
-        self.begin_reduction_to(ssthresh);
-    }
-
-    fn begin_reduction_to(&mut self, ssthresh: f64) {
-        self.window.ssthresh = ssthresh;
-        self.reduction = Reduction::begin(self.reduction_plan, self.window.cwnd);
-        if matches!(self.reduction, Reduction::Immediate) {
-            self.window.cwnd = self.window.ssthresh;
-        }
-        self.announce_reduction = self.ecn;
-        if let Some(rack) = &mut self.rack {
-            rack.forget_probe();
-        }
-    }
-
-    /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
-    /// was outstanding.
-    pub(super) fn on_congestion_echo(&mut self, door: &mut Door) {
-        if self.state != State::Open {
-            return;
-        }
-        let flight_size = self.in_flight();
-        let ssthresh = self.controller.ssthresh_on_mark(&self.window, door.now, flight_size);
-        let halved = self.window.cwnd / 2.0;
-        self.begin_reduction_to(ssthresh);
-        if let Some(rack) = &mut self.rack {
-            rack.undo = None;
-        }
-        self.state = State::Reducing;
-        self.point = self.nxt;
-        if self.ecn_to_one && ssthresh <= MIN_SSTHRESH {
-            self.window.cwnd = halved;
-            // A window of one segment cannot be halved: the next waits for the timer.
-            if halved < 1.0 {
-                self.restart_timer(door);
-            }
-        }
-    }
-
+    /// Whether the reduction for a mark has been answered: so many segments past its end.
     #[inline]
-    pub(super) fn point_reached(&self, newly: u32) -> bool {
-        match self.state {
-            State::Recovery if !self.partial_acks => newly > 0,
-            State::Recovery => self.una >= self.point,
-            State::Loss => self.una >= self.point && self.rack.is_none(),
+    pub fn is_answered(&self, una: u64, segments: u64) -> bool {
+        self.points.phase == Phase::Reducing && una >= self.points.end + segments
+    }
+
+    /// A kernel that tells losses by time looks first whether a repair is over, so that the ACK which ends
+    /// it finds the sender open: it lets the window grow, and what it shows to be lost begins another.
+    /// `has_more`: there are new segments that may be sent.
+    #[inline]
+    pub fn look_back(&mut self, told: &Told, out: &Outstanding, has_more: bool) -> Turn {
+        let TimeOuts::ByTime(premature) = &mut self.time_outs else { return Turn::None };
+        premature.note(told);
+        let over = out.una() >= self.points.end;
+        let in_vain = self.undo.is_some_and(|undo| undo.is_in_vain(told.echo));
+        let taken_back = told.advances() && in_vain;
+        match self.points.phase {
+            Phase::Recovery if over => {
+                if in_vain {
+                    Turn::LeaveInVain
+                } else {
+                    Turn::Leave
+                }
+            }
+            Phase::Recovery if taken_back && out.board().retransmitted() == 0 => Turn::TakeBack,
+            Phase::Loss if taken_back => Turn::TakeBack,
+            Phase::Loss => match premature.judge(told, out, &mut self.points.end, has_more) {
+                Step::Premature => Turn::TakeBack,
+                Step::OnlyNew => Turn::OnlyNew,
+                Step::None if over => Turn::Leave,
+                Step::None => Turn::None,
+            },
+            _ => Turn::None,
+        }
+    }
+
+    /// What an ACK means that comes while F-RTO asks.
+    pub fn judge_probing(
+        &mut self,
+        told: &Told,
+        out: &Outstanding,
+        has_more: bool,
+    ) -> Option<Finding> {
+        match &mut self.time_outs {
+            TimeOuts::Frto(frto) => Some(frto.judge(told, out, has_more)),
+            _ => None,
+        }
+    }
+
+    /// What follows from an ACK, whose losses are `lost` and which was not the last word of F-RTO.
+    /// `slow_start`: the window is below its threshold.
+    pub fn advance(&self, told: &Told, lost: &Lost, out: &Outstanding, slow_start: bool) -> Next {
+        let any_lost = out.board().lost() > 0;
+        match self.points.phase {
+            Phase::Open | Phase::Reducing if any_lost => Next::Enter,
+            Phase::Open if told.advances() => Next::Grow,
+            Phase::Loss if lost.repairs > 0 => Next::Enter,
+            Phase::Loss if told.advances() && self.grows_in_loss(told, slow_start) => Next::Grow,
+            _ => Next::Stay,
+        }
+    }
+
+    /// Linux until 3.1, `tcp_may_raise_cwnd`: not above the threshold while congestion is echoed.
+    fn grows_in_loss(&self, told: &Told, slow_start: bool) -> bool {
+        matches!(self.time_outs, TimeOuts::ByTime(_)) || !told.congestion || slow_start
+    }
+
+    /// Whether an ACK ends what is under way, where that is not asked first ([`Self::look_back`]).
+    #[inline]
+    pub fn is_over(&self, told: &Told, una: u64) -> bool {
+        let reached = una >= self.points.end;
+        match self.points.phase {
+            Phase::Recovery if !self.points.partial_acks => told.advances(),
+            Phase::Recovery => reached,
+            Phase::Loss => reached && !matches!(self.time_outs, TimeOuts::ByTime(_)),
             _ => false,
         }
     }
 
-    pub(super) fn leave_reduction(&mut self, now: Time) {
-        if self.state != State::Loss {
-            self.window.cwnd = self.reduction.finish(self.window.cwnd, self.window.ssthresh);
+    /// A reduction begins that may turn out to be without reason; one that was `marked` has one.
+    pub fn remember(&mut self, window: Window, marked: bool) {
+        if let TimeOuts::ByTime(_) = self.time_outs {
+            self.undo = Some(Undo::new(window, marked));
         }
-        if !self.sack {
-            self.board.forget_unnamed();
-        }
-        self.state = State::Open;
-        self.dup_acks = 0;
-        self.controller.on_recovery_exit(&mut self.window, now);
     }
 
-    pub(super) fn reduce(&mut self, progress: Progress) {
-        let Window { cwnd, ssthresh } = self.window;
-        self.window.cwnd = self.reduction.on_ack(cwnd, ssthresh, progress);
+    /// Congestion is echoed: whatever the reduction was for, now there is a reason.
+    pub fn forbid_undo(&mut self) {
+        if let Some(undo) = &mut self.undo {
+            undo.forbid();
+        }
+    }
+
+    /// A reduction begins that nothing takes back.
+    pub fn forget_undo(&mut self) {
+        self.undo = None;
+    }
+
+    /// The reduction is taken back. Returns the window to go back to.
+    pub fn take_undo(&mut self) -> Option<Window> {
+        self.undo.take()?.before()
+    }
+
+    /// A segment is sent again.
+    pub fn on_repair(&mut self, now: Time) {
+        if let Some(undo) = self.undo.as_mut().filter(|_| self.stamped) {
+            undo.on_repair(now);
+        }
+    }
+
+    /// The timer runs out, and F-RTO asks whether it was too early.
+    pub fn begin_probing(&mut self, out: &Outstanding) {
+        let repairing = matches!(self.points.phase, Phase::Recovery | Phase::Loss);
+        let outstanding_to =
+            if repairing && self.points.end > out.una() { self.points.end } else { out.nxt() };
+        self.time_outs = TimeOuts::Frto(Frto::begin(outstanding_to));
+        self.go_on(Phase::Probing, out.nxt());
+    }
+
+    /// The window from which a time-out lowers the threshold, if it does: further time-outs of the same
+    /// data leave it as it is (RFC 5681, section 3.1), and so does one amid a reduction.
+    pub fn lowered_from(&self, cwnd: f64) -> Option<f64> {
+        match (self.points.phase, &self.time_outs) {
+            (Phase::Open, _) => Some(cwnd),
+            // Linux: another time-out while probing, after progress.
+            (Phase::Probing, TimeOuts::Frto(frto)) if frto.has_advanced() => Some(2.0),
+            _ => None,
+        }
+    }
+
+    /// The timer runs out where losses are told by time. Returns whether the threshold comes down.
+    pub fn lose_by_time(&mut self, out: &Outstanding) -> bool {
+        let TimeOuts::ByTime(premature) = &mut self.time_outs else { return false };
+        let again = premature.on_time_out(self.points.phase);
+        self.points.phase == Phase::Open || out.una() >= self.points.end || again
+    }
+
+    /// F-RTO had nothing new to ask with: the time-out counts as right.
+    pub fn take_time_out_as_right(&mut self) {
+        if let TimeOuts::ByTime(premature) = &mut self.time_outs {
+            premature.take_as_right();
+        }
     }
 }

@@ -11,80 +11,58 @@
 use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
 
-use super::{Sender, State};
-use crate::packet::Packet;
-
 /// What there was before a reduction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Undo {
+pub struct Undo {
     /// The window, and the threshold to go back to; `None` if there was a reason besides, such as a mark.
     before: Option<Window>,
-    /// When the first segment was sent again since.
+    /// When the first segment was sent again since, where timestamps tell whether in vain.
     first_repair: Option<Time>,
 }
 
-impl Sender {
+impl Undo {
     /// A reduction begins that may turn out to be without reason; one for a mark has one.
-    pub(super) fn remember_for_undo(&mut self, marked: bool) {
-        let Window { cwnd, ssthresh } = self.window;
+    pub fn new(window: Window, marked: bool) -> Self {
+        let Window { cwnd, ssthresh } = window;
         let before = (!marked).then(|| Window { cwnd, ssthresh: ssthresh.max(0.75 * cwnd) });
-        if let Some(rack) = &mut self.rack {
-            rack.undo = Some(Undo { before, first_repair: None });
-        }
+        Undo { before, first_repair: None }
     }
 
-    /// Congestion is echoed: whatever the reduction was for, now there is a reason.
-    pub(super) fn forbid_undo(&mut self) {
-        if let Some(undo) = self.rack.as_mut().and_then(|rack| rack.undo.as_mut()) {
-            undo.before = None;
-        }
+    /// Whatever the reduction was for, now there is a reason.
+    pub fn forbid(&mut self) {
+        self.before = None;
     }
 
-    /// Takes the reduction under way back if the ACK shows that nothing was lost. Returns whether it was.
-    pub(super) fn undo_if_in_vain(&mut self, packet: &Packet) -> bool {
-        let Some(undo) = self.rack.as_ref().and_then(|rack| rack.undo) else { return false };
-        let in_vain = self.timestamps && undo.first_repair.is_some_and(|at| packet.stamp < at);
-        if in_vain {
-            self.undo();
-        }
-        in_vain
+    /// A segment is sent again.
+    pub fn on_repair(&mut self, now: Time) {
+        self.first_repair.get_or_insert(now);
     }
 
-    /// The same, and ends the repair. Returns whether it did.
-    pub(super) fn open_if_in_vain(&mut self, packet: &Packet, now: Time) -> bool {
-        let in_vain = self.undo_if_in_vain(packet);
-        if in_vain {
-            self.unmark_losses(now);
-        }
-        in_vain
+    /// Whether an ACK with this echo shows that nothing was lost.
+    pub fn is_in_vain(&self, echo: Time) -> bool {
+        self.first_repair.is_some_and(|repair| echo < repair)
     }
 
-    /// Goes back to the window there was.
-    pub(super) fn undo(&mut self) {
-        let Some(undo) = self.rack.as_mut().and_then(|rack| rack.undo.take()) else { return };
-        let Some(before) = undo.before else { return };
-        self.window.cwnd = self.window.cwnd.max(before.cwnd);
-        if before.ssthresh > self.window.ssthresh {
-            self.window.ssthresh = before.ssthresh;
-            self.announce_reduction = false;
-        }
-    }
-
-    /// What counted as lost is only late after all.
-    pub(super) fn unmark_losses(&mut self, now: Time) {
-        self.board.forget_losses(self.una, self.nxt);
-        if let Some(rack) = &mut self.rack {
-            rack.advance_again();
-        }
-        self.state = State::Open;
-        self.dup_acks = 0;
-        self.controller.on_recovery_exit(&mut self.window, now);
+    /// The window to go back to.
+    pub fn before(&self) -> Option<Window> {
+        self.before
     }
 }
 
-impl Undo {
-    /// A segment is sent again.
-    pub(super) fn on_repair(&mut self, now: Time) {
-        self.first_repair.get_or_insert(now);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_from_before_the_first_repair_shows_that_it_was_in_vain() {
+        let at = Time::from_nanos;
+        let mut undo = Undo::new(Window { cwnd: 20.0, ssthresh: 8.0 }, false);
+        assert!(!undo.is_in_vain(at(5)), "nothing was sent again");
+        undo.on_repair(Time::from_nanos(10));
+        undo.on_repair(Time::from_nanos(20));
+        assert_eq!([at(9), at(10)].map(|echo| undo.is_in_vain(echo)), [true, false]);
+        assert_eq!(undo.before(), Some(Window { cwnd: 20.0, ssthresh: 15.0 }));
+        undo.forbid();
+        assert_eq!(undo.before(), None);
     }
 }

@@ -11,7 +11,7 @@ use tidegate_scenario::Scenario;
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers, Ways};
 use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
-use crate::tcp::sender::Timer;
+use crate::tcp::sender::Purpose;
 use crate::tcp::{Connection, Door};
 
 const PACKET_BYTES: u16 = 1500;
@@ -146,10 +146,10 @@ impl Bench {
         self.now = at;
         let name = match wake {
             Wake::Retransmit(_) => {
-                let name = match self.connection.sender.timer {
-                    Timer::TimeOut => "time-out",
-                    Timer::Probe => "probe",
-                    Timer::Reordering => "late",
+                let name = match self.connection.sender.awaits() {
+                    Purpose::TimeOut => "time-out",
+                    Purpose::Probe => "probe",
+                    Purpose::Reordering => "late",
                 };
                 self.at_door(|connection, door| connection.sender.on_timer(door));
                 name

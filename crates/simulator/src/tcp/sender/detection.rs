@@ -1,0 +1,167 @@
+//! How a sender tells that segments are lost: by the count of what arrived after them, or by time.
+//!
+//! ```text
+//! Reno, NewReno    the third duplicate ACK: the first segment; NewReno: after it each partial ACK
+//! SACK             three sacked segments above a hole, or the third duplicate    (RFC 6675, IsLost)
+//! FACK             a sacked segment three above a hole; a retransmission, if something sent after
+//!                  it is sacked
+//! time             see [`super::rack`]
+//! ```
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
+
+use super::feedback::{Feedback, Told};
+use super::outstanding::{Judgement, LateRepairs, Memory, Outstanding};
+use super::rack::Rack;
+use super::recovery::{Phase, Points};
+use crate::tcp::scoreboard::DUP_THRESH;
+
+/// The way of one sender.
+pub enum Detection {
+    /// Without SACK: duplicate ACKs so far.
+    Duplicates(u32),
+    /// With SACK.
+    Holes {
+        /// Duplicate ACKs so far.
+        duplicates: u32,
+        /// What was sent three before something that has arrived is lost (FACK).
+        forward: bool,
+    },
+    /// By time (RFC 8985).
+    Time(Box<Rack>),
+}
+
+impl Detection {
+    /// As a plan has it.
+    pub fn new(plan: &TcpPlan) -> Self {
+        match plan.loss_recovery {
+            RecoveryPlan::Reno | RecoveryPlan::NewReno => Detection::Duplicates(0),
+            RecoveryPlan::Sack => Detection::Holes { duplicates: 0, forward: false },
+            RecoveryPlan::Fack => Detection::Holes { duplicates: 0, forward: true },
+            RecoveryPlan::Rack => Detection::Time(Box::default()),
+        }
+    }
+
+    /// What has to be remembered of segments for it.
+    pub fn memory(&self) -> Memory {
+        match self {
+            Detection::Holes { forward: true, .. } => Memory::Repairs,
+            Detection::Time(_) => Memory::Times,
+            _ => Memory::None,
+        }
+    }
+
+    /// Whether losses at the tail are probed for.
+    #[inline]
+    pub fn probes(&self) -> bool {
+        matches!(self, Detection::Time(_))
+    }
+
+    /// Whether a probe is out.
+    pub fn is_probing(&self) -> bool {
+        matches!(self, Detection::Time(rack) if rack.is_probing())
+    }
+
+    /// A probe leaves: the last segment again, or a new one; `end` is the next after it.
+    pub fn on_probe(&mut self, end: u64, again: bool) {
+        if let Detection::Time(rack) = self {
+            rack.on_probe(end, again);
+        }
+    }
+
+    /// The connection request was answered after `rtt`.
+    pub fn begin(&mut self, rtt: Span) {
+        if let Detection::Time(rack) = self {
+            rack.begin(rtt);
+        }
+    }
+
+    /// Takes note of an ACK that acknowledges up to `una`. Returns whether it shows that the probe which
+    /// is out has repaired a loss at the tail.
+    #[inline(always)]
+    pub fn note(&mut self, told: &Told, una: u64) -> bool {
+        match self {
+            Detection::Duplicates(duplicates) | Detection::Holes { duplicates, .. } => {
+                if told.advances() {
+                    *duplicates = 0;
+                } else {
+                    *duplicates += u32::from(told.duplicate);
+                }
+                false
+            }
+            Detection::Time(rack) => rack.note(told, una),
+        }
+    }
+
+    /// What is lost, if anything can be.
+    #[inline(always)]
+    pub fn judge(
+        &mut self,
+        out: &Outstanding,
+        points: &Points,
+        feedback: &Feedback,
+        now: Time,
+    ) -> Option<Judgement> {
+        match self {
+            Detection::Duplicates(duplicates) => head_is_lost(*duplicates, out, points)
+                .then_some(Judgement { head: true, ..Judgement::NOTHING }),
+            Detection::Holes { duplicates, forward } => {
+                (out.board().sacked() > 0).then(|| judge_holes(*duplicates, *forward, out))
+            }
+            Detection::Time(rack) => rack.judge(out, points.phase, feedback, now),
+        }
+    }
+
+    /// What counts as lost when the retransmission timer runs out, where that is told by time.
+    pub fn judge_time_out(&self, out: &Outstanding, now: Time) -> Option<Judgement> {
+        match self {
+            Detection::Time(rack) => Some(rack.judge_time_out(out, now)),
+            _ => None,
+        }
+    }
+
+    /// A repair is over, or begins anew.
+    pub fn start_over(&mut self) {
+        if let Detection::Duplicates(duplicates) | Detection::Holes { duplicates, .. } = self {
+            *duplicates = 0;
+        }
+    }
+
+    /// What counted as lost does not, or enough time has passed: the next look is a fresh one.
+    pub fn look_again(&mut self) {
+        self.start_over();
+        if let Detection::Time(rack) = self {
+            rack.look_again();
+        }
+    }
+
+    /// The window comes down for another reason than a loss at the tail.
+    pub fn forget_probe(&mut self) {
+        if let Detection::Time(rack) = self {
+            rack.forget_probe();
+        }
+    }
+}
+
+fn head_is_lost(duplicates: u32, out: &Outstanding, points: &Points) -> bool {
+    match points.phase {
+        // RFC 6582, step 2: no second recovery for segments sent before the last one ended.
+        Phase::Open | Phase::Reducing => {
+            duplicates == DUP_THRESH && (out.una() > points.recover || points.recover == 0)
+        }
+        Phase::Recovery => points.partial_acks && duplicates == 0 && out.una() < points.end,
+        _ => false,
+    }
+}
+
+fn judge_holes(duplicates: u32, forward: bool, out: &Outstanding) -> Judgement {
+    let board = out.board();
+    let head = if duplicates >= DUP_THRESH { out.una() + 1 } else { 0 };
+    let overtaken = LateRepairs::Overtaken(board.highest_sacked());
+    Judgement {
+        below: board.overtaken_below(forward).max(head),
+        repairs: if forward { overtaken } else { LateRepairs::None },
+        ..Judgement::NOTHING
+    }
+}

@@ -1,0 +1,223 @@
+//! What an ACK tells, read into one value. Whoever adds feedback (a price, counters of marks, a one-way
+//! delay) fills one more field of it.
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
+
+use super::ecn::Ecn;
+use super::outstanding::{Arrivals, Outstanding};
+use super::samples::{Reading, Samples};
+use crate::packet::{Packet, SackBlocks};
+use crate::tcp::round_trip::RoundTrip;
+
+/// What an ACK tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Segments by which the acknowledgement moved.
+    pub acknowledged: u32,
+    /// Segments that have arrived, and were not known to.
+    pub delivered: u32,
+    /// Of them, those that are sacked.
+    pub sacked: u32,
+    /// Of them, those that were marked, where every mark is echoed.
+    pub marked: u32,
+    /// Segments that have left the network, by what duplicate ACKs without SACK stand for.
+    pub departed: u32,
+    /// Payload delivered, bytes.
+    pub delivered_bytes: u64,
+    /// It moves nothing and, with SACK, says something all the same.
+    pub duplicate: bool,
+    /// It echoes congestion.
+    pub congestion: bool,
+    /// The timestamp that it echoes, if the connection has timestamps.
+    pub echo: Time,
+    /// Round-trip time for the controller.
+    pub rtt: Option<Span>,
+    /// Round-trip times by segment, where the sender knows them.
+    pub samples: Option<Samples>,
+}
+
+impl Told {
+    /// Whether new data is acknowledged.
+    #[inline]
+    pub fn advances(&self) -> bool {
+        self.acknowledged > 0
+    }
+}
+
+/// By what round trips are measured.
+#[derive(Clone, Copy, Debug)]
+enum Clock {
+    /// The timestamp that each ACK echoes (RFC 7323).
+    Echo,
+    /// One segment at a time, and when it was sent (RFC 6298, section 3).
+    OneSegment(Option<(u64, Time)>),
+    /// When each segment was sent, as Linux does; else the timestamp, where there is one.
+    EachSegment {
+        /// There are timestamps.
+        echo: bool,
+    },
+}
+
+/// Reads ACKs, and keeps what takes several of them.
+pub struct Feedback {
+    sack: bool,
+    clock: Clock,
+    round_trip: RoundTrip,
+    /// The shortest round trip, where each segment's is known.
+    min_rtt: Span,
+}
+
+impl Feedback {
+    /// As a plan has it.
+    pub fn new(plan: &TcpPlan) -> Self {
+        let echo = plan.timestamps;
+        let clock = match plan.loss_recovery {
+            RecoveryPlan::Rack => Clock::EachSegment { echo },
+            _ if echo => Clock::Echo,
+            _ => Clock::OneSegment(None),
+        };
+        let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+        let min_rtt = Span::from_nanos(u64::MAX);
+        Feedback { sack, clock, round_trip: RoundTrip::new(plan.rto()), min_rtt }
+    }
+
+    /// Whether the connection agreed on SACK.
+    pub fn uses_sack(&self) -> bool {
+        self.sack
+    }
+
+    /// Round-trip time, smoothed, and the time-out.
+    #[inline]
+    pub fn round_trip(&self) -> &RoundTrip {
+        &self.round_trip
+    }
+
+    /// The shortest round trip, where each segment's is known.
+    #[inline]
+    pub fn min_rtt(&self) -> Option<Span> {
+        matches!(self.clock, Clock::EachSegment { .. }).then_some(self.min_rtt)
+    }
+
+    #[inline]
+    fn reading(&self, now: Time) -> Reading {
+        Reading { now, min_rtt: self.min_rtt }
+    }
+
+    /// Reads an ACK of new data while nothing is amiss.
+    #[inline]
+    pub fn read_expected(&mut self, packet: &Packet, out: &mut Outstanding, now: Time) -> Told {
+        let arrivals = out.take_expected(packet.number, self.reading(now));
+        let rtt = self.measure(packet, &arrivals, now);
+        Told {
+            acknowledged: arrivals.acknowledged,
+            delivered: arrivals.delivered,
+            sacked: 0,
+            marked: 0,
+            departed: arrivals.delivered,
+            delivered_bytes: arrivals.bytes,
+            duplicate: false,
+            congestion: false,
+            echo: packet.stamp,
+            rtt,
+            samples: arrivals.samples,
+        }
+    }
+
+    /// Reads any other ACK. After a time-out (`all_lost`) duplicates stand for nothing.
+    #[inline]
+    pub fn read(
+        &mut self,
+        packet: &Packet,
+        blocks: &SackBlocks,
+        all_lost: bool,
+        ecn: &Ecn,
+        out: &mut Outstanding,
+        now: Time,
+    ) -> Told {
+        let arrivals = out.take(packet.number, blocks, self.reading(now));
+        let Arrivals { acknowledged, delivered, sacked, bytes, samples } = arrivals;
+        let rtt = self.measure(packet, &arrivals, now);
+        let news = !self.sack || delivered > 0;
+        let duplicate = acknowledged == 0 && !out.is_empty() && news;
+        let mut departed = delivered;
+        if !self.sack {
+            departed = departed_unnamed(acknowledged, out.board().sacked(), duplicate);
+            out.count_unnamed(acknowledged, duplicate, all_lost);
+        }
+        Told {
+            acknowledged,
+            delivered,
+            sacked,
+            marked: ecn.marked_of(packet, delivered),
+            departed,
+            delivered_bytes: bytes,
+            duplicate,
+            congestion: ecn.is_echoed(packet),
+            echo: packet.stamp,
+            rtt,
+            samples,
+        }
+    }
+
+    /// Takes the round-trip time that an ACK shows. Returns the controller's share.
+    #[inline(always)]
+    fn measure(&mut self, packet: &Packet, arrivals: &Arrivals, now: Time) -> Option<Span> {
+        let echoed = (arrivals.acknowledged > 0).then(|| now.since(packet.stamp));
+        let (estimate, rtt) = match &mut self.clock {
+            Clock::Echo => (echoed, echoed),
+            Clock::OneSegment(timed) => {
+                let done = timed.take_if(|(segment, _)| packet.number > *segment);
+                let rtt = done.map(|(_, sent)| now.since(sent));
+                (rtt, rtt)
+            }
+            Clock::EachSegment { echo } => {
+                let samples = arrivals.samples.as_ref();
+                let rtt = samples.and_then(Samples::of_path);
+                self.min_rtt = rtt.map_or(self.min_rtt, |rtt| rtt.min(self.min_rtt));
+                let estimate = samples.and_then(Samples::for_estimate);
+                (estimate.or(echoed.filter(|_| *echo)), rtt)
+            }
+        };
+        if let Some(rtt) = estimate {
+            self.round_trip.sample(rtt);
+        }
+        rtt
+    }
+
+    /// The connection request was answered after `rtt`.
+    pub fn begin(&mut self, rtt: Span) {
+        self.round_trip.sample(rtt);
+        self.min_rtt = rtt;
+    }
+
+    /// A new segment leaves.
+    #[inline]
+    pub fn on_sent(&mut self, segment: u64, now: Time) {
+        if let Clock::OneSegment(timed @ None) = &mut self.clock {
+            *timed = Some((segment, now));
+        }
+    }
+
+    /// A segment is sent again, or will be: a round trip over that means nothing (Karn).
+    #[inline]
+    pub fn on_repair(&mut self) {
+        if let Clock::OneSegment(timed) = &mut self.clock {
+            *timed = None;
+        }
+    }
+
+    /// A time-out.
+    pub fn back_off(&mut self) {
+        self.round_trip.back_off();
+    }
+}
+
+/// Without SACK, one segment for each duplicate, and what a later acknowledgement tells beyond them
+/// (Linux, `tcp_remove_reno_sacks`).
+fn departed_unnamed(acknowledged: u32, unnamed: u32, duplicate: bool) -> u32 {
+    match acknowledged {
+        0 => u32::from(duplicate),
+        _ => acknowledged.saturating_sub(unnamed).max(1),
+    }
+}

@@ -1,0 +1,389 @@
+//! What was sent and is not acknowledged: the scoreboard, when each segment left, how long each is.
+
+use std::collections::VecDeque;
+
+use tidegate_mechanisms::units::{Span, Time};
+
+use super::samples::{Named, Reading, Samples};
+use crate::packet::SackBlocks;
+use crate::tcp::scoreboard::Scoreboard;
+use crate::tcp::send_times::SendTimes;
+use crate::tcp::short_segments::ShortSegments;
+
+/// What a sender remembers of each segment beside what the scoreboard does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Nothing.
+    None,
+    /// In which order segments were sent again.
+    Repairs,
+    /// When each was sent.
+    Times,
+}
+
+/// A segment that was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    segment: u64,
+    at: Time,
+    /// The next new segment at that time.
+    nxt: u64,
+}
+
+/// Which retransmissions are lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LateRepairs {
+    /// None is known to be.
+    None,
+    /// Those sent before a segment that has arrived (Linux `tcp_mark_lost_retrans`; exact where nothing is
+    /// reordered): before new segments up to this one were.
+    Overtaken(u64),
+    /// Those sent before the given time and segment, and at least so long ago.
+    Older((Time, u64), Span),
+}
+
+/// What an ACK, or a timer, shows to be lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// Everything below that has not arrived.
+    pub below: u64,
+    /// The first segment, once more if it was sent again.
+    pub head: bool,
+    /// Retransmissions.
+    pub repairs: LateRepairs,
+    /// After so long, more may be.
+    pub wait: Option<Span>,
+}
+
+impl Judgement {
+    /// Nothing is.
+    pub const NOTHING: Judgement =
+        Judgement { below: 0, head: false, repairs: LateRepairs::None, wait: None };
+}
+
+/// What was not known to be lost before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Segments, whether they were sent again since or not.
+    pub segments: u32,
+    /// Retransmissions.
+    pub repairs: u32,
+    /// Payload of the segments.
+    pub bytes: u64,
+}
+
+impl Lost {
+    /// Whether anything is.
+    pub fn any(&self) -> bool {
+        self.segments + self.repairs > 0
+    }
+}
+
+/// What an ACK says to have arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrivals {
+    /// Segments by which the acknowledgement moved.
+    pub acknowledged: u32,
+    /// Segments that have arrived, and were not known to.
+    pub delivered: u32,
+    /// Of them, those that are sacked.
+    pub sacked: u32,
+    /// Payload delivered.
+    pub bytes: u64,
+    /// Round-trip times, where the sender remembers when segments left.
+    pub samples: Option<Samples>,
+}
+
+/// The segments from `una`, the first that is not acknowledged, to `nxt`, the next to be sent.
+pub struct Outstanding {
+    una: u64,
+    nxt: u64,
+    mss: u64,
+    board: Scoreboard,
+    short: ShortSegments,
+    memory: Memory,
+    times: SendTimes,
+    /// In the order sent.
+    repairs: VecDeque<Repair>,
+}
+
+impl Outstanding {
+    /// Nothing was sent yet; full segments have `mss` bytes.
+    pub fn new(memory: Memory, mss: u64) -> Self {
+        Outstanding {
+            una: 0,
+            nxt: 0,
+            mss,
+            board: Scoreboard::default(),
+            short: ShortSegments::default(),
+            memory,
+            times: SendTimes::default(),
+            repairs: VecDeque::new(),
+        }
+    }
+
+    /// First segment not acknowledged.
+    #[inline]
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Next segment to be sent for the first time.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Segments between the two.
+    #[inline]
+    pub fn count(&self) -> u32 {
+        (self.nxt - self.una) as u32
+    }
+
+    /// Whether everything is acknowledged.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.una == self.nxt
+    }
+
+    /// What is known about each of them.
+    #[inline]
+    pub fn board(&self) -> &Scoreboard {
+        &self.board
+    }
+
+    /// Segments in the network, by what is sacked and lost (RFC 6675: pipe).
+    #[inline]
+    pub fn pipe(&self) -> u32 {
+        let board = &self.board;
+        (self.count() + board.retransmitted()).saturating_sub(board.sacked() + board.lost())
+    }
+
+    /// What a segment lacks for a full one, in bytes.
+    #[inline]
+    pub fn missing_bytes(&self, segment: u64) -> u16 {
+        self.short.missing_bytes(segment)
+    }
+
+    /// When a segment was sent last, where that is remembered.
+    #[inline]
+    pub fn sent_at(&self, segment: u64) -> Option<Time> {
+        (self.memory == Memory::Times).then(|| self.times.of(segment).0)
+    }
+
+    /// A new segment leaves that lacks so many bytes. Returns its number.
+    #[inline]
+    pub fn add(&mut self, missing_bytes: u16, now: Time) -> u64 {
+        let segment = self.nxt;
+        if missing_bytes > 0 {
+            self.short.note(segment, missing_bytes);
+        }
+        self.nxt += 1;
+        self.note_time(segment, now, false);
+        segment
+    }
+
+    /// A segment leaves that is lost.
+    pub fn repair(&mut self, segment: u64, now: Time) {
+        self.board.on_repair(self.una, segment, self.nxt);
+        if self.memory != Memory::None {
+            self.repairs.push_back(Repair { segment, at: now, nxt: self.nxt });
+        }
+        self.note_time(segment, now, true);
+    }
+
+    /// A segment leaves once more that is not known to be lost.
+    #[inline]
+    pub fn repeat(&mut self, segment: u64, now: Time) {
+        self.note_time(segment, now, true);
+    }
+
+    #[inline]
+    fn note_time(&mut self, segment: u64, now: Time, again: bool) {
+        if self.memory == Memory::Times {
+            self.times.note(self.una, segment, now, again);
+        }
+    }
+
+    /// Whether a lost segment waits for its retransmission.
+    #[inline]
+    pub fn awaits_repair(&self) -> bool {
+        self.board.lost() > self.board.retransmitted()
+    }
+
+    /// The next that does.
+    pub fn next_repair(&mut self) -> Option<u64> {
+        self.board.next_repair(self.una, self.nxt)
+    }
+
+    /// Takes an ACK of new data in while nothing is sacked, lost or sent again.
+    #[inline]
+    pub fn take_expected(&mut self, ack: u64, reading: Reading) -> Arrivals {
+        let una = self.una;
+        let samples = (self.memory == Memory::Times).then(|| {
+            let mut samples = Samples::default();
+            samples.arrive(&self.times, una, Named::ByNumber, reading);
+            if ack - 1 > una {
+                samples.arrive(&self.times, ack - 1, Named::ByNumber, reading);
+            }
+            samples
+        });
+        let count = self.board.advance(una, ack);
+        self.una = ack;
+        let mut bytes = u64::from(count) * self.mss;
+        if !self.short.is_empty() {
+            bytes -= self.short.release(ack);
+        }
+        Arrivals { acknowledged: count, delivered: count, sacked: 0, bytes, samples }
+    }
+
+    /// Takes any other ACK in.
+    pub fn take(&mut self, ack: u64, blocks: &SackBlocks, reading: Reading) -> Arrivals {
+        let sacked_before = self.short_bytes(Scoreboard::is_sacked);
+        let mut arrivals = match self.memory {
+            Memory::Times => self.take_timed(ack, blocks, reading),
+            _ => self.take_by(ack, blocks, |_, _| {}),
+        };
+        arrivals.bytes = u64::from(arrivals.delivered) * self.mss;
+        if !self.short.is_empty() {
+            let released = self.short.release(ack);
+            arrivals.bytes -= released + self.short_bytes(Scoreboard::is_sacked) - sacked_before;
+        }
+        arrivals
+    }
+
+    fn take_timed(&mut self, ack: u64, blocks: &SackBlocks, reading: Reading) -> Arrivals {
+        let mut samples = Samples::default();
+        for segment in (self.una..ack).filter(|segment| !self.board.is_sacked(*segment)) {
+            samples.arrive(&self.times, segment, Named::ByNumber, reading);
+        }
+        let note = |times: &SendTimes, segment| {
+            samples.arrive(times, segment, Named::InBlock, reading);
+        };
+        let arrivals = self.take_by(ack, blocks, note);
+        Arrivals { samples: Some(samples), ..arrivals }
+    }
+
+    #[inline(always)]
+    fn take_by(
+        &mut self,
+        ack: u64,
+        blocks: &SackBlocks,
+        mut on_sacked: impl FnMut(&SendTimes, u64),
+    ) -> Arrivals {
+        let acknowledged = (ack - self.una) as u32;
+        let fresh = if acknowledged > 0 { self.board.advance(self.una, ack) } else { 0 };
+        self.una = ack;
+        let mut sacked = 0;
+        for &(start, end) in blocks.iter().take_while(|(start, end)| start < end) {
+            let times = &self.times;
+            let on_new = |segment| on_sacked(times, segment);
+            sacked += self.board.sack(ack, self.nxt, start, end, on_new);
+        }
+        Arrivals { acknowledged, delivered: fresh + sacked, sacked, bytes: 0, samples: None }
+    }
+
+    /// What is missing in segments that are not full and of which this holds.
+    #[inline]
+    fn short_bytes(&self, holds: impl Fn(&Scoreboard, u64) -> bool) -> u64 {
+        if self.short.is_empty() {
+            return 0;
+        }
+        let short = self.short.iter().filter(|(segment, _)| holds(&self.board, *segment));
+        short.map(|(_, missing)| u64::from(missing)).sum()
+    }
+
+    /// Without SACK, a duplicate ACK stands for one segment that has left the network, and one that
+    /// advances for those among it. After a time-out (`all_lost`) it stands for nothing: everything
+    /// counts as lost, and what is sent again in vain causes duplicates, too.
+    pub fn count_unnamed(&mut self, acknowledged: u32, duplicate: bool, all_lost: bool) {
+        let unnamed = self.board.sacked();
+        if acknowledged > 0 {
+            self.board.set_unnamed(unnamed.saturating_sub(acknowledged - 1));
+        } else if duplicate && !all_lost {
+            self.board.set_unnamed((unnamed + 1).min(self.count() - 1));
+        }
+    }
+
+    /// Forgets what duplicate ACKs stood for.
+    pub fn forget_unnamed(&mut self) {
+        self.board.set_unnamed(0);
+    }
+
+    /// Takes a judgement in. Returns what is news of it.
+    #[inline]
+    pub fn lose(&mut self, judgement: &Judgement, now: Time) -> Lost {
+        let known = judgement.below <= self.board.lost_below().max(self.una);
+        if known && !judgement.head && self.repairs.is_empty() {
+            return Lost::default();
+        }
+        self.lose_more(judgement, now)
+    }
+
+    fn lose_more(&mut self, judgement: &Judgement, now: Time) -> Lost {
+        let (una, nxt) = (self.una, self.nxt);
+        let lost_before = self.board.lost();
+        let short_before = self.short_bytes(Scoreboard::is_lost);
+        if judgement.below > una {
+            self.board.mark_lost_below(una, nxt, judgement.below);
+        }
+        if judgement.head {
+            self.board.mark_head_lost(una, nxt);
+        }
+        let repairs = self.lose_repairs(judgement.repairs, now);
+        let segments = self.board.lost() - lost_before;
+        let short = self.short_bytes(Scoreboard::is_lost) - short_before;
+        Lost { segments, repairs, bytes: u64::from(segments) * self.mss - short }
+    }
+
+    /// Returns how many, where the loss of a retransmission is news as any other (RFC 8985).
+    fn lose_repairs(&mut self, late: LateRepairs, now: Time) -> u32 {
+        let mut lost = 0;
+        while let Some(&repair) = self.repairs.front() {
+            let is_late = match late {
+                LateRepairs::None => false,
+                LateRepairs::Overtaken(highest) => repair.nxt < highest,
+                LateRepairs::Older(than, age) => {
+                    (repair.at, repair.segment) < than && repair.at + age <= now
+                }
+            };
+            let is_open = self.is_open(&repair);
+            if is_open && !is_late {
+                break;
+            }
+            self.repairs.pop_front();
+            if is_open {
+                self.board.lose_repair(repair.segment);
+                lost += u32::from(matches!(late, LateRepairs::Older(..)));
+            }
+        }
+        lost
+    }
+
+    /// Whether a retransmission is the last of its segment, and neither arrived nor lost.
+    fn is_open(&self, repair: &Repair) -> bool {
+        repair.segment >= self.una
+            && self.board.is_repaired(repair.segment)
+            && self.sent_at(repair.segment).is_none_or(|at| at == repair.at)
+    }
+
+    /// After a time-out, everything below `end` is lost, but for what is sacked. With `go_back`, that, too.
+    pub fn give_up(&mut self, end: u64, go_back: bool) {
+        if go_back {
+            self.board.forget_sacked(self.una, self.nxt);
+        }
+        self.board.mark_all_lost(self.una, end, self.nxt);
+        self.repairs.clear();
+    }
+
+    /// The first segment counts as not sent again, so that it can be.
+    pub fn forget_repair_of_first(&mut self) {
+        self.board.forget_repair(self.una);
+    }
+
+    /// Nothing is lost after all.
+    pub fn forget_losses(&mut self) {
+        self.board.forget_losses(self.una, self.nxt);
+        self.repairs.clear();
+    }
+}

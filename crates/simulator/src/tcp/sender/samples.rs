@@ -1,0 +1,141 @@
+//! What an ACK tells about the round trip, where the sender knows when each segment left.
+
+use tidegate_mechanisms::units::{Span, Time};
+
+use crate::tcp::send_times::SendTimes;
+
+/// Round-trip times that an ACK shows, of segments that were sent once.
+#[derive(Clone, Copy, Debug)]
+pub struct Samples {
+    /// Of the first and the last segment acknowledged.
+    acked: Option<(Span, Span)>,
+    /// Of the first and the last segment sacked.
+    sacked: Option<(Span, Span)>,
+    /// Among those acknowledged was one that had been sent again.
+    ambiguous: bool,
+    /// The first segment that has arrived and was sent once; [`u64::MAX`] for none.
+    pub first_original: u64,
+    /// Time and number of the most recently sent segment that has arrived.
+    pub newest: (Time, u64),
+    /// Of the last segment that the ACK names, sent again or not.
+    pub latest: Option<Span>,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Samples {
+            acked: None,
+            sacked: None,
+            ambiguous: false,
+            first_original: u64::MAX,
+            newest: (Time::ZERO, 0),
+            latest: None,
+        }
+    }
+}
+
+/// How an ACK names a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// It acknowledges it.
+    ByNumber,
+    /// In a SACK block.
+    InBlock,
+}
+
+/// An ACK that is being read: when it came, and the shortest round trip that there was before.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// The present.
+    pub now: Time,
+    /// A repetition that seems to have taken less was not what arrived.
+    pub min_rtt: Span,
+}
+
+impl Samples {
+    /// A segment has arrived, says the ACK.
+    pub fn arrive(&mut self, times: &SendTimes, segment: u64, named: Named, reading: Reading) {
+        let (at, again) = times.of(segment);
+        let rtt = reading.now.since(at);
+        if again {
+            self.ambiguous |= named == Named::ByNumber;
+            if rtt < reading.min_rtt {
+                return;
+            }
+        } else {
+            let pair = match named {
+                Named::ByNumber => &mut self.acked,
+                Named::InBlock => &mut self.sacked,
+            };
+            *pair = Some((pair.map_or(rtt, |(first, _)| first), rtt));
+            self.first_original = self.first_original.min(segment);
+        }
+        self.latest = Some(rtt);
+        self.newest = self.newest.max((at, segment));
+    }
+
+    /// For the smoothed round-trip time.
+    #[inline]
+    pub fn for_estimate(&self) -> Option<Span> {
+        self.of_acknowledged().or(self.sacked).map(|(first, _)| first)
+    }
+
+    /// Free of what the receiver waited for: of the segment that caused the ACK.
+    #[inline]
+    pub fn of_path(&self) -> Option<Span> {
+        self.sacked.or(self.of_acknowledged()).map(|(_, last)| last)
+    }
+
+    /// Of the first segment sacked.
+    #[inline]
+    pub fn of_first_sacked(&self) -> Option<Span> {
+        self.sacked.map(|(first, _)| first)
+    }
+
+    #[inline]
+    fn of_acknowledged(&self) -> Option<(Span, Span)> {
+        self.acked.filter(|_| !self.ambiguous)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    /// Segments 0 to 3 left at 0, 1, 2, 3 ms; 0 again at 50 ms.
+    fn times() -> SendTimes {
+        let mut times = SendTimes::default();
+        (0..4).for_each(|n| times.note(0, n, ms(n), false));
+        times.note(0, 0, ms(50), true);
+        times
+    }
+
+    fn read(now_ms: u64, arrived: &[(u64, Named)]) -> Samples {
+        let reading = Reading { now: ms(now_ms), min_rtt: Span::from_millis(20) };
+        let (times, mut samples) = (times(), Samples::default());
+        arrived.iter().for_each(|(n, named)| samples.arrive(&times, *n, *named, reading));
+        samples
+    }
+
+    /// RFC 6298, section 3 (Karn): but what is sacked was sent once.
+    #[test]
+    fn a_segment_that_was_sent_again_gives_no_sample() {
+        let samples = read(100, &[(0, Named::ByNumber), (1, Named::ByNumber)]);
+        assert_eq!((samples.for_estimate(), samples.of_path()), (None, None));
+        assert_eq!(samples.latest, Some(Span::from_millis(99)), "but a time to wait for others");
+        let samples = read(100, &[(0, Named::ByNumber), (2, Named::InBlock), (3, Named::InBlock)]);
+        assert_eq!(samples.for_estimate(), Some(Span::from_millis(98)));
+        assert_eq!(samples.of_path(), Some(Span::from_millis(97)));
+        assert_eq!((samples.newest, samples.first_original), ((ms(50), 0), 2));
+    }
+
+    #[test]
+    fn a_repetition_that_seems_faster_than_the_path_was_not_what_arrived() {
+        assert_eq!(read(60, &[(0, Named::InBlock)]).latest, None);
+        assert_eq!(read(80, &[(0, Named::InBlock)]).latest, Some(Span::from_millis(30)));
+    }
+}

@@ -1,0 +1,96 @@
+//! The sender's timer: one, which is set for whatever comes next.
+//!
+//! It sets a wake-up only where none comes soon enough already; one that comes too early sets the next.
+
+use tidegate_mechanisms::units::Time;
+
+use crate::event_queue::Wake;
+use crate::tcp::Door;
+
+/// What a timer is set for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The retransmission time-out.
+    TimeOut,
+    /// A tail loss probe.
+    Probe,
+    /// To tell what is lost from what is only late.
+    Reordering,
+}
+
+/// The timer.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    restarts_on_repair: bool,
+    purpose: Purpose,
+    /// When it runs out.
+    deadline: Time,
+    /// When the wake-up that looks after it comes.
+    wake_at: Time,
+}
+
+impl Timer {
+    /// One that is not set. `restarts_on_repair`: by every retransmission of the first segment (RFC 6675,
+    /// section 6), not only by the one that begins a fast recovery.
+    pub fn new(restarts_on_repair: bool) -> Self {
+        Timer {
+            restarts_on_repair,
+            purpose: Purpose::TimeOut,
+            deadline: Time::NEVER,
+            wake_at: Time::NEVER,
+        }
+    }
+
+    /// What it is set for, or was last.
+    #[inline]
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// Whether every retransmission of the first segment restarts it.
+    #[inline]
+    pub fn restarts_on_repair(&self) -> bool {
+        self.restarts_on_repair
+    }
+
+    /// Whether it is set.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.deadline != Time::NEVER
+    }
+
+    /// Sets it, or sets it anew.
+    #[inline]
+    pub fn set(&mut self, purpose: Purpose, at: Time, door: &mut Door) {
+        self.purpose = purpose;
+        self.deadline = at;
+        if at < self.wake_at {
+            self.wake_at = at;
+            door.wake(at, Wake::Retransmit(door.flow));
+        }
+    }
+
+    /// Stops it.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.deadline = Time::NEVER;
+    }
+
+    /// A wake-up comes. Returns what the timer was set for, if it has run out.
+    pub fn on_wake(&mut self, door: &mut Door) -> Option<Purpose> {
+        if door.now != self.wake_at {
+            return None;
+        }
+        self.wake_at = Time::NEVER;
+        if !self.is_set() {
+            return None;
+        }
+        if self.deadline > door.now {
+            self.wake_at = self.deadline;
+            door.wake(self.deadline, Wake::Retransmit(door.flow));
+            return None;
+        }
+        self.clear();
+        Some(core::mem::replace(&mut self.purpose, Purpose::TimeOut))
+    }
+}

@@ -1,0 +1,231 @@
+//! What leaves now: while fewer segments are in flight than the window allows, lost ones first, then new
+//! ones, one by one or in bursts.
+
+use tidegate_mechanisms::units::Time;
+
+use super::Sender;
+use super::bursts::Bursts;
+use super::rack::probe_time_out;
+use super::recovery::Phase;
+use super::timer::Purpose;
+use crate::packet::flags;
+use crate::tcp::{Door, Sizes};
+
+/// How segments leave.
+pub struct Transmit {
+    /// Sizes on the wire.
+    pub(super) sizes: Sizes,
+    /// In bursts.
+    bursts: Option<Bursts>,
+    /// The receiver does not delay the acknowledgement of segments that are pushed.
+    pushes: bool,
+}
+
+impl Transmit {
+    /// Segments of these sizes; `in_bursts`, and `pushes` if the flag means something to the receiver.
+    pub fn new(sizes: Sizes, in_bursts: bool, pushes: bool) -> Self {
+        let bursts = in_bursts.then(|| Bursts::new(sizes.mss()));
+        Transmit { sizes, bursts, pushes }
+    }
+
+    #[inline]
+    fn push_flag(&self, pushed: bool) -> u32 {
+        if pushed && self.pushes { flags::PSH } else { 0 }
+    }
+}
+
+impl Sender {
+    /// Requests the connection.
+    pub(super) fn send_request(&mut self, door: &mut Door) {
+        self.counts.sent += 1;
+        let flags = flags::SYN | self.ecn.flags_of_control() | self.parity;
+        door.send_data(0, self.transmit.sizes.syn, flags);
+        self.restart_timer(door);
+    }
+
+    /// Sends what the window allows.
+    #[inline]
+    pub(super) fn send(&mut self, door: &mut Door) {
+        let nxt = self.outstanding.nxt();
+        let put_off = self.fill_window(door);
+        let sent = self.outstanding.nxt() > nxt;
+        if self.window.watches_use() {
+            let full = put_off || self.window.is_full(self.in_flight());
+            if sent || full {
+                self.window.note_use(full, &self.outstanding);
+            }
+        }
+        if sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering {
+            self.schedule_probe(self.time_out_of_first(door.now), door);
+        }
+    }
+
+    /// Returns whether the window would let more go, which wait for company.
+    #[inline]
+    fn fill_window(&mut self, door: &mut Door) -> bool {
+        loop {
+            let (allowed, in_flight) = (self.window.allowed(), self.in_flight());
+            if in_flight >= allowed {
+                return false;
+            }
+            if self.outstanding.awaits_repair()
+                && self.recovery.phase() != Phase::Probing
+                && self.repair_next(door)
+            {
+                continue;
+            }
+            let available = self.available();
+            if available == 0 {
+                return false;
+            }
+            if let Some(bursts) = self.transmit.bursts {
+                let room = available.min(u64::from(allowed - in_flight)) as u32;
+                if !self.send_burst(bursts, room, door) {
+                    return true;
+                }
+            } else {
+                self.send_new(false, door);
+            }
+        }
+    }
+
+    /// New segments that there are and that the limit of the window lets go.
+    #[inline]
+    pub(super) fn available(&self) -> u64 {
+        let room = self.window.limit().saturating_sub(self.outstanding.count());
+        u64::from(room).min(self.stream.ready(self.outstanding.nxt()))
+    }
+
+    /// Sends a burst of new segments into `room` for so many. Returns whether it did.
+    fn send_burst(&mut self, bursts: Bursts, room: u32, door: &mut Door) -> bool {
+        let most = bursts.most(self.window.get(), &self.feedback);
+        let cut_short = room < most && self.stream.ready(self.outstanding.nxt()) > u64::from(room);
+        if cut_short && self.recovery.is_quiet() {
+            let cwnd = self.window.cwnd();
+            if bursts.awaits_ack(room, cwnd, &self.feedback, &self.outstanding, door.now) {
+                return false;
+            }
+        }
+        let count = room.min(most);
+        for left in (0..count).rev() {
+            self.send_new(left == 0 && count > 1, door);
+        }
+        true
+    }
+
+    /// Sends new segments as the window allows, and nothing again. Returns whether there was one.
+    pub(super) fn send_only_new(&mut self, door: &mut Door) -> bool {
+        let nxt = self.outstanding.nxt();
+        while !self.window.is_full(self.in_flight()) && self.available() > 0 {
+            self.send_new(false, door);
+        }
+        let sent = self.outstanding.nxt() > nxt;
+        if sent {
+            self.window.note_use(self.window.is_full(self.in_flight()), &self.outstanding);
+        }
+        sent
+    }
+
+    #[inline]
+    fn send_new(&mut self, push: bool, door: &mut Door) {
+        let missing_bytes = self.stream.cut(self.outstanding.nxt());
+        let segment = self.outstanding.add(missing_bytes, door.now);
+        self.feedback.on_sent(segment, door.now);
+        let flags = self.ecn.flags_of_new() | self.transmit.push_flag(push);
+        self.depart(segment, flags, door);
+    }
+
+    /// Sends the next lost segment again, if one is waiting for it.
+    pub(super) fn repair_next(&mut self, door: &mut Door) -> bool {
+        let Some(segment) = self.outstanding.next_repair() else { return false };
+        self.send_again(segment, door);
+        true
+    }
+
+    pub(super) fn send_again(&mut self, segment: u64, door: &mut Door) {
+        self.outstanding.repair(segment, door.now);
+        self.feedback.on_repair();
+        self.recovery.on_repair(door.now);
+        self.counts.retransmits += 1;
+        self.depart(segment, self.ecn.flags_of_control(), door);
+        if segment == self.outstanding.una() && self.timer.restarts_on_repair() {
+            self.restart_timer(door);
+        }
+    }
+
+    #[inline(always)]
+    fn depart(&mut self, segment: u64, flags: u32, door: &mut Door) {
+        let missing_bytes = self.outstanding.missing_bytes(segment);
+        let pushed = missing_bytes > 0 || self.stream.is_pushed(segment);
+        let flags = flags | self.transmit.push_flag(pushed) | self.parity;
+        if let Some(bursts) = &mut self.transmit.bursts {
+            bursts.on_sent(door.now);
+        }
+        self.counts.sent += 1;
+        self.window.on_sent();
+        door.send_data(segment, self.transmit.sizes.full - missing_bytes, flags);
+        if !self.timer.is_set() {
+            self.restart_timer(door);
+        }
+    }
+
+    /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.
+    pub(super) fn send_probe(&mut self, door: &mut Door) {
+        if self.detection.is_probing() {
+            let at = self.time_out_of_first(door.now);
+            return self.timer.set(Purpose::TimeOut, at, door);
+        }
+        let again = self.available() == 0;
+        if again {
+            let last = self.outstanding.nxt() - 1;
+            self.outstanding.repeat(last, door.now);
+            self.counts.retransmits += 1;
+            self.depart(last, self.ecn.flags_of_control(), door);
+        } else {
+            self.send_new(false, door);
+        }
+        self.detection.on_probe(self.outstanding.nxt(), again);
+        self.restart_timer(door);
+    }
+
+    /// RFC 6298, section 5: set while something is outstanding.
+    #[inline]
+    pub(super) fn restart_timer(&mut self, door: &mut Door) {
+        let idle = self.outstanding.is_empty() && self.recovery.phase() != Phase::SynSent;
+        // A window below one segment waits for the timer (RFC 3168, section 6.1.2).
+        if idle && self.window.cwnd() >= 1.0 {
+            return self.timer.clear();
+        }
+        self.timer.set(Purpose::TimeOut, door.now + self.feedback.round_trip().rto(), door);
+    }
+
+    /// Restarts the timer after progress.
+    #[inline]
+    pub(super) fn rearm(&mut self, door: &mut Door) {
+        if self.detection.probes() {
+            self.schedule_probe(door.now + self.feedback.round_trip().rto(), door);
+        } else {
+            self.restart_timer(door);
+        }
+    }
+
+    /// Sets the timer for the tail loss probe, where one may be sent, at `latest` at the given time;
+    /// that of the time-out otherwise.
+    #[inline]
+    fn schedule_probe(&mut self, latest: Time, door: &mut Door) {
+        let out = self.outstanding.count();
+        let quiet = self.recovery.is_quiet() && self.outstanding.board().sacked() == 0;
+        let Some(srtt) = self.feedback.round_trip().srtt().filter(|_| quiet && out > 0) else {
+            return self.restart_timer(door);
+        };
+        let at = door.now + probe_time_out(srtt, out);
+        self.timer.set(Purpose::Probe, at.min(latest), door);
+    }
+
+    /// When the time-out of the first segment is due.
+    fn time_out_of_first(&self, now: Time) -> Time {
+        let rto = self.feedback.round_trip().rto();
+        let sent = self.outstanding.sent_at(self.outstanding.una()).unwrap_or(now);
+        if sent + rto > now { sent + rto } else { now + rto }
+    }
+}

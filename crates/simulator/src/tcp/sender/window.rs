@@ -1,0 +1,275 @@
+//! How much may be in flight: the controller's window, how it comes down, when it may grow, its limit.
+//!
+//! A window that nobody fills says nothing about the network and must not grow (RFC 7661). Two ways
+//! to tell: an ACK that finds the window full; or, as in Linux since 3.16, one that comes within a
+//! round trip of a moment at which it was full, or, in slow start, at which half of it was in use.
+
+use tidegate_mechanisms::sender::{Ack, Controller, MIN_SSTHRESH, Marks, Window};
+use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
+
+use super::feedback::Told;
+use super::outstanding::Outstanding;
+use super::recovery::Phase;
+use crate::build;
+use crate::tcp::reduction::{Progress, Reduction};
+
+/// How far the window was used in the last round trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// Whether it was full at some time.
+    full: bool,
+    /// Most segments that were out at a time.
+    most_out: u32,
+    /// The round trip ends when this is acknowledged.
+    end: u64,
+}
+
+/// What lets the window grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GrowsBy {
+    /// What an ACK acknowledges (RFC 5681).
+    Acknowledged,
+    /// What it delivers, as in kernels that tell losses by time.
+    Delivered,
+}
+
+/// The window of one sender.
+pub struct SendWindow {
+    window: Window,
+    controller: Controller,
+    grows_by: GrowsBy,
+    reduces_by: ReductionPlan,
+    reduction: Reduction,
+    /// New data on the first two duplicate ACKs (RFC 3042).
+    limited_transmit: bool,
+    /// Marks may bring the window below two segments, and below one (RFC 3168, section 6.1.2).
+    marks_to_one: bool,
+    /// Most segments that may be out.
+    limit: u32,
+    /// A round trip ends when this is acknowledged.
+    round_end: u64,
+    /// How far the window was used of late, where that is looked at round by round.
+    usage: Option<Usage>,
+}
+
+impl SendWindow {
+    /// As a plan has it, for segments of `mss` bytes.
+    pub fn new(plan: &TcpPlan, mss: u64) -> Self {
+        let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
+        let by_time = plan.loss_recovery == RecoveryPlan::Rack;
+        SendWindow {
+            window: Window::new(plan.initial_window.0),
+            controller: build::controller(plan.congestion_control.clone()),
+            grows_by: if by_time { GrowsBy::Delivered } else { GrowsBy::Acknowledged },
+            reduces_by: plan.window_reduction,
+            reduction: Reduction::Immediate,
+            limited_transmit: plan.limited_transmit,
+            marks_to_one: plan.ecn_to_one
+                && plan.window_reduction == ReductionPlan::Immediate
+                && !plan.congestion_control.is_scalable(),
+            limit: plan.window_limit.map_or(u32::MAX, segments),
+            round_end: 0,
+            usage: plan.window_use_per_round.then(Usage::default),
+        }
+    }
+
+    /// Congestion window and slow-start threshold.
+    #[inline]
+    pub fn get(&self) -> Window {
+        self.window
+    }
+
+    /// Congestion window, segments.
+    #[inline]
+    pub fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    /// Whole segments that may be in flight.
+    #[inline]
+    pub fn allowed(&self) -> u32 {
+        (self.window.cwnd as u32).min(self.limit)
+    }
+
+    /// Most segments that may be out, sacked ones included.
+    #[inline]
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Segments that count against the window.
+    #[inline]
+    pub fn in_flight(&self, out: &Outstanding, phase: Phase) -> u32 {
+        if self.limited_transmit || phase != Phase::Open { out.pipe() } else { out.count() }
+    }
+
+    /// Whether so many segments in flight fill the congestion window.
+    #[inline]
+    pub fn is_full(&self, in_flight: u32) -> bool {
+        in_flight >= self.window.cwnd as u32
+    }
+
+    /// Lets the window grow by an ACK that found `in_flight` segments in the network.
+    #[inline(always)]
+    pub fn grow(
+        &mut self,
+        told: &Told,
+        in_flight: u32,
+        srtt: Option<Span>,
+        out: &Outstanding,
+        now: Time,
+    ) {
+        let round_start = out.una() > self.round_end;
+        if round_start {
+            self.round_end = out.nxt();
+        }
+        let ack = Ack {
+            now,
+            acked: match self.grows_by {
+                GrowsBy::Acknowledged => told.acknowledged,
+                GrowsBy::Delivered => told.delivered,
+            },
+            delivered_bytes: told.delivered_bytes,
+            marked: told.marked,
+            rtt: told.rtt,
+            srtt,
+            in_flight,
+            window_limited: self.limits(in_flight),
+            round_start,
+        };
+        self.controller.on_ack(&mut self.window, &ack);
+    }
+
+    #[inline]
+    fn limits(&self, in_flight: u32) -> bool {
+        let Some(usage) = self.usage else { return in_flight + 1 > self.window.cwnd as u32 };
+        let half_used = self.window.cwnd < f64::from(2 * usage.most_out);
+        usage.full || (self.window.in_slow_start() && half_used)
+    }
+
+    /// Whether its use is looked at round by round.
+    #[inline]
+    pub fn watches_use(&self) -> bool {
+        self.usage.is_some()
+    }
+
+    /// All that may be sent has been; the window is `full`, or might as well be.
+    #[inline]
+    pub fn note_use(&mut self, full: bool, out: &Outstanding) {
+        let count = out.count();
+        let Some(usage) = &mut self.usage else { return };
+        if full || out.una() >= usage.end || (!usage.full && count > usage.most_out) {
+            *usage = Usage { full, most_out: count, end: out.nxt() };
+        }
+    }
+
+    /// Tells a scalable controller what an ACK delivers.
+    pub fn count_marks(&mut self, marks: &Marks) {
+        self.controller.on_marks(&mut self.window, marks);
+    }
+
+    /// Whether the controller lowers the window for marks itself.
+    pub fn lowers_for_marks(&self) -> bool {
+        self.controller.lowers_for_marks()
+    }
+
+    /// Begins to come down for a loss.
+    pub fn reduce_for_loss(&mut self, in_flight: u32, now: Time) {
+        let ssthresh = self.controller.ssthresh_on_congestion(&self.window, now, in_flight);
+        self.begin(ssthresh);
+    }
+
+    /// Begins to come down for a congestion mark.
+    pub fn reduce_for_mark(&mut self, in_flight: u32, now: Time) {
+        let ssthresh = self.controller.ssthresh_on_mark(&self.window, now, in_flight);
+        let halved = self.window.cwnd / 2.0;
+        self.begin(ssthresh);
+        if self.marks_to_one && ssthresh <= MIN_SSTHRESH {
+            self.window.cwnd = halved;
+        }
+    }
+
+    /// Comes down at once for a loss that is repaired already.
+    pub fn reduce_at_once(&mut self, in_flight: u32, now: Time) {
+        self.reduce_for_loss(in_flight, now);
+        self.window.cwnd = self.window.ssthresh;
+        self.controller.on_recovery_exit(&mut self.window, now);
+    }
+
+    fn begin(&mut self, ssthresh: f64) {
+        self.window.ssthresh = ssthresh;
+        self.glide();
+        if self.is_reduced_at_once() {
+            self.window.cwnd = ssthresh;
+        }
+    }
+
+    /// Comes down to the threshold there is.
+    pub fn glide(&mut self) {
+        self.reduction = Reduction::begin(self.reduces_by, self.window.cwnd);
+    }
+
+    /// Whether the reduction under way is over as it begins (RFC 6675, step 4.2).
+    pub fn is_reduced_at_once(&self) -> bool {
+        matches!(self.reduction, Reduction::Immediate)
+    }
+
+    /// Whether the ACK that ends the reduction lets nothing grow (Linux, as long as it halved the rate).
+    pub fn rests_after_reduction(&self) -> bool {
+        matches!(self.reduction, Reduction::RateHalving { .. })
+    }
+
+    /// An ACK during a reduction.
+    pub fn reduce(&mut self, progress: Progress) {
+        let Window { cwnd, ssthresh } = self.window;
+        self.window.cwnd = self.reduction.on_ack(cwnd, ssthresh, progress);
+    }
+
+    /// A segment leaves.
+    #[inline]
+    pub fn on_sent(&mut self) {
+        self.reduction.on_sent();
+    }
+
+    /// A reduction is over.
+    pub fn finish(&mut self) {
+        self.window.cwnd = self.reduction.finish(self.window.cwnd, self.window.ssthresh);
+    }
+
+    /// Losses are repaired.
+    pub fn on_repaired(&mut self, now: Time) {
+        self.controller.on_recovery_exit(&mut self.window, now);
+    }
+
+    /// Goes back to the window there was before. Returns whether the threshold does.
+    pub fn go_back(&mut self, before: Window) -> bool {
+        self.window.cwnd = self.window.cwnd.max(before.cwnd);
+        let raises = before.ssthresh > self.window.ssthresh;
+        if raises {
+            self.window.ssthresh = before.ssthresh;
+        }
+        raises
+    }
+
+    /// Lowers the threshold for a time-out, as from the given window.
+    pub fn lower_threshold(&mut self, cwnd: f64, in_flight: u32, now: Time) {
+        let window = Window { cwnd, ..self.window };
+        self.window.ssthresh = self.controller.ssthresh_on_congestion(&window, now, in_flight);
+    }
+
+    /// Starts over with one segment after a time-out.
+    pub fn start_over(&mut self, now: Time) {
+        self.controller.on_timeout(&mut self.window, now);
+    }
+
+    /// So many segments may be in flight.
+    pub fn allow(&mut self, segments: u32) {
+        self.window.cwnd = f64::from(segments);
+    }
+
+    /// No more than so many.
+    pub fn hold(&mut self, segments: u32) {
+        self.window.cwnd = self.window.cwnd.min(f64::from(segments));
+    }
+}
