@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan, TrafficPlan};
+use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan, Traffic, Transfer};
 
 use crate::LabError;
 use crate::namespace::Namespace;
@@ -233,7 +233,12 @@ fn check(plan: &Plan, ip: IpVersion) -> Result<(), LabError> {
         return Err(LabError::Setup(format!("Linux has ports for {room} flows, no more")));
     }
     for flow in &plan.flows {
-        if let TrafficPlan::Transfer { writes: Some(_), .. } = &flow.traffic {
+        let application = &flow.traffic;
+        if !matches!(application, Traffic::Greedy(_) | Traffic::Transfer(_) | Traffic::Cbr(_)) {
+            let name = name_of(plan, flow.user);
+            return Err(LabError::Setup(format!("{name}: the lab has no such traffic")));
+        }
+        if let Traffic::Transfer(Transfer { write_size: Some(_), .. }) = application {
             return Err(LabError::Setup(format!(
                 "{}: the lab's applications hand over a transfer at once; leave out write_size \
                  and write_interval",

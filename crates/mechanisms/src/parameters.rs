@@ -297,12 +297,19 @@ macro_rules! words {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name { $( $(#[doc = $meaning])* $variant, )* }
 
+        impl $name {
+            /// As a scenario file has it.
+            pub const fn word(self) -> &'static str {
+                match self { $( $name::$variant => $word ),* }
+            }
+        }
+
         impl $crate::parameters::ParameterType for $name {
             const KIND: $crate::parameters::Kind =
                 $crate::parameters::Kind::Word(&[$( ($word, concat!($($meaning),*)) ),*]);
 
             fn to_value(&self) -> $crate::parameters::Value {
-                $crate::parameters::Value::Word(match self { $( $name::$variant => $word ),* })
+                $crate::parameters::Value::Word(self.word())
             }
 
             fn from_value(value: $crate::parameters::Value) -> Self {
@@ -315,15 +322,15 @@ macro_rules! words {
     };
 }
 
-/// Declares what can be chosen in a place: an enum of parameters that is a [`Choice`]. The first
-/// kind may be one that is none, with a comment instead of parameters; each of the others is described
-/// by its mechanism, as `trait`.
-macro_rules! choices {
+/// Declares a choice: an enum of parameters, each with its name in scenario files. The first may be one
+/// without parameters, with a comment instead.
+#[macro_export]
+macro_rules! choice {
     (
         $(#[doc = $about:literal])*
-        pub enum $choice:ident as $what:ident in $room:ident by $trait:ident {
+        pub enum $choice:ident as $what:ident {
             $( $(#[doc = $first_about:literal])+ $first:ident = $first_name:literal; )?
-            $( $name:ident($params:ident); )+
+            $( $name:ident($params:ident) = $kind:expr; )+
         }
     ) => {
         $(#[doc = $about])*
@@ -336,36 +343,38 @@ macro_rules! choices {
         impl $crate::parameters::Choice for $choice {
             const NAME: &'static str = stringify!($what);
             const ABOUT: &'static str = concat!($($about, "\n"),*);
-            const KINDS: &'static [(&'static str, &'static str, &'static [Parameter])] = &[
+            const KINDS: &'static [(
+                &'static str,
+                &'static str,
+                &'static [$crate::registry::Parameter],
+            )] = &[
                 $( ($first_name, concat!($($first_about, "\n"),+), &[]), )?
                 $((
-                    <$name as $trait>::ABOUT.name,
+                    $kind,
                     <$params as $crate::parameters::Parameters>::ABOUT,
                     <$params as $crate::parameters::Parameters>::ALL,
                 )),+
             ];
 
             fn from_values(kind: usize, values: Vec<$crate::parameters::Value>) -> Self {
-                use $crate::parameters::Parameters;
-                let kind = Self::KINDS[kind].0;
+                use $crate::parameters::{Choice, Parameters};
+                let kind = <Self as Choice>::KINDS[kind].0;
                 $(if kind == $first_name {
                     return $choice::$first;
                 })?
-                $(if kind == <$name as $trait>::ABOUT.name {
-                    return $choice::$name($params::from_values(values));
+                $(if kind == $kind {
+                    return $choice::$name(<$params as Parameters>::from_values(values));
                 })+
                 unreachable!("{kind} is one of the kinds")
             }
 
             fn to_values(&self) -> (usize, Vec<$crate::parameters::Value>) {
-                use $crate::parameters::Parameters;
+                use $crate::parameters::{Choice, Parameters};
                 let (name, values) = match self {
                     $($choice::$first => ($first_name, Vec::new()),)?
-                    $($choice::$name(params) => {
-                        (<$name as $trait>::ABOUT.name, params.to_values())
-                    })+
+                    $($choice::$name(params) => ($kind, Parameters::to_values(params)),)+
                 };
-                let place = Self::KINDS.iter().position(|kind| kind.0 == name);
+                let place = <Self as Choice>::KINDS.iter().position(|kind| kind.0 == name);
                 (place.expect("is one of the kinds"), values)
             }
 
@@ -374,6 +383,26 @@ macro_rules! choices {
                     $($choice::$first => Vec::new(),)?
                     $($choice::$name(params) => $crate::parameters::Parameters::mistakes(params),)+
                 }
+            }
+        }
+    };
+}
+
+/// Declares what can be chosen in a place: a [`choice!`](crate::choice) of mechanisms, each described by
+/// itself, as `trait`, and their entries in the registry.
+macro_rules! choices {
+    (
+        $(#[doc = $about:literal])*
+        pub enum $choice:ident as $what:ident in $room:ident by $trait:ident {
+            $( $(#[doc = $first_about:literal])+ $first:ident = $first_name:literal; )?
+            $( $name:ident($params:ident); )+
+        }
+    ) => {
+        $crate::choice! {
+            $(#[doc = $about])*
+            pub enum $choice as $what {
+                $( $(#[doc = $first_about])+ $first = $first_name; )?
+                $( $name($params) = <$name as $trait>::ABOUT.name; )+
             }
         }
 

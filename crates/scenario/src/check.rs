@@ -231,10 +231,11 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, rea
     if let Some(message) = user.packet_size.and_then(packet_size_mistake) {
         reader.wrong_at("packet_size", message);
     }
-    if user.traffic.is_tcp() {
+    if user.traffic.0.is_over_tcp() {
         user.tcp_options(file).iter().for_each(|tcp| window(file, user, tcp, reader));
     } else if user.tcp.is_some() {
-        reader.wrong_at("tcp", "has no meaning for this traffic, which is UDP");
+        let name = user.traffic.name();
+        reader.wrong_at("tcp", format!("has no meaning for {name} traffic, which is UDP"));
     }
     if let Some((network, nodes)) = network {
         route(file, user, network, nodes, reader);
@@ -245,7 +246,7 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, rea
 pub(crate) fn simulator_lacks(file: &File) -> Vec<Mistake> {
     let mut reader = Reader::default();
     for (name, user) in &file.users.entries {
-        if !user.traffic.is_tcp() {
+        if !user.traffic.0.is_over_tcp() {
             continue;
         }
         let sender = user.tcp_options(file).map(|tcp| tcp.congestion_control);

@@ -40,6 +40,13 @@ impl<C: Choice> Field for Chosen<C> {
     }
 }
 
+impl<C: Choice> Chosen<C> {
+    /// What is chosen.
+    pub fn name(&self) -> &'static str {
+        C::KINDS[self.0.to_values().0].0
+    }
+}
+
 /// Where the mechanism belongs that somebody has given here, as FQ-CoDel for an AQM.
 fn stands_elsewhere(node: &Node, here: &Offer) -> Option<String> {
     let named = match &node.value {

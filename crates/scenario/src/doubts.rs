@@ -95,7 +95,7 @@ fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let transmission = |link: &LinkPlan| u128::from(link.rate.transmission_time(size).as_nanos());
     let there = propagation(&shared);
     let back: Vec<_> = way(network, user, Direction::Back).collect();
-    let handshake = if user.traffic.is_tcp() { there + propagation(&back) } else { 0 };
+    let handshake = if user.traffic.0.is_over_tcp() { there + propagation(&back) } else { 0 };
     let sending: u128 = shared.iter().map(|link| transmission(link)).sum();
     let start = user.start.map_or(0, |start| u128::from(start.from.as_nanos()));
     let arrival = start + handshake + there + sending;

@@ -7,14 +7,9 @@ use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
-use crate::file::{
-    Access, File, Meter, PauseDistribution, Profile, Start, Traffic, Transfer, User,
-};
+use crate::file::{Access, File, Meter, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
-use crate::plan::{
-    FlowPlan, GroupPlan, LinkPlan, PausePlan, Plan, StartPlan, TcpPlan, TrafficPlan, UserPlan,
-    WritesPlan,
-};
+use crate::plan::{FlowPlan, GroupPlan, LinkPlan, Plan, StartPlan, TcpPlan, Traffic, UserPlan};
 use crate::value::{HostJitter, OrOff};
 
 /// The plan of a checked file.
@@ -39,8 +34,7 @@ pub(crate) fn plan(file: &File) -> Plan {
 }
 
 fn has_single_transfers(file: &File) -> bool {
-    let single = |user: &User| matches!(&user.traffic, Traffic::Transfer(t) if t.pause.is_none());
-    file.users.entries.iter().any(|(_, user)| single(user))
+    file.users.entries.iter().any(|(_, user)| user.traffic.0.ends())
 }
 
 fn add_group(plan: &mut Plan, file: &File, network: &Network, name: &str, user: &User) {
@@ -49,7 +43,7 @@ fn add_group(plan: &mut Plan, file: &File, network: &Network, name: &str, user: 
     let (from, to) = user.ends();
     let there = network.path(from, to).expect("routes are checked on reading");
     let back = network.path(to, from).expect("routes are checked on reading");
-    let carried = (traffic(user), tcp(file, user));
+    let carried = (user.traffic.0.clone(), tcp(file, user));
     for number in 0..user.count.count() {
         let owner = plan.users.len();
         plan.users.push(UserPlan { group });
@@ -147,7 +141,7 @@ fn flow(
     owner: usize,
     (forward, reverse): (Vec<u32>, Vec<u32>),
     meters: Vec<u32>,
-    (traffic, tcp): &(TrafficPlan, Option<Arc<TcpPlan>>),
+    (traffic, tcp): &(Traffic, Option<Arc<TcpPlan>>),
 ) -> FlowPlan {
     let packet_size = user.packet_size.unwrap_or(file.packet_size);
     let Start { from, to } = user.start.expect("resolved");
@@ -171,38 +165,9 @@ fn flow(
     }
 }
 
-fn traffic(user: &User) -> TrafficPlan {
-    match &user.traffic {
-        Traffic::Greedy(_) => TrafficPlan::Greedy,
-        Traffic::Transfer(transfer) => TrafficPlan::Transfer {
-            size: transfer.size,
-            pause: transfer.pause_plan(),
-            writes: transfer.writes_plan(),
-        },
-        Traffic::Cbr(cbr) => TrafficPlan::Cbr { rate: cbr.rate },
-    }
-}
-
 fn tcp(file: &File, user: &User) -> Option<Arc<TcpPlan>> {
-    user.traffic.is_tcp().then(|| Arc::new(user.tcp_options(file).expect("checked")))
-}
-
-impl Transfer {
-    fn writes_plan(&self) -> Option<WritesPlan> {
-        Some(WritesPlan { size: self.write_size?, interval: self.write_interval? })
-    }
-
-    fn pause_plan(&self) -> Option<PausePlan> {
-        if let Some(mean) = self.every {
-            let deviation = self.every_deviation.unwrap_or(Span::ZERO);
-            return Some(PausePlan::Every { mean, deviation });
-        }
-        let plan = match self.pause_distribution {
-            Some(PauseDistribution::Exponential) => PausePlan::Exponential,
-            Some(PauseDistribution::Fixed) | None => PausePlan::Fixed,
-        };
-        self.pause.map(plan)
-    }
+    let over_tcp = user.traffic.0.is_over_tcp();
+    over_tcp.then(|| Arc::new(user.tcp_options(file).expect("checked")))
 }
 
 impl User {

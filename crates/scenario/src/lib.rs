@@ -31,6 +31,7 @@ mod resolve;
 mod schema;
 mod sweep;
 mod toml_text;
+mod traffic;
 mod value;
 
 pub use issue::Issue;

@@ -165,7 +165,7 @@ pub(crate) fn write_chosen(offer: &Offer, place: usize, values: Vec<Parameter>) 
     table.into()
 }
 
-fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
+pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
     match kind {
         Kind::Rate => Rate::schema(definitions),
         Kind::Span => Span::schema(definitions),

@@ -13,6 +13,9 @@ use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 mod tcp;
 
+pub use crate::traffic::{
+    Cbr, Greedy, PauseDistribution, PausePlan, Traffic, Transfer, WritesPlan,
+};
 pub use tcp::{AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan};
 
 /// So many links fit in a run: link and time share a word where events are compared.
@@ -138,7 +141,7 @@ pub struct FlowPlan {
     /// without overtaking.
     pub jitter: Span,
     /// What it sends.
-    pub traffic: TrafficPlan,
+    pub traffic: Traffic,
     /// The TCP that carries it, the same for all flows of a group; `None` for UDP.
     pub tcp: Option<Arc<TcpPlan>>,
 }
@@ -158,51 +161,4 @@ pub struct StartPlan {
     pub from: Time,
     /// Not after.
     pub to: Time,
-}
-
-/// What a flow sends.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TrafficPlan {
-    /// TCP that always has data to send.
-    Greedy,
-    /// TCP transfers of a given size.
-    Transfer {
-        /// Application bytes of a transfer.
-        size: Bytes,
-        /// `None`: one transfer. `Some`: a new connection after each, following a pause.
-        pause: Option<PausePlan>,
-        /// `None`: the application hands over all of it at once.
-        writes: Option<WritesPlan>,
-    },
-    /// UDP at a constant bit rate on the wire, in full packets.
-    Cbr {
-        /// Bits on the wire per second.
-        rate: Rate,
-    },
-}
-
-/// An application that hands over its data in pieces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WritesPlan {
-    /// Bytes at a time, at least one.
-    pub size: Bytes,
-    /// From one write to the next, more than nothing.
-    pub interval: Span,
-}
-
-/// The pause between two transfers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PausePlan {
-    /// Always the same.
-    Fixed(Span),
-    /// Exponentially distributed with this mean.
-    Exponential(Span),
-    /// Not a pause but the time from one start to the next, normally distributed; a transfer that
-    /// is not done by then delays the next one.
-    Every {
-        /// Mean.
-        mean: Span,
-        /// Standard deviation.
-        deviation: Span,
-    },
 }

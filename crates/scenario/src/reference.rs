@@ -12,11 +12,11 @@ use tidegate_mechanisms::sender::SenderParams;
 use crate::document::Value;
 use crate::field::Section;
 use crate::file::{
-    Access, Bottleneck, Cbr, File, Intervals, Link, Meter, ParkingLot, Profile, RateChange,
-    StartRange, Transfer, User,
+    Access, Bottleneck, File, Intervals, Link, Meter, ParkingLot, Profile, RateChange, StartRange,
+    User,
 };
 use crate::parameter;
-use crate::plan::TcpPlan;
+use crate::plan::{Cbr, TcpPlan, Transfer};
 use crate::schema::Definitions;
 use crate::toml_text::inline;
 
@@ -68,8 +68,8 @@ fn tables() -> Vec<(&'static str, String)> {
         ("rate_changes", keys::<RateChange>()),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
-        ("transfer", keys::<Transfer>()),
-        ("cbr", keys::<Cbr>()),
+        ("transfer", parameters::<Transfer>()),
+        ("cbr", parameters::<Cbr>()),
         ("start", keys::<StartRange>()),
         ("meter", keys::<Meter>()),
         ("tcp", options::<TcpPlan>()),
@@ -84,6 +84,14 @@ fn keys<S: Section>() -> String {
     let mut definitions = Definitions::default();
     let properties = S::properties(&mut definitions);
     table(S::KEYS, properties, &definitions)
+}
+
+/// The keys of an application.
+fn parameters<P: Parameters>() -> String {
+    let mut definitions = Definitions::default();
+    let properties = parameter::properties(P::ALL, &mut definitions);
+    let keys: Vec<_> = P::ALL.iter().map(|parameter| parameter.name).collect();
+    table(&keys, properties, &definitions)
 }
 
 /// The keys of options that may be left open.
@@ -200,18 +208,20 @@ fn bounds(schema: &Json) -> String {
     format!("{low} {high}").trim().to_owned()
 }
 
+const PROFILES: [Profile; 3] = [Profile::Linux, Profile::Classic, Profile::Linux2629];
+
 /// What each profile sets.
 fn profiles() -> String {
-    let names: Vec<_> = Profile::ALL.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let names: Vec<_> = PROFILES.iter().map(|profile| format!("`{}`", profile.word())).collect();
     let rule = "---|".repeat(names.len() + 1);
     let mut table = format!("| option | {} |\n|{rule}\n", names.join(" | "));
     for option in TcpPlan::ALL {
-        let cell = |(_, profile): &(_, Profile)| match &option.default {
+        let cell = |profile: &Profile| match &option.default {
             DefaultValue::Value(text) => *text,
             DefaultValue::ByProfile(texts) => profile.choose(texts),
             DefaultValue::Unset | DefaultValue::Required => "none",
         };
-        let cells: Vec<_> = Profile::ALL.iter().map(cell).collect();
+        let cells: Vec<_> = PROFILES.iter().map(cell).collect();
         table += &format!("| `{}` | {} |\n", option.name, cells.join(" | "));
     }
     table

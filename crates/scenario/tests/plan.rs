@@ -8,7 +8,7 @@ use tidegate_mechanisms::sender::{
 };
 use tidegate_mechanisms::units::{Bytes, Demand, OrOff, Rate, Share, Span, Whole};
 use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::{Buffer, LinkPlan, PausePlan, Plan, TrafficPlan};
+use tidegate_scenario::plan::{Buffer, LinkPlan, PausePlan, Plan, Traffic};
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{issues:#?}"))
@@ -237,8 +237,8 @@ fn only_transfers_without_repetition_prolong_a_run() {
         "{ kind = 'transfer', size = '1 MB', pause = '8 s', pause_distribution = 'exponential' }";
     let repeated = plan_with(DUMBBELL, &[(traffic, repeated)]);
     assert_eq!(repeated.drain_limit, Span::ZERO);
-    let TrafficPlan::Transfer { pause, .. } = &repeated.flows[0].traffic else { panic!() };
-    assert_eq!(*pause, Some(PausePlan::Exponential(Span::from_secs(8))));
+    let Traffic::Transfer(transfer) = &repeated.flows[0].traffic else { panic!() };
+    assert_eq!(transfer.pauses(), Some(PausePlan::Exponential(Span::from_secs(8))));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Span, Time};
-use tidegate_scenario::plan::{FlowPlan, PausePlan, TcpPlan, TrafficPlan, WritesPlan};
+use tidegate_scenario::plan::{self, FlowPlan, PausePlan, TcpPlan, Traffic, WritesPlan};
 
 use crate::event_queue::Wake;
 use crate::packet::Packet;
@@ -69,18 +69,18 @@ impl Source {
         let packet_size = plan.packet_size.get() as u16;
         let tcp = || plan.tcp.as_ref().expect("what is no UDP is TCP");
         match &plan.traffic {
-            TrafficPlan::Greedy => Source::Tcp(Box::new(Tcp {
+            Traffic::Greedy(_) => Source::Tcp(Box::new(Tcp {
                 connection: Connection::new(tcp(), packet_size).carrying(None),
                 previous: None,
                 transfer: None,
             })),
-            TrafficPlan::Transfer { size, pause, writes } => {
+            Traffic::Transfer(planned) => {
                 let transfer = Transfer {
                     plan: Arc::clone(tcp()),
                     packet_size,
-                    size_bytes: size.get(),
-                    pause: *pause,
-                    writes: *writes,
+                    size_bytes: planned.size.get(),
+                    pause: planned.pauses(),
+                    writes: planned.writes(),
                     written_bytes: 0,
                     rng: Stream::new(seed, &format!("flow/{number}/pause")),
                     started: None,
@@ -91,7 +91,7 @@ impl Source {
                     transfer: Some(transfer),
                 }))
             }
-            TrafficPlan::Cbr { rate } => Source::Cbr(Cbr {
+            Traffic::Cbr(plan::Cbr { rate }) => Source::Cbr(Cbr {
                 started: Time::ZERO,
                 sent: 0,
                 len: packet_size,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{FlowPlan, TrafficPlan};
+use tidegate_scenario::plan::{Cbr, FlowPlan, Traffic};
 
 use super::endpoint::Endpoints;
 use super::report::FlowReport;
@@ -117,13 +117,13 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
     }
     let mut all = vec![if endpoints.ip == IpVersion::V4 { "-4" } else { "-6" }.to_owned()];
     match &flow.traffic {
-        TrafficPlan::Cbr { rate } => {
+        Traffic::Cbr(Cbr { rate }) => {
             let (payload, packet) = (endpoints.udp_payload() as u64, flow.packet_size.get());
             let payload_bps = u128::from(rate.as_bps()) * u128::from(payload) / u128::from(packet);
             all.extend(["--udp", "--bandwidth"].map(str::to_owned));
             all.extend([payload_bps.to_string(), "--length".to_owned(), payload.to_string()]);
         }
-        TrafficPlan::Greedy => {
+        Traffic::Greedy(_) => {
             let tcp = flow.tcp.as_ref().expect("greedy flows have TCP");
             if tcp.window_limit.is_some() {
                 return cannot("keep to a window limit");
@@ -135,7 +135,7 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
                 all.extend(["--set-mss".to_owned(), endpoints.mss().to_string()]);
             }
         }
-        TrafficPlan::Transfer { .. } => return cannot("time transfers as they are planned"),
+        Traffic::Transfer(_) => return cannot("time transfers as they are planned"),
     }
     Ok(all)
 }

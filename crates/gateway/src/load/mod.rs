@@ -13,7 +13,7 @@ mod timers;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{Plan, TrafficPlan};
+use tidegate_scenario::plan::{Cbr, Plan, Traffic};
 use tidegate_simulator::output::FlowSeries;
 use tidegate_simulator::random::Stream;
 
@@ -104,12 +104,12 @@ impl<'a> Load<'a> {
         for (number, flow) in plan.flows.iter().enumerate() {
             let endpoints = Endpoints::new(plan, number, hosts);
             let by_iperf3 = options.generator == Generator::Iperf3;
-            flows.push(match flow.traffic {
-                TrafficPlan::Greedy | TrafficPlan::Cbr { .. } if by_iperf3 => {
+            flows.push(match &flow.traffic {
+                Traffic::Greedy(_) | Traffic::Cbr(_) if by_iperf3 => {
                     Flow::Iperf3(Box::new(Iperf3Flow::new(flow, endpoints)?))
                 }
-                TrafficPlan::Cbr { rate } => {
-                    let cbr = CbrFlow::new(endpoints, flow.packet_size, rate, &poller)?;
+                Traffic::Cbr(Cbr { rate }) => {
+                    let cbr = CbrFlow::new(endpoints, flow.packet_size, *rate, &poller)?;
                     Flow::Cbr(Box::new(cbr))
                 }
                 _ => Flow::Tcp(Box::new(TcpFlow::new(flow, endpoints, seed, &poller)?)),

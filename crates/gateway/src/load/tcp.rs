@@ -5,7 +5,7 @@ use std::net::Shutdown;
 
 use socket2::Socket;
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{FlowPlan, PausePlan, TrafficPlan};
+use tidegate_scenario::plan::{FlowPlan, PausePlan, Traffic};
 use tidegate_simulator::random::Stream;
 
 use super::endpoint::Endpoints;
@@ -60,9 +60,9 @@ impl<'a> TcpFlow<'a> {
     ) -> Result<Self, LabError> {
         let number = endpoints.number;
         let transfer = match &flow.traffic {
-            TrafficPlan::Transfer { size, pause, .. } => Some(Transfer {
-                size_bytes: size.get(),
-                pause: *pause,
+            Traffic::Transfer(transfer) => Some(Transfer {
+                size_bytes: transfer.size.get(),
+                pause: transfer.pauses(),
                 rng: Stream::new(seed, &format!("flow/{number}/pause")),
                 started: None,
                 received_bytes: 0,

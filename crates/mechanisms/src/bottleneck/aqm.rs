@@ -2,7 +2,7 @@
 
 use super::{Arrival, Head, Place, Signal, falls};
 use crate::parameters::{Mistake, Parameters, choices};
-use crate::registry::{About, Parameter};
+use crate::registry::About;
 use crate::units::Time;
 
 /// A way to tell how congested a queue is: an AQM.

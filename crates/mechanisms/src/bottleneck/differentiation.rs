@@ -2,7 +2,7 @@
 
 use super::{Aqm, Arrival, Signal};
 use crate::parameters::{Parameters, choices};
-use crate::registry::{About, Parameter};
+use crate::registry::About;
 use crate::units::{Bytes, Time};
 
 /// A way to tell customers apart.

@@ -2,7 +2,7 @@
 
 use super::{Ack, Marks, Window};
 use crate::parameters::{Parameters, choices};
-use crate::registry::{About, Parameter};
+use crate::registry::About;
 use crate::units::Time;
 
 /// A congestion controller as scenario files know it, be it here or in a kernel.

@@ -4,7 +4,7 @@ use super::Ack;
 use super::hystart::{HyStart, HyStartParams};
 use super::linux_hystart::{LinuxHyStart, LinuxHyStartParams};
 use crate::parameters::{Parameters, choices};
-use crate::registry::{About, Parameter};
+use crate::registry::About;
 
 /// What watches over slow start.
 pub trait WatchSlowStart: Sized {

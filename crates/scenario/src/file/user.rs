@@ -4,10 +4,12 @@ use serde_json::{Value as Json, json};
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 
 use super::{Access, Tcp};
-use crate::declare::{choice, kinds, section};
+use crate::chosen::Chosen;
+use crate::declare::section;
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
 use crate::schema::Definitions;
+use crate::traffic::{Greedy, Traffic};
 use crate::value::{Count, Integer, Step};
 
 section! {
@@ -22,7 +24,7 @@ section! {
         /// Node that the users send to; not in a dumbbell.
         optional to: String;
         /// What each flow sends.
-        default traffic: Traffic = Traffic::Greedy(Greedy {});
+        default traffic: Chosen<Traffic> = Chosen(Traffic::Greedy(Greedy {}));
         /// When each flow starts. Default: uniform over the first second, or over the warm-up if
         /// that is shorter.
         optional start: Start;
@@ -36,92 +38,6 @@ section! {
         optional access: Access;
         /// Link at the far end, where it differs from the scenario's.
         optional egress: Access;
-    }
-}
-
-kinds! {
-    /// What a flow sends.
-    pub enum Traffic {
-        Greedy = "greedy",
-        Transfer = "transfer",
-        Cbr = "cbr",
-    }
-}
-
-impl Traffic {
-    /// Whether TCP carries it, else UDP.
-    pub fn is_tcp(&self) -> bool {
-        match self {
-            Traffic::Greedy(_) | Traffic::Transfer(_) => true,
-            Traffic::Cbr(_) => false,
-        }
-    }
-}
-
-section! {
-    /// TCP that always has data to send.
-    pub struct Greedy {}
-}
-
-section! {
-    /// TCP transfers of a given size, each on a connection of its own.
-    pub struct Transfer {
-        /// Application bytes of a transfer.
-        required size: Bytes;
-        /// From the end of a transfer to the start of the next. Without it there is only one.
-        optional pause: Span;
-        /// Distribution of the pause around its mean.
-        optional pause_distribution: PauseDistribution;
-        /// Instead of a pause: from the start of a transfer to the start of the next, on average.
-        optional every: Span;
-        /// Standard deviation of it; it is then normally distributed.
-        optional every_deviation: Span;
-        /// The application hands over so much at a time, the first of it at the start. Without it, all
-        /// of a transfer at once.
-        optional write_size: Bytes;
-        /// So often.
-        optional write_interval: Span;
-    }
-    check sends_something;
-}
-
-fn sends_something(transfer: &Transfer, reader: &mut Reader) {
-    if transfer.size == Bytes::ZERO {
-        reader.wrong_at("size", "a transfer has at least 1 B");
-    }
-    if transfer.pause.is_none() && transfer.pause_distribution.is_some() {
-        reader.wrong_at("pause_distribution", "has no meaning without a pause");
-    }
-    if transfer.pause.is_some() && transfer.every.is_some() {
-        reader.wrong_at("every", "give pause or every, not both");
-    }
-    if transfer.every.is_none() && transfer.every_deviation.is_some() {
-        reader.wrong_at("every_deviation", "has no meaning without every");
-    }
-    match (transfer.write_size, transfer.write_interval) {
-        (Some(_), None) => reader.wrong_at("write_size", "has no meaning without write_interval"),
-        (None, Some(_)) => reader.wrong_at("write_interval", "has no meaning without write_size"),
-        (Some(Bytes::ZERO), _) => reader.wrong_at("write_size", "a write has at least 1 B"),
-        (_, Some(Span::ZERO)) => reader.wrong_at("write_interval", "takes more than 0 s"),
-        _ => {}
-    }
-}
-
-choice! {
-    /// Distribution of pauses. Default fixed.
-    pub enum PauseDistribution {
-        /// Always the same.
-        Fixed = "fixed",
-        /// Exponential.
-        Exponential = "exponential",
-    }
-}
-
-section! {
-    /// UDP at a constant bit rate, in full packets.
-    pub struct Cbr {
-        /// Bits on the wire per second.
-        required rate: Rate;
     }
 }
 

@@ -22,7 +22,6 @@ pub use queue::Queue;
 use super::{Judge, Loss, Place};
 use crate::parameters::{Parameters, choices};
 pub use crate::registry::About;
-use crate::registry::Parameter;
 use crate::units::{Bytes, Span, Time};
 
 /// A packet in front of a transmitter.

@@ -1,0 +1,59 @@
+//! What flows send: the applications that a scenario can have, each declared in a file of its own.
+//!
+//! How they behave is the engine's: see the applications of the simulator and the load of the gateway.
+
+mod cbr;
+mod greedy;
+mod transfer;
+
+use tidegate_mechanisms::choice;
+use tidegate_mechanisms::parameters::Parameters;
+
+pub use cbr::Cbr;
+pub use greedy::Greedy;
+pub use transfer::{PauseDistribution, PausePlan, Transfer, WritesPlan};
+
+/// What a scenario can say of an application.
+pub trait Application: Parameters {
+    /// Whether TCP carries it, so that TCP options have a meaning for it.
+    const OVER_TCP: bool = true;
+
+    /// Whether it comes to an end by itself, which a run waits for.
+    fn ends(&self) -> bool {
+        false
+    }
+}
+
+/// One line per application.
+macro_rules! applications {
+    ($($name:ident = $kind:literal;)+) => {
+        choice! {
+            /// What a flow sends.
+            pub enum Traffic as Traffic {
+                $($name($name) = $kind;)+
+            }
+        }
+
+        impl Traffic {
+            /// See [`Application::OVER_TCP`].
+            pub const fn is_over_tcp(&self) -> bool {
+                match self {
+                    $(Traffic::$name(_) => $name::OVER_TCP,)+
+                }
+            }
+
+            /// See [`Application::ends`].
+            pub fn ends(&self) -> bool {
+                match self {
+                    $(Traffic::$name(own) => own.ends(),)+
+                }
+            }
+        }
+    };
+}
+
+applications! {
+    Greedy = "greedy";
+    Transfer = "transfer";
+    Cbr = "cbr";
+}

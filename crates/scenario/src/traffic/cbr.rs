@@ -1,0 +1,18 @@
+//! A constant bit rate.
+
+use tidegate_mechanisms::parameters;
+use tidegate_mechanisms::units::Rate;
+
+use super::Application;
+
+parameters! {
+    /// UDP at a constant bit rate, in full packets.
+    pub struct Cbr {
+        /// Bits on the wire per second.
+        pub rate: Rate,
+    }
+}
+
+impl Application for Cbr {
+    const OVER_TCP: bool = false;
+}

@@ -1,0 +1,131 @@
+//! Transfers of a given size, one or one after the other.
+
+use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::units::{Bytes, Span};
+use tidegate_mechanisms::{parameters, words};
+
+use super::Application;
+
+words! {
+    /// Distribution of pauses.
+    pub enum PauseDistribution {
+        /// Always the same.
+        Fixed = "fixed",
+        /// Exponential.
+        Exponential = "exponential",
+    }
+}
+
+parameters! {
+    /// TCP transfers of a given size, each on a connection of its own.
+    pub struct Transfer {
+        /// Application bytes of a transfer.
+        pub size: Bytes,
+        /// From the end of a transfer to the start of the next. Without it there is only one.
+        pub pause: Option<Span>,
+        /// Distribution of the pause around its mean. Default fixed.
+        pub pause_distribution: Option<PauseDistribution>,
+        /// Instead of a pause: from the start of a transfer to the start of the next, on average.
+        pub every: Option<Span>,
+        /// Standard deviation of it; it is then normally distributed.
+        pub every_deviation: Option<Span>,
+        /// The application hands over so much at a time, the first of it at the start. Without it, all
+        /// of a transfer at once.
+        pub write_size: Option<Bytes>,
+        /// So often.
+        pub write_interval: Option<Span>,
+    }
+    check sends_something;
+}
+
+fn sends_something(transfer: &Transfer) -> Vec<Mistake> {
+    let Transfer {
+        size,
+        pause,
+        pause_distribution,
+        every,
+        every_deviation,
+        write_size,
+        write_interval,
+    } = transfer;
+    let checks = [
+        (*size == Bytes::ZERO, "size", "a transfer has at least 1 B"),
+        (
+            pause.is_none() && pause_distribution.is_some(),
+            "pause_distribution",
+            "has no meaning without a pause",
+        ),
+        (pause.is_some() && every.is_some(), "every", "give pause or every, not both"),
+        (
+            every.is_none() && every_deviation.is_some(),
+            "every_deviation",
+            "has no meaning without every",
+        ),
+        (
+            write_size.is_some() && write_interval.is_none(),
+            "write_size",
+            "has no meaning without write_interval",
+        ),
+        (
+            write_size.is_none() && write_interval.is_some(),
+            "write_interval",
+            "has no meaning without write_size",
+        ),
+        (*write_size == Some(Bytes::ZERO), "write_size", "a write has at least 1 B"),
+        (*write_interval == Some(Span::ZERO), "write_interval", "takes more than 0 s"),
+    ];
+    let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
+    wrong.map(|(_, key, message)| (key, message.to_owned())).collect()
+}
+
+impl Application for Transfer {
+    fn ends(&self) -> bool {
+        self.pause.is_none()
+    }
+}
+
+/// An application that hands over its data in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WritesPlan {
+    /// Bytes at a time, at least one.
+    pub size: Bytes,
+    /// From one write to the next, more than nothing.
+    pub interval: Span,
+}
+
+/// The pause between two transfers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PausePlan {
+    /// Always the same.
+    Fixed(Span),
+    /// Exponentially distributed with this mean.
+    Exponential(Span),
+    /// Not a pause but the time from one start to the next, normally distributed; a transfer that
+    /// is not done by then delays the next one.
+    Every {
+        /// Mean.
+        mean: Span,
+        /// Standard deviation.
+        deviation: Span,
+    },
+}
+
+impl Transfer {
+    /// How it hands over its data; `None`: all of it at once.
+    pub fn writes(&self) -> Option<WritesPlan> {
+        Some(WritesPlan { size: self.write_size?, interval: self.write_interval? })
+    }
+
+    /// What follows a transfer; `None`: nothing. `Some`: a new connection, after a pause.
+    pub fn pauses(&self) -> Option<PausePlan> {
+        if let Some(mean) = self.every {
+            let deviation = self.every_deviation.unwrap_or(Span::ZERO);
+            return Some(PausePlan::Every { mean, deviation });
+        }
+        let plan = match self.pause_distribution {
+            Some(PauseDistribution::Exponential) => PausePlan::Exponential,
+            Some(PauseDistribution::Fixed) | None => PausePlan::Fixed,
+        };
+        self.pause.map(plan)
+    }
+}
