@@ -9,6 +9,7 @@
 pub mod bottleneck;
 pub mod ingress;
 pub mod parameters;
+pub mod power;
 pub mod registry;
 pub mod sender;
 pub mod units;

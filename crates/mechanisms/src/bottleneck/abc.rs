@@ -20,6 +20,7 @@
 
 use super::{Aqm, Arrival, Differentiate, Signal};
 use crate::parameters;
+use crate::power::exp2;
 use crate::registry::About;
 use crate::units::{Factor, Memory};
 
@@ -96,7 +97,7 @@ impl Abc {
         if steepness == 0.0 {
             return p;
         }
-        libm::exp2(log2_p() * libm::exp2(steepness))
+        exp2(log2_p() * exp2(steepness))
     }
 
     /// A_avg.

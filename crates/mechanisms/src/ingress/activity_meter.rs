@@ -23,6 +23,7 @@
 //! Where the paper leaves it open: the bucket starts full; the bucket is drained by the exact
 //! activity also when the packet carries a rounded one; L counts every byte on the wire.
 
+use crate::power::exp2;
 use crate::units::{Bytes, Rate, Span, Time};
 
 /// Parameters of the activity meter.
@@ -90,7 +91,7 @@ impl ActivityMeter {
             return 0.0;
         }
         let activity = -self.fill * self.activity_per_byte;
-        self.fill -= len.as_f64() * libm::exp2(-activity);
+        self.fill -= len.as_f64() * exp2(-activity);
         match self.params.granularity {
             None => activity as f32,
             Some(g) => (libm::ceil(activity / g) * g) as f32,

@@ -1,0 +1,107 @@
+//! Powers of two, by a table and a polynomial: the same on every machine, and quick enough for every packet.
+//!
+//! ```text
+//! x = k + i/256 + z      k whole, 0 ≤ i < 256, |z| ≤ 1/512
+//! 2ˣ = 2ᵏ · 2^(i/256) · 2ᶻ      2ᶻ = 1 + z ln 2 + (z ln 2)²/2! + (z ln 2)³/3! + (z ln 2)⁴/4!
+//! ```
+//!
+//! What the polynomial leaves out is (z ln 2)⁵/5! < 4 · 10⁻¹⁷, less than rounding. No operation is fused with
+//! another, and the table is computed by the compiler, so that a platform has no say in the last bit.
+
+use core::f64::consts::LN_2;
+
+const STEPS: usize = 256;
+const POWERS: [f64; STEPS] = powers();
+/// A number beside which one of the size of an exponent keeps no bits below 1/256: the last bits of the sum are
+/// 256 k + i.
+const ROUND: f64 = (3u64 << 51) as f64 / STEPS as f64;
+/// Below this exponent there is no number but zero.
+const NOTHING: f64 = -1075.0;
+/// Between these, numbers are normal.
+const LEAST: f64 = -1022.0;
+const MOST: f64 = 1023.0;
+
+/// 2ˣ, to 10⁻¹⁵ of itself.
+#[inline]
+pub fn exp2(x: f64) -> f64 {
+    if !(LEAST..=MOST).contains(&x) {
+        return if x <= NOTHING { 0.0 } else { beyond_normal(x) };
+    }
+    let rounded = x + ROUND;
+    let z = (x - (rounded - ROUND)) * LN_2;
+    let steps = rounded.to_bits();
+    let power = POWERS[steps as usize % STEPS];
+    let scale = f64::from_bits((steps / STEPS as u64 + 1023) << 52);
+    let beyond_one = z * (1.0 + z * 0.5) + (z * z) * (z * (1.0 / 6.0 + z * (1.0 / 24.0)));
+    (power + power * beyond_one) * scale
+}
+
+/// Numbers too small for all their bits, infinity, and none at all.
+#[cold]
+fn beyond_normal(x: f64) -> f64 {
+    libm::exp2(x)
+}
+
+/// 2^(i/256), by the series of the exponential function from its smallest terms on.
+const fn powers() -> [f64; STEPS] {
+    let mut powers = [1.0; STEPS];
+    let mut i = 0;
+    while i < STEPS {
+        // Of numbers up to √2, so that few terms are needed; the upper half is twice that of −x.
+        let upper = i > STEPS / 2;
+        let steps = if upper { i as f64 - STEPS as f64 } else { i as f64 };
+        let x = steps / STEPS as f64 * LN_2;
+        let (mut sum, mut term) = (0.0, 20.0);
+        while term >= 1.0 {
+            sum = (1.0 + sum) * x / term;
+            term -= 1.0;
+        }
+        powers[i] = if upper { 2.0 * (1.0 + sum) } else { 1.0 + sum };
+        i += 1;
+    }
+    powers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn whole_powers_are_exact() {
+        for k in -1022..=1023 {
+            assert_eq!(exp2(f64::from(k)), libm::exp2(f64::from(k)), "2^{k}");
+        }
+    }
+
+    /// A probability that is just above zero takes a random number, one that is zero takes none.
+    #[test]
+    fn what_is_not_normal_is_that_of_the_libm() {
+        let x =
+            [f64::NEG_INFINITY, -1e6, -1075.0, -1074.9, -1050.5, -1022.1, 1023.5, 1024.0, 1e300];
+        assert_eq!(x.map(exp2), x.map(libm::exp2));
+        assert!(exp2(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn each_entry_of_the_table_is_right() {
+        for (i, power) in POWERS.iter().enumerate() {
+            let want = libm::exp2(i as f64 / STEPS as f64);
+            assert!((power / want - 1.0).abs() < 4e-16, "2^({i}/{STEPS})");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn it_agrees_with_the_libm(x in -1022.0..1023.0) {
+            prop_assert!((exp2(x) / libm::exp2(x) - 1.0).abs() < 1e-15, "2^{x}");
+        }
+
+        #[test]
+        fn near_zero_it_agrees_too(x in -1e-3..1e-3) {
+            prop_assert!((exp2(x) - libm::exp2(x)).abs() < 1e-15, "2^{x}");
+        }
+    }
+}
