@@ -165,3 +165,97 @@ fn judge_holes(duplicates: u32, forward: bool, out: &Outstanding) -> Judgement {
         ..Judgement::NOTHING
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::SackBlocks;
+    use crate::tcp::sender::samples::Reading;
+    use crate::tcp::tests::classic_with;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    fn points(phase: Phase, end: u64, recover: u64) -> Points {
+        Points { phase, end, recover, partial_acks: true }
+    }
+
+    /// A sender's detection, with ten segments out that left at 0, 1, … 9 ms.
+    struct Bench {
+        detection: Detection,
+        feedback: Feedback,
+        out: Outstanding,
+    }
+
+    impl Bench {
+        fn new(recovery: &str) -> Self {
+            let plan = classic_with(&format!("loss_recovery = {recovery:?}"));
+            let (detection, mut feedback) = (Detection::new(&plan), Feedback::new(&plan));
+            feedback.begin(Span::from_millis(100));
+            let mut out = Outstanding::new(detection.memory(), 1_460);
+            (0..10).for_each(|n| _ = out.add(0, ms(n)));
+            Bench { detection, feedback, out }
+        }
+
+        /// An ACK of nothing new that reports this block, and what it shows to be lost.
+        fn duplicate(&mut self, block: (u64, u64), points: &Points, now: Time) -> Judgement {
+            let blocks: SackBlocks = [block, (0, 0), (0, 0)];
+            let reading = Reading { now, min_rtt: Span::from_millis(100) };
+            let arrivals = self.out.take(0, &blocks, reading);
+            let told = Told { duplicate: true, samples: arrivals.samples, ..Told::default() };
+            self.detection.note(&told, self.out.una());
+            let judged = self.detection.judge(&self.out, points, &self.feedback, now);
+            judged.unwrap_or(Judgement::NOTHING)
+        }
+    }
+
+    /// RFC 6582, section 3.2, step 2.
+    #[test]
+    fn the_third_duplicate_tells_unless_what_it_repeats_was_sent_before_the_last_recovery_ended() {
+        for (recover, lost) in [(0, [false, false, true, false]), (7, [false; 4])] {
+            let mut bench = Bench::new("newreno");
+            let open = points(Phase::Open, 0, recover);
+            let heads = [(); 4].map(|()| bench.duplicate((0, 0), &open, ms(100)).head);
+            assert_eq!(heads, lost, "recover {recover}");
+        }
+    }
+
+    #[test]
+    fn holes_need_three_segments_above_them_or_one_sent_three_later() {
+        for (recovery, below) in [("sack", [0, 0, 1]), ("fack", [0, 2, 6])] {
+            let mut bench = Bench::new(recovery);
+            let open = points(Phase::Open, 0, 0);
+            let blocks = [(1, 2), (4, 5), (8, 9)];
+            let found = blocks.map(|block| bench.duplicate(block, &open, ms(100)).below);
+            assert_eq!(found, below, "{recovery}");
+        }
+    }
+
+    /// RFC 8985, section 6.2: sent before what has arrived, and a quarter of the round trip late.
+    #[test]
+    fn time_tells_what_was_overtaken_and_how_long_to_wait_for_the_rest() {
+        let mut bench = Bench::new("rack");
+        let open = points(Phase::Open, 0, 0);
+        let early = bench.duplicate((4, 5), &open, ms(104));
+        assert_eq!((early.below, early.wait), (0, Some(Span::from_millis(3 + 100 + 25 - 104))));
+        bench.detection.look_again();
+        assert_eq!(bench.duplicate((0, 0), &open, ms(127)).below, 3, "sent at 0, 1 and 2 ms");
+        bench.detection.look_again();
+        let recovering = points(Phase::Recovery, 10, 10);
+        assert_eq!(bench.duplicate((0, 0), &recovering, ms(127)).below, 4, "none to wait for");
+    }
+
+    /// RFC 8985, section 7.4.
+    #[test]
+    fn a_probe_has_repaired_a_loss_if_more_than_its_repetition_is_acknowledged() {
+        for (again, end, una, repaired) in
+            [(true, 10, 11, true), (true, 10, 10, false), (false, 11, 12, false)]
+        {
+            let mut detection = Bench::new("rack").detection;
+            detection.on_probe(end, again);
+            let told = Told { acknowledged: 1, delivered: 1, ..Told::default() };
+            assert_eq!(detection.note(&told, una), repaired);
+        }
+    }
+}

@@ -11,7 +11,7 @@ use crate::packet::{Packet, SackBlocks};
 use crate::tcp::round_trip::RoundTrip;
 
 /// What an ACK tells.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
     /// Segments by which the acknowledgement moved.
     pub acknowledged: u32,
@@ -219,5 +219,67 @@ fn departed_unnamed(acknowledged: u32, unnamed: u32, duplicate: bool) -> u32 {
     match acknowledged {
         0 => u32::from(duplicate),
         _ => acknowledged.saturating_sub(unnamed).max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::flags;
+    use crate::tcp::sender::outstanding::Memory;
+    use crate::tcp::tests::classic_with;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    fn ack(number: u64, stamp_ms: u64) -> Packet {
+        Packet { number, stamp: ms(stamp_ms), flags: flags::ACK, ..Packet::default() }
+    }
+
+    /// A reader with these options, and ten segments that left at 0, 1, … 9 ms.
+    fn reader(options: &str, memory: Memory) -> (Feedback, Ecn, Outstanding) {
+        let plan = classic_with(options);
+        let (mut feedback, mut out) = (Feedback::new(&plan), Outstanding::new(memory, 1_460));
+        for n in 0..10 {
+            let segment = out.add(0, ms(n));
+            feedback.on_sent(segment, ms(n));
+        }
+        (feedback, Ecn::new(&plan), out)
+    }
+
+    #[test]
+    fn without_timestamps_one_segment_is_timed_at_a_time() {
+        let (mut feedback, _, mut out) = reader("", Memory::None);
+        let mut rtt = |number, at| feedback.read_expected(&ack(number, 0), &mut out, ms(at)).rtt;
+        assert_eq!([rtt(1, 100), rtt(2, 101)], [Some(Span::from_millis(100)), None]);
+        feedback.on_sent(10, ms(110));
+        feedback.on_repair();
+        let told = feedback.read_expected(&ack(3, 0), &mut out, ms(120));
+        assert_eq!(told.rtt, None, "Karn");
+    }
+
+    #[test]
+    fn the_times_of_segments_tell_more_than_the_echo_of_a_delayed_ack() {
+        for (options, memory, want) in [
+            ("timestamps = true", Memory::None, 100),
+            ("timestamps = true, loss_recovery = \"rack\"", Memory::Times, 99),
+        ] {
+            let (mut feedback, _, mut out) = reader(options, memory);
+            let told = feedback.read_expected(&ack(2, 0), &mut out, ms(100));
+            assert_eq!(told.rtt, Some(Span::from_millis(want)), "{options}");
+        }
+    }
+
+    /// Without SACK the third duplicate stands for a third segment, which an ACK of five explains.
+    #[test]
+    fn duplicates_stand_for_segments_that_nobody_names() {
+        let (mut feedback, ecn, mut out) = reader("loss_recovery = \"newreno\"", Memory::None);
+        let mut read = |number| {
+            feedback.read(&ack(number, 0), &SackBlocks::default(), false, &ecn, &mut out, ms(100))
+        };
+        assert_eq!([read(0), read(0), read(0)].map(|told| told.departed), [1; 3]);
+        let told = read(5);
+        assert_eq!((told.departed, told.delivered, told.duplicate), (2, 5, false));
     }
 }

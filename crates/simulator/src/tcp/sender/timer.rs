@@ -94,3 +94,31 @@ impl Timer {
         Some(core::mem::replace(&mut self.purpose, Purpose::TimeOut))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tidegate_mechanisms::units::Span;
+
+    use super::*;
+    use crate::tcp::timelines::bench::idle_network;
+
+    /// Setting it later, as each ACK does, sets no further wake-up; the one there is sets the next.
+    #[test]
+    fn one_wake_up_serves_however_often_it_is_set() {
+        let (mut network, ways, mut timers) = idle_network();
+        let ms = |n| Time::ZERO + Span::from_millis(n);
+        let mut timer = Timer::new(false);
+        let mut wakes = Vec::new();
+        let mut door = |now, timers: &mut _, act: &mut dyn FnMut(&mut Door)| {
+            act(&mut Door { network: &mut network, timers, now, flow: 0, ways });
+        };
+        for n in 0..100 {
+            door(ms(n), &mut timers, &mut |d| timer.set(Purpose::TimeOut, ms(n + 200), d));
+        }
+        while let Some((at, _)) = timers.pop() {
+            door(at, &mut timers, &mut |d| wakes.push((at, timer.on_wake(d))));
+        }
+        assert_eq!(wakes, [(ms(200), None), (ms(299), Some(Purpose::TimeOut))]);
+        assert!(!timer.is_set());
+    }
+}

@@ -34,6 +34,13 @@ delay = "0 s"
 [users.one]
 "#;
 
+/// A network for whoever needs one behind a door, where one flow's packets enter it, and its wake-ups.
+pub fn idle_network() -> (Network, Ways, Timers) {
+    let plan = Scenario::parse(NETWORK, &[]).expect("a valid scenario").plan();
+    let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
+    (network, ways[0], Timers::default())
+}
+
 /// A connection and the clock it lives by.
 pub struct Bench {
     network: Network,

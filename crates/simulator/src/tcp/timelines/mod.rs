@@ -13,7 +13,7 @@
 //! Segments have 1460 bytes (1448 with timestamps). What stands after `#` is a comment. Where a
 //! timeline differs, the test prints the one that was measured.
 
-mod bench;
+pub(super) mod bench;
 
 use bench::Bench;
 use tidegate_mechanisms::units::Time;
