@@ -1,5 +1,6 @@
 //! A hash of everything that happened, to tell whether two runs were the same.
 
+use crate::connections::ConnectionId;
 use crate::packet::{Packet, flags};
 
 /// Running hash; not cryptographic.
@@ -19,6 +20,8 @@ const DECLARED: u32 = flags::AE
     | flags::CREDIT
     | flags::RE;
 
+const FIRST_SEVEN: u32 = 0x7f;
+
 impl Default for Digest {
     fn default() -> Self {
         Digest(0x9e37_79b9_7f4a_7c15)
@@ -34,12 +37,14 @@ impl Digest {
     }
 
     /// Mixes in a packet that has reached its host: when, and what it says. Flags have the places that
-    /// they had when packets had eight; what is said in others is mixed in where it is said.
+    /// they had when packets had eight, the last of which told the second, fourth, ... connection of a
+    /// flow from the others; what is said in further ones is mixed in where it is said.
     #[inline]
     pub fn mix_packet(&mut self, packet: &Packet) {
         let pushed = if packet.has(flags::PSH) { flags::ECE } else { 0 };
-        let few = packet.flags & 0xff | pushed;
-        self.mix(packet.at.as_nanos(), packet.number << 8 | u64::from(few));
+        let few = u64::from(packet.flags & FIRST_SEVEN | pushed);
+        let even = u64::from(ConnectionId::of(packet).is_even());
+        self.mix(packet.at.as_nanos(), packet.number << 8 | even << 7 | few);
         let more = packet.flags & DECLARED;
         if more != 0 {
             self.mix(more.into(), packet.word.into());

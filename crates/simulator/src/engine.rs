@@ -3,64 +3,21 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{MAX_RUN, Plan};
 
-use crate::arrivals::Arrivals;
-use crate::digest::Digest;
+use crate::applications::Event;
+use crate::ends::Ends;
 use crate::event_queue::{Timers, Wake};
-use crate::intervals::{self, Counted};
+use crate::intervals;
 use crate::link::Link;
-use crate::network::{Network, Receivers, Ways};
+use crate::network::{Network, Receivers};
 use crate::output::{IntervalTables, RunOutput};
 use crate::packet::{Packet, Parcel, flags};
 use crate::probe::Reading;
 use crate::random::Stream;
+use crate::readings::{Readings, Received};
 use crate::series::Series;
-use crate::source::{Source, TransferRecord, UDP_HEADER_BYTES};
-use crate::tables;
-use crate::tcp::Door;
-use crate::tcp::sender::SenderCounts;
+use crate::tables::{self, Finished};
+use crate::tcp::{TimerId, World};
 use crate::transit::Next;
-
-/// What reached a flow's receiver.
-#[derive(Clone, Copy, Default)]
-pub struct Received {
-    /// Packets.
-    pub arrivals: Arrivals,
-    /// Payload in order, bytes.
-    pub payload_bytes: u64,
-    /// What happened to the flow's packets, by direction: the receiver may be served ahead of time,
-    /// so that the two can take turns in one way or another.
-    pub digests: [Digest; 2],
-}
-
-impl Received {
-    #[inline]
-    fn add(&mut self, len: u16, marked: bool, payload_bytes: u64) {
-        self.arrivals.add(len, marked);
-        self.payload_bytes += payload_bytes;
-    }
-}
-
-/// All counters at one point in time.
-pub struct Readings {
-    /// By link.
-    pub links: Vec<Reading>,
-    /// By flow.
-    pub losses: Vec<u64>,
-    /// By flow.
-    pub received: Vec<Received>,
-    /// By flow.
-    pub sent: Vec<SenderCounts>,
-}
-
-impl Counted for Readings {
-    fn links(&self) -> &[Reading] {
-        &self.links
-    }
-
-    fn received_bytes(&self, flow: usize) -> u64 {
-        self.received[flow].arrivals.bytes
-    }
-}
 
 /// A packet delivered early, for the counters.
 struct Ahead {
@@ -73,27 +30,17 @@ struct Ahead {
 
 /// A run under way.
 pub struct Engine<'a> {
-    /// What is run.
-    pub plan: &'a Plan,
-    /// Its seed.
-    pub seed: u64,
-    /// Links and packets.
-    pub network: Network,
-    /// What flows send.
-    pub sources: Vec<Source>,
+    plan: &'a Plan,
+    seed: u64,
+    network: Network,
+    ends: Ends<'a>,
     /// What flows receive.
-    pub received: Vec<Received>,
-    /// Finished transfers.
-    pub transfers: Vec<TransferRecord>,
-    /// Time series.
-    pub series: Series,
+    received: Vec<Received>,
+    series: Series,
     /// Events so far.
-    pub events: u64,
-    /// The present.
-    pub now: Time,
-    ways: Vec<Ways>,
+    events: u64,
+    now: Time,
     timers: Timers,
-    awaited: usize,
     /// End of the measurement.
     end: Time,
     /// When the counters are read next, but for samples.
@@ -115,8 +62,6 @@ impl<'a> Engine<'a> {
         let longest = plan.warm_up + plan.duration + plan.drain_limit;
         assert!(longest < MAX_RUN, "a run ends before {MAX_RUN}");
         let (network, ways) = Network::new(plan, seed, receivers);
-        let sources: Vec<Source> =
-            (plan.flows.iter().enumerate()).map(|(i, flow)| Source::new(flow, i, seed)).collect();
         let mut timers = Timers::default();
         for (i, flow) in plan.flows.iter().enumerate() {
             let room = flow.start.to.since(flow.start.from).as_secs();
@@ -127,19 +72,15 @@ impl<'a> Engine<'a> {
         if sample_at < Time::NEVER {
             timers.push(sample_at, Wake::Sample);
         }
-        let awaited = sources.iter().filter(|s| matches!(s, Source::Tcp(t) if t.is_awaited()));
         Engine {
             plan,
             seed,
-            awaited: awaited.count(),
-            received: vec![Received::default(); sources.len()],
-            sources,
-            transfers: Vec::new(),
+            ends: Ends::new(plan, seed, ways),
+            received: vec![Received::default(); plan.flows.len()],
             series: Series::new(plan),
             events: 0,
             now: Time::ZERO,
             network,
-            ways,
             timers,
             end: Time::ZERO + plan.warm_up + plan.duration,
             reading_at: Time::ZERO,
@@ -159,14 +100,29 @@ impl<'a> Engine<'a> {
         // Samples go on.
         self.count_to_next_look(Time::NEVER);
         self.run_events(limit, false);
-        let output = RunOutput { intervals, ..tables::collect(&mut self, &before, &after) };
         let ledger = self.network.ledger;
         assert_eq!(
             ledger.injected,
             ledger.delivered + ledger.dropped + self.network.under_way(),
             "every packet is delivered, dropped or still under way"
         );
-        output
+        tables::collect(self.finished(intervals), &before, &after)
+    }
+
+    fn finished(self, intervals: IntervalTables) -> Finished<'a> {
+        let unfinished: Vec<_> = self.ends.unfinished().collect();
+        Finished {
+            plan: self.plan,
+            seed: self.seed,
+            events: self.events,
+            now: self.now,
+            links: self.network.links,
+            received: self.received,
+            finished: self.ends.records,
+            unfinished,
+            series: self.series,
+            intervals,
+        }
     }
 
     /// Runs through the parts of the measurement, if it has several, and measures each.
@@ -195,7 +151,7 @@ impl<'a> Engine<'a> {
             links: self.network.links.iter_mut().map(|link| read(link, end)).collect(),
             losses: self.network.losses.clone(),
             received: self.received.clone(),
-            sent: self.sources.iter().map(Source::counts).collect(),
+            sent: self.ends.sent(),
         }
     }
 
@@ -218,7 +174,7 @@ impl<'a> Engine<'a> {
 
     /// Processes events that come before `end`: all of them, or until the awaited transfers are done.
     fn run_events(&mut self, end: Time, all: bool) {
-        while all || self.awaited > 0 {
+        while all || self.ends.awaited > 0 {
             let (arrival, timer) = (self.network.transit.next_time(), self.timers.next_time());
             let next = arrival.min(timer);
             if next >= end {
@@ -260,30 +216,14 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn deliver(&mut self, at: Time, parcel: Parcel) {
         let packet = &parcel.packet(at);
-        let Engine { network, timers, received, sources, .. } = self;
-        let flow = packet.flow as usize;
-        let now = packet.at;
-        let got = &mut received[flow];
-        if now < self.end {
-            got.digests[usize::from(packet.has(flags::BACK))].mix_packet(packet);
+        let Engine { network, timers, received, ends, .. } = self;
+        if at < self.end {
+            received[packet.flow as usize].digest(packet);
         }
-        let mut door = Door { network, timers, now, flow: packet.flow, ways: self.ways[flow] };
-        let Source::Tcp(tcp) = &mut sources[flow] else {
-            return self.count(packet, u64::from(packet.len - UDP_HEADER_BYTES));
-        };
-        if packet.has(flags::ACK) {
-            tcp.connection_of(packet).sender.on_ack(packet, &mut door);
-            if let Some(record) = tcp.check_finished(&mut door) {
-                self.awaited -= usize::from(tcp.is_awaited());
-                self.transfers.push(record);
-            }
-            return;
+        let payload_bytes = ends.deliver(packet, World { now: packet.at, network, timers });
+        if packet.flags & (flags::ACK | flags::BACK) == 0 {
+            self.count(packet, payload_bytes);
         }
-        let connection = tcp.connection_of(packet);
-        let before = connection.received_bytes();
-        connection.on_data(packet, &mut door);
-        let payload_bytes = connection.received_bytes() - before;
-        self.count(packet, payload_bytes);
     }
 
     /// Counts a packet that reached its receiver, and the payload that it puts in order.
@@ -301,39 +241,28 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn wake(&mut self) {
         let (_, wake) = self.timers.pop().expect("a timer is due");
-        let flow = match wake {
-            Wake::Sample => return self.sample(),
-            Wake::Start(id)
-            | Wake::Retransmit(id)
-            | Wake::DelayedAck(id)
-            | Wake::Application(id) => id,
-        };
-        let source = &mut self.sources[flow as usize];
-        let mut door = Door {
-            network: &mut self.network,
-            timers: &mut self.timers,
-            now: self.now,
-            flow,
-            ways: self.ways[flow as usize],
-        };
-        match (wake, source) {
-            (Wake::Start(_), source) => source.start(&mut door),
-            (Wake::Application(_), Source::Cbr(cbr)) => cbr.send(&mut door),
-            (Wake::Application(_), Source::Tcp(tcp)) => tcp.write(&mut door),
-            (Wake::Retransmit(_), Source::Tcp(tcp)) => tcp.connection.sender.on_timer(&mut door),
-            (Wake::DelayedAck(_), Source::Tcp(tcp)) => {
-                tcp.connection.on_delayed_ack_timer(&mut door);
-            }
-            _ => unreachable!("timers belong to the source that set them"),
+        let Engine { network, timers, ends, now, .. } = self;
+        let mut world = World { now: *now, network, timers };
+        match wake {
+            Wake::Sample => self.sample(),
+            Wake::Start(flow) => ends.tell(flow, Event::Start, &mut world),
+            Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut world),
+            Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut world),
+            Wake::DelayedAck(half) => ends.wake_receiver(TimerId(half), &mut world),
         }
     }
 
     fn sample(&mut self) {
         let Some(interval) = self.plan.sample_interval else { return };
-        let Engine { plan, now, network, sources, received, series, .. } = self;
-        series.sample(plan, *now, network, sources, received);
+        let Engine { plan, now, network, ends, received, series, .. } = self;
+        series.sample_groups(plan, *now, received.iter().map(|got| got.arrivals.bytes));
+        series.sample_links(plan, *now, &mut network.links);
+        series.sample_flows(*now, ends);
         self.sample_at = self.now + interval;
         self.timers.push(self.sample_at, Wake::Sample);
         self.count_to_next_look(self.reading_at);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use tidegate_scenario::plan::{LinkPlan, Plan};
 
+use crate::applications::AnyApplication;
 use crate::build::needs_departures;
 
 /// One step of a route.
@@ -195,11 +196,15 @@ impl EarlyDelivery {
         for flow in &plan.flows {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");
-            let Some(tcp) = &flow.tcp else { continue };
-            let acknowledges_at_once = tcp.delayed_acks().is_none();
+            // Whoever acts on what arrives does so when it arrives.
+            let listens = AnyApplication::will_listen(flow);
+            let at_once = match &flow.tcp {
+                Some(tcp) => tcp.delayed_acks().is_none() && !listens,
+                None if !listens => continue,
+                None => false,
+            };
             let same = *last_link[first].get_or_insert(last) == last;
-            ordered[first] &=
-                acknowledges_at_once && same && feeders.is_fed_by_hosts_alone(first as u32);
+            ordered[first] &= at_once && same && feeders.is_fed_by_hosts_alone(first as u32);
         }
         let flows = (plan.flows.iter())
             .map(|flow| {

@@ -9,10 +9,10 @@ use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::TcpPlan;
 
 use crate::event_queue::{Timers, Wake};
-use crate::network::{Network, Receivers, Ways};
+use crate::network::{Network, Receivers};
 use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
 pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
-use crate::tcp::{Connection, Door, HEADER_BYTES, TIMESTAMP_BYTES};
+use crate::tcp::{Address, Door, HEADER_BYTES, Half, TIMESTAMP_BYTES, TimerId, World};
 
 /// A network that neither delays nor loses nor fills: it hands over what leaves the host.
 const NETWORK: &str = r#"
@@ -102,12 +102,11 @@ pub struct Arrival {
 /// One end of a connection.
 pub struct Host {
     network: Network,
-    ways: Ways,
     timers: Timers,
     /// Its sender is this host's.
-    out: Connection,
+    out: Half,
     /// Its receiver is this host's.
-    back: Connection,
+    back: Half,
     now: Time,
 }
 
@@ -134,8 +133,9 @@ impl Host {
         let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
         let headers = HEADER_BYTES + if tcp.timestamps { TIMESTAMP_BYTES } else { 0 };
         assert!(mss > 0 && mss <= u16::MAX - headers, "segments of {mss} B");
-        let [out, back] = [(); 2].map(|()| Connection::new(tcp, mss + headers));
-        Host { network, ways: ways[0], timers: Timers::default(), out, back, now: Time::ZERO }
+        let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
+        let [out, back] = [(); 2].map(|()| Half::new(tcp, mss + headers, address));
+        Host { network, timers: Timers::default(), out, back, now: Time::ZERO }
     }
 
     /// Moves the clock on. Wake-ups on the way are the caller's to let happen, by [`Host::wake`].
@@ -157,7 +157,7 @@ impl Host {
             Wake::Retransmit(_) => {
                 self.sending(|connection, door| connection.sender.on_timer(door))
             }
-            Wake::DelayedAck(_) => self.receiving(Connection::on_delayed_ack_timer),
+            Wake::DelayedAck(_) => self.receiving(Half::on_delayed_ack_timer),
             _ => {}
         }
     }
@@ -288,13 +288,15 @@ impl Host {
         self.back.receiver.next
     }
 
-    fn sending(&mut self, act: impl FnOnce(&mut Connection, &mut Door)) {
-        let Host { network, timers, out, ways, now, .. } = self;
-        act(out, &mut Door { network, timers, now: *now, flow: 0, ways: *ways });
+    fn sending(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
+        let Host { network, timers, out, now, .. } = self;
+        let address = out.address;
+        act(out, &mut World { now: *now, network, timers }.door(address));
     }
 
-    fn receiving(&mut self, act: impl FnOnce(&mut Connection, &mut Door)) {
-        let Host { network, timers, back, ways, now, .. } = self;
-        act(back, &mut Door { network, timers, now: *now, flow: 0, ways: *ways });
+    fn receiving(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
+        let Host { network, timers, back, now, .. } = self;
+        let address = back.address;
+        act(back, &mut World { now: *now, network, timers }.door(address));
     }
 }

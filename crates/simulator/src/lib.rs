@@ -5,11 +5,14 @@
 //! behind a narrow door ([`tcp::Door`]): packets in, packets out, next wake-up. The same network
 //! also stands between real hosts, in real time: [`Emulation`].
 
+mod applications;
 mod arrivals;
 mod build;
+mod connections;
 mod contents;
 mod digest;
 mod emulation;
+mod ends;
 mod engine;
 mod event_queue;
 mod feeders;
@@ -26,9 +29,9 @@ mod pace;
 mod packet;
 mod probe;
 pub mod random;
+mod readings;
 mod ring;
 mod series;
-mod source;
 mod station;
 mod tables;
 mod tcp;

@@ -333,7 +333,7 @@ impl<C: Contents> Network<C> {
         if C::OUTSIDE {
             self.contents.discard(parcel.number());
         }
-        if !parcel.has(flags::ACK) {
+        if parcel.flags() & (flags::ACK | flags::BACK) == 0 {
             self.losses[parcel.flow() as usize] += 1;
         }
     }

@@ -21,8 +21,7 @@ pub struct Packet {
     pub word: u32,
     /// Where it is on its way: an index into the network's hops.
     pub hop: u32,
-    /// The connection it belongs to: an index among those that are open, and which of those that have
-    /// had this index.
+    /// The connection it belongs to, in the words of [`crate::connections::ConnectionId`].
     pub connection: u32,
     /// Bytes on the wire.
     pub len: u16,
@@ -57,9 +56,6 @@ pub mod flags {
         CWR;
         /// Its options have SACK blocks.
         SACK;
-        /// It belongs to the second, fourth, ... connection of its flow. One bit tells a connection
-        /// from the one before, and there are never packets of more than two: all take the same way.
-        EVEN;
         /// TCP: pushed, the last of a burst or a transfer.
         PSH;
         /// It has options, which wait in a store; `word` is their ticket.

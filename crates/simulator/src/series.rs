@@ -3,11 +3,9 @@
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
-use crate::engine::Received;
+use crate::ends::Ends;
 use crate::link::Link;
-use crate::network::Network;
 use crate::output::{FlowSeries, GroupSeries, LinkSeries};
-use crate::source::Source;
 
 /// The series kept so far.
 #[derive(Default)]
@@ -45,24 +43,15 @@ impl Series {
         }
     }
 
-    /// Takes a sample of what simulated hosts and their network do.
-    pub fn sample(
-        &mut self,
-        plan: &Plan,
-        now: Time,
-        network: &mut Network,
-        sources: &[Source],
-        received: &[Received],
-    ) {
-        self.sample_groups(plan, now, received.iter().map(|got| got.arrivals.bytes));
-        self.sample_links(plan, now, &mut network.links);
+    /// Samples window and round-trip time: those of the connection that a flow opened last, or of the
+    /// first to come.
+    pub fn sample_flows(&mut self, now: Time, ends: &mut Ends) {
         for &flow in &self.watched {
-            let Source::Tcp(tcp) = &sources[flow] else { continue };
-            let sender = &tcp.connection.sender;
+            let Some((cwnd, srtt_s)) = ends.window_of(flow) else { continue };
             self.flows.time_s.push(now.as_secs());
             self.flows.flow.push(flow as u32);
-            self.flows.cwnd_packets.push(sender.cwnd());
-            self.flows.srtt_s.push(sender.srtt_s().unwrap_or(f64::NAN));
+            self.flows.cwnd_packets.push(cwnd);
+            self.flows.srtt_s.push(srtt_s.unwrap_or(f64::NAN));
         }
     }
 

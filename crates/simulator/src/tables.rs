@@ -3,59 +3,83 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
+use crate::applications::TransferRecord;
 use crate::digest::Digest;
-use crate::engine::{Engine, Readings};
 use crate::link::Link;
 use crate::output::{
     FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput, TransferTable,
 };
 use crate::probe::Reading;
-use crate::source::Source;
+use crate::readings::{Readings, Received};
+use crate::series::Series;
 
 fn mean(sum: f64, count: u64) -> f64 {
     if count == 0 { f64::NAN } else { sum / count as f64 }
 }
 
+/// What is left of a run when it is over.
+pub struct Finished<'a> {
+    /// What was run.
+    pub plan: &'a Plan,
+    /// Its seed.
+    pub seed: u64,
+    /// Events in all.
+    pub events: u64,
+    /// When it ended.
+    pub now: Time,
+    /// All links.
+    pub links: Vec<Link>,
+    /// What flows received.
+    pub received: Vec<Received>,
+    /// Transfers that are finished, with their flows.
+    pub finished: Vec<(u32, TransferRecord)>,
+    /// Those that are not.
+    pub unfinished: Vec<(u32, TransferRecord)>,
+    /// Time series.
+    pub series: Series,
+    /// What was measured interval by interval.
+    pub intervals: IntervalTables,
+}
+
 /// Collects all tables of a run: what changed between the readings `before` and `after`.
-pub fn collect(engine: &mut Engine, before: &Readings, after: &Readings) -> RunOutput {
-    let output = RunOutput {
-        seed: engine.seed,
-        events: engine.events,
-        hops: engine.network.links.iter().map(|link| link.probe.accepted).sum(),
-        simulated_s: engine.now.as_secs(),
-        flows: flows(engine, before, after),
-        links: links(engine.plan, &engine.network.links, &before.links, &after.links),
-        link_groups: link_groups(engine.plan, &before.links, &after.links),
-        transfers: transfers(engine),
-        group_series: core::mem::take(&mut engine.series.groups),
-        link_series: core::mem::take(&mut engine.series.links),
-        flow_series: core::mem::take(&mut engine.series.flows),
-        intervals: IntervalTables::default(),
-        digest: String::new(),
-    };
-    RunOutput { digest: digest(engine, &after.links), ..output }
+pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput {
+    RunOutput {
+        seed: run.seed,
+        digest: digest(&run, &after.links),
+        events: run.events,
+        hops: run.links.iter().map(|link| link.probe.accepted).sum(),
+        simulated_s: run.now.as_secs(),
+        flows: flows(run.plan, before, after),
+        links: links(run.plan, &run.links, &before.links, &after.links),
+        link_groups: link_groups(run.plan, &before.links, &after.links),
+        transfers: transfers(&run),
+        group_series: run.series.groups,
+        link_series: run.series.links,
+        flow_series: run.series.flows,
+        intervals: run.intervals,
+    }
 }
 
 /// Everything that reached a host until the end of the measurement, what bottlenecks did, and when
 /// transfers finished.
-fn digest(engine: &Engine, links: &[Reading]) -> String {
+fn digest(run: &Finished, links: &[Reading]) -> String {
     let mut digest = Digest::default();
-    let ways = engine.received.iter().flat_map(|got| got.digests);
+    let ways = run.received.iter().flat_map(|got| got.digests);
     ways.for_each(|way| digest.join(way));
     for reading in links.iter().filter(|reading| reading.probe.monitor.is_some()) {
         digest.mix(reading.probe.accepted, reading.probe.accepted_bytes);
         digest.mix(reading.probe.drops.iter().sum(), reading.probe.marks);
     }
-    for record in &engine.transfers {
+    for (_, record) in &run.finished {
         digest.mix(record.start.as_nanos(), record.completion.map_or(0, Span::as_nanos));
     }
     digest.hex()
 }
 
-fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
+fn flows(plan: &Plan, before: &Readings, after: &Readings) -> FlowTable {
     let mut table = FlowTable::default();
-    let seconds = engine.plan.duration.as_secs();
-    for (i, flow) in engine.plan.flows.iter().enumerate() {
+    let seconds = plan.duration.as_secs();
+    for (i, flow) in plan.flows.iter().enumerate() {
         let (got, had) = (&after.received[i], &before.received[i]);
         let arrivals = got.arrivals.since(&had.arrivals);
         let rate_bps = |bytes: u64| 8.0 * bytes as f64 / seconds;
@@ -64,7 +88,7 @@ fn flows(engine: &Engine, before: &Readings, after: &Readings) -> FlowTable {
         table.flow.push(i as u32);
         table.user.push(flow.user as u32);
         table.host_jitter_s.push(flow.jitter.as_secs());
-        table.group.push(engine.plan.users[flow.user].group as u32);
+        table.group.push(plan.users[flow.user].group as u32);
         table.throughput_bps.push(rate_bps(arrivals.bytes));
         table.goodput_bps.push(rate_bps(got.payload_bytes - had.payload_bytes));
         table.losses.push(after.losses[i] - before.losses[i]);
@@ -155,18 +179,14 @@ pub fn link_groups(plan: &Plan, before: &[Reading], after: &[Reading]) -> LinkGr
     table
 }
 
-fn transfers(engine: &Engine) -> TransferTable {
+fn transfers(run: &Finished) -> TransferTable {
     let mut table = TransferTable::default();
-    let unfinished = engine.sources.iter().enumerate().filter_map(|(flow, source)| match source {
-        Source::Tcp(tcp) => tcp.unfinished(flow as u32),
-        Source::Cbr(_) => None,
-    });
-    for record in engine.transfers.iter().copied().chain(unfinished) {
-        let user = engine.plan.flows[record.flow as usize].user;
-        table.flow.push(record.flow);
-        table.group.push(engine.plan.users[user].group as u32);
+    for (flow, record) in run.finished.iter().chain(&run.unfinished) {
+        let user = run.plan.flows[*flow as usize].user;
+        table.flow.push(*flow);
+        table.group.push(run.plan.users[user].group as u32);
         table.start_s.push((record.start.since(Time::ZERO)).as_secs());
-        table.size_bytes.push(record.size_bytes);
+        table.size_bytes.push(record.size.get());
         table.completion_s.push(record.completion.map_or(f64::NAN, |span| span.as_secs()));
     }
     table

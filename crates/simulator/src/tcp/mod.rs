@@ -1,10 +1,12 @@
-//! A TCP connection: data flows from the sender to the receiver, acknowledgements back.
+//! TCP: data flows from a sender to a receiver, acknowledgements back. A connection has this once for
+//! either direction in which its applications send.
 //!
 //! Sequence space is counted in segments, as in Linux's congestion control: segment `n` stands for
 //! the bytes from `ISN + 1 + n · MSS`. The connection opens with a three-way handshake; it is not
 //! torn down.
 
 mod ack_delay;
+mod door;
 mod receive_window;
 pub mod receiver;
 pub mod reduction;
@@ -19,8 +21,8 @@ mod timelines;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
 
-use crate::event_queue::{Timers, Wake};
-use crate::network::{Network, Ways};
+pub use door::{Address, Door, TimerId, World};
+
 use crate::packet::{Options, Packet, flags};
 
 /// IPv4 and TCP headers without options.
@@ -29,48 +31,6 @@ pub const HEADER_BYTES: u16 = 40;
 pub const TIMESTAMP_BYTES: u16 = 12;
 /// A SYN's options: MSS, SACK permitted, timestamps, window scale.
 const SYN_OPTION_BYTES: u16 = 20;
-
-/// The narrow door between an end host and the network: packets out, next wake-up.
-pub struct Door<'a> {
-    /// The network.
-    pub network: &'a mut Network,
-    /// Wake-ups.
-    pub timers: &'a mut Timers,
-    /// The present.
-    pub now: Time,
-    /// The flow whose ends use it.
-    pub flow: u32,
-    /// Where the flow's packets enter.
-    pub ways: Ways,
-}
-
-impl Door<'_> {
-    /// Sends towards the receiver.
-    #[inline]
-    pub fn send_data(&mut self, number: u64, len: u16, flags: u32) {
-        let packet = self.packet(self.ways.forward, number, self.now, len, flags);
-        self.network.send_from_host(packet, self.now);
-    }
-
-    /// Sends back to the sender.
-    #[inline]
-    pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u32, ticket: u32) {
-        let mut packet =
-            self.packet(self.ways.reverse, number, echo, len, flags | flags::ACK | flags::BACK);
-        packet.word = ticket;
-        self.network.send(packet, self.now);
-    }
-
-    fn packet(&self, hop: u32, number: u64, stamp: Time, len: u16, flags: u32) -> Packet {
-        let (at, flow) = (self.now, self.flow);
-        Packet { at, number, stamp, flow, hop, len, flags, ..Packet::default() }
-    }
-
-    /// Asks to be woken; there is no cancelling.
-    pub fn wake(&mut self, at: Time, wake: Wake) {
-        self.timers.push(at, wake);
-    }
-}
 
 /// Sizes on the wire.
 #[derive(Clone, Copy, Debug)]
@@ -101,41 +61,28 @@ impl Sizes {
     }
 }
 
-/// Both ends of a connection.
-pub struct Connection {
+/// Data one way over a connection, and its acknowledgements back: both ends of that.
+pub struct Half {
+    /// Where they are.
+    pub address: Address,
     /// The sending end.
     pub sender: sender::Sender,
     /// The receiving end.
     pub receiver: receiver::Receiver,
     /// Sizes on the wire.
     pub sizes: Sizes,
-    /// Which of a flow's connections it is: the flag [`flags::EVEN`], or none.
-    parity: u32,
+    /// When the request of the connection was answered last, if it came this way.
+    answered: Time,
 }
 
-impl Connection {
-    /// A closed connection. What it carries is written to its sender ([`sender::Sender::write`]).
-    pub fn new(plan: &TcpPlan, packet_size: u16) -> Self {
+impl Half {
+    /// Before the connection is requested. What it carries is written to its sender
+    /// ([`sender::Sender::write`]).
+    pub fn new(plan: &TcpPlan, packet_size: u16, address: Address) -> Self {
         let sizes = Sizes::new(packet_size, plan.timestamps);
         let sender = sender::Sender::new(plan, sizes);
         let receiver = receiver::Receiver::new(plan, sender.uses_sack(), sizes);
-        Connection { sender, receiver, sizes, parity: 0 }
-    }
-
-    /// With all that it will carry: so many bytes, one at least, or no end of them.
-    pub fn carrying(mut self, size_bytes: Option<u64>) -> Self {
-        self.sender.write(size_bytes.map_or(u64::MAX, |bytes| bytes.max(1)));
-        if size_bytes.is_some() {
-            self.sender.end();
-        }
-        self
-    }
-
-    /// This closed connection as the one that follows `previous`.
-    pub fn after(mut self, previous: &Connection) -> Self {
-        self.parity = previous.parity ^ flags::EVEN;
-        self.sender.parity = self.parity;
-        self
+        Half { address, sender, receiver, sizes, answered: Time::ZERO }
     }
 
     /// Payload that the receiver has in order.
@@ -144,10 +91,10 @@ impl Connection {
         self.receiver.received_bytes()
     }
 
-    /// Whether a packet is one of this connection's, not a late one of the connection before.
-    #[inline]
-    pub fn owns(&self, packet: &Packet) -> bool {
-        packet.flags & flags::EVEN == self.parity
+    /// When whoever may send the other way has answered the request of the connection, once data that
+    /// follows it has arrived and shows that the answer did.
+    pub fn accepted(&self) -> Option<Time> {
+        (self.received_bytes() > 0).then_some(self.answered)
     }
 
     /// A data packet (or the connection request) arrives at the receiver.
@@ -155,7 +102,8 @@ impl Connection {
     pub fn on_data(&mut self, packet: &Packet, door: &mut Door) {
         if packet.has(flags::SYN) {
             self.receiver.on_request(packet);
-            let flags = flags::SYN | self.receiver.capable() | self.parity;
+            self.answered = door.now;
+            let flags = flags::SYN | self.receiver.capable();
             return door.send_ack(0, packet.stamp, self.sizes.syn, flags, 0);
         }
         if self.receiver.owes_other_echo(packet) {
@@ -171,7 +119,7 @@ impl Connection {
     #[inline]
     fn acknowledge(&mut self, door: &mut Door) {
         let (echo, congestion) = self.receiver.on_ack_sent();
-        let mut flags = self.parity | self.receiver.capable();
+        let mut flags = self.receiver.capable();
         flags |= if congestion { flags::ECE } else { 0 };
         let (mut len, mut ticket) = (self.sizes.header, 0);
         if let Some(blocks) = self.receiver.sack_blocks() {
@@ -187,20 +135,24 @@ impl Connection {
         self.receiver.due = door.now + delay;
         if self.receiver.timer_at == Time::NEVER {
             self.receiver.timer_at = self.receiver.due;
-            door.wake(self.receiver.due, Wake::DelayedAck(door.flow));
+            door.wake_receiver(self.receiver.due);
         }
     }
 
     /// The timer of delayed acknowledgements fires.
     pub fn on_delayed_ack_timer(&mut self, door: &mut Door) {
         let receiver = &mut self.receiver;
+        if receiver.timer_at > door.now {
+            // Left over from a connection that had this place before.
+            return;
+        }
         receiver.timer_at = Time::NEVER;
         if receiver.due <= door.now {
             receiver.on_delay_missed();
             self.acknowledge(door);
         } else if receiver.due < Time::NEVER {
             receiver.timer_at = receiver.due;
-            door.wake(receiver.due, Wake::DelayedAck(door.flow));
+            door.wake_receiver(receiver.due);
         }
     }
 }

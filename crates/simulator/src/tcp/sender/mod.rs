@@ -87,8 +87,6 @@ pub struct Sender {
     timer: Timer,
     /// How segments leave.
     transmit: Transmit,
-    /// Added to the flags of all packets: which of a flow's connections this is.
-    pub parity: u32,
     /// Counters.
     pub counts: SenderCounts,
 }
@@ -109,7 +107,6 @@ impl Sender {
             window: SendWindow::new(plan, mss),
             timer: Timer::new(plan.rearm_on_repair),
             transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
-            parity: 0,
             counts: SenderCounts::default(),
         }
     }
@@ -137,6 +134,18 @@ impl Sender {
         if self.recovery.is_connected() {
             self.send(door);
         }
+    }
+
+    /// The first segment that is not acknowledged.
+    #[inline]
+    pub fn una(&self) -> u64 {
+        self.outstanding.una()
+    }
+
+    /// Whether everything that was written, and need not wait for more, is acknowledged.
+    #[inline]
+    pub fn has_all_acknowledged(&self) -> bool {
+        self.stream.is_acknowledged(self.outstanding.una())
     }
 
     /// Whether all that was and will be written is acknowledged.
@@ -176,6 +185,14 @@ impl Sender {
     pub fn open(&mut self, door: &mut Door) {
         self.recovery.go_on(Phase::SynSent, 0);
         self.send_request(door);
+    }
+
+    /// The other end has requested the connection, got the answer that was given at `answered`, and sent
+    /// something. A sender that is connected already, or requested it, takes no notice.
+    pub fn accept(&mut self, answered: Time, door: &mut Door) {
+        if self.recovery.phase() == Phase::Closed {
+            self.establish(answered, door);
+        }
     }
 
     fn establish(&mut self, request: Time, door: &mut Door) {

@@ -80,6 +80,13 @@ impl Stream {
         self.pushed && segment + 1 == self.whole && self.rest == 0
     }
 
+    /// Whether everything that is written, and need not wait for more, is in the first `acknowledged`
+    /// segments.
+    #[inline]
+    pub fn is_acknowledged(&self, acknowledged: u64) -> bool {
+        acknowledged == self.whole && !self.rest_leaves()
+    }
+
     /// Whether everything that will ever be written is in the first `acknowledged` segments.
     #[inline]
     pub fn is_done(&self, acknowledged: u64) -> bool {

@@ -4,7 +4,6 @@
 
 use tidegate_mechanisms::units::Time;
 
-use crate::event_queue::Wake;
 use crate::tcp::Door;
 
 /// What a timer is set for.
@@ -66,7 +65,7 @@ impl Timer {
         self.deadline = at;
         if at < self.wake_at {
             self.wake_at = at;
-            door.wake(at, Wake::Retransmit(door.flow));
+            door.wake_sender(at);
         }
     }
 
@@ -87,7 +86,7 @@ impl Timer {
         }
         if self.deadline > door.now {
             self.wake_at = self.deadline;
-            door.wake(self.deadline, Wake::Retransmit(door.flow));
+            door.wake_sender(self.deadline);
             return None;
         }
         self.clear();

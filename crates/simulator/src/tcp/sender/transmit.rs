@@ -38,7 +38,7 @@ impl Sender {
     /// Requests the connection.
     pub(super) fn send_request(&mut self, door: &mut Door) {
         self.counts.sent += 1;
-        let flags = flags::SYN | self.ecn.flags_of_control() | self.parity;
+        let flags = flags::SYN | self.ecn.flags_of_control();
         door.send_data(0, self.transmit.sizes.syn, flags);
         self.restart_timer(door);
     }
@@ -157,7 +157,7 @@ impl Sender {
     fn depart(&mut self, segment: u64, flags: u32, door: &mut Door) {
         let missing_bytes = self.outstanding.missing_bytes(segment);
         let pushed = missing_bytes > 0 || self.stream.is_pushed(segment);
-        let flags = flags | self.transmit.push_flag(pushed) | self.parity;
+        let flags = flags | self.transmit.push_flag(pushed);
         if let Some(bursts) = &mut self.transmit.bursts {
             bursts.on_sent(door.now);
         }

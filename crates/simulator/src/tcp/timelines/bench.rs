@@ -9,10 +9,10 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 
 use crate::event_queue::{Timers, Wake};
-use crate::network::{Network, Receivers, Ways};
+use crate::network::{Network, Receivers};
 use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
 use crate::tcp::sender::Purpose;
-use crate::tcp::{Connection, Door};
+use crate::tcp::{Address, Door, Half, TimerId};
 
 const PACKET_BYTES: u16 = 1500;
 
@@ -45,8 +45,7 @@ pub fn idle_network() -> (Network, Ways, Timers) {
 pub struct Bench {
     network: Network,
     timers: Timers,
-    ways: Ways,
-    connection: Connection,
+    connection: Half,
     /// What the application will write; [`u64::MAX`] for no end.
     size_bytes: u64,
     written_bytes: u64,
@@ -80,11 +79,11 @@ impl Bench {
         let plan = Scenario::parse(NETWORK, &overrides).expect("options as in a scenario").plan();
         let tcp = plan.flows[0].tcp.as_ref().expect("greedy");
         let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
-        let connection = Connection::new(tcp, PACKET_BYTES);
+        let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
+        let connection = Half::new(tcp, PACKET_BYTES, address);
         Bench {
             network,
             timers: Timers::default(),
-            ways: ways[0],
             cwnd: connection.sender.cwnd(),
             connection,
             size_bytes: size.unwrap_or(u64::MAX),
@@ -162,7 +161,7 @@ impl Bench {
                 name
             }
             Wake::DelayedAck(_) => {
-                self.at_door(Connection::on_delayed_ack_timer);
+                self.at_door(Half::on_delayed_ack_timer);
                 "delayed"
             }
             _ => unreachable!("a connection has two timers"),
@@ -170,9 +169,10 @@ impl Bench {
         Some((at, name, self.report()))
     }
 
-    fn at_door(&mut self, act: impl FnOnce(&mut Connection, &mut Door)) {
-        let Bench { network, timers, connection, ways, now, .. } = self;
-        act(connection, &mut Door { network, timers, now: *now, flow: 0, ways: *ways });
+    fn at_door(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
+        let Bench { network, timers, connection, now, .. } = self;
+        let address = connection.address;
+        act(connection, &mut Door { now: *now, network, timers, address });
     }
 
     /// `ack 4 5` are two ACKs, `ack 4-9` six. They may end in `ece`, `rtt 80` (what the timestamp

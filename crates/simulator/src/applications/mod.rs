@@ -1,0 +1,159 @@
+//! What flows carry: an application for each, with a part at the sender and a part at the receiver.
+//!
+//! TCP takes a stream of bytes from it, over as many connections at once as it likes; UDP takes datagrams.
+//! Events come in, and what an application wants done it asks of the [`System`] it runs on.
+
+mod cbr;
+#[cfg(test)]
+mod exchange;
+mod greedy;
+mod system;
+mod transfer;
+
+use tidegate_scenario::plan::FlowPlan;
+
+#[cfg(test)]
+pub use exchange::{Exchange, Log};
+pub use system::{Account, Route, System, TransferRecord, add};
+
+pub use crate::connections::{ConnectionId, End};
+
+/// An application of one flow. What it does not care about it need not answer.
+pub trait Application: Sized {
+    /// Its name in the names of random streams.
+    const NAME: &'static str;
+    /// Whether it acts on what arrives. What nobody acts on may be delivered ahead of time.
+    const LISTENS: bool = false;
+
+    /// The application of a flow; `None` if the flow's is another.
+    fn of(flow: &FlowPlan) -> Option<Self>;
+
+    /// The flow starts.
+    fn start(&mut self, system: &mut System);
+
+    /// A moment that it asked to be woken at has come.
+    fn wake(&mut self, _system: &mut System) {}
+
+    /// So many bytes more have arrived in order at one end of a connection; told if it listens.
+    fn arrived(&mut self, _at: End, _id: ConnectionId, _bytes: u64, _system: &mut System) {}
+
+    /// Everything that one end of a connection was handed so far has been acknowledged.
+    fn acknowledged(&mut self, _at: End, _id: ConnectionId, _system: &mut System) {}
+
+    /// Everything that there was to send over a connection has been acknowledged: it is closed.
+    fn closed(&mut self, _id: ConnectionId, _system: &mut System) {}
+
+    /// Whether a run waits for it to come to an end.
+    fn is_awaited(&self) -> bool {
+        false
+    }
+
+    /// Its transfers that are under way.
+    fn unfinished(&self) -> Vec<TransferRecord> {
+        Vec::new()
+    }
+}
+
+/// What happens to an application: one for each of its methods.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// See [`Application::start`].
+    Start,
+    /// See [`Application::wake`].
+    Wake,
+    /// See [`Application::arrived`].
+    Arrived(End, ConnectionId, u64),
+    /// See [`Application::acknowledged`].
+    Acknowledged(End, ConnectionId),
+    /// See [`Application::closed`].
+    Closed(ConnectionId),
+}
+
+impl Event {
+    fn tell(self, application: &mut impl Application, system: &mut System) {
+        match self {
+            Event::Start => application.start(system),
+            Event::Wake => application.wake(system),
+            Event::Arrived(at, id, bytes) => application.arrived(at, id, bytes, system),
+            Event::Acknowledged(at, id) => application.acknowledged(at, id, system),
+            Event::Closed(id) => application.closed(id, system),
+        }
+    }
+}
+
+/// Makes an enum of the applications, so that no event pays for the choice with an indirect call.
+macro_rules! applications {
+    ($( $(#[$attribute:meta])* $file:ident :: $name:ident; )+) => {
+        /// The application of a flow, whichever it is.
+        pub enum AnyApplication {
+            $( $(#[$attribute])* #[doc = stringify!($name)] $name(Box<$file::$name>), )+
+        }
+
+        impl AnyApplication {
+            /// The application of a flow.
+            ///
+            /// # Panics
+            /// If none has this kind of traffic.
+            pub fn of(flow: &FlowPlan) -> Self {
+                $( $(#[$attribute])*
+                if let Some(own) = $file::$name::of(flow) {
+                    return AnyApplication::$name(Box::new(own));
+                } )+
+                panic!("no application sends {:?}", flow.traffic)
+            }
+
+            /// Whether the application of a flow acts on what arrives.
+            pub fn will_listen(flow: &FlowPlan) -> bool {
+                $( $(#[$attribute])*
+                if $file::$name::of(flow).is_some() {
+                    return $file::$name::LISTENS;
+                } )+
+                false
+            }
+
+            /// See [`Application::NAME`].
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $( $(#[$attribute])* AnyApplication::$name(_) => $file::$name::NAME, )+
+                }
+            }
+
+            /// See [`Application::LISTENS`].
+            pub fn listens(&self) -> bool {
+                match self {
+                    $( $(#[$attribute])* AnyApplication::$name(_) => $file::$name::LISTENS, )+
+                }
+            }
+
+            /// See [`Application::is_awaited`].
+            pub fn is_awaited(&self) -> bool {
+                match self {
+                    $( $(#[$attribute])* AnyApplication::$name(own) => own.is_awaited(), )+
+                }
+            }
+
+            /// See [`Application::unfinished`].
+            pub fn unfinished(&self) -> Vec<TransferRecord> {
+                match self {
+                    $( $(#[$attribute])* AnyApplication::$name(own) => own.unfinished(), )+
+                }
+            }
+
+            /// Tells it what has happened.
+            pub fn on_event(&mut self, event: Event, system: &mut System) {
+                match self {
+                    $( $(#[$attribute])*
+                    AnyApplication::$name(own) => event.tell(own.as_mut(), system), )+
+                }
+            }
+        }
+    };
+}
+
+applications! {
+    greedy::Greedy;
+    transfer::Transfer;
+    cbr::Cbr;
+    #[cfg(test)]
+    exchange::Exchange;
+}

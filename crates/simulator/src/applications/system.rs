@@ -1,0 +1,193 @@
+//! What an application may ask of the system it runs on.
+
+use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_scenario::plan::FlowPlan;
+
+use crate::connections::{Connection, ConnectionId, Connections, End};
+use crate::event_queue::Wake;
+use crate::network::Ways;
+use crate::random::Stream;
+use crate::tcp::sender::{Sender, SenderCounts};
+use crate::tcp::{Address, Half, TimerId, World};
+
+/// A transfer, finished or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TransferRecord {
+    /// When the connection was requested.
+    pub start: Time,
+    /// What the application sent.
+    pub size: Bytes,
+    /// From the request to the last ACK at the sender.
+    pub completion: Option<Span>,
+}
+
+/// What is kept of a flow beside its application and its connections.
+#[derive(Default)]
+pub struct Account {
+    /// What has been sent but over connections that there still are.
+    pub counts: SenderCounts,
+    /// Connections opened so far.
+    opened: u32,
+    /// The one that was opened last.
+    latest: Option<ConnectionId>,
+    /// The one that was closed last. It stays, to answer what arrives late.
+    pub closed: Option<ConnectionId>,
+    random: Option<Box<Stream>>,
+}
+
+impl Account {
+    /// The connection that was opened last.
+    pub fn latest(&self) -> Option<ConnectionId> {
+        self.latest
+    }
+
+    /// Takes the counts of what has been sent so far, for the next connection to go on with. What is
+    /// acknowledged again over the one before counts no more.
+    fn pass_on(&mut self, flow: u32, connections: &mut Connections) -> SenderCounts {
+        let before = self.closed.and_then(|id| connections.get(flow, id));
+        if let Some(before) = before.filter(|before| !before.superseded) {
+            before.superseded = true;
+            add(&mut self.counts, &before.forward.sender.counts);
+        }
+        core::mem::take(&mut self.counts)
+    }
+}
+
+/// Adds the counts of a connection.
+pub fn add(sum: &mut SenderCounts, counts: &SenderCounts) {
+    sum.sent += counts.sent;
+    sum.retransmits += counts.retransmits;
+    sum.timeouts += counts.timeouts;
+    sum.recoveries += counts.recoveries;
+    sum.acks += counts.acks;
+    sum.cwnd_sum += counts.cwnd_sum;
+    sum.srtt_sum_ns += counts.srtt_sum_ns;
+}
+
+/// Between which hosts a flow's packets go, and in what shape.
+#[derive(Clone, Copy)]
+pub struct Route<'a> {
+    pub(crate) flow: u32,
+    pub(crate) plan: &'a FlowPlan,
+    pub(crate) ways: Ways,
+}
+
+impl Route<'_> {
+    fn half(&self, id: ConnectionId, from: End) -> Half {
+        let tcp = self.plan.tcp.as_deref().expect("an application that opens connections has TCP");
+        let packet_size = self.plan.packet_size.get() as u16;
+        let timer = TimerId::new(id.place(), from == End::Receiver);
+        Half::new(tcp, packet_size, Address::new(self.flow, id.word(), timer, self.ways))
+    }
+}
+
+/// The system under an application, at the moment of an event.
+pub struct System<'a, 'd> {
+    pub(crate) route: Route<'a>,
+    pub(crate) seed: u64,
+    /// Name of the application.
+    pub(crate) name: &'static str,
+    pub(crate) listens: bool,
+    pub(crate) account: &'a mut Account,
+    pub(crate) connections: &'a mut Connections,
+    pub(crate) records: &'a mut Vec<(u32, TransferRecord)>,
+    /// Connections of which an end has handed over everything at this event.
+    pub(crate) ended: &'a mut Vec<ConnectionId>,
+    pub(crate) world: &'a mut World<'d>,
+}
+
+impl System<'_, '_> {
+    /// The present.
+    pub fn now(&self) -> Time {
+        self.world.now
+    }
+
+    /// One end requests a connection.
+    ///
+    /// # Panics
+    /// If the flow has no TCP.
+    pub fn open(&mut self, at: End) -> ConnectionId {
+        let counts = self.account.pass_on(self.route.flow, self.connections);
+        let number = self.account.opened;
+        self.account.opened = number.wrapping_add(1);
+        let id = self.connections.add(number, |id| Connection {
+            listened: self.listens,
+            closed: false,
+            superseded: false,
+            forward: self.route.half(id, End::Sender),
+            backward: (at == End::Receiver).then(|| Box::new(self.route.half(id, at))),
+        });
+        self.account.latest = Some(id);
+        if let Some(connection) = self.connections.get(self.route.flow, id) {
+            connection.forward.sender.counts = counts;
+            if let Some(half) = connection.half_from(at) {
+                half.sender.open(&mut self.world.door(half.address));
+            }
+        }
+        id
+    }
+
+    /// One end of a connection hands over so much more to carry. What does not fill a segment waits for
+    /// more.
+    pub fn write(&mut self, at: End, id: ConnectionId, size: Bytes) {
+        self.send(at, id, |sender| sender.write(size.get()));
+    }
+
+    /// One end hands over the last piece of what it has for a connection to carry.
+    pub fn write_last(&mut self, at: End, id: ConnectionId, size: Bytes) {
+        self.send(at, id, |sender| {
+            sender.write(size.get());
+            sender.end();
+        });
+        self.ended.push(id);
+    }
+
+    /// One end has handed over everything that it has for a connection to carry.
+    #[cfg(test)]
+    pub fn end(&mut self, at: End, id: ConnectionId) {
+        self.send(at, id, Sender::end);
+        self.ended.push(id);
+    }
+
+    /// From now on one end has always more for a connection to carry.
+    pub fn write_without_end(&mut self, at: End, id: ConnectionId) {
+        self.write(at, id, Bytes::new(u64::MAX));
+    }
+
+    /// The end that did not request a connection sends nothing before something has arrived.
+    fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut Sender)) {
+        let Some(connection) = self.connections.get(self.route.flow, id) else { return };
+        if at == End::Receiver && connection.backward.is_none() {
+            connection.backward = Some(Box::new(self.route.half(id, at)));
+        }
+        let Some(half) = connection.half_from(at) else { return };
+        say(&mut half.sender);
+        half.sender.on_written(&mut self.world.door(half.address));
+        connection.accept(self.world);
+    }
+
+    /// Sends a datagram of so many bytes on the wire.
+    pub fn send_datagram(&mut self, number: u64, size: Bytes) {
+        let (none, nobody) = (ConnectionId::NONE.word(), TimerId::new(0, false));
+        let address = Address::new(self.route.flow, none, nobody, self.route.ways);
+        self.world.door(address).send_data(number, size.get() as u16, 0);
+        self.account.counts.sent += 1;
+    }
+
+    /// Asks to be woken. There is no cancelling: whoever is woken looks whether it still matters.
+    pub fn wake_at(&mut self, at: Time) {
+        self.world.timers.push(at, Wake::Application(self.route.flow));
+    }
+
+    /// The application's own random numbers.
+    pub fn random(&mut self) -> &mut Stream {
+        let (seed, flow, name) = (self.seed, self.route.flow, self.name);
+        let stream = || Box::new(Stream::new(seed, &format!("flow/{flow}/{name}")));
+        self.account.random.get_or_insert_with(stream)
+    }
+
+    /// Puts a finished transfer on record.
+    pub fn record(&mut self, record: TransferRecord) {
+        self.records.push((self.route.flow, record));
+    }
+}

@@ -1,0 +1,88 @@
+//! Transfers of a given size, each on a connection of its own: one, or one after the other.
+
+use tidegate_mechanisms::units::{Bytes, Time};
+use tidegate_scenario::plan::{FlowPlan, PausePlan, Traffic, WritesPlan};
+
+use super::{Application, End, System, TransferRecord};
+use crate::connections::ConnectionId;
+
+/// What is to be transferred, and how far that is.
+pub struct Transfer {
+    size: Bytes,
+    pause: Option<PausePlan>,
+    writes: Option<WritesPlan>,
+    under_way: Option<UnderWay>,
+    transferred: u64,
+}
+
+struct UnderWay {
+    id: ConnectionId,
+    start: Time,
+    to_write: Bytes,
+}
+
+impl Application for Transfer {
+    const NAME: &'static str = "pause";
+
+    fn of(flow: &FlowPlan) -> Option<Self> {
+        let Traffic::Transfer(plan) = &flow.traffic else { return None };
+        let (size, pause, writes) = (plan.size, plan.pauses(), plan.writes());
+        Some(Transfer { size, pause, writes, under_way: None, transferred: 0 })
+    }
+
+    fn start(&mut self, system: &mut System) {
+        let id = system.open(End::Sender);
+        self.under_way = Some(UnderWay { id, start: system.now(), to_write: self.size });
+        self.write(system);
+    }
+
+    /// The next write, or the next transfer.
+    fn wake(&mut self, system: &mut System) {
+        if self.under_way.is_some() {
+            self.write(system);
+        } else {
+            self.start(system);
+        }
+    }
+
+    fn closed(&mut self, id: ConnectionId, system: &mut System) {
+        let Some(UnderWay { start, .. }) = self.under_way.take_if(|ours| ours.id == id) else {
+            return;
+        };
+        self.transferred += 1;
+        let took = system.now() - start;
+        if let Some(pause) = self.pause {
+            let length = system.random().pause(pause, took);
+            system.wake_at(system.now() + length);
+        }
+        system.record(TransferRecord { start, size: self.size, completion: Some(took) });
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.pause.is_none() && self.transferred == 0
+    }
+
+    fn unfinished(&self) -> Vec<TransferRecord> {
+        let record = |ours: &UnderWay| TransferRecord {
+            start: ours.start,
+            size: self.size,
+            completion: None,
+        };
+        self.under_way.iter().map(record).collect()
+    }
+}
+
+impl Transfer {
+    /// Hands over the next piece, or all there is.
+    fn write(&mut self, system: &mut System) {
+        let Some(ours) = &mut self.under_way else { return };
+        match self.writes {
+            Some(writes) if writes.size < ours.to_write => {
+                ours.to_write = Bytes::new(ours.to_write.get() - writes.size.get());
+                system.wake_at(system.now() + writes.interval);
+                system.write(End::Sender, ours.id, writes.size);
+            }
+            _ => system.write_last(End::Sender, ours.id, ours.to_write),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The connections of all flows: those that are open, and of each flow the one that was finished last.
+//!
+//! They have places that are used again, so that memory goes with open connections, however many there
+//! have been. A packet says which connection it belongs to by the place and the number of the connection
+//! among those of its flow, so that a late packet of one that is gone is told from those of the one that
+//! has its place now.
+
+use crate::packet::{Packet, flags};
+use crate::tcp::{Address, Half, World};
+
+/// Which connection: its place in the lower bits, and above them which of its flow's it is, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionId(u32);
+
+/// So many connections can be open at once.
+const PLACE_BITS: u32 = 22;
+/// The last place stands for none.
+const NO_PLACE: u32 = (1 << PLACE_BITS) - 1;
+
+impl ConnectionId {
+    /// What packets carry that belong to no connection.
+    pub const NONE: ConnectionId = ConnectionId(NO_PLACE);
+
+    /// The number wraps after 1,024 connections of a flow, all packets of the first of which have long
+    /// arrived by then.
+    fn new(place: u32, number: u32) -> Self {
+        assert!(place < NO_PLACE, "at most {NO_PLACE} connections are open at once");
+        ConnectionId(number << PLACE_BITS | place)
+    }
+
+    /// Of a packet.
+    #[inline]
+    pub fn of(packet: &Packet) -> Self {
+        ConnectionId(packet.connection)
+    }
+
+    /// As in [`Packet::connection`].
+    #[inline]
+    pub fn word(self) -> u32 {
+        self.0
+    }
+
+    /// Its place among those that are open.
+    #[inline]
+    pub fn place(self) -> u32 {
+        self.0 & NO_PLACE
+    }
+
+    /// Whether it is the second, fourth, ... connection of its flow.
+    #[inline]
+    pub fn is_even(self) -> bool {
+        self.0 & 1 << PLACE_BITS != 0
+    }
+}
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The host that the flow goes out from.
+    Sender,
+    /// The host that it goes to.
+    Receiver,
+}
+
+/// A connection between the sender of a flow and its receiver.
+pub struct Connection {
+    /// Its application acts on what arrives.
+    pub listened: bool,
+    /// It is closed: everything has arrived, and its senders know.
+    pub closed: bool,
+    /// Its flow has gone on to another since it was closed.
+    pub superseded: bool,
+    /// Data from the flow's sender to its receiver.
+    pub forward: Half,
+    /// Data back, if there is any.
+    pub backward: Option<Box<Half>>,
+}
+
+impl Connection {
+    /// The half in which data flows from the flow's sender to its receiver, or back.
+    #[inline]
+    pub fn half(&mut self, backward: bool) -> Option<&mut Half> {
+        if backward { self.backward.as_deref_mut() } else { Some(&mut self.forward) }
+    }
+
+    /// The half in which data flows from one end to the other.
+    pub fn half_from(&mut self, end: End) -> Option<&mut Half> {
+        self.half(end == End::Receiver)
+    }
+
+    /// Lets the end that did not request the connection send, once it may.
+    pub fn accept(&mut self, world: &mut World) {
+        let Connection { forward, backward: Some(backward), .. } = self else { return };
+        if let Some(answered) = forward.accepted() {
+            backward.sender.accept(answered, &mut world.door(backward.address));
+        }
+        if let Some(answered) = backward.accepted() {
+            forward.sender.accept(answered, &mut world.door(forward.address));
+        }
+    }
+
+    /// Whether all that there was to send has arrived, and its senders know.
+    pub fn is_done(&self) -> bool {
+        let backward = self.backward.as_ref().is_none_or(|half| half.sender.is_done());
+        self.forward.sender.is_done() && backward
+    }
+}
+
+/// Whether a packet belongs to the half of a connection in which data flows back.
+#[inline]
+pub fn is_of_backward_half(packet: &Packet) -> bool {
+    packet.has(flags::ACK) != packet.has(flags::BACK)
+}
+
+/// All connections, by place.
+#[derive(Default)]
+pub struct Connections {
+    places: Vec<Option<Connection>>,
+    free: Vec<u32>,
+}
+
+impl Connections {
+    /// None yet, and room for as many as there will be at once, as far as that is known.
+    pub fn with_capacity(count: usize) -> Self {
+        Connections { places: Vec::with_capacity(count), free: Vec::new() }
+    }
+
+    /// A place for the `number`th connection of a flow, from 0, which is still to be requested.
+    pub fn add(
+        &mut self,
+        number: u32,
+        make: impl FnOnce(ConnectionId) -> Connection,
+    ) -> ConnectionId {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            (self.places.len() - 1) as u32
+        });
+        let id = ConnectionId::new(place, number);
+        self.places[place as usize] = Some(make(id));
+        id
+    }
+
+    /// A connection of a flow, unless it is gone.
+    #[inline]
+    pub fn get(&mut self, flow: u32, id: ConnectionId) -> Option<&mut Connection> {
+        let connection = self.at(id.place())?;
+        let Address { connection: word, flow: own, .. } = connection.forward.address;
+        (word == id.word() && own == flow).then_some(connection)
+    }
+
+    /// The connection that has a place, if one does.
+    #[inline]
+    pub fn at(&mut self, place: u32) -> Option<&mut Connection> {
+        self.places.get_mut(place as usize)?.as_mut()
+    }
+
+    /// A connection is gone: its place is free.
+    pub fn release(&mut self, id: ConnectionId) -> Option<Connection> {
+        let own = |held: &mut Connection| held.forward.address.connection == id.word();
+        let gone = self.places.get_mut(id.place() as usize)?.take_if(own)?;
+        self.free.push(id.place());
+        Some(gone)
+    }
+
+    /// Those taken, and all.
+    #[cfg(test)]
+    pub fn places(&self) -> (usize, usize) {
+        (self.iter().count(), self.places.len())
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Connection> {
+        self.places.iter().flatten()
+    }
+}

@@ -1,0 +1,197 @@
+//! The ends of all flows: applications, and the connections that are open between them.
+
+use tidegate_scenario::plan::Plan;
+
+use crate::applications::{Account, AnyApplication, Event, Route, System, TransferRecord, add};
+use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
+use crate::network::Ways;
+use crate::packet::{Packet, flags};
+use crate::tcp::sender::SenderCounts;
+use crate::tcp::{TimerId, World};
+
+/// IPv4 and UDP headers.
+const UDP_HEADER_BYTES: u16 = 28;
+
+/// All hosts of a plan.
+pub struct Ends<'a> {
+    plan: &'a Plan,
+    seed: u64,
+    ways: Vec<Ways>,
+    applications: Vec<AnyApplication>,
+    accounts: Vec<Account>,
+    connections: Connections,
+    /// Transfers that are finished, with their flows.
+    pub records: Vec<(u32, TransferRecord)>,
+    /// Connections of which an end has handed over everything at this event.
+    ended: Vec<ConnectionId>,
+    /// Applications for whose end a run waits.
+    pub awaited: usize,
+}
+
+impl<'a> Ends<'a> {
+    /// Hosts at rest, that enter the network by `ways`.
+    pub fn new(plan: &'a Plan, seed: u64, ways: Vec<Ways>) -> Self {
+        let applications: Vec<_> = plan.flows.iter().map(AnyApplication::of).collect();
+        let tcp_flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some()).count();
+        Ends {
+            plan,
+            seed,
+            ways,
+            awaited: applications.iter().filter(|own| own.is_awaited()).count(),
+            accounts: applications.iter().map(|_| Account::default()).collect(),
+            applications,
+            connections: Connections::with_capacity(tcp_flows),
+            records: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Lets a flow have another application.
+    #[cfg(test)]
+    pub fn replace(&mut self, flow: usize, application: AnyApplication) {
+        self.applications[flow] = application;
+    }
+
+    /// Places of connections: those taken, and all.
+    #[cfg(test)]
+    pub fn places(&self) -> (usize, usize) {
+        self.connections.places()
+    }
+
+    /// A packet has reached its host. Returns the payload that it puts in order for the flow's receiver.
+    #[inline]
+    pub fn deliver(&mut self, packet: &Packet, mut world: World) -> u64 {
+        let (id, backward) = (ConnectionId::of(packet), is_of_backward_half(packet));
+        let connection = self.connections.get(packet.flow, id);
+        let Some(connection) = connection else { return self.deliver_elsewhere(packet, world) };
+        let listened = connection.listened;
+        let Some(half) = connection.half(backward) else { return 0 };
+        let mut door = world.door(half.address);
+        if packet.has(flags::ACK) {
+            let before = half.sender.una();
+            half.sender.on_ack(packet, &mut door);
+            if half.sender.has_all_acknowledged() && half.sender.una() > before {
+                self.acknowledged(packet.flow, id, backward, &mut world);
+            }
+            return 0;
+        }
+        let before = half.received_bytes();
+        half.on_data(packet, &mut door);
+        let bytes = half.received_bytes() - before;
+        if listened && bytes > 0 {
+            connection.accept(&mut world);
+            let at = if backward { End::Sender } else { End::Receiver };
+            self.tell(packet.flow, Event::Arrived(at, id, bytes), &mut world);
+        }
+        if backward { 0 } else { bytes }
+    }
+
+    /// A packet of no connection: a datagram, or a late one of a connection that is gone.
+    #[cold]
+    fn deliver_elsewhere(&mut self, packet: &Packet, world: World) -> u64 {
+        if packet.has(flags::OPTIONS) {
+            world.network.options.take(packet.word);
+        }
+        match ConnectionId::of(packet) {
+            ConnectionId::NONE => u64::from(packet.len - UDP_HEADER_BYTES),
+            _ => 0,
+        }
+    }
+
+    /// Everything that was handed over at one end of a connection has been acknowledged.
+    #[cold]
+    fn acknowledged(&mut self, flow: u32, id: ConnectionId, backward: bool, world: &mut World) {
+        let at = if backward { End::Receiver } else { End::Sender };
+        self.tell(flow, Event::Acknowledged(at, id), world);
+        self.close_if_done(flow, id, world);
+    }
+
+    /// Closes a connection over which everything has been said. It stays to answer what arrives late, and
+    /// the one that was closed before is gone.
+    fn close_if_done(&mut self, flow: u32, id: ConnectionId, world: &mut World) {
+        let connection = self.connections.get(flow, id);
+        let Some(connection) = connection.filter(|own| own.is_done() && !own.closed) else {
+            return;
+        };
+        connection.closed = true;
+        let account = &mut self.accounts[flow as usize];
+        let before = account.closed.replace(id).and_then(|id| self.connections.release(id));
+        if let Some(gone) = before.filter(|gone| !gone.superseded) {
+            add(&mut account.counts, &gone.forward.sender.counts);
+        }
+        self.tell(flow, Event::Closed(id), world);
+    }
+
+    /// Tells an application what has happened.
+    pub fn tell(&mut self, flow: u32, event: Event, world: &mut World) {
+        let number = flow as usize;
+        let application = &mut self.applications[number];
+        let awaited = application.is_awaited();
+        let route = Route { flow, plan: &self.plan.flows[number], ways: self.ways[number] };
+        let mut system = System {
+            route,
+            seed: self.seed,
+            name: application.name(),
+            listens: application.listens(),
+            account: &mut self.accounts[number],
+            connections: &mut self.connections,
+            records: &mut self.records,
+            ended: &mut self.ended,
+            world,
+        };
+        application.on_event(event, &mut system);
+        if awaited && !application.is_awaited() {
+            self.awaited -= 1;
+        }
+        while let Some(id) = self.ended.pop() {
+            self.close_if_done(flow, id, world);
+        }
+    }
+
+    /// The timer of a sending end fires.
+    pub fn wake_sender(&mut self, timer: TimerId, world: &mut World) {
+        let connection = self.connections.at(timer.place());
+        if let Some(half) = connection.and_then(|at| at.half(timer.is_backward())) {
+            half.sender.on_timer(&mut world.door(half.address));
+        }
+    }
+
+    /// The timer of a receiving end fires.
+    pub fn wake_receiver(&mut self, timer: TimerId, world: &mut World) {
+        let connection = self.connections.at(timer.place());
+        if let Some(half) = connection.and_then(|at| at.half(timer.is_backward())) {
+            half.on_delayed_ack_timer(&mut world.door(half.address));
+        }
+    }
+
+    /// What each flow's sender has sent so far.
+    pub fn sent(&self) -> Vec<SenderCounts> {
+        let mut sent: Vec<SenderCounts> = self.accounts.iter().map(|own| own.counts).collect();
+        for connection in self.connections.iter().filter(|connection| !connection.superseded) {
+            add(
+                &mut sent[connection.forward.address.flow as usize],
+                &connection.forward.sender.counts,
+            );
+        }
+        sent
+    }
+
+    /// Congestion window in segments and smoothed round-trip time in seconds of the connection that a flow
+    /// opened last; before there is one, the window that it will have. `None` without TCP.
+    pub fn window_of(&mut self, flow: usize) -> Option<(f64, Option<f64>)> {
+        let tcp = self.plan.flows[flow].tcp.as_deref()?;
+        let id = self.accounts[flow].latest();
+        let connection = id.and_then(|id| self.connections.get(flow as u32, id));
+        let sender = connection.map(|connection| &connection.forward.sender);
+        let window = sender.map(|sender| (sender.cwnd(), sender.srtt_s()));
+        Some(window.unwrap_or((f64::from(tcp.initial_window.0), None)))
+    }
+
+    /// Transfers that are under way, with their flows.
+    pub fn unfinished(&self) -> impl Iterator<Item = (u32, TransferRecord)> {
+        let own = |(flow, own): (usize, &AnyApplication)| {
+            own.unfinished().into_iter().map(move |record| (flow as u32, record))
+        };
+        self.applications.iter().enumerate().flat_map(own)
+    }
+}

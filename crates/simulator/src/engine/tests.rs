@@ -1,0 +1,122 @@
+//! Applications that no scenario file has: what they exchange, and what of it stays.
+
+use std::rc::Rc;
+
+use tidegate_mechanisms::units::Bytes;
+use tidegate_scenario::Scenario;
+
+use super::*;
+use crate::applications::{AnyApplication, End, Exchange, Log};
+use crate::packet::Options;
+
+const SCENARIO: &str = r#"
+version = 1
+profile = "classic"
+host_jitter = "off"
+warm_up = "0 s"
+duration = "3 s"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "10 ms"
+buffer = "100 packets"
+[access]
+rate = "1 Gb/s"
+delay = "0 s"
+[users.one]
+start = "0 s"
+"#;
+
+fn plan(overrides: &[(&str, &str)]) -> Plan {
+    let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let overrides: Vec<_> = overrides.iter().map(own).collect();
+    Scenario::parse(SCENARIO, &overrides).expect("a scenario").plan()
+}
+
+/// Runs an application to the end of the measurement.
+fn play(plan: &Plan, application: Exchange) -> Engine<'_> {
+    let mut engine = Engine::new(plan, 1, Receivers::OnArrival);
+    engine.ends.replace(0, AnyApplication::Exchange(Box::new(application)));
+    engine.run_until(Time::ZERO + plan.duration, Reading::take);
+    engine
+}
+
+/// Of the lines that tell what arrived at an end: how many bytes; and all other lines.
+fn apart(log: &Log, at: End) -> (u64, Vec<String>) {
+    let ending = format!(" B arrive at {at:?}");
+    let (arrivals, others): (Vec<_>, Vec<_>) =
+        log.borrow().iter().cloned().partition(|line| line.ends_with(&ending));
+    let bytes = |line: &String| line.split(' ').nth(2)?.parse::<u64>().ok();
+    (arrivals.iter().filter_map(bytes).sum(), others)
+}
+
+/// 100 kB are asked for in 300 bytes: 10 ms there and 10 ms back for the handshake and for the request,
+/// 0.3 ms to send that; then six rounds of slow start, of which the last three fill the link.
+#[test]
+fn a_request_of_one_end_is_answered_by_the_other_on_the_same_connection() {
+    for (client, server) in [(End::Sender, End::Receiver), (End::Receiver, End::Sender)] {
+        let log = Log::default();
+        let (request, answer) = (Bytes::new(300), Bytes::new(100_000));
+        play(&plan(&[]), Exchange::new(client, request, answer, Rc::clone(&log)));
+        let (bytes, others) = apart(&log, client);
+        assert_eq!(bytes, 100_000);
+        let want = [
+            format!("30.4 ms 300 B arrive at {server:?}"),
+            format!("40.4 ms all of {client:?} is acknowledged"),
+            format!("181.6 ms all of {server:?} is acknowledged"),
+            "181.6 ms closed".to_owned(),
+        ];
+        assert_eq!(others, want);
+    }
+}
+
+/// What comes back is none of the flow's data: it counts neither as received nor as sent.
+#[test]
+fn what_flows_back_is_not_counted_as_the_senders() {
+    let (plan, log) = (plan(&[]), Log::default());
+    let exchange = Exchange::new(End::Sender, Bytes::new(300), Bytes::new(100_000), log);
+    let engine = play(&plan, exchange);
+    let got = engine.received[0];
+    assert_eq!((got.payload_bytes, got.arrivals.packets, got.arrivals.bytes), (300, 2, 400));
+    assert_eq!(engine.ends.sent()[0].sent, 2, "the connection's request, and the application's");
+}
+
+#[test]
+fn connections_that_are_gone_leave_nothing_behind() {
+    let plan = plan(&[("bottleneck.buffer", "\"2000 packets\""), ("duration", "\"20 s\"")]);
+    let log = Log::default();
+    let mut exchange = Exchange::new(End::Sender, Bytes::new(1_000), Bytes::ZERO, Rc::clone(&log));
+    (exchange.at_once, exchange.rounds) = (1_000, 3);
+    let engine = play(&plan, exchange);
+    let closed = log.borrow().iter().filter(|line| line.ends_with("closed")).count();
+    assert_eq!(closed, 3_000);
+    assert_eq!(engine.ends.places(), (1, 1_001), "one of them stays to answer what arrives late");
+}
+
+#[test]
+fn ten_thousand_transfers_one_after_the_other_need_two_places() {
+    let traffic = r#"{ kind = "transfer", size = "1 kB", pause = "0 s" }"#;
+    let plan = plan(&[("duration", "\"420 s\""), ("users.one.traffic", traffic)]);
+    let mut engine = Engine::new(&plan, 1, Receivers::AheadOfTime);
+    engine.run_until(Time::ZERO + plan.duration, Reading::take);
+    assert!(engine.ends.records.len() > 10_000, "{}", engine.ends.records.len());
+    assert_eq!(engine.ends.places(), (2, 2));
+}
+
+#[test]
+fn a_late_packet_of_a_connection_that_is_gone_is_counted_and_not_answered() {
+    let traffic = r#"{ kind = "transfer", size = "1 kB", pause = "1 s" }"#;
+    let plan = plan(&[("users.one.traffic", traffic)]);
+    let mut engine = Engine::new(&plan, 1, Receivers::OnArrival);
+    engine.run_until(Time::ZERO + plan.duration, Reading::take);
+    let (got, sent) = (engine.received[0], engine.network.ledger.injected);
+    let late = Packet { at: engine.now, len: 1_040, ..Packet::default() };
+    engine.deliver(late.at, Parcel::of(&late));
+    let ticket = engine.network.options.put(Options::default());
+    let flags = flags::ACK | flags::BACK | flags::OPTIONS;
+    let acknowledgement = Packet { word: ticket, flags, len: 52, ..late };
+    engine.deliver(late.at, Parcel::of(&acknowledgement));
+    assert_eq!(engine.received[0].arrivals.packets, got.arrivals.packets + 1);
+    assert_eq!(engine.received[0].payload_bytes, got.payload_bytes);
+    assert_eq!(engine.network.ledger.injected, sent);
+    assert_eq!(engine.network.options.put(Options::default()), ticket, "its options are gone");
+}

@@ -1,0 +1,57 @@
+//! What is counted of a run, and read at the ends of its measurement.
+
+use crate::arrivals::Arrivals;
+use crate::digest::Digest;
+use crate::intervals::Counted;
+use crate::packet::{Packet, flags};
+use crate::probe::Reading;
+use crate::tcp::sender::SenderCounts;
+
+/// What reached the ends of a flow.
+#[derive(Clone, Copy, Default)]
+pub struct Received {
+    /// What its sender sent and reached the receiver.
+    pub arrivals: Arrivals,
+    /// Payload in order, bytes.
+    pub payload_bytes: u64,
+    /// What happened to the flow's packets, by direction: the receiver may be served ahead of time,
+    /// so that the two can take turns in one way or another.
+    pub digests: [Digest; 2],
+}
+
+impl Received {
+    /// One more of the sender's packets has arrived, of `len` bytes, and puts so much payload in order.
+    #[inline]
+    pub fn add(&mut self, len: u16, marked: bool, payload_bytes: u64) {
+        self.arrivals.add(len, marked);
+        self.payload_bytes += payload_bytes;
+    }
+
+    /// A packet has arrived at either end.
+    #[inline]
+    pub fn digest(&mut self, packet: &Packet) {
+        self.digests[usize::from(packet.has(flags::BACK))].mix_packet(packet);
+    }
+}
+
+/// All counters at one point in time.
+pub struct Readings {
+    /// By link.
+    pub links: Vec<Reading>,
+    /// By flow.
+    pub losses: Vec<u64>,
+    /// By flow.
+    pub received: Vec<Received>,
+    /// By flow.
+    pub sent: Vec<SenderCounts>,
+}
+
+impl Counted for Readings {
+    fn links(&self) -> &[Reading] {
+        &self.links
+    }
+
+    fn received_bytes(&self, flow: usize) -> u64 {
+        self.received[flow].arrivals.bytes
+    }
+}

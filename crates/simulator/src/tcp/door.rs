@@ -1,0 +1,128 @@
+//! The narrow door between an end host and the network: packets out, next wake-up.
+
+use tidegate_mechanisms::units::Time;
+
+use crate::event_queue::{Timers, Wake};
+use crate::network::{Network, Ways};
+use crate::packet::{Packet, flags};
+
+/// What there is around hosts: a network, wake-ups and a clock.
+pub struct World<'a> {
+    /// The present.
+    pub now: Time,
+    /// The network.
+    pub network: &'a mut Network,
+    /// Wake-ups.
+    pub timers: &'a mut Timers,
+}
+
+impl World<'_> {
+    /// The door of a host.
+    #[inline]
+    pub fn door(&mut self, address: Address) -> Door<'_> {
+        Door { now: self.now, network: self.network, timers: self.timers, address }
+    }
+}
+
+/// What an end host sees of the world at one moment.
+pub struct Door<'a> {
+    /// The present.
+    pub now: Time,
+    /// The network.
+    pub network: &'a mut Network,
+    /// Wake-ups.
+    pub timers: &'a mut Timers,
+    /// Who stands at the door.
+    pub address: Address,
+}
+
+/// Whose packets leave, and where they enter the network: the ends between which data flows one way.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// The flow.
+    pub flow: u32,
+    /// The connection, as in [`Packet::connection`].
+    pub connection: u32,
+    /// Whom timers wake.
+    pub timer: TimerId,
+    /// First hop of data, and of acknowledgements.
+    data: u32,
+    acks: u32,
+}
+
+/// A half of a connection, as timers name it: its place, and in the lowest bit its direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerId(pub u32);
+
+impl TimerId {
+    /// Of the half of the connection at `place` whose data flows to the flow's receiver, or back.
+    pub fn new(place: u32, backward: bool) -> Self {
+        TimerId(place << 1 | u32::from(backward))
+    }
+
+    /// The place of the connection.
+    pub fn place(self) -> u32 {
+        self.0 >> 1
+    }
+
+    /// Whether data flows against the flow.
+    #[inline]
+    pub fn is_backward(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+impl Address {
+    /// Of a half of a connection.
+    pub fn new(flow: u32, connection: u32, timer: TimerId, ways: Ways) -> Self {
+        let Ways { forward, reverse } = ways;
+        let (data, acks) =
+            if timer.is_backward() { (reverse, forward) } else { (forward, reverse) };
+        Address { flow, connection, timer, data, acks }
+    }
+}
+
+impl Door<'_> {
+    /// Sends data, or the request of a connection.
+    #[inline]
+    pub fn send_data(&mut self, number: u64, len: u16, flags: u32) {
+        let packet = self.packet(self.address.data, number, self.now, len, flags);
+        self.send(packet, self.address.timer.is_backward());
+    }
+
+    /// Sends an acknowledgement of all segments before `number`, with options if `flags` say so.
+    #[inline]
+    pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u32, word: u32) {
+        let packet = self.packet(self.address.acks, number, echo, len, flags | flags::ACK);
+        self.send(Packet { word, ..packet }, !self.address.timer.is_backward());
+    }
+
+    #[inline]
+    fn packet(&self, hop: u32, number: u64, stamp: Time, len: u16, flags: u32) -> Packet {
+        let Address { flow, connection, .. } = self.address;
+        let at = self.now;
+        Packet { at, number, stamp, flow, connection, hop, len, flags, ..Packet::default() }
+    }
+
+    #[inline]
+    fn send(&mut self, mut packet: Packet, back: bool) {
+        if back {
+            packet.flags |= flags::BACK;
+            self.network.send(packet, self.now);
+        } else {
+            self.network.send_from_host(packet, self.now);
+        }
+    }
+
+    /// Asks to wake the sending end; there is no cancelling.
+    #[inline]
+    pub fn wake_sender(&mut self, at: Time) {
+        self.timers.push(at, Wake::Retransmit(self.address.timer.0));
+    }
+
+    /// Asks to wake the receiving end; there is no cancelling.
+    #[inline]
+    pub fn wake_receiver(&mut self, at: Time) {
+        self.timers.push(at, Wake::DelayedAck(self.address.timer.0));
+    }
+}
