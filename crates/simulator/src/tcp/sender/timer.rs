@@ -104,12 +104,12 @@ mod tests {
     /// Setting it later, as each ACK does, sets no further wake-up; the one there is sets the next.
     #[test]
     fn one_wake_up_serves_however_often_it_is_set() {
-        let (mut network, ways, mut timers) = idle_network();
+        let (mut network, address, mut timers) = idle_network();
         let ms = |n| Time::ZERO + Span::from_millis(n);
         let mut timer = Timer::new(false);
         let mut wakes = Vec::new();
         let mut door = |now, timers: &mut _, act: &mut dyn FnMut(&mut Door)| {
-            act(&mut Door { network: &mut network, timers, now, flow: 0, ways });
+            act(&mut Door { now, network: &mut network, timers, address });
         };
         for n in 0..100 {
             door(ms(n), &mut timers, &mut |d| timer.set(Purpose::TimeOut, ms(n + 200), d));

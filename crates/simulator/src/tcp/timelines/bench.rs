@@ -34,11 +34,12 @@ delay = "0 s"
 [users.one]
 "#;
 
-/// A network for whoever needs one behind a door, where one flow's packets enter it, and its wake-ups.
-pub fn idle_network() -> (Network, Ways, Timers) {
+/// A network for whoever needs one behind a door, who stands there, and wake-ups.
+pub fn idle_network() -> (Network, Address, Timers) {
     let plan = Scenario::parse(NETWORK, &[]).expect("a valid scenario").plan();
     let (network, ways) = Network::new(&plan, 1, Receivers::AheadOfTime);
-    (network, ways[0], Timers::default())
+    let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
+    (network, address, Timers::default())
 }
 
 /// A connection and the clock it lives by.
