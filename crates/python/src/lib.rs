@@ -6,6 +6,7 @@
 mod catalogue;
 mod drive;
 mod formulas;
+mod plan;
 mod scenario;
 mod tables;
 

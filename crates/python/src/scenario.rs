@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 use tidegate_scenario::{Issue, Scenario as Parsed};
 
+use crate::plan::{self, in_seconds};
 use crate::{drive, formulas, tables};
 
 pyo3::import_exception!(tidegate.errors, ScenarioError);
@@ -132,6 +132,11 @@ impl Scenario {
         self.parsed.replications()
     }
 
+    /// What it resolves to: every default filled in, in SI units.
+    fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        plan::to_python(py, &self.plan)
+    }
+
     /// Names of the user groups, in the order of the file.
     #[getter]
     fn groups(&self) -> Vec<&str> {
@@ -162,11 +167,6 @@ impl Scenario {
     fn warm_up_s(&self) -> f64 {
         in_seconds(self.plan.warm_up)
     }
-}
-
-/// The nearest number to what the file says: 60 s are 60.0, which a product with 1e-9 is not.
-fn in_seconds(span: Span) -> f64 {
-    span.as_nanos() as f64 / 1e9
 }
 
 /// All mistakes as one Python exception.

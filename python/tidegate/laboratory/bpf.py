@@ -6,7 +6,6 @@ The program `tidegate-bpf` puts them there and takes them out when it ends, howe
 from __future__ import annotations
 
 import subprocess
-import tomllib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -30,7 +29,7 @@ _UNBUILT = (
 
 def needed(scenarios: Iterable[Scenario]) -> bool:
     """Whether a group of users has congestion control of ours."""
-    return any(_names(tomllib.loads(each.to_toml())) for each in scenarios)
+    return any(_controllers(each).intersection(OURS) for each in scenarios)
 
 
 def missing() -> list[str]:
@@ -69,16 +68,9 @@ def held(scenarios: Iterable[Scenario]) -> Iterator[None]:
             process.terminate()
 
 
-def _names(content: object) -> list[str]:
-    """Controllers of ours anywhere in a scenario."""
-    if isinstance(content, list):
-        return [name for item in content for name in _names(item)]
-    if not isinstance(content, dict):
-        return []
-    own = content.get("congestion_control")
-    own = own["kind"] if isinstance(own, dict) else own
-    inner = [name for item in content.values() for name in _names(item)]
-    return [own, *inner] if own in OURS else inner
+def _controllers(scenario: Scenario) -> set[str]:
+    tcps = (flow["tcp"] for flow in scenario.plan()["flows"])
+    return {tcp["congestion_control"]["kind"] for tcp in tcps if tcp is not None}
 
 
 def _lines(code: int, said: str) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import tempfile
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tidegate._native import Scenario
+    from tidegate.scenarios import plans
     from tidegate.studies.oracle.kernel import Kernel
 
 HEADER_B = 14
 """Of Ethernet, which the kernel's device and queues count and a scenario does not."""
+PACKET_BYTES = 1500
+"""Of all scenarios here."""
 # No multiple of a packet's time or of a usual round trip.
 POLL_NS = 9_700_000
 FIRST_PORT = 6000
@@ -34,22 +36,16 @@ COMMON = {
     "tcp_rmem": "4096 131072 6291456", "tcp_wmem": "4096 16384 4194304",
     "tcp_no_metrics_save": "1",
 }  # fmt: skip
-UNITS = {
-    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9,
-    "b/s": 1, "kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9,
-    "B": 1, "kB": 10**3, "MB": 10**6, "packets": 1,
-}  # fmt: skip
 COUNTERS = {"retransmits": ("Tcp", "RetransSegs"), "timeouts": ("TcpExt", "TCPTimeouts")}
 
 
-def number(quantity: str) -> int:
-    """A quantity in ns, bit/s, bytes or packets.
+def nanoseconds(time_s: float) -> int:
+    """A time as the agent reads it.
 
-    >>> number("1.5 ms"), number("30 kB"), number("20 packets")
-    (1500000, 30000, 20)
+    >>> nanoseconds(0.0015)
+    1500000
     """
-    value, unit = quantity.split()
-    return round(float(value) * UNITS[unit])
+    return round(time_s * 1e9)
 
 
 class Flow(NamedTuple):
@@ -62,12 +58,26 @@ class Flow(NamedTuple):
     pause_ns: int
 
 
+class Group(NamedTuple):
+    """A group of users."""
+
+    name: str
+    users: int
+    flows: list[plans.Flow]
+
+    @property
+    def tcp(self) -> plans.Chosen:
+        """Options of all its flows."""
+        options = self.flows[0]["tcp"]
+        assert options is not None, "UDP is refused"  # noqa: S101
+        return options
+
+
 @dataclass(frozen=True)
 class Plan:
     """What of a scenario the kernel is told."""
 
-    content: dict[str, Any]
-    packet_bytes: int
+    content: plans.Plan
 
     @classmethod
     def of(cls, scenario: Scenario) -> Plan:
@@ -78,90 +88,83 @@ class Plan:
         UsageError
             If the kernel here has nothing like it.
         """
-        content = tomllib.loads(scenario.to_toml())
-        plan = cls(content, number(content["packet_size"]))
+        plan = cls(scenario.plan())
         plan.check()
         return plan
 
     @property
-    def bottleneck(self) -> dict[str, Any]:
-        """The table of that name."""
-        found: dict[str, Any] = self.content["bottleneck"]
-        return found
+    def bottleneck(self) -> plans.Link:
+        """The link of that name; the first one if it is no dumbbell, which is refused."""
+        links = self.content["links"]
+        return next((link for link in links if link["name"] == "bottleneck"), links[0])
 
     @property
     def rate_bps(self) -> int:
         """Of the bottleneck, as the scenario counts."""
-        return number(self.bottleneck["rate"])
+        return self.bottleneck["rate_bps"]
 
     def framed(self, size: float) -> int:
         """A rate or a size with Ethernet headers, as the kernel counts."""
-        return round(size * (self.packet_bytes + HEADER_B) / self.packet_bytes)
+        return round(size * (PACKET_BYTES + HEADER_B) / PACKET_BYTES)
 
     def check(self) -> None:
         """Refuse what would be left out in silence."""
-        if "bottleneck" not in self.content or self.packet_bytes != 1500:
+        sizes = {flow["packet_size_bytes"] for flow in self.content["flows"]}
+        if self.bottleneck["name"] != "bottleneck" or sizes != {PACKET_BYTES}:
             raise UsageError("the kernel in virtual time plays dumbbells with packets of 1500 B")
         changed = self.bottleneck["rate_changes"] or self.bottleneck["ecn_marks_all"]
         if changed or self.bottleneck["differentiation"]["kind"] != "none":
             raise UsageError("the kernel's queues have no differentiation and a constant rate")
-        for name, group in self.content["users"].items():
-            kind = group["traffic"]
-            if kind["kind"] == "cbr" or kind.keys() - {
-                "kind", "size", "pause", "pause_distribution"
-            } or kind.get("pause_distribution", "fixed") != "fixed":  # fmt: skip
-                raise UsageError(f"users.{name}.traffic: the kernel in virtual time has no {kind}")
+        for group in self.groups():
+            traffic = group.flows[0]["traffic"]
+            given = {key for key, value in traffic.items() if value is not None}
+            fixed = traffic.get("pause_distribution") in {None, "fixed"}
+            known = {"kind", "size_bytes", "pause_s", "pause_distribution"}
+            if traffic["kind"] not in {"greedy", "transfer"} or given - known or not fixed:
+                raise UsageError(
+                    f"users.{group.name}.traffic: the kernel in virtual time has no {traffic}"
+                )
         self.discipline()
 
-    def tcp(self, group: str) -> dict[str, Any]:
-        """A group's options."""
-        return {**self.content["tcp"], **self.content["users"][group].get("tcp", {})}
-
-    def controller(self, group: str) -> str:
-        """Name of a group's congestion controller, which may have parameters beside it."""
-        given = self.tcp(group)["congestion_control"]
-        return str(given["kind"] if isinstance(given, dict) else given)
-
-    def round_trip_ns(self, group: str) -> int:
+    def round_trip_ns(self, group: Group) -> int:
         """Of an empty network."""
-        access = {**self.content["access"], **self.content["users"][group].get("access", {})}
-        return 2 * (number(self.bottleneck["delay"]) + number(access["delay"]))
+        access = self.content["links"][group.flows[0]["forward"][0]]
+        return 2 * (nanoseconds(self.bottleneck["delay_s"]) + nanoseconds(access["delay_s"]))
 
-    def groups(self) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """Name, flows of all its users, and its table."""
-        for name, group in self.content["users"].items():
-            yield name, group["count"] * group["flows"], group
+    def groups(self) -> Iterator[Group]:
+        """All groups, in the order of the scenario."""
+        owners = self.content["user_groups"]
+        for index, name in enumerate(self.content["groups"]):
+            flows = [flow for flow in self.content["flows"] if owners[flow["user"]] == index]
+            yield Group(name, owners.count(index), flows)
 
     def flows(self, seed: int) -> list[Flow]:
         """All flows, in the order of the scenario."""
         draw = random.Random(seed).uniform  # noqa: S311
         found = []
-        for index, (name, flows, group) in enumerate(self.groups()):
-            start, traffic = group["start"], group["traffic"]
-            first, last = (
-                (start["from"], start["to"]) if isinstance(start, dict) else (start, start)
-            )
-            size = number(traffic["size"]) if "size" in traffic else 0
-            # Without a pause there is one transfer: the next is never due.
-            pause = number(traffic["pause"]) if "pause" in traffic else 2**62
-            control = self.controller(name)
-            found += [
-                Flow(f"s{index}", control, round(draw(number(first), number(last))), size, pause)
-                for _ in range(flows)
-            ]
+        for index, group in enumerate(self.groups()):
+            control = group.tcp["congestion_control"]["kind"]
+            for flow in group.flows:
+                traffic = flow["traffic"]
+                first, last = nanoseconds(flow["start_from_s"]), nanoseconds(flow["start_to_s"])
+                pause_s = traffic.get("pause_s")
+                # Without a pause there is one transfer: the next is never due.
+                pause = 2**62 if pause_s is None else nanoseconds(pause_s)
+                size = traffic.get("size_bytes") or 0
+                found.append(Flow(f"s{index}", control, round(draw(first, last)), size, pause))
         return found
 
     def discipline(self) -> str:
         """What ``tc`` puts in front of the bottleneck: the mechanism, as Linux has it."""
         queue = self.bottleneck
         # A buffer counts the packet in transmission, the kernel's limits do not.
-        limit = number(queue["buffer"]) - 1
+        limit = (queue["buffer_packets"] or queue["buffer_bytes"] or 0) - 1
         ecn = "ecn" if queue["ecn"] else "noecn"
         scheduler = queue["scheduler"]
         if scheduler["kind"] == "fq-codel":
             return (
                 f"fq_codel limit {limit} flows {scheduler['flows']} quantum "
-                f"{number(scheduler['quantum'])} {_codel(scheduler)} {ecn}"
+                f"{scheduler['quantum_bytes']} {_codel(scheduler)} {ecn}"
             )
         aqm = queue["aqm"] if scheduler["kind"] == "fifo" else scheduler
         match aqm["kind"]:
@@ -171,8 +174,8 @@ class Plan:
                 return f"codel limit {limit} {_codel(aqm)} {ecn}"
             case "pie":
                 return (
-                    f"pie limit {limit} target {_us(aqm['target'])} tupdate "
-                    f"{_us(aqm['update_interval'])} {ecn}"
+                    f"pie limit {limit} target {_us(aqm['target_s'])} tupdate "
+                    f"{_us(aqm['update_interval_s'])} {ecn}"
                 )
             case "red" if not aqm["gentle"]:
                 return self._red(limit, aqm)
@@ -180,10 +183,10 @@ class Plan:
 
     def _red(self, limit: int, aqm: Mapping[str, Any]) -> str:
         low, high = (
-            self.framed(number(aqm[key]) * (self.packet_bytes if "packets" in aqm[key] else 1))
+            self.framed(aqm[f"{key}_bytes"] or aqm[f"{key}_packets"] * PACKET_BYTES)
             for key in ("min_threshold", "max_threshold")
         )
-        frame = self.framed(self.packet_bytes)
+        frame = self.framed(PACKET_BYTES)
         bursts = range(low // frame, 10 * (high // frame))
         fitting = (b for b in bursts if red_weight(low, b, frame) == aqm["weight"])
         if (burst := next(fitting, None)) is None:
@@ -199,7 +202,7 @@ class Plan:
 
     def commands(self) -> str:
         """What sets the network up and runs the agent."""
-        frame = self.framed(self.packet_bytes)
+        frame = self.framed(PACKET_BYTES)
         lines = [
             "ip netns add d", "ip link set link1 netns d", "echo 1 >/proc/sys/net/ipv4/ip_forward",
             "ip addr add 10.2.0.1/24 dev link0",
@@ -207,10 +210,9 @@ class Plan:
             "ip -n d addr add 10.2.0.2/24 dev link1", "ip -n d link set link1 up",
             "ip -n d route add default via 10.2.0.1", _sysctls("d", {**COMMON, "tcp_ecn": "1"}),
         ]  # fmt: skip
-        for index, (name, _, _) in enumerate(self.groups()):
-            delay_us = self.round_trip_ns(name) // 1000
-            host, net, tcp = f"s{index}", f"10.1.{index}", self.tcp(name)
-            ecn = tcp["ecn"] or self.controller(name) == "dctcp"
+        for index, group in enumerate(self.groups()):
+            delay_us = self.round_trip_ns(group) // 1000
+            host, net, ecn = f"s{index}", f"10.1.{index}", group.tcp["ecn"]
             lines += [
                 f"ip netns add {host}",
                 f"ip link add r{index} type veth peer name e netns {host}",
@@ -222,7 +224,7 @@ class Plan:
                 _sysctls(host, {**COMMON, "tcp_ecn": str(int(ecn))}),
             ]  # fmt: skip
         discipline = self.discipline()
-        warm_up, duration = (number(self.content[key]) for key in ("warm_up", "duration"))
+        warm_up, duration = (nanoseconds(self.content[key]) for key in ("warm_up_s", "duration_s"))
         kind = discipline.split(maxsplit=1)[0]
         lines += [
             f"tc qdisc add dev link0 root handle 1: {ABOVE}",
@@ -302,9 +304,10 @@ class Measured:
 
 def numbers(plan: Plan, measured: Measured) -> dict[str, Any]:
     """Of a run, by the names of `measures`."""
-    seconds = number(plan.content["duration"]) / 1e9
+    seconds = plan.content["duration_s"]
     rates, per_user, completion, first = [], {}, None, 0
-    for name, flows, group in plan.groups():
+    for name, users, own in plan.groups():
+        flows = len(own)
         rate = [
             8 * (counts[1] - counts[4]) / seconds
             for flow in range(first, first + flows)
@@ -313,7 +316,7 @@ def numbers(plan: Plan, measured: Measured) -> dict[str, Any]:
         took = [s for flow, s in measured.transfers if first <= flow < first + flows]
         if took and completion is None:
             completion = float(np.mean(took))
-        per_user[name] = sum(rate) / group["count"]
+        per_user[name] = sum(rate) / users
         rates += rate
         first += flows
     sent, size, marks, lost, _ = np.sum(list(measured.by_flow.values()), axis=0).tolist()
@@ -345,11 +348,11 @@ def red_weight(low: int, burst: int, frame: int) -> float:
 
 
 def _codel(aqm: Mapping[str, Any]) -> str:
-    return f"target {_us(aqm['target'])} interval {_us(aqm['interval'])}"
+    return f"target {_us(aqm['target_s'])} interval {_us(aqm['interval_s'])}"
 
 
-def _us(span: str) -> str:
-    return f"{number(span) // 1000}us"
+def _us(time_s: float) -> str:
+    return f"{nanoseconds(time_s) // 1000}us"
 
 
 def _sysctls(namespace: str, values: Mapping[str, str]) -> str:

@@ -1,0 +1,176 @@
+//! The plan of a scenario as Python has it: every default filled in, every quantity in SI units, whose
+//! names say the unit.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use tidegate_mechanisms::parameters::{Choice, Kind, Parameters, Value};
+use tidegate_mechanisms::registry::Parameter;
+use tidegate_mechanisms::units::{QueueLength, Span, Time};
+use tidegate_scenario::plan::{FlowPlan, LinkPlan, Plan, TcpPlan};
+
+/// The nearest number to what the file says: 60 s are 60.0, which a product with 1e-9 is not.
+pub fn in_seconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
+
+fn at_second(time: Time) -> f64 {
+    in_seconds(time.since(Time::ZERO))
+}
+
+/// The plan as nested dictionaries.
+pub fn to_python<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    all.set_item("warm_up_s", in_seconds(plan.warm_up))?;
+    all.set_item("duration_s", in_seconds(plan.duration))?;
+    all.set_item("intervals", plan.intervals)?;
+    all.set_item("drain_limit_s", in_seconds(plan.drain_limit))?;
+    all.set_item("sample_interval_s", plan.sample_interval.map(in_seconds))?;
+    all.set_item("links", list(py, plan.links.iter().map(|own| link(py, own)))?)?;
+    let groups = plan.groups.iter().map(|group| group.name.as_str());
+    all.set_item("groups", groups.collect::<Vec<_>>())?;
+    let users = plan.users.iter().map(|user| user.group);
+    all.set_item("user_groups", users.collect::<Vec<_>>())?;
+    let mut senders = Senders::default();
+    all.set_item("flows", list(py, plan.flows.iter().map(|own| flow(py, own, &mut senders)))?)?;
+    Ok(all)
+}
+
+fn list<'py>(
+    py: Python<'py>,
+    items: impl Iterator<Item = PyResult<Bound<'py, PyDict>>>,
+) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn link<'py>(py: Python<'py>, plan: &LinkPlan) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    all.set_item("name", &plan.name)?;
+    all.set_item("rate_bps", plan.rate.as_bps())?;
+    all.set_item("delay_s", in_seconds(plan.delay))?;
+    set(&all, "buffer", Kind::QueueLength, Value::QueueLength(plan.buffer))?;
+    all.set_item("loss", plan.loss)?;
+    all.set_item("aqm", chosen(py, &plan.aqm)?)?;
+    all.set_item("differentiation", chosen(py, &plan.differentiation)?)?;
+    all.set_item("scheduler", chosen(py, &plan.scheduler)?)?;
+    all.set_item("ecn", plan.ecn)?;
+    all.set_item("ecn_marks_all", plan.ecn_marks_all)?;
+    all.set_item("monitored", plan.monitored)?;
+    let changes = plan.rate_changes.iter().map(|change| {
+        let own = PyDict::new(py);
+        own.set_item("at_s", at_second(change.at))?;
+        own.set_item("rate_bps", change.rate.as_bps())?;
+        Ok(own)
+    });
+    all.set_item("rate_changes", list(py, changes)?)?;
+    Ok(all)
+}
+
+/// What flows share is one object in Python too: a group's TCP options, by their address.
+#[derive(Default)]
+struct Senders<'py>(HashMap<*const TcpPlan, Bound<'py, PyDict>>);
+
+impl<'py> Senders<'py> {
+    fn options(&mut self, py: Python<'py>, tcp: &Arc<TcpPlan>) -> PyResult<Bound<'py, PyDict>> {
+        if let Some(known) = self.0.get(&Arc::as_ptr(tcp)) {
+            return Ok(known.clone());
+        }
+        let options = parameters(py, TcpPlan::ALL, tcp.to_values())?;
+        self.0.insert(Arc::as_ptr(tcp), options.clone());
+        Ok(options)
+    }
+}
+
+fn flow<'py>(
+    py: Python<'py>,
+    plan: &FlowPlan,
+    senders: &mut Senders<'py>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    all.set_item("user", plan.user)?;
+    all.set_item("forward", &plan.forward)?;
+    all.set_item("reverse", &plan.reverse)?;
+    all.set_item("packet_size_bytes", plan.packet_size.get())?;
+    all.set_item("start_from_s", at_second(plan.start.from))?;
+    all.set_item("start_to_s", at_second(plan.start.to))?;
+    all.set_item("host_jitter_s", in_seconds(plan.jitter))?;
+    all.set_item("traffic", chosen(py, &plan.traffic)?)?;
+    let tcp = plan.tcp.as_ref().map(|tcp| senders.options(py, tcp));
+    all.set_item("tcp", tcp.transpose()?)?;
+    Ok(all)
+}
+
+/// A mechanism: its kind, and its parameters.
+fn chosen<'py, C: Choice>(py: Python<'py>, choice: &C) -> PyResult<Bound<'py, PyDict>> {
+    let (place, values) = choice.to_values();
+    of_kind(py, &C::KINDS[place], values)
+}
+
+fn of_kind<'py>(
+    py: Python<'py>,
+    (name, _, declared): &(&str, &str, &[Parameter]),
+    values: Vec<Value>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = parameters(py, declared, values)?;
+    all.set_item("kind", name)?;
+    Ok(all)
+}
+
+fn parameters<'py>(
+    py: Python<'py>,
+    declared: &[Parameter],
+    values: Vec<Value>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for (parameter, value) in declared.iter().zip(values) {
+        let kind = parameter.kind.expect("mechanisms in a plan declare their parameters");
+        set(&all, parameter.name, kind, value)?;
+    }
+    Ok(all)
+}
+
+/// Sets a value in SI units under its name with the unit; what is not set is `None`.
+fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResult<()> {
+    let py = all.py();
+    let unit = match kind {
+        Kind::Rate => "_bps",
+        Kind::Span | Kind::OrOff => "_s",
+        Kind::Bytes => "_bytes",
+        Kind::QueueLength => return set_length(all, name, value),
+        _ => "",
+    };
+    let value = match (value, kind) {
+        (Value::Rate(rate), _) => rate.as_bps().into_py_any(py)?,
+        (Value::Span(span), _) => in_seconds(span).into_py_any(py)?,
+        (Value::OrOff(time), _) => time.span().map(in_seconds).into_py_any(py)?,
+        (Value::Bytes(bytes), _) => bytes.get().into_py_any(py)?,
+        (Value::Share(share), _) => share.0.into_py_any(py)?,
+        (Value::Memory(memory), _) => memory.0.into_py_any(py)?,
+        (Value::Factor(factor), _) => factor.0.into_py_any(py)?,
+        (Value::Demand(demand), _) => demand.0.into_py_any(py)?,
+        (Value::Word(word), _) => word.into_py_any(py)?,
+        (Value::Count(count), _) => count.into_py_any(py)?,
+        (Value::Flag(flag), _) => flag.into_py_any(py)?,
+        (Value::Text(text), _) => text.into_py_any(py)?,
+        (Value::Points(points), _) => points.0.into_py_any(py)?,
+        (Value::Chosen(place, values), Kind::Choice(offer)) => {
+            of_kind(py, &offer.kinds[place], values)?.into_py_any(py)?
+        }
+        (Value::Unset | Value::QueueLength(_) | Value::Chosen(..), _) => py.None(),
+    };
+    all.set_item(format!("{name}{unit}"), value)
+}
+
+/// A length of a queue is in packets or in bytes; the other is `None`.
+fn set_length(all: &Bound<'_, PyDict>, name: &str, value: Value) -> PyResult<()> {
+    let (packets, bytes) = match value {
+        Value::QueueLength(QueueLength::Packets(packets)) => (Some(packets), None),
+        Value::QueueLength(QueueLength::Bytes(bytes)) => (None, Some(bytes.get())),
+        _ => (None, None),
+    };
+    all.set_item(format!("{name}_packets"), packets)?;
+    all.set_item(format!("{name}_bytes"), bytes)
+}

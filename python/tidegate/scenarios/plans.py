@@ -1,0 +1,79 @@
+"""The plan of a scenario: what `Scenario.plan` gives, every default filled in, in SI units.
+
+Names say the unit: bits per second (``_bps``), seconds (``_s``), bytes (``_bytes``), packets
+(``_packets``). What is not set is ``None``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+Chosen = dict[str, Any]
+"""A mechanism: its ``kind``, and its parameters, each under its key with the unit, such as
+``{"kind": "codel", "target_s": 0.005, "interval_s": 0.1, ...}``."""
+
+
+class RateChange(TypedDict):
+    """A link's rate from some time on."""
+
+    at_s: float
+    rate_bps: int
+
+
+class Link(TypedDict):
+    """A unidirectional link with the queue in front of it."""
+
+    name: str
+    """Such as ``bottleneck``, ``bottleneck.reverse``, ``heavy.0.access``."""
+    rate_bps: int
+    delay_s: float
+    buffer_packets: int | None
+    """Room for waiting packets, the one in transmission included; ``None`` if it counts bytes."""
+    buffer_bytes: int | None
+    loss: float
+    """Probability that a packet is lost on the wire."""
+    aqm: Chosen
+    differentiation: Chosen
+    scheduler: Chosen
+    ecn: bool
+    ecn_marks_all: bool
+    monitored: bool
+    """Whether histograms and time series are kept, as at bottlenecks."""
+    rate_changes: list[RateChange]
+
+
+class Flow(TypedDict):
+    """One flow, from its sender to its receiver."""
+
+    user: int
+    """Index into ``user_groups``."""
+    forward: list[int]
+    """Links from the sender to the receiver, as indices into ``links``."""
+    reverse: list[int]
+    packet_size_bytes: int
+    """A full packet on the wire."""
+    start_from_s: float
+    """It starts at some time from here, uniformly distributed,"""
+    start_to_s: float
+    """to here."""
+    host_jitter_s: float
+    traffic: Chosen
+    """The application."""
+    tcp: Chosen | None
+    """TCP's options, each under its key with the unit; ``congestion_control`` is a mechanism. Flows
+    of a group share it. ``None`` for UDP."""
+
+
+class Plan(TypedDict):
+    """A run, but for its seed."""
+
+    warm_up_s: float
+    duration_s: float
+    intervals: int
+    drain_limit_s: float
+    sample_interval_s: float | None
+    links: list[Link]
+    groups: list[str]
+    user_groups: list[int]
+    """The group of each user, as an index into ``groups``."""
+    flows: list[Flow]
