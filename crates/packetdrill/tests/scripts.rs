@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use proptest::prelude::*;
 use tidegate_packetdrill::player::{Verdict, play};
 
 fn scripts() -> std::path::PathBuf {
@@ -19,6 +20,46 @@ fn the_projects_own_scripts_pass() {
         count += 1;
     }
     assert!(count >= 10, "{count} scripts");
+}
+
+/// Scripts with lines left out, doubled, exchanged and given other numbers.
+fn changed(text: &str, changes: &[(usize, usize, u8)]) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for &(at, number, kind) in changes {
+        let (at, other) = (at % lines.len(), number % lines.len());
+        match kind {
+            0 => lines[at].clear(),
+            1 => lines.insert(at, lines[other].clone()),
+            2 => lines.swap(at, other),
+            _ => {
+                let digits = lines[at].find(|c: char| c.is_ascii_digit());
+                if let Some(place) = digits.map(|first| first + number % (lines[at].len() - first))
+                {
+                    let kept = lines[at].is_char_boundary(place);
+                    let digit = char::from(b'0' + (number % 10) as u8);
+                    lines[at].insert(if kept { place } else { 0 }, digit);
+                }
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+proptest! {
+    #[test]
+    fn no_change_to_a_script_makes_it_panic_or_play_otherwise_the_second_time(
+        script in 0..11_usize,
+        changes in prop::collection::vec((0..60_usize, 0..1000_usize, 0..4_u8), 1..12)
+    ) {
+        let mut paths: Vec<_> = std::fs::read_dir(scripts())
+            .expect("a folder")
+            .map(|entry| entry.expect("a script").path())
+            .collect();
+        paths.sort();
+        let text = std::fs::read_to_string(&paths[script % paths.len()]).expect("text");
+        let text = changed(&text, &changes);
+        prop_assert_eq!(play(&text), play(&text));
+    }
 }
 
 fn verdict(events: &str) -> Verdict {

@@ -9,6 +9,7 @@ mod agreed;
 mod cuts;
 mod inbound;
 mod outbound;
+mod pacing;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,6 +20,7 @@ use tidegate_simulator::host::{Blocks, Host, SenderInfo};
 use crate::script::Packet;
 use agreed::Agreed;
 use cuts::Cuts;
+use pacing::Pacing;
 pub use settings::Settings;
 
 /// No window probe is later after the one before.
@@ -71,6 +73,8 @@ pub struct Endpoint {
     /// When the packets were sent that carry a script's timestamps.
     ts_sent: BTreeMap<u32, Time>,
     probe: Option<Probe>,
+    /// When new data may leave, where that is paced.
+    pacing: Option<Pacing>,
     /// The end of the peer's stream is acknowledged by then.
     ack_by: Option<Time>,
     /// Congestion is echoed.
@@ -115,6 +119,7 @@ impl Endpoint {
     pub fn new(settings: Settings) -> Self {
         Endpoint {
             agreed: Agreed::none(&settings),
+            pacing: settings.paced.then(Pacing::new),
             settings,
             state: State::Closed,
             now: Time::ZERO,
@@ -155,7 +160,7 @@ impl Endpoint {
     pub fn next_wake(&self) -> Option<Time> {
         let host = self.host.as_ref().and_then(Host::next_wake);
         let probe = self.probe.map(|probe| probe.at);
-        host.into_iter().chain(probe).chain(self.ack_by).min()
+        host.into_iter().chain(probe).chain(self.ack_by).chain(self.pace_at()).min()
     }
 
     /// Sets the clock to the next wake-up and lets it happen.
@@ -168,7 +173,9 @@ impl Endpoint {
         if self.ack_by == Some(at) {
             return self.send_ack(&Blocks::new());
         }
-        if let Some(host) = &mut self.host {
+        if let Some(host) = &mut self.host
+            && host.next_wake() == Some(at)
+        {
             host.wake();
         }
         self.hand_over();

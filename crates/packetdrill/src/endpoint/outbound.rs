@@ -28,17 +28,17 @@ impl Endpoint {
     /// not full waits while another such is under way (Nagle, with Minshall's amendment, as in Linux); the first
     /// `acked` segments no longer are.
     pub(super) fn give(&mut self, acked: u64) {
+        if self.pacing.is_some() {
+            return;
+        }
+        let end = self.may_give();
         let Some(host) = &mut self.host else { return };
         let mss = u64::from(self.agreed.mss);
         let out = &mut self.out;
-        let sent = out.cuts.end();
-        let limited = out.window_end < out.written;
-        if limited {
-            // Whole segments alone; the window's last few bytes stay unused.
-            let fits = sent + out.window_end.saturating_sub(sent) / mss * mss;
-            if fits > out.given {
-                host.write(fits - out.given, false);
-                out.given = fits;
+        if end < out.written {
+            if end > out.given {
+                host.write(end - out.given, false);
+                out.given = end;
             }
             return;
         }
@@ -51,8 +51,26 @@ impl Endpoint {
         out.given = out.written;
     }
 
-    /// Makes packets of what has left the host.
+    /// How far the stream may go by the peer's window: whole segments alone, so that the window's last few
+    /// bytes stay unused.
+    pub(super) fn may_give(&self) -> u64 {
+        let out = &self.out;
+        if out.window_end >= out.written {
+            return out.written;
+        }
+        let (sent, mss) = (out.cuts.end(), u64::from(self.agreed.mss));
+        sent + out.window_end.saturating_sub(sent) / mss * mss
+    }
+
+    /// Makes packets of what has left the host, and lets more leave where that is due.
     pub(super) fn hand_over(&mut self) {
+        self.hand_over_now();
+        self.pace();
+        self.watch_window();
+    }
+
+    /// Makes packets of what has left the host.
+    pub(super) fn hand_over_now(&mut self) {
         let Some(host) = &mut self.host else { return };
         let sent = host.take_sent();
         let data = sent.iter().any(|sent| matches!(sent, Sent::Segment { .. }));
@@ -81,7 +99,6 @@ impl Endpoint {
                 }
             }
         }
-        self.watch_window();
     }
 
     fn emit(&mut self, packet: Packet) {

@@ -21,6 +21,8 @@ pub struct Settings {
     pub restarts_after_idle: bool,
     /// `tcp_min_tso_segs`
     pub min_burst: u32,
+    /// The queue of the interface is `fq`, so that TCP is paced.
+    pub paced: bool,
 }
 
 impl Default for Settings {
@@ -35,6 +37,7 @@ impl Default for Settings {
             window_shift: window_shift(6 << 20),
             restarts_after_idle: true,
             min_burst: 2,
+            paced: false,
         }
     }
 }
@@ -69,7 +72,7 @@ impl Settings {
     pub fn take(&mut self, request: &Request) -> Result<(), String> {
         let (name, value) = match request {
             Request::Set(name, value) => (name.as_str(), value.trim()),
-            Request::Queue(queue) => return queue_is_plain(queue),
+            Request::Queue(queue) => return self.queue(queue),
         };
         let other = || Err(format!("the setting {name} = {value}"));
         let switch = match value {
@@ -106,13 +109,14 @@ impl Settings {
         }
         Ok(())
     }
-}
 
-/// Segments leave the host as TCP hands them over.
-fn queue_is_plain(queue: &[String]) -> Result<(), String> {
-    match queue.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["pfifo" | "pfifo_fast" | "noqueue"] => Ok(()),
-        _ => Err(format!("the host's own queue: {}", queue.join(" "))),
+    fn queue(&mut self, queue: &[String]) -> Result<(), String> {
+        self.paced = match queue.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["pfifo" | "pfifo_fast" | "noqueue"] => false,
+            ["fq"] => true,
+            _ => return Err(format!("the host's own queue: {}", queue.join(" "))),
+        };
+        Ok(())
     }
 }
 

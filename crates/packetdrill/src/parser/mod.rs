@@ -11,8 +11,8 @@ use crate::script::{Action, Event, Script, Setting, When};
 
 /// A second; times in scripts are in seconds, here in microseconds.
 const SECOND_US: f64 = 1e6;
-/// No script waits longer.
-const LONGEST_US: f64 = 1e12;
+/// No event waits longer: an hour.
+const LONGEST_US: f64 = 3.6e9;
 
 /// Reads a script.
 ///

@@ -20,6 +20,9 @@ const HARMLESS: [&str; 9] = [
     "SO_LINGER",
 ];
 
+/// No script writes more at once.
+const MOST_WRITTEN: i64 = 1 << 30;
+
 /// File descriptors and what they are.
 #[derive(Debug, Default)]
 pub struct Sockets {
@@ -91,6 +94,9 @@ pub fn check(call: &Call) -> Result<(), String> {
             let flags = arg(3).filter(|flags| flags.number() != Some(0));
             match (flags, arg(2).and_then(Arg::number)) {
                 (Some(flags), _) => Err(format!("{} with {flags}", call.name)),
+                (None, Some(bytes)) if bytes > MOST_WRITTEN => {
+                    Err(format!("a write of more than {MOST_WRITTEN} bytes"))
+                }
                 (None, Some(bytes)) if bytes == result => Ok(()),
                 (None, Some(_)) => Err("a send buffer that fills".to_owned()),
                 (None, None) => Err(format!("{} of no number of bytes", call.name)),

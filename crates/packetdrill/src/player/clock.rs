@@ -14,6 +14,9 @@ use super::{Options, START, Stop};
 use crate::endpoint::{Endpoint, Live};
 use crate::script::When;
 
+/// No script takes longer.
+const LONGEST: Span = Span::from_secs(86_400);
+
 /// When an event is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Due {
@@ -72,7 +75,10 @@ impl Clock {
     }
 
     /// When the next event is due.
-    pub fn due(&mut self, when: When, arrives: bool) -> Due {
+    ///
+    /// # Errors
+    /// If that is more than a day after the start.
+    pub fn due(&mut self, when: When, arrives: bool) -> Result<Due, Stop> {
         let relative = if self.before_arrived && arrives { self.before } else { self.now };
         self.base = match when {
             When::At(_) | When::Between(..) => START,
@@ -86,9 +92,12 @@ impl Clock {
         let (first, last) = (self.at(first), self.at(last));
         let since = first.since(self.before).as_nanos() as f64;
         let share = Span::from_nanos((since * self.tolerance_percent / 100.0) as u64);
+        if last.since(START) > LONGEST {
+            return Err(Stop::Outside("a script that takes more than a day".to_owned()));
+        }
         self.before = first;
         self.before_arrived = arrives;
-        Due { first, last, any: when == When::Any, tolerance: self.tolerance.max(share) }
+        Ok(Due { first, last, any: when == When::Any, tolerance: self.tolerance.max(share) })
     }
 
     /// So many microseconds on the clock of the present event.

@@ -115,7 +115,7 @@ impl<'a> Player<'a> {
 
     fn perform(&mut self, event: &Event) -> Result<(), Stop> {
         let arrives = matches!(&event.action, Action::Packet(p) if p.direction == Direction::In);
-        let due = self.clock.due(event.when, arrives);
+        let due = self.clock.due(event.when, arrives)?;
         if let Action::Packet(packet) = &event.action
             && packet.direction == Direction::Out
         {

@@ -49,6 +49,13 @@ pub struct SenderInfo {
     pub rto: Span,
 }
 
+impl SenderInfo {
+    /// Segments in the network (RFC 6675: pipe).
+    pub fn in_flight(&self) -> u32 {
+        (self.unacked + self.retransmitted).saturating_sub(self.sacked + self.lost)
+    }
+}
+
 impl Sender {
     /// Its state.
     pub fn info(&self) -> SenderInfo {
