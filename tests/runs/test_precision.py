@@ -88,7 +88,7 @@ def test_it_ends_with_the_width_that_was_asked_for_or_at_the_end(values, percent
 
 
 def test_a_sweep_takes_what_each_point_needs_the_same_on_any_number_of_threads(tmp_path):
-    asked = {"replications": 4, "until": "throughput_bps 12 %", "at_most": 16}
+    asked = {"replications": 4, "until": "throughput_bps 20 %", "at_most": 32}
     one = tidegate.sweep(TINY, **asked, out=tmp_path / "one", executor=Threads(1))
     two = tidegate.sweep(TINY, **asked, out=tmp_path / "two", executor=Threads(2))
     assert [point.digests for point in one.points] == [point.digests for point in two.points]
@@ -96,8 +96,8 @@ def test_a_sweep_takes_what_each_point_needs_the_same_on_any_number_of_threads(t
     assert len(set(counts)) > 1, counts
     for point in one.points:
         rows = [row for row in point.summary() if row.metric == "throughput_bps"]
-        narrow = all(row.ci95 <= 0.12 * row.mean for row in rows)
-        assert narrow or len(point.digests) == 16
+        narrow = all(row.ci95 <= 0.2 * row.mean for row in rows)
+        assert narrow or len(point.digests) == 32
         assert narrow == (point.label not in {other.label for other, _ in one.imprecise})
         assert {row.runs for row in rows} == {len(point.digests)}, "and it is told"
     seen = []

@@ -29,13 +29,19 @@ impl Scenario {
     #[staticmethod]
     #[pyo3(signature = (text, overrides = Vec::new(), name = None))]
     fn parse(text: &str, overrides: Vec<(String, String)>, name: Option<&str>) -> PyResult<Self> {
-        let parsed = Parsed::parse(text, &overrides).map_err(|issues| refused(&issues))?;
-        let parsed = match name {
-            Some(name) => parsed.or_named(name),
-            None => parsed,
-        };
-        let plan = parsed.plan();
-        Ok(Scenario { parsed, plan })
+        Self::of(Parsed::parse(text, &overrides), name)
+    }
+
+    /// Reads a point of a file's `[sweep]`, which is left out: as `parse`, whose overrides and name
+    /// it takes, but without trying all values of a sweep at each of its points.
+    #[staticmethod]
+    #[pyo3(signature = (text, overrides = Vec::new(), name = None))]
+    fn parse_point(
+        text: &str,
+        overrides: Vec<(String, String)>,
+        name: Option<&str>,
+    ) -> PyResult<Self> {
+        Self::of(Parsed::parse_point(text, &overrides), name)
     }
 
     /// What it asks for that the simulator does not have.
@@ -170,6 +176,18 @@ impl Scenario {
 }
 
 /// All mistakes as one Python exception.
+impl Scenario {
+    fn of(parsed: Result<Parsed, Vec<Issue>>, name: Option<&str>) -> PyResult<Self> {
+        let parsed = parsed.map_err(|issues| refused(&issues))?;
+        let parsed = match name {
+            Some(name) => parsed.or_named(name),
+            None => parsed,
+        };
+        let plan = parsed.plan();
+        Ok(Scenario { parsed, plan })
+    }
+}
+
 fn refused(issues: &[Issue]) -> PyErr {
     let rows: Vec<Row> = issues.iter().map(row).collect();
     ScenarioError::new_err((rows,))

@@ -63,11 +63,29 @@ impl Scenario {
     /// # Errors
     /// All mistakes, in the order of the file.
     pub fn parse(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Issue>> {
+        Self::prepared(text, overrides, |_| ())
+    }
+
+    /// Reads a point of a file's sweep, whose overrides are among these: as [`Scenario::parse`] does,
+    /// but the sweep itself, all values of which that one tries, is left out.
+    ///
+    /// # Errors
+    /// All mistakes, in the order of the file.
+    pub fn parse_point(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Issue>> {
+        Self::prepared(text, overrides, |document| document.0.retain(|(key, _)| key != "sweep"))
+    }
+
+    fn prepared(
+        text: &str,
+        overrides: &[(String, String)],
+        change: impl FnOnce(&mut Table),
+    ) -> Result<Scenario, Vec<Issue>> {
         if text.len() > MAX_FILE_BYTES {
             let message = format!("more than {MAX_FILE_BYTES} bytes, which no scenario needs");
             return Err(vec![unplaced(String::new(), message)]);
         }
-        let document = prepare(text, overrides)?;
+        let mut document = prepare(text, overrides)?;
+        change(&mut document);
         let located = |found: Found| locate(found, &document, text);
         let file = read(&document).map_err(located)?;
         let points = sweep::points(&document, file.sweep.as_ref(), text.len()).map_err(located)?;

@@ -357,6 +357,17 @@ fn a_sweep_has_all_combinations_the_last_key_fastest() {
 }
 
 #[test]
+fn a_point_is_what_its_overrides_say_without_the_sweep() {
+    let text = format!("{DUMBBELL}\n[sweep]\n\"bottleneck.delay\" = [\"10 ms\", \"20 ms\"]\n");
+    for overrides in scenario(&text).points() {
+        let whole = Scenario::parse(&text, &overrides).expect("valid");
+        let point = Scenario::parse_point(&text, &overrides).expect("valid");
+        assert!(point.points().is_empty());
+        assert_eq!(point.plan(), whole.plan());
+    }
+}
+
+#[test]
 fn the_resolved_file_gives_the_same_plan() {
     let points: Vec<_> = (0..1500).map(|q| format!("[{q}.5, 0.5]")).collect();
     let many_points = DUMBBELL

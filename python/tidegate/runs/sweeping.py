@@ -131,7 +131,7 @@ def _planned(
     points, refused = [], {}
     for values in settings:
         try:
-            parsed = reader([*overrides, *values])
+            parsed = reader.point([*overrides, *values])
             parsed.check_simulator()
         except ScenarioError as error:
             refused.update({issue.text: error for issue in error.issues})

@@ -62,7 +62,7 @@ class Kept:
 
     def scenario(self, settings: Settings) -> Scenario:
         """The scenario at a point."""
-        return self.read([*self.always, *settings])
+        return self.read.point([*self.always, *settings])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -248,7 +248,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
         text = (path / SCENARIO).read_text(encoding="utf-8")
         catalogue = Catalogue(path / CATALOGUE, writable=False)
         kept = Kept(RunFiles(path / RUNS), catalogue, Reader(*text_of(text)))
-        return Sweep(kept.scenario(()), kept_points(kept), path)
+        return Sweep(kept.read(()), kept_points(kept), path)
     except (OSError, ValueError, sqlite3.Error) as error:
         raise ResultError(f"{path} is damaged: {error}") from error
 

@@ -84,8 +84,17 @@ class Reader(NamedTuple):
 
     def __call__(self, overrides: Sequence[tuple[str, str]]) -> Scenario:
         """Parse it with these."""
+        return self._parsed(Scenario.parse, overrides)
+
+    def point(self, overrides: Sequence[tuple[str, str]]) -> Scenario:
+        """Parse a point of its sweep; the sweep is left out."""
+        return self._parsed(Scenario.parse_point, overrides)
+
+    def _parsed(
+        self, parse: Callable[..., Scenario], overrides: Sequence[tuple[str, str]]
+    ) -> Scenario:
         try:
-            return Scenario.parse(self.text, list(overrides), self.name)
+            return parse(self.text, list(overrides), self.name)
         except ScenarioError as error:
             error.source = self.file
             raise
