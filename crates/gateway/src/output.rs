@@ -66,6 +66,9 @@ fn tables(plan: &Plan, run: &LabRun, options: Options) -> Value {
     if !groups.interval.is_empty() {
         tables.extend([columns(groups), columns(links)]);
     }
+    if !emulated.stages.value.is_empty() {
+        tables.extend([columns(emulated.stages.clone())]);
+    }
     tables.into()
 }
 

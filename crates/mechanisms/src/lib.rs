@@ -4,7 +4,8 @@
 //! own. Time and random draws come in as arguments, verdicts go out as values, so that the same
 //! code runs in virtual time (simulator) and in real time (gateway).
 //!
-//! The modules follow the packet: [`sender`], [`ingress`], [`bottleneck`].
+//! The modules follow the packet: [`sender`], [`ingress`], [`bottleneck`]. What stands between its queues
+//! is a [`stage`].
 
 pub mod bottleneck;
 pub mod ingress;
@@ -12,4 +13,5 @@ pub mod parameters;
 pub mod power;
 pub mod registry;
 pub mod sender;
+pub mod stage;
 pub mod units;

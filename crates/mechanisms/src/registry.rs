@@ -8,8 +8,7 @@ use core::fmt;
 use crate::bottleneck::{aqm, differentiation, scheduler};
 use crate::parameters::{Kind, Parameters};
 use crate::sender::{CubicParams, controller, slow_start};
-
-mod parameters;
+use crate::stage;
 
 /// One mechanism.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +36,7 @@ pub struct Mechanism {
 pub enum Room {
     /// In the sender: congestion controllers.
     Sender,
-    /// At the network's edge: meters.
+    /// At the network's edge, or anywhere else that is no queue: stages.
     Ingress,
     /// In front of a link: how congested it is.
     Bottleneck,
@@ -189,10 +188,10 @@ impl Mechanism {
     }
 }
 
-/// One line per mechanism.
-macro_rules! mechanisms {
-    ($($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr;)+) => {
-        const LISTED: &[Mechanism] = &[$(Mechanism {
+/// A mechanism that is no choice of its own.
+macro_rules! mechanism {
+    ($room:ident $name:literal, $title:literal, $source:literal, $usage:literal, $file:literal, $parameters:expr) => {
+        Mechanism {
             room: Room::$room,
             name: $name,
             title: $title,
@@ -201,24 +200,34 @@ macro_rules! mechanisms {
             parameters: $parameters,
             file: $file,
             text: include_str!($file),
-        }),+];
+        }
     };
 }
 
 #[rustfmt::skip]
-mechanisms! {
-    Sender "linux-cubic", "CUBIC as in Linux", "Ha, Rhee and Xu, SIGOPS Operating Systems Review 42(5), 2008; Linux 3.18", r#"tcp.congestion_control = { kind = "cubic", growth = "linux" }"#, "sender/linux_cubic.rs", CubicParams::ALL;
-    Ingress "activity-meter", "Activity meter", "Menth and Zeitler, Activity-Based Congestion Management, section 3.2", r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#, "ingress/activity_meter.rs", parameters::ACTIVITY_METER;
-    Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", &[];
-}
+const LINUX_CUBIC: Mechanism = mechanism!(
+    Sender "linux-cubic", "CUBIC as in Linux", "Ha, Rhee and Xu, SIGOPS Operating Systems Review 42(5), 2008; Linux 3.18", r#"tcp.congestion_control = { kind = "cubic", growth = "linux" }"#, "sender/linux_cubic.rs", CubicParams::ALL
+);
+#[rustfmt::skip]
+const DROP_TAIL: Mechanism = mechanism!(
+    Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", &[]
+);
 
-const LISTS: [&[Mechanism]; 6] =
-    [controller::ALL, slow_start::ALL, LISTED, aqm::ALL, differentiation::ALL, scheduler::ALL];
+const LISTS: [&[Mechanism]; 8] = [
+    controller::ALL,
+    slow_start::ALL,
+    &[LINUX_CUBIC],
+    stage::ALL,
+    &[DROP_TAIL],
+    aqm::ALL,
+    differentiation::ALL,
+    scheduler::ALL,
+];
 
 /// All mechanisms, in the order in which a packet comes through.
 pub const ALL: &[Mechanism] = &joined::<{ length(LISTS) }>(LISTS);
 
-const fn length(lists: [&[Mechanism]; 6]) -> usize {
+const fn length(lists: [&[Mechanism]; 8]) -> usize {
     let (mut list, mut sum) = (0, 0);
     while list < lists.len() {
         sum += lists[list].len();
@@ -228,8 +237,8 @@ const fn length(lists: [&[Mechanism]; 6]) -> usize {
 }
 
 /// All lists in one.
-const fn joined<const N: usize>(lists: [&[Mechanism]; 6]) -> [Mechanism; N] {
-    let mut all = [LISTED[0]; N];
+const fn joined<const N: usize>(lists: [&[Mechanism]; 8]) -> [Mechanism; N] {
+    let mut all = [DROP_TAIL; N];
     let (mut list, mut i, mut placed) = (0, 0, 0);
     while placed < N {
         if i == lists[list].len() {
@@ -250,17 +259,6 @@ pub fn find(name: &str) -> Option<&'static Mechanism> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ingress::ActivityMeterParams;
-    use crate::units::Span;
-
-    fn default_of(mechanism: &str, parameter: &str) -> &'static str {
-        let parameters = find(mechanism).expect("is registered").parameters;
-        let found = parameters.iter().find(|p| p.name == parameter).expect("has the parameter");
-        match found.default {
-            DefaultValue::Value(text) => text,
-            other => panic!("{mechanism}.{parameter} is {other}"),
-        }
-    }
 
     #[test]
     fn names_are_unique_and_rooms_in_the_order_of_a_packets_way() {
@@ -286,16 +284,5 @@ mod tests {
             find("drop-tail").unwrap().summary(),
             "Drop-tail: a packet is lost when the buffer is full, and only then"
         );
-    }
-
-    /// The table says what the code does.
-    #[test]
-    fn defaults_are_those_of_the_parameter_structs() {
-        let meter = ActivityMeterParams::default();
-        let inertia = default_of("activity-meter", "inertia").strip_suffix(" s").unwrap();
-        assert_eq!(Span::from_secs_f64(inertia.parse().unwrap()), meter.inertia);
-        let burst = format!("{} B", meter.burst_allowance.get());
-        assert_eq!(default_of("activity-meter", "burst_allowance"), burst);
-        assert_eq!(meter.granularity, None);
     }
 }

@@ -2,8 +2,9 @@
 //! bottleneck, whatever becomes of them.
 
 use tidegate_mechanisms::ingress::ActivityMeter;
+use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Rate, Span, Time};
-use tidegate_scenario::plan::Plan;
+use tidegate_scenario::plan::{Plan, StagePlan};
 use tidegate_simulator::{Contents, Emulation, Way};
 
 /// Full packets on the wire, headers included.
@@ -48,7 +49,8 @@ pub fn drive(plan: &Plan, packets: u64, load: f64) -> u64 {
 
 /// Memory of the activity meters in front of the users, bytes.
 pub fn edge_state_bytes(plan: &Plan) -> usize {
-    plan.meters.len() * size_of::<ActivityMeter>()
+    let is_meter = |stage: &&StagePlan| matches!(stage.params, StageParams::ActivityMeter(_));
+    plan.stages.iter().filter(is_meter).count() * size_of::<ActivityMeter>()
 }
 
 fn mean_gap_ns(rate: Rate, load: f64) -> f64 {

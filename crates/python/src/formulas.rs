@@ -5,8 +5,9 @@ use tidegate_mechanisms::bottleneck::{
     Afcp, AicpA, AicpB, Arrival, Differentiate, DifferentiationParams,
 };
 use tidegate_mechanisms::ingress::ActivityMeter;
+use tidegate_mechanisms::stage::{Stage as _, StageParams};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::Plan;
+use tidegate_scenario::plan::{Plan, StagePlan};
 
 /// A full packet on the wire, of the first customer, at the very beginning.
 const ARRIVAL: Arrival = Arrival {
@@ -21,8 +22,11 @@ const ARRIVAL: Arrival = Arrival {
 
 /// What the plan's first meter writes into full packets that are sent at these times (s).
 pub fn meter_activities(plan: &Plan, times_s: &[f64]) -> Result<Vec<f64>, String> {
-    let params = plan.meters.first().ok_or("no meter")?;
-    let mut meter = ActivityMeter::new(*params);
+    let meter = |stage: &StagePlan| match &stage.params {
+        StageParams::ActivityMeter(params) => Some(ActivityMeter::new(params.clone())),
+        StageParams::MarkCounter(_) => None,
+    };
+    let mut meter = plan.stages.iter().find_map(meter).ok_or("no meter")?;
     let sent = times_s.iter().map(|&s| Time::ZERO + Span::from_secs_f64(s));
     Ok(sent.map(|now| f64::from(meter.on_packet(now, ARRIVAL.len))).collect())
 }

@@ -1,8 +1,10 @@
 //! Checks that need more than one section: topology, routes, sizes, times.
 
 use tidegate_mechanisms::sender::SenderParams;
+use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
+use crate::chosen::Chosen;
 use crate::document::Table;
 use crate::field::{Mistake, Reader};
 use crate::file::{File, Tcp, User, packet_size_mistake};
@@ -14,7 +16,7 @@ use crate::value::OrOff;
 
 /// What a run can hold in memory.
 const MAX_FLOWS: u64 = 1_000_000;
-const MAX_METERS: u64 = 1_000_000;
+const MAX_STAGES: u64 = 1_000_000;
 const MAX_ROUTE_LINKS: u64 = 50_000_000;
 const MAX_SAMPLES: u64 = 10_000_000;
 /// Looking for a group's way can take as long as there are links.
@@ -185,9 +187,15 @@ fn totals(file: &File, reader: &mut Reader) {
     if flows > MAX_FLOWS {
         reader.wrong_at("users", format!("{flows} flows in all; at most {MAX_FLOWS}"));
     }
-    let meters = sum(|user| user.meter.as_ref().map_or(0, |meter| user.count.0 * meter.meters.0));
-    if meters > MAX_METERS {
-        reader.wrong_at("users", format!("{meters} meters in all; at most {MAX_METERS}"));
+    let stages = sum(|user| {
+        let meters = user.meter.as_ref().map_or(0, |meter| meter.meters.0);
+        let of_each = |stage: &Chosen<StageParams>| stage.0.in_turn().len() as u64;
+        let others = user.entry.0.iter().chain(&user.exit.0).map(of_each).sum::<u64>();
+        user.count.0 * (meters + others)
+    });
+    if stages > MAX_STAGES {
+        let message = format!("{stages} meters and other stages in all; at most {MAX_STAGES}");
+        reader.wrong_at("users", message);
     }
     links_fit(file, reader);
 }

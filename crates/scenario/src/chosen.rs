@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::parameters::{Choice, Offer};
+use tidegate_mechanisms::stage::StageParams;
 
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
@@ -62,10 +63,13 @@ fn stands_elsewhere(node: &Node, here: &Offer) -> Option<String> {
         ("aqm", "an aqm", AqmParams::KINDS),
         ("differentiation", "a differentiation", DifferentiationParams::KINDS),
         ("scheduler", "a scheduler", SchedulerParams::KINDS),
+        ("entry", "a stage", StageParams::KINDS),
     ];
     rooms.iter().find_map(|(key, what, kinds)| {
         let (name, _, _) = kinds.iter().find(|kind| letters(kind.0) == letters(given))?;
-        Some(format!("\"{given}\" is {what}; write {key} = {{ kind = \"{name}\" }}"))
+        let table = format!("{{ kind = \"{name}\" }}");
+        let value = if *key == "entry" { format!("[{table}]") } else { table };
+        Some(format!("\"{given}\" is {what}; write {key} = {value}"))
     })
 }
 

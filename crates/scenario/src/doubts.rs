@@ -1,8 +1,10 @@
 //! What is valid, but hardly meant: told as a warning, since it may be meant after all.
 
 use tidegate_mechanisms::bottleneck::DifferentiationParams;
+use tidegate_mechanisms::stage::StageParams;
 
 use crate::check::nested;
+use crate::chosen::Chosen;
 use crate::field::{Mistake, Reader};
 use crate::file::{Differentiation, File, User};
 use crate::network::Network;
@@ -12,7 +14,7 @@ use crate::plan::LinkPlan;
 pub(crate) fn of(file: &File) -> Vec<Mistake> {
     let mut reader = Reader::default();
     let network = Network::of(file);
-    if file.users.entries.iter().all(|(_, user)| user.meter.is_none()) {
+    if file.users.entries.iter().all(|(_, user)| !user.is_metered()) {
         nobody_is_metered(file, &mut reader);
     } else {
         some_are_not_metered(file, &network, &mut reader);
@@ -21,6 +23,14 @@ pub(crate) fn of(file: &File) -> Vec<Mistake> {
         nested(&mut reader, &["users", name], |reader| arrives(file, user, &network, reader));
     }
     reader.mistakes
+}
+
+impl User {
+    /// Whether an activity meter stands where its packets enter the network.
+    fn is_metered(&self) -> bool {
+        let writes = |stage: &Chosen<StageParams>| stage.0.writes_signal();
+        self.meter.is_some() || self.entry.0.iter().any(writes)
+    }
 }
 
 fn is_abc(differentiation: &Differentiation) -> bool {
@@ -47,7 +57,7 @@ fn nobody_is_metered(file: &File, reader: &mut Reader) {
 }
 
 fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
-    for (name, user) in file.users.entries.iter().filter(|(_, user)| user.meter.is_none()) {
+    for (name, user) in file.users.entries.iter().filter(|(_, user)| !user.is_metered()) {
         let abc = |link: &LinkPlan| matches!(link.differentiation, DifferentiationParams::Abc(_));
         if let Some(link) = way(network, user, Direction::There).find(|link| abc(link)) {
             let message = format!(

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
-use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+use tidegate_mechanisms::stage::StageParams;
+use tidegate_mechanisms::units::{Bytes, Factor, Span, Time, Whole};
 
 use crate::file::{Access, File, Meter, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
-use crate::plan::{FlowPlan, GroupPlan, LinkPlan, Plan, StartPlan, TcpPlan, Traffic, UserPlan};
+use crate::plan::{
+    FlowPlan, GroupPlan, LinkPlan, Plan, StagePlan, StandPlan, StartPlan, TcpPlan, Traffic,
+    UserPlan,
+};
 use crate::value::{HostJitter, OrOff};
 
 /// The plan of a checked file.
@@ -22,7 +24,7 @@ pub(crate) fn plan(file: &File) -> Plan {
         drain_limit: if has_single_transfers(file) { file.drain_limit } else { Span::ZERO },
         sample_interval: file.sample_interval.and_then(OrOff::span),
         links: network.links.clone(),
-        meters: Vec::new(),
+        stages: Vec::new(),
         groups: Vec::new(),
         users: Vec::new(),
         flows: Vec::new(),
@@ -47,9 +49,11 @@ fn add_group(plan: &mut Plan, file: &File, network: &Network, name: &str, user: 
     for number in 0..user.count.count() {
         let owner = plan.users.len();
         plan.users.push(UserPlan { group });
-        let links = add_user_links(plan, file, &format!("{name}.{number}"), user);
-        let meters = add_meters(plan, user.meter.as_ref());
-        let flow = flow(plan, file, user, owner, links.routes(&there, &back), meters, &carried);
+        let name = format!("{name}.{number}");
+        let links = add_user_links(plan, file, &name, user);
+        let routes = links.routes(&there, &back);
+        let stands = add_stages(plan, user, &name, there.len());
+        let flow = flow(plan, file, user, owner, routes, stands, &carried);
         plan.flows.extend(std::iter::repeat_n(flow, user.flows.count()));
     }
 }
@@ -92,41 +96,44 @@ fn add_user_links(plan: &mut Plan, file: &File, owner: &str, user: &User) -> Use
 }
 
 fn add_duplex(plan: &mut Plan, name: String, file: &Access, packet_size: Bytes) -> (u32, u32) {
-    let there = LinkPlan {
-        name,
-        rate: file.rate.expect("resolved"),
-        delay: file.delay.expect("resolved"),
-        buffer: file.buffer.expect("resolved"),
-        packet_size,
-        loss: 0.0,
-        aqm: AqmParams::DropTail,
-        differentiation: DifferentiationParams::None,
-        scheduler: SchedulerParams::Fifo,
-        rate_changes: Vec::new(),
-        ecn: false,
-        ecn_marks_all: false,
-        monitored: false,
-    };
+    let set = "resolved";
+    let (rate, delay) = (file.rate.expect(set), file.delay.expect(set));
+    let there = LinkPlan::plain(name, rate, delay, file.buffer.expect(set), packet_size);
     let back = LinkPlan { name: format!("{}.reverse", there.name), ..there.clone() };
     let index = u32::try_from(plan.links.len()).expect("the number of links is checked");
     plan.links.extend([there, back]);
     (index, index + 1)
 }
 
-fn add_meters(plan: &mut Plan, meter: Option<&Meter>) -> Vec<u32> {
-    let Some(meter) = meter else {
-        return Vec::new();
+/// A user's stages: behind his own link those of his entry, a meter before them, and behind the shared
+/// part of the way, `shared` links long, those of his exit.
+fn add_stages(plan: &mut Plan, user: &User, name: &str, shared: usize) -> Vec<StandPlan> {
+    let meter = user.meter.iter().map(|meter| (format!("{name}.meter"), meter.params()));
+    let named = |place: &'static str, stages: Vec<StageParams>| {
+        stages.into_iter().enumerate().map(move |(i, stage)| (format!("{name}.{place}.{i}"), stage))
     };
-    let count = meter.meters.0;
-    let params = ActivityMeterParams {
-        reference_rate: Rate::from_bps(meter.reference_rate.as_bps() / count),
-        inertia: meter.inertia,
-        burst_allowance: Bytes::new(meter.burst_allowance.get() / count),
-        granularity: meter.granularity.map(|step| step.0),
+    let entry = meter.chain(named("entry", user.entry.params())).map(|stage| (1, stage));
+    let exit = named("exit", user.exit.params()).map(|stage| (1 + shared, stage));
+    let mut stand = |(hop, (name, params)): (usize, (String, StageParams))| {
+        let first = plan.stages.len();
+        let stages = params.in_turn().into_iter();
+        plan.stages.extend(stages.map(|params| StagePlan { name: name.clone(), params }));
+        let number = |stage| u32::try_from(stage).expect("the number of stages is checked");
+        StandPlan { hop, in_turn: (first..plan.stages.len()).map(number).collect() }
     };
-    let first = u32::try_from(plan.meters.len()).expect("the number of meters is checked");
-    plan.meters.extend(std::iter::repeat_n(params, meter.meters.count()));
-    (first..first + meter.meters.small()).collect()
+    entry.chain(exit).map(&mut stand).collect()
+}
+
+impl Meter {
+    fn params(&self) -> StageParams {
+        StageParams::ActivityMeter(ActivityMeterParams {
+            reference_rate: self.reference_rate,
+            inertia: self.inertia,
+            burst_allowance: self.burst_allowance,
+            granularity: self.granularity.map(|step| Factor(step.0)),
+            meters: Whole(self.meters.small()),
+        })
+    }
 }
 
 /// What real hosts have: the time from a segment's arrival to its ACK's leaving, 6,002 times on Linux 6.18 in
@@ -140,7 +147,7 @@ fn flow(
     user: &User,
     owner: usize,
     (forward, reverse): (Vec<u32>, Vec<u32>),
-    meters: Vec<u32>,
+    stands: Vec<StandPlan>,
     (traffic, tcp): &(Traffic, Option<Arc<TcpPlan>>),
 ) -> FlowPlan {
     let packet_size = user.packet_size.unwrap_or(file.packet_size);
@@ -156,7 +163,7 @@ fn flow(
         user: owner,
         forward,
         reverse,
-        meters,
+        stands,
         packet_size,
         start: StartPlan { from: Time::ZERO + from, to: Time::ZERO + to },
         jitter,

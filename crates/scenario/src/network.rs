@@ -3,8 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 
 use crate::file::{Bottleneck, File, Link, ParkingLot, RateChange};
@@ -16,6 +14,25 @@ pub(crate) const DUMBBELL: (&str, &str) = ("left", "right");
 
 /// Buffer of the way back, which ACKs do not fill.
 const REVERSE_BUFFER: Buffer = Buffer::Packets(10_000);
+
+/// A link as planned, with the mechanisms of a section of the file.
+macro_rules! with_mechanisms {
+    ($file:expr, $plain:expr) => {
+        LinkPlan {
+            loss: $file.loss.0,
+            aqm: $file.aqm.0.clone(),
+            differentiation: $file.differentiation.0.clone(),
+            scheduler: $file.scheduler.0.clone(),
+            rate_changes: rate_changes(&$file.rate_changes),
+            ecn: $file.ecn,
+            ecn_marks_all: $file.ecn_marks_all,
+            monitored: true,
+            entry: $file.entry.params(),
+            exit: $file.exit.params(),
+            ..$plain
+        }
+    };
+}
 
 /// Unidirectional links between named nodes.
 #[derive(Debug, Default)]
@@ -55,21 +72,9 @@ impl Network {
 
     fn add_bottleneck(&mut self, file: &Bottleneck, packet_size: Bytes) {
         let (left, right) = DUMBBELL;
-        let link = LinkPlan {
-            name: "bottleneck".to_owned(),
-            rate: file.rate,
-            delay: file.delay,
-            buffer: file.buffer,
-            packet_size,
-            loss: file.loss.0,
-            aqm: file.aqm.0.clone(),
-            differentiation: file.differentiation.0.clone(),
-            scheduler: file.scheduler.0.clone(),
-            rate_changes: rate_changes(&file.rate_changes),
-            ecn: file.ecn,
-            ecn_marks_all: file.ecn_marks_all,
-            monitored: true,
-        };
+        let Bottleneck { rate, delay, buffer, .. } = *file;
+        let plain = LinkPlan::plain("bottleneck".to_owned(), rate, delay, buffer, packet_size);
+        let link = with_mechanisms!(file, plain);
         let back = way_back("bottleneck.reverse".to_owned(), &link);
         self.add(left, right, link);
         self.add(right, left, back);
@@ -78,21 +83,10 @@ impl Network {
     fn add_row(&mut self, file: &ParkingLot, packet_size: Bytes) {
         for hop in 0..file.hops.count() {
             let (from, to) = (format!("r{hop}"), format!("r{}", hop + 1));
-            let link = LinkPlan {
-                name: format!("{from}-{to}"),
-                rate: file.rate.at(hop),
-                delay: file.delay.at(hop),
-                buffer: file.buffer.at(hop),
-                packet_size,
-                loss: file.loss.0,
-                aqm: file.aqm.0.clone(),
-                differentiation: file.differentiation.0.clone(),
-                scheduler: file.scheduler.0.clone(),
-                rate_changes: rate_changes(&file.rate_changes),
-                ecn: file.ecn,
-                ecn_marks_all: file.ecn_marks_all,
-                monitored: true,
-            };
+            let (rate, delay) = (file.rate.at(hop), file.delay.at(hop));
+            let name = format!("{from}-{to}");
+            let plain = LinkPlan::plain(name, rate, delay, file.buffer.at(hop), packet_size);
+            let link = with_mechanisms!(file, plain);
             let back = way_back(format!("{to}-{from}"), &link);
             self.add(&from, &to, link);
             self.add(&to, &from, back);
@@ -100,22 +94,11 @@ impl Network {
     }
 
     fn add_free(&mut self, name: &str, file: &Link, packet_size: Bytes) {
-        let link = LinkPlan {
-            name: name.to_owned(),
-            rate: file.rate,
-            delay: file.delay,
-            buffer: file.buffer,
-            packet_size,
-            loss: file.loss.0,
-            aqm: file.aqm.0.clone(),
-            differentiation: file.differentiation.0.clone(),
-            scheduler: file.scheduler.0.clone(),
-            rate_changes: rate_changes(&file.rate_changes),
-            ecn: file.ecn,
-            ecn_marks_all: file.ecn_marks_all,
-            // What a link carried says how busy it was only if its rate stays.
-            monitored: file.bottleneck || !file.rate_changes.0.is_empty(),
-        };
+        let Link { rate, delay, buffer, .. } = *file;
+        let plain = LinkPlan::plain(name.to_owned(), rate, delay, buffer, packet_size);
+        // What a link carried says how busy it was only if its rate stays.
+        let monitored = file.bottleneck || !file.rate_changes.0.is_empty();
+        let link = LinkPlan { monitored, ..with_mechanisms!(file, plain) };
         if file.duplex {
             let back = LinkPlan { name: format!("{name}.reverse"), ..link.clone() };
             self.add(&file.to, &file.from, back);
@@ -167,19 +150,7 @@ impl Network {
 
 /// The way back of a link that data crosses in one direction only.
 fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
-    LinkPlan {
-        name,
-        buffer: REVERSE_BUFFER,
-        loss: 0.0,
-        aqm: AqmParams::DropTail,
-        differentiation: DifferentiationParams::None,
-        scheduler: SchedulerParams::Fifo,
-        rate_changes: Vec::new(),
-        ecn: false,
-        ecn_marks_all: false,
-        monitored: false,
-        ..link.clone()
-    }
+    LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size)
 }
 
 fn rate_changes(file: &RateChanges) -> Vec<RateChangePlan> {

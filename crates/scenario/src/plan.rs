@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tidegate_mechanisms::bottleneck::scheduler::{Room, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
-use tidegate_mechanisms::ingress::ActivityMeterParams;
+use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
@@ -41,8 +41,8 @@ pub struct Plan {
     pub sample_interval: Option<Span>,
     /// Unidirectional links; routes refer to them by index.
     pub links: Vec<LinkPlan>,
-    /// Activity meters; flows refer to them by index.
-    pub meters: Vec<ActivityMeterParams>,
+    /// Stages of users; flows refer to them by index.
+    pub stages: Vec<StagePlan>,
     /// User groups, in the order of the file.
     pub groups: Vec<GroupPlan>,
     /// Users; the users of a group are neighbours.
@@ -94,6 +94,10 @@ pub struct LinkPlan {
     pub ecn_marks_all: bool,
     /// Whether histograms and time series are kept (bottlenecks), or counters alone.
     pub monitored: bool,
+    /// Stages at its beginning.
+    pub entry: Vec<StageParams>,
+    /// Stages at its end.
+    pub exit: Vec<StageParams>,
 }
 
 /// A link's rate from some time on.
@@ -106,6 +110,33 @@ pub struct RateChangePlan {
 }
 
 impl LinkPlan {
+    /// A link without mechanisms, of which counters alone are kept.
+    pub fn plain(
+        name: String,
+        rate: Rate,
+        delay: Span,
+        buffer: Buffer,
+        packet_size: Bytes,
+    ) -> Self {
+        LinkPlan {
+            name,
+            rate,
+            delay,
+            buffer,
+            packet_size,
+            loss: 0.0,
+            aqm: AqmParams::DropTail,
+            differentiation: DifferentiationParams::None,
+            scheduler: SchedulerParams::Fifo,
+            rate_changes: Vec::new(),
+            ecn: false,
+            ecn_marks_all: false,
+            monitored: false,
+            entry: Vec::new(),
+            exit: Vec::new(),
+        }
+    }
+
     /// What its mechanisms are told of it.
     pub fn place(&self) -> Place {
         place(self.rate, self.buffer, self.packet_size)
@@ -121,6 +152,25 @@ pub(crate) fn place(rate: Rate, buffer: Buffer, packet: Bytes) -> Place {
     Place { room, rate, packet }
 }
 
+/// A stage of a user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StagePlan {
+    /// Such as `heavy.0.entry.0`.
+    pub name: String,
+    /// What it is.
+    pub params: StageParams,
+}
+
+/// A place on a flow's way where a stage stands, or several that packets pass in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StandPlan {
+    /// It is in front of so many-th link of the way to the receiver, counted from 0; behind the last one
+    /// where there is none.
+    pub hop: usize,
+    /// Indices into [`Plan::stages`], one for each packet in turn.
+    pub in_turn: Vec<u32>,
+}
+
 /// One flow, from its sender to its receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowPlan {
@@ -130,9 +180,8 @@ pub struct FlowPlan {
     pub forward: Vec<u32>,
     /// Links from the receiver back to the sender, in order.
     pub reverse: Vec<u32>,
-    /// Meters that this flow's packets pass at the end of their first link, one packet each in
-    /// turn; empty for none.
-    pub meters: Vec<u32>,
+    /// What its data passes of its user's stages, in order.
+    pub stands: Vec<StandPlan>,
     /// Size of a full packet on the wire, all headers included.
     pub packet_size: Bytes,
     /// When it starts.
@@ -161,4 +210,15 @@ pub struct StartPlan {
     pub from: Time,
     /// Not after.
     pub to: Time,
+}
+
+impl FlowPlan {
+    /// Whether stages write activities or prices into its packets, for which headers need room.
+    pub fn carries_signal(&self, plan: &Plan) -> bool {
+        let own = self.stands.iter().flat_map(|stand| &stand.in_turn);
+        let own = own.map(|stage| &plan.stages[*stage as usize].params);
+        let links = self.forward.iter().map(|link| &plan.links[*link as usize]);
+        own.chain(links.flat_map(|link| link.entry.iter().chain(&link.exit)))
+            .any(StageParams::writes_signal)
+    }
 }

@@ -166,7 +166,7 @@ impl Field for HostJitter {
 /// A list of at most `MAX_ITEMS`.
 const MAX_ITEMS: usize = 10_000;
 
-fn read_list<T: Field>(items: &[Node], reader: &mut Reader) -> Option<Vec<T>> {
+pub(crate) fn read_list<T: Field>(items: &[Node], reader: &mut Reader) -> Option<Vec<T>> {
     if items.len() > MAX_ITEMS {
         return reader.wrong(format!("{} values; at most {MAX_ITEMS}", items.len()));
     }

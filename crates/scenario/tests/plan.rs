@@ -6,9 +6,10 @@ use tidegate_mechanisms::sender::{
     CubicGrowth, CubicParams, DctcpParams, PragueParams, RenoParams, SbrmParams, SenderParams,
     SlowStartExit,
 };
+use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Demand, OrOff, Rate, Share, Span, Whole};
 use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::{Buffer, LinkPlan, PausePlan, Plan, Traffic};
+use tidegate_scenario::plan::{Buffer, LinkPlan, PausePlan, Plan, StandPlan, Traffic};
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, &[]).unwrap_or_else(|issues| panic!("{issues:#?}"))
@@ -82,11 +83,12 @@ fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
 #[test]
 fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
     let plan = scenario(DUMBBELL).plan();
-    assert_eq!(plan.flows[2].meters, [0, 1]);
-    assert_eq!(plan.meters.len(), 2);
-    assert_eq!(plan.meters[1].reference_rate, Rate::from_bps(25_000));
-    assert_eq!(plan.meters[1].burst_allowance, Bytes::new(500_000));
-    assert!(plan.flows[3].meters.is_empty());
+    assert_eq!(plan.flows[2].stands, [StandPlan { hop: 1, in_turn: vec![0, 1] }]);
+    assert_eq!(plan.stages.len(), 2);
+    let StageParams::ActivityMeter(meter) = &plan.stages[1].params else { panic!("a meter") };
+    assert_eq!(meter.reference_rate, Rate::from_bps(25_000));
+    assert_eq!(meter.burst_allowance, Bytes::new(500_000));
+    assert!(plan.flows[3].stands.is_empty());
 }
 
 /// As Linux has it.

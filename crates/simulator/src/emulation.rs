@@ -12,10 +12,13 @@ use crate::contents::Contents;
 use crate::intervals::{self, Counted};
 use crate::link::Link;
 use crate::network::{Ledger, Network, Ways};
-use crate::output::{GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable};
+use crate::output::{
+    GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageTable,
+};
 use crate::packet::{Packet, flags};
 use crate::probe::Reading;
 use crate::series::Series;
+use crate::stages::StageCounts;
 use crate::tables;
 
 /// Which way along a flow.
@@ -65,6 +68,7 @@ struct Counters {
     links: Vec<Reading>,
     losses: Vec<u64>,
     received: Vec<Arrivals>,
+    stages: StageCounts,
 }
 
 impl Counted for Counters {
@@ -90,6 +94,8 @@ pub struct Emulated {
     pub link_groups: LinkGroupTable,
     /// What was measured interval by interval; empty without intervals.
     pub intervals: IntervalTables,
+    /// What stages counted; empty without stages that count.
+    pub stages: StageTable,
     /// One row per sample and group.
     pub group_series: GroupSeries,
     /// One row per sample and monitored link.
@@ -233,6 +239,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             links: self.network.links.iter_mut().map(|link| read(link, now)).collect(),
             losses: self.network.losses.clone(),
             received: self.received.clone(),
+            stages: self.network.stages.counts(),
         }
     }
 
@@ -257,6 +264,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             losses: losses.map(|(before, after)| after - before).collect(),
             links: tables::links(plan, &network.links, &before.links, &after.links),
             link_groups: tables::link_groups(plan, &before.links, &after.links),
+            stages: network.stages.table(plan, &before.stages, &after.stages),
             intervals,
             group_series: series.groups,
             link_series: series.links,

@@ -117,6 +117,7 @@ impl<'a> Engine<'a> {
             events: self.events,
             now: self.now,
             links: self.network.links,
+            stages: self.network.stages,
             received: self.received,
             finished: self.ends.records,
             unfinished,
@@ -152,6 +153,7 @@ impl<'a> Engine<'a> {
             losses: self.network.losses.clone(),
             received: self.received.clone(),
             sent: self.ends.sent(),
+            stages: self.network.stages.counts(),
         }
     }
 

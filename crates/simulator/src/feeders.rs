@@ -3,21 +3,25 @@
 
 use std::collections::HashMap;
 
-use tidegate_scenario::plan::{LinkPlan, Plan};
+use tidegate_scenario::plan::{FlowPlan, LinkPlan, Plan};
 
 use crate::applications::AnyApplication;
 use crate::build::needs_departures;
+use crate::stages::{Direction, is_order_only, is_staged};
 
 /// One step of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// The link to take; meaningless at the end.
+    /// The link to take; [`NO_LINK`] at the end.
     pub link: u32,
-    /// The packet passes an activity meter before this link.
-    pub metered: bool,
+    /// The packet passes stages before this link.
+    pub staged: bool,
     /// What comes after it.
     pub then: Then,
 }
+
+/// The link of the step at the end of a route.
+pub const NO_LINK: u32 = u32::MAX;
 
 /// What comes after a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,7 +30,7 @@ pub enum Then {
     Event,
     /// The next link, which is fed by this one alone.
     Link,
-    /// A host that may be served ahead of time.
+    /// A host, which may be served ahead of time.
     Host,
     /// Nothing: the route has ended before.
     Nothing,
@@ -85,13 +89,17 @@ impl Feeders {
             feeders.sort_unstable();
             feeders.dedup();
         }
+        let punctual = punctual(plan);
         let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
-        let only = (before.iter().zip(plan.links.iter().zip(&stations)))
-            .map(|(feeders, (link, station))| match feeders[..] {
+        let only = (before.iter().enumerate())
+            .map(|(number, feeders)| match feeders[..] {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
-                // must that of one whose departures are events. What follows one such is known when
-                // a packet departs.
-                [Some(only)] if !link.monitored && !station => Some(only),
+                // must that of one whose departures are events, or of a stage that counts. What follows
+                // a station is known when a packet departs.
+                [Some(only)] => {
+                    let watched = plan.links[number].monitored || stations[number];
+                    (!watched && !punctual[number]).then_some(only)
+                }
                 _ => None,
             })
             .collect();
@@ -129,8 +137,8 @@ impl Feeders {
         let mut in_use = vec![false; plan.links.len()];
         let mut before_answer = vec![None; plan.links.len()];
         for flow in &plan.flows {
-            for route in [&flow.forward, &flow.reverse] {
-                let hops = self.hops(route, false, false);
+            for direction in [Direction::There, Direction::Back] {
+                let hops = self.hops(plan, flow, direction, false);
                 for hop in hops.iter().filter(|hop| hop.then == Then::Event) {
                     in_use[hop.link as usize] = true;
                 }
@@ -154,19 +162,43 @@ impl Feeders {
         (0..plan.links.len()).map(|link| if in_use[link] { lane(link) } else { 0 }).collect()
     }
 
-    /// The steps of a route; a meter stands behind the first.
-    pub fn hops(&self, route: &[u32], metered: bool, early: bool) -> Vec<Hop> {
+    /// The steps of a flow's route; `early` if its end may be reached ahead of time.
+    pub fn hops(
+        &self,
+        plan: &Plan,
+        flow: &FlowPlan,
+        direction: Direction,
+        early: bool,
+    ) -> Vec<Hop> {
+        let route = direction.route(flow);
+        let staged = |hop| is_staged(plan, flow, direction, hop);
+        let ends_staged = staged(route.len());
         let after = |i: usize| match route.get(i + 1) {
             Some(&next) if self.chained(route[i], next) => Then::Link,
+            None if early && ends_staged => Then::Link,
             None if early => Then::Host,
             _ => Then::Event,
         };
         let mut hops: Vec<Hop> = (route.iter().enumerate())
-            .map(|(i, &link)| Hop { link, metered: metered && i == 1, then: after(i) })
+            .map(|(i, &link)| Hop { link, staged: staged(i), then: after(i) })
             .collect();
-        hops.push(Hop { link: u32::MAX, metered: false, then: Then::Nothing });
+        let then = if ends_staged { Then::Host } else { Then::Nothing };
+        hops.push(Hop { link: NO_LINK, staged: ends_staged, then });
         hops
     }
+}
+
+/// Links in front of which stages stand that packets must pass on time.
+fn punctual(plan: &Plan) -> Vec<bool> {
+    let mut punctual = vec![false; plan.links.len()];
+    for flow in &plan.flows {
+        for direction in [Direction::There, Direction::Back] {
+            for (hop, &link) in direction.route(flow).iter().enumerate() {
+                punctual[link as usize] |= !is_order_only(plan, flow, direction, hop);
+            }
+        }
+    }
+    punctual
 }
 
 /// Which flows' data may reach its receiver ahead of time.
@@ -175,7 +207,7 @@ impl Feeders {
 /// the packets that arrive, which are known when they leave the last queue. So it can be served at
 /// once, at the time of arrival to come, and needs no event, provided that its acknowledgements
 /// enter their first link in order: everything that enters that link comes from such receivers, and
-/// their data over one last link. What flows measure and exchange is the same, packet by packet.
+/// their data over one last link; and that no stage there counts or drops. What flows measure and exchange is the same, packet by packet.
 pub struct EarlyDelivery {
     /// By flow.
     pub flows: Vec<bool>,
@@ -190,6 +222,10 @@ impl EarlyDelivery {
     /// Those of a plan.
     pub fn of(plan: &Plan, feeders: &Feeders) -> Self {
         let mut last_link = vec![None; plan.links.len()];
+        let on_time = |flow: &FlowPlan| {
+            is_order_only(plan, flow, Direction::There, flow.forward.len())
+                && is_order_only(plan, flow, Direction::Back, 0)
+        };
         // The backlog of a monitored link is measured, so its clock must not run ahead.
         let unwatched = |link: &LinkPlan| !link.monitored && !needs_departures(link);
         let mut ordered: Vec<bool> = plan.links.iter().map(unwatched).collect();
@@ -204,13 +240,14 @@ impl EarlyDelivery {
                 None => false,
             };
             let same = *last_link[first].get_or_insert(last) == last;
-            ordered[first] &= at_once && same && feeders.is_fed_by_hosts_alone(first as u32);
+            ordered[first] &=
+                at_once && on_time(flow) && same && feeders.is_fed_by_hosts_alone(first as u32);
         }
         let flows = (plan.flows.iter())
             .map(|flow| {
                 // Not from the first link on: a sender must not meet its receiver in one call.
                 let has_event = flow.forward.windows(2).any(|w| !feeders.chained(w[0], w[1]));
-                ordered[flow.reverse[0] as usize] && has_event
+                ordered[flow.reverse[0] as usize] && has_event && on_time(flow)
             })
             .collect();
         EarlyDelivery { flows }

@@ -32,6 +32,7 @@ pub mod random;
 mod readings;
 mod ring;
 mod series;
+mod stages;
 mod station;
 mod tables;
 mod tcp;

@@ -5,8 +5,6 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 use tidegate_scenario::plan::{Buffer, LinkPlan};
 
@@ -51,21 +49,10 @@ fn any_plan() -> impl Strategy<Value = LinkPlan> {
         (1500..9000u64).prop_map(|bytes| Buffer::Bytes(Bytes::new(bytes))),
     ];
     (1..20u64, 0..5u64, buffer, any::<bool>()).prop_map(|(mbps, delay_ms, buffer, monitored)| {
-        LinkPlan {
-            name: "link".to_owned(),
-            rate: Rate::mbps(mbps),
-            delay: Span::from_millis(delay_ms),
-            buffer,
-            packet_size: Bytes::new(1500),
-            loss: 0.0,
-            aqm: AqmParams::DropTail,
-            differentiation: DifferentiationParams::None,
-            scheduler: SchedulerParams::Fifo,
-            rate_changes: Vec::new(),
-            ecn: false,
-            ecn_marks_all: false,
-            monitored,
-        }
+        let (rate, delay, packet) =
+            (Rate::mbps(mbps), Span::from_millis(delay_ms), Bytes::new(1500));
+        let plain = LinkPlan::plain("link".to_owned(), rate, delay, buffer, packet);
+        LinkPlan { monitored, ..plain }
     })
 }
 

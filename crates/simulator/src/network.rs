@@ -5,15 +5,16 @@
 //! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
 //! halves the events.
 
-use tidegate_mechanisms::ingress::ActivityMeter;
-use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN, Plan};
+use tidegate_mechanisms::stage::Ecn;
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::{FlowPlan, MAX_LINKS, MAX_RUN, Plan};
 
 use crate::contents::{Contents, InPacket};
-use crate::feeders::{EarlyDelivery, Feeders, Hop, Then};
+use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::link::{Departed, Link, Owner, Passed};
 use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, flags};
 use crate::random::Stream;
+use crate::stages::{self, Direction, Stages};
 use crate::transit::{Next, Transit};
 
 /// When receivers are served.
@@ -39,8 +40,6 @@ struct Passage {
     owner: Owner,
     jitter_ns: u64,
     host: u32,
-    meters: Box<[u32]>,
-    next_meter: u32,
 }
 
 /// A sending host: the order of its packets and its jitter.
@@ -79,7 +78,10 @@ pub struct Network<C = InPacket> {
     stations: Vec<u32>,
     passages: Vec<Passage>,
     hosts: Vec<Host>,
-    meters: Vec<ActivityMeter>,
+    /// Stages on the way.
+    pub stages: Stages,
+    /// The row of stages of each hop, if there are any stages at all.
+    rows: Vec<u32>,
 }
 
 impl Network {
@@ -130,23 +132,26 @@ impl<C: Contents> Network<C> {
             stations,
             passages: Vec::new(),
             hosts: Vec::new(),
-            meters: plan.meters.iter().map(|&params| ActivityMeter::new(params)).collect(),
+            stages: Stages::new(plan, seed),
+            rows: Vec::new(),
         };
         let mut known = std::collections::HashMap::new();
         let mut host_of_link = vec![u32::MAX; plan.links.len()];
         let mut ways = Vec::with_capacity(plan.flows.len());
         for (i, flow) in plan.flows.iter().enumerate() {
-            let metered = !flow.meters.is_empty();
-            let mut enter = |route: &[u32], metered: bool, early: bool, network: &mut Self| {
-                let hops = feeders.hops(route, metered, early);
-                *known.entry(hops.clone()).or_insert_with(|| {
+            let mut enter = |direction: Direction, early: bool, network: &mut Self| {
+                let hops = feeders.hops(plan, flow, direction, early);
+                let rows = network.rows_of(flow, direction, &hops);
+                let len = hops.len();
+                *known.entry((hops, rows)).or_insert_with_key(|(hops, rows)| {
                     network.hops.extend(hops);
-                    (network.hops.len() - route.len() - 1) as u32
+                    network.rows.extend(rows);
+                    (network.hops.len() - len) as u32
                 })
             };
             ways.push(Ways {
-                forward: enter(&flow.forward, metered, early.flows[i], &mut network),
-                reverse: enter(&flow.reverse, false, false, &mut network),
+                forward: enter(Direction::There, early.flows[i], &mut network),
+                reverse: enter(Direction::Back, false, &mut network),
             });
             let host = &mut host_of_link[flow.forward[0] as usize];
             if *host == u32::MAX {
@@ -166,8 +171,6 @@ impl<C: Contents> Network<C> {
                 },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 host: *host,
-                meters: flow.meters.clone().into(),
-                next_meter: 0,
             });
         }
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
@@ -202,10 +205,13 @@ impl<C: Contents> Network<C> {
     #[inline(always)]
     pub fn forward(&mut self, mut parcel: Parcel, mut now: Time) -> Option<(Time, Parcel)> {
         loop {
-            let Hop { link: number, metered, then } = self.hops[parcel.hop() as usize];
-            if metered {
-                let activity = self.meter(parcel, now);
-                parcel.set_word(activity.to_bits());
+            let Hop { link: number, staged, then } = self.hops[parcel.hop() as usize];
+            if staged {
+                parcel = self.pass_stages(parcel, now)?;
+                if number == NO_LINK {
+                    self.ledger.delivered += 1;
+                    return Some((now, parcel));
+                }
             }
             parcel.step();
             let link = &mut self.links[number as usize];
@@ -310,18 +316,40 @@ impl<C: Contents> Network<C> {
         true
     }
 
-    /// Passes a packet by its flow's meter, which tells the activity.
+    /// A packet passes the stages in front of its next link, or behind the last one. Returns it as it
+    /// goes on.
     #[inline(never)]
-    fn meter(&mut self, parcel: Parcel, now: Time) -> f32 {
-        let passage = &mut self.passages[parcel.flow() as usize];
-        let turn = passage.next_meter as usize;
-        passage.next_meter = if turn + 1 < passage.meters.len() { turn as u32 + 1 } else { 0 };
-        let meter = &mut self.meters[passage.meters[turn] as usize];
-        let activity = meter.on_packet(now, Bytes::new(parcel.len().into()));
-        if C::OUTSIDE {
-            self.contents.set_activity(parcel.number(), activity);
+    fn pass_stages(&mut self, mut parcel: Parcel, now: Time) -> Option<Parcel> {
+        let row = self.rows[parcel.hop() as usize];
+        let user = self.passages[parcel.flow() as usize].owner.user;
+        let signal = match C::OUTSIDE && !parcel.has(flags::ACK) {
+            true => self.contents.activity(parcel.number()),
+            false => f32::from_bits(self.options.word_of(&parcel)),
+        };
+        let mut passing = stages::passing(parcel, user, signal, now);
+        if !self.stages.pass(row, &mut passing) {
+            self.lose(&parcel);
+            return None;
         }
-        activity
+        if passing.signal.to_bits() != signal.to_bits() {
+            self.options.set_word_of(&mut parcel, passing.signal.to_bits());
+            if C::OUTSIDE {
+                self.contents.set_activity(parcel.number(), passing.signal);
+            }
+        }
+        if passing.ecn == Ecn::Ce {
+            parcel.mark();
+        }
+        Some(parcel)
+    }
+
+    /// The row of stages of each hop, if the network has any.
+    fn rows_of(&mut self, flow: &FlowPlan, direction: Direction, hops: &[Hop]) -> Vec<u32> {
+        if self.stages.is_empty() {
+            return Vec::new();
+        }
+        let row = |hop| self.stages.row(flow, direction, hop).unwrap_or(u32::MAX);
+        (0..hops.len()).map(row).collect()
     }
 
     #[cold]

@@ -66,7 +66,9 @@ pub mod flags {
         ECT_1;
         /// TCP: the highest bit of accurate feedback's counter, above CWR and ECE (RFC 9768).
         AE;
-        /// In a tunnel: ECT or CE in the inner header.
+        /// In a tunnel: the ECN field of the inner header stands in the next three.
+        TUNNEL;
+        /// In a tunnel: ECT in the inner header.
         INNER_ECT;
         /// In a tunnel: CE in the inner header.
         INNER_CE;
@@ -261,6 +263,22 @@ impl OptionStore {
         }
         self.options.push(options);
         (self.options.len() - 1) as u32
+    }
+
+    /// The word of a packet, wherever it is.
+    pub fn word_of(&self, parcel: &Parcel) -> u32 {
+        match parcel.has(flags::OPTIONS) {
+            true => self.options[parcel.word() as usize].word,
+            false => parcel.word(),
+        }
+    }
+
+    /// Writes it.
+    pub fn set_word_of(&mut self, parcel: &mut Parcel, word: u32) {
+        match parcel.has(flags::OPTIONS) {
+            true => self.options[parcel.word() as usize].word = word,
+            false => parcel.set_word(word),
+        }
     }
 
     /// Takes the options of a ticket, once.

@@ -5,6 +5,7 @@ use crate::digest::Digest;
 use crate::intervals::Counted;
 use crate::packet::{Packet, flags};
 use crate::probe::Reading;
+use crate::stages::StageCounts;
 use crate::tcp::sender::SenderCounts;
 
 /// What reached the ends of a flow.
@@ -44,6 +45,8 @@ pub struct Readings {
     pub received: Vec<Received>,
     /// By flow.
     pub sent: Vec<SenderCounts>,
+    /// Of stages.
+    pub stages: StageCounts,
 }
 
 impl Counted for Readings {

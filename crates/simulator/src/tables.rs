@@ -12,6 +12,7 @@ use crate::output::{
 use crate::probe::Reading;
 use crate::readings::{Readings, Received};
 use crate::series::Series;
+use crate::stages::Stages;
 
 fn mean(sum: f64, count: u64) -> f64 {
     if count == 0 { f64::NAN } else { sum / count as f64 }
@@ -29,6 +30,8 @@ pub struct Finished<'a> {
     pub now: Time,
     /// All links.
     pub links: Vec<Link>,
+    /// All stages.
+    pub stages: Stages,
     /// What flows received.
     pub received: Vec<Received>,
     /// Transfers that are finished, with their flows.
@@ -52,6 +55,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
         flows: flows(run.plan, before, after),
         links: links(run.plan, &run.links, &before.links, &after.links),
         link_groups: link_groups(run.plan, &before.links, &after.links),
+        stages: run.stages.table(run.plan, &before.stages, &after.stages),
         transfers: transfers(&run),
         group_series: run.series.groups,
         link_series: run.series.links,

@@ -72,6 +72,7 @@ fn assert_same(one: &RunOutput, other: &RunOutput) {
     assert_eq!(format!("{:?}", one.transfers), format!("{:?}", other.transfers));
     assert_eq!(format!("{:?}", one.link_groups), format!("{:?}", other.link_groups));
     assert_eq!(monitored_links(one), monitored_links(other));
+    assert_eq!(format!("{:?}", one.stages), format!("{:?}", other.stages));
 }
 
 /// The links that are measured. Others count what they accept when it is offered to them, ahead of
@@ -110,8 +111,11 @@ fn serving_receivers_ahead_of_time_changes_nothing() {
         "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n",
         "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[egress]\nrate = \"8 Mb/s\"\ndelay = \"9 ms\"\n",
         "[parking_lot]\nhops = 3\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n",
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\n[users.c]\nexit = [{ kind = \"activity-meter\", reference_rate = \"1 Mb/s\" }]\n",
+        "[bottleneck]\nrate = \"10 Mb/s\"\nbuffer = \"30 packets\"\nexit = [{ kind = \"mark-counter\" }]\n",
     ];
-    for (network, place) in networks.into_iter().zip(["", "", "from = \"r0\"\nto = \"r3\"\n"]) {
+    let places = ["", "", "from = \"r0\"\nto = \"r3\"\n", "", ""];
+    for (network, place) in networks.into_iter().zip(places) {
         let text = format!(
             "version = 1\nprofile = \"classic\"\nwarm_up = \"3 s\"\nduration = \"10 s\"\n{network}\n\
              [users.a]\ncount = 3\nflows = 2\n{place}\n[users.b]\n{place}\

@@ -53,6 +53,8 @@ class Result:
     """Throughput of each group by interval; only of a scenario with intervals."""
     interval_links: pa.Table | None = None
     """Utilisation, backlog and drops of each bottleneck by interval; only with intervals."""
+    stages: pa.Table | None = None
+    """What stages counted, by user; only of a scenario with stages that count."""
     wall_s: float = float("nan")
     """Seconds of waiting that the runs took, NaN where unknown."""
     kind: str = "simulation"

@@ -46,7 +46,8 @@ pub struct Endpoints<'a> {
     /// What they speak.
     pub ip: IpVersion,
     packet_bytes: u32,
-    metered: bool,
+    /// Stages write activities into its packets.
+    pub metered: bool,
     tcp: Option<&'a TcpPlan>,
 }
 
@@ -61,7 +62,7 @@ impl<'a> Endpoints<'a> {
             server: &hosts.server,
             ip: hosts.ip,
             packet_bytes: flow.packet_size.get() as u32,
-            metered: !flow.meters.is_empty(),
+            metered: flow.carries_signal(plan),
             tcp: flow.tcp.as_deref(),
         }
     }

@@ -112,7 +112,7 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
         let line = format!("{}: iperf3 cannot {what}; use the own generator", endpoints.name);
         Err(LabError::Setup(line))
     };
-    if !flow.meters.is_empty() {
+    if endpoints.metered {
         return cannot("leave room for the activity");
     }
     let mut all = vec![if endpoints.ip == IpVersion::V4 { "-4" } else { "-6" }.to_owned()];

@@ -23,38 +23,50 @@
 //! Where the paper leaves it open: the bucket starts full; the bucket is drained by the exact
 //! activity also when the packet carries a rounded one; L counts every byte on the wire.
 
+use crate::parameters;
+use crate::parameters::{Mistake, too_short};
 use crate::power::exp2;
-use crate::units::{Bytes, Rate, Span, Time};
+use crate::registry::About;
+use crate::stage::{Passage, Passing, Stage};
+use crate::units::{Bytes, Factor, Rate, Span, Time, Whole};
 
-/// Parameters of the activity meter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ActivityMeterParams {
-    /// Reference rate R_r.
-    pub reference_rate: Rate,
-    /// Inertia I.
-    pub inertia: Span,
-    /// Burst allowance B.
-    pub burst_allowance: Bytes,
-    /// Step g to which activity is rounded up; `None` keeps it exact.
-    pub granularity: Option<f64>,
+parameters! {
+    /// Writes into each packet by how many doublings its user exceeds the reference rate.
+    pub struct ActivityMeterParams {
+        /// Rate R_r that the user is entitled to.
+        pub reference_rate: Rate,
+        /// Inertia I: time in which activity falls by 1.
+        pub inertia: Span = "600 ms",
+        /// Burst allowance B: what passes at activity 0 after a pause.
+        pub burst_allowance: Bytes = "0 B",
+        /// Step g: activity is rounded up to a multiple of it. Without it, it is exact.
+        pub granularity: Option<Factor>,
+        /// Meters that a user's packets take in turn, each with its share of R_r and B.
+        pub meters: Whole<1, 1000> = "1",
+    }
+    check ActivityMeterParams::mistakes;
 }
 
-impl Default for ActivityMeterParams {
-    /// The paper's Table 1.
-    fn default() -> Self {
-        ActivityMeterParams {
-            reference_rate: Rate::from_bps(50_000),
-            inertia: Span::from_millis(600),
-            burst_allowance: Bytes::ZERO,
-            granularity: None,
+impl ActivityMeterParams {
+    fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = too_short(&[("inertia", self.inertia)]);
+        if self.reference_rate.as_bps() < u64::from(self.meters.0) {
+            mistakes.push(("reference_rate", "less than 1 b/s for each meter".to_owned()));
         }
+        if self.granularity == Some(Factor(0.0)) {
+            mistakes.push(("granularity", "must be more than 0".to_owned()));
+        }
+        mistakes
     }
 }
 
 /// State of one meter. The reference rate and the inertia must not be zero.
 #[derive(Clone, Debug)]
 pub struct ActivityMeter {
-    params: ActivityMeterParams,
+    /// B, in bytes.
+    burst_allowance: f64,
+    /// g.
+    granularity: Option<f64>,
     /// F, in bytes.
     fill: f64,
     /// t_last.
@@ -65,12 +77,28 @@ pub struct ActivityMeter {
     activity_per_byte: f64,
 }
 
-impl ActivityMeter {
+impl Stage for ActivityMeter {
+    type Params = ActivityMeterParams;
+
+    const ABOUT: About = About {
+        name: "activity-meter",
+        title: "Activity meter",
+        source: "Menth and Zeitler, Activity-Based Congestion Management, section 3.2",
+        usage: r#"users.NAME.meter = { reference_rate = "0.05 Mb/s" }"#,
+        file: "ingress/activity_meter.rs",
+        text: include_str!("activity_meter.rs"),
+    };
+
+    const ORDER_ONLY: bool = true;
+
+    const WRITES_SIGNAL: bool = true;
+
     /// A meter with a full bucket.
-    pub fn new(params: ActivityMeterParams) -> Self {
+    fn new(params: ActivityMeterParams) -> Self {
         let bytes_per_sec = params.reference_rate.as_bytes_per_sec();
         ActivityMeter {
-            params,
+            burst_allowance: params.burst_allowance.as_f64(),
+            granularity: params.granularity.map(|step| step.0),
             fill: params.burst_allowance.as_f64(),
             last: Time::ZERO,
             bytes_per_nano: bytes_per_sec * 1e-9,
@@ -78,13 +106,31 @@ impl ActivityMeter {
         }
     }
 
+    fn in_turn(params: &ActivityMeterParams) -> Vec<ActivityMeterParams> {
+        let meters = u64::from(params.meters.0);
+        let one = ActivityMeterParams {
+            reference_rate: Rate::from_bps(params.reference_rate.as_bps() / meters),
+            burst_allowance: Bytes::new(params.burst_allowance.get() / meters),
+            meters: Whole(1),
+            ..params.clone()
+        };
+        vec![one; meters as usize]
+    }
+
+    #[inline]
+    fn pass(&mut self, packet: &mut Passing, _draw: impl FnMut() -> f64) -> Passage {
+        packet.signal = self.on_packet(packet.now, packet.len);
+        Passage::On
+    }
+}
+
+impl ActivityMeter {
     /// Meters a packet and returns the activity that it is to carry.
     #[inline]
     pub fn on_packet(&mut self, now: Time, len: Bytes) -> f32 {
         let elapsed_ns = now.since(self.last).as_nanos() as f64;
         self.last = now;
-        self.fill = (self.fill + self.bytes_per_nano * elapsed_ns)
-            .min(self.params.burst_allowance.as_f64());
+        self.fill = (self.fill + self.bytes_per_nano * elapsed_ns).min(self.burst_allowance);
         if self.fill >= 0.0 {
             // A = 0, 2^(−A) = 1: no power to take.
             self.fill -= len.as_f64();
@@ -92,7 +138,7 @@ impl ActivityMeter {
         }
         let activity = -self.fill * self.activity_per_byte;
         self.fill -= len.as_f64() * exp2(-activity);
-        match self.params.granularity {
+        match self.granularity {
             None => activity as f32,
             Some(g) => (libm::ceil(activity / g) * g) as f32,
         }

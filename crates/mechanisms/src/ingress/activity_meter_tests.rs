@@ -4,13 +4,18 @@ use proptest::prelude::*;
 const PACKET: Bytes = Bytes::new(1500);
 const STOP: f64 = 5.0;
 
-fn meter(reference_kbps: u64, inertia_s: f64, burst_bytes: u64) -> ActivityMeter {
-    ActivityMeter::new(ActivityMeterParams {
+fn params(reference_kbps: u64, inertia_s: f64, burst_bytes: u64) -> ActivityMeterParams {
+    ActivityMeterParams {
         reference_rate: Rate::from_bps(reference_kbps * 1000),
         inertia: Span::from_secs_f64(inertia_s),
         burst_allowance: Bytes::new(burst_bytes),
         granularity: None,
-    })
+        meters: Whole(1),
+    }
+}
+
+fn meter(reference_kbps: u64, inertia_s: f64, burst_bytes: u64) -> ActivityMeter {
+    ActivityMeter::new(params(reference_kbps, inertia_s, burst_bytes))
 }
 
 /// (time in s, activity) of every packet of a constant-rate user who sends for `secs`.
@@ -190,10 +195,10 @@ proptest! {
         gaps_ns in prop::collection::vec(0u64..5_000_000, 1..300),
         g in prop::sample::select(vec![0.25, 0.5, 1.0, 2.0]),
     ) {
-        let exact_params = meter(1_000, 0.6, 0).params;
-        let mut exact = ActivityMeter::new(exact_params);
+        let exact_params = params(1_000, 0.6, 0);
+        let mut exact = ActivityMeter::new(exact_params.clone());
         let mut rounding =
-            ActivityMeter::new(ActivityMeterParams { granularity: Some(g), ..exact_params });
+            ActivityMeter::new(ActivityMeterParams { granularity: Some(Factor(g)), ..exact_params });
         let mut now = Time::ZERO;
         for gap_ns in gaps_ns {
             now += Span::from_nanos(gap_ns);

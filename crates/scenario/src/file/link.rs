@@ -7,6 +7,7 @@ use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, QueueLength, Rate, Span}
 use crate::chosen::Chosen;
 use crate::declare::section;
 use crate::field::Reader;
+use crate::file::Stages;
 use crate::file::scheduler::{Scheduler, has_one_mechanism};
 use crate::value::{Integer, OneOrEach, Probability, RateChanges};
 
@@ -37,6 +38,10 @@ section! {
         /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
         /// the mechanism.
         default rate_changes: RateChanges = RateChanges::default();
+        /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
+        default entry: Stages = Stages::default();
+        /// Stages at its end.
+        default exit: Stages = Stages::default();
     }
     check bottleneck_has_one_mechanism;
 }
@@ -73,6 +78,10 @@ section! {
         /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
         /// the mechanism.
         default rate_changes: RateChanges = RateChanges::default();
+        /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
+        default entry: Stages = Stages::default();
+        /// Stages at its end.
+        default exit: Stages = Stages::default();
     }
     check lists_match_hops;
 }
@@ -119,6 +128,10 @@ section! {
         /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
         /// the mechanism.
         default rate_changes: RateChanges = RateChanges::default();
+        /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
+        default entry: Stages = Stages::default();
+        /// Stages at its end.
+        default exit: Stages = Stages::default();
         /// Keep statistics and series of its queue.
         default bottleneck: bool = true;
         /// An equal link leads back.

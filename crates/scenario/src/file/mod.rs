@@ -3,11 +3,13 @@
 mod link;
 mod profile;
 mod scheduler;
+mod stages;
 mod user;
 
 pub(crate) use link::*;
 pub(crate) use profile::*;
 pub(crate) use scheduler::*;
+pub(crate) use stages::*;
 pub(crate) use user::*;
 
 use serde_json::{Value as Json, json};

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
 
-use super::{Access, Tcp};
+use super::{Access, Stages, Tcp};
 use crate::chosen::Chosen;
 use crate::declare::section;
 use crate::document::{Node, Value};
@@ -30,6 +30,11 @@ section! {
         optional start: Start;
         /// Activity meter in front of each user.
         optional meter: Meter;
+        /// Stages where each user's packets enter the network, behind the access link, in this order; each
+        /// user has his own. A meter comes before them.
+        default entry: Stages = Stages::default();
+        /// Stages where they leave it, in front of the link at the far end if there is one.
+        default exit: Stages = Stages::default();
         /// Full packet on the wire, where it differs from the scenario's.
         optional packet_size: Bytes;
         /// TCP options, where they differ from the scenario's.

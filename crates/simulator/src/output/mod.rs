@@ -27,6 +27,8 @@ pub struct RunOutput {
     pub link_groups: LinkGroupTable,
     /// What was measured interval by interval; empty without intervals.
     pub intervals: IntervalTables,
+    /// What stages counted; empty without stages that count.
+    pub stages: StageTable,
     /// One row per finished or unfinished transfer.
     pub transfers: TransferTable,
     /// One row per sample and group.
@@ -38,7 +40,7 @@ pub struct RunOutput {
 }
 
 /// All tables, in the order of [`RunOutput::into_tables`].
-pub const SCHEMA: [TableSchema; 10] = [
+pub const SCHEMA: [TableSchema; 11] = [
     RunTable::SCHEMA,
     FlowTable::SCHEMA,
     LinkTable::SCHEMA,
@@ -49,6 +51,7 @@ pub const SCHEMA: [TableSchema; 10] = [
     FlowSeries::SCHEMA,
     IntervalGroupTable::SCHEMA,
     IntervalLinkTable::SCHEMA,
+    StageTable::SCHEMA,
 ];
 
 impl RunOutput {
@@ -77,6 +80,9 @@ impl RunOutput {
         let IntervalTables { groups, links } = self.intervals;
         if !groups.interval.is_empty() {
             tables.extend([columns(groups), columns(links)]);
+        }
+        if !self.stages.value.is_empty() {
+            tables.push(columns(self.stages));
         }
         tables
     }
@@ -220,6 +226,21 @@ tables! {
         drops: U64;
         /// Those of them that policers did.
         drops_policer: U64;
+    }
+
+    /// One row per stage, user whose packets it has seen, and thing that it counts, over the measured time.
+    pub struct StageTable = "stages" only of "scenarios with stages that count" {
+        /// Name of the stage: the user's or the link's, the place, and its number there.
+        stage: Text;
+        /// Index of the user.
+        user: U32;
+        /// Its group.
+        group: Group;
+        /// What is counted: packets, where the name does not say bytes. `dropped: REASON` is what the stage
+        /// has dropped for that reason.
+        count: Text;
+        /// How much of it.
+        value: U64;
     }
 
     /// One row per transfer, finished or not.

@@ -91,8 +91,26 @@ fn queue() -> impl Strategy<Value = String> {
             )
         }),
     ];
-    (prop_oneof![judged(), judged(), scheduled()], link(), rate_changes)
-        .prop_map(|(mechanism, link, rate_changes)| format!("{link}{mechanism}{rate_changes}"))
+    (prop_oneof![judged(), judged(), scheduled()], link(), rate_changes, stages()).prop_map(
+        |(mechanism, link, rate_changes, stages)| {
+            format!("{link}{mechanism}{rate_changes}{stages}")
+        },
+    )
+}
+
+/// What stands at the beginning and at the end of a link, or where a user's packets come and go.
+fn stages() -> impl Strategy<Value = String> {
+    let row = || {
+        select(vec![
+            "",
+            "",
+            "",
+            "{ kind = \"mark-counter\" }",
+            "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
+            "{ kind = \"mark-counter\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\", meters = 2 }",
+        ])
+    };
+    (row(), row()).prop_map(|(entry, exit)| format!("entry = [{entry}]\nexit = [{exit}]\n"))
 }
 
 /// What signals or serves by itself.
@@ -185,9 +203,11 @@ fn user() -> impl Strategy<Value = String> {
         "meter = { reference_rate = \"0.3 Mb/s\", burst_allowance = \"20 kB\", meters = 3 }\n",
     ]);
     let size = select(vec!["", "", "packet_size = \"200 B\"\n"]);
-    (1..4u32, 1..4u32, traffic, meter, size).prop_map(|(count, flows, traffic, meter, size)| {
-        format!("count = {count}\nflows = {flows}\ntraffic = {traffic}\n{meter}{size}")
-    })
+    (1..4u32, 1..4u32, traffic, meter, size, stages()).prop_map(
+        |(count, flows, traffic, meter, size, stages)| {
+            format!("count = {count}\nflows = {flows}\ntraffic = {traffic}\n{meter}{size}{stages}")
+        },
+    )
 }
 
 fn users(places: Vec<&'static str>) -> impl Strategy<Value = String> {

@@ -1,0 +1,150 @@
+//! Mark counter: what users' packets say of congestion where they pass, by packets and by bytes.
+//! Congestion-volume as in B. Briscoe et al., RFC 6789 (congestion exposure: concepts), section 2.1; what
+//! senders declare as in RFC 7837 (ConEx), and the RE bit of re-ECN.
+//!
+//! It changes nothing. For each user it keeps, in packets n and in bytes v,
+//!
+//! ```text
+//! seen       n ← n + 1,  v ← v + L                      every packet
+//! marked     n ← n + 1,  v ← v + L   where ECN is CE    v: congestion-volume met before this place
+//! declared   n ← n + 1,  v ← v + L   of each kind       loss, mark, credit (ConEx); re-echo (re-ECN)
+//! ```
+//!
+//! with L the packet's size on the wire. In front of a bottleneck it sees what senders declare, behind it
+//! what the bottleneck has marked as well; honest senders declare as much as they were marked, a round
+//! trip later. ACKs count like any packet.
+
+use super::{Declared, Ecn, Passage, Passing, Stage};
+use crate::parameters;
+use crate::registry::About;
+
+parameters! {
+    /// Counts packets and bytes of each user: seen, marked, and declared by kind. Changes nothing.
+    pub struct MarkCounterParams {}
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Seen,
+    Marked,
+    DeclaredLoss,
+    DeclaredMark,
+    DeclaredCredit,
+    ReEcho,
+}
+
+/// Names of the counts, in the order of [`Kind`]: packets, bytes.
+const NAMES: [[&str; 2]; 6] = [
+    ["seen_packets", "seen_bytes"],
+    ["marked_packets", "marked_bytes"],
+    ["declared_loss_packets", "declared_loss_bytes"],
+    ["declared_mark_packets", "declared_mark_bytes"],
+    ["declared_credit_packets", "declared_credit_bytes"],
+    ["re_echo_packets", "re_echo_bytes"],
+];
+
+/// State of one counter: packets and bytes of each kind, by user.
+#[derive(Clone, Debug, Default)]
+pub struct MarkCounter {
+    users: Vec<[[u64; 2]; 6]>,
+}
+
+impl Stage for MarkCounter {
+    type Params = MarkCounterParams;
+
+    const ABOUT: About = About {
+        name: "mark-counter",
+        title: "Mark counter",
+        source: "RFC 6789, section 2.1 (congestion-volume)",
+        usage: r#"users.NAME.entry = [{ kind = "mark-counter" }]"#,
+        file: "stage/mark_counter.rs",
+        text: include_str!("mark_counter.rs"),
+    };
+
+    fn new(MarkCounterParams {}: MarkCounterParams) -> Self {
+        MarkCounter::default()
+    }
+
+    fn pass(&mut self, packet: &mut Passing, _draw: impl FnMut() -> f64) -> Passage {
+        let user = packet.user as usize;
+        if self.users.len() <= user {
+            self.users.resize(user + 1, [[0; 2]; 6]);
+        }
+        let mut count = |holds: bool, kind: Kind| {
+            let [packets, bytes] = &mut self.users[user][kind as usize];
+            *packets += u64::from(holds);
+            *bytes += if holds { packet.len.get() } else { 0 };
+        };
+        let Declared { loss, mark, credit, re_echo, conex: _ } = packet.declared;
+        count(true, Kind::Seen);
+        count(packet.ecn == Ecn::Ce, Kind::Marked);
+        count(loss, Kind::DeclaredLoss);
+        count(mark, Kind::DeclaredMark);
+        count(credit, Kind::DeclaredCredit);
+        count(re_echo, Kind::ReEcho);
+        Passage::On
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        let seen = |(_, counts): &(usize, &[[u64; 2]; 6])| counts[Kind::Seen as usize][0] > 0;
+        for (user, counts) in self.users.iter().enumerate().filter(seen) {
+            for (name, count) in NAMES.iter().flatten().zip(counts.iter().flatten()) {
+                each(user as u32, name, *count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Bytes, Time};
+
+    fn packet(user: u32, ecn: Ecn, declared: Declared) -> Passing {
+        Passing {
+            now: Time::ZERO,
+            len: Bytes::new(1500),
+            user,
+            flow: 0,
+            is_ack: false,
+            ecn,
+            inner_ecn: None,
+            declared,
+            signal: 0.0,
+        }
+    }
+
+    fn count_of(counter: &MarkCounter, user: u32, name: &str) -> u64 {
+        let mut found = None;
+        counter.counts(&mut |of, what, count| {
+            if (of, what) == (user, name) {
+                found = Some(count);
+            }
+        });
+        found.expect("is counted")
+    }
+
+    #[test]
+    fn marks_and_declarations_are_counted_by_user_and_kind() {
+        let mut counter = MarkCounter::new(MarkCounterParams {});
+        let honest = Declared { conex: true, mark: true, credit: true, ..Declared::default() };
+        for packet in [
+            packet(1, Ecn::Ect0, Declared::default()),
+            packet(1, Ecn::Ce, honest),
+            packet(3, Ecn::NotEct, Declared { loss: true, re_echo: true, ..honest }),
+        ] {
+            assert_eq!(counter.pass(&mut { packet }, || panic!("drew")), Passage::On);
+        }
+        let counts = |user| {
+            let of = |name: &&str| count_of(&counter, user, name);
+            NAMES.iter().flatten().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(1), [2, 3000, 1, 1500, 0, 0, 1, 1500, 1, 1500, 0, 0]);
+        assert_eq!(counts(3), [1, 1500, 0, 0, 1, 1500, 1, 1500, 1, 1500, 1, 1500]);
+        let mut users = Vec::new();
+        counter.counts(&mut |user, _, _| users.push(user));
+        users.dedup();
+        assert_eq!(users, [1, 3], "whoever sent nothing is not counted");
+    }
+}

@@ -1,0 +1,119 @@
+//! Places on a packet's way that are no queue: meters, counters, policers, auditors, tunnel ends.
+//!
+//! A [`Stage`] looks at a packet, may write into it, and says what becomes of it. Where it stands is
+//! the scenario's choice: where a user's packets enter the network or leave it, an instance for each
+//! user, or at either end of a link, one for all that pass there.
+
+pub mod mark_counter;
+mod passing;
+
+pub use mark_counter::{MarkCounter, MarkCounterParams};
+pub use passing::{Declared, Ecn, Passing};
+
+use crate::ingress::{ActivityMeter, ActivityMeterParams};
+use crate::parameters::{Parameters, choices};
+use crate::registry::About;
+
+/// What becomes of a packet that has met a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// It goes on, as it is now.
+    On,
+    /// It is dropped, for this reason.
+    Drop(&'static str),
+}
+
+/// A place on a packet's way that is no queue.
+pub trait Stage: Sized {
+    /// What can be set.
+    type Params: Parameters;
+
+    /// What it is.
+    const ABOUT: About;
+
+    /// Whether packets may pass ahead of time, in order and each with the time at which it is there:
+    /// only if the stage neither counts nor drops, so that nobody sees the difference.
+    const ORDER_ONLY: bool = false;
+
+    /// Whether it writes a signal (an activity, a price) into packets.
+    const WRITES_SIGNAL: bool = false;
+
+    /// Before the first packet.
+    fn new(params: Self::Params) -> Self;
+
+    /// The stages that stand here together, which packets of a flow pass in turn; mostly one.
+    fn in_turn(params: &Self::Params) -> Vec<Self::Params> {
+        vec![params.clone()]
+    }
+
+    /// Looks at a packet, may write into it, and says what becomes of it. `draw` gives a random number
+    /// in [0, 1).
+    fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage;
+
+    /// What it has counted since the beginning: for each user what, and how much of it.
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        let _ = each;
+    }
+}
+
+/// One line per stage.
+macro_rules! stages {
+    ($($name:ident($params:ident);)+) => {
+        /// A stage on a packet's way.
+        #[derive(Clone, Debug)]
+        pub enum AnyStage {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
+        }
+
+        choices! {
+            /// A place on a packet's way that is no queue.
+            pub enum StageParams as Stage in Ingress by Stage {
+                $($name($params);)+
+            }
+        }
+
+        impl StageParams {
+            /// See [`Stage::ORDER_ONLY`].
+            pub const fn order_only(&self) -> bool {
+                match self { $(StageParams::$name(_) => $name::ORDER_ONLY,)+ }
+            }
+
+            /// See [`Stage::WRITES_SIGNAL`].
+            pub const fn writes_signal(&self) -> bool {
+                match self { $(StageParams::$name(_) => $name::WRITES_SIGNAL,)+ }
+            }
+
+            /// See [`Stage::in_turn`].
+            pub fn in_turn(&self) -> Vec<StageParams> {
+                match self {
+                    $(StageParams::$name(params) => {
+                        $name::in_turn(params).into_iter().map(StageParams::$name).collect()
+                    })+
+                }
+            }
+        }
+
+        impl AnyStage {
+            /// The stage of these parameters, before the first packet.
+            pub fn new(params: StageParams) -> Self {
+                match params { $(StageParams::$name(params) => AnyStage::$name($name::new(params)),)+ }
+            }
+
+            /// See [`Stage::pass`].
+            #[inline]
+            pub fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
+                match self { $(AnyStage::$name(stage) => stage.pass(packet, draw),)+ }
+            }
+
+            /// See [`Stage::counts`].
+            pub fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+                match self { $(AnyStage::$name(stage) => stage.counts(each),)+ }
+            }
+        }
+    };
+}
+
+stages! {
+    ActivityMeter(ActivityMeterParams);
+    MarkCounter(MarkCounterParams);
+}

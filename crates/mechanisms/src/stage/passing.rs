@@ -1,0 +1,55 @@
+//! What a stage sees of a packet, and what it may write into it.
+
+use crate::units::{Bytes, Time};
+
+/// A packet that passes a stage. What may be written says so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passing {
+    /// Time of arrival.
+    pub now: Time,
+    /// Size on the wire.
+    pub len: Bytes,
+    /// Number of the user whose packet it is, counted from 0.
+    pub user: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    /// It acknowledges, and carries no data.
+    pub is_ack: bool,
+    /// The ECN field; may be written: a mark.
+    pub ecn: Ecn,
+    /// In a tunnel, the ECN field of the inner header.
+    pub inner_ecn: Option<Ecn>,
+    /// What its sender declares.
+    pub declared: Declared,
+    /// Activity or price that it carries; may be written. 0 if it carries none.
+    pub signal: f32,
+}
+
+/// The ECN field of an IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECN-capable: the sender answers to marks in proportion to their share (RFC 9331).
+    Ect1,
+    /// ECN-capable.
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// What a sender declares of the congestion it has met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// ConEx: the sender takes part (X of RFC 7837).
+    pub conex: bool,
+    /// ConEx: a loss (L).
+    pub loss: bool,
+    /// ConEx: a mark (E).
+    pub mark: bool,
+    /// ConEx: credit (C).
+    pub credit: bool,
+    /// Re-ECN: the bit beside the ECN field.
+    pub re_echo: bool,
+}

@@ -1,0 +1,241 @@
+//! The stages of a network: which stand where, and what they have counted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tidegate_mechanisms::stage::{AnyStage, Declared, Ecn, Passage, Passing, StageParams};
+use tidegate_mechanisms::units::{Bytes, Time};
+use tidegate_scenario::plan::{FlowPlan, LinkPlan, Plan};
+
+use crate::output::StageTable;
+use crate::packet::{Parcel, flags};
+use crate::random::Stream;
+
+/// All stages, and the places where they stand.
+#[derive(Default)]
+pub struct Stages {
+    all: Vec<Standing>,
+    /// Stages that packets pass one after the other; a row of them for each place.
+    rows: Vec<Vec<Turns>>,
+    known: HashMap<Vec<Vec<u32>>, u32>,
+    /// The stages of links, at the beginning and at the end.
+    of_links: HashMap<(u32, End), Vec<u32>>,
+}
+
+/// A stage, and what it has dropped.
+struct Standing {
+    name: String,
+    stage: AnyStage,
+    rng: Stream,
+    drops: BTreeMap<(u32, &'static str), u64>,
+}
+
+/// Stages that packets pass in turn, mostly one.
+struct Turns {
+    stages: Vec<u32>,
+    next: usize,
+}
+
+/// An end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum End {
+    Beginning,
+    Far,
+}
+
+/// Which way along a flow a route leads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the sender to the receiver.
+    There,
+    /// Back.
+    Back,
+}
+
+impl Direction {
+    /// The links of a flow in this direction.
+    pub fn route(self, flow: &FlowPlan) -> &[u32] {
+        match self {
+            Direction::There => &flow.forward,
+            Direction::Back => &flow.reverse,
+        }
+    }
+}
+
+/// What stands in front of the link with this place on a route, or behind the last one.
+fn standing<'a>(
+    plan: &'a Plan,
+    flow: &'a FlowPlan,
+    direction: Direction,
+    hop: usize,
+) -> impl Iterator<Item = &'a StageParams> {
+    let route = direction.route(flow);
+    let link = |place: usize| route.get(place).map(|link| &plan.links[*link as usize]);
+    let before = hop.checked_sub(1).and_then(link).into_iter().flat_map(|link| &link.exit);
+    let own = own_stands(flow, direction, hop).flatten();
+    let own = own.map(|stage| &plan.stages[*stage as usize].params);
+    let after = link(hop).into_iter().flat_map(|link| &link.entry);
+    before.chain(own).chain(after)
+}
+
+fn own_stands(
+    flow: &FlowPlan,
+    direction: Direction,
+    hop: usize,
+) -> impl Iterator<Item = &Vec<u32>> {
+    let here = move |stand: &&tidegate_scenario::plan::StandPlan| {
+        direction == Direction::There && stand.hop == hop
+    };
+    flow.stands.iter().filter(here).map(|stand| &stand.in_turn)
+}
+
+/// Whether anything stands in front of the link with this place on a route, or behind the last one.
+pub fn is_staged(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
+    standing(plan, flow, direction, hop).next().is_some()
+}
+
+/// Whether packets may pass there ahead of time. Behind the end of a link their ways part, and a stage that
+/// some pass ahead of time and others when they arrive would see them out of order.
+pub fn is_order_only(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
+    let last = hop.checked_sub(1).map(|place| direction.route(flow)[place] as usize);
+    last.is_none_or(|link| plan.links[link].exit.is_empty())
+        && standing(plan, flow, direction, hop).all(StageParams::order_only)
+}
+
+impl Stages {
+    /// Those of a plan, before the first packet.
+    pub fn new(plan: &Plan, seed: u64) -> Self {
+        let mut stages = Stages::default();
+        for stage in &plan.stages {
+            stages.add(stage.name.clone(), stage.params.clone(), seed);
+        }
+        for (number, link) in plan.links.iter().enumerate() {
+            let LinkPlan { name, entry, exit, .. } = link;
+            for (end, place, all) in [(End::Beginning, "entry", entry), (End::Far, "exit", exit)] {
+                let named = |(i, params): (usize, &StageParams)| {
+                    stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
+                };
+                let own: Vec<u32> = all.iter().enumerate().map(named).collect();
+                if !own.is_empty() {
+                    stages.of_links.insert((number as u32, end), own);
+                }
+            }
+        }
+        stages
+    }
+
+    fn add(&mut self, name: String, params: StageParams, seed: u64) -> u32 {
+        let number = self.all.len() as u32;
+        let rng = Stream::new(seed, &format!("stage/{number}"));
+        let stage = AnyStage::new(params);
+        self.all.push(Standing { name, stage, rng, drops: BTreeMap::new() });
+        number
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The row of stages in front of the link with this place on a route, or behind the last one; `None`
+    /// if nothing stands there.
+    pub fn row(&mut self, flow: &FlowPlan, direction: Direction, hop: usize) -> Option<u32> {
+        let route = direction.route(flow);
+        let at = |place: Option<usize>, end| {
+            let link = place.and_then(|place| route.get(place));
+            link.and_then(|link| self.of_links.get(&(*link, end))).into_iter().flatten()
+        };
+        let before = at(hop.checked_sub(1), End::Far).map(|stage| vec![*stage]);
+        let own = own_stands(flow, direction, hop).cloned();
+        let after = at(Some(hop), End::Beginning).map(|stage| vec![*stage]);
+        let row: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
+        if row.is_empty() {
+            return None;
+        }
+        // Whose turn it is goes by flow.
+        let takes_turns = row.iter().any(|stages| stages.len() > 1);
+        if !takes_turns && let Some(known) = self.known.get(&row) {
+            return Some(*known);
+        }
+        let number = self.rows.len() as u32;
+        self.known.insert(row.clone(), number);
+        self.rows.push(row.into_iter().map(|stages| Turns { stages, next: 0 }).collect());
+        Some(number)
+    }
+
+    /// A packet passes a row of stages. Returns whether it goes on.
+    pub fn pass(&mut self, row: u32, packet: &mut Passing) -> bool {
+        for turns in &mut self.rows[row as usize] {
+            let Standing { stage, rng, drops, .. } =
+                &mut self.all[turns.stages[turns.next] as usize];
+            turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
+            match stage.pass(packet, || rng.unit()) {
+                Passage::On => {}
+                Passage::Drop(reason) => {
+                    *drops.entry((packet.user, reason)).or_default() += 1;
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// What has been counted so far.
+    pub fn counts(&self) -> StageCounts {
+        let mut counts = BTreeMap::new();
+        for (number, Standing { stage, drops, .. }) in self.all.iter().enumerate() {
+            stage.counts(&mut |user, what, count| {
+                counts.insert((number, user, what.to_owned()), count);
+            });
+            for ((user, reason), count) in drops {
+                counts.insert((number, *user, format!("dropped: {reason}")), *count);
+            }
+        }
+        StageCounts(counts)
+    }
+
+    /// The table of what was counted between two readings.
+    pub fn table(&self, plan: &Plan, before: &StageCounts, after: &StageCounts) -> StageTable {
+        let mut table = StageTable::default();
+        for (key, count) in &after.0 {
+            let (number, user, what) = key;
+            table.stage.push(self.all[*number].name.clone());
+            table.user.push(*user);
+            table.group.push(plan.users[*user as usize].group as u32);
+            table.count.push(what.clone());
+            table.value.push(count - before.0.get(key).copied().unwrap_or(0));
+        }
+        table
+    }
+}
+
+/// What stages have counted until some time: by stage, user and what.
+#[derive(Clone, Default)]
+pub struct StageCounts(BTreeMap<(usize, u32, String), u64>);
+
+/// A packet as stages see it.
+pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
+    let ecn = |ect: u32, ect_1: u32, ce: u32| match () {
+        () if parcel.has(ce) => Ecn::Ce,
+        () if !parcel.has(ect) => Ecn::NotEct,
+        () if parcel.has(ect_1) => Ecn::Ect1,
+        () => Ecn::Ect0,
+    };
+    let inner = ecn(flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
+    Passing {
+        now,
+        len: Bytes::new(parcel.len().into()),
+        user,
+        flow: parcel.flow(),
+        is_ack: parcel.has(flags::ACK),
+        ecn: ecn(flags::ECT, flags::ECT_1, flags::CE),
+        inner_ecn: parcel.has(flags::TUNNEL).then_some(inner),
+        declared: Declared {
+            conex: parcel.has(flags::CONEX),
+            loss: parcel.has(flags::LOSS),
+            mark: parcel.has(flags::MARK),
+            credit: parcel.has(flags::CREDIT),
+            re_echo: parcel.has(flags::RE),
+        },
+        signal,
+    }
+}

@@ -1,0 +1,84 @@
+//! Stages on the way: what they see, where they stand, and that they stand in nobody's way.
+
+mod common;
+
+use common::plan_with;
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+const TWO_GROUPS: &str = r#"
+version = 1
+warm_up = "1 s"
+duration = "10 s"
+[bottleneck]
+rate = "10 Mb/s"
+buffer = "60 packets"
+ecn = true
+aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "20 packets" }
+exit = [{ kind = "mark-counter" }]
+[tcp]
+ecn = true
+[users.heavy]
+flows = 3
+entry = [{ kind = "mark-counter" }]
+[users.light]
+count = 2
+exit = [{ kind = "mark-counter" }]
+"#;
+
+/// A count of a stage, of all users together.
+fn count(output: &RunOutput, stage: &str, count: &str) -> u64 {
+    let table = &output.stages;
+    let rows = (0..table.value.len())
+        .filter(|&row| table.stage[row] == stage && table.count[row] == count);
+    rows.map(|row| table.value[row]).sum()
+}
+
+#[test]
+fn a_counter_in_front_of_the_receiver_counts_what_it_receives_and_what_is_marked() {
+    let output = run(&plan_with(TWO_GROUPS, &[]), 1);
+    let flows = &output.flows;
+    for (user, stage) in [(1, "light.0.exit.0"), (2, "light.1.exit.0")] {
+        let flow = flows.user.iter().position(|of| *of == user).expect("has a flow");
+        assert_eq!(count(&output, stage, "seen_packets"), flows.packets_delivered[flow]);
+        assert_eq!(count(&output, stage, "marked_packets"), flows.marks[flow]);
+        assert!(flows.marks[flow] > 0, "something is marked");
+    }
+    let all: u64 = flows.packets_delivered.iter().sum();
+    let behind = count(&output, "bottleneck.exit.0", "seen_packets");
+    assert_eq!(behind, all, "nothing waits behind the bottleneck");
+}
+
+#[test]
+fn a_counter_at_the_entry_sees_packets_before_the_bottleneck_marks_them() {
+    let output = run(&plan_with(TWO_GROUPS, &[]), 1);
+    assert_eq!(count(&output, "heavy.0.entry.0", "marked_packets"), 0);
+    let groups = &output.link_groups;
+    let heavy = (0..groups.group.len())
+        .find(|&row| groups.link[row] == "bottleneck" && groups.group[row] == 0)
+        .expect("a row for each group");
+    assert_eq!(count(&output, "heavy.0.entry.0", "seen_packets"), groups.arrivals[heavy]);
+}
+
+/// Nor does it cost one when nobody asks: there is no table then.
+#[test]
+fn a_counter_changes_no_packet() {
+    let with = run(&plan_with(TWO_GROUPS, &[]), 1);
+    let without =
+        [("bottleneck.exit", "[]"), ("users.heavy.entry", "[]"), ("users.light.exit", "[]")];
+    let without = run(&plan_with(TWO_GROUPS, &without), 1);
+    assert_eq!(with.digest, without.digest);
+    assert!(without.stages.value.is_empty());
+}
+
+#[test]
+fn a_meter_is_a_stage_at_the_entry() {
+    let text = TWO_GROUPS.replace("ecn = true\naqm", "differentiation = { kind = \"abc\" }\naqm");
+    let meter = r#"{ reference_rate = "0.5 Mb/s", meters = 3 }"#;
+    let stage = r#"[{ kind = "activity-meter", reference_rate = "0.5 Mb/s", meters = 3 }]"#;
+    let as_meter = [("users.heavy.meter", meter), ("users.heavy.entry", "[]")];
+    let as_meter = run(&plan_with(&text, &as_meter), 1);
+    let as_stage = run(&plan_with(&text, &[("users.heavy.entry", stage)]), 1);
+    assert_eq!(as_meter.digest, as_stage.digest);
+    assert_ne!(as_meter.digest, run(&plan_with(&text, &[]), 1).digest, "the meter tells");
+}
