@@ -12,6 +12,7 @@ use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers};
 use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
 pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
+pub use crate::tcp::sender::kernel::Kernel;
 use crate::tcp::{Address, Door, HEADER_BYTES, Half, TIMESTAMP_BYTES, TimerId, World};
 
 /// A network that neither delays nor loses nor fills: it hands over what leaves the host.
@@ -136,6 +137,11 @@ impl Host {
         let address = Address::new(0, 0, TimerId::new(0, false), ways[0]);
         let [out, back] = [(); 2].map(|()| Half::new(tcp, mss + headers, address));
         Host { network, timers: Timers::default(), out, back, now: Time::ZERO }
+    }
+
+    /// Makes its sender that of a kernel with another build or other settings.
+    pub fn set_kernel(&mut self, kernel: Kernel) {
+        self.out.sender.set_kernel(kernel);
     }
 
     /// Moves the clock on. Wake-ups on the way are the caller's to let happen, by [`Host::wake`].

@@ -1,7 +1,7 @@
 //! What arrives at the host: from packets to segments.
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_simulator::host::{Arrival, Blocks, Host, Told};
+use tidegate_simulator::host::{Arrival, Blocks, Host, Kernel, Told};
 
 use super::agreed::Agreed;
 use super::{Endpoint, State};
@@ -40,6 +40,8 @@ impl Endpoint {
 
     pub(super) fn open_host(&mut self, agreed: Agreed) -> Result<(), String> {
         let mut host = Host::new(&agreed.tcp(&self.settings)?, agreed.mss);
+        let tick = self.settings.tick;
+        host.set_kernel(Kernel { tick, least_burst: self.settings.min_burst });
         host.at(self.now).open();
         (self.host, self.agreed) = (Some(host), agreed);
         Ok(())

@@ -1,5 +1,7 @@
 //! What a script sets of its host.
 
+use tidegate_mechanisms::units::Span;
+
 use crate::commands::Request;
 
 /// The kernel's settings, as far as the simulated host has them.
@@ -21,9 +23,14 @@ pub struct Settings {
     pub restarts_after_idle: bool,
     /// `tcp_min_tso_segs`
     pub min_burst: u32,
+    /// A tick of the kernel's clock.
+    pub tick: Span,
     /// The queue of the interface is `fq`, so that TCP is paced.
     pub paced: bool,
 }
+
+/// Scripts were written on kernels with a thousand ticks a second.
+const TICK: Span = Span::from_millis(1);
 
 impl Default for Settings {
     /// A kernel's own.
@@ -37,6 +44,7 @@ impl Default for Settings {
             window_shift: window_shift(6 << 20),
             restarts_after_idle: true,
             min_burst: 2,
+            tick: TICK,
             paced: false,
         }
     }

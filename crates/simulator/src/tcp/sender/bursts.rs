@@ -15,6 +15,7 @@ use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::feedback::Feedback;
+use super::kernel::Kernel;
 use super::outstanding::Outstanding;
 
 /// The largest burst: as much as fits into one packet before it is cut into segments.
@@ -27,6 +28,8 @@ const WINDOW_DIVISOR: u32 = 3;
 #[derive(Clone, Copy, Debug)]
 pub struct Bursts {
     mss: u64,
+    /// Segments of the smallest.
+    least: u32,
     /// When something was sent last.
     last_sent: Time,
 }
@@ -34,7 +37,12 @@ pub struct Bursts {
 impl Bursts {
     /// Of segments with `mss` bytes.
     pub fn new(mss: u64) -> Self {
-        Bursts { mss, last_sent: Time::ZERO }
+        Bursts { mss, least: Kernel::default().least_burst, last_sent: Time::ZERO }
+    }
+
+    /// Makes the smallest so many segments.
+    pub fn set_least(&mut self, segments: u32) {
+        self.least = segments;
     }
 
     /// A segment leaves.
@@ -45,13 +53,13 @@ impl Bursts {
 
     /// Most segments that leave at once.
     pub fn most(&self, window: Window, feedback: &Feedback) -> u32 {
-        let Some(srtt) = feedback.round_trip().srtt() else { return 2 };
+        let Some(srtt) = feedback.round_trip().srtt() else { return self.least };
         let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
         let in_time = gain * window.cwnd * (1e9 / 1024.0) / srtt.as_nanos() as f64;
         let near = feedback.min_rtt().map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
         let more = if near < 32 { (MOST_BYTES >> near) / self.mss } else { 0 };
         let limit = (MOST_BYTES / self.mss) as u32;
-        (in_time as u32 + more as u32).min(limit).max(2)
+        (in_time as u32 + more as u32).min(limit).max(self.least)
     }
 
     /// Whether it is better to wait for the next ACK than to send less than a burst into `room` for so

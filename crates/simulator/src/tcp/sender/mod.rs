@@ -17,6 +17,7 @@ mod ecn;
 mod feedback;
 mod frto;
 pub mod info;
+pub mod kernel;
 mod outstanding;
 mod premature;
 mod rack;
@@ -458,7 +459,7 @@ impl Sender {
     /// Sets the timer anew after progress, or to look again for losses after `wait`.
     fn set_timer(&mut self, told: &Told, wait: Option<Span>, door: &mut Door) {
         if let Some(wait) = wait {
-            let wait = (wait + rack::MIN_TIMER).min(self.feedback.round_trip().rto());
+            let wait = (wait + self.timer.least()).min(self.feedback.round_trip().rto());
             self.timer.set(Purpose::Reordering, door.now + wait, door);
         } else if told.advances() || self.head_is_younger(told, door.now) {
             self.rearm(door);

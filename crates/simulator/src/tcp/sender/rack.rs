@@ -25,8 +25,6 @@ use super::outstanding::{Judgement, LateRepairs, Outstanding};
 use super::recovery::Phase;
 use crate::tcp::scoreboard::DUP_THRESH;
 
-/// Two ticks of a kernel that counts 250 a second: no timer is set to less.
-pub const MIN_TIMER: Span = Span::from_millis(8);
 /// What a receiver may delay the acknowledgement of a single segment by.
 const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
 
@@ -144,10 +142,11 @@ impl Rack {
     }
 }
 
-/// How long after the last ACK a probe is due while so many segments are out.
+/// How long after the last ACK a probe is due while so many segments are out; `least` is what any timer of
+/// loss detection adds.
 #[inline]
-pub fn probe_time_out(srtt: Span, out: u32) -> Span {
-    srtt * 2 + if out == 1 { LONGEST_ACK_DELAY } else { MIN_TIMER }
+pub fn probe_time_out(srtt: Span, out: u32, least: Span) -> Span {
+    srtt * 2 + if out == 1 { LONGEST_ACK_DELAY } else { least }
 }
 
 fn reordering_window(feedback: &Feedback) -> Span {

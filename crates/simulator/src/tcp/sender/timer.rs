@@ -2,8 +2,9 @@
 //!
 //! It sets a wake-up only where none comes soon enough already; one that comes too early sets the next.
 
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Span, Time};
 
+use super::kernel::Kernel;
 use crate::tcp::Door;
 
 /// What a timer is set for.
@@ -21,6 +22,8 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     restarts_on_repair: bool,
+    /// No less than this is added to what loss detection waits for.
+    least: Span,
     purpose: Purpose,
     /// When it runs out.
     deadline: Time,
@@ -34,6 +37,7 @@ impl Timer {
     pub fn new(restarts_on_repair: bool) -> Self {
         Timer {
             restarts_on_repair,
+            least: Kernel::default().tick * 2,
             purpose: Purpose::TimeOut,
             deadline: Time::NEVER,
             wake_at: Time::NEVER,
@@ -44,6 +48,17 @@ impl Timer {
     #[inline]
     pub fn purpose(&self) -> Purpose {
         self.purpose
+    }
+
+    /// What is added to the waits of loss detection: two ticks of the kernel's clock.
+    #[inline]
+    pub fn least(&self) -> Span {
+        self.least
+    }
+
+    /// Sets that.
+    pub fn set_least(&mut self, least: Span) {
+        self.least = least;
     }
 
     /// Whether every retransmission of the first segment restarts it.

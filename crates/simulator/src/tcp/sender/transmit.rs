@@ -28,6 +28,13 @@ impl Transmit {
         Transmit { sizes, bursts, pushes }
     }
 
+    /// Segments of the smallest burst.
+    pub fn set_least_burst(&mut self, segments: u32) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.set_least(segments);
+        }
+    }
+
     #[inline]
     fn push_flag(&self, pushed: bool) -> u32 {
         if pushed && self.pushes { flags::PSH } else { 0 }
@@ -218,7 +225,7 @@ impl Sender {
         let Some(srtt) = self.feedback.round_trip().srtt().filter(|_| quiet && out > 0) else {
             return self.restart_timer(door);
         };
-        let at = door.now + probe_time_out(srtt, out);
+        let at = door.now + probe_time_out(srtt, out, self.timer.least());
         self.timer.set(Purpose::Probe, at.min(latest), door);
     }
 

@@ -1,0 +1,28 @@
+//! How a kernel was built and set up, where that makes a difference to a sender and no profile says it.
+
+use tidegate_mechanisms::units::Span;
+
+use super::Sender;
+
+/// A kernel's build and settings. The default is what distributions for servers have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// A tick: no timer of loss detection is set to less than two of them (`CONFIG_HZ`).
+    pub tick: Span,
+    /// Segments of the smallest burst (`tcp_min_tso_segs`).
+    pub least_burst: u32,
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Kernel { tick: Span::from_millis(4), least_burst: 2 }
+    }
+}
+
+impl Sender {
+    /// Makes it that of another kernel.
+    pub fn set_kernel(&mut self, kernel: Kernel) {
+        self.timer.set_least(kernel.tick * 2);
+        self.transmit.set_least_burst(kernel.least_burst);
+    }
+}
