@@ -58,6 +58,14 @@ impl Detection {
         matches!(self, Detection::Time(_))
     }
 
+    /// By how many segments the path is taken to reorder.
+    pub fn reordering(&self) -> u32 {
+        match self {
+            Detection::Time(rack) => rack.reordering(),
+            _ => DUP_THRESH,
+        }
+    }
+
     /// Whether a probe is out.
     pub fn is_probing(&self) -> bool {
         matches!(self, Detection::Time(rack) if rack.is_probing())

@@ -25,6 +25,8 @@ pub struct Told {
     pub departed: u32,
     /// Payload delivered, bytes.
     pub delivered_bytes: u64,
+    /// By how many segments one that was sent once was overtaken, where the sender knows; 0 if none was.
+    pub overtaken_by: u32,
     /// It moves nothing and, with SACK, says something all the same.
     pub duplicate: bool,
     /// It echoes congestion.
@@ -116,6 +118,7 @@ impl Feedback {
             marked: 0,
             departed: arrivals.delivered,
             delivered_bytes: arrivals.bytes,
+            overtaken_by: 0,
             duplicate: false,
             congestion: false,
             echo: packet.stamp,
@@ -136,7 +139,7 @@ impl Feedback {
         now: Time,
     ) -> Told {
         let arrivals = out.take(packet.number, blocks, self.reading(now));
-        let Arrivals { acknowledged, delivered, sacked, bytes, samples } = arrivals;
+        let Arrivals { acknowledged, delivered, sacked, bytes, samples, overtaken_by } = arrivals;
         let rtt = self.measure(packet, &arrivals, now);
         let news = !self.sack || delivered > 0;
         let duplicate = acknowledged == 0 && !out.is_empty() && news;
@@ -152,6 +155,7 @@ impl Feedback {
             marked: ecn.marked_of(packet, delivered),
             departed,
             delivered_bytes: bytes,
+            overtaken_by,
             duplicate,
             congestion: ecn.is_echoed(packet),
             echo: packet.stamp,

@@ -70,7 +70,7 @@ impl Sender {
             lost: board.lost(),
             retransmitted: board.retransmitted(),
             retransmits: self.counts.retransmits,
-            reordering: crate::tcp::scoreboard::DUP_THRESH,
+            reordering: self.detection.reordering(),
             srtt: round_trip.srtt(),
             min_rtt: self.feedback.min_rtt(),
             rto: round_trip.rto(),

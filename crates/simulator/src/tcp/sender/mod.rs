@@ -218,6 +218,10 @@ impl Sender {
             }
         } else if self.is_acceptable(packet) {
             self.on_any_ack(packet, blocks, door);
+        } else if blocks.is_some() && packet.number < self.outstanding.una() {
+            // Overtaken by another ACK: what it says to have arrived beyond holds all the same.
+            let number = self.outstanding.una();
+            self.on_any_ack(&Packet { number, ..*packet }, blocks, door);
         }
     }
 

@@ -92,6 +92,9 @@ pub struct Arrivals {
     pub bytes: u64,
     /// Round-trip times, where the sender remembers when segments left.
     pub samples: Option<Samples>,
+    /// By how many segments one that was sent once was overtaken, where the sender remembers that; 0 if
+    /// none was.
+    pub overtaken_by: u32,
 }
 
 /// The segments from `una`, the first that is not acknowledged, to `nxt`, the next to be sent.
@@ -234,7 +237,14 @@ impl Outstanding {
         if !self.short.is_empty() {
             bytes -= self.short.release(ack);
         }
-        Arrivals { acknowledged: count, delivered: count, sacked: 0, bytes, samples }
+        Arrivals {
+            acknowledged: count,
+            delivered: count,
+            sacked: 0,
+            bytes,
+            samples,
+            overtaken_by: 0,
+        }
     }
 
     /// Takes any other ACK in.
@@ -254,6 +264,7 @@ impl Outstanding {
 
     fn take_timed(&mut self, ack: u64, blocks: &SackBlocks, reading: Reading) -> Arrivals {
         let mut samples = Samples::default();
+        let highest_before = self.highest_arrived();
         for segment in (self.una..ack).filter(|segment| !self.board.is_sacked(*segment)) {
             samples.arrive(&self.times, segment, Named::ByNumber, reading);
         }
@@ -261,7 +272,18 @@ impl Outstanding {
             samples.arrive(times, segment, Named::InBlock, reading);
         };
         let arrivals = self.take_by(ack, blocks, note);
-        Arrivals { samples: Some(samples), ..arrivals }
+        let late = samples.first_original;
+        let overtaken_by = if late < highest_before {
+            self.highest_arrived().saturating_sub(late) as u32
+        } else {
+            0
+        };
+        Arrivals { samples: Some(samples), overtaken_by, ..arrivals }
+    }
+
+    /// The segment after the highest that is sacked, or else acknowledged (Linux, `tcp_highest_sack_seq`).
+    fn highest_arrived(&self) -> u64 {
+        if self.board.sacked() > 0 { self.board.highest_sacked() } else { self.una }
     }
 
     #[inline(always)]
@@ -280,7 +302,7 @@ impl Outstanding {
             let on_new = |segment| on_sacked(times, segment);
             sacked += self.board.sack(ack, self.nxt, start, end, on_new);
         }
-        Arrivals { acknowledged, delivered: fresh + sacked, sacked, bytes: 0, samples: None }
+        Arrivals { acknowledged, delivered: fresh + sacked, sacked, ..Arrivals::default() }
     }
 
     /// What is missing in segments that are not full and of which this holds.

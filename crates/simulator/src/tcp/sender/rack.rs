@@ -5,15 +5,18 @@
 //! segment lost          sent before the most recently sent segment that has arrived, and
 //!                       now ≥ time sent + rtt + reordering window
 //! rtt                   of the segment that arrived last
-//! reordering window     0 in recovery, or from three sacked segments on; else min(min_rtt/4, srtt)
+//! reordering window     min(min_rtt/4, srtt); 0 as long as nothing was seen to be reordered, in recovery
+//!                       or from three sacked segments on
 //! probe time-out        min(2 srtt + (200 ms if one segment is out, else 8 ms), time-out)
 //! ```
 //!
 //! Retransmissions have a time like any other segment, so that their loss is noticed, too. Where the
-//! window makes a segment wait, a timer looks again. No link reorders but RFC 6057's scheduler, when it
-//! releases a customer of whom much still waits, which is rare (tests/reordering.rs); so the reordering window
-//! does not grow (RFC 8985, section 6.2, step 4), and a connection's smallest round-trip time is kept
-//! for all its life, not for five minutes.
+//! window makes a segment wait, a timer looks again. The path reorders where a segment arrives that was sent
+//! once and before others that have arrived; no link does that but RFC 6057's scheduler, when it releases a
+//! customer of whom much still waits, which is rare (tests/reordering.rs). The reordering window does not
+//! grow beyond a quarter of the round trip (RFC 8985, section 6.2, step 4, by duplicate SACKs, which receivers
+//! here do not send), and a connection's smallest round-trip time is kept for all its life, not for five
+//! minutes.
 //!
 //! The probe is a new segment, whatever the window, or else the last one again. If more than the
 //! probe's repetition is acknowledged later, a segment was lost and repaired by it: the window shrinks.
@@ -28,6 +31,9 @@ use crate::tcp::scoreboard::DUP_THRESH;
 /// What a receiver may delay the acknowledgement of a single segment by.
 const LONGEST_ACK_DELAY: Span = Span::from_millis(200);
 
+/// Reordering over more segments counts as over so many (Linux, `tcp_max_reordering`).
+const MOST_REORDERING: u32 = 300;
+
 /// What RACK-TLP knows.
 #[derive(Clone, Debug, Default)]
 pub struct Rack {
@@ -36,6 +42,8 @@ pub struct Rack {
     rtt: Span,
     /// Something has arrived since the last look for losses.
     advanced: bool,
+    /// Most segments by which one was seen to be overtaken, at least three; `None` before the first.
+    reordering: Option<u32>,
     probe: Option<Probe>,
 }
 
@@ -64,6 +72,10 @@ impl Rack {
             self.rtt = rtt;
             self.newest = self.newest.max(samples.newest);
         }
+        if told.overtaken_by > 0 {
+            let seen = told.overtaken_by.min(MOST_REORDERING);
+            self.reordering = self.reordering.max(Some(seen.max(DUP_THRESH)));
+        }
         let Some(probe) = self.probe.filter(|probe| una >= probe.end) else { return false };
         let repaired = probe.again && una > probe.end;
         let awaited = probe.again && told.delivered > 0;
@@ -90,8 +102,8 @@ impl Rack {
             return None;
         }
         let board = out.board();
-        let patient =
-            !matches!(phase, Phase::Recovery | Phase::Loss) && board.sacked() < DUP_THRESH;
+        let patient = self.reordering.is_some()
+            || (!matches!(phase, Phase::Recovery | Phase::Loss) && board.sacked() < DUP_THRESH);
         let grace = self.rtt + if patient { reordering_window(feedback) } else { Span::ZERO };
         let mut end = board.lost_below().max(out.una());
         let mut wait = None;
@@ -124,6 +136,11 @@ impl Rack {
             .find(|segment| !board.is_sacked(*segment) && sent_at(out, *segment) + self.rtt > now);
         let repairs = LateRepairs::Older((Time::NEVER, u64::MAX), self.rtt);
         Judgement { below: recent.unwrap_or(out.nxt()), head: false, repairs, wait: None }
+    }
+
+    /// By how many segments the path is taken to reorder.
+    pub fn reordering(&self) -> u32 {
+        self.reordering.unwrap_or(DUP_THRESH)
     }
 
     /// Whether a probe is out.
