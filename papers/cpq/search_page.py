@@ -19,7 +19,7 @@ from search import (
     value_of,
 )
 
-from tidegate.studies.papers.report import markdown_table
+from tidegate.studies.page import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -163,7 +163,7 @@ def _reds(by_red: dict[Red, dict[str, Scored]], chosen: Sequence[Red]) -> str:
         ]
         for red in chosen
     ]
-    return markdown_table([*Red._fields, "all", *POLICERS], rows)
+    return table([*Red._fields, "all", *POLICERS], rows)
 
 
 def _by_level(by_red: dict[Red, dict[str, Scored]]) -> str:
@@ -177,7 +177,7 @@ def _by_level(by_red: dict[Red, dict[str, Scored]]) -> str:
             mean = sum(one.told for one in found) / len(found)
             rows.append([name, text_of(level), str(len(found)), f"{mean:.1f}", str(max(found))])
     head = ["parameter", "level", "REDs", "mean told from RED", "best"]
-    return "All REDs, by level:\n\n" + markdown_table(head, rows)
+    return "All REDs, by level:\n\n" + table(head, rows)
 
 
 def _by_itself(every: Sequence[Scored], by_red: dict[Red, dict[str, Scored]]) -> str:
@@ -194,7 +194,7 @@ def _by_itself(every: Sequence[Scored], by_red: dict[Red, dict[str, Scored]]) ->
               for red in (common, TAKEN)),
         ])  # fmt: skip
     head = ["mechanism", "best", "with RED", "reading", "with the best RED for all", "as taken"]
-    return markdown_table(head, rows)
+    return table(head, rows)
 
 
 def _readings(search: Search, every: Sequence[Scored], name: str) -> str:
@@ -205,7 +205,7 @@ def _readings(search: Search, every: Sequence[Scored], name: str) -> str:
     for one in sorted(mine, key=lambda one: (one.row["reading"], one.red.max_p)):
         values = [f"{value_of(one.row, place).mean:.3g}" for place in TOLD.values()]
         rows.append([one.row["reading"], text_of(one.red.max_p), str(one.score), *values])
-    return f"### {name}\n\n" + markdown_table(["reading", "max_p", "score", *TOLD], rows)
+    return f"### {name}\n\n" + table(["reading", "max_p", "score", *TOLD], rows)
 
 
 def _whole(every: Sequence[Scored]) -> str:
@@ -215,7 +215,7 @@ def _whole(every: Sequence[Scored]) -> str:
     rows = [
         [one.row["mechanism"], one.row["reading"], *_red(one.red), str(one.score)] for one in ranked
     ]
-    return markdown_table(["mechanism", "reading", *Red._fields, "score"], rows)
+    return table(["mechanism", "reading", *Red._fields, "score"], rows)
 
 
 def _best(every: Iterable[Scored], name: str) -> Scored:

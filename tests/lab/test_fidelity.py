@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import tomllib
 from collections import Counter
 
@@ -35,7 +36,9 @@ flows = 3
 
 @pytest.fixture
 def checkout(tmp_path, stand_in):
-    (tmp_path / "fidelity").mkdir()
+    (tmp_path / "fidelity/held-out").mkdir(parents=True)
+    for template in ("page.md", "held-out/page.md"):
+        shutil.copy(ROOT / "fidelity" / template, tmp_path / "fidelity" / template)
     for name in ("01-small", "02-other"):
         (tmp_path / f"fidelity/{name}.toml").write_text(SCENARIO)
     return tmp_path
@@ -121,7 +124,6 @@ def test_a_number_is_close_within_five_per_cent_or_where_chance_may_explain_it()
 
 def test_the_second_set_has_a_table_of_its_own_and_counts_with_the_first(checkout):
     folder = checkout / "fidelity/held-out"
-    folder.mkdir()
     (folder / "01-third.toml").write_text(SCENARIO)
     assert run(checkout, "fidelity", "--set", "first") == 0
     assert run(checkout, "fidelity", "--side", "simulated", "--set", "held-out") == 0
@@ -143,7 +145,6 @@ def test_the_second_set_has_a_table_of_its_own_and_counts_with_the_first(checkou
 
 
 def test_without_the_kernel_in_virtual_time_the_remedy_is_named(checkout, monkeypatch, capsys):
-    (checkout / "fidelity/held-out").mkdir()
     (checkout / "fidelity/held-out/01-third.toml").write_text(SCENARIO)
     monkeypatch.setenv("TIDEGATE_UML", str(checkout / "nowhere"))
     assert run(checkout, "fidelity", "--set", "held-out") == 77
@@ -221,6 +222,8 @@ def cpq_checkout(tmp_path, stand_in):
         assert long in text
         text = text.replace(f'"{long}"', f'"{short}"').replace(long, short)
     (folder / "scenario.toml").write_text(text.replace("replications = 5", "replications = 3"))
+    for name in ("page.md", "cases.toml"):
+        shutil.copy(ROOT / "fidelity/cpq" / name, folder / name)
     (tmp_path / "papers").symlink_to(ROOT / "papers")
     return tmp_path
 

@@ -9,6 +9,7 @@ from support import ROOT
 from tidegate.studies.fidelity import virtual
 from tidegate.studies.oracle import adaptive_red, closed_loop, kernel, ours, page, red
 from tidegate.studies.oracle.__main__ import COMPARISONS
+from tidegate.studies.page import filled
 
 needs_kernel = pytest.mark.skipif(
     kernel.missing() is not None or shutil.which("cargo") is None,
@@ -60,7 +61,8 @@ def test_what_adaptive_red_of_linux_drops_above_its_thresholds_is_not_an_early_d
 def test_the_page_says_what_was_measured():
     kept = page.read(ROOT).comparisons
     assert list(kept) == list(COMPARISONS), "`make oracle` measures what is missing"
-    assert (ROOT / page.PAGE).read_text(encoding="utf-8") == page.text(list(kept.values()))
+    text = filled(ROOT / page.TEMPLATE, page.parts(list(kept.values())))
+    assert (ROOT / page.PAGE).read_text(encoding="utf-8") == text
 
 
 def test_without_a_kernel_the_remedy_is_named(monkeypatch, tmp_path):

@@ -2,7 +2,7 @@
 
 from tidegate.results.statistics import Estimate
 from tidegate.scenarios.reading import parse
-from tidegate.studies.papers.book import Book, Point
+from tidegate.studies.papers.points import Point, Points
 from tidegate.studies.papers.selection import Datum, Group
 
 
@@ -30,7 +30,7 @@ def named(values, half_width=0.0):
 
 def book(rows, metric="m", half_width=0.0, key=("e", "s")):
     """A book of one series, from [(levels, mean)]."""
-    return Book({key: [Point(levels, {metric: estimate(v, half_width)}) for levels, v in rows]})
+    return Points({key: [Point(levels, {metric: estimate(v, half_width)}) for levels, v in rows]})
 
 
 class FakeSimulation:

@@ -9,9 +9,9 @@ from tidegate.data import data_folder
 from tidegate.studies.fidelity.cpq import POLICERS
 from tidegate.studies.league.field import read_mechanisms
 from tidegate.studies.papers import reproduction
-from tidegate.studies.papers.book import Book, Point, fill
 from tidegate.studies.papers.checks import _KINDS
 from tidegate.studies.papers.experiments import Baseline, Cell, load_paper
+from tidegate.studies.papers.points import Point, Points, fill
 from tidegate.studies.papers.runs import Runner, native_engine
 from tidegate.studies.papers.study import wanted_series
 from tidegate.studies.papers.verdicts import judge_cell
@@ -76,7 +76,7 @@ def test_every_cell_stands_beside_plain_red_and_is_told_from_it_or_not(paper):
         kept = [(key, value) for key, value in overrides if key not in short]
         return native_engine(text, [*kept, *short.items()])
 
-    book = Book()
+    book = Points()
     experiment = paper.experiments["table4b"]
     fill(book, wanted_series(paper, [experiment], []), Runner(engine, paper.base), None)
     verdicts = [judge_cell(cell, book, paper.baseline) for cell in experiment.cells]
@@ -94,10 +94,10 @@ def test_what_cannot_be_told_from_the_baseline():
     baseline = Baseline("plain", {"mechanism": "RED"})
     points = {"RED": estimate(1.0, 0.1), "A": estimate(1.1, 0.1)}
     rows = [Point({"mechanism": name}, {"m": value}) for name, value in points.items()]
-    verdict = judge_cell(cell, Book({("e", "s"): rows}), baseline)
+    verdict = judge_cell(cell, Points({("e", "s"): rows}), baseline)
     assert (verdict.within, verdict.without_it.within, verdict.told_apart) == (True, True, False)
     rows[1] = Point({"mechanism": "A"}, {"m": estimate(1.2, 0.1)})
-    assert judge_cell(cell, Book({("e", "s"): rows}), baseline).told_apart
+    assert judge_cell(cell, Points({("e", "s"): rows}), baseline).told_apart
 
 
 def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(paper):

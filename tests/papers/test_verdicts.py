@@ -3,17 +3,20 @@
 import pytest
 
 from tidegate.results.statistics import Estimate
+from tidegate.studies.judging import Tolerance
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import Cell, Claim, Experiment
+from tidegate.studies.papers.experiments import TEN_PER_CENT, Cell, Claim, Experiment
 from tidegate.studies.papers.explanations import load_explanations, weigh
 from tidegate.studies.papers.outcome import Outcome
 from tidegate.studies.papers.verdicts import CellVerdict, judge_cell, judge_claim
 
 from .synthetic import book, estimate
 
+TOLERANCES = {"throughput_ratio_T_R": Tolerance(0.1, 0.1)}
+
 
 def cell(value, metric="throughput_ratio_T_R"):
-    return Cell("e", {"u": 1}, metric, value, "1")
+    return Cell("e", {"u": 1}, metric, value, "1", TOLERANCES.get(metric, TEN_PER_CENT))
 
 
 def claim(**check):

@@ -12,6 +12,7 @@ from tidegate.studies.book import Book
 from tidegate.studies.fidelity import abc_table, cpq, mixes, scenarios
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED, record_of
 from tidegate.studies.fidelity.running import Effort, measure, say
+from tidegate.studies.page import filled, write_page
 
 STUDIES = {"fidelity": scenarios, "abc": abc_table, "mixes": mixes, "cpq": cpq}
 
@@ -42,7 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
         if given.quick:
             say("\n" + study.table(measured))
         else:
-            for path in study.write([record_of(case, book) for case in cases], given.root):
+            records = [record_of(case, book) for case in cases]
+            text = filled(given.root / study.FOLDER / "page.md", study.parts(records, given.root))
+            page = write_page(given.root / study.PAGE, text)
+            for path in (page, study.draw(records, given.root)):
                 hand_over(path)
                 say(f"wrote {path}")
             if book.folder.is_dir():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate import _native
-from tidegate.scenarios.reading import NOT_CONTENT, parse
+from tidegate.scenarios.reading import NOT_CONTENT, overrides_of, parse
 from tidegate.studies.book import ABOUT_A_RUN, NOTHING, Entries, Entry, fingerprint
 from tidegate.studies.machine import machine
 
@@ -91,6 +91,15 @@ def read_case(
     }
     title = title or scenario.description or scenario.name
     return Case(name, scenario, title, hashes, held_out)
+
+
+def read_cases(folder: Path) -> list[Case]:
+    """Cases of a scenario, each with settings of its own, as ``cases.toml`` lists them."""
+    listed = tomllib.loads((folder / "cases.toml").read_text(encoding="utf-8"))["case"]
+    return [
+        read_case(folder / "scenario.toml", one["name"], overrides_of(one["set"]), one["title"])
+        for one in listed
+    ]
 
 
 def simulated_side(case: Case, runs: Sequence[Mapping[str, Any]]) -> Entry:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tidegate.figures.look import COLOURS, INK, STYLE, write
 from tidegate.studies.fidelity.measures import METRICS
-from tidegate.studies.fidelity.verdicts import TOLERANCE, agreements
+from tidegate.studies.fidelity.verdicts import NEAR, agreements
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def draw(records: Sequence[Record], path: Path) -> Path:
 
 
 def _panel(axes: Axes, metric: str, found: list[Agreement | None]) -> None:
-    axes.axvspan(-100 * TOLERANCE, 100 * TOLERANCE, color=COLOURS[2], alpha=0.15, linewidth=0)
+    axes.axvspan(-100 * NEAR.share, 100 * NEAR.share, color=COLOURS[2], alpha=0.15, linewidth=0)
     axes.axvline(0.0, color=INK, linewidth=1.0)
     for place, each in enumerate(found):
         if each is None or np.isnan(each.deviation):

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
+def about_the_runs(records: Sequence[Record]) -> dict[str, object]:
+    """Parts that all pages have."""
+    return {
+        "runs": max(len(record.runs(LINUX)) for record in records),
+        "place": place_and_time(records),
+        "invalid": invalid_runs(records),
+    }
+
+
 def place_and_time(records: Sequence[Record]) -> str:
     """Where it was measured and how punctual the forwarder was."""
     sides = [record.sides[LINUX] for record in records if record.runs(LINUX)]

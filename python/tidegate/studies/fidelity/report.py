@@ -6,107 +6,58 @@ import math
 from typing import TYPE_CHECKING
 
 from tidegate.results.show import uncertain
+from tidegate.studies import page
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED
 from tidegate.studies.fidelity.measures import METRICS
 from tidegate.studies.fidelity.pages import invalid_runs, place_and_time
+from tidegate.studies.fidelity.running import say
 from tidegate.studies.fidelity.verdicts import agreements, agrees
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from tidegate.studies.fidelity.cases import Record
     from tidegate.studies.fidelity.verdicts import Agreement, Explanation
 
 _NAMES = {metric: heading for metric, (heading, _, _) in METRICS.items()}
-INTRODUCTION = """\
-# How true is the simulator?
-
-The same scenario files are simulated, with the profile `linux`, and run on a real Linux kernel by
-[`tidegate lab`](lab.md), with the same seeds, so that flows start at the same moments. Behind both
-is the same bottleneck: what differs is TCP and its hosts. (The simulated hosts' jitter is up to
-20 µs in the first set, as its files say, and the default of up to 50 µs in the second.)
-
-A second set, [held out](#a-second-set-held-out), was played on a kernel in virtual time instead.
-
-This page is written by `make fidelity` from what it measured
-(`fidelity/results/`); nobody edits it.
-"""
-READING = """\
-Each cell has the simulator's mean, Linux' mean and the simulator's deviation from Linux. There are
-{runs} ± is the half-width of the 95 % confidence interval (Student's t over the runs; Welch's for
-the deviation). A run measures 30 s after 10 s, some of the second set 60 s. **Bold** deviates by
-more than 10 %, and more than by chance; *italics*: more than 10 %, but chance may explain it (the
-interval of the deviation includes 0).
-
-The throughput ratio is the first group's throughput per user over the second's; with one group,
-that of the faster half of its flows over that of the slower half. One flow alone has none. The
-verdict looks at throughput ratio and mean queue; the other columns are there to be seen.
-"""
-HELD_OUT = """\
-## A second set, held out
-
-These scenarios were chosen and written down before any of them was run on either side, and TCP was
-changed by the kernel's source and by packets captured in the first set, not by them: they say how
-true the simulator is where nobody has looked. (But that real hosts' jitter is no packet time is
-seen best in 05 and 06.) Linux is here version {version} in virtual time
-([`tools/linux-oracle`](../tools/linux-oracle/README.md)), whose
-hosts have no jitter at all, and the queue is the kernel's own (`pfifo`, `red`, `codel`, `pie`,
-`fq_codel`), so that the simulator's queue is judged as well. Losses on the wire are random, with a
-seed. Both sides draw when flows start, not alike. There are {runs}
-"""
-NOT_MODELLED = """\
-## What of Linux is not modelled
-
-- Receivers that merge ACKs for segments out of order for up to a millisecond (SACK compression).
-  Switched off in the kernel (`tcp_comp_sack_nr=0`), held-out/02 keeps its throughput and loss to
-  0.3 %, and its small mean queue falls by 3 %, as much as chance may do.
-- Reductions taken back, and a reordering window that grows, after duplicate SACKs. Switched off
-  in the kernel (`tcp_dsack=0`), nothing in held-out/02 changes: links do not reorder.
-- A window that shrinks while an application pauses (`tcp_slow_start_after_idle`). It matters only
-  where `write_interval` is longer than a retransmission time-out, and was not measured.
-- Timers that tick 100 to 1000 times a second, and a smallest round-trip time that is forgotten
-  after five minutes.
-- Pacing, which only BBR asks for; BBR runs in the lab alone.
-"""
-REPEAT = """\
-## Repeat it
-
-```sh
-make setup
-sudo make fidelity                        # about {minutes} minutes for the first set, which needs
-                                          # root, and 20 of a processor for the second
-make fidelity ARGS="--side simulated"     # the simulator alone, in seconds
-make fidelity ARGS="--set held-out"       # the second set alone, which needs no root
-```
-"""
 
 
-def page(records: Sequence[Record], explanations: Sequence[Explanation], figure: str) -> str:
-    """The whole page."""
+def parts(
+    records: Sequence[Record], explanations: Sequence[Explanation], held_out: Path
+) -> dict[str, object]:
+    """What the page tells of them; `held_out` is the template of the second set's section."""
     measured = [r for r in records if r.runs(SIMULATED) and r.runs(LINUX)]
     first = [r for r in measured if not r.case.held_out]
     second = [r for r in measured if r.case.held_out]
-    parts = [
-        INTRODUCTION, count_line(measured), verdict_line(first),
-        f"![Deviations by scenario and metric]({figure})\n",
-        table(first), READING.format(runs=_runs(first)), *_held_out(second),
-        explained(beyond(measured), explanations, _NAMES), NOT_MODELLED,
-        "## The machine\n", place_and_time(first), invalid_runs(first),
-        unmeasured(records, measured),
-        REPEAT.format(minutes=_minutes(first)),
-    ]  # fmt: skip
-    return "\n".join(part for part in parts if part)
+    return {
+        "count": count_line(measured),
+        "verdict": verdict_line(first),
+        "table": table(first),
+        "held-out": _held_out(second, held_out),
+        "explanations": explained(beyond(measured), explanations, _NAMES),
+        "place": place_and_time(first),
+        "invalid": invalid_runs(first),
+        "missing": unmeasured(records, measured),
+        "runs": _runs(first),
+        "minutes": _minutes(first),
+    }
 
 
-def _held_out(records: Sequence[Record]) -> list[str]:
+def _held_out(records: Sequence[Record], template: Path) -> str:
     if not records:
-        return []
-    versions = ", ".join(sorted({record.sides[LINUX].about["kernel"] for record in records}))
-    runs = _runs(records)
-    return [
-        HELD_OUT.format(version=versions, runs=runs), count_line(records), verdict_line(records),
-        table(records),
-    ]  # fmt: skip
+        return ""
+    versions = sorted({record.sides[LINUX].about["kernel"] for record in records})
+    return page.filled(
+        template,
+        {
+            "version": ", ".join(versions),
+            "runs": _runs(records),
+            "count": count_line(records),
+            "verdict": verdict_line(records),
+            "table": table(records),
+        },
+    )
 
 
 def count_line(records: Sequence[Record]) -> str:
@@ -136,17 +87,14 @@ def table(records: Sequence[Record]) -> str:
     """One row per scenario, one column per metric."""
     shown = [m for m in METRICS if any(m in agreements(record) for record in records)]
     headings = [METRICS[m][0] + (f" [{METRICS[m][1]}]" if METRICS[m][1] else "") for m in shown]
-    lines = [
-        "| scenario | " + " | ".join(headings) + " | verdict |",
-        "|---|" + "---|" * (len(shown) + 1),
-    ]
+    rows = []
     for record in records:
         found = agreements(record)
         cells = [cell(found[metric]) if metric in found else "–" for metric in shown]
         name = f"[{record.case.name}](../fidelity/{record.case.name}.toml)"
-        good = "within 10 %" if agrees(found) else "beyond"
-        lines.append(f"| {name}: {record.case.title} | " + " | ".join(cells) + f" | {good} |")
-    return "\n".join(lines) + "\n"
+        verdict = "within 10 %" if agrees(found) else "beyond"
+        rows.append([f"{name}: {record.case.title}", *cells, verdict])
+    return page.table(["scenario", *headings, "verdict"], rows)
 
 
 def cell(found: Agreement) -> str:
@@ -177,13 +125,20 @@ def percent(share: float, half: float) -> str:
     return f"{text} %" if math.isnan(half) else f"{text} ± {100 * half:.0f} %"
 
 
-def beyond(records: Sequence[Record]) -> list[tuple[str, str]]:
+def beyond(records: Sequence[Record], metrics: Iterable[str] = METRICS) -> list[tuple[str, str]]:
     """Case and metric of every cell that is off by more than 10 %."""
     return [
         (record.case.name, metric)
         for record in records
-        for metric, found in agreements(record).items() if not found.within
+        for metric, found in agreements(record, metrics).items() if not found.within
     ]  # fmt: skip
+
+
+def tell_idle(explanations: Sequence[Explanation], cells: Sequence[tuple[str, str]]) -> None:
+    """Tell whoever watches of explanations that have nothing to explain any more."""
+    for explanation in explanations:
+        if not any(explanation.covers(*cell) for cell in cells):
+            say(f"explains nothing any more: {explanation.text[:60]!r}")
 
 
 def explained(

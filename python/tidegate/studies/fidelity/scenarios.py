@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tidegate.errors import UsageError
 from tidegate.studies.fidelity import figure, report
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_case
-from tidegate.studies.fidelity.running import say
 from tidegate.studies.fidelity.verdicts import read_explanations
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from tidegate.studies.fidelity.cases import Case, Record
 
 FOLDER = "fidelity"
+PAGE = "docs/fidelity.md"
 HELD_OUT = "held-out"
 SIMULATIONS = 15
 """Simulated runs of each, for they cost nothing; on Linux as many as the scenario says."""
@@ -37,19 +37,22 @@ def cases(root: Path) -> list[Case]:
 
 def table(records: Sequence[Record]) -> str:
     """What is printed after a quick look."""
-    both = [record for record in records if record.runs(SIMULATED) and record.runs(LINUX)]
+    both = _on_both_sides(records)
     return report.verdict_line(both) + "\n" + report.table(both).replace("<br>", "  ")
 
 
-def write(records: Sequence[Record], root: Path) -> list[Path]:
-    """Write the page and its figure."""
-    explanations = read_explanations(root / FOLDER / "explanations.toml")
-    both = [record for record in records if record.runs(SIMULATED) and record.runs(LINUX)]
-    open_ = set(report.beyond(both))
-    for explanation in explanations:
-        if not any(explanation.covers(*cell) for cell in open_):
-            say(f"explains nothing any more: {explanation.text[:60]!r}")
-    image = figure.draw(both, root / "docs/images/fidelity.png")
-    path = root / "docs/fidelity.md"
-    path.write_text(report.page(records, explanations, "images/fidelity.png"), encoding="utf-8")
-    return [path, image]
+def parts(records: Sequence[Record], root: Path) -> dict[str, object]:
+    """What the page tells of them."""
+    folder = root / FOLDER
+    explanations = read_explanations(folder / "explanations.toml")
+    report.tell_idle(explanations, report.beyond(_on_both_sides(records)))
+    return report.parts(records, explanations, folder / HELD_OUT / "page.md")
+
+
+def draw(records: Sequence[Record], root: Path) -> Path:
+    """Draw the page's figure."""
+    return figure.draw(_on_both_sides(records), root / "docs/images/fidelity.png")
+
+
+def _on_both_sides(records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.runs(SIMULATED) and record.runs(LINUX)]

@@ -10,6 +10,7 @@ from tidegate.errors import ResultError
 from tidegate.results.statistics import welch95
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED
 from tidegate.studies.fidelity.measures import METRICS
+from tidegate.studies.judging import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from tidegate.results.statistics import Estimate
     from tidegate.studies.fidelity.cases import Record
 
-TOLERANCE = 0.10
-CLOSE = 0.05
+NEAR, CLOSE = Tolerance(0.10), Tolerance(0.05)
 JUDGED = ("ratio", "queue_packets")
 """What a scenario has to agree in."""
 
@@ -39,16 +39,12 @@ class Agreement:
     @property
     def within(self) -> bool:
         """Whether the means are within 10 %."""
-        if self.linux.mean == 0.0:
-            return self.simulated.mean == 0.0
-        return abs(self.deviation) <= TOLERANCE
+        return NEAR.holds(self.simulated.mean, self.linux.mean)
 
     @property
     def close(self) -> bool:
         """Whether the means are within 5 %, or chance may explain what they differ by."""
-        if self.linux.mean == 0.0:
-            return self.simulated.mean == 0.0
-        return abs(self.deviation) <= CLOSE or not self.told_apart
+        return CLOSE.holds(self.simulated.mean, self.linux.mean) or not self.told_apart
 
     @property
     def told_apart(self) -> bool:

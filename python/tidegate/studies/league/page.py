@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.studies.league.field import set_flags
 from tidegate.studies.league.findings import read
-from tidegate.studies.league.tables import markdown, situation_grid, table
+from tidegate.studies.league.tables import situation_grid
+from tidegate.studies.league.tables import table as league_table
+from tidegate.studies.page import filled, grid_table, table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +21,7 @@ def page(folder: Path, scores: Scores) -> tuple[str, list[Finding]]:
     """The page's text, and what it says."""
     findings = read(folder / "findings.toml", scores)
     parts = {
-        "table": markdown(table(scores, scores.regular)),
+        "table": grid_table(league_table(scores, scores.regular)),
         "fitted": _fitted(scores),
         "mechanisms": _mechanisms(scores),
         "situations": _situations(scores),
@@ -30,10 +32,7 @@ def page(folder: Path, scores: Scores) -> tuple[str, list[Finding]]:
     }
     for section in dict.fromkeys(one.section for one in findings):
         parts[section] = _findings([one for one in findings if one.section == section])
-    text = (folder / "page.md").read_text(encoding="utf-8")
-    for name, part in parts.items():
-        text = text.replace(f"<!-- {name} -->", part.strip())
-    return text, findings
+    return filled(folder / "page.md", parts), findings
 
 
 def _findings(findings: list[Finding]) -> str:
@@ -45,11 +44,11 @@ def _findings(findings: list[Finding]) -> str:
 
 
 def _mechanisms(scores: Scores) -> str:
-    lines = ["| mechanism | name | configured |", "|---|---|---|"]
+    rows = []
     for one in (scores.mechanisms[name] for name in scores.regular):
         title = f"[{one.title}](mechanisms/{one.page}.md)" if one.page else one.title
-        lines.append(f"| {title} | `{one.name}` | {one.why} |")
-    return "\n".join(lines)
+        rows.append([title, f"`{one.name}`", one.why])
+    return table(["mechanism", "name", "configured"], rows)
 
 
 def _fitted(scores: Scores) -> str:
@@ -61,19 +60,21 @@ def _fitted(scores: Scores) -> str:
         for name in dict.fromkeys(name for pair in pairs for name in pair)
         if name in scores.mechanisms
     ]
-    return markdown(table(scores, names)) if names else ""
+    return grid_table(league_table(scores, names)) if names else ""
 
 
 def _situations(scores: Scores) -> str:
-    lines = ["| situation | what happens | ratio | runs |", "|---|---|---|---|"]
+    rows = []
     for one in scores.situations.values():
         runs = max((len(scores.standings.runs(one.name, m)) for m in scores.mechanisms), default=0)
         where = " (lab)" if one.lab else ""
-        lines.append(
-            f"| [{one.line_title}](../league/situations/{one.name}.toml){where} "
-            f"| {one.content.get('description', '')} | {one.ratio[0]} : {one.ratio[1]} | {runs} |"
-        )
-    return "\n".join(lines)
+        rows.append([
+            f"[{one.line_title}](../league/situations/{one.name}.toml){where}",
+            str(one.content.get("description", "")),
+            f"{one.ratio[0]} : {one.ratio[1]}",
+            str(runs),
+        ])  # fmt: skip
+    return table(["situation", "what happens", "ratio", "runs"], rows)
 
 
 def _numbers(scores: Scores) -> str:
@@ -82,8 +83,8 @@ def _numbers(scores: Scores) -> str:
         grid = situation_grid(scores, one, list(scores.mechanisms))
         if grid.cells:
             about = one.content.get("description", "")
-            parts.append(f"### {one.heading}\n\n{about}.\n\n{markdown(grid)}")
-    return "\n".join(parts)
+            parts.append(f"### {one.heading}\n\n{about}.\n\n{grid_table(grid)}")
+    return "\n\n".join(parts)
 
 
 def _cost(scores: Scores) -> str:

@@ -21,6 +21,7 @@ from tidegate.studies.league.field import (
 )
 from tidegate.studies.league.running import Effort
 from tidegate.studies.league.scores import Scores
+from tidegate.studies.page import write_page
 
 if TYPE_CHECKING:
     from tidegate.runs.execution import Executor
@@ -198,8 +199,7 @@ def _report(data: Path, results: Path, scores: Scores) -> Played:
     docs = data.parent / "docs"
     text, findings = page(data, scores)
     image = draw(scores, docs / "images" / "league.png")
-    target = docs / "league.md"
-    target.write_text(text, encoding="utf-8")
+    target = write_page(docs / "league.md", text)
     files = [results / "league.csv", image, target]
     for path in (results, image, target):
         hand_over(path)

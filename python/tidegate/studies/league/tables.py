@@ -91,14 +91,6 @@ def _left_out(scores: Scores) -> str:
     return f" (left out, as their buckets take longer to settle: {', '.join(missing)})"
 
 
-def markdown(grid: Grid) -> str:
-    """A grid for a page."""
-    heads = [head.replace("\n", " ").strip() for head in grid.headings]
-    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-    lines += ["| " + " | ".join(cells) + " |" for cells in grid.cells]
-    return "\n".join(lines) + "\n"
-
-
 def ratio(value: float) -> str:
     """Write a ratio to the digits that one reads.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegate.studies.judging import Tolerance
 from tidegate.studies.oracle import traces
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Comparison:
         self, what: str, linux: float, ours: float, relative: float, form: str = "{:.4g}"
     ) -> None:
         """Add a check that ours is within a share of the kernel's."""
-        held = math.isclose(ours, linux, rel_tol=0, abs_tol=relative * abs(linux))
+        held = Tolerance(relative).holds(ours, linux)
         bound = f"± {100 * relative:g} %"
         self.expect(what, form.format(linux), form.format(ours), bound, held=held)
 

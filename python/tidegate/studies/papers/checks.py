@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import joint95
+from tidegate.studies.judging import Tolerance, Verdict, compared, of_truth
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.events import EVENTS
 from tidegate.studies.papers.expressions import evaluate
-from tidegate.studies.papers.ordering import Verdict, compared, of_truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tidegate.results.statistics import Estimate
-    from tidegate.studies.papers.book import Point
+    from tidegate.studies.papers.points import Point
     from tidegate.studies.papers.selection import Datum, Group
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -58,8 +58,7 @@ def check(rules: Mapping[str, Any], group: Group) -> list[Finding]:
 
 def near(value: float, expected: float, rules: Mapping[str, Any]) -> bool:
     """Within the larger of the relative and the absolute tolerance."""
-    tolerance = max(rules.get("rel_tol", 0.0) * abs(expected), rules.get("abs_tol", 0.0))
-    return bool(abs(value - expected) <= tolerance)
+    return Tolerance(rules.get("rel_tol", 0.0), rules.get("abs_tol", 0.0)).holds(value, expected)
 
 
 def _each(group: Group, held: Callable[[Datum], bool]) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.papers.ordering import Verdict, all_of, any_of, compared
+from tidegate.studies.judging import Verdict, all_of, any_of, compared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

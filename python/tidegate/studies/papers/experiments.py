@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.data import data_folder
+from tidegate.studies.judging import Tolerance
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.factors import (
     Factor,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _CELL_COLUMNS = ("metric", "value", "unit")
 _PAPER_FILE = "paper.toml"
+TEN_PER_CENT = Tolerance(0.10)
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Cell:
     metric: str
     value: float
     unit: str
+    tolerance: Tolerance = TEN_PER_CENT
+    """How near ours has to be: 10 %, unless `paper.toml` asks for something else of the metric."""
 
     @property
     def id(self) -> str:
@@ -131,7 +135,8 @@ def load_paper(name: str) -> Paper:
     head = _read(folder / _PAPER_FILE)
     factors = read_factors(head["factors"])
     claims = {claim["id"]: claim for claim in _read(folder / "expected" / "claims.toml")["claim"]}
-    reader = _Reader(folder, factors, claims, head["replications"])
+    tolerances = {name: Tolerance(**one) for name, one in head.get("tolerances", {}).items()}
+    reader = _Reader(folder, factors, claims, head["replications"], tolerances)
     experiments = {
         stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
         for stem in head["experiments"]
@@ -160,6 +165,7 @@ class _Reader:
     factors: Mapping[str, Factor]
     claims: Mapping[str, Mapping[str, Any]]
     replications: int
+    tolerances: Mapping[str, Tolerance]
 
     def experiment(self, name: str, file: Path) -> Experiment:
         data = _read(file)
@@ -198,6 +204,7 @@ class _Reader:
                     row["metric"],
                     float(row["value"]),
                     row["unit"],
+                    self.tolerances.get(row["metric"], TEN_PER_CENT),
                 )
                 for row in csv.DictReader(lines)
             )

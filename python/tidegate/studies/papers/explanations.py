@@ -33,17 +33,17 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.papers.book import series_key
 from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.points import series_key
 from tidegate.studies.papers.verdicts import judge_cell_in, judge_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from tidegate.studies.papers.book import Book, SeriesKey
     from tidegate.studies.papers.checks import Finding
     from tidegate.studies.papers.experiments import Cell, Claim
+    from tidegate.studies.papers.points import Points, SeriesKey
     from tidegate.studies.papers.verdicts import CellVerdict
 
 
@@ -86,7 +86,7 @@ class Support:
 
     explanation: Explanation
     findings: tuple[tuple[str, Finding], ...]
-    book: Book
+    measured: Points
 
     @property
     def stale(self) -> bool:
@@ -108,7 +108,7 @@ class Support:
         """Give the cell as it comes out with the assumption that is to explain it."""
         if not self.explanation.assuming:
             return None
-        points = [point for key in self.explanation.assuming for point in self.book.series(key)]
+        points = [point for key in self.explanation.assuming for point in self.measured.series(key)]
         return judge_cell_in(points, cell, self.explanation.read_as.get(cell.metric, cell.metric))
 
 
@@ -136,8 +136,9 @@ def load_explanations(file: Path) -> list[Explanation]:
     ]
 
 
-def weigh(explanations: Iterable[Explanation], book: Book) -> list[Support]:
+def weigh(explanations: Iterable[Explanation], measured: Points) -> list[Support]:
     """Put every explanation to the measurements that are to show it."""
     return [
-        Support(one, tuple(judge_parts(one.shown_by, "", book, {})), book) for one in explanations
+        Support(one, tuple(judge_parts(one.shown_by, "", measured, {})), measured)
+        for one in explanations
     ]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure
 
-    from tidegate.studies.papers.book import Book, Point
     from tidegate.studies.papers.experiments import Experiment
+    from tidegate.studies.papers.points import Point, Points
 
 # Okabe and Ito's palette: readable without colour vision; its yellow is too pale for a line.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
@@ -65,7 +65,7 @@ class _Panel:
     """What one pair of axes shows of an experiment."""
 
     experiment: Experiment
-    book: Book
+    measured: Points
     spec: Mapping[str, Any]
 
     @property
@@ -78,7 +78,7 @@ class _Panel:
         return {_place(c.levels): c.value for c in cells if c.metric == self.metric}
 
 
-def draw(experiment: Experiment, book: Book, folder: Path) -> list[Path]:
+def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
     """Write PNG and SVG of an experiment's figure; nothing if it has none."""
     spec = experiment.figure
     if spec is None:
@@ -88,7 +88,7 @@ def draw(experiment: Experiment, book: Book, folder: Path) -> list[Path]:
 
     with mpl.rc_context(_STYLE):
         if spec.get("kind") == "traces":
-            return _saved(_traces(experiment, book), folder / experiment.name)
+            return _saved(_traces(experiment, measured), folder / experiment.name)
         specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
         figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
         title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
@@ -96,13 +96,13 @@ def draw(experiment: Experiment, book: Book, folder: Path) -> list[Path]:
         axes = figure.subplots(len(specs), 1, squeeze=False)[:, 0]
         for pair, one in zip(axes, specs, strict=True):
             if spec.get("kind") == "activity":
-                _draw_activity(pair, experiment, book)
+                _draw_activity(pair, experiment, measured)
             else:
-                _draw_panel(pair, _Panel(experiment, book, one))
+                _draw_panel(pair, _Panel(experiment, measured, one))
         return _saved(figure, folder / experiment.name)
 
 
-def _traces(experiment: Experiment, book: Book) -> Figure:
+def _traces(experiment: Experiment, measured: Points) -> Figure:
     """Three rows of axes for each level of a factor: what happened over time."""
     from matplotlib.figure import Figure
 
@@ -110,7 +110,7 @@ def _traces(experiment: Experiment, book: Book) -> Figure:
     points = [
         point
         for level in spec["levels"]
-        for point in book.series((experiment.name, spec["series"]))
+        for point in measured.series((experiment.name, spec["series"]))
         if point.trace is not None and point.levels[spec["factor"]] == level
     ]
     figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(points)), layout="constrained")
@@ -202,7 +202,7 @@ def _mark_beyond(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[s
 def _draw_dots(axes: Axes, line: _Line, panel: _Panel) -> None:
     """Simulated points on a computed line."""
     spec, levels = panel.spec, line.points[0].levels
-    points = panel.book.series((panel.experiment.name, spec["points"]))
+    points = panel.measured.series((panel.experiment.name, spec["points"]))
     own = [p for p in points if all(p.levels.get(f) == levels.get(f) for f in spec["lines"])]
     estimates = [point.metrics[panel.metric] for point in own]
     axes.errorbar(
@@ -216,10 +216,10 @@ def _draw_dots(axes: Axes, line: _Line, panel: _Panel) -> None:
     )
 
 
-def _draw_activity(axes: Axes, experiment: Experiment, book: Book) -> None:
+def _draw_activity(axes: Axes, experiment: Experiment, measured: Points) -> None:
     """Activity over time while a CBR sender is on and after it has stopped."""
     spec = experiment.figure or {}
-    for number, point in enumerate(book.series((experiment.name, spec["series"]))):
+    for number, point in enumerate(measured.series((experiment.name, spec["series"]))):
         trace = meter_trace(point.levels)
         stop_s = float(point.levels["stop_s"])
         colour = _COLOURS[number % len(_COLOURS)]
@@ -247,7 +247,7 @@ def _lines(panel: _Panel) -> list[_Line]:
     lines: list[_Line] = []
     for name in [series] if isinstance(series, str) else series:
         grouped: dict[tuple[Any, ...], list[Point]] = defaultdict(list)
-        for point in panel.book.series((panel.experiment.name, name)):
+        for point in panel.measured.series((panel.experiment.name, name)):
             if panel.metric in point.metrics and matches(point.levels, spec.get("where", {})):
                 grouped[tuple(point.levels.get(factor) for factor in spec["lines"])].append(point)
         template = spec["line_name"]

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import decimals
+from tidegate.studies.page import table, write_page
 from tidegate.studies.papers.chance import tried
 from tidegate.studies.papers.figures import draw
 from tidegate.studies.papers.traits import trait_section
 from tidegate.studies.papers.verdicts import told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tidegate.results.statistics import Estimate
-    from tidegate.studies.papers.book import Book
     from tidegate.studies.papers.experiments import Baseline, Cell, Claim, Paper
     from tidegate.studies.papers.explanations import Support
     from tidegate.studies.papers.outcome import Outcome
+    from tidegate.studies.papers.points import Points
     from tidegate.studies.papers.verdicts import CellVerdict, ClaimVerdict
 
 
@@ -44,33 +45,22 @@ def write_report(
     paper: Paper,
     outcomes: Sequence[Outcome],
     supports: Sequence[Support],
-    book: Book,
+    measured: Points,
     effort: Effort,
 ) -> None:
     """Write RESULTS.md and the figures."""
-    folder.mkdir(parents=True, exist_ok=True)
     for outcome in outcomes:
-        draw(outcome.experiment, book, folder / "figures")
+        draw(outcome.experiment, measured, folder / "figures")
     sections = [
         _head(paper, effort),
         _totals(paper, outcomes),
         _how_to_read(paper),
         *(_experiment(paper, outcome) for outcome in outcomes),
-        *trait_section(paper, book),
+        *trait_section(paper, measured),
         _explanations(supports, outcomes),
     ]
     text = "\n\n".join(section.strip() for section in sections if section.strip())
-    (folder / "RESULTS.md").write_text(text + "\n", encoding="utf-8")
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Give a table with the first row as head."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(_cell_text(text) for text in line) + " |" for line in lines)
-
-
-def _cell_text(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    write_page(folder / "RESULTS.md", text + "\n")
 
 
 def _head(paper: Paper, effort: Effort) -> str:
@@ -97,7 +87,7 @@ def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
     bold = [f"**{text}**" if text else "" for text in _counts(total)]
     rows.append(["**all**", *bold, *(f"**{sum(len(c[n]) for c in counts)}**" for n in lists)])
     head = ["experiment", "cells within", "claims held", "undecided", "explained", "not explained"]
-    parts = ["## Summary", markdown_table(head, rows)]
+    parts = ["## Summary", table(head, rows)]
     if paper.baseline is not None and any(outcome.cells for outcome in outcomes):
         parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, outcomes)]
     return "\n\n".join(parts)
@@ -135,7 +125,7 @@ How many cells would be within if {baseline.name} stood in place of every mechan
 ours are within *and* differ from it by more than the 95 % interval of the difference. A mechanism
 whose cells cannot be told from {baseline.name} does nothing that these numbers show.
 """
-    return f"{text.strip()}\n\n{markdown_table(head, rows)}"
+    return f"{text.strip()}\n\n{table(head, rows)}"
 
 
 def _beside(verdicts: Sequence[CellVerdict]) -> list[str]:
@@ -182,7 +172,7 @@ def _experiment(paper: Paper, outcome: Outcome) -> str:
     if outcome.claims:
         head = ["claim", "the paper says", "asked for", "measured", "verdict"]
         rows = [_claim_row(outcome, verdict) for verdict in outcome.claims]
-        parts.append(markdown_table(head, rows))
+        parts.append(table(head, rows))
     return "\n\n".join(parts)
 
 
@@ -190,7 +180,7 @@ def _cell_table(paper: Paper, outcome: Outcome) -> str:
     factors = list(outcome.cells[0].cell.levels)
     bare = [f"{paper.baseline.name}"] if paper.baseline else []
     head = [*factors, "metric", "paper", "ours", "deviation", *bare, "verdict"]
-    return markdown_table(head, [_cell_row(paper, outcome, verdict) for verdict in outcome.cells])
+    return table(head, [_cell_row(paper, outcome, verdict) for verdict in outcome.cells])
 
 
 def _cell_row(paper: Paper, outcome: Outcome, verdict: CellVerdict) -> list[str]:
@@ -317,7 +307,7 @@ tolerance. With several assumptions at hand one of them may do so by chance. The
 how many cells they would explain on average, had the paper printed numbers drawn at random from
 half to twice its own:
 
-{markdown_table(head, rows)}
+{table(head, rows)}
 """
 
 

@@ -14,11 +14,11 @@ from tidegate.data import check_source
 from tidegate.results.places import check_writable
 from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
-from tidegate.studies.papers.book import Book, fill, with_more_runs
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.experiments import Claim, Experiment, Paper, load_paper, paper_names
 from tidegate.studies.papers.explanations import load_explanations, weigh
 from tidegate.studies.papers.outcome import Outcome
+from tidegate.studies.papers.points import Points, fill, with_more_runs
 from tidegate.studies.papers.runs import Engine, Runner, cpu_seconds, native_engine
 from tidegate.studies.papers.study import relevant, wanted_series
 from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell, judge_claim
@@ -138,30 +138,30 @@ def _reproduce(
     if only is not None:
         explanations = relevant(explanations, chosen)
     studied = [*chosen, paper.traits] if only is None and paper.traits else chosen
-    book = Book()
+    measured = Points()
     replications = paper.quick_replications if quick else None
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
         always = paper.quick_overrides if quick else ()
         runner = Runner(engine, paper.base, executor or Threads(jobs), on_progress, always)
         wanted = wanted_series(paper, studied, explanations)
-        fill(book, wanted, runner, replications)
+        fill(measured, wanted, runner, replications)
 
         def decided(claim: Claim) -> ClaimVerdict:
             """Undecided at the paper's own counts: more runs of what it compares may tell."""
-            first = judge_claim(claim, book)
+            first = judge_claim(claim, measured)
             if quick or not first.undecided:
                 return first
             points = {id(point): point for point in first.undecided_points}
-            more = with_more_runs(book, wanted, runner, points.values(), MORE_RUNS)
+            more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
             return replace(judge_claim(claim, more), repeated=len(points))
 
         claims = {claim.id: decided(claim) for experiment in chosen for claim in experiment.claims}
-    supports = weigh(explanations, book)
+    supports = weigh(explanations, measured)
     outcomes = [
         Outcome(
             experiment,
-            tuple(judge_cell(cell, book, paper.baseline) for cell in experiment.cells),
+            tuple(judge_cell(cell, measured, paper.baseline) for cell in experiment.cells),
             tuple(claims[claim.id] for claim in experiment.claims),
             supports,
         )
@@ -177,7 +177,12 @@ def _reproduce(
     )
     if folder is not None:
         write_report(
-            folder, paper=paper, outcomes=outcomes, supports=supports, book=book, effort=effort
+            folder,
+            paper=paper,
+            outcomes=outcomes,
+            supports=supports,
+            measured=measured,
+            effort=effort,
         )
     return Reproduced(summaries, outcomes, effort, folder)
 

@@ -22,15 +22,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.papers.book import SeriesKey, series_key
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.expressions import evaluate
+from tidegate.studies.papers.points import SeriesKey, series_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidegate.studies.papers.book import Book, Point
     from tidegate.studies.papers.factors import Level
+    from tidegate.studies.papers.points import Point, Points
 
 Place = tuple[tuple[str, Any], ...]
 """Levels as something to look up by."""
@@ -59,13 +59,13 @@ class Group:
         return [datum for data in self.data.values() for datum in data]
 
 
-def groups(part: Mapping[str, Any], experiment: str, book: Book) -> list[Group]:
+def groups(part: Mapping[str, Any], experiment: str, measured: Points) -> list[Group]:
     """Give the groups of a part of a claim; a level that selects nothing is an error."""
     each = part.get("each", [])
     named = part.get("levels") or {"": {}}
     grouped: dict[tuple[Level, ...], dict[str, list[Datum]]] = defaultdict(dict)
     for name, narrower in named.items():
-        for datum in data(_narrowed(part, narrower), experiment, book):
+        for datum in data(_narrowed(part, narrower), experiment, measured):
             key = tuple(datum.levels[factor] for factor in each)
             grouped[key].setdefault(name, []).append(datum)
     for key, by_name in grouped.items():
@@ -78,15 +78,15 @@ def groups(part: Mapping[str, Any], experiment: str, book: Book) -> list[Group]:
     ]
 
 
-def data(part: Mapping[str, Any], experiment: str, book: Book) -> list[Datum]:
+def data(part: Mapping[str, Any], experiment: str, measured: Points) -> list[Datum]:
     """Give the data of a part, derived values made; nothing at all is an error."""
-    series = part.get("series") or [name for (at, name) in book.points if at == experiment]
+    series = part.get("series") or [name for (at, name) in measured.points if at == experiment]
     references = [series] if isinstance(series, str) else series
     metric, where = part["metric"], part.get("where", {})
     found = [
         Datum(point.levels, point.metrics[metric], (point,))
         for reference in references
-        for point in book.series(series_key(reference, experiment))
+        for point in measured.series(series_key(reference, experiment))
         if metric in point.metrics and matches(point.levels, where)
     ]
     if not found:

@@ -11,9 +11,9 @@ from tidegate.studies.papers.selection import matches, needs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tidegate.studies.papers.book import SeriesKey
     from tidegate.studies.papers.experiments import Experiment, Paper, Series
     from tidegate.studies.papers.explanations import Explanation
+    from tidegate.studies.papers.points import SeriesKey
 
 
 def wanted_series(

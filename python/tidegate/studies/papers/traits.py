@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.studies.page import table
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tidegate.studies.papers.book import Book, Point
     from tidegate.studies.papers.experiments import Paper
     from tidegate.studies.papers.factors import Level
+    from tidegate.studies.papers.points import Point, Points
 
 _BASE = "base"
 
 
-def trait_section(paper: Paper, book: Book) -> list[str]:
+def trait_section(paper: Paper, measured: Points) -> list[str]:
     """Give the study as a section of the report; nothing unless it was run as a whole."""
     study = paper.traits
-    if study is None or (study.name, "tcp") not in book.points:
+    if study is None or (study.name, "tcp") not in measured.points:
         return []
-    points = book.series((study.name, "tcp"))
+    points = measured.series((study.name, "tcp"))
     if len(points) < len(study.series["tcp"].settings):
         return []
-    from tidegate.studies.papers.report import markdown_table
-
     metric_of: Mapping[str, str] = study.metric_of
     by_place = {(p.levels["cell"], p.levels["trait"]): p for p in points}
     traits = dict.fromkeys(str(point.levels["trait"]) for point in points)
@@ -38,7 +38,7 @@ def trait_section(paper: Paper, book: Book) -> list[str]:
             [trait, *(_entry(by_place, cell, trait, metric) for cell in cells)] for trait in traits
         ]
         columns = [f"trait changed, {metric}", *cells]
-        tables.append(markdown_table(columns, lines))
+        tables.append(table(columns, lines))
     runs = points[0].metrics["utilization"].runs
     head = f"## {study.title}\n\n{study.notes}\n\n{runs} runs a point."
     return [head, _ranking(by_place, metric_of, list(traits)), *tables]
@@ -48,8 +48,6 @@ def _ranking(
     points: Mapping[tuple[Level, Level], Point], metric_of: Mapping[str, str], traits: list[str]
 ) -> str:
     """Tell which traits matter: how many cells each moves beyond doubt, and how far at most."""
-    from tidegate.studies.papers.report import markdown_table
-
     ranked: list[tuple[float, list[str]]] = []
     for trait in traits:
         if trait == _BASE:
@@ -64,7 +62,7 @@ def _ranking(
         ranked.append((abs(largest), [trait, f"{len(changes)} of {len(metric_of)}", told]))
     ranked.sort(key=lambda row: -row[0])
     head = ["trait changed", "cells moved beyond the interval", "largest change"]
-    return markdown_table(head, [row for _, row in ranked])
+    return table(head, [row for _, row in ranked])
 
 
 def _entry(points: Mapping[tuple[Level, Level], Point], cell: str, trait: str, metric: str) -> str:

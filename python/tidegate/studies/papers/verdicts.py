@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.papers.book import the_one_point
+from tidegate.studies.judging import Verdict, all_of
 from tidegate.studies.papers.checks import Finding, check
 from tidegate.studies.papers.metrics import RATIO_OF_MEANS
-from tidegate.studies.papers.ordering import Verdict, all_of
+from tidegate.studies.papers.points import the_one_point
 from tidegate.studies.papers.selection import groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.results.statistics import Estimate
-    from tidegate.studies.papers.book import Book, Point
     from tidegate.studies.papers.experiments import Baseline, Cell, Claim
+    from tidegate.studies.papers.points import Point, Points
 
-CELL_REL_TOL = 0.10
-RATIO_ABS_TOL = 0.1
-# 11.0 / 10.0 − 1 is a little more than 0.1 in binary.
-_ROUNDING = 1e-9
 _RATIO_METRIC = "throughput_ratio_T_R"
 _LISTED = 4
 # Runs of what a claim compares, in multiples of the paper's, where these do not decide it.
@@ -53,13 +48,8 @@ class CellVerdict:
 
     @property
     def within(self) -> bool:
-        """Within 10 %, or 0.1 of a throughput ratio."""
-        if math.isnan(self.ours.mean):
-            return False
-        if abs(self.deviation) <= CELL_REL_TOL + _ROUNDING:
-            return True
-        near = abs(self.ours.mean - self.cell.value) <= RATIO_ABS_TOL + _ROUNDING
-        return self.cell.metric == _RATIO_METRIC and near
+        """Whether ours is as near as the paper's folder asks for."""
+        return self.cell.tolerance.holds(self.ours.mean, self.cell.value)
 
 
 @dataclass(frozen=True)
@@ -117,15 +107,15 @@ def told(findings: Sequence[tuple[str, Finding]]) -> str:
     return f"{min(means):.3g} to {max(means):.3g} (all of {len(means)})"
 
 
-def judge_cell(cell: Cell, book: Book, baseline: Baseline | None = None) -> CellVerdict:
+def judge_cell(cell: Cell, measured: Points, baseline: Baseline | None = None) -> CellVerdict:
     """Put a published number beside the point that it speaks of."""
-    point = book.matching(cell.experiment, cell.levels, cell.metric)
+    point = measured.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
     verdict = CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
     if baseline is None:
         return verdict
     # `cpq_positions = "none"` and the like: the baseline has levels of its own.
-    bare = book.matching(cell.experiment, baseline.levels, cell.metric)
+    bare = measured.matching(cell.experiment, baseline.levels, cell.metric)
     return replace(
         verdict,
         without=bare.metrics[cell.metric],
@@ -143,15 +133,17 @@ def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
     return CellVerdict(cell, point.metrics[metric], None)
 
 
-def judge_claim(claim: Claim, book: Book) -> ClaimVerdict:
+def judge_claim(claim: Claim, measured: Points) -> ClaimVerdict:
     """Put a published statement to the measurements that it speaks of."""
-    return ClaimVerdict(claim, tuple(judge_parts(claim.parts, claim.experiment, book, claim.check)))
+    return ClaimVerdict(
+        claim, tuple(judge_parts(claim.parts, claim.experiment, measured, claim.check))
+    )
 
 
 def judge_parts(
     parts: Sequence[Mapping[str, Any]],
     experiment: str,
-    book: Book,
+    measured: Points,
     published: Mapping[str, Any],
 ) -> list[tuple[str, Finding]]:
     """Judge all parts; a part's `check` with a kind stands alone, another adds details."""
@@ -159,6 +151,6 @@ def judge_parts(
     for part in parts:
         own = part.get("check", {})
         rules = own if "kind" in own else {**published, **own}
-        for group in groups(part, experiment, book):
+        for group in groups(part, experiment, measured):
             findings += [(group.label, finding) for finding in check(rules, group)]
     return findings

@@ -32,7 +32,7 @@ class Point:
 
 
 @dataclass
-class Book:
+class Points:
     """Points by (experiment, series)."""
 
     points: dict[SeriesKey, list[Point]] = field(default_factory=dict)
@@ -70,7 +70,7 @@ def series_key(reference: str, experiment: str) -> SeriesKey:
 
 
 def fill(
-    book: Book,
+    measured: Points,
     wanted: Mapping[SeriesKey, Series],
     runner: Runner,
     replications: int | None,
@@ -84,35 +84,35 @@ def fill(
         for setting in series.settings
     )
     for key, series in wanted.items():
-        book.points[key] = [
+        measured.points[key] = [
             _point(series, setting, runner, replications) for setting in series.settings
         ]
 
 
 def with_more_runs(
-    book: Book,
+    measured: Points,
     wanted: Mapping[SeriesKey, Series],
     runner: Runner,
     points: Iterable[Point],
     times: int,
-) -> Book:
-    """Give the book with these points measured over so many times the runs; others stay."""
+) -> Points:
+    """Give the same with these points measured over so many times the runs; others stay."""
     chosen = {id(point) for point in points}
     again = {
         (key, number): series.settings[number]
         for key, series in wanted.items()
         if series.model is None
-        for number, point in enumerate(book.points[key])
+        for number, point in enumerate(measured.points[key])
         if id(point) in chosen
     }
     runner.prepare(
         (setting.overrides, times * wanted[key].replications) for (key, _), setting in again.items()
     )
-    points_of = {key: list(points) for key, points in book.points.items()}
+    points_of = {key: list(points) for key, points in measured.points.items()}
     for (key, number), setting in again.items():
         series = replace(wanted[key], replications=times * wanted[key].replications)
         points_of[key][number] = _point(series, setting, runner, None)
-    return Book(points_of)
+    return Points(points_of)
 
 
 def capped(series: Series, replications: int | None) -> int:

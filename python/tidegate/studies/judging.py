@@ -1,7 +1,8 @@
-"""Whether one mean lies below another, as far as the runs at hand can tell."""
+"""Judging what was measured: near enough to what is given, or in the order that is claimed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tidegate.results.statistics import Estimate
+
+
+# 11.0 / 10.0 − 1 is a little more than 0.1 in binary.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far ours may be from what is given: a share of it or a distance, whichever is more."""
+
+    share: float = 0.0
+    distance: float = 0.0
+
+    def holds(self, ours: float, given: float) -> bool:
+        """Whether ours is as near as that; NaN never is.
+
+        >>> Tolerance(0.1).holds(11.0, 10.0), Tolerance(0.1, 0.1).holds(0.89, 0.8)
+        (True, True)
+        """
+        allowed = max(self.share * abs(given), self.distance)
+        return bool(abs(ours - given) <= allowed * (1 + _ROUNDING))
 
 
 class Verdict(Enum):

@@ -1,0 +1,73 @@
+"""Pages: a template with the names of its parts in comments, tables in Markdown, files.
+
+A template is a Markdown file with ``<!-- name -->`` where a part stands; an empty part leaves no
+gap.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tidegate.errors import UsageError
+from tidegate.studies.book import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from tidegate.results.show import Grid
+
+_PART = re.compile(r"<!-- ([a-z-]+) -->")
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+def filled(template: Path, parts: Mapping[str, object]) -> str:
+    """A template with its parts; a name that is none of them is a mistake in it."""
+    try:
+        text = template.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{template} cannot be read: {error.strerror}") from error
+
+    def part(found: re.Match[str]) -> str:
+        if found[1] not in parts:
+            names = ", ".join(sorted(parts))
+            raise UsageError(f"{template}: no part is called {found[1]!r}; there are {names}")
+        return str(parts[found[1]]).strip()
+
+    return _BLANK_LINES.sub("\n\n", _PART.sub(part, text))
+
+
+def write_page(path: Path, text: str) -> Path:
+    """Write a page where it belongs."""
+    replace(path, text)
+    return path
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: int | None = None
+) -> str:
+    """A table in Markdown, with the first row as head; from a column on, numbers on the right.
+
+    >>> print(table(["who", "got"], [["all", "1"]], numbers_from=1))
+    | who | got |
+    |---|---:|
+    | all | 1 |
+    """
+    texts = len(head) if numbers_from is None else numbers_from
+    rule = "|" + "---|" * texts + "---:|" * (len(head) - texts)
+    return "\n".join([_row(head), rule, *map(_row, rows)])
+
+
+def grid_table(grid: Grid) -> str:
+    """A grid as a table."""
+    head = [heading.replace("\n", " ").strip() for heading in grid.headings]
+    return table(head, grid.cells, numbers_from=grid.text_columns)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_one_line(text) for text in cells) + " |"
+
+
+def _one_line(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
