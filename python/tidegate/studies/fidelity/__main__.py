@@ -10,11 +10,15 @@ from tidegate.errors import TidegateError, UsageError
 from tidegate.results.store import hand_over
 from tidegate.studies.book import Book
 from tidegate.studies.fidelity import abc_table, cpq, mixes, scenarios
-from tidegate.studies.fidelity.cases import LINUX, SIMULATED, record_of
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Case, record_of
 from tidegate.studies.fidelity.running import Effort, measure, say
-from tidegate.studies.page import filled, write_page
 
-STUDIES = {"fidelity": scenarios, "abc": abc_table, "mixes": mixes, "cpq": cpq}
+STUDIES = {
+    "fidelity": scenarios.STUDY,
+    "abc": abc_table.STUDY,
+    "mixes": mixes.STUDY,
+    "cpq": cpq.STUDY,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,30 +27,19 @@ def main(arguments: list[str] | None = None) -> int:
     study = STUDIES[given.study]
     try:
         cases = study.cases(given.root)
-        chosen = [
-            case for case in cases
-            if (not given.only or case.name in given.only)
-            and (given.set == "both" or case.held_out == (given.set == "held-out"))
-        ]  # fmt: skip
-        unknown = set(given.only) - {case.name for case in cases}
-        if unknown:
-            names = ", ".join(case.name for case in cases)
-            raise UsageError(f"--only: {', '.join(sorted(unknown))} is none of {names}")
-        book = Book(given.root / study.FOLDER / "results")
+        chosen = _chosen(cases, given.only, given.set)
+        book = Book(given.root / study.folder / "results")
         sides = (SIMULATED, LINUX) if given.side == "both" else (given.side,)
-        jobs = given.jobs or getattr(study, "JOBS", Effort.jobs)
         effort = Effort(
-            sides, jobs, given.replications, resume=given.resume, quick=given.quick,
-            root=given.root, simulations=getattr(study, "SIMULATIONS", None),
+            sides, given.jobs or study.jobs, given.replications, resume=given.resume,
+            quick=given.quick, root=given.root, simulations=study.simulations,
         )  # fmt: skip
         measured = [] if given.report else measure(chosen, book, effort)
         if given.quick:
             say("\n" + study.table(measured))
         else:
             records = [record_of(case, book) for case in cases]
-            text = filled(given.root / study.FOLDER / "page.md", study.parts(records, given.root))
-            page = write_page(given.root / study.PAGE, text)
-            for path in (page, study.draw(records, given.root)):
+            for path in study.write(records, given.root):
                 hand_over(path)
                 say(f"wrote {path}")
             if book.folder.is_dir():
@@ -58,6 +51,19 @@ def main(arguments: list[str] | None = None) -> int:
         say("interrupted; what was measured is kept, and --resume goes on from there")
         return 130
     return 0
+
+
+def _chosen(cases: list[Case], only: list[str], which: str) -> list[Case]:
+    """Cases with these names, all without names, of the set that is asked for."""
+    unknown = set(only) - {case.name for case in cases}
+    if unknown:
+        names = ", ".join(case.name for case in cases)
+        raise UsageError(f"--only: {', '.join(sorted(unknown))} is none of {names}")
+    return [
+        case for case in cases
+        if (not only or case.name in only)
+        and (which == "both" or case.held_out == (which == "held-out"))
+    ]  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,7 +9,7 @@ from tidegate.errors import ResultError
 from tidegate.results.show import uncertain
 from tidegate.results.statistics import Estimate
 from tidegate.studies import page
-from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_cases
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Study, read_cases
 from tidegate.studies.fidelity.pages import about_the_runs, lines_figure
 from tidegate.studies.fidelity.report import percent
 from tidegate.studies.fidelity.verdicts import agreements
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 FOLDER = "fidelity/abc-table2"
 EXPECTED = "papers/abc/expected/table2_differentiation_factor.csv"
-PAGE = "docs/lab-abc.md"
 
 
 def cases(root: Path) -> list[Case]:
@@ -100,3 +99,6 @@ def _paper(root: Path) -> dict[str, float]:
         f"gamma-{row['gamma']}": float(row["value"])
         for row in rows if (row["D_b_ms"], row["u_0"], row["u_1"]) == ("5", "1", "10")
     }  # fmt: skip
+
+
+STUDY = Study(FOLDER, "docs/lab-abc.md", cases, table, parts, draw)

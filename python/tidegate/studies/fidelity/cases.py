@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tidegate import _native
 from tidegate.scenarios.reading import NOT_CONTENT, overrides_of, parse
 from tidegate.studies.book import ABOUT_A_RUN, NOTHING, Entries, Entry, fingerprint
 from tidegate.studies.machine import machine
+from tidegate.studies.page import filled, write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tidegate._native import Scenario
@@ -70,6 +71,39 @@ class Record:
         """Whether the scenario has changed since."""
         kept = self.sides.get(side)
         return kept is not None and kept.scenario != self.case.hashes[side]
+
+
+class Tabled(Protocol):
+    """Gives a table of records."""
+
+    def __call__(self, records: Sequence[Record], /) -> str:
+        """In Markdown."""
+        ...
+
+
+@dataclass(frozen=True)
+class Study:
+    """Cases, and the page that is made of what was measured; places are below the checkout."""
+
+    folder: str
+    """Of the cases, of the page's template, and of the results."""
+    page: str
+    cases: Callable[[Path], list[Case]]
+    table: Tabled
+    """What is printed after a quick look."""
+    parts: Callable[[Sequence[Record], Path], dict[str, object]]
+    """What the page tells, by the names in its template."""
+    draw: Callable[[Sequence[Record], Path], Path]
+    """Makes the page's figure."""
+    jobs: int = 3
+    """Runs on Linux at the same time: at 10 Mb/s they leave most of a core idle."""
+    simulations: int | None = None
+    """Simulated runs; default: as many as on Linux, with the same seeds."""
+
+    def write(self, records: Sequence[Record], root: Path) -> list[Path]:
+        """Write the page and its figure."""
+        text = filled(root / self.folder / "page.md", self.parts(records, root))
+        return [write_page(root / self.page, text), self.draw(records, root)]
 
 
 def record_of(case: Case, book: Book) -> Record:

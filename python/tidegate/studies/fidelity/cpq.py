@@ -9,7 +9,7 @@ from tidegate.errors import ResultError
 from tidegate.results.show import uncertain
 from tidegate.studies import page
 from tidegate.studies.fidelity import cpq_figure
-from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_cases
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Study, read_cases
 from tidegate.studies.fidelity.pages import about_the_runs
 from tidegate.studies.fidelity.report import beyond, deviation, explained, tell_idle, unmeasured
 from tidegate.studies.fidelity.verdicts import agreements, read_explanations
@@ -25,7 +25,6 @@ FOLDER = "fidelity/cpq"
 EXPECTED = "papers/cpq/expected/table2_aggressiveness.csv"
 JOBS = 10
 """A run is long and idles most of the time."""
-PAGE = "docs/lab-cpq.md"
 METRICS = {
     "ratio": ("heavy over light", "throughput ratio", 1.0),
     "jain": ("Jain's index", "Jain's index", 1.0),
@@ -173,3 +172,6 @@ def _paper(root: Path) -> dict[tuple[str, str], float]:
     except OSError as error:
         raise ResultError(f"{EXPECTED} cannot be read: {error.strerror}") from error
     return {(row["mechanism"], row["metric"]): float(row["value"]) for row in rows}
+
+
+STUDY = Study(FOLDER, "docs/lab-cpq.md", cases, table, parts, draw, jobs=JOBS)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.results.show import uncertain
 from tidegate.studies import page
-from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_cases
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Study, read_cases
 from tidegate.studies.fidelity.pages import about_the_runs, bars_figure
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tidegate.studies.fidelity.cases import Case, Record
 
 FOLDER = "fidelity/mixes"
-PAGE = "docs/lab-mixes.md"
 
 
 def cases(root: Path) -> list[Case]:
@@ -80,3 +79,6 @@ def _finding(records: Sequence[Record]) -> str:
         f"**On real Linux it is {without} without ABC, depending on who has which TCP; "
         f"with ABC it is {with_abc}.**\n"
     )
+
+
+STUDY = Study(FOLDER, "docs/lab-mixes.md", cases, table, parts, draw)

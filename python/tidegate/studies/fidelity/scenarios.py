@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import UsageError
 from tidegate.studies.fidelity import figure, report
-from tidegate.studies.fidelity.cases import LINUX, SIMULATED, read_case
+from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Study, read_case
 from tidegate.studies.fidelity.verdicts import read_explanations
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tidegate.studies.fidelity.cases import Case, Record
 
 FOLDER = "fidelity"
-PAGE = "docs/fidelity.md"
 HELD_OUT = "held-out"
 SIMULATIONS = 15
 """Simulated runs of each, for they cost nothing; on Linux as many as the scenario says."""
@@ -56,3 +55,6 @@ def draw(records: Sequence[Record], root: Path) -> Path:
 
 def _on_both_sides(records: Sequence[Record]) -> list[Record]:
     return [record for record in records if record.runs(SIMULATED) and record.runs(LINUX)]
+
+
+STUDY = Study(FOLDER, "docs/fidelity.md", cases, table, parts, draw, simulations=SIMULATIONS)
