@@ -23,17 +23,14 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def filled(template: Path, parts: Mapping[str, object]) -> str:
-    """A template with its parts; a name that is none of them is a mistake in it."""
+    """A template with its parts; any other comment stays one."""
     try:
         text = template.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{template} cannot be read: {error.strerror}") from error
 
     def part(found: re.Match[str]) -> str:
-        if found[1] not in parts:
-            names = ", ".join(sorted(parts))
-            raise UsageError(f"{template}: no part is called {found[1]!r}; there are {names}")
-        return str(parts[found[1]]).strip()
+        return str(parts.get(found[1], found[0])).strip()
 
     return _BLANK_LINES.sub("\n\n", _PART.sub(part, text))
 
