@@ -1,0 +1,121 @@
+"""What disks and people do to a sweep: a clear word, and nothing lost."""
+
+import errno
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from support import SWEEP
+
+import tidegate
+from tidegate.runs import run_files
+from tidegate.runs.catalogue import CATALOGUE, Catalogue
+from tidegate.runs.execution import Threads
+
+TINY = SWEEP.replace('duration = "2 s"', 'duration = "0.2 s"').replace('"1 s"', '"0.1 s"')
+
+
+def finished(folder):
+    catalogue = Catalogue(folder / CATALOGUE, writable=False)
+    return sum(len(catalogue.runs(number)) for number, _ in catalogue.points())
+
+
+def test_a_full_disk_is_told_and_the_sweep_goes_on_when_there_is_room(tmp_path, monkeypatch):
+    files = []
+
+    def fsync(_):
+        files.append(1)
+        if len(files) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(run_files.os, "fsync", fsync)
+        with pytest.raises(tidegate.ResultError) as told:
+            tidegate.sweep(TINY, out=tmp_path / "kept", executor=Threads(1))
+    assert "No space left on device; the finished runs are kept" in str(told.value)
+    assert str(tmp_path / "kept" / "runs") in str(told.value)
+    there = finished(tmp_path / "kept")
+    assert 0 < there < 12
+    assert not list((tmp_path / "kept/runs").glob(".*.tmp")), "nothing half-written is left"
+    seen = []
+    done = tidegate.sweep(TINY, out=tmp_path / "kept", progress=lambda *at: seen.append(at))
+    assert seen[0] == (there, 12), "what was finished is not done again"
+    assert sum(len(point.digests) for point in done.points) == 12
+
+
+def test_a_catalogue_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+    tidegate.sweep(TINY, out=tmp_path / "kept", replications=1)
+    (tmp_path / "kept" / CATALOGUE).write_bytes(b"SQLite format 3\0 and then nothing" * 100)
+    again = tidegate.sweep(TINY, out=tmp_path / "kept", replications=1)
+    assert sum(len(point.digests) for point in again.points) == 4, "it is made anew"
+    assert {len(path.read_bytes()) > 0 for path in (tmp_path / "kept/runs").iterdir()} == {True}
+
+
+def test_a_file_that_was_written_and_not_entered_is_found(tmp_path):
+    done = tidegate.sweep(TINY, out=tmp_path / "kept", replications=2)
+    (tmp_path / "kept" / CATALOGUE).unlink()
+    seen = []
+    again = tidegate.sweep(
+        TINY, out=tmp_path / "kept", replications=2, progress=lambda *at: seen.append(at)
+    )
+    assert seen == [(8, 8)], "nothing is run"
+    assert [point.digests for point in again.points] == [point.digests for point in done.points]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(tidegate.ResultError, match="cannot be written to"):
+        tidegate.sweep(TINY, out=tmp_path / "kept")
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "kept").write_text("mine")
+    with pytest.raises(tidegate.ResultError, match="is not a folder"):
+        tidegate.sweep(TINY, out=tmp_path / "kept")
+    assert (tmp_path / "kept").read_text() == "mine"
+
+
+def test_an_interrupted_sweep_ends_the_cluster_that_it_started(tidegate_command):
+    longer = SWEEP.replace('duration = "2 s"', 'duration = "60000 s"')
+    (tidegate_command.folder / "sweep.toml").write_text(longer)
+    process = tidegate_command.start("sweep", "sweep.toml", "--engine", "dask", "--jobs", "1")
+    workers = []
+    while not workers or not any(busy(worker) for worker in workers):
+        assert process.poll() is None, process.communicate()
+        workers = children(process.pid)
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in said
+    assert "Traceback" not in said
+    assert not [worker for worker in workers if alive(worker)]
+
+
+def children(pid):
+    """Processes that any of its threads has started, and theirs."""
+    try:
+        lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return []
+    own = [int(one) for told in lists for one in told.split()]
+    return own + [other for one in own for other in children(one)]
+
+
+def busy(pid, cpu_s=5.0):
+    """A worker needs less to start."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") > cpu_s
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
