@@ -14,7 +14,7 @@ use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 mod tcp;
 
 pub use crate::traffic::{
-    Cbr, Greedy, PauseDistribution, PausePlan, Traffic, Transfer, WritesPlan,
+    Cbr, Distribution, Greedy, OnOff, PausePlan, Traffic, Transfer, WritesPlan,
 };
 pub use tcp::{AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan};
 

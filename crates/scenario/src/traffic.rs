@@ -4,19 +4,33 @@
 
 mod cbr;
 mod greedy;
+mod on_off;
 mod transfer;
 
-use tidegate_mechanisms::choice;
 use tidegate_mechanisms::parameters::Parameters;
+use tidegate_mechanisms::{choice, words};
 
 pub use cbr::Cbr;
 pub use greedy::Greedy;
-pub use transfer::{PauseDistribution, PausePlan, Transfer, WritesPlan};
+pub use on_off::OnOff;
+pub use transfer::{PausePlan, Transfer, WritesPlan};
+
+words! {
+    /// Distribution of a length of time around its mean.
+    pub enum Distribution {
+        /// Always the same.
+        Fixed = "fixed",
+        /// Exponential.
+        Exponential = "exponential",
+    }
+}
 
 /// What a scenario can say of an application.
 pub trait Application: Parameters {
-    /// Whether TCP carries it, so that TCP options have a meaning for it.
-    const OVER_TCP: bool = true;
+    /// Whether TCP carries it, so that TCP options have a meaning for it; else UDP.
+    fn is_over_tcp(&self) -> bool {
+        true
+    }
 
     /// Whether it comes to an end by itself, which a run waits for.
     fn ends(&self) -> bool {
@@ -35,10 +49,10 @@ macro_rules! applications {
         }
 
         impl Traffic {
-            /// See [`Application::OVER_TCP`].
-            pub const fn is_over_tcp(&self) -> bool {
+            /// See [`Application::is_over_tcp`].
+            pub fn is_over_tcp(&self) -> bool {
                 match self {
-                    $(Traffic::$name(_) => $name::OVER_TCP,)+
+                    $(Traffic::$name(own) => own.is_over_tcp(),)+
                 }
             }
 
@@ -56,4 +70,5 @@ applications! {
     Greedy = "greedy";
     Transfer = "transfer";
     Cbr = "cbr";
+    OnOff = "on-off";
 }

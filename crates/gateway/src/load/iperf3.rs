@@ -136,6 +136,7 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
             }
         }
         Traffic::Transfer(_) => return cannot("time transfers as they are planned"),
+        _ => return cannot("send this traffic"),
     }
     Ok(all)
 }

@@ -14,5 +14,7 @@ parameters! {
 }
 
 impl Application for Cbr {
-    const OVER_TCP: bool = false;
+    fn is_over_tcp(&self) -> bool {
+        false
+    }
 }

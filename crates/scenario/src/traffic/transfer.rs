@@ -1,20 +1,10 @@
 //! Transfers of a given size, one or one after the other.
 
+use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::Mistake;
 use tidegate_mechanisms::units::{Bytes, Span};
-use tidegate_mechanisms::{parameters, words};
 
-use super::Application;
-
-words! {
-    /// Distribution of pauses.
-    pub enum PauseDistribution {
-        /// Always the same.
-        Fixed = "fixed",
-        /// Exponential.
-        Exponential = "exponential",
-    }
-}
+use super::{Application, Distribution};
 
 parameters! {
     /// TCP transfers of a given size, each on a connection of its own.
@@ -24,7 +14,7 @@ parameters! {
         /// From the end of a transfer to the start of the next. Without it there is only one.
         pub pause: Option<Span>,
         /// Distribution of the pause around its mean. Default fixed.
-        pub pause_distribution: Option<PauseDistribution>,
+        pub pause_distribution: Option<Distribution>,
         /// Instead of a pause: from the start of a transfer to the start of the next, on average.
         pub every: Option<Span>,
         /// Standard deviation of it; it is then normally distributed.
@@ -123,8 +113,8 @@ impl Transfer {
             return Some(PausePlan::Every { mean, deviation });
         }
         let plan = match self.pause_distribution {
-            Some(PauseDistribution::Exponential) => PausePlan::Exponential,
-            Some(PauseDistribution::Fixed) | None => PausePlan::Fixed,
+            Some(Distribution::Exponential) => PausePlan::Exponential,
+            Some(Distribution::Fixed) | None => PausePlan::Fixed,
         };
         self.pause.map(plan)
     }

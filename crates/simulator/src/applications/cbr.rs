@@ -1,13 +1,13 @@
 //! UDP at a constant bit rate.
 
-use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Span, Time};
+use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
 use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 
 use super::{Application, System};
 
 /// Full packets, equally far apart.
 pub struct Cbr {
-    bits_per_s: u64,
+    rate: Rate,
     packet_size: Bytes,
     started: Time,
     sent: u64,
@@ -19,7 +19,7 @@ impl Application for Cbr {
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Cbr(plan::Cbr { rate }) = flow.traffic else { return None };
         let packet_size = flow.packet_size;
-        Some(Cbr { bits_per_s: rate.as_bps(), packet_size, started: Time::ZERO, sent: 0 })
+        Some(Cbr { rate, packet_size, started: Time::ZERO, sent: 0 })
     }
 
     fn start(&mut self, system: &mut System) {
@@ -27,13 +27,17 @@ impl Application for Cbr {
         self.wake(system);
     }
 
-    /// Sends a packet and plans the next. The times are multiples of the exact interval, so that
-    /// rounding never adds up.
+    /// Sends a packet and plans the next.
     fn wake(&mut self, system: &mut System) {
         system.send_datagram(self.sent, self.packet_size);
         self.sent += 1;
-        let bits = u128::from(self.sent) * u128::from(self.packet_size.as_bits());
-        let offset_ns = bits * u128::from(NANOS_PER_SEC) / u128::from(self.bits_per_s);
-        system.wake_at(self.started + Span::from_nanos(offset_ns as u64));
+        system.wake_at(self.started + offset(self.sent, self.packet_size, self.rate));
     }
+}
+
+/// When a packet leaves at a constant rate, after `sent` have: a multiple of the exact interval, so that
+/// rounding never adds up.
+pub fn offset(sent: u64, packet_size: Bytes, rate: Rate) -> Span {
+    let bits = u128::from(sent) * u128::from(packet_size.as_bits());
+    Span::from_nanos((bits * u128::from(NANOS_PER_SEC) / u128::from(rate.as_bps())) as u64)
 }

@@ -55,7 +55,7 @@ impl Application for Exchange {
         self.note(&format!("{bytes} B arrive at {at:?}"), system);
         if at != self.client {
             match self.answer {
-                Bytes::ZERO => system.end(at, id),
+                Bytes::ZERO => system.stop(at, id),
                 answer => system.write_last(at, id, answer),
             }
         }

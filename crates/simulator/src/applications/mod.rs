@@ -7,6 +7,7 @@ mod cbr;
 #[cfg(test)]
 mod exchange;
 mod greedy;
+mod on_off;
 mod system;
 mod transfer;
 
@@ -154,6 +155,7 @@ applications! {
     greedy::Greedy;
     transfer::Transfer;
     cbr::Cbr;
+    on_off::OnOff;
     #[cfg(test)]
     exchange::Exchange;
 }

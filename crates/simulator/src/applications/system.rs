@@ -142,10 +142,9 @@ impl System<'_, '_> {
         self.ended.push(id);
     }
 
-    /// One end has handed over everything that it has for a connection to carry.
-    #[cfg(test)]
-    pub fn end(&mut self, at: End, id: ConnectionId) {
-        self.send(at, id, Sender::end);
+    /// One end has nothing more for a connection to carry, and takes back what has not left.
+    pub fn stop(&mut self, at: End, id: ConnectionId) {
+        self.send(at, id, Sender::stop);
         self.ended.push(id);
     }
 

@@ -196,6 +196,8 @@ fn user() -> impl Strategy<Value = String> {
         r#"{ kind = "transfer", size = "9 kB", pause = "50 ms", pause_distribution = "exponential" }"#,
         r#"{ kind = "cbr", rate = "1 Mb/s" }"#,
         r#"{ kind = "cbr", rate = "12 Mb/s" }"#,
+        r#"{ kind = "on-off", on = "100 ms", off = "50 ms" }"#,
+        r#"{ kind = "on-off", on = "70 ms", off = "20 ms", distribution = "fixed", rate = "3 Mb/s" }"#,
     ]);
     let meter = select(vec![
         "",

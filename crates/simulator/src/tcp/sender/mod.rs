@@ -129,6 +129,16 @@ impl Sender {
         self.stream.end();
     }
 
+    /// Nothing more will be written, and what has not left will not. A connection that is not there yet is
+    /// no longer requested.
+    pub fn stop(&mut self) {
+        self.stream.stop(self.outstanding.nxt());
+        if self.recovery.phase() == Phase::SynSent {
+            self.recovery.go_on(Phase::Closed, 0);
+            self.timer.clear();
+        }
+    }
+
     /// Sends what has been written, as far as the window allows. To be called after [`Sender::write`],
     /// [`Sender::push`] and [`Sender::end`] once the connection has been requested; before, it does nothing.
     pub fn on_written(&mut self, door: &mut Door) {

@@ -52,6 +52,11 @@ impl Stream {
         self.push();
     }
 
+    /// Nothing more will be written, and what has not left in the first `sent` segments will not.
+    pub fn stop(&mut self, sent: u64) {
+        *self = Stream { whole: sent, rest: 0, pushed: true, ended: true, ..*self };
+    }
+
     /// Segments that may leave, after `sent` have.
     #[inline]
     pub fn ready(&self, sent: u64) -> u64 {
@@ -134,6 +139,15 @@ mod tests {
         assert_eq!((stream.cut(0), stream.cut(1)), (0, 0));
         assert_eq!((stream.is_pushed(0), stream.is_pushed(1)), (false, true));
         assert!(stream.is_done(2));
+    }
+
+    #[test]
+    fn a_stream_that_stops_ends_with_what_has_left() {
+        let mut stream = Stream::new(1_460);
+        stream.write(u64::MAX);
+        stream.stop(7);
+        assert_eq!(stream.ready(7), 0);
+        assert!(stream.is_done(7) && !stream.is_done(6));
     }
 
     #[test]
