@@ -381,9 +381,10 @@ fn a_misspelt_congestion_control_is_told_as_a_name_and_in_a_table() {
         ("{ kind = \"cubci\" }", "users.a.tcp.congestion_control.kind"),
     ] {
         let found = messages(&with("users.a", &format!("tcp.congestion_control = {given}")));
-        let want =
-            "\"cubci\" is none of reno, cubic, dctcp, prague, bbr, sbrm; did you mean \"cubic\"?";
-        assert_eq!(found, [format!("line 8: {key}: {want}")]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let start = format!("line 8: {key}: \"cubci\" is none of reno, cubic, ");
+        assert!(found[0].starts_with(&start), "{found:?}");
+        assert!(found[0].ends_with("; did you mean \"cubic\"?"), "{found:?}");
     }
     let table = "tcp.congestion_control = { kind = \"cubic\", growth = \"linus\", kappa = 0.5 }";
     let found = messages(&with("users.a", table));

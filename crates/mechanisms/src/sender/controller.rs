@@ -168,6 +168,7 @@ senders! {
     cubic::Cubic(CubicParams);
     dctcp::Dctcp(DctcpParams);
     prague::Prague(PragueParams);
+    vegas::Vegas(VegasParams);
     [in kernels alone]
     bbr::Bbr(BbrParams);
     sbrm::Sbrm(SbrmParams);

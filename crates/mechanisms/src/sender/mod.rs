@@ -28,6 +28,7 @@ pub mod prague;
 pub mod reno;
 pub mod sbrm;
 pub mod slow_start;
+pub mod vegas;
 pub mod whole_segments;
 
 pub use bbr::BbrParams;
@@ -41,6 +42,7 @@ pub use prague::{Prague, PragueParams};
 pub use reno::{Reno, RenoParams};
 pub use sbrm::SbrmParams;
 pub use slow_start::SlowStartExit;
+pub use vegas::{Vegas, VegasParams};
 
 use crate::units::{Span, Time};
 
@@ -112,7 +114,7 @@ pub const MIN_SSTHRESH: f64 = 2.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::OrOff;
+    use crate::units::{Factor, OrOff};
 
     /// An ordinary ACK of one segment, `now_ms` after the start.
     pub(super) fn ack_at(now_ms: u64) -> Ack {
@@ -135,7 +137,7 @@ mod tests {
         Marks { now, delivered: 0, marked: 0, una, nxt, repairing: false }
     }
 
-    fn all() -> [Controller; 5] {
+    fn all() -> [Controller; 6] {
         let (whole_segments, byte_counting) = (false, false);
         let cubic = |growth| {
             SenderParams::Cubic(CubicParams { growth, slow_start_exit: SlowStartExit::Loss })
@@ -143,6 +145,11 @@ mod tests {
         [
             SenderParams::Dctcp(DctcpParams { whole_segments, byte_counting }),
             SenderParams::Prague(PragueParams { reference_rtt: OrOff::Off }),
+            SenderParams::Vegas(VegasParams {
+                alpha: Factor(2.0),
+                beta: Factor(4.0),
+                gamma: Factor(1.0),
+            }),
             SenderParams::Reno(RenoParams { whole_segments, byte_counting }),
             cubic(CubicGrowth::Linux),
             cubic(CubicGrowth::Rfc9438),

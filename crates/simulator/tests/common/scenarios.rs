@@ -58,7 +58,10 @@ fn tcp() -> impl Strategy<Value = String> {
         ]
     };
     (
-        one_of("congestion_control", vec!["\"reno\"", "\"cubic\"", "\"dctcp\"", "\"prague\""]),
+        one_of(
+            "congestion_control",
+            vec!["\"reno\"", "\"cubic\"", "\"dctcp\"", "\"prague\"", "\"vegas\""],
+        ),
         one_of(
             "loss_recovery",
             vec!["\"sack\"", "\"rack\"", "\"fack\"", "\"newreno\"", "\"reno\""],

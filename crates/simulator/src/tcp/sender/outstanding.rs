@@ -376,7 +376,9 @@ impl Outstanding {
             self.repairs.pop_front();
             if is_open {
                 self.board.lose_repair(repair.segment);
-                lost += u32::from(matches!(late, LateRepairs::Older(..)));
+                if let LateRepairs::Older(..) = late {
+                    lost += 1;
+                }
             }
         }
         lost

@@ -1,0 +1,51 @@
+//! Senders that go by delay, in whole runs.
+
+mod common;
+
+use common::{link, plan_with};
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+const SCENARIO: &str = include_str!("../../../scenarios/vegas.toml");
+
+fn vegas(alpha: u32, beta: u32, more: &[(&str, &str)]) -> RunOutput {
+    let control = format!("{{ kind = \"vegas\", alpha = {alpha}, beta = {beta} }}");
+    let mut options = vec![("tcp.congestion_control", control.as_str())];
+    options.extend(more);
+    run(&plan_with(SCENARIO, &options), 1)
+}
+
+/// Brakmo and Peterson 1995, section III-B: between α and β segments wait, whatever the rate and the
+/// round trip. The one in transmission counts as waiting in our tables and not in a round-trip time.
+#[test]
+fn vegas_keeps_alpha_to_beta_segments_waiting_and_loses_none() {
+    for (alpha, beta) in [(2, 4), (1, 3), (10, 12)] {
+        for more in [&[][..], &[("bottleneck.rate", "50 Mb/s")], &[("bottleneck.delay", "80 ms")]] {
+            let output = vegas(alpha, beta, more);
+            let place = link(&output, "bottleneck");
+            let waiting = output.links.mean_backlog_packets[place];
+            let used = output.links.utilization[place];
+            println!("alpha {alpha}, beta {beta}, {more:?}: {waiting:.2} wait, {used:.3} used");
+            let (least, most) = (f64::from(alpha), f64::from(beta) + 1.0);
+            assert!(waiting > least && waiting < most, "{waiting}");
+            assert!(used > 0.98);
+            assert_eq!(output.links.drops_full[place], 0);
+        }
+    }
+}
+
+/// J. Mo et al., "Analysis and comparison of TCP Reno and Vegas", INFOCOM 1999: Reno fills the buffer, whose
+/// delay Vegas takes for its own segments. With a segment's room for each there is nothing to give way to.
+#[test]
+fn vegas_gives_way_beside_reno_the_more_the_larger_the_buffer() {
+    let share = |buffer| {
+        let two = format!("{SCENARIO}\n[users.other]\ntcp = {{ congestion_control = \"reno\" }}\n");
+        let output = run(&plan_with(&two, &[("bottleneck.buffer", buffer)]), 1);
+        let rates = &output.flows.throughput_bps;
+        let share = rates[0] / (rates[0] + rates[1]);
+        println!("{buffer}: {share:.2}");
+        share
+    };
+    let (small, large) = (share("6 packets"), share("100 packets"));
+    assert!(large < 0.2 && small > 2.0 * large, "{small}, {large}");
+}
