@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Bytes, Factor, Span, Time, Whole};
+use tidegate_mechanisms::units::{Factor, Span, Time, Whole};
 
 use crate::file::{Access, File, Meter, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
@@ -46,11 +46,12 @@ fn add_group(plan: &mut Plan, file: &File, network: &Network, name: &str, user: 
     let there = network.path(from, to).expect("routes are checked on reading");
     let back = network.path(to, from).expect("routes are checked on reading");
     let carried = (user.traffic.0.clone(), tcp(file, user));
+    let own = OwnLinks::of(file, user);
     for number in 0..user.count.count() {
         let owner = plan.users.len();
         plan.users.push(UserPlan { group });
         let name = format!("{name}.{number}");
-        let links = add_user_links(plan, file, &name, user);
+        let links = own.add(plan, &name);
         let routes = links.routes(&there, &back);
         let stands = add_stages(plan, user, &name, there.len());
         let flow = flow(plan, file, user, owner, routes, stands, &carried);
@@ -86,20 +87,35 @@ impl UserLinks {
     }
 }
 
-fn add_user_links(plan: &mut Plan, file: &File, owner: &str, user: &User) -> UserLinks {
-    let access =
-        add_duplex(plan, format!("{owner}.access"), &user.access_link(file), file.packet_size);
-    let egress = user.egress_link(file);
-    let egress =
-        egress.map(|link| add_duplex(plan, format!("{owner}.egress"), &link, file.packet_size));
-    UserLinks { access, egress }
+/// What the own links of the users of a group are like.
+struct OwnLinks {
+    access: LinkPlan,
+    egress: Option<LinkPlan>,
 }
 
-fn add_duplex(plan: &mut Plan, name: String, file: &Access, packet_size: Bytes) -> (u32, u32) {
-    let set = "resolved";
-    let (rate, delay) = (file.rate.expect(set), file.delay.expect(set));
-    let there = LinkPlan::plain(name, rate, delay, file.buffer.expect(set), packet_size);
-    let back = LinkPlan { name: format!("{}.reverse", there.name), ..there.clone() };
+impl OwnLinks {
+    fn of(file: &File, user: &User) -> Self {
+        let set = "resolved";
+        let plain = |end: &str, link: Access| {
+            let (rate, delay) = (link.rate.expect(set), link.delay.expect(set));
+            let (buffer, packet_size) = (link.buffer.expect(set), file.packet_size);
+            LinkPlan::plain(end.to_owned(), rate, delay, buffer, packet_size)
+        };
+        OwnLinks {
+            access: plain("access", user.access_link(file)),
+            egress: user.egress_link(file).map(|link| plain("egress", link)),
+        }
+    }
+
+    fn add(&self, plan: &mut Plan, owner: &str) -> UserLinks {
+        let mut add = |link: &LinkPlan| add_duplex(plan, owner, link);
+        UserLinks { access: add(&self.access), egress: self.egress.as_ref().map(add) }
+    }
+}
+
+fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan) -> (u32, u32) {
+    let there = LinkPlan { name: format!("{owner}.{}", link.name), ..link.clone() };
+    let back = LinkPlan { name: format!("{}.reverse", there.name), ..link.clone() };
     let index = u32::try_from(plan.links.len()).expect("the number of links is checked");
     plan.links.extend([there, back]);
     (index, index + 1)

@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 
 use crate::file::{Bottleneck, File, Link, ParkingLot, RateChange};
-use crate::plan::{Buffer, LinkPlan, RateChangePlan};
+use crate::plan::{Buffer, LinkPlan, MechanismsPlan, RateChangePlan};
 use crate::value::RateChanges;
 
 /// Where users of a dumbbell send from and to.
@@ -19,16 +20,19 @@ const REVERSE_BUFFER: Buffer = Buffer::Packets(10_000);
 macro_rules! with_mechanisms {
     ($file:expr, $plain:expr) => {
         LinkPlan {
-            loss: $file.loss.0,
-            aqm: $file.aqm.0.clone(),
-            differentiation: $file.differentiation.0.clone(),
-            scheduler: $file.scheduler.0.clone(),
-            rate_changes: rate_changes(&$file.rate_changes),
-            ecn: $file.ecn,
-            ecn_marks_all: $file.ecn_marks_all,
             monitored: true,
-            entry: $file.entry.params(),
-            exit: $file.exit.params(),
+            mechanisms: Arc::new(MechanismsPlan {
+                packet_size: $plain.packet_size,
+                loss: $file.loss.0,
+                aqm: $file.aqm.0.clone(),
+                differentiation: $file.differentiation.0.clone(),
+                scheduler: $file.scheduler.0.clone(),
+                rate_changes: rate_changes(&$file.rate_changes),
+                ecn: $file.ecn,
+                ecn_marks_all: $file.ecn_marks_all,
+                entry: $file.entry.params(),
+                exit: $file.exit.params(),
+            }),
             ..$plain
         }
     };

@@ -3,6 +3,7 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use tidegate_mechanisms::bottleneck::scheduler::{Room, SchedulerParams};
@@ -76,6 +77,16 @@ pub struct LinkPlan {
     pub delay: Span,
     /// Room for waiting packets, the one in transmission included.
     pub buffer: Buffer,
+    /// Whether histograms and time series are kept (bottlenecks), or counters alone.
+    pub monitored: bool,
+    /// The mechanisms in front of it and on it; their keys can be read as the link's own. Links that are alike
+    /// share them: with 100,000 users they would be most of the plan.
+    pub mechanisms: Arc<MechanismsPlan>,
+}
+
+/// What decides about packets in front of a link, and on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MechanismsPlan {
     /// Size of a full packet of the scenario.
     pub packet_size: Bytes,
     /// Probability that a packet is lost on the wire.
@@ -92,12 +103,18 @@ pub struct LinkPlan {
     pub ecn: bool,
     /// Whether it then marks packets that are not ECN-capable as well, against RFC 3168.
     pub ecn_marks_all: bool,
-    /// Whether histograms and time series are kept (bottlenecks), or counters alone.
-    pub monitored: bool,
     /// Stages at its beginning.
     pub entry: Vec<StageParams>,
     /// Stages at its end.
     pub exit: Vec<StageParams>,
+}
+
+impl Deref for LinkPlan {
+    type Target = MechanismsPlan;
+
+    fn deref(&self) -> &MechanismsPlan {
+        &self.mechanisms
+    }
 }
 
 /// A link's rate from some time on.
@@ -118,11 +135,7 @@ impl LinkPlan {
         buffer: Buffer,
         packet_size: Bytes,
     ) -> Self {
-        LinkPlan {
-            name,
-            rate,
-            delay,
-            buffer,
+        let mechanisms = MechanismsPlan {
             packet_size,
             loss: 0.0,
             aqm: AqmParams::DropTail,
@@ -131,10 +144,10 @@ impl LinkPlan {
             rate_changes: Vec::new(),
             ecn: false,
             ecn_marks_all: false,
-            monitored: false,
             entry: Vec::new(),
             exit: Vec::new(),
-        }
+        };
+        LinkPlan { name, rate, delay, buffer, monitored: false, mechanisms: mechanisms.into() }
     }
 
     /// What its mechanisms are told of it.

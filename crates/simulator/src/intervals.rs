@@ -66,10 +66,11 @@ fn links(
             continue;
         }
         let drops = |reason: usize| to.probe.drops[reason] - from.probe.drops[reason];
-        let backlog = (to.backlog_packet_ns - from.backlog_packet_ns) as f64;
+        let (was_passed, passed) = (from.passed(), to.passed());
+        let backlog = (passed.backlog_packet_ns - was_passed.backlog_packet_ns) as f64;
         table.interval.push(interval);
         table.link.push(planned.name.clone());
-        table.utilization.push((to.busy_ns - from.busy_ns) as f64 / span_ns);
+        table.utilization.push((passed.busy_ns - was_passed.busy_ns) as f64 / span_ns);
         table.mean_backlog_packets.push(backlog / span_ns);
         table.drops.push((0..to.probe.drops.len()).map(drops).sum());
         table.drops_policer.push(drops(Drop::Policer as usize));

@@ -10,7 +10,7 @@
 
 use tidegate_mechanisms::bottleneck::{Arrival, Judge, Verdict};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{Buffer, LinkPlan};
+use tidegate_scenario::plan::{Buffer, LinkPlan, MechanismsPlan};
 
 use crate::build;
 use crate::pace::Pace;
@@ -133,7 +133,7 @@ impl Link {
         let judge = if station.is_some() { None } else { build::judge(plan) };
         let management = judge.map(|judge| {
             let rng = Stream::new(seed, &format!("link/{number}/aqm"));
-            let LinkPlan { ecn, ecn_marks_all, .. } = *plan;
+            let MechanismsPlan { ecn, ecn_marks_all, .. } = *plan.mechanisms;
             Box::new(Management { judge, ecn, ecn_marks_all, rng })
         });
         let wire_loss = (plan.loss > 0.0)

@@ -159,11 +159,18 @@ impl Monitor {
     }
 }
 
-/// The counters of a link at a point in time, the time to come taken off.
+/// The counters of a link at a point in time.
 #[derive(Clone)]
 pub struct Reading {
     /// The counters.
     pub probe: LinkProbe,
+    /// What has passed of the time that they count in advance, of a monitored link.
+    passed: Option<Box<TimePassed>>,
+}
+
+/// Time up to a reading.
+#[derive(Clone, Copy)]
+pub struct TimePassed {
     /// Integral of the backlog, packet-ns.
     pub backlog_packet_ns: u128,
     /// Integral of the backlog, byte-ns.
@@ -184,17 +191,28 @@ impl Reading {
 
     /// Reads a link at `now`.
     pub fn in_passing(link: &mut Link, now: Time) -> Self {
+        let passed = link.probe.monitor.is_some().then(|| Box::new(TimePassed::of(link, now)));
+        Reading { probe: link.probe.clone(), passed }
+    }
+
+    /// What has passed of the time that is counted in advance.
+    ///
+    /// # Panics
+    /// If the link is not monitored.
+    pub fn passed(&self) -> &TimePassed {
+        self.passed.as_ref().expect("monitored")
+    }
+}
+
+impl TimePassed {
+    fn of(link: &mut Link, now: Time) -> Self {
         let [packets, bytes, busy] = link.time_to_come(now);
         let [packets_so_far, bytes_so_far] = link.time_so_far(now);
-        let probe = link.probe.clone();
-        let Some(monitor) = &link.probe.monitor else {
-            return Reading { probe, backlog_packet_ns: 0, backlog_byte_ns: 0, busy_ns: 0 };
-        };
-        Reading {
+        let monitor = link.probe.monitor.as_ref().expect("monitored");
+        TimePassed {
             backlog_packet_ns: monitor.sojourn_ns + monitor.lost_ns + packets_so_far - packets,
             backlog_byte_ns: monitor.sojourn_byte_ns + monitor.lost_byte_ns + bytes_so_far - bytes,
             busy_ns: monitor.busy_ns - busy,
-            probe,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tidegate_mechanisms::stage::{AnyStage, Declared, Ecn, Passage, Passing, StageParams};
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{FlowPlan, LinkPlan, Plan};
+use tidegate_scenario::plan::{FlowPlan, LinkPlan, MechanismsPlan, Plan};
 
 use crate::output::StageTable;
 use crate::packet::{Parcel, flags};
@@ -109,7 +109,8 @@ impl Stages {
             stages.add(stage.name.clone(), stage.params.clone(), seed);
         }
         for (number, link) in plan.links.iter().enumerate() {
-            let LinkPlan { name, entry, exit, .. } = link;
+            let LinkPlan { name, mechanisms, .. } = link;
+            let MechanismsPlan { entry, exit, .. } = &**mechanisms;
             for (end, place, all) in [(End::Beginning, "entry", entry), (End::Far, "exit", exit)] {
                 let named = |(i, params): (usize, &StageParams)| {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)

@@ -146,9 +146,12 @@ pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading])
             continue;
         };
         let per_time = |from: u128, to: u128| (to - from) as f64 / span_ns;
-        table.utilization.push(per_time(from.busy_ns, to.busy_ns));
-        table.mean_backlog_packets.push(per_time(from.backlog_packet_ns, to.backlog_packet_ns));
-        table.mean_backlog_bytes.push(per_time(from.backlog_byte_ns, to.backlog_byte_ns));
+        let (was_passed, passed) = (from.passed(), to.passed());
+        table.utilization.push(per_time(was_passed.busy_ns, passed.busy_ns));
+        table
+            .mean_backlog_packets
+            .push(per_time(was_passed.backlog_packet_ns, passed.backlog_packet_ns));
+        table.mean_backlog_bytes.push(per_time(was_passed.backlog_byte_ns, passed.backlog_byte_ns));
         let sojourn_s = (monitor.sojourn_ns - was.sojourn_ns) as f64 * 1e-9;
         table.mean_sojourn_s.push(mean(sojourn_s, accepted));
         let at = |quantile: f64| match monitor.sojourn.is_empty() {

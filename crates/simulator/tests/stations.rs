@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use tidegate_mechanisms::bottleneck::AqmParams;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_scenario::plan::Plan;
@@ -34,7 +36,9 @@ fn departures_as_events_and_departures_in_advance_are_the_same_for_one_customer(
         let mut plan = plan_with(&text, &overrides);
         assert_eq!(plan.users.len(), 1);
         // An unlimited turn, since the end of a turn says nothing where nobody else waits.
-        if let SchedulerParams::Drr(params) = &mut plan.links[0].scheduler {
+        if let SchedulerParams::Drr(params) =
+            &mut Arc::make_mut(&mut plan.links[0].mechanisms).scheduler
+        {
             params.quantum = tidegate_mechanisms::units::Bytes::new(1_000_000);
         }
         tidegate_simulator::run(&plan, 7)
