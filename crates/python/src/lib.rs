@@ -9,6 +9,7 @@ mod formulas;
 mod plan;
 mod scenario;
 mod tables;
+mod toml;
 
 use pyo3::prelude::*;
 
@@ -23,6 +24,8 @@ mod _native {
     use super::scenario::Scenario;
     #[pymodule_export]
     use super::tables::output_schema;
+    #[pymodule_export]
+    use super::toml::{toml_key, toml_value};
     #[pymodule_export]
     use super::{schema, version};
 

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::document::{Table, Value};
+use toml_writer::{ToTomlKey, ToTomlValue, TomlStringBuilder};
+
+use crate::document::{Node, Table, Value};
 
 /// The document as TOML.
 pub(crate) fn write(root: &Table) -> String {
@@ -24,7 +26,7 @@ fn write_plain(table: &Table, text: &mut String) {
 }
 
 fn line(key: &str, value: &Value, text: &mut String) {
-    writeln!(text, "{} = {}", key_part(key), inline(value)).expect("strings take everything");
+    writeln!(text, "{} = {}", key.to_toml_key(), inline(value)).expect("strings take everything");
 }
 
 /// Tables of tables with names of their own (users, links) get a section for each.
@@ -47,53 +49,27 @@ fn write_section(path: &[String], table: &Table, text: &mut String) {
 /// A value in one line.
 pub(crate) fn inline(value: &Value) -> String {
     match value {
-        Value::Bool(value) => value.to_string(),
-        Value::Integer(n) => n.to_string(),
-        Value::Float(x) => format!("{x:?}"),
-        Value::Text(text) => quoted(text),
+        Value::Bool(value) => value.to_toml_value(),
+        Value::Integer(n) => n.to_toml_value(),
+        Value::Float(x) => x.to_toml_value(),
+        Value::Text(text) => TomlStringBuilder::new(text).as_basic().to_toml_value(),
         Value::Other(text) => text.clone(),
         Value::Array(items) => {
             let items: Vec<_> = items.iter().map(|item| inline(&item.value)).collect();
             format!("[{}]", items.join(", "))
         }
-        Value::Table(table) => {
-            let entry = |(key, node): &(String, _)| entry(key, node);
-            let entries: Vec<_> = table.0.iter().map(entry).collect();
-            if entries.is_empty() {
-                "{}".to_owned()
-            } else {
-                format!("{{ {} }}", entries.join(", "))
-            }
+        Value::Table(Table(entries)) if entries.is_empty() => "{}".to_owned(),
+        Value::Table(Table(entries)) => {
+            let entry = |(key, node): &(String, Node)| {
+                format!("{} = {}", key.to_toml_key(), inline(&node.value))
+            };
+            let entries: Vec<_> = entries.iter().map(entry).collect();
+            format!("{{ {} }}", entries.join(", "))
         }
     }
-}
-
-fn entry(key: &str, node: &crate::document::Node) -> String {
-    format!("{} = {}", key_part(key), inline(&node.value))
 }
 
 /// A path as a dotted key.
 pub(crate) fn dotted(path: &[String]) -> String {
-    path.iter().map(|part| key_part(part)).collect::<Vec<_>>().join(".")
-}
-
-fn key_part(key: &str) -> String {
-    let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    if !key.is_empty() && key.bytes().all(bare) { key.to_owned() } else { quoted(key) }
-}
-
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => {
-                write!(quoted, "\\u{:04X}", u32::from(c)).expect("strings take everything");
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted + "\""
+    path.iter().map(|part| part.to_toml_key()).collect::<Vec<_>>().join(".")
 }

@@ -131,20 +131,18 @@ def toml_value(value: object) -> str:
     >>> toml_value({"kind": "abc", "gamma": 3.0, "points": [[11, 0.0]], "on": True})
     '{ kind = "abc", gamma = 3.0, points = [[11, 0.0]], on = true }'
     """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str | os.PathLike):
-        return _quoted(os.fspath(value))
-    if isinstance(value, int | float):
-        return repr(value)
+    return _native.toml_value(_plain(value))
+
+
+def _plain(value: object) -> object:
+    """What stands for a value in a file: a path is a text, an array of numbers a list."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, Mapping):
-        pairs = (f"{_toml_key(str(key))} = {toml_value(item)}" for key, item in value.items())
-        return "{ " + ", ".join(pairs) + " }"
+        return {str(key): _plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):  # numpy's numbers and arrays
-        return toml_value(value.tolist())
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    raise TypeError(f"a {type(value).__name__} cannot stand in a scenario: {value!r}")
+        return _plain(value.tolist())
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @cache
@@ -170,7 +168,7 @@ def text_of(source: Source) -> tuple[str, str | None, str | None]:
     if isinstance(source, Scenario):
         return source.to_toml(), None, None
     if isinstance(source, Mapping):
-        lines = (f"{_toml_key(str(key))} = {toml_value(value)}" for key, value in source.items())
+        lines = (f"{_native.toml_key(str(key))} = {toml_value(value)}" for key, value in source.items())
         try:
             return "\n".join(lines), None, None
         except RecursionError:
@@ -199,13 +197,3 @@ def _read(path: Path) -> str:
 def _unreadable(reason: str, file: str | None = None) -> ScenarioError:
     message = f"cannot read the scenario: {reason}"
     return ScenarioError([(None, None, "", message, None, message)], file)
-
-
-def _quoted(text: str) -> str:
-    # JSON's escapes are TOML's, but for the one control character that JSON lets through.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _toml_key(key: str) -> str:
-    bare = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
-    return key if bare else _quoted(key)

@@ -15,10 +15,10 @@ An experiment lists levels, and factors that vary together share a key::
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tidegate.scenarios.reading import toml_value
 from tidegate.studies.papers.errors import ReproductionError
 
 if TYPE_CHECKING:
@@ -97,27 +97,6 @@ def settings(
     ]
 
 
-def toml_literal(value: object) -> str:
-    """Give a value as TOML on one line.
-
-    >>> toml_literal({"kind": "cbr", "rate": "10 Mb/s"})
-    '{ "kind" = "cbr", "rate" = "10 Mb/s" }'
-    """
-    match value:
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return repr(value)
-        case str():
-            return json.dumps(value, ensure_ascii=False)
-        case list():
-            return "[" + ", ".join(toml_literal(item) for item in value) + "]"
-        case dict():
-            pairs = (f"{json.dumps(key)} = {toml_literal(item)}" for key, item in value.items())
-            return "{ " + ", ".join(pairs) + " }"
-    raise ReproductionError(f"no TOML form for {value!r}")
-
-
 def _named(key: str, level: Level | list[Level]) -> dict[str, Level]:
     names = key.split("/")
     values = level if isinstance(level, list) else [level]
@@ -135,3 +114,11 @@ def _filled(template: object, level: Level) -> object:
         case dict():
             return {key: _filled(item, level) for key, item in template.items()}
     return template
+
+
+def toml_literal(value: object) -> str:
+    """Give a value as TOML on one line."""
+    try:
+        return toml_value(value)
+    except TypeError as error:
+        raise ReproductionError(str(error)) from None
