@@ -17,7 +17,9 @@ use std::error::Error;
 use std::io::{self, BufRead, Write};
 
 use tidegate_mechanisms::bottleneck::scheduler::fq_codel::FqCodelParams;
-use tidegate_mechanisms::bottleneck::scheduler::{Line, Queued, Room, Scheduler, SchedulerParams};
+use tidegate_mechanisms::bottleneck::scheduler::{
+    Capacity, Line, Queued, Scheduler, SchedulerParams,
+};
 use tidegate_mechanisms::bottleneck::{
     Aqm, AqmParams, Arrival, CodelParams, Differentiation, Judge, PieDecay, PieParams, Place,
     RedParams, RedSpacing,
@@ -76,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
-    let room = Room { packets: given.get("limit")? as u32, bytes: u64::MAX };
+    let room = Capacity { packets: given.get("limit")? as u32, bytes: u64::MAX };
     let place = |rate: Rate, packet: Bytes| Place { room, rate, packet };
     // For an AQM that goes by the time of a packet: a byte takes a nanosecond.
     let by_time = Rate::mbps(8_000);

@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
 use crate::chosen::Chosen;
 use crate::document::Table;
-use crate::field::{Mistake, Reader};
+use crate::field::{PathIssue, Reader};
 use crate::file::{File, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
@@ -251,7 +251,7 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, rea
 }
 
 /// What a kernel has and the simulator has not, at the key that asks for it.
-pub(crate) fn simulator_lacks(file: &File) -> Vec<Mistake> {
+pub(crate) fn simulator_lacks(file: &File) -> Vec<PathIssue> {
     let mut reader = Reader::default();
     for (name, user) in &file.users.entries {
         if !user.traffic.0.is_over_tcp() {

@@ -5,13 +5,13 @@ use tidegate_mechanisms::stage::StageParams;
 
 use crate::check::nested;
 use crate::chosen::Chosen;
-use crate::field::{Mistake, Reader};
+use crate::field::{PathIssue, Reader};
 use crate::file::{Differentiation, File, User};
 use crate::network::Network;
 use crate::plan::LinkPlan;
 
 /// Every doubt about a checked file.
-pub(crate) fn of(file: &File) -> Vec<Mistake> {
+pub(crate) fn of(file: &File) -> Vec<PathIssue> {
     let mut reader = Reader::default();
     let network = Network::of(file);
     if file.users.entries.iter().all(|(_, user)| !user.is_metered()) {

@@ -22,7 +22,7 @@ pub(crate) trait Field: Sized {
 
 /// A mistake, at a path in the document.
 #[derive(Debug)]
-pub(crate) struct Mistake {
+pub(crate) struct PathIssue {
     pub path: Vec<String>,
     pub message: String,
     pub suggestion: Option<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Mistake {
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     path: Vec<String>,
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<PathIssue>,
     /// What sets the options that are not given.
     pub profile: Profile,
     /// How many more there were than anybody reads.
@@ -53,7 +53,7 @@ impl Reader {
             return None;
         }
         let (path, message) = (self.path.clone(), message.into());
-        self.mistakes.push(Mistake { path, message, suggestion: near });
+        self.mistakes.push(PathIssue { path, message, suggestion: near });
         None
     }
     /// Notes a mistake in an entry of the table being read.

@@ -4,7 +4,7 @@ use tidegate_mechanisms::bottleneck::Aqm;
 use tidegate_mechanisms::units::{QueueLength, Rate};
 
 use crate::check::nested;
-use crate::field::{Mistake, Reader};
+use crate::field::{PathIssue, Reader};
 use crate::file::{self, File};
 use crate::plan::place;
 
@@ -12,7 +12,7 @@ use crate::plan::place;
 pub(crate) fn aqms(file: &File, reader: &mut Reader) {
     let mut fits = |path: &[&str], aqm: &file::Aqm, rate: Rate, buffer: QueueLength| {
         let path = [path, &["aqm"]].concat();
-        let is_here = |mistake: &Mistake| {
+        let is_here = |mistake: &PathIssue| {
             path.len() <= mistake.path.len() && path.iter().zip(&mistake.path).all(|(a, b)| a == b)
         };
         if reader.mistakes.iter().any(is_here) {

@@ -38,7 +38,7 @@ pub use issue::Issue;
 pub use schema::schema;
 
 use document::{Lines, Table};
-use field::{Field, Mistake, Reader, Section};
+use field::{Field, PathIssue, Reader, Section};
 use file::{File, Profile};
 use issue::MAX_MISTAKES;
 use plan::Plan;
@@ -167,12 +167,12 @@ fn prepare(text: &str, overrides: &[(String, String)]) -> Result<Table, Vec<Issu
 
 /// Mistakes, and how many more there are than are told.
 pub(crate) struct Found {
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<PathIssue>,
     untold: usize,
 }
 
-impl From<Vec<Mistake>> for Found {
-    fn from(mut mistakes: Vec<Mistake>) -> Found {
+impl From<Vec<PathIssue>> for Found {
+    fn from(mut mistakes: Vec<PathIssue>) -> Found {
         let untold = mistakes.len().saturating_sub(MAX_MISTAKES);
         mistakes.truncate(MAX_MISTAKES);
         Found { mistakes, untold }
@@ -208,7 +208,7 @@ fn profile(document: &Table) -> Profile {
 /// Mistakes with their places, in the order of the file.
 fn locate(found: Found, document: &Table, text: &str) -> Vec<Issue> {
     let lines = Lines::of(text);
-    let issue = |mistake: Mistake| {
+    let issue = |mistake: PathIssue| {
         let at = document::locate(document, &mistake.path).map(|offset| lines.position(offset));
         Issue {
             line: at.map(|at| at.line),

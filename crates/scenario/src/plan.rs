@@ -6,7 +6,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use tidegate_mechanisms::bottleneck::scheduler::{Room, SchedulerParams};
+use tidegate_mechanisms::bottleneck::scheduler::{Capacity, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
 use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
@@ -159,8 +159,8 @@ impl LinkPlan {
 /// Where the mechanisms of such a link stand.
 pub(crate) fn place(rate: Rate, buffer: Buffer, packet: Bytes) -> Place {
     let room = match buffer {
-        Buffer::Packets(packets) => Room { packets, bytes: u64::MAX },
-        Buffer::Bytes(bytes) => Room { packets: u32::MAX, bytes: bytes.get() },
+        Buffer::Packets(packets) => Capacity { packets, bytes: u64::MAX },
+        Buffer::Bytes(bytes) => Capacity { packets: u32::MAX, bytes: bytes.get() },
     };
     Place { room, rate, packet }
 }

@@ -1,7 +1,7 @@
 //! The points of a sweep.
 
 use crate::document::{Table, Value};
-use crate::field::Mistake;
+use crate::field::PathIssue;
 use crate::file::Sweep;
 use crate::{Found, overrides, read, toml_text};
 
@@ -29,7 +29,7 @@ pub(crate) fn points(
 
 type Axis = (String, Vec<Value>);
 
-fn size_mistake(axes: &[Axis], file_bytes: usize) -> Option<Mistake> {
+fn size_mistake(axes: &[Axis], file_bytes: usize) -> Option<PathIssue> {
     let values: usize = axes.iter().map(|(_, values)| values.len()).sum();
     let points =
         axes.iter().try_fold(1usize, |product, (_, values)| product.checked_mul(values.len()));
@@ -41,12 +41,12 @@ fn size_mistake(axes: &[Axis], file_bytes: usize) -> Option<Mistake> {
     (values.saturating_mul(file_bytes) > MAX_READ_BYTES).then(|| mistake(&[], message))
 }
 
-fn mistake(keys: &[&str], message: String) -> Mistake {
+fn mistake(keys: &[&str], message: String) -> PathIssue {
     let path = std::iter::once(&"sweep").chain(keys).map(|key| (*key).to_owned()).collect();
-    Mistake { path, message, suggestion: None }
+    PathIssue { path, message, suggestion: None }
 }
 
-fn value_mistakes(document: &Table, axes: &[Axis]) -> Vec<Mistake> {
+fn value_mistakes(document: &Table, axes: &[Axis]) -> Vec<PathIssue> {
     let mut mistakes = Vec::new();
     for (key, values) in axes {
         if key == "sweep" || key.starts_with("sweep.") {
@@ -58,18 +58,18 @@ fn value_mistakes(document: &Table, axes: &[Axis]) -> Vec<Mistake> {
     mistakes
 }
 
-fn value_mistake(document: &Table, key: &str, value: &Value) -> Option<Mistake> {
+fn value_mistake(document: &Table, key: &str, value: &Value) -> Option<PathIssue> {
     let mut document = document.clone();
     document.0.retain(|(key, _)| key != "sweep");
     if let Err(issue) = overrides::apply(&mut document, key, value.clone()) {
-        return Some(Mistake { suggestion: issue.suggestion, ..mistake(&[key], issue.message) });
+        return Some(PathIssue { suggestion: issue.suggestion, ..mistake(&[key], issue.message) });
     }
     let first = read(&document).err()?.mistakes.into_iter().next()?;
     let place = toml_text::dotted(&first.path);
     let own = overrides::without_word(key) == place;
     let place = if own { String::new() } else { format!("{place}: ") };
     let message = format!("with {}: {place}{}", toml_text::inline(value), first.message);
-    Some(Mistake { suggestion: first.suggestion, ..mistake(&[key], message) })
+    Some(PathIssue { suggestion: first.suggestion, ..mistake(&[key], message) })
 }
 
 fn combinations(axes: &[Axis]) -> Vec<Vec<(String, String)>> {

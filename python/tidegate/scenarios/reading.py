@@ -168,7 +168,9 @@ def text_of(source: Source) -> tuple[str, str | None, str | None]:
     if isinstance(source, Scenario):
         return source.to_toml(), None, None
     if isinstance(source, Mapping):
-        lines = (f"{_native.toml_key(str(key))} = {toml_value(value)}" for key, value in source.items())
+        lines = (
+            f"{_native.toml_key(str(key))} = {toml_value(value)}" for key, value in source.items()
+        )
         try:
             return "\n".join(lines), None, None
         except RecursionError:

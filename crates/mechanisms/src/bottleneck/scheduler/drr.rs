@@ -24,7 +24,7 @@
 
 use std::collections::VecDeque;
 
-use super::{About, Discipline, Line, Place, Queue, Queued, Room};
+use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::Loss;
 use crate::parameters::Mistake;
 use crate::units::{Bytes, Time};
@@ -61,7 +61,7 @@ fn quantum_is_something(params: &DrrParams) -> Option<Mistake> {
 pub struct Drr {
     quantum: u64,
     drop: DropFrom,
-    room: Room,
+    room: Capacity,
     by_user: Vec<Customer>,
     /// Customers with waiting packets; the first has the turn.
     active: VecDeque<u32>,

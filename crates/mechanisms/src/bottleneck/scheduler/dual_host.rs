@@ -32,7 +32,7 @@
 use std::collections::VecDeque;
 
 use super::fq_codel::turns_and_signals_go_on;
-use super::{About, Discipline, Line, Place, Queue, Queued, Room};
+use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::{Cobalt, CobaltParams, Loss};
 use crate::parameters;
 use crate::parameters::Mistake;
@@ -61,7 +61,7 @@ fn goes_on(params: &DualHostParams) -> Option<Mistake> {
 pub struct DualHost {
     quantum: Bytes,
     cobalt: CobaltParams,
-    room: Room,
+    room: Capacity,
     flows: Vec<Flow>,
     /// Bulk flows, by customer.
     bulk: Vec<u32>,

@@ -39,7 +39,7 @@
 //! T = 16 ms, α = 0.16, β = 3.2 and a step at 1 ms in place of the ramp; the formulas above give 15 ms,
 //! 0.15 and 3.
 
-use super::{About, Discipline, Line, Place, Queue, Queued, Room};
+use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::Loss;
 use crate::parameters;
 use crate::parameters::Mistake;
@@ -137,7 +137,7 @@ pub struct DualPi2 {
     interval: Span,
     alpha_hz: f64,
     beta_hz: f64,
-    room: Room,
+    room: Capacity,
     scalable: Half,
     classic: Half,
     /// p′.

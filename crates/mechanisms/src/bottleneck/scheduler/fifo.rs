@@ -1,7 +1,7 @@
 //! First come, first served, with an AQM that must see departures.
 
 use super::queue::mark_or;
-use super::{Line, Queue, Queued, Room};
+use super::{Capacity, Line, Queue, Queued};
 use crate::bottleneck::{Arrival, Head, Judge, Loss, Verdict};
 use crate::units::{Bytes, Time};
 
@@ -10,12 +10,12 @@ use crate::units::{Bytes, Time};
 pub struct Fifo {
     queue: Queue,
     judge: Judge,
-    room: Room,
+    room: Capacity,
 }
 
 impl Fifo {
     /// An empty queue.
-    pub fn new(judge: Judge, room: Room) -> Self {
+    pub fn new(judge: Judge, room: Capacity) -> Self {
         Fifo { queue: Queue::default(), judge, room }
     }
 

@@ -29,7 +29,7 @@
 use std::collections::VecDeque;
 
 use super::queue::mark_or;
-use super::{About, Discipline, Line, Place, Queue, Queued, Room};
+use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::codel::interval_is_a_time;
 use crate::bottleneck::{CodelRules, CodelState, Head, Loss};
 use crate::parameters;
@@ -81,7 +81,7 @@ pub(super) fn turns_and_signals_go_on(quantum: Bytes, interval: Span) -> Option<
 pub struct FqCodel {
     params: FqCodelParams,
     codel: CodelRules,
-    room: Room,
+    room: Capacity,
     queues: Vec<FlowQueue>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,

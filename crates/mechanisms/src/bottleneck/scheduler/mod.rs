@@ -57,7 +57,7 @@ impl Queued {
 
 /// How many packets, and how many bytes, may wait; the packet in transmission counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Capacity {
     /// Packets.
     pub packets: u32,
     /// Bytes.
@@ -75,7 +75,7 @@ pub struct Line {
     pub in_transmission: Bytes,
 }
 
-impl Room {
+impl Capacity {
     /// Whether `bytes` more, in `packets`, fit beside what waits and what is in transmission.
     #[inline]
     pub fn fits(&self, queue: (u32, u64), line: &Line, packets: u32, bytes: u64) -> bool {
@@ -182,7 +182,7 @@ schedulers! {
 
 impl Scheduler {
     /// First come, first served.
-    pub fn fifo(judge: Judge, room: Room) -> Self {
+    pub fn fifo(judge: Judge, room: Capacity) -> Self {
         Scheduler::Fifo(Fifo::new(judge, room))
     }
 
@@ -233,7 +233,7 @@ pub(crate) mod tests {
     /// A place for so many packets.
     pub(crate) fn place(packets: u32) -> Place {
         Place {
-            room: Room { packets, bytes: u64::MAX },
+            room: Capacity { packets, bytes: u64::MAX },
             rate: Rate::mbps(10),
             packet: Bytes::new(1500),
         }
@@ -267,7 +267,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_packet_in_transmission_takes_room() {
-        let room = Room { packets: 2, bytes: 3000 };
+        let room = Capacity { packets: 2, bytes: 3000 };
         let sending = Line { in_transmission: Bytes::new(1500), ..IDLE };
         assert!(room.fits((1, 1500), &IDLE, 1, 1500));
         assert!(room.fits((0, 0), &sending, 1, 1500));

@@ -20,7 +20,7 @@
 //! classes, and when it is full a packet of priority best effort takes the place of the last one of best
 //! effort.
 
-use super::{About, Discipline, Line, Place, Queue, Queued, Room};
+use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::Loss;
 use crate::parameters;
 use crate::parameters::Mistake;
@@ -58,7 +58,7 @@ pub struct Rfc6057 {
     params: Rfc6057Params,
     /// C, as it is configured.
     port_rate: Rate,
-    room: Room,
+    room: Capacity,
     priority: Queue,
     best_effort: Queue,
     by_user: Vec<Account>,
