@@ -1,14 +1,17 @@
 """Sweeps on a Dask cluster: the same results as with threads, whatever dies."""
 
+import re
 import signal
 import sqlite3
 import sys
 from pathlib import Path
 
+import pytest
 from support import SWEEP
 
 import tidegate
 from tidegate.errors import ClusterError
+from tidegate.runs import cluster
 from tidegate.runs.cluster import Cluster
 
 sys.path.append(str(Path(__file__).parent))
@@ -75,8 +78,8 @@ def test_a_poisonous_point_fails_alone(tmp_path):
     with Dask(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as dask:
         for _ in range(2):
             dask.worker(preload=POISON)
-        with Cluster(dask.address) as cluster:
-            done = tidegate.sweep(swept, out=tmp_path / "kept", replications=2, executor=cluster)
+        with Cluster(dask.address) as there:
+            done = tidegate.sweep(swept, out=tmp_path / "kept", replications=2, executor=there)
     failures = {point.label.split()[2]: point.failures for point in done.points}
     assert {flows: set(why) for flows, why in failures.items()} == {
         "1,": set(), "13,": {5, 6}, "14,": {6}, "4,": set(),
@@ -98,8 +101,8 @@ RunFiles.shared = lambda self, token: False
 def test_workers_elsewhere_send_what_they_computed(tmp_path):
     with Dask(tmp_path) as dask:
         dask.worker("--no-nanny", preload=UNSHARED)
-        with Cluster(dask.address) as cluster:
-            done = tidegate.sweep(TINY, out=tmp_path / "kept", executor=cluster)
+        with Cluster(dask.address) as there:
+            done = tidegate.sweep(TINY, out=tmp_path / "kept", executor=there)
     assert digests(done) == digests(tidegate.sweep(TINY, out=tmp_path / "threads"))
 
 
@@ -145,3 +148,26 @@ def test_a_scheduler_that_goes_away_leaves_what_was_finished(tidegate_command, t
     resumed = tidegate.sweep(LONG, out=tmp_path / "kept", progress=lambda *at: done.append(at))
     assert done[0][0] >= there, "what was finished is not done again"
     assert len(digests(resumed)) == 24
+
+
+@pytest.mark.parametrize(("address", "told"), [
+    ("nonsense", "is no address of a scheduler; write e.g. tcp://10.0.0.1:8786"),
+    ("tls://127.0.0.1:9", "takes certificates, and Dask's configuration here names none"),
+    ("tcp://127.0.0.1:9", "no scheduler answers at tcp://127.0.0.1:9"),
+])  # fmt: skip
+def test_a_scheduler_that_is_none_is_told_at_once(address, told, monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 1)
+    with pytest.raises(tidegate.TidegateError, match=re.escape(told)):
+        Cluster(address)
+
+
+def test_a_scheduler_goes_with_the_engine_dask(tidegate_command):
+    done = tidegate_command("simulate", "small.toml", "--scheduler", "tcp://127.0.0.1:9")
+    assert done.returncode == 2
+    assert "--scheduler goes with --engine dask" in done.stderr
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(tidegate.UsageError, match=r"pip install 'tidegate\[dask\]'"):
+        Cluster()

@@ -11,8 +11,10 @@ import hashlib
 import logging
 import math
 import queue
+import re
 import time
 from collections import deque
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -42,6 +44,7 @@ CONNECT_S = 10
 PATIENCE_S = 5.0
 """How long nothing may finish before we look whether there are workers at all."""
 
+_ADDRESS = re.compile(r"(?:[a-z]+://)?(?:\[[0-9a-f:.%]+\]|[^\s:/]+):[0-9]+")
 REFRESH_S = 2.0
 """How old may be what we know of the workers."""
 
@@ -93,6 +96,8 @@ class Cluster(Executor):
         self._known_workers: tuple[dict[str, int], float] = {}, -math.inf
         if scheduler is None:
             scheduler = self._start_local(jobs or local_cores())
+        else:
+            _check_address(scheduler)
         self.address = scheduler
         try:
             self._client: Client = distributed.Client(
@@ -106,9 +111,11 @@ class Cluster(Executor):
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
-        self._client.close(timeout=CONNECT_S)
+        with suppress(OSError, TimeoutError):
+            self._client.close(timeout=CONNECT_S)
         if self._local is not None:
-            self._local.close(timeout=CONNECT_S)
+            with suppress(OSError, TimeoutError):
+                self._local.close(timeout=CONNECT_S)
 
     def work_in_groups(
         self, tasks: Iterable[Task], do: Callable[[Iterable[Task]], Outcome]
@@ -227,6 +234,22 @@ class Cluster(Executor):
                 raise
             raise ClusterError("a worker has no tidegate; install this one there") from error
         return done
+
+
+def _check_address(scheduler: str) -> None:
+    """Refuse what cannot be connected to, before Dask tries for long."""
+    from distributed import Security
+
+    if not _ADDRESS.fullmatch(scheduler):
+        raise UsageError(
+            f"{scheduler!r} is no address of a scheduler; write e.g. tcp://10.0.0.1:8786"
+        )
+    certified = Security().get_connection_args("client").get("ssl_context") is not None
+    if scheduler.startswith("tls://") and not certified:
+        raise ClusterError(
+            f"{scheduler} takes certificates, and Dask's configuration here names none; "
+            "docs/cluster.md says where it does"
+        )
 
 
 def _silence() -> None:
