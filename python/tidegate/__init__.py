@@ -120,9 +120,11 @@ def reproduce(
         the names of those that deviate.
 
     """
-    from tidegate.studies.papers.reproduction import run
+    from tidegate.runs.execution import Threads
+    from tidegate.studies.papers.reproduction import reproduce as run
 
-    return run(target, quick, jobs, out=out, report=report)
+    done = run(target, quick=quick, out=out, report=report, executor=Threads(jobs))
+    return [summary for one in done for summary in one.summaries]
 
 
 def __getattr__(name: str) -> object:

@@ -63,7 +63,7 @@ def test_positions_take_the_policer_off_the_other_links(paper):
 
 
 def test_formulas_are_put_to_the_engine_and_count():
-    (summary,) = reproduction.run("cpq/formulas", quick=True, write=False)
+    (summary,) = reproduction.reproduce("cpq/formulas", quick=True, write=False)[0].summaries
     assert (summary["claims"], summary["claims_held"]) == (3, 2)
     # Read as the other tables need it, AICP-b lets a queue below the threshold alone.
     assert summary["explained"] == ["cpq-aicp-b-drop-probability"]

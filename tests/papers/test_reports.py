@@ -42,7 +42,7 @@ def test_no_report_takes_the_place_of_another_or_of_the_papers_own_page(papers, 
     before = sorted(papers.iterdir())
     for target, quick in (("abc/fig2", False), ("abc/fig2", True), ("abc/fig4", False)):
         for out in (None, tmp_path / "mine"):
-            reproduction.run(target, quick=quick, out=out, engine=FakeSimulation)
+            reproduction.reproduce(target, quick=quick, out=out, engine=FakeSimulation)
     names = {"reproduce-abc-fig2", "reproduce-abc-fig2-quick", "reproduce-abc-fig4"}
     for place in (tmp_path / "work/results", tmp_path / "mine"):
         assert {path.name for path in place.iterdir()} == names
@@ -61,22 +61,22 @@ def test_only_the_word_report_writes_the_papers_own_page(papers, tmp_path, monke
 
     monkeypatch.setattr(reproduction, "load_paper", small)
     monkeypatch.setattr(reproduction, "load_explanations", lambda _path: [])
-    reproduction.run("abc", engine=FakeSimulation)
+    reproduction.reproduce("abc", engine=FakeSimulation)
     assert (tmp_path / "work/results/reproduce-abc/RESULTS.md").is_file()
     assert not (papers / "RESULTS.md").exists()
-    reproduction.run("abc", report=True, engine=FakeSimulation)
+    reproduction.reproduce("abc", report=True, engine=FakeSimulation)
     page = (papers / "RESULTS.md").read_text(encoding="utf-8")
     assert (papers / "figures/fig2.png").is_file()
     # What a machine needed for it would change the page whenever it is written anew.
     monkeypatch.setattr(reproduction, "cpu_seconds", lambda: 12345.0)
-    reproduction.run("abc", report=True, engine=FakeSimulation)
+    reproduction.reproduce("abc", report=True, engine=FakeSimulation)
     assert (papers / "RESULTS.md").read_text(encoding="utf-8") == page
     assert "CPU" not in page.partition("## Summary")[0]
     for more in ({"quick": True}, {"out": tmp_path / "mine"}):
         with pytest.raises(reproduction.ReproductionError, match="report goes without"):
-            reproduction.run("abc", report=True, engine=FakeSimulation, **more)
+            reproduction.reproduce("abc", report=True, engine=FakeSimulation, **more)
     with pytest.raises(reproduction.ReproductionError, match="report goes without"):
-        reproduction.run("abc/fig2", report=True, engine=FakeSimulation)
+        reproduction.reproduce("abc/fig2", report=True, engine=FakeSimulation)
 
 
 def test_a_place_that_cannot_be_written_is_told_before_anything_runs(papers, tmp_path):
@@ -86,7 +86,7 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_runs(papers, tmp
 
     (tmp_path / "file").write_text("")
     with pytest.raises(tidegate.ResultError, match="is not a folder"):
-        reproduction.run("abc/table2", quick=True, out=tmp_path / "file", engine=Never)
+        reproduction.reproduce("abc/table2", quick=True, out=tmp_path / "file", engine=Never)
 
 
 def test_the_command_prints_the_papers_table_beside_ours(tidegate_command):

@@ -4,15 +4,16 @@ from collections import defaultdict
 
 import pytest
 
-from tidegate.studies.papers import reproduction
 from tidegate.studies.papers.factors import combinations, read_factors, settings
+from tidegate.studies.papers.reproduction import ReproductionError, reproduce
 from tidegate.studies.papers.runs import Runner
 
 from .synthetic import FakeSimulation
 
 
 def test_one_experiment_with_a_made_up_engine():
-    (summary,) = reproduction.run("abc/table2", quick=True, write=False, engine=FakeSimulation)
+    (done,) = reproduce("abc/table2", quick=True, write=False, engine=FakeSimulation)
+    (summary,) = done.summaries
     # A ratio of 10 whatever gamma: right without differentiation, wrong with.
     assert (summary["cells"], summary["cells_within"]) == (24, 4)
     assert summary["claims"] == 7
@@ -46,7 +47,8 @@ def test_an_undecided_claim_gets_three_times_the_runs_unless_in_a_hurry(quick):
                 "transfers": {"start_s": [15.0], "completion_s": [2.7 + noise + 0.1 * longer]}
             }
 
-    (summary,) = reproduction.run("abc/table7", quick=quick, write=False, engine=Wobbling)
+    (done,) = reproduce("abc/table7", quick=quick, write=False, engine=Wobbling)
+    (summary,) = done.summaries
     assert_each_stands_once(summary)
     assert ("abc-table7-no-abc-longer-at-50ms" in summary["undecided"]) is quick
     without_abc = [
@@ -59,10 +61,10 @@ def test_an_undecided_claim_gets_three_times_the_runs_unless_in_a_hurry(quick):
 
 
 def test_unknown_targets_are_errors_that_name_what_exists():
-    with pytest.raises(reproduction.ReproductionError, match="no paper 'abd'; there are abc"):
-        reproduction.run("abd")
-    with pytest.raises(reproduction.ReproductionError, match="there are fig1, "):
-        reproduction.run("abc/table9")
+    with pytest.raises(ReproductionError, match="no paper 'abd'; there are abc"):
+        reproduce("abd")
+    with pytest.raises(ReproductionError, match="there are fig1, "):
+        reproduce("abc/table9")
 
 
 def test_same_scenario_and_seed_run_once():
@@ -106,11 +108,12 @@ def test_factors_that_vary_together_and_levels_with_changes_of_their_own():
         ("x.delay", '"5 ms"'),
         ("y", '{ kind = "none" }'),
     )
-    with pytest.raises(reproduction.ReproductionError, match="no level 'maybe'"):
+    with pytest.raises(ReproductionError, match="no level 'maybe'"):
         settings({"abc": ["maybe"]}, factors, {})
 
 
 def test_analytic_experiments_hold_completely_and_need_no_simulation():
     for name in ("abc/fig2", "abc/fig4", "abc/three-users", "abc/independence"):
-        (summary,) = reproduction.run(name, write=False)
+        (done,) = reproduce(name, write=False)
+        (summary,) = done.summaries
         assert summary["ok"], summary

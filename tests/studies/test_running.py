@@ -12,9 +12,9 @@ from tidegate.scenarios.reading import load_scenario
 from tidegate.studies.book import Book, Entry
 from tidegate.studies.fidelity.measures import of_run
 from tidegate.studies.league.field import read_mechanisms, read_situations
-from tidegate.studies.league.running import Effort, plan_of
+from tidegate.studies.league.running import Effort, trial_of
 from tidegate.studies.papers.runs import keep_run, native_engine
-from tidegate.studies.running import Plan, Task, simulate, work_off
+from tidegate.studies.running import Task, Trial, simulate, work_off
 
 SCENARIO = """\
 version = 1
@@ -37,11 +37,11 @@ def quiet(_done, _total):
 
 
 def test_runs_come_back_in_their_order_wherever_they_ran():
-    plans = [Plan(load_scenario(SCENARIO), range(1, 6), of_run) for _ in range(2)]
-    found = simulate(plans, Threads(3), quiet)
+    trials = [Trial(load_scenario(SCENARIO), range(1, 6), of_run) for _ in range(2)]
+    found = simulate(trials, Threads(3), quiet)
     assert [[run["seed"] for run in runs] for runs in found] == [[1, 2, 3, 4, 5]] * 2
     assert found[0] == found[1]
-    assert found == simulate(plans, Threads(1), quiet)
+    assert found == simulate(trials, Threads(1), quiet)
 
 
 def test_the_first_failure_ends_it():
@@ -58,11 +58,11 @@ def tasks():
     league = data_folder("league")
     situation = read_situations(league)["equals"]
     pair = situation, read_mechanisms(league)["red"]
-    plan = plan_of(pair, Effort(quick=True))
-    yield Task(plan.scenario, 1, plan.read)
+    trial = trial_of(pair, Effort(quick=True))
+    yield Task(trial.scenario, 1, trial.read)
     yield Task(native_engine(SCENARIO, []), 1, keep_run)
-    plan = Plan(load_scenario(SCENARIO), [1], of_run)
-    yield Task(plan.scenario, 1, plan.read)
+    trial = Trial(load_scenario(SCENARIO), [1], of_run)
+    yield Task(trial.scenario, 1, trial.read)
 
 
 @pytest.mark.parametrize("kind", range(3))

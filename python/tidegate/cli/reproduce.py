@@ -88,7 +88,7 @@ def reproduce(
         raise UsageError("--report is about whole papers in full: drop --quick, --out, EXPERIMENT")
     with executor(engine, scheduler, jobs) as where:
         done = run(
-            target, quick, progress=not quiet, report=report, out=None if report else out,
+            target, quick=quick, progress=not quiet, report=report, out=None if report else out,
             executor=where,
         )  # fmt: skip
     outcomes = [summary for one in done for summary in one.summaries]

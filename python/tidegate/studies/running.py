@@ -72,7 +72,7 @@ def _do(numbered: tuple[int, Task[Any, Kept]]) -> Kept:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Trial:
     """A scenario of a study: how often it is run, and what is read from each run."""
 
     scenario: Scenario
@@ -87,36 +87,36 @@ class Plan:
 
 
 def simulate(
-    plans: Sequence[Plan], executor: Executor, tell: Progress
+    trials: Sequence[Trial], executor: Executor, tell: Progress
 ) -> list[list[dict[str, Any]]]:
-    """Seed and numbers of each run of each plan."""
-    for plan in plans:
-        plan.scenario.check_simulator()
-    tasks = [Task(plan.scenario, seed, plan.read) for plan in plans for seed in plan.seeds]
+    """Seed and numbers of each run of each trial."""
+    for trial in trials:
+        trial.scenario.check_simulator()
+    tasks = [Task(trial.scenario, seed, trial.read) for trial in trials for seed in trial.seeds]
     found = iter(work_off(tasks, executor, tell))
-    return [[{"seed": seed, **next(found)} for seed in plan.seeds] for plan in plans]
+    return [[{"seed": seed, **next(found)} for seed in trial.seeds] for trial in trials]
 
 
 def run_in_lab(
-    plans: Mapping[str, Plan], *, jobs: int, progress: Showing
+    trials: Mapping[str, Trial], *, jobs: int, progress: Showing
 ) -> dict[str, list[tuple[dict[str, Any], Numbers]]]:
-    """Run plans on this kernel, in real time; of each run the lab's own account, and its numbers.
+    """Run trials on this kernel, in real time; of each run the lab's own account, and its numbers.
 
-    Needs root. All plans have the scenario's own first seed.
+    Needs root. All trials have the scenario's own first seed.
     """
     from tidegate.laboratory.running import lab_all
 
     found: dict[str, list[tuple[dict[str, Any], Numbers]]] = {}
-    for count in sorted({len(plan.seeds) for plan in plans.values()}):
-        chosen = {name: plan for name, plan in plans.items() if len(plan.seeds) == count}
-        scenarios = {name: plan.scenario for name, plan in chosen.items()}
+    for count in sorted({len(trial.seeds) for trial in trials.values()}):
+        chosen = {name: trial for name, trial in trials.items() if len(trial.seeds) == count}
+        scenarios = {name: trial.scenario for name, trial in chosen.items()}
         results = lab_all(scenarios, replications=count, jobs=jobs, progress=progress)
         for name, result in results.items():
             found[name] = [
-                (about, plans[name].measure(result.scenario, tables))
+                (about, trials[name].measure(result.scenario, tables))
                 for about, tables in _each_run(result)
             ]
-    return {name: found[name] for name in plans}
+    return {name: found[name] for name in trials}
 
 
 def _each_run(result: Result) -> Iterator[tuple[dict[str, Any], Tables]]:

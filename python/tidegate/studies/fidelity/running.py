@@ -23,7 +23,7 @@ from tidegate.studies.fidelity.cases import (
     virtual_side,
 )
 from tidegate.studies.fidelity.measures import of_run
-from tidegate.studies.running import Plan
+from tidegate.studies.running import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,11 +57,11 @@ class Effort:
         simulations = self.simulations if side == SIMULATED else None
         return self.replications or simulations or case.scenario.replications
 
-    def plan(self, case: Case, side: str) -> Plan:
+    def trial(self, case: Case, side: str) -> Trial:
         """What is run of a case."""
         scenario = _brief(case.scenario) if self.quick else case.scenario
         seeds = range(scenario.seed, scenario.seed + self.runs(case, side))
-        return Plan(scenario, seeds, of_run)
+        return Trial(scenario, seeds, of_run)
 
 
 def measure(cases: Sequence[Case], book: Book, effort: Effort) -> list[Record]:
@@ -99,14 +99,14 @@ def _measure(records: Sequence[Record], side: str, effort: Effort) -> None:
     say(f"{side}: {', '.join(wanted)}")
     if side == LINUX:
         _run_virtual([wanted.pop(n) for n in list(wanted) if wanted[n].case.held_out], effort)
-    plans = {name: effort.plan(record.case, side) for name, record in wanted.items()}
+    trials = {name: effort.trial(record.case, side) for name, record in wanted.items()}
     if side == SIMULATED:
         with shown(True) as tell:
-            done = studies.simulate(list(plans.values()), Threads(), tell)
+            done = studies.simulate(list(trials.values()), Threads(), tell)
         for record, runs in zip(wanted.values(), done, strict=True):
             record.sides[side] = simulated_side(record.case, runs)
         return
-    for name, told in studies.run_in_lab(plans, jobs=effort.jobs, progress=True).items():
+    for name, told in studies.run_in_lab(trials, jobs=effort.jobs, progress=True).items():
         wanted[name].sides[side] = lab_side(wanted[name].case, told)
         for run in wanted[name].runs(side):
             if not run["valid"]:
@@ -118,8 +118,8 @@ def _run_virtual(records: Sequence[Record], effort: Effort) -> None:
     from tidegate.studies.oracle.kernel import Kernel
 
     for record in records:
-        kernel, plan = Kernel(effort.root), effort.plan(record.case, LINUX)
-        runs = [virtual.run(kernel, plan.scenario, seed) for seed in plan.seeds]
+        kernel, trial = Kernel(effort.root), effort.trial(record.case, LINUX)
+        runs = [virtual.run(kernel, trial.scenario, seed) for seed in trial.seeds]
         record.sides[LINUX] = virtual_side(record.case, kernel.version, runs)
 
 

@@ -166,9 +166,11 @@ def settles(situation: Situation, mechanism: Mechanism, *, quick: bool = False) 
 
 def settings(situation: Situation, mechanism: Mechanism) -> dict[str, Any]:
     """What the mechanism sets in the situation, as `--set` would."""
-    link = situation.content[situation.link]
+    plan = load_scenario(situation.path).plan()
+    rate_bps = next(link["rate_bps"] for link in plan["links"] if link["monitored"])
+    packet_bytes = plan["flows"][0]["packet_size_bytes"]
     sets = {
-        f"{situation.link}.{key}": in_packets(value, link["rate"], _packet_bytes(situation))
+        f"{situation.link}.{key}": in_packets(value, rate_bps, packet_bytes)
         for key, value in mechanism.bottleneck.items()
     }
     for group in situation.groups:
@@ -182,34 +184,21 @@ def set_flags(situation: Situation, mechanism: Mechanism) -> list[str]:
     return [f"--set '{key}={toml_value(value)}'" for key, value in pairs]
 
 
-def in_packets(value: object, rate: str, packet_bytes: int, *, listed: bool = False) -> object:
+def in_packets(value: object, rate_bps: int, packet_bytes: int, *, listed: bool = False) -> object:
     """Write "N ms in packets" for a link of that rate; within lists as a number.
 
-    >>> in_packets({"min": "30 ms in packets", "all": [["3 ms in packets", 1]]}, "20 Mb/s", 1500)
+    >>> in_packets({"min": "30 ms in packets", "all": [["3 ms in packets", 1]]}, 20_000_000, 1500)
     {'min': '50 packets', 'all': [[5, 1]]}
     """
     if isinstance(value, dict):
-        return {key: in_packets(item, rate, packet_bytes) for key, item in value.items()}
+        return {key: in_packets(item, rate_bps, packet_bytes) for key, item in value.items()}
     if isinstance(value, list):
-        return [in_packets(item, rate, packet_bytes, listed=True) for item in value]
+        return [in_packets(item, rate_bps, packet_bytes, listed=True) for item in value]
     found = _IN_PACKETS.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return value
-    packets = max(1, round(Fraction(found[1]) / 1000 * _bps(rate) / (8 * packet_bytes)))
+    packets = max(1, round(Fraction(found[1]) / 1000 * rate_bps / (8 * packet_bytes)))
     return packets if listed else f"{packets} packets"
-
-
-def _bps(rate: str) -> Fraction:
-    """Rate in bit/s; the situations' links are in kb/s, Mb/s or Gb/s."""
-    number, _, unit = rate.partition(" ")
-    factors = {"kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9}
-    if unit not in factors:
-        raise UsageError(f"a situation's rate is in {', '.join(factors)}, not {rate!r}")
-    return Fraction(number) * factors[unit]
-
-
-def _packet_bytes(situation: Situation) -> int:
-    return int(str(situation.content.get("packet_size", "1500 B")).removesuffix(" B"))
 
 
 def _leaves(tables: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:

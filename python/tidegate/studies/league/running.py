@@ -19,7 +19,7 @@ from tidegate.studies.league.field import played, settings
 from tidegate.studies.league.measures import of_run
 from tidegate.studies.league.standings import match_of
 from tidegate.studies.machine import machine
-from tidegate.studies.running import Plan
+from tidegate.studies.running import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,9 +64,9 @@ def simulate(
     executor: Executor | None = None,
 ) -> None:
     """Simulate the pairs and enter what was measured; the first failure ends it."""
-    plans = [plan_of(pair, effort) for pair in pairs]
+    trials = [trial_of(pair, effort) for pair in pairs]
     with shown(show, "the league") as tell:
-        found = studies.simulate(plans, executor or Threads(), tell)
+        found = studies.simulate(trials, executor or Threads(), tell)
     for pair, runs in zip(pairs, found, strict=True):
         enter(standings, pair, runs, quick=effort.quick)
 
@@ -75,8 +75,8 @@ def run_lab(pairs: Sequence[Pair], effort: Effort, standings: Standings, show: S
     """Run the pairs on this kernel, in real time; needs root."""
     from tidegate import _native
 
-    plans = {str(number): plan_of(pair, effort) for number, pair in enumerate(pairs)}
-    found = studies.run_in_lab(plans, jobs=effort.lab_jobs, progress=show)
+    trials = {str(number): trial_of(pair, effort) for number, pair in enumerate(pairs)}
+    found = studies.run_in_lab(trials, jobs=effort.lab_jobs, progress=show)
     for pair, runs in zip(pairs, found.values(), strict=True):
         kept = [{name: about[name] for name in ABOUT_A_RUN} | numbers for about, numbers in runs]
         enter(
@@ -85,7 +85,7 @@ def run_lab(pairs: Sequence[Pair], effort: Effort, standings: Standings, show: S
         )  # fmt: skip
 
 
-def plan_of(pair: Pair, effort: Effort) -> Plan:
+def trial_of(pair: Pair, effort: Effort) -> Trial:
     """What is run of a pair."""
     situation, mechanism = pair
     scenario = played(situation, mechanism, quick=effort.quick)
@@ -93,7 +93,7 @@ def plan_of(pair: Pair, effort: Effort) -> Plan:
         (seeds,) = seeds_in_lab({"": scenario}, None, effort.count).values()
     else:
         seeds = seeds_of(scenario, None, effort.count)
-    return Plan(scenario, seeds, partial(of_run, situation))
+    return Trial(scenario, seeds, partial(of_run, situation))
 
 
 def enter(

@@ -26,10 +26,11 @@ from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell
 if TYPE_CHECKING:
     import os
 
-    from tidegate.runs.execution import Executor, Progress
+    from tidegate.runs.execution import Executor
+    from tidegate.runs.simulation import Showing
     from tidegate.studies.papers.report import Effort
 
-__all__ = ["Reproduced", "ReproductionError", "paper_names", "reproduce", "run"]
+__all__ = ["Reproduced", "ReproductionError", "paper_names", "reproduce"]
 
 
 @dataclass(frozen=True)
@@ -44,54 +45,26 @@ class Reproduced:
     """Where the report is."""
 
 
-def run(
-    target: str | None = None,
-    quick: bool = False,
-    jobs: int | None = None,
-    progress: bool | Progress = False,
-    *,
-    write: bool = True,
-    report: bool = False,
-    out: str | os.PathLike[str] | None = None,
-    engine: Engine = native_engine,
-    executor: Executor | None = None,
-) -> list[dict[str, Any]]:
-    """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
-
-    Gives one object per experiment: how many cells lie within their tolerance and how many claims
-    hold, what the runs leave undecided, what deviates but is explained, and what is not (`ok` is
-    then false). Each cell and claim stands in one place.
-
-    Writes a report with figures to a folder of its own below `out` (default: `results`), such as
-    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead.
-    """
-    done = reproduce(
-        target,
-        quick,
-        jobs,
-        progress,
-        write=write,
-        report=report,
-        out=out,
-        engine=engine,
-        executor=executor,
-    )
-    return [summary for one in done for summary in one.summaries]
-
-
 def reproduce(
     target: str | None = None,
-    quick: bool = False,
-    jobs: int | None = None,
-    progress: bool | Progress = False,
     *,
+    quick: bool = False,
+    progress: Showing = False,
     write: bool = True,
     report: bool = False,
     out: str | os.PathLike[str] | None = None,
     engine: Engine = native_engine,
     executor: Executor | None = None,
 ) -> list[Reproduced]:
-    """Like `run`, with all verdicts, the effort, and where the report is; one for each paper."""
+    """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
+
+    Gives one object per paper, with one for each experiment: how many cells lie within their
+    tolerance and how many claims hold, what the runs leave undecided, what deviates but is
+    explained, and what is not (`ok` is then false). Each cell and claim stands in one place.
+
+    Writes a report with figures to a folder of its own below `out` (default: `results`), such as
+    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead.
+    """
     names, experiment = _parse(target)
     if report and (quick or experiment or out):
         raise ReproductionError(
@@ -108,11 +81,16 @@ def reproduce(
             check_writable(folder)
     return [
         _reproduce(
-            paper, experiment, quick=quick, jobs=jobs, progress=progress, folder=folder,
-            engine=engine, executor=executor,
+            paper,
+            experiment,
+            quick=quick,
+            progress=progress,
+            folder=folder,
+            engine=engine,
+            executor=executor or Threads(),
         )
         for paper, folder in zip(papers, folders, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _parse(target: str | None) -> tuple[list[str], str | None]:
@@ -127,11 +105,10 @@ def _reproduce(
     only: str | None,
     *,
     quick: bool,
-    jobs: int | None,
-    progress: bool | Progress,
+    progress: Showing,
     folder: Path | None,
     engine: Engine,
-    executor: Executor | None,
+    executor: Executor,
 ) -> Reproduced:
     chosen = _chosen(paper, only)
     explanations = load_explanations(paper.folder / "explanations.toml")
@@ -143,7 +120,7 @@ def _reproduce(
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
         always = paper.quick_overrides if quick else ()
-        runner = Runner(engine, paper.base, executor or Threads(jobs), on_progress, always)
+        runner = Runner(engine, paper.base, executor, on_progress, always)
         wanted = wanted_series(paper, studied, explanations)
         fill(measured, wanted, runner, replications)
 
