@@ -1,5 +1,5 @@
 //! Mark counter: what users' packets say of congestion where they pass, by packets and by bytes.
-//! Congestion-volume as in B. Briscoe et al., RFC 6789 (congestion exposure: concepts), section 2.1; what
+//! Congestion-volume as in B. Briscoe et al., RFC 6789 (congestion exposure: concepts), section 2; what
 //! senders declare as in RFC 7837 (ConEx), and the RE bit of re-ECN.
 //!
 //! It changes nothing. For each user it keeps, in packets n and in bytes v,
@@ -56,7 +56,7 @@ impl Stage for MarkCounter {
     const ABOUT: About = About {
         name: "mark-counter",
         title: "Mark counter",
-        source: "RFC 6789, section 2.1 (congestion-volume)",
+        source: "RFC 6789, section 2 (congestion-volume)",
         usage: r#"users.NAME.entry = [{ kind = "mark-counter" }]"#,
         file: "stage/mark_counter.rs",
         text: include_str!("mark_counter.rs"),
