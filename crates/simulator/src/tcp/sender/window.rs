@@ -30,7 +30,7 @@ struct Usage {
 enum GrowsBy {
     /// What an ACK acknowledges (RFC 5681).
     Acknowledged,
-    /// What it delivers, as in kernels that tell losses by time.
+    /// What it delivers beyond what duplicates have told, as in Linux since 3.18.
     Delivered,
 }
 
@@ -57,11 +57,14 @@ impl SendWindow {
     /// As a plan has it, for segments of `mss` bytes.
     pub fn new(plan: &TcpPlan, mss: u64) -> Self {
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
-        let by_time = plan.loss_recovery == RecoveryPlan::Rack;
+        // A kernel's count, where it tells losses by time or has no SACK to tell them by.
+        let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+        let by_delivery =
+            plan.loss_recovery == RecoveryPlan::Rack || (!sack && plan.window_use_per_round);
         SendWindow {
             window: Window::new(plan.initial_window.0),
             controller: build::controller(plan.congestion_control.clone()),
-            grows_by: if by_time { GrowsBy::Delivered } else { GrowsBy::Acknowledged },
+            grows_by: if by_delivery { GrowsBy::Delivered } else { GrowsBy::Acknowledged },
             reduces_by: plan.window_reduction,
             reduction: Reduction::Immediate,
             limited_transmit: plan.limited_transmit,
@@ -128,7 +131,7 @@ impl SendWindow {
             now,
             acked: match self.grows_by {
                 GrowsBy::Acknowledged => told.acknowledged,
-                GrowsBy::Delivered => told.delivered,
+                GrowsBy::Delivered => told.departed,
             },
             delivered_bytes: told.delivered_bytes,
             marked: told.marked,
