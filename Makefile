@@ -117,7 +117,8 @@ oracle: $(NATIVE) ## queue mechanisms against a kernel in virtual time; see tool
 	$(BIN)/python -m tidegate.studies.oracle $(ARGS)
 
 packetdrill: ## packetdrill's scripts against the simulated end host; SCRIPTS=FOLDER says which
-	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- $(SCRIPTS)
+	cargo run --profile dev-release --locked --quiet --package tidegate-packetdrill -- \
+		$(if $(JSON),--json $(JSON)) $(SCRIPTS)
 
 readme: $(TOOLS) $(NATIVE) ## write README's numbers anew, from the pages above and the evening peak
 	UPDATE=1 $(BIN)/pytest --quiet tests/docs/test_readme.py

@@ -40,9 +40,6 @@ impl Parser<'_> {
             if self.take_word("ack") { Some(self.number("a sequence number")?) } else { None };
         let window = if self.take_word("win") { Some(self.number("0 to 65535")?) } else { None };
         let urgent = if self.take_word("urg") { Some(self.number("0 to 65535")?) } else { None };
-        if flags.ack && ack.is_none() {
-            return self.expected("\"ack\" and a number, since the packet has the flag \".\"");
-        }
         let options = self.options()?;
         Ok(Action::Packet(Packet {
             direction,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.errors import UsageError
-from tidegate.studies.fidelity import figure, report
+from tidegate.studies.fidelity import figure, packetdrill, report
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Study, read_case
 from tidegate.studies.fidelity.verdicts import read_explanations
 
@@ -45,7 +45,8 @@ def parts(records: Sequence[Record], root: Path) -> dict[str, object]:
     folder = root / FOLDER
     explanations = read_explanations(folder / "explanations.toml")
     report.tell_idle(explanations, report.beyond(_on_both_sides(records)))
-    return report.parts(records, explanations, folder / HELD_OUT / "page.md")
+    told = report.parts(records, explanations, folder / HELD_OUT / "page.md")
+    return {**told, "packetdrill": packetdrill.section(folder)}
 
 
 def draw(records: Sequence[Record], root: Path) -> Path:

@@ -1,0 +1,36 @@
+"""packetdrill's scripts on the page `docs/fidelity.md`."""
+
+import json
+
+from support import ROOT
+
+from tidegate.studies.fidelity import packetdrill
+
+
+def test_the_page_has_the_results_that_are_kept_and_every_other_script_is_explained():
+    section = packetdrill.section(ROOT / "fidelity")
+    assert section.strip() in (ROOT / "docs/fidelity.md").read_text()
+    assert "not explained yet" not in section
+
+
+def test_a_script_that_does_not_pass_has_its_line_and_the_reason_if_there_is_one(tmp_path):
+    rows = [
+        {"script": "a.pkt", "verdict": "passed", "line": None, "why": None},
+        {"script": "b.pkt", "verdict": "failed", "line": 7, "why": "expected > S, but <..> | was"},
+        {"script": "c.pkt", "verdict": "outside", "line": 1, "why": "resets"},
+    ]
+    (tmp_path / "packetdrill.json").write_text(json.dumps(rows))
+    (tmp_path / "packetdrill.toml").write_text(
+        '[[explanation]]\nscripts = ["b.pkt"]\nwhy = "an older kernel"\n'
+    )
+    section = packetdrill.section(tmp_path)
+    assert section.startswith("**1 of 3 scripts pass.**")
+    assert (
+        "| `b.pkt` | failed | line 7: expected > S, but &lt;..> \\| was – an older kernel |"
+        in section
+    )
+    assert "| `c.pkt` | outside | line 1: resets – not explained yet |" in section
+
+
+def test_without_results_there_is_no_table(tmp_path):
+    assert packetdrill.section(tmp_path) == ""
