@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ import pyarrow.compute as pc
 
 from tidegate.results.columns import field_of, unit_of
 from tidegate.results.quantities import drop_ratio
-from tidegate.results.statistics import estimate
+from tidegate.results.statistics import Estimate, estimate
 from tidegate.results.tables import numbers, table
 
 if TYPE_CHECKING:
@@ -84,7 +86,18 @@ def estimated(
 ) -> Iterator[Row]:
     """The same rows from the measures of each run: what they are called, and a vector a run."""
     for number, (kind, name, metric) in enumerate(names):
-        yield Row(kind, name, metric, unit_of(metric), *estimate([one[number] for one in values]))
+        yield Row(kind, name, metric, _unit(metric), *_estimated([one[number] for one in values]))
+
+
+def _estimated(values: Sequence[float]) -> Estimate:
+    """As `estimate`, which takes long for the one value that points of a large sweep have."""
+    if len(values) > 1:
+        return estimate(values)
+    value = float(values[0])
+    return Estimate(value, math.nan, 0 if math.isnan(value) else 1)
+
+
+_unit = cache(unit_of)
 
 
 def summary_table(tables: Tables) -> pa.Table:

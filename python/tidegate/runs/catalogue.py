@@ -6,6 +6,7 @@ runs, so that what happens between writing a file and entering it loses nothing.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from contextlib import contextmanager
@@ -218,6 +219,18 @@ class Catalogue:
             db.execute(f"delete {mine}", (file.name,))
             db.execute("delete from files where name = ?", (file.name,))
         return runs
+
+    def fingerprint(self) -> str:
+        """Hash of all points, runs and failures: the same for the same summary."""
+        digest = hashlib.sha256()
+        for query in (
+            "select number, settings, position from points order by number",
+            "select point, seed, key, digest from runs order by point, seed",
+            "select point, seed, reason from failures order by point, seed",
+        ):
+            for row in self._db.execute(query):
+                digest.update(repr(row).encode())
+        return digest.hexdigest()
 
     def unused(self) -> list[RunFile]:
         """Files none of whose runs is one of a point any more."""

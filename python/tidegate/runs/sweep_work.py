@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from tidegate.runs.precision import Until
 
 
+SUMMARY = "summary.parquet"
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A point before anything is run."""
@@ -273,13 +276,18 @@ class Work:
             self.kept.catalogue.forget(file)
             (self.kept.files.folder / file.name).unlink(missing_ok=True)
         self.kept.files.tidy()
+        until = {"until": [f"{one.metric} {one.text}" for one in enough.targets]} if enough else {}
+        state = f"{self.kept.catalogue.fingerprint()} {until}"
+        there = all((self.folder / name).exists() for name in (MANIFEST, SUMMARY))
+        if there and self.kept.catalogue.about(SUMMARY) == state:
+            return
         whole = Sweep(self.base, kept_points(self.kept), self.folder)
         text = self.base.to_toml()
         replace_with(self.folder / SCENARIO, lambda path: path.write_text(text, encoding="utf-8"))
-        replace_with(self.folder / "summary.parquet", lambda path: _write_parts(whole, path))
-        until = {"until": [f"{one.metric} {one.text}" for one in enough.targets]} if enough else {}
+        replace_with(self.folder / SUMMARY, lambda path: _write_parts(whole, path))
         manifest = manifest_of(self.base, kind="sweep", **until, wall_s=round(wall_s, 3))
         replace_with(self.folder / MANIFEST, lambda path: write_json(path, manifest))
+        self.kept.catalogue.note(SUMMARY, state)
 
 
 def _write_parts(whole: Sweep, path: Path) -> None:
