@@ -22,6 +22,7 @@ rate_changes = [{ at = "20 s", rate = "3 Mb/s" }]
 count = 2
 flows = 3
 start = { from = "0.1 s", to = "1 s" }
+meter = { reference_rate = "1 Mb/s", meters = 2 }
 [users.files]
 traffic = { kind = "transfer", size = "1 MB", pause = "2 s" }
 tcp = { congestion_control = "prague", delayed_ack = "off" }
@@ -63,6 +64,17 @@ def test_flows_come_with_all_that_they_inherit():
     assert voice["tcp"] is None
     names = [plan["links"][link]["name"] for link in heavy["forward"]]
     assert names == ["heavy.0.access", "bottleneck"]
+
+
+def test_stages_stand_where_a_flows_packets_pass_them():
+    plan = tidegate.load_scenario(SCENARIO).plan()
+    assert [stage["kind"] for stage in plan["stages"]] == ["activity-meter"] * 4
+    first, second = plan["stages"][:2]
+    assert first["reference_rate_bps"] == second["reference_rate_bps"] == 500_000
+    assert first["inertia_s"] == 0.6
+    assert plan["flows"][0]["stands"] == [{"hop": 1, "in_turn": [0, 1]}]
+    assert plan["flows"][6]["stands"] == []
+    assert plan["links"][0]["entry"] == plan["links"][0]["exit"] == []
 
 
 def test_a_plan_is_plain_data_and_the_same_for_the_file_that_says_all():

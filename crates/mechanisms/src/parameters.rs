@@ -445,7 +445,7 @@ macro_rules! parameters {
                     default: $crate::default_value!($ty $(, $default)?),
                     unit: <$ty as $crate::parameters::ParameterType>::KIND.unit(),
                     meaning: concat!($($meaning),*),
-                    kind: Some(<$ty as $crate::parameters::ParameterType>::KIND),
+                    kind: <$ty as $crate::parameters::ParameterType>::KIND,
                 }
             ),*];
             const RETIRED: &'static [(&'static str, &'static str)] =

@@ -80,18 +80,16 @@ pub struct Parameter {
     pub unit: &'static str,
     /// What it means, with its letter in the equations.
     pub meaning: &'static str,
-    /// What may stand there, where the mechanism itself declares it.
-    pub kind: Option<Kind>,
+    /// What may stand there.
+    pub kind: Kind,
 }
 
 impl Parameter {
     /// Its unit, or the words to choose from.
     pub fn unit_or_words(&self) -> String {
         match self.kind {
-            Some(Kind::Word(words)) => {
-                words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
-            }
-            Some(Kind::Choice(offer)) => {
+            Kind::Word(words) => words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", "),
+            Kind::Choice(offer) => {
                 offer.kinds.iter().map(|kind| kind.0).collect::<Vec<_>>().join(", ")
             }
             _ => self.unit.to_owned(),

@@ -30,6 +30,12 @@ pub fn to_python<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDic
     all.set_item("drain_limit_s", in_seconds(plan.drain_limit))?;
     all.set_item("sample_interval_s", plan.sample_interval.map(in_seconds))?;
     all.set_item("links", list(py, plan.links.iter().map(|own| link(py, own)))?)?;
+    let stages = plan.stages.iter().map(|stage| {
+        let own = chosen(py, &stage.params)?;
+        own.set_item("name", &stage.name)?;
+        Ok(own)
+    });
+    all.set_item("stages", list(py, stages)?)?;
     let groups = plan.groups.iter().map(|group| group.name.as_str());
     all.set_item("groups", groups.collect::<Vec<_>>())?;
     let users = plan.users.iter().map(|user| user.group);
@@ -59,6 +65,9 @@ fn link<'py>(py: Python<'py>, plan: &LinkPlan) -> PyResult<Bound<'py, PyDict>> {
     all.set_item("ecn", plan.ecn)?;
     all.set_item("ecn_marks_all", plan.ecn_marks_all)?;
     all.set_item("monitored", plan.monitored)?;
+    for (key, stages) in [("entry", &plan.entry), ("exit", &plan.exit)] {
+        all.set_item(key, list(py, stages.iter().map(|stage| chosen(py, stage)))?)?;
+    }
     let changes = plan.rate_changes.iter().map(|change| {
         let own = PyDict::new(py);
         own.set_item("at_s", at_second(change.at))?;
@@ -93,6 +102,13 @@ fn flow<'py>(
     all.set_item("user", plan.user)?;
     all.set_item("forward", &plan.forward)?;
     all.set_item("reverse", &plan.reverse)?;
+    let stands = plan.stands.iter().map(|stand| {
+        let own = PyDict::new(py);
+        own.set_item("hop", stand.hop)?;
+        own.set_item("in_turn", &stand.in_turn)?;
+        Ok(own)
+    });
+    all.set_item("stands", list(py, stands)?)?;
     all.set_item("packet_size_bytes", plan.packet_size.get())?;
     all.set_item("start_from_s", at_second(plan.start.from))?;
     all.set_item("start_to_s", at_second(plan.start.to))?;
@@ -126,8 +142,7 @@ fn parameters<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     for (parameter, value) in declared.iter().zip(values) {
-        let kind = parameter.kind.expect("mechanisms in a plan declare their parameters");
-        set(&all, parameter.name, kind, value)?;
+        set(&all, parameter.name, parameter.kind, value)?;
     }
     Ok(all)
 }

@@ -6,7 +6,7 @@ use tidegate_mechanisms::registry;
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Reader, read_choice, read_kind};
-use crate::parameter::{kind, not_given, read_value, write_value};
+use crate::parameter::{not_given, read_value, write_value};
 
 /// What is given of some parameters, in the order of their declaration.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ impl Given {
 
     /// A value for each.
     pub fn full(parameters: &[registry::Parameter], values: Vec<Parameter>) -> Self {
-        let entry = |(parameter, value)| match (value, kind(parameter)) {
+        let entry = |(parameter, value): (&registry::Parameter, _)| match (value, parameter.kind) {
             (Parameter::Chosen(place, values), Kind::Choice(offer)) => {
                 Entry::Choice(GivenChoice::full(&offer, place, values))
             }
@@ -114,7 +114,7 @@ impl Given {
     /// What is given, as the file has it.
     pub fn write(&self, parameters: &[registry::Parameter]) -> Table {
         let entry = |(parameter, entry): (&registry::Parameter, &Entry)| {
-            let value = match (entry, kind(parameter)) {
+            let value = match (entry, parameter.kind) {
                 (Entry::Value(value), _) => write_value(parameter, value.clone()),
                 (Entry::Choice(choice), Kind::Choice(offer)) => Some(choice.write(&offer)),
                 _ => None,
@@ -183,7 +183,7 @@ impl GivenChoice {
 
 fn read(parameter: &registry::Parameter, table: &Table, reader: &mut Reader) -> Entry {
     let Some(node) = table.get(parameter.name) else { return Entry::Nothing };
-    let read = reader.within(parameter.name, |reader| match kind(parameter) {
+    let read = reader.within(parameter.name, |reader| match parameter.kind {
         Kind::Choice(offer) => GivenChoice::read(&offer, node, reader).map(Entry::Choice),
         kind => read_value(kind, node, reader).map(Entry::Value),
     });
@@ -191,7 +191,7 @@ fn read(parameter: &registry::Parameter, table: &Table, reader: &mut Reader) -> 
 }
 
 fn value(parameter: &registry::Parameter, entry: &Entry, reader: &mut Reader) -> Option<Parameter> {
-    match (entry, kind(parameter)) {
+    match (entry, parameter.kind) {
         (Entry::Value(value), _) => Some(value.clone()),
         (Entry::Choice(choice), Kind::Choice(offer)) => {
             let values = choice.values(&offer, reader)?;

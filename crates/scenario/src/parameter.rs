@@ -14,10 +14,6 @@ use crate::given::GivenChoice;
 use crate::schema::{self, Definitions};
 use crate::value::{read_whole, whole_schema};
 
-pub(crate) fn kind(parameter: &registry::Parameter) -> Kind {
-    parameter.kind.expect("a mechanism that declares its parameters says what they are")
-}
-
 /// Properties of a mechanism's parameters, and which of them are required.
 pub(crate) fn properties(
     parameters: &[registry::Parameter],
@@ -25,7 +21,7 @@ pub(crate) fn properties(
 ) -> (Map<String, Json>, Vec<Json>) {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for parameter in parameters {
-        let mut property = kind_schema(kind(parameter), definitions);
+        let mut property = kind_schema(parameter.kind, definitions);
         property["description"] = schema::describe(parameter.meaning);
         match parameter.default {
             DefaultValue::Unset => {}
@@ -35,7 +31,7 @@ pub(crate) fn properties(
                 property["description"] = schema::describe(&meaning);
             }
             DefaultValue::Value(text) => {
-                property["default"] = schema::json(&default_value(kind(parameter), text));
+                property["default"] = schema::json(&default_value(parameter.kind, text));
             }
         }
         properties.insert(parameter.name.to_owned(), property);
@@ -49,7 +45,7 @@ pub(crate) fn option_properties(
     definitions: &mut Definitions,
 ) -> Map<String, Json> {
     let property = |option: &registry::Parameter| {
-        let mut property = kind_schema(kind(option), definitions);
+        let mut property = kind_schema(option.kind, definitions);
         property["description"] = schema::describe(option.meaning);
         (option.name.to_owned(), property)
     };
@@ -95,8 +91,8 @@ pub(crate) fn not_given(parameter: &registry::Parameter, profile: Profile) -> Op
         DefaultValue::ByProfile(defaults) => profile.choose(defaults),
         DefaultValue::Value(text) => text,
     };
-    let value = default_value(kind(parameter), text);
-    read_value(kind(parameter), &value.into(), &mut Reader::following(profile))
+    let value = default_value(parameter.kind, text);
+    read_value(parameter.kind, &value.into(), &mut Reader::following(profile))
 }
 
 pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option<Parameter> {
@@ -131,7 +127,7 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
 
 /// `None` if there is nothing to write.
 pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> Option<Value> {
-    Some(match (value, kind(parameter)) {
+    Some(match (value, parameter.kind) {
         (Parameter::Rate(rate), _) => rate.write(),
         (Parameter::Span(span), _) => span.write(),
         (Parameter::Bytes(bytes), _) => bytes.write(),
@@ -198,8 +194,7 @@ mod tests {
     #[test]
     fn all_defaults_can_be_read() {
         let declared = ALL.iter().flat_map(|mechanism| {
-            let own = mechanism.parameters.iter().filter(|parameter| parameter.kind.is_some());
-            own.map(move |parameter| (mechanism.name, parameter))
+            mechanism.parameters.iter().map(move |parameter| (mechanism.name, parameter))
         });
         let options = TcpPlan::ALL.iter().map(|option| ("tcp", option));
         let mut read = 0;
@@ -210,7 +205,7 @@ mod tests {
                 _ => continue,
             };
             for text in texts {
-                let (kind, mut reader) = (kind(parameter), Reader::default());
+                let (kind, mut reader) = (parameter.kind, Reader::default());
                 let got = read_value(kind, &default_value(kind, text).into(), &mut reader);
                 assert!(got.is_some(), "{name}.{}: {:?}", parameter.name, reader.mistakes);
                 read += 1;

@@ -40,6 +40,19 @@ class Link(TypedDict):
     monitored: bool
     """Whether histograms and time series are kept, as at bottlenecks."""
     rate_changes: list[RateChange]
+    entry: list[Chosen]
+    """Stages at its beginning,"""
+    exit: list[Chosen]
+    """and at its end."""
+
+
+class Stand(TypedDict):
+    """A place on a flow's way where stages of its user stand, which packets pass in turn."""
+
+    hop: int
+    """In front of so many-th link of ``forward``, counted from 0; behind the last one else."""
+    in_turn: list[int]
+    """Indices into ``stages``, one for each packet in turn."""
 
 
 class Flow(TypedDict):
@@ -50,6 +63,7 @@ class Flow(TypedDict):
     forward: list[int]
     """Links from the sender to the receiver, as indices into ``links``."""
     reverse: list[int]
+    stands: list[Stand]
     packet_size_bytes: int
     """A full packet on the wire."""
     start_from_s: float
@@ -73,6 +87,8 @@ class Plan(TypedDict):
     drain_limit_s: float
     sample_interval_s: float | None
     links: list[Link]
+    stages: list[Chosen]
+    """Stages of users, each with its ``name``."""
     groups: list[str]
     user_groups: list[int]
     """The group of each user, as an index into ``groups``."""
