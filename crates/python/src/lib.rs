@@ -4,7 +4,6 @@
 //! that is slow or must be exact is on this side. No Arrow here: `docs/adr/` says why.
 
 mod catalogue;
-mod drive;
 mod formulas;
 mod plan;
 mod scenario;

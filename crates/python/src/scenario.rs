@@ -5,11 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tidegate_bench::drive;
 use tidegate_scenario::plan::Plan;
 use tidegate_scenario::{Issue, Scenario as Parsed};
 
 use crate::plan::{self, in_seconds};
-use crate::{drive, formulas, tables};
+use crate::{formulas, tables};
 
 pyo3::import_exception!(tidegate.errors, ScenarioError);
 pyo3::import_exception!(tidegate.errors, RunError);

@@ -1,0 +1,3 @@
+//! What packets cost: for `tidegate-bench`, and for whoever measures from Python.
+
+pub mod drive;
