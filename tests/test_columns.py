@@ -10,11 +10,12 @@ from tidegate.results.columns import LAB, SUMMARY, TABLES, page, schema_of
 
 PAGE = ROOT / "docs/result-tables.md"
 PARTS = SMALL.replace('duration = "2 s"', 'intervals = { count = 2, length = "1 s" }')
+COUNTED = PARTS.replace("[bottleneck]", '[bottleneck]\nexit = [{ kind = "mark-counter" }]')
 
 
 @pytest.fixture(scope="module")
 def result():
-    return tidegate.simulate(tidegate.load_scenario(PARTS), replications=2)
+    return tidegate.simulate(tidegate.load_scenario(COUNTED), replications=2)
 
 
 @pytest.mark.parametrize(
