@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+# The first test waits for the wheel, which cargo may have to compile.
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
