@@ -15,7 +15,7 @@ use crate::network::{Ledger, Network, Ways};
 use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageTable,
 };
-use crate::packet::{Packet, flags};
+use crate::packet::{Packet, Parcel, flags};
 use crate::probe::Reading;
 use crate::series::Series;
 use crate::stages::StageCounts;
@@ -148,7 +148,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         };
         let flags = direction | if ecn_capable { flags::ECT } else { 0 };
         let packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
-        self.network.send(packet, at.max(self.now));
+        self.network.send(Parcel::of(&packet), at.max(self.now));
     }
 
     /// When something happens next.

@@ -12,7 +12,7 @@ use tidegate_scenario::plan::{FlowPlan, MAX_LINKS, MAX_RUN, Plan};
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::link::{Departed, Link, Owner, Passed};
-use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, flags};
+use crate::packet::{MAX_PLACES, OptionStore, Parcel, flags};
 use crate::random::Stream;
 use crate::stages::{self, Direction, Stages};
 use crate::transit::{Next, Transit};
@@ -180,8 +180,8 @@ impl<C: Contents> Network<C> {
     /// A sender's host lets go of a packet: it enters the first link after the host's jitter,
     /// behind the packets that left before.
     #[inline]
-    pub fn send_from_host(&mut self, packet: Packet, now: Time) {
-        let passage = &self.passages[packet.flow as usize];
+    pub fn send_from_host(&mut self, parcel: Parcel, now: Time) {
+        let passage = &self.passages[parcel.flow() as usize];
         let host = &mut self.hosts[passage.host as usize];
         let mut at = now;
         if passage.jitter_ns > 0 {
@@ -189,14 +189,14 @@ impl<C: Contents> Network<C> {
         }
         host.entered = host.entered.max(at);
         let at = host.entered;
-        self.send(packet, at);
+        self.send(parcel, at);
     }
 
     /// A packet enters the network at its first hop.
     #[inline(never)]
-    pub fn send(&mut self, packet: Packet, at: Time) {
+    pub fn send(&mut self, parcel: Parcel, at: Time) {
         self.ledger.injected += 1;
-        let delivered = self.forward(Parcel::of(&packet), at);
+        let delivered = self.forward(parcel, at);
         debug_assert!(delivered.is_none(), "nothing is delivered early from its first link");
     }
 

@@ -4,7 +4,7 @@ use tidegate_mechanisms::units::Time;
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Ways};
-use crate::packet::{Packet, flags};
+use crate::packet::{Packet, Parcel, flags};
 
 /// What there is around hosts: a network, wake-ups and a clock.
 pub struct World<'a> {
@@ -97,20 +97,20 @@ impl Door<'_> {
         self.send(Packet { word, ..packet }, !self.address.timer.is_backward());
     }
 
-    #[inline]
+    #[inline(always)]
     fn packet(&self, hop: u32, number: u64, stamp: Time, len: u16, flags: u32) -> Packet {
         let Address { flow, connection, .. } = self.address;
         let at = self.now;
         Packet { at, number, stamp, flow, connection, hop, len, flags, ..Packet::default() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, mut packet: Packet, back: bool) {
         if back {
             packet.flags |= flags::BACK;
-            self.network.send(packet, self.now);
+            self.network.send(Parcel::of(&packet), self.now);
         } else {
-            self.network.send_from_host(packet, self.now);
+            self.network.send_from_host(Parcel::of(&packet), self.now);
         }
     }
 
