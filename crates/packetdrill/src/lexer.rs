@@ -99,7 +99,9 @@ impl Lexer<'_> {
             } else if rest.starts_with("/*") {
                 self.enclosed("/*", "*/", "comment")?;
             } else if let Some(space) = rest.chars().next().filter(|c| c.is_whitespace()) {
-                self.line += usize::from(space == '\n');
+                if space == '\n' {
+                    self.line += 1;
+                }
                 self.at += space.len_utf8();
             } else {
                 return Ok(());

@@ -25,7 +25,9 @@ pub fn statements(text: &str) -> Result<Vec<(usize, Vec<Word>)>, Failure> {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let ends = (c == '\n' && open <= 0) || c == ';';
-        line += usize::from(c == '\n');
+        if c == '\n' {
+            line += 1;
+        }
         if ends {
             statements.push((line, Vec::new()));
         }

@@ -94,7 +94,9 @@ impl Parser<'_> {
             Kind::Sign('-') => Arg::Number(-self.number::<i64>("a number")?),
             Kind::Text(text) => {
                 // `"text"...`: the rest is anything.
-                self.at += usize::from(self.kind() == Some(&Kind::Ellipsis));
+                if self.kind() == Some(&Kind::Ellipsis) {
+                    self.at += 1;
+                }
                 Arg::Text(text.clone())
             }
             Kind::Word(name) if self.take_sign('(') => {

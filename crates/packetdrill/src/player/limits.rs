@@ -22,13 +22,17 @@ pub fn check(script: &Script, options: &Options) -> Result<Settings, (usize, Str
         match &event.action {
             Action::Call(call) => {
                 calls::check(call).map_err(outside)?;
-                connections += usize::from(call.name == "connect");
+                if call.name == "connect" {
+                    connections += 1;
+                }
             }
             Action::Foreign(what) => return Err(outside(what.clone())),
             Action::Packet(packet) => {
                 packet_is_plain(packet).map_err(outside)?;
                 let asks = packet.flags.syn && !packet.flags.ack;
-                requests += usize::from(asks && packet.direction == Direction::In);
+                if asks && packet.direction == Direction::In {
+                    requests += 1;
+                }
             }
             Action::Code(text) => code(text, &mut names).map_err(outside)?,
             Action::Command(_) => {}
