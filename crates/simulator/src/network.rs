@@ -207,7 +207,11 @@ impl<C: Contents> Network<C> {
         loop {
             let Hop { link: number, staged, then } = self.hops[parcel.hop() as usize];
             if staged {
-                parcel = self.pass_stages(parcel, now)?;
+                let (word, marked) = self.pass_stages(parcel, now)?;
+                parcel.set_word(word);
+                if marked {
+                    parcel.mark();
+                }
                 if number == NO_LINK {
                     self.ledger.delivered += 1;
                     return Some((now, parcel));
@@ -316,10 +320,10 @@ impl<C: Contents> Network<C> {
         true
     }
 
-    /// A packet passes the stages in front of its next link, or behind the last one. Returns it as it
-    /// goes on.
+    /// A packet passes the stages in front of its next link, or behind the last one. Returns the word with
+    /// which it goes on, and whether it is marked.
     #[inline(never)]
-    fn pass_stages(&mut self, mut parcel: Parcel, now: Time) -> Option<Parcel> {
+    fn pass_stages(&mut self, mut parcel: Parcel, now: Time) -> Option<(u32, bool)> {
         let row = self.rows[parcel.hop() as usize];
         let user = self.passages[parcel.flow() as usize].owner.user;
         let signal = match C::OUTSIDE && !parcel.has(flags::ACK) {
@@ -337,10 +341,7 @@ impl<C: Contents> Network<C> {
                 self.contents.set_activity(parcel.number(), passing.signal);
             }
         }
-        if passing.ecn == Ecn::Ce {
-            parcel.mark();
-        }
-        Some(parcel)
+        Some((parcel.word(), passing.ecn == Ecn::Ce))
     }
 
     /// The row of stages of each hop, if the network has any.
