@@ -85,16 +85,20 @@ impl Epoch {
     /// W_cubic, `t` seconds after the start.
     fn w_cubic(&self, t: f64) -> f64 {
         let off = (t - self.k).abs();
-        let from_origin = libm::floor(C * off * off * off);
+        // Rounded down, as what is not negative is by this.
+        let from_origin = (C * off * off * off) as i64 as f64;
         if t < self.k { self.origin - from_origin } else { self.origin + from_origin }
     }
 
     /// Lets W_est follow the segments acknowledged.
     fn follow_reno(&mut self, cwnd: f64) {
         let per_step = (cwnd as u32 * 15 / 8).max(1);
-        let steps = self.counted.saturating_sub(1) / per_step;
-        self.counted -= steps * per_step;
-        self.w_est += f64::from(steps);
+        // Mostly there is none, and divisions take their time.
+        if self.counted > per_step {
+            let steps = (self.counted - 1) / per_step;
+            self.counted -= steps * per_step;
+            self.w_est += f64::from(steps);
+        }
     }
 }
 

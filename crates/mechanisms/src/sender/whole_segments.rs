@@ -33,9 +33,12 @@ impl WholeSegments {
             window.cwnd += 1.0;
         }
         self.counted += acked;
-        let steps = self.counted / interval;
-        self.counted -= steps * interval;
-        window.cwnd += f64::from(steps);
+        // Mostly it is not reached, and divisions take their time.
+        if self.counted >= interval {
+            let steps = self.counted / interval;
+            self.counted -= steps * interval;
+            window.cwnd += f64::from(steps);
+        }
     }
 
     /// Starts to count anew.

@@ -27,7 +27,9 @@ const WINDOW_DIVISOR: u32 = 3;
 /// Bursts of one sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Bursts {
-    mss: u64,
+    mss: u32,
+    /// Segments of the largest.
+    limit: u32,
     /// Segments of the smallest.
     least: u32,
     /// When something was sent last.
@@ -37,7 +39,9 @@ pub struct Bursts {
 impl Bursts {
     /// Of segments with `mss` bytes.
     pub fn new(mss: u64) -> Self {
-        Bursts { mss, least: Kernel::default().least_burst, last_sent: Time::ZERO }
+        let limit = (MOST_BYTES / mss) as u32;
+        let least = Kernel::default().least_burst;
+        Bursts { mss: mss as u32, limit, least, last_sent: Time::ZERO }
     }
 
     /// Makes the smallest so many segments.
@@ -55,11 +59,14 @@ impl Bursts {
     pub fn most(&self, window: Window, feedback: &Feedback) -> u32 {
         let Some(srtt) = feedback.round_trip().srtt() else { return self.least };
         let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
-        let in_time = gain * window.cwnd * (1e9 / 1024.0) / srtt.as_nanos() as f64;
+        let (rate, srtt_ns) = (gain * window.cwnd * (1e9 / 1024.0), srtt.as_nanos() as f64);
         let near = feedback.min_rtt().map_or(u64::MAX, |min| (min.as_nanos() / 1_000) >> 9);
-        let more = if near < 32 { (MOST_BYTES >> near) / self.mss } else { 0 };
-        let limit = (MOST_BYTES / self.mss) as u32;
-        (in_time as u32 + more as u32).min(limit).max(self.least)
+        let bytes = if near < 32 { (MOST_BYTES >> near) as u32 } else { 0 };
+        // Mostly it is the smallest, as a multiplication tells in a fraction of the time of divisions.
+        if bytes < self.mss && rate <= f64::from(self.least) * srtt_ns {
+            return self.least;
+        }
+        ((rate / srtt_ns) as u32 + bytes / self.mss).min(self.limit).max(self.least)
     }
 
     /// Whether it is better to wait for the next ACK than to send less than a burst into `room` for so
