@@ -79,9 +79,15 @@ impl Timer {
         self.purpose = purpose;
         self.deadline = at;
         if at < self.wake_at {
-            self.wake_at = at;
-            door.wake_sender(at);
+            self.wake_sooner(door);
         }
+    }
+
+    /// Sets a wake-up for the deadline: rarely, as deadlines mostly move away.
+    #[cold]
+    fn wake_sooner(&mut self, door: &mut Door) {
+        self.wake_at = self.deadline;
+        door.wake_sender(self.deadline);
     }
 
     /// Stops it.

@@ -54,10 +54,10 @@ impl Sender {
     #[inline]
     pub(super) fn send(&mut self, door: &mut Door) {
         let nxt = self.outstanding.nxt();
-        let put_off = self.fill_window(door);
+        let (in_flight, put_off) = self.fill_window(door);
         let sent = self.outstanding.nxt() > nxt;
         if self.window.watches_use() {
-            let full = put_off || self.window.is_full(self.in_flight());
+            let full = put_off || self.window.is_full(in_flight);
             if sent || full {
                 self.window.note_use(full, &self.outstanding);
             }
@@ -67,32 +67,39 @@ impl Sender {
         }
     }
 
-    /// Returns whether the window would let more go, which wait for company.
+    /// Returns how many segments are in flight then, and whether the window would let more go, which wait
+    /// for company.
     #[inline]
-    fn fill_window(&mut self, door: &mut Door) -> bool {
+    fn fill_window(&mut self, door: &mut Door) -> (u32, bool) {
+        let allowed = self.window.allowed();
+        let mut in_flight = self.in_flight();
         loop {
-            let (allowed, in_flight) = (self.window.allowed(), self.in_flight());
             if in_flight >= allowed {
-                return false;
+                return (in_flight, false);
             }
             if self.outstanding.awaits_repair()
                 && self.recovery.phase() != Phase::Probing
                 && self.repair_next(door)
             {
+                in_flight = self.in_flight();
                 continue;
             }
             let available = self.available();
             if available == 0 {
-                return false;
+                return (in_flight, false);
             }
-            if let Some(bursts) = self.transmit.bursts {
+            let sent = if let Some(bursts) = self.transmit.bursts {
                 let room = available.min(u64::from(allowed - in_flight)) as u32;
-                if !self.send_burst(bursts, room, door) {
-                    return true;
+                match self.send_burst(bursts, room, door) {
+                    0 => return (in_flight, true),
+                    sent => sent,
                 }
             } else {
                 self.send_new(false, door);
-            }
+                1
+            };
+            // Nothing in flight may also be what duplicates have told too much of (without SACK).
+            in_flight = if in_flight > 0 { in_flight + sent } else { self.in_flight() };
         }
     }
 
@@ -103,21 +110,21 @@ impl Sender {
         u64::from(room).min(self.stream.ready(self.outstanding.nxt()))
     }
 
-    /// Sends a burst of new segments into `room` for so many. Returns whether it did.
-    fn send_burst(&mut self, bursts: Bursts, room: u32, door: &mut Door) -> bool {
+    /// Sends a burst of new segments into `room` for so many. Returns how many; none if they wait.
+    fn send_burst(&mut self, bursts: Bursts, room: u32, door: &mut Door) -> u32 {
         let most = bursts.most(self.window.get(), &self.feedback);
         let cut_short = room < most && self.stream.ready(self.outstanding.nxt()) > u64::from(room);
         if cut_short && self.recovery.is_quiet() {
             let cwnd = self.window.cwnd();
             if bursts.awaits_ack(room, cwnd, &self.feedback, &self.outstanding, door.now) {
-                return false;
+                return 0;
             }
         }
         let count = room.min(most);
         for left in (0..count).rev() {
             self.send_new(left == 0 && count > 1, door);
         }
-        true
+        count
     }
 
     /// Sends new segments as the window allows, and nothing again. Returns whether there was one.
@@ -218,7 +225,7 @@ impl Sender {
 
     /// Sets the timer for the tail loss probe, where one may be sent, at `latest` at the given time;
     /// that of the time-out otherwise.
-    #[inline]
+    #[inline(never)]
     fn schedule_probe(&mut self, latest: Time, door: &mut Door) {
         let out = self.outstanding.count();
         let quiet = self.recovery.is_quiet() && self.outstanding.board().sacked() == 0;
