@@ -74,7 +74,9 @@ impl ReceiveWindow {
             self.note_round_trip(at.since(stamp) + self.way_back);
         }
         let grows = self.window < self.limit;
-        self.window = (self.window + 2 * self.mss).min(self.limit);
+        if grows {
+            self.window = (self.window + 2 * self.mss).min(self.limit);
+        }
         if at.since(self.since) >= self.rtt {
             self.note_bytes(received_bytes - self.from_bytes);
             self.from_bytes = received_bytes;

@@ -155,7 +155,7 @@ impl Receiver {
             let again = packet.number < self.next
                 || (delay.quick_acks_out_of_order && self.tells_of_loss(packet));
             let silent = in_order && gap > self.silence.rto();
-            if delay.quick_acks_again && (again || silent) {
+            if (again || silent) && delay.quick_acks_again {
                 self.quick = delay.quick_acks;
             }
             if let Some(delay) = &mut self.ack_delay {
@@ -169,7 +169,8 @@ impl Receiver {
         if packet.number == self.next {
             self.last_arrival = packet.at;
         }
-        if delay.quick_acks_again && !delay.quick_acks_out_of_order {
+        let marks_count = self.ecn && !self.each_mark;
+        if marks_count && delay.quick_acks_again && !delay.quick_acks_out_of_order {
             self.note_mark_or_repair(packet, delay.quick_acks);
         }
     }
@@ -177,9 +178,6 @@ impl Receiver {
     /// Linux since 4.18: two quick ACKs for the first of the marks that the sender has not answered, whose
     /// window may be very small, and for a segment that is not ECN-capable where others were, a retransmission.
     fn note_mark_or_repair(&mut self, packet: &Packet, most: u32) {
-        if !self.ecn || self.each_mark {
-            return;
-        }
         let capable = packet.has(flags::ECT) || packet.has(flags::CE);
         let news = if capable {
             packet.has(flags::CE) && !self.echo_congestion
