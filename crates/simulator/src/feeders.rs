@@ -233,9 +233,9 @@ impl EarlyDelivery {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");
             // Whoever acts on what arrives does so when it arrives.
-            let listens = AnyApplication::will_listen(flow);
+            let (listens, overlaps) = AnyApplication::will_listen_or_overlap(flow);
             let at_once = match &flow.tcp {
-                Some(tcp) => tcp.delayed_acks().is_none() && !listens,
+                Some(tcp) => tcp.delayed_acks().is_none() && !listens && !overlaps,
                 None if !listens => continue,
                 None => false,
             };

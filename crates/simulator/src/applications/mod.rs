@@ -25,6 +25,9 @@ pub trait Application: Sized {
     const NAME: &'static str;
     /// Whether it acts on what arrives. What nobody acts on may be delivered ahead of time.
     const LISTENS: bool = false;
+    /// Whether it opens a connection while packets of another may be under way. What comes late may then find
+    /// its connection gone, or not yet, which has to be decided when it arrives.
+    const OVERLAPS: bool = false;
 
     /// The application of a flow; `None` if the flow's is another.
     fn of(flow: &FlowPlan) -> Option<Self>;
@@ -103,13 +106,13 @@ macro_rules! applications {
                 panic!("no application sends {:?}", flow.traffic)
             }
 
-            /// Whether the application of a flow acts on what arrives.
-            pub fn will_listen(flow: &FlowPlan) -> bool {
+            /// Whether the application of a flow acts on what arrives, and whether its connections overlap.
+            pub fn will_listen_or_overlap(flow: &FlowPlan) -> (bool, bool) {
                 $( $(#[$attribute])*
                 if $file::$name::of(flow).is_some() {
-                    return $file::$name::LISTENS;
+                    return ($file::$name::LISTENS, $file::$name::OVERLAPS);
                 } )+
-                false
+                (false, false)
             }
 
             /// See [`Application::NAME`].

@@ -30,6 +30,7 @@ enum Phase {
 
 impl Application for OnOff {
     const NAME: &'static str = "on-off";
+    const OVERLAPS: bool = true;
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::OnOff(plan) = &flow.traffic else { return None };
