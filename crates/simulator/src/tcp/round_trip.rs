@@ -14,7 +14,9 @@ use tidegate_scenario::plan::RtoPlan;
 
 /// Estimator and time-out of one connection.
 pub struct RoundTrip {
-    plan: RtoPlan,
+    min: Span,
+    max: Span,
+    min_bounds_variance: bool,
     /// Smoothed round-trip time, ns; 0 before the first sample.
     srtt_ns: u64,
     rttvar_ns: u64,
@@ -24,7 +26,9 @@ pub struct RoundTrip {
 impl RoundTrip {
     /// Before the first sample.
     pub fn new(plan: RtoPlan) -> Self {
-        RoundTrip { plan, srtt_ns: 0, rttvar_ns: 0, rto_ns: plan.initial.as_nanos() }
+        let RtoPlan { initial, min, max, min_bounds_variance } = plan;
+        let rto_ns = initial.as_nanos();
+        RoundTrip { min, max, min_bounds_variance, srtt_ns: 0, rttvar_ns: 0, rto_ns }
     }
 
     /// Takes a sample.
@@ -39,18 +43,18 @@ impl RoundTrip {
             self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + error / 4;
             self.srtt_ns = self.srtt_ns - self.srtt_ns / 8 + r / 8;
         }
-        let (spread, min) = (4 * self.rttvar_ns, self.plan.min.as_nanos());
-        let rto = if self.plan.min_bounds_variance {
+        let (spread, min) = (4 * self.rttvar_ns, self.min.as_nanos());
+        let rto = if self.min_bounds_variance {
             self.srtt_ns + spread.max(min)
         } else {
             (self.srtt_ns + spread).max(min)
         };
-        self.rto_ns = rto.min(self.plan.max.as_nanos());
+        self.rto_ns = rto.min(self.max.as_nanos());
     }
 
     /// Doubles the time-out.
     pub fn back_off(&mut self) {
-        self.rto_ns = (2 * self.rto_ns).min(self.plan.max.as_nanos());
+        self.rto_ns = (2 * self.rto_ns).min(self.max.as_nanos());
     }
 
     /// Smoothed round-trip time, `None` before the first sample.
