@@ -42,12 +42,12 @@ macro_rules! slow_start_exits {
             }
         }
 
-        /// One of them at work.
+        /// One of them at work, in a box: most connections are past it, or have none.
         #[derive(Clone, Debug)]
         pub enum Detector {
             /// Nothing.
             Off,
-            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name(Box<$name>),)+
         }
 
         impl Detector {
@@ -55,7 +55,7 @@ macro_rules! slow_start_exits {
             pub fn new(exit: &SlowStartExit) -> Self {
                 match exit {
                     SlowStartExit::Loss => Detector::Off,
-                    $(SlowStartExit::$name(params) => Detector::$name($name::new(params)),)+
+                    $(SlowStartExit::$name(params) => Detector::$name(Box::new($name::new(params))),)+
                 }
             }
 
