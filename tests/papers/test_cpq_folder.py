@@ -4,9 +4,9 @@ import tomllib
 from collections import Counter
 
 import pytest
+from support import ROOT
 
 from tidegate.data import data_folder
-from tidegate.studies.fidelity.cpq import POLICERS
 from tidegate.studies.league.field import read_mechanisms
 from tidegate.studies.papers import reproduction
 from tidegate.studies.papers.checks import _KINDS
@@ -108,6 +108,8 @@ def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(pape
         return {key: value for key, value in policer.items() if key in choices}
 
     league = read_mechanisms(data_folder("league"))
+    cases = tomllib.loads((ROOT / "fidelity/cpq/cases.toml").read_text(encoding="utf-8"))["case"]
+    lab = {case["title"]: case["set"] for case in cases}
     for name in ("AICP-a", "AICP-b"):
         (setting,) = (
             one for one in paper.experiments["table2"].series["tcp"].settings
@@ -117,4 +119,4 @@ def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(pape
         ours = read(tomllib.loads(f"x = {told}")["x"])
         assert len(ours) == 2 + (name == "AICP-b")
         assert read(league[name.lower()].bottleneck["differentiation"]) == ours
-        assert read(tomllib.loads(f"x = {POLICERS[name]}")["x"]) == ours
+        assert read(lab[name]["bottleneck.differentiation"]) == ours
