@@ -1,6 +1,7 @@
 """Executors: every task once, failures alone, nothing begun that nobody waits for."""
 
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -39,6 +40,29 @@ def test_tasks_are_taken_only_a_few_ahead():
         assert len(taken) < 100
         hold.set()
     assert len(taken) < 10_000, "what nobody waits for is not begun"
+
+
+def test_when_the_work_is_left_a_group_under_way_begins_no_other_task():
+    done = []
+    until = threading.Event()
+
+    def do(tasks):
+        for number in tasks:
+            done.append(number)
+            if number >= 1:
+                until.wait()
+        ended.set()
+
+    ended = threading.Event()
+    with closing(Threads(1).work_in_groups(range(100), do)) as work:
+        next(work)
+        # The second group has several tasks, and is at its first or not begun.
+        ended.clear()
+        while len(done) < 2:
+            time.sleep(0.001)
+    until.set()
+    assert ended.wait(60)
+    assert done == [0, 1]
 
 
 def test_groups_grow_until_they_last_long_enough():

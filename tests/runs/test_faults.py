@@ -41,7 +41,8 @@ def test_a_full_disk_is_told_and_the_sweep_goes_on_when_there_is_room(tmp_path, 
     assert not list((tmp_path / "kept/runs").glob(".*.tmp")), "nothing half-written is left"
     seen = []
     done = tidegate.sweep(TINY, out=tmp_path / "kept", progress=lambda *at: seen.append(at))
-    assert seen[0] == (there, 12), "what was finished is not done again"
+    # One run may have been under way when it was told.
+    assert seen[0] in ((there, 12), (there + 1, 12)), "what was finished is not done again"
     assert sum(len(point.digests) for point in done.points) == 12
 
 
@@ -92,7 +93,10 @@ def test_an_interrupted_sweep_ends_the_cluster_that_it_started(tidegate_command)
     assert process.returncode == 130
     assert "the same command goes on from there" in said
     assert "Traceback" not in said
-    assert not [worker for worker in workers if alive(worker)]
+    until = time.monotonic() + 60
+    while left := [worker for worker in workers if alive(worker)]:
+        assert time.monotonic() < until, f"{left} go on"
+        time.sleep(0.05)
 
 
 def children(pid):

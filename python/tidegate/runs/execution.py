@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from threading import Event
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 Task = TypeVar("Task")
@@ -99,11 +100,12 @@ class Threads(Executor):
         pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="run")
         queue = Queue(tasks)
         running: dict[Future[Done[Outcome]], Sequence[Task]] = {}
+        stopped = Event()
         try:
             while True:
                 # A few ahead of the threads, so that a million tasks are not a million futures.
                 while len(running) <= self.jobs and (group := queue.next_group()):
-                    running[pool.submit(do_in_time, do, group)] = group
+                    running[pool.submit(do_in_time, do, group, stopped.is_set)] = group
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -117,7 +119,8 @@ class Threads(Executor):
                     else:
                         raise error
         finally:
-            # When interrupted, do not wait for runs that cannot be interrupted.
+            # When interrupted, do not wait for runs that cannot be interrupted, and begin no other.
+            stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -148,15 +151,19 @@ class Done(Generic[Outcome]):
     seconds: float
 
 
-def do_in_time(do: Callable[[Iterable[Task]], Outcome], group: Sequence[Task]) -> Done[Outcome]:
-    """Do tasks of a group until it has lasted long enough, and at least one."""
+def do_in_time(
+    do: Callable[[Iterable[Task]], Outcome],
+    group: Sequence[Task],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Done[Outcome]:
+    """Do tasks of a group until it has lasted long enough or is stopped, and at least one."""
     started = time.monotonic()
     taken = 0
 
     def in_time() -> Iterator[Task]:
         nonlocal taken
         for task in group:
-            if taken and time.monotonic() - started > GROUP_S:
+            if taken and (stopped() or time.monotonic() - started > GROUP_S):
                 return
             taken += 1
             yield task
