@@ -87,6 +87,8 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a time-out keeps what is sacked");
     note(!tcp.rearm_on_repair, "repairs of the first missing segment restart the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
+    let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();
+    note(tcp.marks_told_by() != told_by, "marks are echoed as the kernel's controller has it");
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     note(tcp.initial_rto != INITIAL_RTO, "the first time-out is after 1 s");
     note(

@@ -11,7 +11,7 @@ use crate::file::{File, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
 use crate::network::Network;
-use crate::plan::{MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
+use crate::plan::{FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
 use crate::value::OrOff;
 
 /// What a run can hold in memory.
@@ -75,6 +75,18 @@ fn options_fit(tcp: &Tcp, own: &Tcp, reader: &mut Reader) {
     if settled.congestion_control.is_scalable() && own.denies("ecn") {
         let name = settled.congestion_control.about().name;
         reader.wrong_at("ecn", format!("{name} lives by ECN: leave this key out"));
+    }
+    let told_by = settled.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
+    if let Some(feedback) = told_by
+        && !(settled.ecn || settled.congestion_control.is_scalable())
+    {
+        let key = if own.gives("feedback") { "feedback" } else { "ecn" };
+        let message = format!(
+            "there are no marks without ECN of which {:?} feedback could tell: write ecn = true, or \
+             leave feedback out",
+            feedback.word()
+        );
+        reader.wrong_at(key, message);
     }
 }
 

@@ -17,7 +17,9 @@ mod tcp;
 pub use crate::traffic::{
     Cbr, Distribution, Greedy, OnOff, PausePlan, Traffic, Transfer, WritesPlan,
 };
-pub use tcp::{AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan};
+pub use tcp::{
+    AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
+};
 
 /// So many links fit in a run: link and time share a word where events are compared.
 pub const MAX_LINKS: usize = 1 << 18;
@@ -212,7 +214,7 @@ impl FlowPlan {
     /// Whether its packets say, by ECT(1), that their sender answers to marks in proportion to their
     /// share (L4S, RFC 9331).
     pub fn is_scalable(&self) -> bool {
-        self.tcp.as_ref().is_some_and(|tcp| tcp.ecn && tcp.congestion_control.is_scalable())
+        self.tcp.as_ref().is_some_and(|tcp| tcp.is_scalable())
     }
 }
 

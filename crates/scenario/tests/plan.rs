@@ -156,6 +156,11 @@ fn dctcp_and_prague_have_ecn_and_are_scalable() {
             assert_eq!(again.plan(), plan);
         }
     }
+    let classic = [("tcp.congestion_control", "prague"), ("tcp.feedback", "classic")];
+    assert!(
+        !plan_with(DUMBBELL, &classic).flows[0].is_scalable(),
+        "it has to be told of each mark"
+    );
     let options =
         [("tcp.congestion_control", "prague"), ("tcp.congestion_control.reference_rtt", "off")];
     let plan = plan_with(DUMBBELL, &options);

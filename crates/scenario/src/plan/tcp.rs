@@ -46,6 +46,16 @@ words! {
     }
 }
 
+words! {
+    /// How a receiver tells of the marks that it gets.
+    pub enum FeedbackPlan {
+        /// That there was one, until the sender says that it has answered: once per round trip, RFC 3168.
+        Classic = "classic",
+        /// Each, by acknowledging marked and unmarked segments apart, RFC 8257, section 3.2.
+        Dctcp = "dctcp",
+    }
+}
+
 parameters! {
     /// TCP options. What is not given comes from the scenario's tcp section, then from the
     /// profile.
@@ -64,6 +74,10 @@ parameters! {
         pub timestamps: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// ECN, RFC 3168. Always on for dctcp and prague.
         pub ecn: bool = "false",
+        /// How the receiver tells of marks, whatever the controller is; what is not "classic" needs ECN. With
+        /// "classic", dctcp and prague answer to marks as to losses, and their packets carry ECT(0). Default:
+        /// "dctcp" for dctcp and prague, which live by exact feedback, else "classic".
+        pub feedback: Option<FeedbackPlan>,
         /// A connection request that is lost is repeated without ECN, RFC 3168, section 6.1.1.1, as
         /// in Linux since 4.1.
         pub ecn_fallback: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
@@ -149,6 +163,21 @@ fn time_outs(tcp: &TcpPlan) -> Vec<Mistake> {
 }
 
 impl TcpPlan {
+    /// How the receiver tells of marks; `None` without ECN.
+    pub fn marks_told_by(&self) -> Option<FeedbackPlan> {
+        let usual = || match self.congestion_control.is_scalable() {
+            true => FeedbackPlan::Dctcp,
+            false => FeedbackPlan::Classic,
+        };
+        self.ecn.then(|| self.feedback.unwrap_or_else(usual))
+    }
+
+    /// Whether it answers to marks in proportion to their share, for which it has to be told of each.
+    pub fn is_scalable(&self) -> bool {
+        let exact = self.marks_told_by().is_some_and(|told| told != FeedbackPlan::Classic);
+        exact && self.congestion_control.is_scalable()
+    }
+
     /// When acknowledgements are delayed, if they are.
     pub fn delayed_acks(&self) -> Option<DelayedAckPlan> {
         let plan = |timeout| DelayedAckPlan {

@@ -6,14 +6,14 @@
 //! grants them anew after a silence of a retransmission time-out and after a segment that came
 //! twice, both signs that the sender is in slow start again).
 //!
-//! Congestion marks are echoed until the sender says that it has answered (RFC 3168) or, for scalable
-//! controllers, one by one: an ACK says whether the segments that it acknowledges were marked, and none
+//! Congestion marks are echoed until the sender says that it has answered (RFC 3168) or
+//! one by one: an ACK says whether the segments that it acknowledges were marked, and none
 //! acknowledges marked and unmarked ones (RFC 8257, section 3.2).
 
 use std::collections::VecDeque;
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{DelayedAckPlan, TcpPlan};
+use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, TcpPlan};
 
 use super::Sizes;
 use super::ack_delay::AckDelay;
@@ -55,6 +55,8 @@ pub struct Receiver {
     ecn: bool,
     /// Marks are echoed one by one.
     each_mark: bool,
+    /// Acknowledgements are ECN-capable, as all packets of scalable connections.
+    capable: bool,
     echo_congestion: bool,
     /// An ECN-capable segment has arrived.
     capable_seen: bool,
@@ -95,7 +97,8 @@ impl Receiver {
             recent: [0; MAX_SACK_BLOCKS],
             sack,
             ecn: plan.ecn,
-            each_mark: plan.ecn && plan.congestion_control.is_scalable(),
+            each_mark: plan.marks_told_by() == Some(FeedbackPlan::Dctcp),
+            capable: plan.is_scalable(),
             echo_congestion: false,
             capable_seen: false,
             delay: plan.delayed_acks(),
@@ -130,13 +133,13 @@ impl Receiver {
     pub fn on_request(&mut self, request: &Packet) {
         self.answered = Some(request.at);
         // The sender may have fallen back.
-        self.each_mark &= request.has(flags::ECT);
+        self.capable &= request.has(flags::ECT);
     }
 
-    /// Whether acknowledgements are ECN-capable, as all packets of scalable connections.
+    /// The flag of ECN-capable packets, if acknowledgements are.
     #[inline]
     pub fn capable(&self) -> u32 {
-        if self.each_mark { flags::ECT } else { 0 }
+        if self.capable { flags::ECT } else { 0 }
     }
 
     /// Grants quick ACKs anew where Linux does (`tcp_event_data_recv`, `tcp_enter_quickack_mode`).

@@ -1,6 +1,6 @@
 //! What a connection makes of congestion marks: what its packets carry, and what an echo stands for.
 
-use tidegate_scenario::plan::TcpPlan;
+use tidegate_scenario::plan::{FeedbackPlan, TcpPlan};
 
 use crate::packet::{Packet, flags};
 
@@ -19,6 +19,8 @@ enum Feedback {
 #[derive(Clone, Copy, Debug)]
 pub struct Ecn {
     feedback: Feedback,
+    /// The controller answers to marks in proportion to their share.
+    in_proportion: bool,
     /// A request that is lost is repeated without (RFC 3168, section 6.1.1.1).
     falls_back: bool,
     /// The next new segment says that the window was reduced.
@@ -28,18 +30,25 @@ pub struct Ecn {
 impl Ecn {
     /// As a plan has it.
     pub fn new(plan: &TcpPlan) -> Self {
-        let feedback = match plan.ecn {
-            false => Feedback::None,
-            true if plan.congestion_control.is_scalable() => Feedback::Each,
-            true => Feedback::Latched,
+        let feedback = match plan.marks_told_by() {
+            None => Feedback::None,
+            Some(FeedbackPlan::Classic) => Feedback::Latched,
+            Some(FeedbackPlan::Dctcp) => Feedback::Each,
         };
-        Ecn { feedback, falls_back: plan.ecn_fallback, announces: false }
+        let (in_proportion, falls_back) = (plan.is_scalable(), plan.ecn_fallback);
+        Ecn { feedback, in_proportion, falls_back, announces: false }
     }
 
-    /// Whether the controller is told of every mark.
+    /// Whether the sender is told of every mark.
     #[inline]
     pub fn counts_marks(&self) -> bool {
         self.feedback == Feedback::Each
+    }
+
+    /// Whether the controller is told of every mark, and answers in proportion.
+    #[inline]
+    pub fn answers_in_proportion(&self) -> bool {
+        self.in_proportion && self.counts_marks()
     }
 
     /// Whether an ACK echoes congestion.
@@ -48,11 +57,12 @@ impl Ecn {
         packet.has(flags::ECE) && self.feedback != Feedback::None
     }
 
-    /// How many of the segments that an ACK delivers were marked, as far as it tells (RFC 8257, section
+    /// What of the segments and bytes that an ACK delivers was marked, as far as it tells (RFC 8257, section
     /// 3.3: an ACK that echoes congestion does so for all that it acknowledges).
     #[inline]
-    pub fn marked_of(&self, packet: &Packet, delivered: u32) -> u32 {
-        if self.counts_marks() && packet.has(flags::ECE) { delivered } else { 0 }
+    pub fn marked_of(&self, packet: &Packet, delivered: u32, bytes: u64) -> (u32, u64) {
+        let all = self.counts_marks() && packet.has(flags::ECE);
+        if all { (delivered, bytes) } else { (0, 0) }
     }
 
     /// A reduction ends when so many segments more are acknowledged than were out when it began: the one
@@ -87,7 +97,7 @@ impl Ecn {
     /// (RFC 8257, section 3.6).
     #[inline]
     pub fn flags_of_control(&self) -> u32 {
-        if self.counts_marks() { flags::ECT } else { 0 }
+        if self.answers_in_proportion() { flags::ECT } else { 0 }
     }
 
     /// The connection request was lost.
@@ -124,8 +134,8 @@ mod tests {
     fn all_that_an_echo_delivers_was_marked_where_each_mark_is_echoed() {
         let echo = Packet { flags: flags::ACK | flags::ECE, ..Packet::default() };
         assert_eq!(
-            ["reno", "prague"].map(|controller| ecn(controller).marked_of(&echo, 2)),
-            [0, 2]
+            ["reno", "prague"].map(|controller| ecn(controller).marked_of(&echo, 2, 2_920)),
+            [(0, 0), (2, 2_920)]
         );
         assert_eq!(ecn("prague").flags_of_control(), flags::ECT);
     }

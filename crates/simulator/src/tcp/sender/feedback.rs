@@ -19,8 +19,11 @@ pub struct Told {
     pub delivered: u32,
     /// Of them, those that are sacked.
     pub sacked: u32,
-    /// Of them, those that were marked, where every mark is echoed.
+    /// Of them, those that were marked, where every mark is told.
     pub marked: u32,
+    /// Of the payload delivered, bytes that were marked, where every mark is told.
+    #[expect(dead_code, reason = "what senders declare is counted by it")]
+    pub marked_bytes: u64,
     /// Segments that have left the network, by what duplicate ACKs without SACK stand for.
     pub departed: u32,
     /// Payload delivered, bytes.
@@ -116,6 +119,7 @@ impl Feedback {
             delivered: arrivals.delivered,
             sacked: 0,
             marked: 0,
+            marked_bytes: 0,
             departed: arrivals.delivered,
             delivered_bytes: arrivals.bytes,
             overtaken_by: 0,
@@ -148,11 +152,13 @@ impl Feedback {
             departed = departed_unnamed(acknowledged, out.board().sacked(), duplicate);
             out.count_unnamed(acknowledged, duplicate, all_lost);
         }
+        let (marked, marked_bytes) = ecn.marked_of(packet, delivered, bytes);
         Told {
             acknowledged,
             delivered,
             sacked,
-            marked: ecn.marked_of(packet, delivered),
+            marked,
+            marked_bytes,
             departed,
             delivered_bytes: bytes,
             overtaken_by,

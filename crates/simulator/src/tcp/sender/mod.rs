@@ -316,7 +316,7 @@ impl Sender {
     }
 
     fn count_marks(&mut self, told: &Told, now: Time) {
-        if self.ecn.counts_marks() {
+        if self.ecn.answers_in_proportion() {
             self.window.count_marks(&Marks {
                 now,
                 delivered: told.delivered,
@@ -372,7 +372,8 @@ impl Sender {
     /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
     /// was outstanding.
     fn answer_echo(&mut self, told: &Told, door: &mut Door) {
-        if !told.congestion || self.window.lowers_for_marks() {
+        let lowered = self.ecn.answers_in_proportion() && self.window.lowers_for_marks();
+        if !told.congestion || lowered {
             return;
         }
         self.recovery.forbid_undo();
@@ -423,7 +424,7 @@ impl Sender {
         let marked = self.recovery.phase() == Phase::Reducing;
         self.recovery.remember(self.window.get(), marked);
         // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).
-        if !marked || self.ecn.counts_marks() {
+        if !marked || self.ecn.answers_in_proportion() {
             self.window.reduce_for_loss(self.in_flight(), door.now);
             self.ecn.announce_reduction();
             self.detection.forget_probe();

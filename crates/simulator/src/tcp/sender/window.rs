@@ -70,7 +70,7 @@ impl SendWindow {
             limited_transmit: plan.limited_transmit,
             marks_to_one: plan.ecn_to_one
                 && plan.window_reduction == ReductionPlan::Immediate
-                && !plan.congestion_control.is_scalable(),
+                && !plan.is_scalable(),
             limit: plan.window_limit.map_or(u32::MAX, segments),
             round_end: 0,
             usage: plan.window_use_per_round.then(Usage::default),

@@ -91,7 +91,7 @@ impl Bench {
             written_bytes: 0,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
-            scalable: tcp.congestion_control.is_scalable(),
+            scalable: tcp.is_scalable(),
             now: Time::ZERO,
             sent_below: 0,
             requested: Time::ZERO,

@@ -135,3 +135,8 @@ fn congestion_marks_halve_the_window_once() {
 fn scalable_senders_answer_to_the_share_of_marked_segments() {
     replay(include_str!("scalable.trace"));
 }
+
+#[test]
+fn feedback() {
+    replay(include_str!("feedback.trace"));
+}
