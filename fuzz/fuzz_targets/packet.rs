@@ -4,6 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use tidegate_fuzz::{repair, write_and_restore};
+use tidegate_wire::conex::Cdo;
 use tidegate_wire::packet::{self, Fragment, View};
 
 fuzz_target!(|data: &[u8]| {
@@ -14,6 +15,9 @@ fuzz_target!(|data: &[u8]| {
     }
     let Ok(view) = packet::parse(&bytes) else { return };
     check_places(&bytes, &view);
+    if let Ok(Some(declared)) = packet::read_conex(&bytes, &view, Cdo::default(), 4) {
+        assert!((40..=view.len).contains(&declared.counted_len));
+    }
     write_and_restore(
         &mut bytes,
         |bytes| packet::read_activity(bytes, &view),

@@ -53,9 +53,9 @@ pub enum WireError {
         /// What it says.
         len: usize,
     },
-    /// The activity is there twice: one of the two may be forged.
-    #[error("second activity option at byte {at}")]
-    RepeatedActivity {
+    /// What may be there once is there twice: one of the two may be forged.
+    #[error("a second option of the same kind at byte {at}")]
+    RepeatedOption {
         /// Where in the header the second option begins.
         at: usize,
     },

@@ -28,7 +28,7 @@ use crate::{Ecn, WireError, checksum};
 pub(crate) const HEADER_LEN: usize = 20;
 /// IHL counts units of this many bytes.
 const UNIT: usize = 4;
-const TRAFFIC_CLASS: usize = 1;
+pub(crate) const TRAFFIC_CLASS: usize = 1;
 const CHECKSUM: Range<usize> = 10..12;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1FFF;

@@ -16,13 +16,16 @@
 
 use std::net::Ipv6Addr;
 
-use crate::activity::ipv6::DESTINATION_OPTIONS;
 use crate::error::front;
 use crate::packet::Fragment;
 use crate::{Ecn, WireError};
 
 pub(crate) const HEADER_LEN: usize = 40;
 
+/// Next Header value that announces a Destination Options header.
+pub const DESTINATION_OPTIONS: u8 = 60;
+/// Where in such a header its options begin.
+pub(crate) const OPTIONS: usize = 2;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -96,6 +99,12 @@ fn step(packet: &[u8], mut walk: Extensions) -> Result<Extensions, WireError> {
     }
     walk.protocol = start[0];
     front(packet, walk.end).map(|_| walk)
+}
+
+/// Length of the Destination Options header at the start of `bytes`, all of which is there.
+pub(crate) fn options_header(bytes: &[u8]) -> Result<usize, WireError> {
+    let need = bytes.get(1).map_or(UNIT, |&units| (usize::from(units) + 1) * UNIT);
+    front(bytes, need).map(<[u8]>::len)
 }
 
 /// Hop-by-hop options are such only right after the IPv6 header.

@@ -4,17 +4,22 @@
 //! and every `write` leaves the bits of others as they are.
 //!
 //! [`packet`] looks at whole IP packets, as a TUN device gives them; [`activity`] at the option in
-//! them that is ours.
+//! them that is ours, [`conex`] and [`re_ecn`] at what senders declare of congestion, [`accecn`] at
+//! what receivers tell of it.
 
 #![forbid(unsafe_code)]
 
+pub mod accecn;
 pub mod activity;
 mod checksum;
+pub mod conex;
 mod ecn;
 mod error;
 mod ipv4;
 mod ipv6;
+mod options;
 pub mod packet;
+pub mod re_ecn;
 
 pub use ecn::Ecn;
 pub use error::WireError;

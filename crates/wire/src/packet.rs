@@ -2,18 +2,21 @@
 //!
 //! [`parse`] checks a packet once, from its first byte to its ports, and says what it is in a
 //! [`View`]: numbers and places only, so that it can be kept beside the packet while that waits in
-//! a queue. The edits ([`set_ce`], [`write_activity`]) take the packet and its view, touch nothing
+//! a queue. The edits ([`set_ce`], [`write_activity`], [`write_conex`]) take the packet and its view, touch nothing
 //! but their bits, and keep the IPv4 header's checksum right.
 
 use std::net::IpAddr;
 
 use crate::activity::{self, Activity};
+use crate::conex::{Cdo, Conex, Declaration};
 use crate::error::front;
 use crate::{Ecn, WireError, ipv4, ipv6};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const AUTHENTICATION_HEADER: u8 = 51;
+const IPV4_IN_IP: u8 = 4;
+const IPV6_IN_IP: u8 = 41;
 const TCP_HEADER_LEN: usize = 20;
 const UDP_HEADER_LEN: usize = 8;
 
@@ -118,6 +121,62 @@ pub fn write_activity(
     }
 }
 
+/// What a packet declares (RFC 7837), and the bytes for which it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// What is declared.
+    pub declaration: Declaration,
+    /// Length of the IPv6 packet in which the option stands, header included (section 4): in a tunnel
+    /// the inner one.
+    pub counted_len: usize,
+}
+
+/// What the packet, or one in up to `tunnels` tunnels around it, declares. `None` where there is no
+/// option, where it says that the packet does not take part, and to a group, for which the option has
+/// no meaning (RFC 7837, section 4). The outermost option counts. A packet with an error inside, as one
+/// of more than 64 KiB, does not take part either; it is worth counting.
+pub fn read_conex(
+    bytes: &[u8],
+    view: &View,
+    cdo: Cdo,
+    tunnels: usize,
+) -> Result<Option<Declared>, WireError> {
+    if view.is_multicast() {
+        return Ok(None);
+    }
+    if let Some(at) = view.destination_options
+        && let Some(conex) = cdo.parse(bytes.get(at..).unwrap_or_default())?
+    {
+        let declared = |declaration| Declared { declaration, counted_len: view.len };
+        return Ok(conex.declaration().map(declared));
+    }
+    match view.transport {
+        Transport::Other(IPV4_IN_IP | IPV6_IN_IP)
+            if tunnels > 0 && view.fragment == Fragment::Whole =>
+        {
+            let inner = bytes.get(view.transport_offset..).unwrap_or_default();
+            read_conex(inner, &parse(inner)?, cdo, tunnels - 1)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Writes `conex` into the option that the sender has left for it. Returns whether there is one; under
+/// an authentication header (RFC 4302), and to a group, nothing is written.
+pub fn write_conex(
+    bytes: &mut [u8],
+    view: &View,
+    cdo: Cdo,
+    conex: Conex,
+) -> Result<bool, WireError> {
+    match view.options() {
+        Options::V6 { at } if !view.is_multicast() => {
+            cdo.write(bytes.get_mut(at..).unwrap_or_default(), conex)
+        }
+        _ => Ok(false),
+    }
+}
+
 /// Where to look for room.
 enum Options {
     None,
@@ -126,6 +185,10 @@ enum Options {
 }
 
 impl View {
+    fn is_multicast(&self) -> bool {
+        self.destination.is_multicast()
+    }
+
     fn options(&self) -> Options {
         match (self.source, self.destination_options) {
             _ if self.transport == Transport::Other(AUTHENTICATION_HEADER) => Options::None,

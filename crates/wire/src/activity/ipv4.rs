@@ -21,7 +21,7 @@
 //! it ([`write()`]), as in IPv6: a router that lengthens packets would break the path's MTU.
 
 use super::Activity;
-use crate::{WireError, ipv4};
+use crate::{WireError, ipv4, options};
 
 /// Option type for experiments (RFC 4727): copied, class 0, number 30.
 pub const OPTION_TYPE: u8 = 0x9E;
@@ -33,9 +33,8 @@ pub const BLOCK_LEN: usize = 8;
 const OPTION_LEN: usize = 6;
 /// Where in the option the activity begins.
 const VALUE_OFFSET: usize = 4;
-/// Types of the two options that have no length.
+/// Type that ends the list, without a length.
 const END: u8 = 0;
-const NO_OPERATION: u8 = 1;
 
 /// Options that carry `activity` and nothing else.
 pub fn emit(activity: Activity) -> [u8; BLOCK_LEN] {
@@ -66,30 +65,8 @@ pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
 /// Where in `header` the activity stands. Reads all options, so that a second one is found out;
 /// what stands behind the end of the list is padding.
 fn find(header: &[u8]) -> Result<Option<usize>, WireError> {
-    let mut found = None;
-    let mut at = ipv4::HEADER_LEN;
-    while at < header.len() && header[at] != END {
-        if header[at] == NO_OPERATION {
-            at += 1;
-            continue;
-        }
-        let option = option(header, at)?;
-        if is_activity(option) && found.replace(at + VALUE_OFFSET).is_some() {
-            return Err(WireError::RepeatedActivity { at });
-        }
-        at += option.len();
-    }
-    Ok(found)
-}
-
-/// The option at byte `at`, one of those with a length.
-fn option(header: &[u8], at: usize) -> Result<&[u8], WireError> {
-    let overrun = WireError::OptionOverrun { at };
-    let len = usize::from(*header.get(at + 1).ok_or(overrun)?);
-    if len < 2 {
-        return Err(WireError::OptionTooShort { at, len });
-    }
-    header.get(at..at + len).ok_or(overrun)
+    let option = options::only(header, ipv4::HEADER_LEN, options::COUNTED, is_activity)?;
+    Ok(option.map(|at| at + VALUE_OFFSET))
 }
 
 fn is_activity(option: &[u8]) -> bool {
@@ -104,6 +81,7 @@ mod tests {
     use crate::checksum;
     use proptest::prelude::*;
 
+    const NO_OPERATION: u8 = 1;
     /// Activity 1.5.
     const SAMPLE: [u8; 8] = [0x9E, 6, 0x54, 0x47, 0x01, 0x80, 0, 0];
     const OPTION: &[u8] = SAMPLE.split_at(OPTION_LEN).0;
@@ -193,7 +171,7 @@ mod tests {
     fn a_second_activity_is_an_error_and_nothing_is_written() {
         let mut bytes = header(&[OPTION, &[NO_OPERATION], OPTION]);
         let before = bytes.clone();
-        assert_eq!(write(&mut bytes, Activity::MAX), Err(WireError::RepeatedActivity { at: 27 }));
+        assert_eq!(write(&mut bytes, Activity::MAX), Err(WireError::RepeatedOption { at: 27 }));
         assert_eq!(bytes, before);
     }
 

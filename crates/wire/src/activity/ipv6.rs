@@ -20,10 +20,10 @@
 //! writes into it ([`write()`]).
 
 use super::Activity;
-use crate::WireError;
+pub use crate::ipv6::DESTINATION_OPTIONS;
+use crate::ipv6::{OPTIONS, options_header};
+use crate::{WireError, options};
 
-/// Next Header value that announces a Destination Options header.
-pub const DESTINATION_OPTIONS: u8 = 60;
 /// Option type for experiments (RFC 4727).
 pub const OPTION_TYPE: u8 = 0x1E;
 /// Marks the experiment as this one.
@@ -36,10 +36,6 @@ const DATA_LEN: usize = 4;
 const OPTION_LEN: usize = 2 + DATA_LEN;
 /// Where in the option the activity begins.
 const VALUE_OFFSET: usize = 4;
-/// Type of the one-byte padding option, which alone has no length.
-const PAD1: u8 = 0;
-/// Headers are counted in units of this many bytes, the first not counted.
-const UNIT: usize = 8;
 
 /// A Destination Options header that carries `activity` and nothing else.
 pub fn emit(next_header: u8, activity: Activity) -> [u8; HEADER_LEN] {
@@ -51,7 +47,7 @@ pub fn emit(next_header: u8, activity: Activity) -> [u8; HEADER_LEN] {
 /// The activity in the Destination Options header at the start of `bytes`; `None` where it carries
 /// none.
 pub fn parse(bytes: &[u8]) -> Result<Option<Activity>, WireError> {
-    let header = &bytes[..header_len(bytes)?];
+    let header = &bytes[..options_header(bytes)?];
     let place = find(header)?;
     Ok(place.map(|at| Activity::from_bits(u16::from_be_bytes([header[at], header[at + 1]]))))
 }
@@ -59,7 +55,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Activity>, WireError> {
 /// Writes `activity` into the option that is already there, and touches nothing else. Returns
 /// whether there is one; after an error nothing has been written.
 pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
-    let header_len = header_len(bytes)?;
+    let header_len = options_header(bytes)?;
     let header = &mut bytes[..header_len];
     let place = find(header)?;
     if let Some(at) = place {
@@ -68,31 +64,10 @@ pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
     Ok(place.is_some())
 }
 
-/// Length of the header at the start of `bytes`, all of which is there.
-fn header_len(bytes: &[u8]) -> Result<usize, WireError> {
-    let have = bytes.len();
-    let need = bytes.get(1).map_or(UNIT, |&units| (usize::from(units) + 1) * UNIT);
-    if have < need { Err(WireError::Truncated { have, need }) } else { Ok(need) }
-}
-
 /// Where in `header` the activity stands. Reads all options, so that a second one is found out.
 fn find(header: &[u8]) -> Result<Option<usize>, WireError> {
-    let mut found = None;
-    let mut at = 2;
-    while at < header.len() {
-        if header[at] == PAD1 {
-            at += 1;
-            continue;
-        }
-        let overrun = WireError::OptionOverrun { at };
-        let data_len = usize::from(*header.get(at + 1).ok_or(overrun)?);
-        let option = header.get(at..at + 2 + data_len).ok_or(overrun)?;
-        if is_activity(option) && found.replace(at + VALUE_OFFSET).is_some() {
-            return Err(WireError::RepeatedActivity { at });
-        }
-        at += option.len();
-    }
-    Ok(found)
+    let option = options::only(header, OPTIONS, options::IPV6, is_activity)?;
+    Ok(option.map(|at| at + VALUE_OFFSET))
 }
 
 fn is_activity(option: &[u8]) -> bool {
@@ -107,6 +82,8 @@ mod tests {
     use proptest::prelude::*;
 
     const TCP: u8 = 6;
+    const PAD1: u8 = 0;
+    const UNIT: usize = 8;
     /// Activity 1.5.
     const SAMPLE: [u8; 8] = [TCP, 0, 0x1E, 4, 0x54, 0x47, 0x01, 0x80];
 
@@ -171,7 +148,7 @@ mod tests {
     fn a_second_activity_is_an_error_and_nothing_is_written() {
         let mut bytes = header(&[&SAMPLE[2..], &SAMPLE[2..]]);
         let before = bytes.clone();
-        let repeated = Err(WireError::RepeatedActivity { at: 8 });
+        let repeated = Err(WireError::RepeatedOption { at: 8 });
         assert_eq!(write(&mut bytes, Activity::MAX), repeated);
         assert_eq!(bytes, before);
     }
