@@ -5,7 +5,7 @@ use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{Plan, StagePlan};
-use tidegate_simulator::{Contents, Emulation, Way};
+use tidegate_simulator::{Contents, Emulation, Header, Way};
 
 /// Full packets on the wire, headers included.
 const PACKET_BYTES: u16 = 1500;
@@ -42,7 +42,7 @@ pub fn drive(plan: &Plan, packets: u64, load: f64) -> u64 {
             delivered += u64::from(emulation.advance().is_some());
         }
         let flow = (random.next() % flows) as u32;
-        emulation.inject(flow, Way::Forward, number, PACKET_BYTES, false, now);
+        emulation.inject(flow, Way::Forward, number, PACKET_BYTES, Header::default(), now);
     }
     delivered
 }

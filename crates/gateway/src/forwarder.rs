@@ -25,6 +25,7 @@ use tidegate_wire::packet::{self, View};
 
 use crate::LabError;
 use crate::clock::Clock;
+use crate::header;
 use crate::honesty::{Honesty, Punctuality};
 use crate::host::FIRST_PORT;
 use crate::shelf::Shelf;
@@ -160,9 +161,9 @@ impl<'a> Forwarder<'a> {
             return;
         };
         let number = self.emulation.contents().put(bytes, view);
-        let ecn_capable = view.ecn.is_capable();
-        let now = self.clock.now();
-        self.emulation.inject(flow, way, number, bytes.len() as u16, ecn_capable, now);
+        let ((said, error), now) = (header::read(bytes, &view), self.clock.now());
+        self.malformed += u64::from(error.is_err());
+        self.emulation.inject(flow, way, number, bytes.len() as u16, said, now);
     }
 
     /// The flow that a packet from a device belongs to: servers listen on one port per flow.
@@ -180,12 +181,12 @@ impl<'a> Forwarder<'a> {
 
     /// Hands a packet that is due to its host.
     fn hand_over(&mut self, delivery: Delivery) {
-        let Delivery { packet, flow, way, at, marked } = delivery;
+        let Delivery { packet, flow, way, at, header } = delivery;
         let device = match way {
             Way::Forward => self.devices.len() - 1,
             Way::Reverse => self.plan.flows[flow as usize].user,
         };
-        let bytes = self.emulation.contents().take(packet, marked);
+        let bytes = self.emulation.contents().take(packet, header);
         let taken = rustix::io::write(self.devices[device], bytes);
         self.refused += u64::from(taken.is_err());
         if (self.measured[0]..self.measured[1]).contains(&at) {

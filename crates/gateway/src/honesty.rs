@@ -47,11 +47,11 @@ pub struct Honesty {
     pub overruns: u64,
     /// CPU time of the forwarder's thread over elapsed time.
     pub cpu_share: f64,
-    /// Packets that no parser accepted.
+    /// Packets that no parser accepted, or whose options none did.
     pub malformed: u64,
     /// Packets that belong to no flow.
     pub foreign: u64,
-    /// Packets that passed a meter without room for the activity.
+    /// Packets that passed a stage without room for what it wrote: an activity, a declaration.
     pub without_room: u64,
     /// Packets that a host did not take.
     pub refused: u64,

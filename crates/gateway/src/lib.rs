@@ -11,6 +11,7 @@ pub mod check;
 pub mod clock;
 mod error;
 pub mod forwarder;
+mod header;
 pub mod honesty;
 pub mod host;
 pub mod kernel;

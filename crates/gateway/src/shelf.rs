@@ -1,15 +1,17 @@
 //! Where the bytes of packets under way lie, and what mechanisms write into their headers.
 
-use tidegate_simulator::Contents;
+use tidegate_simulator::{Contents, Header};
 use tidegate_wire::activity::Activity;
 use tidegate_wire::packet::{self, View};
+
+use crate::header;
 
 /// The bytes of all packets under way. The network knows them by their place.
 #[derive(Default)]
 pub struct Shelf {
     slots: Vec<Slot>,
     free: Vec<u64>,
-    /// Packets that passed a meter without room for the activity.
+    /// Packets that passed a stage without room for what it wrote: an activity, a declaration.
     pub without_room: u64,
     /// Packets whose activity could not be read.
     pub unreadable: u64,
@@ -34,12 +36,13 @@ impl Shelf {
         self.slots.len() as u64 - 1
     }
 
-    /// The bytes of a packet that leaves, marked if it was.
-    pub fn take(&mut self, number: u64, marked: bool) -> &[u8] {
+    /// The bytes of a packet that leaves, with what was written into its header on the way.
+    pub fn take(&mut self, number: u64, said: Header) -> &[u8] {
         self.free.push(number);
         let slot = &mut self.slots[number as usize];
-        if let (true, Some(view)) = (marked, &slot.view) {
-            packet::set_ce(&mut slot.bytes, view);
+        if let Some(view) = &slot.view {
+            let has_room = header::write(&mut slot.bytes, view, said);
+            self.without_room += u64::from(!has_room);
         }
         &slot.bytes
     }

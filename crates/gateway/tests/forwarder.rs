@@ -17,7 +17,7 @@ use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::Emulated;
 use tidegate_wire::activity::{self, Activity};
-use tidegate_wire::packet;
+use tidegate_wire::{Ecn, packet};
 
 /// One user with a meter and one without, on a link of 10 Mb/s and 5 ms.
 fn plan(more: &str) -> Plan {
@@ -192,6 +192,31 @@ fn marks_are_set_in_the_header_of_packets_that_can_be_marked() {
     assert_eq!(received[2][0][1] & 3, 3);
     packet::parse(&received[2][0]).expect("the header's checksum is right");
     assert_eq!(emulated.ledger.dropped, 1);
+}
+
+/// A counter in front of the queue sees what hosts wrote, and what a marker behind it writes stands in the header.
+#[test]
+fn stages_see_what_real_headers_say_and_write_into_them() {
+    let stages = "entry = [{ kind = \"mark-counter\" }]\n\
+                  exit = [{ kind = \"random-marker\", probability = 1.0 }]";
+    let with_ecn = |ecn: Ecn| {
+        let mut bytes = udp(40_000, FIRST_PORT + 1, 100, false, true);
+        let view = packet::parse(&bytes).expect("a packet");
+        packet::set_ecn(&mut bytes, &view, ecn);
+        bytes
+    };
+    let bench = Bench::new();
+    let (received, emulated, _) = bench.run(&plan(stages), |hosts| {
+        for ecn in [Ecn::Ce, Ecn::Ect1, Ecn::NotEct] {
+            send(&hosts[1], &with_ecn(ecn));
+        }
+    });
+    let of = |bytes: &Vec<u8>| packet::parse(bytes).expect("the header's checksum is right").ecn;
+    assert_eq!(received[2].iter().map(of).collect::<Vec<_>>(), [Ecn::Ce, Ecn::Ce, Ecn::NotEct]);
+    let table = &emulated.stages;
+    let is_marked = |&row: &usize| table.user[row] == 1 && table.count[row] == "marked_packets";
+    let marked: Vec<_> = (0..table.value.len()).filter(is_marked).collect();
+    assert_eq!(marked.iter().map(|&row| table.value[row]).collect::<Vec<_>>(), [1]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ const ARRIVAL: Arrival = Arrival {
 pub fn meter_activities(plan: &Plan, times_s: &[f64]) -> Result<Vec<f64>, String> {
     let meter = |stage: &StagePlan| match &stage.params {
         StageParams::ActivityMeter(params) => Some(ActivityMeter::new(params.clone())),
-        StageParams::MarkCounter(_) => None,
+        _ => None,
     };
     let mut meter = plan.stages.iter().find_map(meter).ok_or("no meter")?;
     let sent = times_s.iter().map(|&s| Time::ZERO + Span::from_secs_f64(s));

@@ -18,7 +18,7 @@ use crate::output::{
 use crate::packet::{Packet, Parcel, flags};
 use crate::probe::Reading;
 use crate::series::Series;
-use crate::stages::StageCounts;
+use crate::stages::{self, Header, StageCounts};
 use crate::tables;
 
 /// Which way along a flow.
@@ -41,8 +41,8 @@ pub struct Delivery {
     pub way: Way,
     /// When it was due there.
     pub at: Time,
-    /// Whether it was marked on the way.
-    pub marked: bool,
+    /// What its header is to say: what its sender wrote, and marks and stages on the way.
+    pub header: Header,
 }
 
 /// A network in the hands of a caller who has the hosts.
@@ -130,23 +130,16 @@ impl<'a, C: Contents> Emulation<'a, C> {
         &mut self.network.contents
     }
 
-    /// A host sends a packet, `len` bytes on the wire. `at` counts as the time of the last event
+    /// A host sends a packet, `len` bytes on the wire, with this header. `at` counts as the time of the last event
     /// where it lies before that, since the network cannot go back.
-    pub fn inject(
-        &mut self,
-        flow: u32,
-        way: Way,
-        packet: u64,
-        len: u16,
-        ecn_capable: bool,
-        at: Time,
-    ) {
+    pub fn inject(&mut self, flow: u32, way: Way, packet: u64, len: u16, header: Header, at: Time) {
         let ways = self.ways[flow as usize];
         let (hop, direction) = match way {
             Way::Forward => (ways.forward, 0),
             Way::Reverse => (ways.reverse, flags::ACK | flags::BACK),
         };
-        let flags = direction | if ecn_capable { flags::ECT } else { 0 };
+        // One that comes marked was capable of it.
+        let flags = stages::flags_of(header, None, direction | flags::ECT);
         let packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
         self.network.send(Parcel::of(&packet), at.max(self.now));
     }
@@ -206,7 +199,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             flow: packet.flow,
             way,
             at: packet.at,
-            marked: packet.has(flags::CE),
+            header: stages::header_of(packet.flags),
         })
     }
 

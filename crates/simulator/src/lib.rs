@@ -44,6 +44,7 @@ pub use contents::Contents;
 pub use emulation::{Delivery, Emulated, Emulation, Way};
 use network::Receivers;
 use output::RunOutput;
+pub use stages::Header;
 use tidegate_scenario::plan::Plan;
 
 /// Runs a plan. The same plan and seed give the same output, bit for bit, on any machine.

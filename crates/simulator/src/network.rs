@@ -5,16 +5,16 @@
 //! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
 //! halves the events.
 
-use tidegate_mechanisms::stage::Ecn;
+use tidegate_mechanisms::stage::Passing;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{FlowPlan, MAX_LINKS, MAX_RUN, Plan};
 
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::link::{Departed, Link, Owner, Passed};
-use crate::packet::{MAX_PLACES, OptionStore, Parcel, flags};
+use crate::packet::{MAX_PLACES, OptionStore, Parcel, Rewritten, flags};
 use crate::random::Stream;
-use crate::stages::{self, Direction, Stages};
+use crate::stages::{self, Direction, Header, Stages};
 use crate::transit::{Next, Transit};
 
 /// When receivers are served.
@@ -207,11 +207,7 @@ impl<C: Contents> Network<C> {
         loop {
             let Hop { link: number, staged, then } = self.hops[parcel.hop() as usize];
             if staged {
-                let (word, marked) = self.pass_stages(parcel, now)?;
-                parcel.set_word(word);
-                if marked {
-                    parcel.mark();
-                }
+                parcel.rewrite(self.pass_stages(parcel, now)?);
                 if number == NO_LINK {
                     self.ledger.delivered += 1;
                     return Some((now, parcel));
@@ -320,10 +316,10 @@ impl<C: Contents> Network<C> {
         true
     }
 
-    /// A packet passes the stages in front of its next link, or behind the last one. Returns the word with
-    /// which it goes on, and whether it is marked.
+    /// A packet passes the stages in front of its next link, or behind the last one. Returns what they
+    /// have written into it, if it goes on.
     #[inline(never)]
-    fn pass_stages(&mut self, mut parcel: Parcel, now: Time) -> Option<(u32, bool)> {
+    fn pass_stages(&mut self, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
         let row = self.rows[parcel.hop() as usize];
         let user = self.passages[parcel.flow() as usize].owner.user;
         let signal = match C::OUTSIDE && !parcel.has(flags::ACK) {
@@ -331,17 +327,23 @@ impl<C: Contents> Network<C> {
             false => f32::from_bits(self.options.word_of(&parcel)),
         };
         let mut passing = stages::passing(parcel, user, signal, now);
-        if !self.stages.pass(row, &mut passing) {
+        let Some(wrote_header) = self.stages.pass(row, &mut passing) else {
             self.lose(&parcel);
             return None;
-        }
+        };
         if passing.signal.to_bits() != signal.to_bits() {
             self.options.set_word_of(&mut parcel, passing.signal.to_bits());
             if C::OUTSIDE {
                 self.contents.set_activity(parcel.number(), passing.signal);
             }
         }
-        Some((parcel.word(), passing.ecn == Ecn::Ce))
+        let (mut flags, mut len) = (parcel.flags(), parcel.len());
+        if wrote_header {
+            let Passing { ecn, declared, .. } = passing;
+            flags = stages::flags_of(Header { ecn, declared }, passing.inner_ecn, flags);
+            len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
+        }
+        Some(Rewritten { word: parcel.word(), flags, len })
     }
 
     /// The row of stages of each hop, if the network has any.

@@ -226,6 +226,27 @@ impl Parcel {
     pub fn set_word(&mut self, word: u32) {
         self.said = self.said & !below(32) | u64::from(word);
     }
+
+    /// Writes what stages may write.
+    #[inline(always)]
+    pub fn rewrite(&mut self, Rewritten { word, flags, len }: Rewritten) {
+        let flags = u64::from(flags);
+        self.number = self.number() | flags << NARROW;
+        self.stamp = self.stamp & below(NARROW) | flags >> 16 << NARROW;
+        self.place = self.place & below(2 * PLACE) | u64::from(len) << (2 * PLACE);
+        self.set_word(word);
+    }
+}
+
+/// What stages may write into a packet. Small enough to be handed over in registers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rewritten {
+    /// See [`Packet::word`].
+    pub word: u32,
+    /// See [`Packet::flags`].
+    pub flags: u32,
+    /// See [`Packet::len`].
+    pub len: u16,
 }
 
 /// At most this many SACK blocks fit beside timestamps (RFC 2018, section 3).
@@ -318,6 +339,9 @@ mod tests {
         let changed =
             Packet { word: 9, hop: packet.hop + 1, flags: packet.flags | flags::CE, ..packet };
         assert_eq!(parcel.packet(packet.at), changed);
+        let (word, flags, len) = (11, 0x0123_4567, 0x1a2b);
+        parcel.rewrite(Rewritten { word, flags, len });
+        assert_eq!(parcel.packet(packet.at), Packet { word, flags, len, ..changed });
     }
 
     #[test]

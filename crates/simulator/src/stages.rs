@@ -14,17 +14,24 @@ use crate::random::Stream;
 #[derive(Default)]
 pub struct Stages {
     all: Vec<Standing>,
-    /// Stages that packets pass one after the other; a row of them for each place.
-    rows: Vec<Vec<Turns>>,
+    rows: Vec<Row>,
     known: HashMap<Vec<Vec<u32>>, u32>,
     /// The stages of links, at the beginning and at the end.
     of_links: HashMap<(u32, End), Vec<u32>>,
+}
+
+/// Stages that packets pass one after the other in one place.
+struct Row {
+    turns: Vec<Turns>,
+    /// One of them writes more than a signal.
+    writes_header: bool,
 }
 
 /// A stage, and what it has dropped.
 struct Standing {
     name: String,
     stage: AnyStage,
+    writes_header: bool,
     rng: Stream,
     drops: BTreeMap<(u32, &'static str), u64>,
 }
@@ -127,8 +134,9 @@ impl Stages {
     fn add(&mut self, name: String, params: StageParams, seed: u64) -> u32 {
         let number = self.all.len() as u32;
         let rng = Stream::new(seed, &format!("stage/{number}"));
+        let writes_header = params.writes_header();
         let stage = AnyStage::new(params);
-        self.all.push(Standing { name, stage, rng, drops: BTreeMap::new() });
+        self.all.push(Standing { name, stage, writes_header, rng, drops: BTreeMap::new() });
         number
     }
 
@@ -159,13 +167,17 @@ impl Stages {
         }
         let number = self.rows.len() as u32;
         self.known.insert(row.clone(), number);
-        self.rows.push(row.into_iter().map(|stages| Turns { stages, next: 0 }).collect());
+        let writes_header = row.iter().flatten().any(|&at| self.all[at as usize].writes_header);
+        let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
+        self.rows.push(Row { turns, writes_header });
         Some(number)
     }
 
-    /// A packet passes a row of stages. Returns whether it goes on.
-    pub fn pass(&mut self, row: u32, packet: &mut Passing) -> bool {
-        for turns in &mut self.rows[row as usize] {
+    /// A packet passes a row of stages. If it goes on, returns whether one of them writes more than a
+    /// signal into packets.
+    pub fn pass(&mut self, row: u32, packet: &mut Passing) -> Option<bool> {
+        let Row { turns, writes_header } = &mut self.rows[row as usize];
+        for turns in turns {
             let Standing { stage, rng, drops, .. } =
                 &mut self.all[turns.stages[turns.next] as usize];
             turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
@@ -173,11 +185,11 @@ impl Stages {
                 Passage::On => {}
                 Passage::Drop(reason) => {
                     *drops.entry((packet.user, reason)).or_default() += 1;
-                    return false;
+                    return None;
                 }
             }
         }
-        true
+        Some(*writes_header)
     }
 
     /// What has been counted so far.
@@ -215,28 +227,109 @@ pub struct StageCounts(BTreeMap<(usize, u32, String), u64>);
 
 /// A packet as stages see it.
 pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
-    let ecn = |ect: u32, ect_1: u32, ce: u32| match () {
-        () if parcel.has(ce) => Ecn::Ce,
-        () if !parcel.has(ect) => Ecn::NotEct,
-        () if parcel.has(ect_1) => Ecn::Ect1,
-        () => Ecn::Ect0,
-    };
-    let inner = ecn(flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
+    let Header { ecn, declared } = header_of(parcel.flags());
+    let inner = ecn_of(parcel.flags(), flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
     Passing {
         now,
         len: Bytes::new(parcel.len().into()),
         user,
         flow: parcel.flow(),
         is_ack: parcel.has(flags::ACK),
-        ecn: ecn(flags::ECT, flags::ECT_1, flags::CE),
+        ecn,
         inner_ecn: parcel.has(flags::TUNNEL).then_some(inner),
-        declared: Declared {
-            conex: parcel.has(flags::CONEX),
-            loss: parcel.has(flags::LOSS),
-            mark: parcel.has(flags::MARK),
-            credit: parcel.has(flags::CREDIT),
-            re_echo: parcel.has(flags::RE),
-        },
+        declared,
         signal,
+    }
+}
+
+/// What a packet's header says of congestion, as stages see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// What its sender declares.
+    pub declared: Declared,
+}
+
+/// What flags say.
+pub fn header_of(flags: u32) -> Header {
+    let has = |flag: u32| flags & flag != 0;
+    let declared = Declared {
+        conex: has(flags::CONEX),
+        loss: has(flags::LOSS),
+        mark: has(flags::MARK),
+        credit: has(flags::CREDIT),
+        re_echo: has(flags::RE),
+    };
+    Header { ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE), declared }
+}
+
+fn ecn_of(flags: u32, ect: u32, ect_1: u32, ce: u32) -> Ecn {
+    match () {
+        () if flags & ce != 0 => Ecn::Ce,
+        () if flags & ect == 0 => Ecn::NotEct,
+        () if flags & ect_1 != 0 => Ecn::Ect1,
+        () => Ecn::Ect0,
+    }
+}
+
+/// Flags that say this, and what `before` says of other things. ECT stays, also where it becomes CE, since
+/// it is what the sender has set.
+pub fn flags_of(header: Header, inner_ecn: Option<Ecn>, before: u32) -> u32 {
+    use flags::*;
+    const INNER: u32 = TUNNEL | INNER_ECT | INNER_ECT_1 | INNER_CE;
+    const DECLARED: u32 = CONEX | LOSS | MARK | CREDIT | RE;
+    let ecn = |field: Ecn, ect: u32, ect_1: u32, ce: u32| match field {
+        Ecn::NotEct => 0,
+        Ecn::Ect0 => ect,
+        Ecn::Ect1 => ect | ect_1,
+        Ecn::Ce => before & (ect | ect_1) | ce,
+    };
+    let inner = |field| TUNNEL | ecn(field, INNER_ECT, INNER_ECT_1, INNER_CE);
+    let Declared { conex, loss, mark, credit, re_echo } = header.declared;
+    let declared = [(conex, CONEX), (loss, LOSS), (mark, MARK), (credit, CREDIT), (re_echo, RE)];
+    let declared = declared.iter().filter(|(holds, _)| *holds).fold(0, |all, (_, flag)| all | flag);
+    let other = before & !(ECT | ECT_1 | CE | INNER | DECLARED);
+    other | ecn(header.ecn, ECT, ECT_1, CE) | inner_ecn.map_or(0, inner) | declared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+
+    fn seen(flags: u32) -> Passing {
+        let parcel = Parcel::of(&Packet { flags, len: 1500, ..Packet::default() });
+        passing(parcel, 0, 0.0, Time::ZERO)
+    }
+
+    #[test]
+    fn what_stages_leave_alone_stays_and_what_they_write_is_read_again() {
+        let fields = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+        let tunnels = fields.map(Some).into_iter().chain([None]);
+        let words = [0, 0b1_1111, 0b0_1010, 0b1_0101];
+        for (ecn, inner_ecn, bits) in tunnels
+            .flat_map(|inner| fields.map(|ecn| (ecn, inner)))
+            .flat_map(|(ecn, inner)| words.map(|bits| (ecn, inner, bits)))
+        {
+            let bit = |place: u32| bits >> place & 1 == 1;
+            let [conex, loss, mark, credit, re_echo] = [0, 1, 2, 3, 4].map(bit);
+            let declared = Declared { conex, loss, mark, credit, re_echo };
+            let own = flags::ACK | flags::SACK | flags::AE;
+            let written = Passing { ecn, inner_ecn, declared, ..seen(own) };
+            let flags = flags_of(Header { ecn, declared }, inner_ecn, own);
+            assert_eq!(seen(flags), written);
+            let again = flags_of(header_of(flags), inner_ecn, flags);
+            assert_eq!(again, flags, "{ecn:?} {inner_ecn:?} {bits:b}");
+            assert_eq!(flags & own, own);
+        }
+    }
+
+    /// So does a queue's mark: a sender's own codepoint is told from what was marked.
+    #[test]
+    fn a_mark_leaves_what_the_sender_has_set() {
+        let before = flags::ECT | flags::ECT_1;
+        let marked = Header { ecn: Ecn::Ce, ..Header::default() };
+        assert_eq!(flags_of(marked, None, before), before | flags::CE);
     }
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::plan_with;
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_simulator::{Contents, Emulation, Way, run};
+use tidegate_simulator::{Contents, Emulation, Header, Way, run};
 
 /// Packets without content.
 struct Bare;
@@ -70,7 +70,7 @@ fn order_of_arrival(waiting: u64, others: u64) -> Vec<u64> {
         }
         let number = numbers[flow as usize];
         numbers[flow as usize] += 1;
-        emulation.inject(flow, Way::Forward, number, 1500, false, at);
+        emulation.inject(flow, Way::Forward, number, 1500, Header::default(), at);
     }
     arrived
 }

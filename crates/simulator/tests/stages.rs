@@ -71,6 +71,42 @@ fn a_counter_changes_no_packet() {
     assert!(without.stages.value.is_empty());
 }
 
+/// What a stage writes into a header is there for whoever comes after it: a counter, the receiver, and
+/// through its echo the sender.
+#[test]
+fn a_mark_that_a_stage_makes_reaches_the_receiver_and_slows_the_sender() {
+    let marker = r#"[{ kind = "random-marker", probability = 0.02 }, { kind = "mark-counter" }]"#;
+    let (red, others): (Vec<&str>, Vec<&str>) =
+        TWO_GROUPS.lines().partition(|line| line.starts_with("aqm"));
+    assert_eq!(red.len(), 1, "the queue marks no more");
+    // Nor does it lose a request, after which a sender would do without ECN.
+    let text = others.join("\n").replace("60 packets", "500 packets");
+    let run_with = |exit: &str| run(&plan_with(&text, &[("bottleneck.exit", exit)]), 1);
+    let (without, with) = (run_with("[]"), run_with(marker));
+    let marks = |output: &RunOutput| output.flows.marks.iter().sum::<u64>();
+    let all: u64 = with.flows.packets_delivered.iter().sum();
+    let share = marks(&with) as f64 / all as f64;
+    assert!((0.015..0.025).contains(&share), "{share} marked");
+    assert_eq!(count(&with, "bottleneck.exit.1", "marked_packets"), marks(&with));
+    assert_eq!(marks(&without), 0);
+    let window = |output: &RunOutput| output.flows.mean_cwnd_packets.iter().sum::<f64>();
+    assert!(window(&with) < 0.5 * window(&without), "senders hear of it");
+}
+
+/// Mathis et al., CCR 27(3), 1997, table 1: W = 1.31/√p where losses are random and each segment is acknowledged.
+/// A mark while the last is still echoed is none more, so that the window is somewhat larger.
+#[test]
+fn constant_marking_gives_the_window_of_the_square_root_law() {
+    let text = include_str!("../../../scenarios/random-marker.toml");
+    for p in [0.005, 0.01, 0.05_f64] {
+        let marker = format!("[{{ kind = \"random-marker\", probability = {p} }}]");
+        let output = run(&plan_with(text, &[("bottleneck.exit", &marker)]), 1);
+        let (window, law) = (output.flows.mean_cwnd_packets[0], 1.31 / p.sqrt());
+        assert!((0.95 * law..1.2 * law).contains(&window), "p = {p}: {window} segments, law {law}");
+        assert_eq!(output.flows.losses[0], 0);
+    }
+}
+
 #[test]
 fn a_meter_is_a_stage_at_the_entry() {
     let text = TWO_GROUPS.replace("ecn = true\naqm", "differentiation = { kind = \"abc\" }\naqm");

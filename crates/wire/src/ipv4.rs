@@ -89,6 +89,14 @@ pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
     may
 }
 
+/// Writes the ECN field, whatever it was.
+pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
+    if bytes.len() >= HEADER_LEN {
+        let class = bytes[TRAFFIC_CLASS] & !(Ecn::Ce as u8) | ecn as u8;
+        edit(bytes, TRAFFIC_CLASS, &[class]);
+    }
+}
+
 /// Replaces the bytes of `header` from `at` on by `new`, and lets the checksum follow. A checksum
 /// that was wrong before stays as wrong, so that damage on the way cannot be covered up.
 pub(crate) fn edit(header: &mut [u8], at: usize, new: &[u8]) {

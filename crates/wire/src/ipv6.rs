@@ -133,6 +133,14 @@ pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
     may
 }
 
+/// Writes the ECN field, whatever it was.
+pub(crate) fn set_ecn(bytes: &mut [u8], ecn: Ecn) {
+    if bytes.len() >= HEADER_LEN {
+        let class = &mut bytes[TRAFFIC_CLASS];
+        *class = *class & !((Ecn::Ce as u8) << 4) | (ecn as u8) << 4;
+    }
+}
+
 fn address(header: &[u8], at: usize) -> Ipv6Addr {
     let mut octets = [0; 16];
     octets.copy_from_slice(&header[at..at + 16]);

@@ -2,8 +2,8 @@
 //!
 //! [`parse`] checks a packet once, from its first byte to its ports, and says what it is in a
 //! [`View`]: numbers and places only, so that it can be kept beside the packet while that waits in
-//! a queue. The edits ([`set_ce`], [`write_activity`], [`write_conex`]) take the packet and its view, touch nothing
-//! but their bits, and keep the IPv4 header's checksum right.
+//! a queue. The edits ([`set_ce`], [`set_ecn`], [`write_activity`], [`write_conex`]) take the packet and its view,
+//! touch nothing but their bits, and keep the IPv4 header's checksum right.
 
 use std::net::IpAddr;
 
@@ -92,6 +92,14 @@ pub fn set_ce(bytes: &mut [u8], view: &View) -> bool {
     match view.source {
         IpAddr::V4(_) => ipv4::set_ce(bytes),
         IpAddr::V6(_) => ipv6::set_ce(bytes),
+    }
+}
+
+/// Writes the ECN field, whatever it was, as the end of a tunnel may (RFC 6040). A queue marks by [`set_ce`].
+pub fn set_ecn(bytes: &mut [u8], view: &View, ecn: Ecn) {
+    match view.source {
+        IpAddr::V4(_) => ipv4::set_ecn(bytes, ecn),
+        IpAddr::V6(_) => ipv6::set_ecn(bytes, ecn),
     }
 }
 

@@ -175,6 +175,7 @@ fn edits_of_the_wrong_bytes_neither_panic_nor_write() {
         for len in 0..20 {
             let mut bytes = vec![0xAA; len];
             assert!(!packet::set_ce(&mut bytes, view));
+            packet::set_ecn(&mut bytes, view, Ecn::Ce);
             assert!(packet::write_activity(&mut bytes, view, Activity::MAX).is_err());
             assert!(packet::read_activity(&bytes, view).is_err());
             assert_eq!(bytes, vec![0xAA; len]);
@@ -230,6 +231,18 @@ proptest! {
         let traffic_class = description.traffic_class | if marked { 0b11 } else { 0 };
         let other = Description { traffic_class, ..description }.bytes();
         prop_assert_eq!(bytes, other);
+    }
+
+    #[test]
+    fn set_ecn_writes_the_field_and_touches_nothing_else(
+        description in description(),
+        codepoint in 0..4u8,
+    ) {
+        let mut bytes = description.bytes();
+        let before = view(&bytes);
+        packet::set_ecn(&mut bytes, &before, Ecn::from_traffic_class(codepoint));
+        let traffic_class = description.traffic_class & !0b11 | codepoint;
+        prop_assert_eq!(bytes, Description { traffic_class, ..description }.bytes());
     }
 
     #[test]

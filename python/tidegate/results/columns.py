@@ -158,7 +158,7 @@ LAB = TableSchema(
         ("cpu_share", "double", "1", "The forwarder's share of a core."),
         ("malformed", "uint64", "", "Packets that no parser accepted."),
         ("foreign", "uint64", "", "Packets of no flow."),
-        ("without_room", "uint64", "", "Packets with no room for activity."),
+        ("without_room", "uint64", "", "Packets with no room for what a stage writes: an activity, a declaration."),
         ("refused", "uint64", "", "Packets that a host did not take."),
         ("realtime", "bool", "", "Whether the forwarder had real-time priority."),
         ("stall_s", "double", "s",

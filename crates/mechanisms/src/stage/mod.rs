@@ -6,9 +6,11 @@
 
 pub mod mark_counter;
 mod passing;
+pub mod random_marker;
 
 pub use mark_counter::{MarkCounter, MarkCounterParams};
 pub use passing::{Declared, Ecn, Passing};
+pub use random_marker::{RandomMarker, RandomMarkerParams};
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
 use crate::parameters::{Parameters, choices};
@@ -37,6 +39,10 @@ pub trait Stage: Sized {
 
     /// Whether it writes a signal (an activity, a price) into packets.
     const WRITES_SIGNAL: bool = false;
+
+    /// Whether it writes anything else into packets: ECN fields, what is declared, a tunnel's header. What it
+    /// writes without saying so here is lost.
+    const WRITES_HEADER: bool = false;
 
     /// Before the first packet.
     fn new(params: Self::Params) -> Self;
@@ -83,6 +89,11 @@ macro_rules! stages {
                 match self { $(StageParams::$name(_) => $name::WRITES_SIGNAL,)+ }
             }
 
+            /// See [`Stage::WRITES_HEADER`].
+            pub const fn writes_header(&self) -> bool {
+                match self { $(StageParams::$name(_) => $name::WRITES_HEADER,)+ }
+            }
+
             /// See [`Stage::in_turn`].
             pub fn in_turn(&self) -> Vec<StageParams> {
                 match self {
@@ -116,4 +127,5 @@ macro_rules! stages {
 stages! {
     ActivityMeter(ActivityMeterParams);
     MarkCounter(MarkCounterParams);
+    RandomMarker(RandomMarkerParams);
 }

@@ -2,12 +2,14 @@
 
 use crate::units::{Bytes, Time};
 
-/// A packet that passes a stage. What may be written says so.
+/// A packet that passes a stage. What may be written says so: the signal by stages with
+/// [`WRITES_SIGNAL`](super::Stage::WRITES_SIGNAL), all else by those with
+/// [`WRITES_HEADER`](super::Stage::WRITES_HEADER).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passing {
     /// Time of arrival.
     pub now: Time,
-    /// Size on the wire.
+    /// Size on the wire; may be written: what a tunnel's header adds. At most 65,535 B.
     pub len: Bytes,
     /// Number of the user whose packet it is, counted from 0.
     pub user: u32,
@@ -17,9 +19,9 @@ pub struct Passing {
     pub is_ack: bool,
     /// The ECN field; may be written: a mark.
     pub ecn: Ecn,
-    /// In a tunnel, the ECN field of the inner header.
+    /// In a tunnel, the ECN field of the inner header; may be written, also that it enters or leaves one.
     pub inner_ecn: Option<Ecn>,
-    /// What its sender declares.
+    /// What its sender declares; may be written, as by a proxy that declares for him.
     pub declared: Declared,
     /// Activity or price that it carries; may be written. 0 if it carries none.
     pub signal: f32,

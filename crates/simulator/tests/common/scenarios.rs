@@ -110,6 +110,7 @@ fn stages() -> impl Strategy<Value = String> {
             "",
             "{ kind = \"mark-counter\" }",
             "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
+            "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"mark-counter\" }",
             "{ kind = \"mark-counter\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\", meters = 2 }",
         ])
     };

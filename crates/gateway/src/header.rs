@@ -1,0 +1,153 @@
+//! What the header of a real packet says to mechanisms, and how what they write gets into it.
+
+use std::net::IpAddr;
+
+use tidegate_mechanisms::stage::{Declared, Ecn};
+use tidegate_simulator::Header;
+use tidegate_wire::conex::{Cdo, Conex, Declaration};
+use tidegate_wire::packet::{self, View};
+use tidegate_wire::re_ecn::{self, Codepoint};
+use tidegate_wire::{self as wire, WireError};
+
+/// What a packet says. An error is one in what it declares: it declares nothing then.
+pub fn read(bytes: &[u8], view: &View) -> (Header, Result<(), WireError>) {
+    let read = declared(bytes, view);
+    let header = Header { ecn: ecn_of(view.ecn), declared: read.unwrap_or_default() };
+    (header, read.map(drop))
+}
+
+/// Writes what a packet says now, where that is something else than what its sender wrote. Returns whether
+/// there was room for all of it.
+pub fn write(bytes: &mut [u8], view: &View, header: Header) -> bool {
+    let (before, _) = read(bytes, view);
+    match header.ecn {
+        same if same == before.ecn => {}
+        // A queue that marks whatever comes cannot do so here: it would tell a sender that does not listen.
+        Ecn::Ce => {
+            packet::set_ce(bytes, view);
+        }
+        other => packet::set_ecn(bytes, view, wire_ecn(other)),
+    }
+    header.declared == before.declared || declare(bytes, view, header.declared) == Ok(true)
+}
+
+/// What a sender declares: by the ConEx option (RFC 7837, IPv6), and by re-ECN's bit (IPv4).
+fn declared(bytes: &[u8], view: &View) -> Result<Declared, WireError> {
+    let re_echo = match view.source {
+        IpAddr::V4(_) => re_ecn::read(bytes)?.fields().1,
+        IpAddr::V6(_) => false,
+    };
+    let conex = packet::read_conex(bytes, view, Cdo::default(), NO_TUNNELS)?;
+    Ok(conex.map_or(Declared { re_echo, ..Declared::default() }, |conex| {
+        let Declaration { loss, mark, credit } = conex.declaration;
+        Declared { conex: true, loss, mark, credit, re_echo }
+    }))
+}
+
+/// The emulated network has tunnels of its own; those of hosts are theirs.
+const NO_TUNNELS: usize = 0;
+
+/// Declares something else. Returns whether the packet has room for it.
+fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, WireError> {
+    let Declared { conex, loss, mark, credit, re_echo } = declared;
+    match view.source {
+        IpAddr::V4(_) => {
+            let (ecn, _) = re_ecn::read(bytes)?.fields();
+            re_ecn::write(bytes, Codepoint::of(ecn, re_echo))?;
+            Ok(!conex)
+        }
+        IpAddr::V6(_) => {
+            let declaring = Conex::declaring(Declaration { loss, mark, credit });
+            let conex = if conex { declaring } else { Conex::NOT_CONEX };
+            Ok(packet::write_conex(bytes, view, Cdo::default(), conex)? && !re_echo)
+        }
+    }
+}
+
+fn ecn_of(ecn: wire::Ecn) -> Ecn {
+    match ecn {
+        wire::Ecn::NotEct => Ecn::NotEct,
+        wire::Ecn::Ect0 => Ecn::Ect0,
+        wire::Ecn::Ect1 => Ecn::Ect1,
+        wire::Ecn::Ce => Ecn::Ce,
+    }
+}
+
+fn wire_ecn(ecn: Ecn) -> wire::Ecn {
+    match ecn {
+        Ecn::NotEct => wire::Ecn::NotEct,
+        Ecn::Ect0 => wire::Ecn::Ect0,
+        Ecn::Ect1 => wire::Ecn::Ect1,
+        Ecn::Ce => wire::Ecn::Ce,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UDP: u8 = 17;
+
+    /// A datagram of IPv6 with a ConEx option, and one of IPv4.
+    fn packets() -> [Vec<u8>; 2] {
+        let udp = [0, 1, 0, 2, 0, 8, 0, 0];
+        let option = Cdo::default().emit(UDP, Conex::declaring(Declaration::default()));
+        let mut v6 = vec![0x60, 0, 0, 0, 0, 16, 60, 64];
+        v6.extend([[0x20, 1, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]; 2].concat());
+        v6.extend([&option[..], &udp].concat());
+        let mut v4 = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, UDP, 0, 0, 198, 18, 1, 1, 198, 19, 0, 1];
+        let words = v4.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+        let sum = words.sum::<u32>();
+        v4[10..12].copy_from_slice(&(!((sum >> 16) + (sum & 0xFFFF)) as u16).to_be_bytes());
+        v4.extend(udp);
+        [v6, v4]
+    }
+
+    #[test]
+    fn what_stages_write_is_read_again_where_the_packet_has_room_for_it() {
+        let [v6, v4] = packets();
+        let conex = Declared { conex: true, mark: true, credit: true, ..Declared::default() };
+        let re_ecn = Declared { re_echo: true, ..Declared::default() };
+        for (bytes, declared, room) in [
+            (&v6, conex, true),
+            (&v6, Declared::default(), true),
+            (&v6, re_ecn, false),
+            (&v4, re_ecn, true),
+            (&v4, conex, false),
+        ] {
+            for ecn in [Ecn::Ect1, Ecn::Ect0, Ecn::NotEct] {
+                let mut bytes = bytes.clone();
+                let view = packet::parse(&bytes).expect("a packet");
+                let header = Header { ecn, declared };
+                assert_eq!(write(&mut bytes, &view, header), room);
+                let view = packet::parse(&bytes).expect("still a packet");
+                let (now, error) = read(&bytes, &view);
+                assert_eq!((now.ecn, error), (ecn, Ok(())));
+                assert_eq!(now.declared == declared, room);
+            }
+        }
+    }
+
+    /// Whoever cannot be marked is not, whatever a queue of the scenario says.
+    #[test]
+    fn a_mark_is_written_where_the_sender_listens() {
+        for bytes in packets() {
+            let view = packet::parse(&bytes).expect("a packet");
+            let (header, _) = read(&bytes, &view);
+            let mut copy = bytes.clone();
+            assert!(write(&mut copy, &view, Header { ecn: Ecn::Ce, ..header }));
+            assert_eq!(copy, bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_declaration_is_told_and_nothing_is_declared() {
+        let [mut v6, _] = packets();
+        let twice = [17, 0, 0x1E, 1, 0x80, 0x1E, 1, 0x80];
+        v6[40..48].copy_from_slice(&twice);
+        let view = packet::parse(&v6).expect("a packet");
+        let (header, error) = read(&v6, &view);
+        assert_eq!(header.declared, Declared::default());
+        assert_eq!(error, Err(WireError::RepeatedOption { at: 5 }));
+    }
+}

@@ -1,0 +1,95 @@
+//! Random marker: marks ECN-capable packets with the same probability whatever the load, as a link whose
+//! congestion nothing on this way changes.
+//!
+//! M. Mathis et al., "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", CCR 27(3), 1997,
+//! judge senders by such losses; with marks instead the packets arrive as well:
+//!
+//! ```text
+//! with probability p:   ECN ← CE      where ECN is ECT(0) or ECT(1)
+//! ```
+//!
+//! Each packet has a draw of its own, so that marks come in no pattern. Packets that are not ECN-capable
+//! pass as they are.
+
+use super::{Ecn, Passage, Passing, Stage};
+use crate::parameters;
+use crate::registry::About;
+use crate::units::Share;
+
+parameters! {
+    /// Marks ECN-capable packets with a constant probability.
+    pub struct RandomMarkerParams {
+        /// Probability p of a mark.
+        pub probability: Share,
+    }
+}
+
+/// State of one marker: none.
+#[derive(Clone, Debug)]
+pub struct RandomMarker {
+    /// p.
+    probability: f64,
+}
+
+impl Stage for RandomMarker {
+    type Params = RandomMarkerParams;
+
+    const ABOUT: About = About {
+        name: "random-marker",
+        title: "Random marker",
+        source: "Mathis et al., The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm",
+        usage: r#"bottleneck.exit = [{ kind = "random-marker", probability = 0.01 }]"#,
+        file: "stage/random_marker.rs",
+        text: include_str!("random_marker.rs"),
+    };
+
+    const ORDER_ONLY: bool = true;
+
+    const WRITES_HEADER: bool = true;
+
+    fn new(RandomMarkerParams { probability }: RandomMarkerParams) -> Self {
+        RandomMarker { probability: probability.0 }
+    }
+
+    fn pass(&mut self, packet: &mut Passing, mut draw: impl FnMut() -> f64) -> Passage {
+        if matches!(packet.ecn, Ecn::Ect0 | Ecn::Ect1) && draw() < self.probability {
+            packet.ecn = Ecn::Ce;
+        }
+        Passage::On
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::Declared;
+    use crate::units::{Bytes, Time};
+
+    fn marked(probability: f64, ecn: Ecn, draw: f64) -> Ecn {
+        let mut marker = RandomMarker::new(RandomMarkerParams { probability: Share(probability) });
+        let mut packet = Passing {
+            now: Time::ZERO,
+            len: Bytes::new(1500),
+            user: 0,
+            flow: 0,
+            is_ack: false,
+            ecn,
+            inner_ecn: None,
+            declared: Declared::default(),
+            signal: 0.0,
+        };
+        assert_eq!(marker.pass(&mut packet, || draw), Passage::On);
+        packet.ecn
+    }
+
+    #[test]
+    fn capable_packets_are_marked_where_the_draw_is_below_the_probability() {
+        for capable in [Ecn::Ect0, Ecn::Ect1] {
+            assert_eq!(marked(0.25, capable, 0.2499), Ecn::Ce);
+            assert_eq!(marked(0.25, capable, 0.25), capable);
+            assert_eq!(marked(1.0, capable, 0.9999), Ecn::Ce);
+        }
+        assert_eq!(marked(1.0, Ecn::NotEct, 0.0), Ecn::NotEct);
+        assert_eq!(marked(0.5, Ecn::Ce, 0.9), Ecn::Ce);
+    }
+}
