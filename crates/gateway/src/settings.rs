@@ -7,7 +7,7 @@ use tidegate_mechanisms::sender::{
 };
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{
-    AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, TcpPlan,
+    AfterTimeoutPlan, ConexPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, TcpPlan,
 };
 
 use crate::netlink::Metrics;
@@ -90,6 +90,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();
     note(tcp.marks_told_by() != told_by, "marks are echoed as the kernel's controller has it");
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
+    note(tcp.conex != ConexPlan::Off, "nothing is declared: the kernel has no ConEx");
     note(tcp.initial_rto != INITIAL_RTO, "the first time-out is after 1 s");
     note(
         !tcp.min_rto_bounds_variance,

@@ -12,11 +12,13 @@ use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
+mod conex;
 mod tcp;
 
 pub use crate::traffic::{
     Cbr, Distribution, Greedy, OnOff, PausePlan, Traffic, Transfer, WritesPlan,
 };
+pub use conex::{CarrierPlan, ConexPlan, CreditPlan, PerSignal, Rfc7786};
 pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
 };

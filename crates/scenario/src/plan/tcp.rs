@@ -5,6 +5,8 @@ use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::units::{Bytes, OrOff, Span, Whole};
 use tidegate_mechanisms::{parameters, words};
 
+use super::ConexPlan;
+
 words! {
     /// How losses are found and repaired.
     pub enum RecoveryPlan {
@@ -136,6 +138,8 @@ parameters! {
         /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
         pub min_rto_bounds_variance: bool =
             { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// What the sender declares of the congestion it has met (ConEx).
+        pub conex: ConexPlan = "off",
     }
     check time_outs;
     retired {

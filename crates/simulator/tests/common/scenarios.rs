@@ -75,10 +75,20 @@ fn tcp() -> impl Strategy<Value = String> {
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
         one_of("initial_window", vec!["1", "3", "40"]),
         one_of("window_limit", vec!["\"1460 B\"", "\"20 kB\""]),
-        one_of("initial_rto", vec!["\"1 s\"", "\"210 ms\""]),
+        (
+            one_of("initial_rto", vec!["\"1 s\"", "\"210 ms\""]),
+            one_of(
+                "conex",
+                vec![
+                    "\"rfc7786\"",
+                    "\"per-signal\"",
+                    "{ kind = \"per-signal\", carrier = \"new-data\", repeats_lost = true }",
+                ],
+            ),
+        ),
     )
-        .prop_map(|(a, b, c, d, e, f, g, h, i, j, k, l)| {
-            [a, b, c, d, e, f, g, h, i, j, k, l].concat()
+        .prop_map(|(a, b, c, d, e, f, g, h, i, j, k, (l, m))| {
+            [a, b, c, d, e, f, g, h, i, j, k, l, m].concat()
         })
 }
 

@@ -22,7 +22,6 @@ pub struct Told {
     /// Of them, those that were marked, where every mark is told.
     pub marked: u32,
     /// Of the payload delivered, bytes that were marked, where every mark is told.
-    #[expect(dead_code, reason = "what senders declare is counted by it")]
     pub marked_bytes: u64,
     /// Segments that have left the network, by what duplicate ACKs without SACK stand for.
     pub departed: u32,

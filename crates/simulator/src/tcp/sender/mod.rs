@@ -12,6 +12,7 @@
 //! that it concerns, made with the sender. Sequence machinery in the style of RFC 6675 and of Linux.
 
 mod bursts;
+mod conex;
 mod detection;
 mod ecn;
 mod feedback;
@@ -37,6 +38,7 @@ use tidegate_scenario::plan::TcpPlan;
 use super::reduction::Progress;
 use super::{Door, Sizes};
 use crate::packet::{Packet, SackBlocks, flags};
+use conex::Conex;
 use detection::Detection;
 use ecn::Ecn;
 use feedback::{Feedback, Told};
@@ -88,6 +90,8 @@ pub struct Sender {
     timer: Timer,
     /// How segments leave.
     transmit: Transmit,
+    /// What is declared of congestion, by those who do.
+    conex: Option<Box<Conex>>,
     /// Counters.
     pub counts: SenderCounts,
 }
@@ -98,10 +102,12 @@ impl Sender {
         let mss = sizes.mss();
         let detection = Detection::new(plan);
         let pushes = plan.delayed_acks().is_some_and(|delay| delay.quick_push);
+        let feedback = Feedback::new(plan);
         Sender {
             stream: Stream::new(mss),
             outstanding: Outstanding::new(detection.memory(), mss),
-            feedback: Feedback::new(plan),
+            conex: Conex::new(plan, mss, feedback.uses_sack()),
+            feedback,
             ecn: Ecn::new(plan),
             detection,
             recovery: Recovery::new(plan),
@@ -269,6 +275,9 @@ impl Sender {
         let now = door.now;
         let in_flight = self.in_flight();
         let told = self.read(packet, blocks, now);
+        if let Some(conex) = &mut self.conex {
+            conex.on_ack(&told, &self.ecn, &self.outstanding);
+        }
         self.note(&told, now);
         self.count_marks(&told, now);
         let rests = self.end_answered_reduction(now);
@@ -347,10 +356,12 @@ impl Sender {
             Turn::None | Turn::OnlyNew => {}
             Turn::Leave => self.leave(now),
             Turn::LeaveInVain => {
+                self.take_declared_back();
                 self.leave(now);
                 self.undo();
             }
             Turn::TakeBack => {
+                self.take_declared_back();
                 self.undo();
                 self.outstanding.forget_losses();
                 self.detection.look_again();
@@ -366,6 +377,13 @@ impl Sender {
         let raised = self.recovery.take_undo().is_some_and(|before| self.window.go_back(before));
         if raised {
             self.ecn.withhold_announcement();
+        }
+    }
+
+    /// What has been sent again was not lost, and need not be declared.
+    fn take_declared_back(&mut self) {
+        if let Some(conex) = &mut self.conex {
+            conex.on_repairs_in_vain(self.outstanding.una());
         }
     }
 
@@ -469,6 +487,9 @@ impl Sender {
         self.recovery.open();
         self.detection.start_over();
         self.window.on_repaired(now);
+        if let Some(conex) = &mut self.conex {
+            conex.on_repaired();
+        }
     }
 
     /// Sets the timer anew after progress, or to look again for losses after `wait`.

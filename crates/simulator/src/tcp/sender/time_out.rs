@@ -37,6 +37,9 @@ impl Sender {
             return self.send_request(door);
         }
         self.counts.timeouts += 1;
+        if let Some(conex) = &mut self.conex {
+            conex.on_time_out();
+        }
         self.detection.start_over();
         self.feedback.on_repair();
         self.ecn.announce_reduction();
@@ -82,6 +85,7 @@ impl Sender {
             Finding::SendTwo => self.window.allow(self.in_flight() + 2),
             Finding::Right(allowed) => self.take_as_lost(allowed, door),
             Finding::Premature => {
+                self.take_declared_back();
                 // The window comes down all the same, as for a congestion mark.
                 self.window.glide();
                 self.recovery.go_on(Phase::Reducing, self.outstanding.nxt());

@@ -5,6 +5,7 @@ use tidegate_mechanisms::units::Time;
 
 use super::Sender;
 use super::bursts::Bursts;
+use super::conex::{Leaving, Repair};
 use super::rack::probe_time_out;
 use super::recovery::Phase;
 use super::timer::Purpose;
@@ -146,7 +147,7 @@ impl Sender {
         let segment = self.outstanding.add(missing_bytes, door.now);
         self.feedback.on_sent(segment, door.now);
         let flags = self.ecn.flags_of_new() | self.transmit.push_flag(push);
-        self.depart(segment, flags, door);
+        self.depart(segment, false, flags, door);
     }
 
     /// Sends the next lost segment again, if one is waiting for it.
@@ -161,17 +162,20 @@ impl Sender {
         self.feedback.on_repair();
         self.recovery.on_repair(door.now);
         self.counts.retransmits += 1;
-        self.depart(segment, self.ecn.flags_of_control(), door);
+        self.depart(segment, true, self.ecn.flags_of_control(), door);
         if segment == self.outstanding.una() && self.timer.restarts_on_repair() {
             self.restart_timer(door);
         }
     }
 
     #[inline(always)]
-    fn depart(&mut self, segment: u64, flags: u32, door: &mut Door) {
+    fn depart(&mut self, segment: u64, again: bool, mut flags: u32, door: &mut Door) {
         let missing_bytes = self.outstanding.missing_bytes(segment);
         let pushed = missing_bytes > 0 || self.stream.is_pushed(segment);
-        let flags = flags | self.transmit.push_flag(pushed);
+        flags |= self.transmit.push_flag(pushed);
+        if self.conex.is_some() {
+            flags |= self.declare(segment, again, door.now);
+        }
         if let Some(bursts) = &mut self.transmit.bursts {
             bursts.on_sent(door.now);
         }
@@ -181,6 +185,19 @@ impl Sender {
         if !self.timer.is_set() {
             self.restart_timer(door);
         }
+    }
+
+    /// What a segment that leaves declares. One that leaves again was lost, as far as the sender knows.
+    #[inline(never)]
+    fn declare(&mut self, segment: u64, again: bool, now: Time) -> u32 {
+        let Some(conex) = &mut self.conex else { return 0 };
+        let (out, srtt) = (&self.outstanding, self.feedback.round_trip().srtt());
+        let bytes = self.transmit.sizes.mss() - u64::from(out.missing_bytes(segment));
+        if again {
+            let by_acks = self.recovery.phase() == Phase::Recovery;
+            conex.on_repair(&Repair { segment, bytes, by_acks, now, srtt }, out);
+        }
+        conex.declare(&Leaving { segment, bytes, again, in_flight: out.pipe() })
     }
 
     /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.
@@ -194,7 +211,7 @@ impl Sender {
             let last = self.outstanding.nxt() - 1;
             self.outstanding.repeat(last, door.now);
             self.counts.retransmits += 1;
-            self.depart(last, self.ecn.flags_of_control(), door);
+            self.depart(last, true, self.ecn.flags_of_control(), door);
         } else {
             self.send_new(false, door);
         }

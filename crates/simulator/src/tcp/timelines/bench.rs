@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::ConexPlan;
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers};
@@ -53,6 +54,8 @@ pub struct Bench {
     ecn: bool,
     ecn_fallback: bool,
     scalable: bool,
+    /// Its packets declare congestion.
+    conex: bool,
     now: Time,
     /// The segments up to here have been sent before.
     sent_below: u64,
@@ -92,6 +95,7 @@ impl Bench {
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
             scalable: tcp.is_scalable(),
+            conex: tcp.conex != ConexPlan::Off,
             now: Time::ZERO,
             sent_below: 0,
             requested: Time::ZERO,
@@ -256,6 +260,9 @@ impl Bench {
     }
 
     fn note(&mut self, packet: &Packet, sent: &mut Sent) {
+        if packet.has(flags::ACK) || packet.has(flags::SYN) {
+            assert!(!packet.has(flags::CONEX), "no payload, nothing to declare");
+        }
         if packet.has(flags::ACK) {
             let mut text = format!("ack {}", packet.number);
             if packet.has(flags::SACK) {
@@ -287,6 +294,10 @@ impl Bench {
         }
         if packet.has(flags::PSH) {
             suffix += "+PSH";
+        }
+        assert_eq!(packet.has(flags::CONEX), self.conex, "X of segment {}", packet.number);
+        for (flag, text) in [(flags::LOSS, "+L"), (flags::MARK, "+E"), (flags::CREDIT, "+C")] {
+            suffix += if packet.has(flag) { text } else { "" };
         }
         if packet.len < PACKET_BYTES {
             let _ = write!(suffix, "({}B)", packet.len);

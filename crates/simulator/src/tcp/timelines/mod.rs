@@ -10,6 +10,8 @@
 //!                                                 "probe", "late" (reordering) and "delayed"
 //! ```
 //!
+//! Of a sender that declares congestion (ConEx), `4r+L+E+C` is a packet with a loss, a mark and credit.
+//!
 //! Segments have 1460 bytes (1448 with timestamps). What stands after `#` is a comment. Where a
 //! timeline differs, the test prints the one that was measured.
 
@@ -139,4 +141,9 @@ fn scalable_senders_answer_to_the_share_of_marked_segments() {
 #[test]
 fn feedback() {
     replay(include_str!("feedback.trace"));
+}
+
+#[test]
+fn what_was_met_of_congestion_is_declared() {
+    replay(include_str!("conex.trace"));
 }

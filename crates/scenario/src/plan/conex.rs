@@ -1,0 +1,59 @@
+//! What a TCP sender declares of the congestion it has met (ConEx).
+
+use tidegate_mechanisms::{choice, parameters, words};
+
+words! {
+    /// Credit that is declared before congestion is met.
+    pub enum CreditPlan {
+        /// For all bytes in flight, so that it never runs out (RFC 7786, section 4.2).
+        Flight = "flight",
+        /// For half of them, the least in slow start: half of the initial window and then every
+        /// fourth packet (RFC 7786, figure 1).
+        HalfFlight = "half-flight",
+        /// None: nobody audits.
+        Off = "off",
+    }
+}
+
+words! {
+    /// Which packets a loss or a mark may be declared on.
+    pub enum CarrierPlan {
+        /// The next that has payload, retransmissions included (RFC 7786, section 5.1).
+        Any = "any",
+        /// The next that has new data, so that a policer who drops what is declared stops no repair.
+        NewData = "new-data",
+    }
+}
+
+parameters! {
+    /// As RFC 7786 has it: bytes met are declared byte by byte, with credit in advance.
+    pub struct Rfc7786 {
+        /// Credit that is declared before congestion is met.
+        pub credit: CreditPlan = "flight",
+        /// Which packets a loss or a mark may be declared on.
+        pub carrier: CarrierPlan = "any",
+        /// What is declared on a packet that is lost is declared again.
+        pub repeats_lost: bool = "true",
+    }
+}
+
+parameters! {
+    /// As Sanhaji et al. 2015 have it: one packet is declared for each that is lost or marked, and none
+    /// for both.
+    pub struct PerSignal {
+        /// Which packets a loss or a mark may be declared on.
+        pub carrier: CarrierPlan = "any",
+        /// What is declared on a packet that is lost is declared again.
+        pub repeats_lost: bool = "false",
+    }
+}
+
+choice! {
+    /// What a sender declares of the congestion it has met (ConEx).
+    pub enum ConexPlan as Conex {
+        /// Nothing.
+        Off = "off";
+        Rfc7786(Rfc7786) = "rfc7786";
+        PerSignal(PerSignal) = "per-signal";
+    }
+}

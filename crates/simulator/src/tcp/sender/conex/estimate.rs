@@ -1,0 +1,95 @@
+//! How much was lost within a round trip, without SACK: the loss estimation counter (LEC) of RFC 7786,
+//! section 3.1.1. One segment a round trip is sent again then, and the rest would be declared late.
+//!
+//! ```text
+//! first retransmission of a fast recovery    LEC = in flight − 3 SMSS
+//! each of the first round trip               LEG += payload, LEC −= payload
+//! each duplicate ACK of it                   LEC −= SMSS
+//! the first ACK that advances                LEG += LEC: so much is missing besides
+//! each later retransmission                  LEC −= payload, LEG += what LEC does not cover
+//! ```
+
+use super::super::feedback::Told;
+
+/// Duplicate ACKs that tell of a loss.
+const DUPLICATES: i64 = 3;
+
+/// The counter, in the gauges' unit.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Estimate {
+    /// Nothing is being repaired.
+    #[default]
+    Idle,
+    /// In the first round trip of a repair: what may be lost besides.
+    FirstRoundTrip(i64),
+    /// Later: what has been declared and not been sent again.
+    Later(i64),
+}
+
+impl Estimate {
+    /// A segment is sent again. `duplicates` with so much in flight tell that it is lost; else a time-out does.
+    /// Returns what is to be declared.
+    pub fn on_repair(&mut self, amount: i64, segment: i64, in_flight: Option<i64>) -> i64 {
+        if let (Estimate::Idle, Some(in_flight)) = (*self, in_flight) {
+            *self = Estimate::FirstRoundTrip(in_flight - DUPLICATES * segment);
+        }
+        match self {
+            Estimate::Idle => amount,
+            Estimate::FirstRoundTrip(missing) => {
+                *missing -= amount;
+                amount
+            }
+            Estimate::Later(declared) => {
+                let covered = amount.min(*declared).max(0);
+                *declared -= covered;
+                amount - covered
+            }
+        }
+    }
+
+    /// An ACK. Returns what is to be declared.
+    pub fn on_ack(&mut self, told: &Told, segment: i64) -> i64 {
+        let Estimate::FirstRoundTrip(missing) = self else { return 0 };
+        if told.advances() {
+            let missing = (*missing).max(0);
+            *self = Estimate::Later(missing);
+            return missing;
+        }
+        *missing -= if told.duplicate { segment } else { 0 };
+        0
+    }
+
+    /// Everything is repaired.
+    pub fn end(&mut self) {
+        *self = Estimate::Idle;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn duplicate() -> Told {
+        Told { duplicate: true, ..Told::default() }
+    }
+
+    fn advance() -> Told {
+        Told { acknowledged: 3, ..Told::default() }
+    }
+
+    /// Ten in flight, of which the first and two more are lost: seven duplicates come, three of them before
+    /// the first is sent again.
+    #[test]
+    fn what_no_duplicate_stands_for_is_declared_after_a_round_trip() {
+        let mut estimate = Estimate::default();
+        assert_eq!(estimate.on_repair(1460, 1460, Some(10 * 1460)), 1460);
+        for _ in 0..4 {
+            assert_eq!(estimate.on_ack(&duplicate(), 1460), 0);
+        }
+        assert_eq!(estimate.on_ack(&advance(), 1460), 2 * 1460);
+        let later = [(); 3].map(|()| estimate.on_repair(1460, 1460, Some(10 * 1460)));
+        assert_eq!(later, [0, 0, 1460], "two were declared already");
+        estimate.end();
+        assert_eq!(estimate.on_repair(1460, 1460, None), 1460, "a time-out");
+    }
+}

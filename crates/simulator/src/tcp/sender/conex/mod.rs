@@ -1,0 +1,250 @@
+//! Re-insertion: what a sender declares of the congestion it has met (ConEx, RFC 7713).
+//! M. Kühlewind and R. Scheffenegger, RFC 7786 (TCP modifications for ConEx); and as simulated by
+//! A. Sanhaji et al., IARIA IJAT 8(3&4), 2015, section III.
+//!
+//! ```text
+//!           RFC 7786: amounts are bytes of payload              Sanhaji: amounts are packets
+//! LEG       += each retransmission                              += 1 for each
+//!           −= those that turn out to have been in vain         likewise
+//! CEG       += delivered and marked, where each mark is told    += 1 for each
+//!           += delivered, where an ACK echoes congestion        += 1 for each round trip that echoes it
+//! a packet  X; L if LEG > 0; E if CEG > 0; of each −= payload   X; L if LEG > 0, else E if CEG > 0; −= 1
+//!           C while CSC is below what it is to cover (credit)   none
+//! ```
+//!
+//! Gauges are signed: what was declared too much counts for what comes next. The modes of RFC 7786 follow
+//! from what the connection has: with SACK or, without, an estimate of the first round trip's losses
+//! (estimate); ECN that tells each mark, that echoes congestion, or none. What is declared on a packet
+//! that is lost may be declared again (under_way).
+//!
+//! Packets with payload carry it, retransmissions included; requests and acknowledgements declare nothing.
+//! It takes no bytes on the wire, as in the paper, where it stands in the IPv4 header. RFC 7786 lets
+//! negative gauges be set to zero after a round trip; these keep them.
+
+mod credit;
+mod estimate;
+mod under_way;
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::{CarrierPlan, ConexPlan, PerSignal, Rfc7786, TcpPlan};
+
+use super::ecn::Ecn;
+use super::feedback::Told;
+use super::outstanding::Outstanding;
+use crate::packet::flags;
+use credit::Credit;
+use estimate::Estimate;
+use under_way::UnderWay;
+
+/// What amounts are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Bytes,
+    Packets,
+}
+
+/// A segment that is about to be sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct Repair {
+    /// Its number.
+    pub segment: u64,
+    /// Its payload.
+    pub bytes: u64,
+    /// ACKs have told that it is lost, and not the timer.
+    pub by_acks: bool,
+    /// The present.
+    pub now: Time,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Span>,
+}
+
+/// A packet with payload that leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving {
+    /// Its segment.
+    pub segment: u64,
+    /// Its payload.
+    pub bytes: u64,
+    /// It was sent before.
+    pub again: bool,
+    /// Segments in the network with it.
+    pub in_flight: u32,
+}
+
+/// What a sender has met and not declared yet.
+#[derive(Debug)]
+pub struct Conex {
+    unit: Unit,
+    mss: u64,
+    /// RFC 7786: LEG, of losses.
+    loss: i64,
+    /// RFC 7786: CEG, of marks.
+    mark: i64,
+    credit: Option<Credit>,
+    carrier: CarrierPlan,
+    /// Below, echoes of congestion are of the mark that has been counted.
+    echo_end: u64,
+    under_way: UnderWay,
+    /// Of RFC 7786, without SACK.
+    estimate: Option<Estimate>,
+}
+
+impl Conex {
+    /// As a plan has it, for segments of `mss` bytes; `None` if nothing is declared.
+    pub fn new(plan: &TcpPlan, mss: u64, sack: bool) -> Option<Box<Self>> {
+        let (unit, credit, carrier, repeats_lost) = match plan.conex {
+            ConexPlan::Off => return None,
+            ConexPlan::Rfc7786(Rfc7786 { credit, carrier, repeats_lost }) => {
+                (Unit::Bytes, Credit::new(credit), carrier, repeats_lost)
+            }
+            ConexPlan::PerSignal(PerSignal { carrier, repeats_lost }) => {
+                (Unit::Packets, None, carrier, repeats_lost)
+            }
+        };
+        Some(Box::new(Conex {
+            unit,
+            mss,
+            loss: 0,
+            mark: 0,
+            credit,
+            carrier,
+            echo_end: 0,
+            under_way: UnderWay::new(repeats_lost),
+            estimate: (!sack && unit == Unit::Bytes).then(Estimate::default),
+        }))
+    }
+
+    /// What segments count for that have so much payload together.
+    fn amount(&self, segments: u32, bytes: u64) -> i64 {
+        match self.unit {
+            Unit::Bytes => bytes as i64,
+            Unit::Packets => i64::from(segments),
+        }
+    }
+
+    /// What full segments count for.
+    fn full(&self, segments: u32) -> i64 {
+        self.amount(segments, u64::from(segments) * self.mss)
+    }
+
+    /// An ACK: what it tells of marks and, without SACK, of losses.
+    pub fn on_ack(&mut self, told: &Told, ecn: &Ecn, out: &Outstanding) {
+        self.under_way.on_ack(out.una());
+        let marked = self.marked(told, ecn, out);
+        self.mark += marked;
+        self.spend_credit(marked);
+        let segment = self.full(1);
+        if let Some(estimate) = &mut self.estimate {
+            let missing = estimate.on_ack(told, segment);
+            self.lose(missing);
+        }
+    }
+
+    fn marked(&mut self, told: &Told, ecn: &Ecn, out: &Outstanding) -> i64 {
+        if ecn.counts_marks() {
+            return self.amount(told.marked, told.marked_bytes);
+        }
+        match self.unit {
+            _ if !told.congestion => 0,
+            // Without SACK, what duplicates stand for has been delivered as well.
+            Unit::Bytes if self.estimate.is_some() => self.full(told.departed),
+            Unit::Bytes => told.delivered_bytes as i64,
+            // One that comes with the ACK of what follows all that is out tells of another mark.
+            Unit::Packets if out.una() >= self.echo_end => {
+                self.echo_end = out.nxt() + 1;
+                1
+            }
+            Unit::Packets => 0,
+        }
+    }
+
+    fn lose(&mut self, amount: i64) {
+        self.loss += amount;
+        self.spend_credit(amount);
+    }
+
+    fn spend_credit(&mut self, amount: i64) {
+        if let Some(credit) = &mut self.credit {
+            credit.spend(amount);
+        }
+    }
+
+    /// A segment is about to be sent again: it is lost, and so is what was declared on it.
+    pub fn on_repair(&mut self, repair: &Repair, out: &Outstanding) {
+        let Repair { segment, bytes, by_acks, now, srtt } = *repair;
+        let (amount, full) = (self.amount(1, bytes), self.full(1));
+        let in_flight = by_acks.then(|| self.full(out.count()));
+        let news = match &mut self.estimate {
+            Some(estimate) => estimate.on_repair(amount, full, in_flight),
+            None => amount,
+        };
+        self.lose(news);
+        if let (Some(credit), Some(srtt)) = (&mut self.credit, srtt) {
+            credit.note_loss(now, srtt);
+        }
+        let declared = self.under_way.on_repair(segment, amount);
+        let (loss, mark) = counted(declared, amount);
+        self.loss += loss;
+        self.mark += mark;
+        if declared & flags::CREDIT != 0 {
+            self.spend_credit(amount);
+        }
+    }
+
+    /// What was sent again of the segments that are acknowledged was sent again in vain.
+    pub fn on_repairs_in_vain(&mut self, una: u64) {
+        for repair in self.under_way.take_repairs_before(una) {
+            let (loss, mark) = counted(repair.declared, repair.amount);
+            self.loss -= repair.amount + loss;
+            self.mark -= mark;
+        }
+    }
+
+    /// The timer has run out: another repair begins.
+    pub fn on_time_out(&mut self) {
+        self.under_way.forget_repairs();
+    }
+
+    /// Everything is repaired.
+    pub fn on_repaired(&mut self) {
+        self.under_way.forget_repairs();
+        if let Some(estimate) = &mut self.estimate {
+            estimate.end();
+        }
+    }
+
+    /// What a packet with payload declares that leaves now, as flags.
+    pub fn declare(&mut self, leaving: &Leaving) -> u32 {
+        let Leaving { segment, bytes, again, in_flight } = *leaving;
+        let amount = self.amount(1, bytes);
+        let mut declared = 0;
+        if !again || self.carrier == CarrierPlan::Any {
+            declared = self.choose();
+            let (loss, mark) = counted(declared, amount);
+            self.loss -= loss;
+            self.mark -= mark;
+        }
+        let in_flight_bytes = (u64::from(in_flight) * self.mss) as i64;
+        if self.credit.as_mut().is_some_and(|credit| credit.give(bytes as i64, in_flight_bytes)) {
+            declared |= flags::CREDIT;
+        }
+        self.under_way.note(segment, declared);
+        flags::CONEX | declared
+    }
+
+    /// What the gauges ask for; in the paper a packet stands for one signal.
+    fn choose(&self) -> u32 {
+        let loss = if self.loss > 0 { flags::LOSS } else { 0 };
+        let mark = if self.mark > 0 { flags::MARK } else { 0 };
+        match self.unit {
+            Unit::Packets if loss != 0 => loss,
+            _ => loss | mark,
+        }
+    }
+}
+
+/// What flags count for on each gauge.
+fn counted(declared: u32, amount: i64) -> (i64, i64) {
+    let of = |flag| if declared & flag != 0 { amount } else { 0 };
+    (of(flags::LOSS), of(flags::MARK))
+}

@@ -1,0 +1,63 @@
+//! What was declared on packets that have not arrived yet, and what was sent again.
+
+use std::collections::VecDeque;
+
+/// A segment that was sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct Repair {
+    segment: u64,
+    /// What its loss counts for.
+    pub amount: i64,
+    /// What had been declared on it, and was lost with it, as flags.
+    pub declared: u32,
+}
+
+/// What a sender remembers of what it has declared.
+#[derive(Debug)]
+pub struct UnderWay {
+    /// Whether what is lost is declared again.
+    repeats_lost: bool,
+    /// Segments and the flags that they carry, in the order sent.
+    declared: VecDeque<(u64, u32)>,
+    /// Of the repair under way.
+    repairs: Vec<Repair>,
+}
+
+impl UnderWay {
+    /// Nothing yet.
+    pub fn new(repeats_lost: bool) -> Self {
+        UnderWay { repeats_lost, declared: VecDeque::new(), repairs: Vec::new() }
+    }
+
+    /// A segment leaves with these flags.
+    pub fn note(&mut self, segment: u64, declared: u32) {
+        if self.repeats_lost && declared != 0 {
+            self.declared.push_back((segment, declared));
+        }
+    }
+
+    /// What is before `una` has arrived.
+    pub fn on_ack(&mut self, una: u64) {
+        while self.declared.front().is_some_and(|(segment, _)| *segment < una) {
+            self.declared.pop_front();
+        }
+    }
+
+    /// A segment is lost. Returns what was declared on it, as flags.
+    pub fn on_repair(&mut self, segment: u64, amount: i64) -> u32 {
+        let place = self.declared.iter().position(|(of, _)| *of == segment);
+        let declared = place.and_then(|place| self.declared.remove(place)).map_or(0, |(_, of)| of);
+        self.repairs.push(Repair { segment, amount, declared });
+        declared
+    }
+
+    /// Another repair begins, or this one is over.
+    pub fn forget_repairs(&mut self) {
+        self.repairs.clear();
+    }
+
+    /// What was sent again of the segments before `una`, which have arrived.
+    pub fn take_repairs_before(&mut self, una: u64) -> impl Iterator<Item = Repair> {
+        core::mem::take(&mut self.repairs).into_iter().filter(move |repair| repair.segment < una)
+    }
+}

@@ -1,0 +1,114 @@
+//! Declared congestion (ConEx) in whole runs: what senders declare, and what they have met.
+
+mod common;
+
+use common::plan_with;
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+/// Three flows of one user, beside which nobody sends.
+const NETWORK: &str = r#"
+version = 1
+profile = "classic"
+warm_up = "0 s"
+duration = "30 s"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "20 ms"
+buffer = "60 packets"
+ecn = true
+aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "30 packets" }
+[users.one]
+flows = 3
+entry = [{ kind = "mark-counter" }]
+exit = [{ kind = "mark-counter" }]
+"#;
+
+/// A count of the stages at one end.
+fn count(output: &RunOutput, place: &str, count: &str) -> f64 {
+    let table = &output.stages;
+    let row = (0..table.value.len())
+        .find(|&row| table.stage[row].contains(place) && table.count[row] == count);
+    row.map_or(0, |row| table.value[row]) as f64
+}
+
+fn with(options: &[(&str, &str)]) -> RunOutput {
+    run(&plan_with(NETWORK, options), 1)
+}
+
+const SIGNALS: (&str, &str) = ("tcp.conex", "\"per-signal\"");
+const BYTES: (&str, &str) = ("tcp.conex", "\"rfc7786\"");
+
+/// Segments that three flows have out at most.
+const IN_FLIGHT: f64 = 150.0;
+
+#[test]
+fn each_mark_is_declared_once_but_for_what_is_on_its_way() {
+    for conex in [SIGNALS, BYTES] {
+        let marked = [
+            conex,
+            ("tcp.ecn", "true"),
+            ("tcp.feedback", "\"dctcp\""),
+            ("bottleneck.aqm.gentle", "true"),
+            ("bottleneck.buffer", "\"300 packets\""),
+            ("tcp.window_limit", "\"90 kB\""),
+        ];
+        let output = with(&marked);
+        assert_eq!(output.flows.losses.iter().sum::<u64>(), 0);
+        let met = count(&output, "exit", "marked_packets");
+        let declared = count(&output, "entry", "declared_mark_packets");
+        assert!(met > 50.0 && declared <= met, "{declared} of {met}");
+        assert!(met - declared < IN_FLIGHT, "{declared} of {met}");
+        let bytes = count(&output, "entry", "declared_mark_bytes");
+        assert_eq!(bytes, 1500.0 * declared);
+        assert_eq!(count(&output, "entry", "declared_loss_packets"), 0.0);
+    }
+}
+
+/// What RFC 7786 counts as lost is what is sent again. What is lost of declarations is declared again, so
+/// that as much arrives.
+#[test]
+fn each_loss_is_declared_once_but_for_what_is_on_its_way() {
+    for recovery in ["\"sack\"", "\"rack\"", "\"newreno\""] {
+        for (conex, place) in [(SIGNALS, "entry"), (BYTES, "exit")] {
+            let output = with(&[conex, ("tcp.loss_recovery", recovery)]);
+            let again = output.flows.retransmits.iter().sum::<u64>() as f64;
+            let declared = count(&output, place, "declared_loss_packets");
+            assert!(again > 300.0);
+            assert!(again - declared < IN_FLIGHT, "{declared} of {again}");
+            // Time-outs and estimates err on the safe side.
+            assert!(declared <= 1.25 * again, "{declared} of {again}");
+        }
+    }
+}
+
+/// Whoever declares sends the same packets at the same times as whoever does not.
+#[test]
+fn declarations_change_nothing_in_a_network_that_does_not_look() {
+    let ecn = ("tcp.ecn", "true");
+    let silent = with(&[ecn]);
+    for conex in [SIGNALS, BYTES] {
+        let declaring = with(&[ecn, conex]);
+        assert_eq!(format!("{:?}", declaring.flows), format!("{:?}", silent.flows));
+        assert_eq!(format!("{:?}", declaring.links), format!("{:?}", silent.links));
+        assert!(count(&declaring, "entry", "declared_mark_packets") > 0.0);
+        assert_ne!(declaring.digest, silent.digest, "what is declared is told");
+    }
+}
+
+/// Without congestion nothing is declared but credit, for as much as is in flight.
+#[test]
+fn without_congestion_credit_alone_is_declared() {
+    let free = [
+        BYTES,
+        ("bottleneck.buffer", "\"1000 packets\""),
+        ("bottleneck.aqm", "\"drop-tail\""),
+        ("tcp.window_limit", "\"30 kB\""),
+    ];
+    let output = with(&free);
+    for kind in ["declared_loss_packets", "declared_mark_packets"] {
+        assert_eq!(count(&output, "entry", kind), 0.0);
+    }
+    // 30 kB are 20 segments of 1460 bytes, for each of three flows.
+    assert_eq!(count(&output, "entry", "declared_credit_packets"), 3.0 * 20.0);
+}
