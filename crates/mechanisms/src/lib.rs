@@ -14,4 +14,5 @@ pub mod power;
 pub mod registry;
 pub mod sender;
 pub mod stage;
+pub mod token_bucket;
 pub mod units;

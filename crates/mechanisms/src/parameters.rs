@@ -6,7 +6,8 @@
 
 use crate::registry::{DefaultValue, Parameter};
 use crate::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span, Whole,
+    Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span, TokenRate,
+    Tokens, Whole,
 };
 
 /// A value of a parameter.
@@ -20,6 +21,10 @@ pub enum Value {
     Bytes(Bytes),
     /// Packets, or size.
     QueueLength(QueueLength),
+    /// Packets to the thousandth, or size.
+    Tokens(Tokens),
+    /// Packets per second to the thousandth, or bits per second.
+    TokenRate(TokenRate),
     /// Above 0, at most 1.
     Share(Share),
     /// From 0 to just below 1.
@@ -57,6 +62,10 @@ pub enum Kind {
     Bytes,
     /// Packets, or size.
     QueueLength,
+    /// Packets, also parts of one, or size.
+    Tokens,
+    /// Packets per second, or bits per second.
+    TokenRate,
     /// Above 0, at most 1.
     Share,
     /// From 0 to just below 1.
@@ -118,7 +127,8 @@ impl Kind {
             Kind::Rate => "bit/s",
             Kind::Span => "s",
             Kind::Bytes => "B",
-            Kind::QueueLength => "packets or B",
+            Kind::QueueLength | Kind::Tokens => "packets or B",
+            Kind::TokenRate => "packets/s or bit/s",
             Kind::Share | Kind::Memory | Kind::Factor | Kind::Count { .. } => "1",
             Kind::Demand => "segments/s",
             Kind::OrOff => "s, or off",
@@ -174,6 +184,8 @@ parameter_types! {
     Demand => Demand;
     OrOff => OrOff;
     QueueLength => QueueLength;
+    Tokens => Tokens;
+    TokenRate => TokenRate;
     bool => Flag;
     String => Text;
     Points => Points;

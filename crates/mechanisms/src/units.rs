@@ -59,6 +59,30 @@ pub struct Demand(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Whole<const MIN: u32, const MAX: u32>(pub u32);
 
+/// An amount in a token bucket, which counts packets of any size, or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tokens {
+    /// In thousandths of a packet.
+    Packets {
+        /// So many of them.
+        thousandths: u64,
+    },
+    /// In bytes.
+    Bytes(Bytes),
+}
+
+/// What comes into a token bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenRate {
+    /// In thousandths of a packet.
+    Packets {
+        /// So many of them a second.
+        thousandths_per_sec: u64,
+    },
+    /// In bits per second.
+    Bits(Rate),
+}
+
 /// A time, or the word `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrOff {
@@ -75,6 +99,35 @@ impl OrOff {
             OrOff::Off => None,
             OrOff::On(span) => Some(span),
         }
+    }
+}
+
+impl Tokens {
+    /// Whether it counts packets.
+    pub const fn counts_packets(&self) -> bool {
+        matches!(self, Tokens::Packets { .. })
+    }
+    /// None at all.
+    pub const fn is_zero(&self) -> bool {
+        matches!(self, Tokens::Packets { thousandths: 0 } | Tokens::Bytes(Bytes(0)))
+    }
+    /// Whether a bucket can be as large: 1 GB, or 8 million packets.
+    pub const fn can_be_counted(&self) -> bool {
+        match self {
+            Tokens::Packets { thousandths } => *thousandths <= 8_000_000_000,
+            Tokens::Bytes(bytes) => bytes.0 <= 1_000_000_000,
+        }
+    }
+}
+
+impl TokenRate {
+    /// Whether it counts packets.
+    pub const fn counts_packets(&self) -> bool {
+        matches!(self, TokenRate::Packets { .. })
+    }
+    /// Nothing comes in.
+    pub const fn is_zero(&self) -> bool {
+        matches!(self, TokenRate::Packets { thousandths_per_sec: 0 } | TokenRate::Bits(Rate(0)))
     }
 }
 
@@ -239,6 +292,25 @@ impl fmt::Display for QueueLength {
                 let (step, unit) = UNITS.iter().find(fits).unwrap_or(&UNITS[3]);
                 write!(f, "{} {unit}", bytes / step)
             }
+        }
+    }
+}
+impl fmt::Display for Tokens {
+    /// As scenario files have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Tokens::Packets { thousandths } => write!(f, "{} packets", thousandths as f64 / 1e3),
+            Tokens::Bytes(bytes) => QueueLength::Bytes(bytes).fmt(f),
+        }
+    }
+}
+impl fmt::Display for TokenRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            TokenRate::Packets { thousandths_per_sec: thousandths } => {
+                write!(f, "{} packets/s", thousandths as f64 / 1e3)
+            }
+            TokenRate::Bits(rate) => write!(f, "{} b/s", rate.0),
         }
     }
 }

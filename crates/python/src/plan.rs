@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tidegate_mechanisms::parameters::{Choice, Kind, Parameters, Value};
 use tidegate_mechanisms::registry::Parameter;
-use tidegate_mechanisms::units::{QueueLength, Span, Time};
+use tidegate_mechanisms::units::{QueueLength, Span, Time, TokenRate, Tokens};
 use tidegate_scenario::plan::{FlowPlan, LinkPlan, Plan, TcpPlan};
 
 /// The nearest number to what the file says: 60 s are 60.0, which a product with 1e-9 is not.
@@ -154,7 +154,9 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
         Kind::Rate => "_bps",
         Kind::Span | Kind::OrOff => "_s",
         Kind::Bytes => "_bytes",
-        Kind::QueueLength => return set_length(all, name, value),
+        Kind::QueueLength | Kind::Tokens | Kind::TokenRate => {
+            return set_in_packets_or_bytes(all, name, kind, value);
+        }
         _ => "",
     };
     let value = match (value, kind) {
@@ -174,18 +176,39 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
         (Value::Chosen(place, values), Kind::Choice(offer)) => {
             of_kind(py, &offer.kinds[place], values)?.into_py_any(py)?
         }
-        (Value::Unset | Value::QueueLength(_) | Value::Chosen(..), _) => py.None(),
+        (Value::Unset | Value::Chosen(..), _) => py.None(),
+        (Value::QueueLength(_) | Value::Tokens(_) | Value::TokenRate(_), _) => {
+            unreachable!("is set above")
+        }
     };
     all.set_item(format!("{name}{unit}"), value)
 }
 
-/// A length of a queue is in packets or in bytes; the other is `None`.
-fn set_length(all: &Bound<'_, PyDict>, name: &str, value: Value) -> PyResult<()> {
-    let (packets, bytes) = match value {
-        Value::QueueLength(QueueLength::Packets(packets)) => (Some(packets), None),
-        Value::QueueLength(QueueLength::Bytes(bytes)) => (None, Some(bytes.get())),
-        _ => (None, None),
+/// A length of a queue is in packets or in bytes, and so is what a token bucket holds; the other is `None`.
+fn set_in_packets_or_bytes(
+    all: &Bound<'_, PyDict>,
+    name: &str,
+    kind: Kind,
+    value: Value,
+) -> PyResult<()> {
+    let py = all.py();
+    let thousandths = |n: u64| (n as f64 / 1e3).into_py_any(py);
+    let (packets, other) = match value {
+        Value::QueueLength(QueueLength::Packets(packets)) => (packets.into_py_any(py)?, py.None()),
+        Value::QueueLength(QueueLength::Bytes(bytes)) | Value::Tokens(Tokens::Bytes(bytes)) => {
+            (py.None(), bytes.get().into_py_any(py)?)
+        }
+        Value::Tokens(Tokens::Packets { thousandths: n }) => (thousandths(n)?, py.None()),
+        Value::TokenRate(TokenRate::Packets { thousandths_per_sec: n }) => {
+            (thousandths(n)?, py.None())
+        }
+        Value::TokenRate(TokenRate::Bits(rate)) => (py.None(), rate.as_bps().into_py_any(py)?),
+        _ => (py.None(), py.None()),
     };
-    all.set_item(format!("{name}_packets"), packets)?;
-    all.set_item(format!("{name}_bytes"), bytes)
+    let [in_packets, in_other] = match kind {
+        Kind::TokenRate => ["packets_per_s", "bps"],
+        _ => ["packets", "bytes"],
+    };
+    all.set_item(format!("{name}_{in_packets}"), packets)?;
+    all.set_item(format!("{name}_{in_other}"), other)
 }

@@ -94,6 +94,7 @@ fn options_fit(tcp: &Tcp, own: &Tcp, reader: &mut Reader) {
 pub(crate) fn whole(file: &File, reader: &mut Reader) {
     times(file, reader);
     packets(file, reader);
+    fit::buckets(file, reader);
     totals(file, reader);
     let network = network_if_known(file);
     if network.is_some() {

@@ -4,12 +4,12 @@
 //! their doc comments. Reader, writer and JSON Schema all come from that declaration, so they agree.
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span, TokenRate, Tokens};
 
 use crate::document::{Node, Table, Value};
 use crate::file::Profile;
 use crate::issue::{MAX_MISTAKES, nearest};
-use crate::quantity::{PACKETS, Quantity, SIZE, parse_queue_length};
+use crate::quantity::{self, PACKETS, Quantity, SIZE, parse_queue_length};
 use crate::schema::Definitions;
 
 /// A value that can stand in a file.
@@ -284,4 +284,49 @@ impl Field for QueueLength {
             })
         })
     }
+}
+
+impl Field for Tokens {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let text = reader.text(node, "an amount with a unit, e.g. \"45 packets\" or \"64 kB\"")?;
+        match quantity::parse_token_amount(text) {
+            Ok(tokens) => Some(tokens),
+            Err((message, near)) => reader.wrong_near(message, near),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::Text(quantity::write_token_amount(*self))
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        token_schema(definitions, "Tokens", 0, ["45 packets", "64 kB"])
+    }
+}
+
+impl Field for TokenRate {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        let text =
+            reader.text(node, "a rate with a unit, e.g. \"45 packets/s\" or \"540 kb/s\"")?;
+        match quantity::parse_token_rate(text) {
+            Ok(rate) => Some(rate),
+            Err((message, near)) => reader.wrong_near(message, near),
+        }
+    }
+    fn write(&self) -> Value {
+        Value::Text(quantity::write_token_rate(*self))
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        token_schema(definitions, "TokenRate", 1, ["45 packets/s", "540 kb/s"])
+    }
+}
+
+fn token_schema(
+    definitions: &mut Definitions,
+    name: &'static str,
+    which: usize,
+    examples: [&str; 2],
+) -> Json {
+    definitions.refer(name, |_| {
+        let pattern = &quantity::token_patterns()[which];
+        json!({ "type": "string", "pattern": pattern, "examples": examples })
+    })
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 use tidegate_mechanisms::parameters::{Kind, Offer, Value as Parameter};
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span,
+    Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span, TokenRate, Tokens,
 };
 
 use crate::document::{Node, Table, Value};
@@ -73,6 +73,7 @@ pub(crate) fn offer_schema(offer: &Offer, definitions: &mut Definitions) -> Json
 fn default_value(kind: Kind, text: &'static str) -> Value {
     match kind {
         Kind::Rate | Kind::Span | Kind::Bytes | Kind::QueueLength | Kind::OrOff => text.into(),
+        Kind::Tokens | Kind::TokenRate => text.into(),
         Kind::Word(_) | Kind::Text | Kind::Choice(_) => text.into(),
         Kind::Share | Kind::Memory | Kind::Factor | Kind::Demand => {
             Value::Float(text.parse().expect("a number"))
@@ -101,6 +102,8 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
         Kind::Span => Span::read(node, reader).map(Parameter::Span),
         Kind::Bytes => Bytes::read(node, reader).map(Parameter::Bytes),
         Kind::QueueLength => QueueLength::read(node, reader).map(Parameter::QueueLength),
+        Kind::Tokens => Tokens::read(node, reader).map(Parameter::Tokens),
+        Kind::TokenRate => TokenRate::read(node, reader).map(Parameter::TokenRate),
         Kind::Share => Share::read(node, reader).map(Parameter::Share),
         Kind::Memory => Memory::read(node, reader).map(Parameter::Memory),
         Kind::Factor => Factor::read(node, reader).map(Parameter::Factor),
@@ -132,6 +135,8 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
         (Parameter::Span(span), _) => span.write(),
         (Parameter::Bytes(bytes), _) => bytes.write(),
         (Parameter::QueueLength(length), _) => length.write(),
+        (Parameter::Tokens(tokens), _) => tokens.write(),
+        (Parameter::TokenRate(rate), _) => rate.write(),
         (Parameter::Share(share), _) => share.write(),
         (Parameter::Memory(memory), _) => memory.write(),
         (Parameter::Factor(factor), _) => factor.write(),
@@ -167,6 +172,8 @@ pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::Span => Span::schema(definitions),
         Kind::Bytes => Bytes::schema(definitions),
         Kind::QueueLength => QueueLength::schema(definitions),
+        Kind::Tokens => Tokens::schema(definitions),
+        Kind::TokenRate => TokenRate::schema(definitions),
         Kind::Share => Share::schema(definitions),
         Kind::Memory => Memory::schema(definitions),
         Kind::Factor => Factor::schema(definitions),

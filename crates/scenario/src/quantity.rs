@@ -7,7 +7,7 @@
 //! b is bit, B is byte; k, M, G, T are powers of 1000, Ki, Mi, Gi powers of 1024. Bare numbers are
 //! refused. Decimal fractions are exact: `0.05 Mb/s` is 50,000 bit/s.
 
-use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span, TokenRate, Tokens};
 
 use crate::issue::nearest;
 
@@ -107,6 +107,31 @@ pub(crate) const PACKETS: Dimension = Dimension {
     zero: false,
 };
 
+/// What token buckets hold, in thousandths of a packet; what is in bytes is a size.
+const TOKEN_PACKETS: Dimension = Dimension {
+    name: "number of packets",
+    example: "45 packets",
+    units: &[("packets", 1_000), ("packet", 1_000)],
+    written: 1,
+    decimals: true,
+    max: 8_000_000_000,
+    zero: true,
+};
+
+/// What comes into token buckets, in thousandths of a packet per second.
+const PACKET_RATE: Dimension = Dimension {
+    name: "rate of packets",
+    example: "45 packets/s",
+    units: &[("packets/s", 1_000), ("packet/s", 1_000)],
+    written: 1,
+    decimals: true,
+    max: 1_000_000_000_000_000,
+    zero: true,
+};
+
+/// The same in bit/s.
+const TOKEN_BITS: Dimension = Dimension { zero: true, ..RATE };
+
 impl Dimension {
     /// The value in the smallest step, or what is wrong and the nearest valid unit.
     pub fn parse(&self, text: &str) -> Result<u64, (String, Option<String>)> {
@@ -135,7 +160,7 @@ impl Dimension {
         let value = (mantissa * step + scale / 2) / scale;
         match u64::try_from(value) {
             Ok(0) if mantissa > 0 => {
-                plain(format!("\"{text}\" is less than 1 {}, the smallest step", self.units[0].0))
+                plain(format!("\"{text}\" is less than {}, the smallest step", self.write(1)))
             }
             Ok(0) if !self.zero => plain(format!("\"{text}\": a {} must not be zero", self.name)),
             Ok(value) if u128::from(value) <= self.max => Ok(value),
@@ -214,6 +239,58 @@ pub(crate) fn parse_queue_length(text: &str) -> Result<QueueLength, (String, Opt
     Ok(QueueLength::Packets(u32::try_from(packets).expect("the limit is below 2³²")))
 }
 
+/// A quantity of a token bucket: in packets, or else in what `other` has.
+fn parse_tokens<T>(
+    text: &str,
+    [packets, other]: [&Dimension; 2],
+    made: [fn(u64) -> T; 2],
+) -> Result<T, (String, Option<String>)> {
+    let place = usize::from(!text.contains("packet"));
+    let read = [packets, other][place].parse(text).map(made[place]);
+    let symbols = |dimension: &Dimension| {
+        dimension.units.iter().map(|(symbol, _)| *symbol).collect::<Vec<_>>().join(", ")
+    };
+    read.map_err(|(message, near)| {
+        let all = format!("{}, {}", symbols(packets), symbols(other));
+        (message.replace(&symbols([packets, other][place]), &all), near)
+    })
+}
+
+/// What a token bucket holds.
+pub(crate) fn parse_token_amount(text: &str) -> Result<Tokens, (String, Option<String>)> {
+    let in_packets = |thousandths| Tokens::Packets { thousandths };
+    parse_tokens(text, [&TOKEN_PACKETS, &SIZE], [in_packets, |b| Tokens::Bytes(Bytes::new(b))])
+}
+
+/// What comes into a token bucket.
+pub(crate) fn parse_token_rate(text: &str) -> Result<TokenRate, (String, Option<String>)> {
+    let in_packets = |thousandths_per_sec| TokenRate::Packets { thousandths_per_sec };
+    let in_bits = |bps| TokenRate::Bits(Rate::from_bps(bps));
+    parse_tokens(text, [&PACKET_RATE, &TOKEN_BITS], [in_packets, in_bits])
+}
+
+/// As text.
+pub(crate) fn write_token_amount(tokens: Tokens) -> String {
+    match tokens {
+        Tokens::Packets { thousandths } => TOKEN_PACKETS.write(thousandths),
+        Tokens::Bytes(bytes) => SIZE.write(bytes.get()),
+    }
+}
+
+/// As text.
+pub(crate) fn write_token_rate(rate: TokenRate) -> String {
+    match rate {
+        TokenRate::Packets { thousandths_per_sec } => PACKET_RATE.write(thousandths_per_sec),
+        TokenRate::Bits(rate) => TOKEN_BITS.write(rate.as_bps()),
+    }
+}
+
+/// What texts of either match: in packets, or else in what the other has.
+pub(crate) fn token_patterns() -> [String; 2] {
+    let either = |a: &Dimension, b: &Dimension| format!("{}|{}", a.pattern(), b.pattern());
+    [either(&TOKEN_PACKETS, &SIZE), either(&PACKET_RATE, &TOKEN_BITS)]
+}
+
 /// A type that is written as a quantity.
 pub(crate) trait Quantity: Sized {
     const DIMENSION: Dimension;
@@ -252,7 +329,11 @@ impl Quantity for Bytes {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Dimension, PACKETS, QueueLength, RATE, SIZE, TIME, parse_queue_length};
+    use super::{
+        Bytes, Dimension, PACKETS, QueueLength, RATE, Rate, SIZE, TIME, TokenRate, Tokens,
+    };
+    use super::{parse_queue_length, parse_token_amount, parse_token_rate};
+    use super::{write_token_amount, write_token_rate};
 
     #[test]
     fn decimal_fractions_are_exact() {
@@ -294,6 +375,40 @@ mod tests {
         assert!(parse_queue_length("75 kb").is_err());
     }
 
+    #[test]
+    fn what_token_buckets_hold_is_packets_or_bytes_and_may_be_nothing() {
+        for (text, want) in [
+            ("45 packets", Tokens::Packets { thousandths: 45_000 }),
+            ("4.5 packets", Tokens::Packets { thousandths: 4_500 }),
+            ("0 packets", Tokens::Packets { thousandths: 0 }),
+            ("64 kB", Tokens::Bytes(Bytes::new(64_000))),
+            ("0 B", Tokens::Bytes(Bytes::ZERO)),
+        ] {
+            assert_eq!(parse_token_amount(text), Ok(want), "{text}");
+            assert_eq!(write_token_amount(want), text);
+        }
+        for (text, want) in [
+            ("45 packets/s", TokenRate::Packets { thousandths_per_sec: 45_000 }),
+            ("0.5 packets/s", TokenRate::Packets { thousandths_per_sec: 500 }),
+            ("540 kb/s", TokenRate::Bits(Rate::from_bps(540_000))),
+            ("0 b/s", TokenRate::Bits(Rate::from_bps(0))),
+        ] {
+            assert_eq!(parse_token_rate(text), Ok(want), "{text}");
+            assert_eq!(write_token_rate(want), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_rate_is_told_all_units_there_are() {
+        for text in ["45 pakets/s", "45 packets/h"] {
+            let (message, near) = parse_token_rate(text).expect_err("is no unit");
+            assert!(message.contains("packets/s, packet/s, b/s"), "{message}");
+            assert!(near.is_none_or(|near| parse_token_rate(&near).is_ok()));
+        }
+        let (message, _) = parse_token_amount("0.0001 packets").expect_err("is too little");
+        assert_eq!(message, "\"0.0001 packets\" is less than 0.001 packets, the smallest step");
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_back(value in 1..=PACKETS.max as u64, large in 0..=TIME.max as u64) {
@@ -310,6 +425,8 @@ mod tests {
             let dimensions: [&Dimension; 4] = [&RATE, &TIME, &SIZE, &PACKETS];
             dimensions.iter().for_each(|dimension| drop(dimension.parse(&text)));
             drop(parse_queue_length(&text));
+            drop(parse_token_amount(&text));
+            drop(parse_token_rate(&text));
         }
     }
 }

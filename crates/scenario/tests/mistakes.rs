@@ -213,8 +213,13 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
         ),
         (
             "bottleneck",
-            "differentiation = { kind = \"icp\", depth = \"3 kB\" }",
-            "differentiation.depth: 3000 B is not from 65535 B",
+            "differentiation = { kind = \"icp\", depth = \"1 kB\" }",
+            "differentiation.depth: 1 kB do not hold a packet, of 1500 B; give at least that",
+        ),
+        (
+            "bottleneck",
+            "differentiation = { kind = \"icp\", depth = \"3 GB\" }",
+            "differentiation.depth: 3 GB are beyond any sense; at most 1 GB",
         ),
         (
             "bottleneck",

@@ -16,8 +16,10 @@
 //! policer drops included, since each has to be given a probability.
 
 use super::token_bucket::bucket_of;
-use super::{Aqm, Arrival, Credit, Differentiate, Signal, TokenBuckets};
+use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets};
+use crate::parameters::Mistake;
 use crate::registry::About;
+use crate::token_bucket::Credit;
 use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
 
@@ -81,6 +83,10 @@ impl Differentiate for Afcp {
         let signal = aqm.signal(p, draw);
         self.on_verdict(arrival, p, signal.is_some());
         signal
+    }
+
+    fn misfit(params: &AfcpParams, packet: Bytes) -> Option<Mistake> {
+        params.bucket().misfit(packet)
     }
 
     fn state_bytes(&self) -> usize {

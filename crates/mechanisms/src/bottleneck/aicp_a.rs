@@ -17,6 +17,7 @@
 
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
+use crate::parameters::Mistake;
 use crate::registry::About;
 use crate::units::{Bytes, Rate};
 use crate::{parameters, words};
@@ -108,6 +109,10 @@ impl Differentiate for AicpA {
             self.charge(arrival, p, plain);
         }
         signal
+    }
+
+    fn misfit(params: &AicpAParams, packet: Bytes) -> Option<Mistake> {
+        params.bucket().misfit(packet)
     }
 
     fn state_bytes(&self) -> usize {

@@ -25,6 +25,7 @@ use super::aicp_a::integrated_signal;
 use super::token_bucket::bucket_of;
 use super::{Aqm, Arrival, Charge, Differentiate, Signal, TokenBuckets};
 use crate::parameters;
+use crate::parameters::Mistake;
 use crate::registry::About;
 use crate::units::{Bytes, Rate, Share};
 
@@ -94,6 +95,10 @@ impl Differentiate for AicpB {
         signal
     }
 
+    fn misfit(params: &AicpBParams, packet: Bytes) -> Option<Mistake> {
+        params.bucket().misfit(packet)
+    }
+
     fn state_bytes(&self) -> usize {
         self.buckets.state_bytes()
     }
@@ -120,9 +125,9 @@ impl AicpB {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Credit;
     use super::super::tests::arrival_of;
     use super::*;
+    use crate::token_bucket::Credit;
     use crate::units::Time;
     use proptest::prelude::*;
 

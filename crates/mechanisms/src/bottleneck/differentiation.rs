@@ -1,7 +1,7 @@
 //! Whose packet a signal falls on, behind one door.
 
 use super::{Aqm, Arrival, Signal};
-use crate::parameters::{Parameters, choices};
+use crate::parameters::{Mistake, Parameters, choices};
 use crate::registry::About;
 use crate::units::{Bytes, Time};
 
@@ -15,6 +15,12 @@ pub trait Differentiate: Sized {
 
     /// Whether it has something to do where the AQM never signals.
     const NEEDS_NO_AQM: bool = false;
+
+    /// What is wrong with the parameters where packets have this size: the key, and why.
+    fn misfit(params: &Self::Params, packet: Bytes) -> Option<Mistake> {
+        let _ = (params, packet);
+        None
+    }
 
     /// Before the first packet.
     fn new(params: Self::Params) -> Self;
@@ -66,6 +72,14 @@ macro_rules! differentiations {
                 match self {
                     DifferentiationParams::None => false,
                     $(DifferentiationParams::$name(_) => <$name>::NEEDS_NO_AQM,)+
+                }
+            }
+
+            /// See [`Differentiate::misfit`].
+            pub fn misfit(&self, packet: Bytes) -> Option<Mistake> {
+                match self {
+                    DifferentiationParams::None => None,
+                    $(DifferentiationParams::$name(params) => <$name>::misfit(params, packet),)+
                 }
             }
         }

@@ -17,8 +17,10 @@
 //! text does not say where they begin, so x is a parameter.
 
 use super::token_bucket::bucket_of;
-use super::{Aqm, Arrival, Credit, Differentiate, Signal, TokenBuckets, falls};
+use super::{Aqm, Arrival, Differentiate, Signal, TokenBuckets, falls};
+use crate::parameters::Mistake;
 use crate::registry::About;
+use crate::token_bucket::Credit;
 use crate::units::{Bytes, Rate, Share, Time};
 use crate::{parameters, words};
 
@@ -102,6 +104,10 @@ impl Differentiate for Icp {
     /// A packet lost to a full buffer costs what one lost to the AQM does.
     fn on_overflow(&mut self, user: u32, now: Time, len: Bytes) {
         self.on_signal(user, now, len);
+    }
+
+    fn misfit(params: &IcpParams, packet: Bytes) -> Option<Mistake> {
+        params.bucket().misfit(packet)
     }
 
     fn state_bytes(&self) -> usize {

@@ -39,7 +39,7 @@ pub use pie::{Pie, PieDecay, PieParams};
 pub use piecewise_linear::{PiecewiseLinear, PiecewiseLinearParams};
 pub use red::{Red, RedParams, RedSpacing};
 pub use scheduler::Scheduler;
-pub use token_bucket::{Credit, TokenBucketParams, TokenBuckets};
+pub use token_bucket::TokenBuckets;
 
 use crate::units::{Bytes, Rate, Span, Time};
 

@@ -13,8 +13,9 @@ pub use passing::{Declared, Ecn, Passing};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
-use crate::parameters::{Parameters, choices};
+use crate::parameters::{Mistake, Parameters, choices};
 use crate::registry::About;
+use crate::units::Bytes;
 
 /// What becomes of a packet that has met a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,12 @@ pub trait Stage: Sized {
 
     /// Before the first packet.
     fn new(params: Self::Params) -> Self;
+
+    /// What is wrong with the parameters where packets have this size: the key, and why.
+    fn misfit(params: &Self::Params, packet: Bytes) -> Option<Mistake> {
+        let _ = (params, packet);
+        None
+    }
 
     /// The stages that stand here together, which packets of a flow pass in turn; mostly one.
     fn in_turn(params: &Self::Params) -> Vec<Self::Params> {
@@ -92,6 +99,11 @@ macro_rules! stages {
             /// See [`Stage::WRITES_HEADER`].
             pub const fn writes_header(&self) -> bool {
                 match self { $(StageParams::$name(_) => $name::WRITES_HEADER,)+ }
+            }
+
+            /// See [`Stage::misfit`].
+            pub fn misfit(&self, packet: Bytes) -> Option<Mistake> {
+                match self { $(StageParams::$name(params) => $name::misfit(params, packet),)+ }
             }
 
             /// See [`Stage::in_turn`].
