@@ -44,6 +44,9 @@ pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
         ("net.ipv4.tcp_sack", number(selective)),
         ("net.ipv4.tcp_frto", if tcp.frto { "2".into() } else { "0".into() }),
     ];
+    if !tcp.slow_start_after_idle {
+        all.push(("net.ipv4.tcp_slow_start_after_idle", number(false)));
+    }
     if tcp.max_rto != MAX_RTO {
         all.push(("net.ipv4.tcp_rto_max_ms", millis(tcp.max_rto).to_string()));
     }
@@ -91,6 +94,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     note(tcp.marks_told_by() != told_by, "marks are echoed as the kernel's controller has it");
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     note(tcp.conex != ConexPlan::Off, "nothing is declared: the kernel has no ConEx");
+    note(tcp.forgiven_requests != 1, "the second request that is lost leaves one segment at first");
     note(tcp.initial_rto != INITIAL_RTO, "the first time-out is after 1 s");
     note(
         !tcp.min_rto_bounds_variance,

@@ -3,7 +3,7 @@
 use super::{Ack, Marks, Window};
 use crate::parameters::{Parameters, choices};
 use crate::registry::About;
-use crate::units::Time;
+use crate::units::{Span, Time};
 
 /// A congestion controller as scenario files know it, be it here or in a kernel.
 pub trait Sender {
@@ -57,6 +57,11 @@ pub trait Control: Sender + Sized {
 
     /// Loss recovery is over.
     fn on_recovery_exit(&mut self) {}
+
+    /// With nothing in flight the sender goes on, after a `silence` since the last segment that left.
+    fn on_start(&mut self, silence: Span, now: Time) {
+        let _ = (silence, now);
+    }
 
     /// The share of the window that is kept on a loss (multiplicative decrease factor).
     fn beta(&self) -> f64;
@@ -209,6 +214,11 @@ impl Controller {
     pub fn on_recovery_exit(&mut self, window: &mut Window, now: Time) {
         let _ = (window, now);
         each!(self, own => own.on_recovery_exit());
+    }
+
+    /// See [`Control::on_start`].
+    pub fn on_start(&mut self, silence: Span, now: Time) {
+        each!(self, own => own.on_start(silence, now));
     }
 
     /// See [`Control::beta`].

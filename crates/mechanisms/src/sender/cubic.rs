@@ -120,6 +120,13 @@ impl Control for Cubic {
         }
     }
 
+    fn on_start(&mut self, silence: Span, now: Time) {
+        match self {
+            Cubic::Rfc9438(_) => {}
+            Cubic::Linux(own) => own.on_start(silence, now),
+        }
+    }
+
     fn beta(&self) -> f64 {
         match self {
             Cubic::Rfc9438(_) => BETA,

@@ -1,6 +1,6 @@
 //! Linux's CUBIC: RFC 9438 in whole segments, milliseconds and with a few rules of its own.
 //! S. Ha, I. Rhee and L. Xu, "CUBIC: a new TCP-friendly high-speed TCP variant", SIGOPS Operating
-//! Systems Review 42(5), 2008; arithmetic as in Linux 3.18 and later.
+//! Systems Review 42(5), 2008; arithmetic as in Linux 4.4 and later.
 //!
 //! ```text
 //! target   = W_max ± ⌊C |t + d − K|³⌋     d = smallest round-trip time; K = ∛((W_max − cwnd)/C)
@@ -16,7 +16,8 @@
 //!
 //! C = 410/1024, β = 717/1024; divisions round down. The interval is worked out again when cwnd has
 //! changed or 1/32 s has passed. Slow start counts all segments acknowledged, and ends at ssthresh
-//! or by a [`Detector`]. A time-out forgets everything.
+//! or by a [`Detector`]. A time-out forgets everything. While nothing is in flight t stands still
+//! (`cubictcp_cwnd_event`), be it for a pause of the application or because one ACK acknowledges all.
 //!
 //! Differs from RFC 9438: the target is that of one *smallest* round trip ahead; the
 //! Reno-friendly window keeps its slope above the window before the loss; after a slow start
@@ -186,6 +187,13 @@ impl LinuxCubic {
         self.epoch = None;
         self.whole.reset();
         libm::floor(BETA * cwnd).max(MIN_SSTHRESH)
+    }
+
+    /// The clock has stood still since the last segment left.
+    pub fn on_start(&mut self, silence: Span, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start = (epoch.start + silence).min(now);
+        }
     }
 
     /// Forgets everything.

@@ -97,6 +97,29 @@ fn a_time_out_forgets_the_window_and_watches_slow_start_again() {
     assert!(window.ssthresh.is_finite(), "the ninth sample of the round");
 }
 
+/// 7 of 10 segments: 20 s later the curve would be at 10 + 0.4 · 18³.
+#[test]
+fn the_clock_stands_still_while_nothing_is_in_flight() {
+    for paused in [true, false] {
+        let (mut cubic, mut window) = after_loss_at(10.0);
+        cubic.on_ack(&mut window, &Ack { acked: 7, ..ack_at(0) });
+        if paused {
+            cubic.on_start(Span::from_secs(20), Time::from_nanos(20_000_000_000));
+        }
+        cubic.on_ack(&mut window, &Ack { acked: 7, ..ack_at(20_100) });
+        assert_eq!(window.cwnd <= 8.0, paused, "{}", window.cwnd);
+    }
+}
+
+/// Nothing was sent since before the present stage began: it begins now, not in the future.
+#[test]
+fn a_silence_longer_than_the_stage_begins_it_anew() {
+    let (mut cubic, mut window) = after_loss_at(10.0);
+    cubic.on_ack(&mut window, &ack_at(900));
+    cubic.on_start(Span::from_millis(500), ack_at(1_000).now);
+    assert_eq!(cubic.epoch.map(|epoch| epoch.start), Some(ack_at(1_000).now));
+}
+
 proptest! {
     #[test]
     fn acks_never_shrink_the_window_and_grow_it_by_half_a_round_trip_at_most(

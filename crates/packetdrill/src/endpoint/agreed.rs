@@ -86,6 +86,7 @@ impl Agreed {
             ("tcp.congestion_control", settings.congestion_control.clone()),
             ("tcp.timestamps", self.timestamps.to_string()),
             ("tcp.ecn", self.ecn.to_string()),
+            ("tcp.slow_start_after_idle", settings.restarts_after_idle.to_string()),
         ];
         if !self.sack {
             overrides.push(("tcp.loss_recovery", "newreno".to_owned()));

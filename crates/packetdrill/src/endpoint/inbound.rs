@@ -137,8 +137,12 @@ impl Endpoint {
         };
         self.give(told.next);
         let Some(host) = &mut self.host else { return Ok(()) };
-        let count = self.out.cuts.count();
-        let advances = told.next + u64::from(host.info().unacked) > count;
+        let (count, unacked) = (self.out.cuts.count(), host.info().unacked);
+        let advances = told.next + u64::from(unacked) > count;
+        if unacked == 0 {
+            // What a window lets go that was closed is written after a pause.
+            host.at(self.now).send();
+        }
         // RFC 5681, section 2: an acknowledgement with data or another window is no duplicate.
         let plain = packet.len == 0 && !packet.flags.fin && !updates;
         if self.agreed.sack || advances || plain {

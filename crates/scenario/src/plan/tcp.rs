@@ -128,6 +128,13 @@ parameters! {
         /// The window may grow if it was full at some time in the last round trip, and in slow start
         /// if it was half full, as in Linux since 3.16, instead of if the ACK finds it full.
         pub window_use_per_round: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// After a pause of more than a retransmission time-out, in which nothing was on its way, the window
+        /// halves for each of them, down to the initial window, RFC 2861, as in Linux
+        /// (`tcp_slow_start_after_idle`).
+        pub slow_start_after_idle: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// So many connection requests may be lost before the first window is one segment, RFC 5681,
+        /// section 3.1. Linux since 3.1: one.
+        pub forgiven_requests: u32 = { linux: "1", classic: "0", linux_2_6_29: "0" },
         /// Smallest retransmission time-out.
         pub min_rto: Span = "200 ms",
         /// Largest retransmission time-out.

@@ -6,6 +6,7 @@
 //! gain = 2 below half the slow-start threshold, 1.2 above
 //! ```
 //!
+//! but never more than half of the window, so that there are two bursts at least (`tcp_cwnd_test`).
 //! (What a short round trip adds, only where the sender knows its smallest: with loss detection by time.)
 //!
 //! The last segment of such a burst is pushed (PSH), so that the receiver acknowledges it without delay. A
@@ -32,8 +33,6 @@ pub struct Bursts {
     limit: u32,
     /// Segments of the smallest.
     least: u32,
-    /// When something was sent last.
-    last_sent: Time,
 }
 
 impl Bursts {
@@ -41,7 +40,7 @@ impl Bursts {
     pub fn new(mss: u64) -> Self {
         let limit = (MOST_BYTES / mss) as u32;
         let least = Kernel::default().least_burst;
-        Bursts { mss: mss as u32, limit, least, last_sent: Time::ZERO }
+        Bursts { mss: mss as u32, limit, least }
     }
 
     /// Makes the smallest so many segments.
@@ -49,13 +48,7 @@ impl Bursts {
         self.least = segments;
     }
 
-    /// A segment leaves.
-    #[inline]
-    pub fn on_sent(&mut self, now: Time) {
-        self.last_sent = now;
-    }
-
-    /// Most segments that leave at once.
+    /// Most segments that leave at once where the window has room for them.
     pub fn most(&self, window: Window, feedback: &Feedback) -> u32 {
         let Some(srtt) = feedback.round_trip().srtt() else { return self.least };
         let gain = if window.cwnd < window.ssthresh / 2.0 { 2.0 } else { 1.2 };
@@ -69,20 +62,24 @@ impl Bursts {
         ((rate / srtt_ns) as u32 + bytes / self.mss).min(self.limit).max(self.least)
     }
 
+    /// Most segments of a window that leave at once, wherever there is room for more.
+    #[inline]
+    pub fn most_of(cwnd: f64) -> u32 {
+        (cwnd as u32 / 2).max(1)
+    }
+
     /// Whether it is better to wait for the next ACK than to send less than a burst into `room` for so
-    /// many segments: only where it is known when the first segment was sent.
+    /// many segments, after `silence` since the last: only where it is known when the first was sent.
     pub fn awaits_ack(
         &self,
         room: u32,
         cwnd: f64,
         feedback: &Feedback,
         out: &Outstanding,
+        silence: Span,
         now: Time,
     ) -> bool {
-        if out.is_empty()
-            || now.since(self.last_sent) > MILLISECOND
-            || WINDOW_DIVISOR * room >= cwnd as u32
-        {
+        if out.is_empty() || silence > MILLISECOND || WINDOW_DIVISOR * room >= cwnd as u32 {
             return false;
         }
         let (Some(sent), Some(srtt)) = (out.sent_at(out.una()), feedback.round_trip().srtt())

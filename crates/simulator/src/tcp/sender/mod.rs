@@ -149,7 +149,17 @@ impl Sender {
     /// [`Sender::push`] and [`Sender::end`] once the connection has been requested; before, it does nothing.
     pub fn on_written(&mut self, door: &mut Door) {
         if self.recovery.is_connected() {
+            self.restart_after_pause(door.now);
             self.send(door);
+        }
+    }
+
+    /// What the application writes after a pause finds a smaller window (RFC 2861).
+    fn restart_after_pause(&mut self, now: Time) {
+        let out = &self.outstanding;
+        let (silence, rto) = (self.transmit.silence(now), self.feedback.round_trip().rto());
+        if out.is_empty() && silence > rto && self.stream.ready(out.nxt()) > 0 {
+            self.window.restart(silence, rto, self.recovery.phase());
         }
     }
 
@@ -216,6 +226,7 @@ impl Sender {
         let rtt = door.now.since(request);
         self.feedback.begin(rtt);
         self.detection.begin(rtt);
+        self.transmit.note_activity(door.now);
         self.recovery.open();
         self.timer.clear();
         self.send(door);

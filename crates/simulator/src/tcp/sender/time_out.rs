@@ -30,8 +30,7 @@ impl Sender {
         }
         self.feedback.back_off();
         if requested {
-            // RFC 5681, section 3.1: a lost request leaves an initial window of one segment.
-            self.window.allow(1);
+            self.window.on_request_lost();
             self.ecn.on_request_lost();
             self.counts.retransmits += 1;
             return self.send_request(door);

@@ -1,7 +1,7 @@
 //! What leaves now: while fewer segments are in flight than the window allows, lost ones first, then new
 //! ones, one by one or in bursts.
 
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Span, Time};
 
 use super::Sender;
 use super::bursts::Bursts;
@@ -20,13 +20,15 @@ pub struct Transmit {
     bursts: Option<Bursts>,
     /// The receiver does not delay the acknowledgement of segments that are pushed.
     pushes: bool,
+    /// When a segment left last; before the first, when the connection was established.
+    last_sent: Time,
 }
 
 impl Transmit {
     /// Segments of these sizes; `in_bursts`, and `pushes` if the flag means something to the receiver.
     pub fn new(sizes: Sizes, in_bursts: bool, pushes: bool) -> Self {
         let bursts = in_bursts.then(|| Bursts::new(sizes.mss()));
-        Transmit { sizes, bursts, pushes }
+        Transmit { sizes, bursts, pushes, last_sent: Time::ZERO }
     }
 
     /// Segments of the smallest burst.
@@ -34,6 +36,18 @@ impl Transmit {
         if let Some(bursts) = &mut self.bursts {
             bursts.set_least(segments);
         }
+    }
+
+    /// The connection is established, or a segment leaves.
+    #[inline]
+    pub fn note_activity(&mut self, now: Time) {
+        self.last_sent = now;
+    }
+
+    /// How long nothing has left.
+    #[inline]
+    pub fn silence(&self, now: Time) -> Span {
+        now.since(self.last_sent)
     }
 
     #[inline]
@@ -89,6 +103,9 @@ impl Sender {
             if available == 0 {
                 return (in_flight, false);
             }
+            if in_flight == 0 {
+                self.window.start(self.transmit.silence(door.now), door.now);
+            }
             let sent = if let Some(bursts) = self.transmit.bursts {
                 let room = available.min(u64::from(allowed - in_flight)) as u32;
                 match self.send_burst(bursts, room, door) {
@@ -117,11 +134,13 @@ impl Sender {
         let cut_short = room < most && self.stream.ready(self.outstanding.nxt()) > u64::from(room);
         if cut_short && self.recovery.is_quiet() {
             let cwnd = self.window.cwnd();
-            if bursts.awaits_ack(room, cwnd, &self.feedback, &self.outstanding, door.now) {
+            let silence = self.transmit.silence(door.now);
+            let (feedback, out) = (&self.feedback, &self.outstanding);
+            if bursts.awaits_ack(room, cwnd, feedback, out, silence, door.now) {
                 return 0;
             }
         }
-        let count = room.min(most);
+        let count = room.min(most).min(Bursts::most_of(self.window.cwnd()));
         for left in (0..count).rev() {
             self.send_new(left == 0 && count > 1, door);
         }
@@ -176,9 +195,7 @@ impl Sender {
         if self.conex.is_some() {
             flags |= self.declare(segment, again, door.now);
         }
-        if let Some(bursts) = &mut self.transmit.bursts {
-            bursts.on_sent(door.now);
-        }
+        self.transmit.note_activity(door.now);
         self.counts.sent += 1;
         self.window.on_sent();
         door.send_data(segment, self.transmit.sizes.full - missing_bytes, flags);

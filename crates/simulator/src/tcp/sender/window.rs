@@ -51,6 +51,10 @@ pub struct SendWindow {
     round_end: u64,
     /// How far the window was used of late, where that is looked at round by round.
     usage: Option<Usage>,
+    /// After a pause the window comes down to no less than so many segments, where it does.
+    restarts_at: Option<u32>,
+    /// So many requests more may be lost before the first window is one segment.
+    forgiven_requests: u32,
 }
 
 impl SendWindow {
@@ -74,6 +78,8 @@ impl SendWindow {
             limit: plan.window_limit.map_or(u32::MAX, segments),
             round_end: 0,
             usage: plan.window_use_per_round.then(Usage::default),
+            restarts_at: plan.slow_start_after_idle.then_some(plan.initial_window.0),
+            forgiven_requests: plan.forgiven_requests,
         }
     }
 
@@ -266,6 +272,34 @@ impl SendWindow {
         self.controller.on_timeout(&mut self.window, now);
     }
 
+    /// The connection request was lost (RFC 5681, section 3.1).
+    pub fn on_request_lost(&mut self) {
+        match self.forgiven_requests.checked_sub(1) {
+            Some(left) => self.forgiven_requests = left,
+            None => self.allow(1),
+        }
+    }
+
+    /// The application goes on after a `silence` of more than a time-out, in which everything was
+    /// acknowledged: the window halves for each of them (RFC 2861, section 3.1; Linux, `tcp_cwnd_restart`).
+    /// What RFC 2861 says of a window that was not filled does not come about in Linux, where every ACK
+    /// counts as if it had been.
+    pub fn restart(&mut self, silence: Span, rto: Span, phase: Phase) {
+        let Some(least) = self.restarts_at else { return };
+        let Window { cwnd, ssthresh } = &mut self.window;
+        if !matches!(phase, Phase::Reducing | Phase::Recovery) {
+            *ssthresh = ssthresh.max(f64::from(*cwnd as u32 / 2 + *cwnd as u32 / 4));
+        }
+        let halvings = (silence.as_nanos() - 1) / rto.as_nanos();
+        let halved = (*cwnd as u32).checked_shr(halvings.min(31) as u32).unwrap_or(0);
+        *cwnd = cwnd.min(f64::from(halved.max(least)));
+    }
+
+    /// With nothing in flight something leaves, after a `silence` that may have been a round trip or a pause.
+    pub fn start(&mut self, silence: Span, now: Time) {
+        self.controller.on_start(silence, now);
+    }
+
     /// So many segments may be in flight.
     pub fn allow(&mut self, segments: u32) {
         self.window.cwnd = f64::from(segments);
@@ -325,6 +359,18 @@ mod tests {
                 window.cwnd()
             });
             assert_eq!(lowered, want);
+        }
+    }
+
+    /// RFC 2861, section 3.1: 41 / 2 / 2 is the initial window, 20 + 10 what three quarters are here.
+    #[test]
+    fn a_pause_leaves_the_threshold_where_the_window_was_unless_amid_a_reduction() {
+        for (phase, ssthresh) in [(Phase::Open, 30.0), (Phase::Reducing, 5.0)] {
+            let mut window = with("slow_start_after_idle = true");
+            window.reduce_at_once(10, Time::ZERO);
+            window.allow(41);
+            window.restart(Span::from_millis(1_100), Span::from_millis(400), phase);
+            assert_eq!(window.get(), Window { cwnd: 10.0, ssthresh }, "{phase:?}");
         }
     }
 

@@ -119,6 +119,11 @@ fn segments_leave_in_bursts_of_which_the_last_is_pushed() {
 }
 
 #[test]
+fn a_pause_of_the_application_shrinks_the_window() {
+    replay(include_str!("pauses.trace"));
+}
+
+#[test]
 fn without_selective_acknowledgements_one_loss_is_repaired_per_round_trip() {
     replay(include_str!("without_sack.trace"));
 }
