@@ -2,8 +2,8 @@
 
 from tidegate.results.statistics import Estimate
 from tidegate.scenarios.reading import parse
+from tidegate.studies.papers.data import Datum, Group
 from tidegate.studies.papers.points import Point, Points
-from tidegate.studies.papers.selection import Datum, Group
 
 
 def estimate(value, half_width=0.0):
@@ -25,6 +25,13 @@ def named(values, half_width=0.0):
             name: [Datum({}, estimate(mean, half_width)) for mean in means]
             for name, means in listed.items()
         },
+    )
+
+
+def curve_groups(curves, half_width=0.0, factor="x"):
+    """A curve over one factor for each level name, from {name: {level: mean}}."""
+    return Group(
+        "", {name: group(values, half_width, factor).all for name, values in curves.items()}
     )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tidegate.studies.papers.checks import _KINDS
+from tidegate.studies.papers.checks import KINDS
 from tidegate.studies.papers.experiments import load_paper
 from tidegate.studies.papers.explanations import load_explanations
 from tidegate.studies.papers.runs import native_engine
@@ -39,7 +39,7 @@ def test_claims_per_experiment(paper):
 
 def test_every_kind_of_check_is_known(paper):
     kinds = {claim.check["kind"] for e in paper.experiments.values() for claim in e.claims}
-    assert kinds <= set(_KINDS)
+    assert kinds <= set(KINDS)
 
 
 def test_every_cell_has_one_point_that_is_simulated(paper):

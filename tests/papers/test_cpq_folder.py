@@ -9,7 +9,7 @@ from support import ROOT
 from tidegate.data import data_folder
 from tidegate.studies.league.field import read_mechanisms
 from tidegate.studies.papers import reproduction
-from tidegate.studies.papers.checks import _KINDS
+from tidegate.studies.papers.checks import KINDS
 from tidegate.studies.papers.experiments import Baseline, Cell, load_paper
 from tidegate.studies.papers.points import Point, Points, fill
 from tidegate.studies.papers.runs import Runner, native_engine
@@ -40,7 +40,7 @@ def test_kinds_of_checks_are_known_or_replaced(paper):
     for experiment in paper.experiments.values():
         for claim in experiment.claims:
             kinds = {part.get("check", {}).get("kind", claim.check["kind"]) for part in claim.parts}
-            assert kinds <= set(_KINDS), claim.id
+            assert kinds <= set(KINDS), claim.id
 
 
 def test_every_cell_has_one_point(paper):

@@ -33,34 +33,20 @@ def test_nothing_selected_is_an_error_and_so_is_a_missing_level():
     assert len(groups(part, "e", book(ROWS))) == 2
 
 
-def test_maximum_over_several_factors():
-    assert means({"derive": {"max": ["u", "d"]}}) == [4.0]
-    assert means({"derive": {"min": "d"}}) == [2.0, 1.0]
+def test_levels_may_be_complete_in_some_places_only():
+    rows = [({"p": "a", "r": r}, r) for r in (1, 2, 3)] + [({"p": "b", "r": 2}, 5)]
+    levels = {"a": {"p": "a"}, "b": {"p": "b"}}
+    part = {"metric": "m", "each": ["r"], "levels": levels}
+    with pytest.raises(ReproductionError, match="nothing for"):
+        groups(part, "e", book(rows))
+    (only,) = groups({**part, "complete": True}, "e", book(rows))
+    assert only.label == "r=2"
 
 
-def test_ratio_pairs_by_the_other_levels_and_keeps_the_interval():
-    part = {"metric": "m", "derive": {"ratio": {"of": {"u": 9}, "to": {"u": 1}}}}
-    ratios = data(part, "e", book(ROWS, half_width=0.1))
-    assert [datum.value.mean for datum in ratios] == pytest.approx([0.5, 4 / 3])
-    assert ratios[0].levels == {"d": 5}
-    assert ratios[0].value.ci95 == pytest.approx(0.5 * (0.05**2 + 0.1**2) ** 0.5)
-
-
-def test_crossing_is_read_off_on_a_logarithmic_axis():
-    rows = [({"x": x}, y) for x, y in ((0.1, 1.0), (1.0, 1.0), (10.0, 3.0))]
-    part = {"metric": "m", "derive": {"crossing": {"of": "x", "level": 2.0}}}
-    (datum,) = data(part, "e", book(rows))
-    assert datum.value.mean == pytest.approx(10**0.5)
-    part["derive"]["crossing"]["level"] = 5.0
-    (datum,) = data(part, "e", book(rows))
-    assert datum.value.mean != datum.value.mean  # NaN: never crossed
-    part["derive"]["crossing"] = {"of": "x", "rise": 1.0, "from": 0.1}
-    (datum,) = data(part, "e", book(rows))
-    assert datum.value.mean == pytest.approx(10**0.5)
-
-
-def test_values_over_an_expression():
-    assert means({"where": {"u": 9}, "derive": {"over": "d/5"}}) == [1.0, 0.4]
+def test_what_levels_do_not_name_may_be_told_apart_as_a_whole():
+    levels = {"few": {"u": 1}, "many": {"u": 9}}
+    found = groups({"metric": "m", "each": "others", "levels": levels}, "e", book(ROWS))
+    assert {group.label for group in found} == {"d=5", "d=50"}
 
 
 def test_needs_names_the_series_of_all_levels():

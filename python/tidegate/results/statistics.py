@@ -45,6 +45,11 @@ class Estimate(NamedTuple):
         relative = math.hypot(self.ci95 / self.mean, other.ci95 / other.mean)
         return Estimate(quotient, abs(quotient) * relative, min(self.runs, other.runs))
 
+    def less(self, other: Estimate) -> Estimate:
+        """Difference of two independent estimates."""
+        half = math.hypot(self.ci95, other.ci95)
+        return Estimate(self.mean - other.mean, half, min(self.runs, other.runs))
+
     def told_apart(self, other: Estimate) -> bool:
         """Whether it differs from another by more than the interval of the difference."""
         return abs(self.mean - other.mean) > joint95(self, other)

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from tidegate.studies.papers.checks import Finding
     from tidegate.studies.papers.experiments import Cell, Claim
+    from tidegate.studies.papers.findings import Finding
     from tidegate.studies.papers.points import Points, SeriesKey
     from tidegate.studies.papers.verdicts import CellVerdict
 

@@ -19,7 +19,14 @@ _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
-_FUNCTIONS: dict[str, Callable[..., float]] = {"log2": math.log2, "max": max, "min": min}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "exp": math.exp,
+    "log": math.log,
+    "log2": math.log2,
+    "sqrt": math.sqrt,
+    "max": max,
+    "min": min,
+}
 
 
 def evaluate(expression: str | float, names: Mapping[str, object]) -> float:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidegate.studies.papers.data import matches
 from tidegate.studies.papers.formulas import meter_trace
-from tidegate.studies.papers.selection import matches
 from tidegate.studies.papers.traces import draw_trace
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tidegate.studies.papers.data import matches
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.selection import matches, needs
+from tidegate.studies.papers.selection import needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.studies.judging import Verdict, all_of
-from tidegate.studies.papers.checks import Finding, check
+from tidegate.studies.papers.checks import check
+from tidegate.studies.papers.comparing import with_levels
 from tidegate.studies.papers.metrics import RATIO_OF_MEANS
 from tidegate.studies.papers.points import the_one_point
 from tidegate.studies.papers.selection import groups
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from tidegate.results.statistics import Estimate
     from tidegate.studies.papers.experiments import Baseline, Cell, Claim
+    from tidegate.studies.papers.findings import Finding
     from tidegate.studies.papers.points import Point, Points
 
 _RATIO_METRIC = "throughput_ratio_T_R"
@@ -151,6 +153,6 @@ def judge_parts(
     for part in parts:
         own = part.get("check", {})
         rules = own if "kind" in own else {**published, **own}
-        for group in groups(part, experiment, measured):
+        for group in groups(with_levels(part, rules), experiment, measured):
             findings += [(group.label, finding) for finding in check(rules, group)]
     return findings
