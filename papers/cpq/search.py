@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tidegate.results.statistics import Estimate
 from tidegate.runs.execution import Threads
 from tidegate.studies.papers.experiments import Cell, Paper, load_paper
-from tidegate.studies.papers.metrics import measure
-from tidegate.studies.papers.runs import Run, native_engine
+from tidegate.studies.papers.runs import native_engine
 from tidegate.studies.papers.verdicts import CellVerdict
 
 if TYPE_CHECKING:
@@ -168,8 +167,8 @@ class Search:
         for experiment, setting in self._settings(task):
             position = str(setting.levels.get("cpq_positions", ""))
             scenario = native_engine(self.paper.base, self._overrides(task, setting))
-            run = Run.from_tables(scenario.run(scenario.seed), scenario.warm_up_s)
-            metrics = measure([run])
+            run = self.paper.measures.keep(scenario, scenario.run(scenario.seed))
+            metrics = self.paper.measures.of([run])
             # Tables IVa and IVb are of the same runs.
             names = ("table4a", "table4b") if experiment == "table4a" else (experiment,)
             for place in self.places:

@@ -78,7 +78,7 @@ def test_every_cell_stands_beside_plain_red_and_is_told_from_it_or_not(paper):
 
     book = Points()
     experiment = paper.experiments["table4b"]
-    fill(book, wanted_series(paper, [experiment], []), Runner(engine, paper.base), None)
+    fill(book, wanted_series(paper, [experiment], []), Runner(engine, paper.measures), None)
     verdicts = [judge_cell(cell, book, paper.baseline) for cell in experiment.cells]
     bare = {verdict.without.mean for verdict in verdicts}
     assert len(bare) == 1

@@ -2,8 +2,10 @@
 
 import pytest
 
+from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.experiments import load_paper
 from tidegate.studies.papers.formulas import FORMULAS, meter_trace
+from tidegate.studies.papers.models import compute
 from tidegate.studies.papers.runs import native_engine
 
 
@@ -35,6 +37,18 @@ def test_an_activity_decays_in_inertia_times_activity(scenario_of):
     found = FORMULAS["activity-meter"](levels, scenario_of("abc"))
     assert found["decay_s"] == pytest.approx(3.0, rel=0.05)
     assert found["midway_activity"] == pytest.approx(1.5, rel=0.05)
+
+
+def test_a_formula_is_put_to_the_engines_own_function(scenario_of):
+    aicp = [("links.bottleneck.differentiation", '{ kind = "aicp-b", only_in_congestion = true }')]
+
+    def asked(text, **levels):
+        return compute({"p": text}, levels, lambda more: scenario_of("cpq")([*aicp, *more]))["p"]
+
+    assert asked("aicp_b_probability(fill, red)", fill=0.0, red=0.1) == pytest.approx(0.51)
+    assert asked("2 * aicp_b_probability(1, red)", red=0.1) == pytest.approx(0.02)
+    with pytest.raises(ReproductionError, match=r"no function \['aicp_c'\]"):
+        asked("aicp_c(red)", red=0.1)
 
 
 def test_a_mechanism_that_is_not_there_cannot_be_asked(scenario_of):

@@ -4,7 +4,15 @@ from collections import defaultdict
 
 import pytest
 
-from tidegate.studies.papers.factors import combinations, read_factors, settings
+from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.factors import (
+    Setting,
+    combinations,
+    overrides,
+    read_factors,
+    settings,
+)
+from tidegate.studies.papers.metrics import Measures
 from tidegate.studies.papers.reproduction import ReproductionError, reproduce
 from tidegate.studies.papers.runs import Runner
 
@@ -78,10 +86,11 @@ def test_same_scenario_and_seed_run_once():
         def to_toml(self):
             return "the same"
 
-    runner = Runner(Counting, "")
-    runner.prepare([((("a", "1"),), 3), ((("a", "2"),), 5)])
+    runner = Runner(Counting, Measures())
+    one, two = (Setting({}, (("a", value),)) for value in "12")
+    runner.prepare([(one, 3), (two, 5)])
     assert sorted(runs) == [1, 2, 3, 4, 5]
-    assert len(runner.runs((("a", "1"),), 4)) == 4
+    assert len(runner.runs(one, 4)) == 4
     assert runner.run_count == 5
 
 
@@ -91,7 +100,7 @@ def test_an_error_in_a_run_is_not_swallowed():
             raise RuntimeError("conservation")
 
     with pytest.raises(RuntimeError, match="conservation"):
-        Runner(Failing, "").prepare([((), 2)])
+        Runner(Failing, Measures()).prepare([(Setting({}, ()), 2)])
 
 
 def test_factors_that_vary_together_and_levels_with_changes_of_their_own():
@@ -102,14 +111,69 @@ def test_factors_that_vary_together_and_levels_with_changes_of_their_own():
     factors = read_factors(
         {"d": {"set": {"x.delay": "{} ms"}}, "abc": {"named": {"no": {"y": {"kind": "none"}}}}}
     )
-    (setting,) = settings({"d": [5], "abc": ["no"]}, factors, {"duration": "5 s"})
+    always = overrides({"duration": "5 s"})
+    (setting,) = settings({"d": [5], "abc": ["no"]}, factors, always, "base")
+    assert (setting.base, setting.levels) == ("base", {"d": 5, "abc": "no"})
     assert setting.overrides == (
         ("duration", '"5 s"'),
         ("x.delay", '"5 ms"'),
         ("y", '{ kind = "none" }'),
     )
     with pytest.raises(ReproductionError, match="no level 'maybe'"):
-        settings({"abc": ["maybe"]}, factors, {})
+        settings({"abc": ["maybe"]}, factors, (), "")
+
+
+def test_a_level_may_be_made_of_others():
+    template = {"entry": [{"kind": "policer", "rate": "{r} packets/s", "shape": "{}"}]}
+    factors = read_factors({
+        "policer": {"set": template, "named": {"none": {"entry": []}}}, "r": {},
+    })  # fmt: skip
+    (harsh, none) = settings({"r": [5], "policer": ["strict", "none"]}, factors, (), "")
+    rule = '[{ kind = "policer", rate = "5 packets/s", shape = "strict" }]'
+    assert (harsh.overrides, none.overrides) == ((("entry", rule),), (("entry", "[]"),))
+
+
+PAPER = """
+title = "t"
+experiments = ["e"]
+replications = 1
+quick_replications = 1
+[setups.video]
+base = "video.toml"
+set = { duration = "600 s" }
+[factors.u]
+set = { users = "{}" }
+"""
+EXPERIMENT = """
+title = "t"
+setup = "video"
+[series.own]
+factors = { u = [2] }
+set = { seed = 3 }
+[series.usual]
+setup = ""
+factors = { u = [2] }
+"""
+
+
+def test_a_set_up_has_a_base_scenario_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEGATE_PAPERS", str(tmp_path))
+    folder = tmp_path / "p"
+    files = {
+        "paper.toml": PAPER, "base.toml": "usual", "video.toml": "long",
+        "experiments/e.toml": EXPERIMENT, "expected/claims.toml": "claim = []",
+    }  # fmt: skip
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    series = load_paper("p").experiments["e"].series
+    (own,), (usual,) = series["own"].settings, series["usual"].settings
+    assert (own.base, usual.base) == ("long", "usual")
+    assert own.overrides == (("duration", '"600 s"'), ("seed", "3"), ("users", "2"))
+    assert usual.overrides == (("users", "2"),)
+    (folder / "experiments/e.toml").write_text(EXPERIMENT.replace('"video"', '"audio"'))
+    with pytest.raises(ReproductionError, match="no set-up 'audio'; there are video"):
+        load_paper("p")
 
 
 def test_analytic_experiments_hold_completely_and_need_no_simulation():

@@ -16,17 +16,21 @@ from tidegate.studies.papers.factors import (
     Override,
     Setting,
     combinations,
+    overrides,
     read_factors,
     settings,
-    toml_literal,
 )
+from tidegate.studies.papers.metrics import Measures, read_measures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tidegate.studies.papers.models import Model
+
 _CELL_COLUMNS = ("metric", "value", "unit")
 _PAPER_FILE = "paper.toml"
+_BASE_FILE = "base.toml"
 TEN_PER_CENT = Tolerance(0.10)
 
 
@@ -56,8 +60,8 @@ class Series:
     name: str
     settings: tuple[Setting, ...]
     replications: int
-    model: str | None = None
-    """Name of the closed form that computes them; `None`: they are simulated."""
+    model: Model | None = None
+    """What computes them; `None`: they are simulated."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,8 @@ class Paper:
     folder: Path
     title: str
     base: str
+    """The scenario behind all experiments but those of a set-up with one of its own."""
+    measures: Measures
     quick_replications: int
     quick_overrides: tuple[Override, ...]
     """What `--quick` changes in every scenario, for papers whose runs are few and long."""
@@ -136,7 +142,10 @@ def load_paper(name: str) -> Paper:
     factors = read_factors(head["factors"])
     claims = {claim["id"]: claim for claim in _read(folder / "expected" / "claims.toml")["claim"]}
     tolerances = {name: Tolerance(**one) for name, one in head.get("tolerances", {}).items()}
-    reader = _Reader(folder, factors, claims, head["replications"], tolerances)
+    setups = {
+        name: _setup(folder, **entry) for name, entry in {"": {}, **head.get("setups", {})}.items()
+    }
+    reader = _Reader(folder, factors, claims, head["replications"], tolerances, setups)
     experiments = {
         stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
         for stem in head["experiments"]
@@ -146,11 +155,10 @@ def load_paper(name: str) -> Paper:
         name=name,
         folder=folder,
         title=head["title"],
-        base=(folder / "base.toml").read_text(encoding="utf-8"),
+        base=setups[""].base,
+        measures=read_measures(head),
         quick_replications=head["quick_replications"],
-        quick_overrides=tuple(
-            (key, toml_literal(value)) for key, value in head.get("quick_set", {}).items()
-        ),
+        quick_overrides=overrides(head.get("quick_set", {})),
         experiments=experiments,
         traits=reader.experiment("traits", traits) if traits.is_file() else None,
         samples=head.get("samples", "independent runs"),
@@ -160,12 +168,25 @@ def load_paper(name: str) -> Paper:
 
 
 @dataclass(frozen=True)
+class _Setup:
+    """Where experiments begin: a scenario, and what all of a set-up change in it."""
+
+    base: str
+    always: tuple[Override, ...]
+
+
+def _setup(folder: Path, base: str = _BASE_FILE, set: Mapping[str, Any] | None = None) -> _Setup:  # noqa: A002 - the file's word
+    return _Setup((folder / base).read_text(encoding="utf-8"), overrides(set or {}))
+
+
+@dataclass(frozen=True)
 class _Reader:
     folder: Path
     factors: Mapping[str, Factor]
     claims: Mapping[str, Mapping[str, Any]]
     replications: int
     tolerances: Mapping[str, Tolerance]
+    setups: Mapping[str, _Setup]
 
     def experiment(self, name: str, file: Path) -> Experiment:
         data = _read(file)
@@ -175,7 +196,10 @@ class _Reader:
             name=name,
             title=data["title"],
             section=str(data.get("section", "")),
-            series={key: self.series(key, entry, factors) for key, entry in data["series"].items()},
+            series={
+                key: self.series(key, {"setup": data.get("setup", ""), **entry}, factors)
+                for key, entry in data["series"].items()
+            },
             cells=self.cells(name, data["expected"]) if "expected" in data else (),
             claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
             figure=data.get("figure"),
@@ -185,14 +209,20 @@ class _Reader:
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
         levels = entry["factors"]
-        if "model" in entry:
+        if entry["setup"] not in self.setups:
+            there = ", ".join(filter(None, self.setups)) or "none"
+            raise ReproductionError(f"{name}: no set-up {entry['setup']!r}; there are {there}")
+        setup = self.setups[entry["setup"]]
+        model = entry.get("model", entry.get("engine"))
+        if model is not None:
             constants = entry.get("constants", {})
             points = [
-                Setting({**constants, **point}, _mechanism(point, factors))
+                Setting({**constants, **point}, _mechanism(point, factors), setup.base)
                 for point in combinations(levels)
             ]
-            return Series(name, tuple(points), 0, entry["model"])
-        points = settings(levels, factors, entry.get("set", {}))
+            return Series(name, tuple(points), 0, model)
+        always = (*setup.always, *overrides(entry.get("set", {})))
+        points = settings(levels, factors, always, setup.base)
         return Series(name, tuple(points), entry.get("replications", self.replications))
 
     def cells(self, experiment: str, file: str) -> tuple[Cell, ...]:
@@ -230,7 +260,7 @@ class _Reader:
 def _mechanism(levels: Mapping[str, Level], factors: Mapping[str, Factor]) -> tuple[Override, ...]:
     """What a model's levels change in the scenario: the mechanism, whose formula is asked for."""
     name = "mechanism"
-    return tuple(factors[name].overrides(levels[name])) if name in levels else ()
+    return tuple(factors[name].overrides(levels[name], levels)) if name in levels else ()
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Factors of a table, and what each of their levels changes in the base scenario.
 
-`paper.toml` says once what a factor does, with `{}` for the level::
+`paper.toml` says once what a factor does, with `{}` for the level and `{name}` for that of another
+factor::
 
     [factors.D_b_ms]
     set = { "bottleneck.delay" = "{} ms" }
@@ -22,7 +23,7 @@ from tidegate.scenarios.reading import toml_value
 from tidegate.studies.papers.errors import ReproductionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 Level = int | float | str
 Override = tuple[str, str]
@@ -35,14 +36,14 @@ class Factor:
     template: Mapping[str, Any] = field(default_factory=dict)
     named: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def overrides(self, level: Level) -> list[Override]:
-        """Dotted keys and TOML values for a level."""
+    def overrides(self, level: Level, others: Mapping[str, Level]) -> list[Override]:
+        """Dotted keys and TOML values for a level, at these levels of all factors."""
         changes = self.named.get(str(level))
         if changes is None and self.named and not self.template:
             raise ReproductionError(f"no level {level!r}; there are {', '.join(self.named)}")
         if changes is None:
-            changes = {key: _filled(value, level) for key, value in self.template.items()}
-        return [(key, toml_literal(value)) for key, value in changes.items()]
+            changes = {key: _filled(value, level, others) for key, value in self.template.items()}
+        return list(overrides(changes))
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Setting:
 
     levels: Mapping[str, Level]
     overrides: tuple[Override, ...]
+    base: str = ""
+    """The scenario."""
 
 
 def read_factors(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Factor]:
@@ -74,27 +77,24 @@ def combinations(levels: Mapping[str, list[Any]]) -> list[dict[str, Level]]:
 
 
 def settings(
-    levels: Mapping[str, list[Any]], factors: Mapping[str, Factor], always: Mapping[str, Any]
+    levels: Mapping[str, list[Any]],
+    factors: Mapping[str, Factor],
+    always: Sequence[Override],
+    base: str,
 ) -> list[Setting]:
     """Every combination of the levels as changes to the base scenario, `always` coming first."""
     unknown = {name for key in levels for name in key.split("/")} - factors.keys()
     if unknown:
         raise ReproductionError(f"factors without a meaning in paper.toml: {sorted(unknown)}")
-    first = [(key, toml_literal(value)) for key, value in always.items()]
     return [
-        Setting(
-            combination,
-            (
-                *first,
-                *(
-                    override
-                    for name, level in combination.items()
-                    for override in factors[name].overrides(level)
-                ),
-            ),
-        )
+        Setting(combination, (*always, *_changes(combination, factors)), base)
         for combination in combinations(levels)
     ]
+
+
+def _changes(levels: Mapping[str, Level], factors: Mapping[str, Factor]) -> Iterator[Override]:
+    for name, level in levels.items():
+        yield from factors[name].overrides(level, levels)
 
 
 def _named(key: str, level: Level | list[Level]) -> dict[str, Level]:
@@ -105,15 +105,22 @@ def _named(key: str, level: Level | list[Level]) -> dict[str, Level]:
     return dict(zip(names, values, strict=True))
 
 
-def _filled(template: object, level: Level) -> object:
+def _filled(template: object, level: Level, others: Mapping[str, Level]) -> object:
     match template:
         case "{}":
             return level
         case str():
-            return template.replace("{}", str(level))
+            return template.format(level, **others)
         case dict():
-            return {key: _filled(item, level) for key, item in template.items()}
+            return {key: _filled(item, level, others) for key, item in template.items()}
+        case list():
+            return [_filled(item, level, others) for item in template]
     return template
+
+
+def overrides(changes: Mapping[str, Any]) -> tuple[Override, ...]:
+    """Give changes as the engine reads them."""
+    return tuple((key, toml_literal(value)) for key, value in changes.items())
 
 
 def toml_literal(value: object) -> str:

@@ -136,17 +136,6 @@ def afcp_drain(levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, f
     return {"drained_bytes": 0.0 if free else levels["depth_bytes"] / forwarded}
 
 
-def aicp_a_thresholds(levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
-    """By what both of RED's thresholds are multiplied."""
-    return {"threshold_factor": scenario(()).aicp_a_stretch(levels["fill"])}
-
-
-def aicp_b_drop(levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
-    """Drop probability of a packet."""
-    probability = scenario(()).aicp_b_probability(levels["fill_ratio"], levels["red_prob"])
-    return {"drop_probability": probability}
-
-
 def _meter(levels: Mapping[str, Any]) -> list[Override]:
     meter = "users.ug0.meter"
     return [
@@ -168,6 +157,4 @@ FORMULAS: Mapping[str, Callable[[Mapping[str, Any], ScenarioWith], dict[str, flo
     "activity-meter": activity_meter,
     "activity-burst": activity_burst,
     "afcp-drain": afcp_drain,
-    "aicp-a-thresholds": aicp_a_thresholds,
-    "aicp-b-drop": aicp_b_drop,
 }

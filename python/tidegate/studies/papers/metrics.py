@@ -1,110 +1,132 @@
-"""The papers' metrics, from the runs of one point."""
+"""A paper's metrics, made of what is read from the runs of one point.
+
+`[metrics]` gives each an expression of the names in `[reads]`::
+
+    [metrics]
+    unfairness = "heavy_bps / heavy_users / (light_bps / light_users)"
+
+It is worked out for each run, or for each interval, transfer or whatever else a read has several
+numbers of; these are the samples of its mean and of its interval. Two kinds are different:
+`{ exact = ".." }` is of a single run and has no interval, and `{ of_means = ".." }` is an
+expression of the means of other metrics.
+"""
 
 from __future__ import annotations
 
-import math
-from statistics import fmean
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from tidegate.results.statistics import Estimate, estimate, jain_index
+import numpy as np
+
+from tidegate.results.statistics import Estimate, estimate
+from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.expressions import evaluate_all, names_in
+from tidegate.studies.papers.readings import Read, Reading, read_reads
+from tidegate.studies.papers.traces import Trace, trace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from tidegate.studies.papers.runs import Run
+    from tidegate.studies.papers.runs import Simulation
+    from tidegate.studies.running import Columns
 
-_MEGA = 1e6
-
-
-def _throughput_ratio(run: Run) -> float:
-    heavy, light = run.user_throughput_bps[:2]
-    return heavy / light if light else float("nan")
+_WARM_UP = "warm_up_s"
+BOTTLENECK = "bottleneck"
+_PACKETS = Read("links", "departures_in_all", {"name": BOTTLENECK})
 
 
-def _unmarked_ratio(run: Run) -> float:
-    heavy, light = run.user_unmarked_bps[:2]
-    return heavy / light if light else float("nan")
+@dataclass(frozen=True)
+class Metric:
+    """How one is worked out."""
+
+    expression: str
+    kind: str = "samples"
+    """Or `exact` or `of_means`."""
 
 
-# One value a run; the reported number is their mean.
-_PER_RUN: Mapping[str, Callable[[Run], float]] = {
-    # The paper defines T_R by a run's mean throughputs per user and reports means over runs, so
-    # this is the mean of the ratios; the ratio of the means stands in the report beside it.
-    "throughput_ratio_T_R": _throughput_ratio,
-    # The same of what left the bottleneck without a congestion mark.
-    "unmarked_throughput_ratio": _unmarked_ratio,
-    # Packets that wait. The one in transmission is there for as large a part of the time as the
-    # link is busy.
-    "mean_queue_length_Q_avg": lambda run: run.mean_backlog_packets - run.utilization,
-    "utilization": lambda run: run.utilization,
-    "upload_time": lambda run: run.upload_s,
-    # From the end of the warm-up instead of the connection request.
-    "upload_time_since_warm_up": lambda run: run.upload_end_s,
-    "loss_share": lambda run: run.loss_share,
-    "mark_share": lambda run: run.mark_share,
-    "timeouts": lambda run: run.timeouts,
-}
-_PER_GROUP: Mapping[str, Callable[[Run], Sequence[float]]] = {
-    "throughput_{}_mbps": lambda run: [rate / _MEGA for rate in run.user_throughput_bps],
-    "group_throughput_{}_mbps": lambda run: [rate / _MEGA for rate in run.group_throughput_bps],
-    "activity_{}": lambda run: run.mean_activity,
-}
-RATIO_OF_MEANS = "ratio_of_mean_throughputs"
+@dataclass(frozen=True)
+class Run:
+    """What is kept of a run."""
+
+    readings: Mapping[str, Reading]
+    packets: int
+    """Left the bottleneck, warm-up included."""
+    trace: Trace | None = None
+    """Only where time series are sampled."""
 
 
-def measure(runs: Sequence[Run]) -> dict[str, Estimate]:
-    """Every metric of a point, by name."""
-    estimates = {name: estimate([of(run) for run in runs]) for name, of in _PER_RUN.items()}
-    for name, of in _PER_GROUP.items():
-        for group, values in enumerate(zip(*map(of, runs), strict=True)):
-            estimates[name.format(group)] = estimate(values)
-    if "throughput_1_mbps" in estimates:
-        heavy, light = estimates["throughput_0_mbps"].mean, estimates["throughput_1_mbps"].mean
-        estimates[RATIO_OF_MEANS] = Estimate(heavy / light if light else float("nan"))
-    return estimates | _by_interval(runs) | _by_transfer(runs) | _by_trace(runs)
+@dataclass(frozen=True)
+class Measures:
+    """What is read from a paper's runs, and what is made of it."""
+
+    reads: Mapping[str, Read] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+
+    def keep(self, simulation: Simulation, columns: Columns) -> Run:
+        """Read a run's tables."""
+        groups = simulation.groups
+        found = {name: read.of(columns, groups) for name, read in self.reads.items()}
+        packets = _PACKETS.of(columns, groups)
+        return Run(
+            {_WARM_UP: simulation.warm_up_s, **found},
+            int(packets) if isinstance(packets, float) else 0,
+            trace_of(columns, BOTTLENECK),
+        )
+
+    def of(self, runs: Sequence[Run]) -> dict[str, Estimate]:
+        """Every metric of a point, by name; one that has nothing to be read from is left out."""
+        found: dict[str, Estimate] = {}
+        for name, metric in self.metrics.items():
+            if metric.kind == "of_means":
+                means = {one: known.mean for one, known in found.items()}
+                found |= _of_means(name, metric.expression, means)
+                continue
+            samples = [value for run in runs for value in _values(metric.expression, run.readings)]
+            if samples:
+                exact = metric.kind == "exact"
+                found[name] = Estimate(samples[0]) if exact else estimate(samples)
+        # What the first run's trace shows; of a trace there is no interval.
+        trace = runs[0].trace
+        shown = trace.metrics() if trace else {}
+        return found | {name: Estimate(value) for name, value in shown.items()}
 
 
-def _by_interval(runs: Sequence[Run]) -> dict[str, Estimate]:
-    """What is averaged over the intervals of runs, each of them a sample."""
-    rates = [rates for run in runs for rates in run.interval_throughput_bps]
-    used = [used for run in runs for used in run.interval_utilization]
-    if not rates:
+def read_measures(head: Mapping[str, Any]) -> Measures:
+    """Read `[reads]` and `[metrics]` of a paper."""
+    reads = read_reads(head.get("reads", {}))
+    metrics = {name: _metric(entry) for name, entry in head.get("metrics", {}).items()}
+    there = {*reads, *metrics, _WARM_UP}
+    wrong = [
+        f"metrics.{name}: no {missing!r} in [reads]"
+        for name, metric in metrics.items()
+        for missing in sorted(names_in(metric.expression) - there)
+    ]
+    if wrong:
+        raise ReproductionError("\n".join(wrong))
+    return Measures(reads, metrics)
+
+
+def _metric(entry: str | Mapping[str, str]) -> Metric:
+    if isinstance(entry, str):
+        return Metric(entry)
+    ((kind, expression),) = entry.items()
+    if kind not in ("exact", "of_means"):
+        raise ReproductionError(f"no metric of kind {kind!r}; there are exact and of_means")
+    return Metric(expression, kind)
+
+
+def _values(expression: str, readings: Mapping[str, Reading]) -> Iterable[float]:
+    """Give a value, or several where a reading has several; none where one has nothing."""
+    named = {name: readings[name] for name in names_in(expression)}
+    if any(reading is None for reading in named.values()):
+        return ()
+    columns = {name: np.asarray(reading, dtype=float) for name, reading in named.items()}
+    values: list[float] = np.atleast_1d(evaluate_all(expression, columns)).tolist()
+    return values
+
+
+def _of_means(name: str, expression: str, means: Mapping[str, float]) -> dict[str, Estimate]:
+    if not names_in(expression) <= means.keys():
         return {}
-    found = {
-        "bottleneck_utilization": [links[0] for links in used],
-        "mean_utilization_of_shared_links": [fmean(links) for links in used],
-        # What waits, without the packet in transmission.
-        "mean_queue_packets": [
-            backlog[0] - busy[0]
-            for run in runs
-            for backlog, busy in zip(
-                run.interval_backlog_packets, run.interval_utilization, strict=True
-            )
-        ],
-        "jain_fairness": [jain_index(groups) for groups in rates],
-    }
-    if min(map(len, rates)) > 1:
-        found["sender_ratio"] = [groups[0] / (groups[1] or math.nan) for groups in rates]
-        # The flow over all links against the mean of the others.
-        found["jain_fairness_one_vs_four_queues"] = [
-            jain_index((groups[0], fmean(groups[1:]))) for groups in rates
-        ]
-    return {name: estimate(values) for name, values in found.items()}
-
-
-def _by_transfer(runs: Sequence[Run]) -> dict[str, Estimate]:
-    """Mean over all transfers, each of them a sample, and the two extremes of them."""
-    times = [seconds for run in runs for seconds in run.completions_s]
-    if not times:
-        return {}
-    return {
-        "finish_time_min": Estimate(min(times)),
-        "finish_time_mean": estimate(times),
-        "finish_time_max": Estimate(max(times)),
-    }
-
-
-def _by_trace(runs: Sequence[Run]) -> dict[str, Estimate]:
-    """What the first run's trace shows; of a trace there is no interval."""
-    trace = runs[0].trace
-    return {name: Estimate(value) for name, value in trace.metrics().items()} if trace else {}
+    columns = {one: np.asarray(means[one]) for one in names_in(expression)}
+    return {name: Estimate(float(evaluate_all(expression, columns)))}

@@ -1,13 +1,19 @@
 """What is computed instead of simulated, as points of an experiment.
 
 A model takes the levels of a point (rates in Mbit/s, as in the papers' figures) and gives metrics.
-Here are closed forms of `tidegate.analysis`; those that ask the engine are in `formulas`.
+Most formulas need none: a series with `engine` has an expression for each metric, of the levels and
+of what the scenario's own functions answer (`formulas.Formulas`)::
+
+    engine = { drop_probability = "aicp_b_probability(fill_ratio, red_prob)" }
+
+Here are closed forms of `tidegate.analysis`; what takes more than one question to the engine is in
+`formulas`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +24,7 @@ from tidegate.analysis import (
     smallest_rate_reaching_bps,
 )
 from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.expressions import evaluate_asking
 from tidegate.studies.papers.formulas import FORMULAS
 
 if TYPE_CHECKING:
@@ -28,8 +35,15 @@ if TYPE_CHECKING:
 _MEGA = 1e6
 
 
-def compute(model: str, levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
+Model: TypeAlias = "str | Mapping[str, str]"
+"""Name of a model, or an expression for each metric."""
+
+
+def compute(model: Model, levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
     """Metrics of one point; `scenario` is asked only by models of the engine's own functions."""
+    if not isinstance(model, str):
+        asked = scenario(())
+        return {name: evaluate_asking(text, levels, asked) for name, text in model.items()}
     if model in FORMULAS:
         return FORMULAS[model](levels, scenario)
     if model not in MODELS:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tidegate.results.statistics import Estimate
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.metrics import measure
 from tidegate.studies.papers.models import compute
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def fill(
     """Measure these series; `replications` caps the number of runs a point."""
     # All runs of all series go into one queue, so that no core waits for a series to end.
     runner.prepare(
-        (setting.overrides, capped(series, replications))
+        (setting, capped(series, replications))
         for series in wanted.values()
         if series.model is None
         for setting in series.settings
@@ -106,7 +105,7 @@ def with_more_runs(
         if id(point) in chosen
     }
     runner.prepare(
-        (setting.overrides, times * wanted[key].replications) for (key, _), setting in again.items()
+        (setting, times * wanted[key].replications) for (key, _), setting in again.items()
     )
     points_of = {key: list(points) for key, points in measured.points.items()}
     for (key, number), setting in again.items():
@@ -122,11 +121,9 @@ def capped(series: Series, replications: int | None) -> int:
 
 def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
     if series.model is None:
-        runs = runner.runs(setting.overrides, capped(series, replications))
-        return Point(setting.levels, measure(runs), runs[0].trace)
-    exact = compute(
-        series.model, setting.levels, lambda more: runner.scenario((*setting.overrides, *more))
-    )
+        runs = runner.runs(setting, capped(series, replications))
+        return Point(setting.levels, runner.measures.of(runs), runs[0].trace)
+    exact = compute(series.model, setting.levels, lambda more: runner.scenario(setting, more))
     return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
 
 

@@ -120,7 +120,7 @@ def _reproduce(
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
         always = paper.quick_overrides if quick else ()
-        runner = Runner(engine, paper.base, executor, on_progress, always)
+        runner = Runner(engine, paper.measures, executor, on_progress, always)
         wanted = wanted_series(paper, studied, explanations)
         fill(measured, wanted, runner, replications)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tidegate.studies.judging import Verdict, all_of
 from tidegate.studies.papers.checks import check
 from tidegate.studies.papers.comparing import with_levels
-from tidegate.studies.papers.metrics import RATIO_OF_MEANS
 from tidegate.studies.papers.points import the_one_point
 from tidegate.studies.papers.selection import groups
 
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.findings import Finding
     from tidegate.studies.papers.points import Point, Points
 
+# A mean of quotients, and the quotient of the means that stands beside it.
 _RATIO_METRIC = "throughput_ratio_T_R"
+RATIO_OF_MEANS = "ratio_of_mean_throughputs"
 _LISTED = 4
 # Runs of what a claim compares, in multiples of the paper's, where these do not decide it.
 MORE_RUNS = 3

@@ -1,0 +1,129 @@
+"""Numbers that are picked from a run's tables, as `[reads]` of a paper names them.
+
+Any table, row and column of the engine's results (docs/result-tables.md)::
+
+    [reads]
+    heavy_bps = { table = "flows", column = "throughput_bps", where = { group = "heavy" } }
+    backlog = { table = "interval_links", column = "mean_backlog_packets", by = "interval" }
+
+=======  =======================================================================================
+table    its name
+column   one of its columns, or an expression of them
+where    rows to keep: a value of a column, a list of values, or { min = .., max = .. }
+fold     what is made of these rows: sum (the default), mean, min, max, jain (Jain's index),
+         kinds (how many different values), or each, so that every row is a sample
+by       a column: one number for each of its values, such as for each interval
+=======  =======================================================================================
+
+Of no rows the sum is 0; everything else is then missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tidegate.results.columns import ENGINE
+from tidegate.results.statistics import jain_index
+from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.expressions import evaluate_all, names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tidegate.studies.running import Columns
+
+Reading: TypeAlias = "float | tuple[float, ...] | None"
+"""A number, one for each of something, or nothing where there were no rows."""
+
+Rows: TypeAlias = "NDArray[np.float64]"
+
+
+@dataclass(frozen=True)
+class Read:
+    """Which rows of a table, and what is made of them."""
+
+    table: str
+    column: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+    fold: str = "sum"
+    by: str | None = None
+
+    def mistakes(self) -> list[str]:
+        """What it names that is not there."""
+        if self.table not in _COLUMNS:
+            return [f"no table {self.table!r}; there are {', '.join(_COLUMNS)}"]
+        there = _COLUMNS[self.table]
+        named = {*names_in(self.column), *self.where, *([self.by] if self.by else [])}
+        wrong = [f"no column {name!r} in {self.table}" for name in sorted(named - there)]
+        if self.fold not in _FOLDS:
+            wrong.append(f"no fold {self.fold!r}; there are {', '.join(_FOLDS)}")
+        return wrong
+
+    def of(self, tables: Columns, groups: Sequence[str]) -> Reading:
+        """Pick it from a run's tables; groups stand there as numbers."""
+        table = tables.get(self.table)
+        if table is None:
+            return 0.0 if self.fold == "sum" else None
+        kept = _rows(table, self.where, groups)
+        columns = {name: np.asarray(table[name])[kept] for name in names_in(self.column)}
+        values = evaluate_all(self.column, columns)
+        if self.by is None:
+            return _FOLDS[self.fold](values)
+        key = np.asarray(table[self.by])[kept]
+        return tuple(_one(_FOLDS[self.fold](values[key == value])) for value in np.unique(key))
+
+
+def read_reads(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Read]:
+    """Read `[reads]`; tells all mistakes at once."""
+    reads = {name: Read(**entry) for name, entry in entries.items()}
+    wrong = [f"reads.{name}: {what}" for name, one in reads.items() for what in one.mistakes()]
+    if wrong:
+        raise ReproductionError("\n".join(wrong))
+    return reads
+
+
+def _rows(
+    table: Mapping[str, Any], where: Mapping[str, Any], groups: Sequence[str]
+) -> NDArray[np.bool_]:
+    count = len(next(iter(table.values())))
+    kept = np.ones(count, dtype=bool)
+    for name, want in where.items():
+        values = np.asarray(table[name])
+        kept &= _wanted(np.asarray(groups)[values] if name == "group" else values, want)
+    return kept
+
+
+def _wanted(values: NDArray[Any], want: object) -> NDArray[np.bool_]:
+    match want:
+        case list():
+            return np.isin(values, want)
+        case dict():
+            low, high = want.get("min", -np.inf), want.get("max", np.inf)
+            return np.asarray((values >= low) & (values <= high), dtype=bool)
+    return np.asarray(values == want, dtype=bool)
+
+
+def _one(reading: Reading) -> float:
+    return float("nan") if reading is None or isinstance(reading, tuple) else reading
+
+
+def _of_some(fold: Callable[[Rows], float]) -> Callable[[Rows], Reading]:
+    return lambda values: float(fold(values)) if values.size else None
+
+
+_FOLDS: Mapping[str, Callable[[Rows], Reading]] = {
+    "sum": lambda values: float(values.sum()),
+    "mean": _of_some(np.mean),
+    "min": _of_some(np.min),
+    "max": _of_some(np.max),
+    "jain": _of_some(jain_index),
+    "kinds": lambda values: float(np.unique(values).size),
+    "each": lambda values: tuple(values[~np.isnan(values)].tolist()) or None,
+}
+
+_COLUMNS = {table.name: {column.name for column in table.columns} for table in ENGINE}
