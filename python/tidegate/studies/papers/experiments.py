@@ -21,6 +21,7 @@ from tidegate.studies.papers.factors import (
     settings,
 )
 from tidegate.studies.papers.metrics import Measures, read_measures
+from tidegate.studies.papers.stars import Stars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +62,14 @@ class Series:
     settings: tuple[Setting, ...]
     replications: int
     model: Model | None = None
-    """What computes them; `None`: they are simulated."""
+    """What computes them; `None`: they are simulated, or stars."""
+    stars: Stars | None = None
+    """What ranks other series' points."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether there is anything to run."""
+        return self.model is None and self.stars is None
 
 
 @dataclass(frozen=True)
@@ -208,6 +216,8 @@ class _Reader:
         )
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
+        if "rivals" in entry:
+            return Series(name, (), 0, stars=Stars(entry["rivals"], entry["of"]))
         levels = entry["factors"]
         if entry["setup"] not in self.setups:
             there = ", ".join(filter(None, self.setups)) or "none"

@@ -79,7 +79,7 @@ def fill(
     runner.prepare(
         (setting, capped(series, replications))
         for series in wanted.values()
-        if series.model is None
+        if series.simulated
         for setting in series.settings
     )
     for key, series in wanted.items():
@@ -100,7 +100,7 @@ def with_more_runs(
     again = {
         (key, number): series.settings[number]
         for key, series in wanted.items()
-        if series.model is None
+        if series.simulated
         for number, point in enumerate(measured.points[key])
         if id(point) in chosen
     }

@@ -20,6 +20,7 @@ from tidegate.studies.papers.explanations import load_explanations, weigh
 from tidegate.studies.papers.outcome import Outcome
 from tidegate.studies.papers.points import Points, fill, with_more_runs
 from tidegate.studies.papers.runs import Engine, Runner, cpu_seconds, native_engine
+from tidegate.studies.papers.stars import award
 from tidegate.studies.papers.study import relevant, wanted_series
 from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell, judge_claim
 
@@ -123,6 +124,7 @@ def _reproduce(
         runner = Runner(engine, paper.measures, executor, on_progress, always)
         wanted = wanted_series(paper, studied, explanations)
         fill(measured, wanted, runner, replications)
+        measured = award(measured, wanted)
 
         def decided(claim: Claim) -> ClaimVerdict:
             """Undecided at the paper's own counts: more runs of what it compares may tell."""
@@ -131,7 +133,7 @@ def _reproduce(
                 return first
             points = {id(point): point for point in first.undecided_points}
             more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
-            return replace(judge_claim(claim, more), repeated=len(points))
+            return replace(judge_claim(claim, award(more, wanted)), repeated=len(points))
 
         claims = {claim.id: decided(claim) for experiment in chosen for claim in experiment.claims}
     supports = weigh(explanations, measured)

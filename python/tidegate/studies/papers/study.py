@@ -37,6 +37,12 @@ def wanted_series(
     ]
     explanations = list(explanations)
     parts += [(part, "") for one in explanations for part in one.shown_by]
+    parts += [
+        (part, name)
+        for (name, _), series in wanted.items()
+        if series.stars is not None
+        for part in series.stars.of.values()
+    ]
     selected: dict[SeriesKey, list[Mapping[str, Any]]] = {}
     # Measured with another assumption: the cells that it is listed for.
     for one in explanations:
