@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pytest
 
-from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.experiments import Series, load_paper
 from tidegate.studies.papers.factors import (
     Setting,
     combinations,
@@ -13,6 +13,7 @@ from tidegate.studies.papers.factors import (
     settings,
 )
 from tidegate.studies.papers.metrics import Measures
+from tidegate.studies.papers.points import capped
 from tidegate.studies.papers.reproduction import ReproductionError, reproduce
 from tidegate.studies.papers.runs import Runner
 
@@ -94,6 +95,12 @@ def test_same_scenario_and_seed_run_once():
     assert runner.run_count == 5
 
 
+@pytest.mark.parametrize(("most", "own", "want"), [(None, 10, 30), (3, None, 3), (3, 10, 10)])
+def test_a_series_may_need_more_runs_in_a_hurry(most, own, want):
+    assert capped(Series("s", (), 30, quick_replications=own), most) == want
+    assert capped(Series("s", (), 2, quick_replications=own), 3) == 2
+
+
 def test_an_error_in_a_run_is_not_swallowed():
     class Failing(FakeSimulation):
         def run(self, seed):  # noqa: ARG002
@@ -127,10 +134,13 @@ def test_a_level_may_be_made_of_others():
     template = {"entry": [{"kind": "policer", "rate": "{r} packets/s", "shape": "{}"}]}
     factors = read_factors({
         "policer": {"set": template, "named": {"none": {"entry": []}}}, "r": {},
+        "way": {"named": {"other": {"entry": "{policer} at {r}"}}},
     })  # fmt: skip
     (harsh, none) = settings({"r": [5], "policer": ["strict", "none"]}, factors, (), "")
     rule = '[{ kind = "policer", rate = "5 packets/s", shape = "strict" }]'
     assert (harsh.overrides, none.overrides) == ((("entry", rule),), (("entry", "[]"),))
+    levels = {"r": [5], "policer": ["strict"], "way": ["other"]}
+    assert settings(levels, factors, (), "")[0].overrides[-1] == ("entry", '"strict at 5"')
 
 
 PAPER = """

@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from tidegate.results.statistics import Estimate
 from tidegate.studies.judging import of_truth
 from tidegate.studies.papers.comparing import gap, order, ratio, same, spread_order
 from tidegate.studies.papers.errors import ReproductionError
@@ -98,20 +99,21 @@ def _formula(rules: Mapping[str, Any], group: Group) -> list[Finding]:
 
 
 def _printed(rules: Mapping[str, Any], group: Group) -> list[Finding]:
-    """Points that the claim gives with their values: ours has to be there and agree."""
+    """Points that the claim gives with their values: ours there, or else the expression, agrees."""
     findings = []
     for point in rules.get("points", []):
         levels = {name: level for name, level in point.items() if name != "value"}
-        found = [datum for datum in group.all if levels.items() <= datum.levels.items()]
-        if "value" not in point or not found:
-            raise ReproductionError(f"no value of ours for the formula's point {point}")
-        findings += [
-            Finding(
-                of_truth(near(datum.value.mean, point["value"], rules)),
-                datum.value, f"{datum.value} for {point['value']:.4g}", datum.points,
-            )
-            for datum in found
-        ]  # fmt: skip
+        if "value" not in point:
+            raise ReproductionError(f"a formula's point without a value: {point}")
+        wanted = point["value"]
+        there = [datum for datum in group.all if levels.items() <= datum.levels.items()]
+        found = [(datum.value, datum.points) for datum in there]
+        if not found:
+            computed = Estimate(evaluate(rules["expr"], levels))
+            found = [] if near(computed.mean, wanted, rules) else [(computed, ())]
+        for value, points in found:
+            verdict = of_truth(near(value.mean, wanted, rules))
+            findings.append(Finding(verdict, value, f"{value} for {wanted:.4g}", points))
     return findings
 
 

@@ -65,6 +65,8 @@ class Series:
     """What computes them; `None`: they are simulated, or stars."""
     stars: Stars | None = None
     """What ranks other series' points."""
+    quick_replications: int | None = None
+    """Where it is not the paper's own number that is enough in a hurry."""
 
     @property
     def simulated(self) -> bool:
@@ -233,7 +235,12 @@ class _Reader:
             return Series(name, tuple(points), 0, model)
         always = (*setup.always, *overrides(entry.get("set", {})))
         points = settings(levels, factors, always, setup.base)
-        return Series(name, tuple(points), entry.get("replications", self.replications))
+        return Series(
+            name,
+            tuple(points),
+            entry.get("replications", self.replications),
+            quick_replications=entry.get("quick_replications"),
+        )
 
     def cells(self, experiment: str, file: str) -> tuple[Cell, ...]:
         with (self.folder / "expected" / file).open(encoding="utf-8", newline="") as lines:

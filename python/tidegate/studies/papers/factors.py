@@ -38,12 +38,11 @@ class Factor:
 
     def overrides(self, level: Level, others: Mapping[str, Level]) -> list[Override]:
         """Dotted keys and TOML values for a level, at these levels of all factors."""
-        changes = self.named.get(str(level))
-        if changes is None and self.named and not self.template:
+        changes = self.named.get(str(level), self.template)
+        if changes is self.template and self.named and not self.template:
             raise ReproductionError(f"no level {level!r}; there are {', '.join(self.named)}")
-        if changes is None:
-            changes = {key: _filled(value, level, others) for key, value in self.template.items()}
-        return list(overrides(changes))
+        filled = {key: _filled(value, level, others) for key, value in changes.items()}
+        return list(overrides(filled))
 
 
 @dataclass(frozen=True)
