@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidegate.figures.look import STYLE, Look, look, write
 from tidegate.studies.papers.data import matches
 from tidegate.studies.papers.formulas import meter_trace
 from tidegate.studies.papers.traces import draw_trace
@@ -28,21 +29,8 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.experiments import Experiment
     from tidegate.studies.papers.points import Point, Points
 
-# Okabe and Ito's palette: readable without colour vision; its yellow is too pale for a line.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
-_STYLE: Any = {
-    "figure.dpi": 120,
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#E3E3E3",
-    "grid.linewidth": 0.7,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "svg.hashsalt": "tidegate",
-    "svg.fonttype": "none",
-}
+# So that the same numbers give the same file.
+_STYLE: Any = {**STYLE, "svg.hashsalt": "tidegate", "svg.fonttype": "none"}
 _WIDTH_INCHES = 7.6
 _PANEL_INCHES = 3.9
 _TITLE_CHARACTERS = 80
@@ -56,7 +44,7 @@ class _Line:
     label: str
     series: str
     points: list[Point]
-    colour: str
+    look: Look
     style: str
 
 
@@ -92,7 +80,7 @@ def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
         specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
         figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
         title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
         axes = figure.subplots(len(specs), 1, squeeze=False)[:, 0]
         for pair, one in zip(axes, specs, strict=True):
             if spec.get("kind") == "activity":
@@ -115,7 +103,7 @@ def _traces(experiment: Experiment, measured: Points) -> Figure:
     ]
     figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(points)), layout="constrained")
     title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
     axes = figure.subplots(3 * len(points), 1, squeeze=False)[:, 0]
     for number, point in enumerate(points):
         own = axes[3 * number : 3 * number + 3]
@@ -128,9 +116,8 @@ def _traces(experiment: Experiment, measured: Points) -> Figure:
 def _saved(figure: Figure, stem: Path) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
-    figure.savefig(files[0])
     figure.savefig(files[1], metadata={"Date": None})
-    return files
+    return [write(figure, files[0]), files[1]]
 
 
 def _draw_panel(axes: Axes, panel: _Panel) -> None:
@@ -144,7 +131,7 @@ def _draw_panel(axes: Axes, panel: _Panel) -> None:
             for point in line.points
             if _place(point.levels) in published
         ]
-        axes.plot(*_columns(theirs), "D", mfc="none", mec=line.colour, ms=7, mew=1.2, zorder=3)
+        axes.plot(*_columns(theirs), "D", mfc="none", mec=line.look.colour, ms=7, mew=1.2, zorder=3)
         if "points" in spec:
             _draw_dots(axes, line, panel)
     if published:
@@ -167,9 +154,9 @@ def _draw_line(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str
         [_x(point, spec["x"], ticks) for point in line.points],
         [estimate.mean for estimate in ours],
         [estimate.ci95 for estimate in ours] if measured else None,
-        color=line.colour,
+        color=line.look.colour,
         linestyle=line.style,
-        marker="o" if measured else "",
+        marker=line.look.marker if measured else "",
         markersize=4,
         capsize=2,
         label=line.label,
@@ -186,7 +173,7 @@ def _mark_beyond(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[s
         above = value > high
         place = (_x(point, spec["x"], ticks), high if above else low)
         mark = "^" if above else "v"
-        axes.plot(*place, mark, color=line.colour, ms=7, clip_on=False, zorder=4)
+        axes.plot(*place, mark, color=line.look.colour, ms=7, clip_on=False, zorder=4)
         axes.annotate(
             f"{value:,.0f}" if value >= 100 else f"{value:.3g}",
             place,
@@ -195,7 +182,7 @@ def _mark_beyond(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[s
             ha="center",
             va="top" if above else "bottom",
             fontsize=8,
-            color=line.colour,
+            color=line.look.colour,
         )
 
 
@@ -209,8 +196,8 @@ def _draw_dots(axes: Axes, line: _Line, panel: _Panel) -> None:
         [float(point.levels[spec["x"]]) for point in own],
         [estimate.mean for estimate in estimates],
         [estimate.ci95 for estimate in estimates],
-        color=line.colour,
-        fmt="o",
+        color=line.look.colour,
+        fmt=line.look.marker,
         markersize=5,
         capsize=2,
     )
@@ -222,7 +209,7 @@ def _draw_activity(axes: Axes, experiment: Experiment, measured: Points) -> None
     for number, point in enumerate(measured.series((experiment.name, spec["series"]))):
         trace = meter_trace(point.levels)
         stop_s = float(point.levels["stop_s"])
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = look(number).colour
         style = "--" if spec.get("dashed") and matches(point.levels, spec["dashed"]) else "-"
         axes.plot(
             trace.time_s,
@@ -255,8 +242,7 @@ def _lines(panel: _Panel) -> list[_Line]:
         for points in grouped.values():
             levels = points[0].levels
             style = "--" if spec.get("dashed") and matches(levels, spec["dashed"]) else "-"
-            colour = _COLOURS[len(lines) % len(_COLOURS)]
-            lines.append(_Line(template.format(**levels), name, points, colour, style))
+            lines.append(_Line(template.format(**levels), name, points, look(len(lines)), style))
     return lines
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidegate.figures.look import COLOURS, INK
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -77,15 +79,15 @@ def draw_trace(axes: Sequence[Axes], trace: Trace, spec: Mapping[str, Any]) -> N
     step_s = time_s[1] - time_s[0]
     names = spec["senders"]
     width = max(1, round(1.0 / step_s))
-    for column, (name, colour) in enumerate(zip(names, ("#D55E00", "#0072B2"), strict=False)):
+    for column, (name, colour) in enumerate(zip(names, (COLOURS[1], COLOURS[0]), strict=False)):
         rate = np.convolve(trace.throughput_bps[:, column], np.ones(width) / width, "same")[part]
         axes[0].plot(time_s, rate / _MEGA, color=colour, linewidth=1.1, label=name)
     axes[0].set(ylabel="Mb/s")
     axes[0].legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(names))
-    axes[1].plot(time_s, trace.backlog_packets[part], color="#000000", linewidth=0.9)
+    axes[1].plot(time_s, trace.backlog_packets[part], color=INK, linewidth=0.9)
     axes[1].set(ylabel="queue (packets)")
     policed = trace.policed[part]
-    axes[2].vlines(time_s[policed > 0], 0, policed[policed > 0], color="#CC79A7", linewidth=1.0)
+    axes[2].vlines(time_s[policed > 0], 0, policed[policed > 0], color=COLOURS[3], linewidth=1.0)
     axes[2].set(ylabel="policing\ndrops / step", xlabel="time (s)")
     for pair in axes:
         pair.set_xlim(begin_s, end_s)
