@@ -9,6 +9,11 @@ pub(crate) fn sum(bytes: &[u8]) -> u16 {
     fold(words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum::<u32>() + last)
 }
 
+/// The sum of two parts, the first of which has an even length.
+pub(crate) fn add(first: u16, second: u16) -> u16 {
+    fold(u32::from(first) + u32::from(second))
+}
+
 /// The checksum after words of sum `old` have become words of sum `new` (RFC 1624, equation 3,
 /// which unlike its predecessors never turns 0x0000 into 0xFFFF).
 pub(crate) fn update(checksum: u16, old: u16, new: u16) -> u16 {

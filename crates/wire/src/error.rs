@@ -59,6 +59,38 @@ pub enum WireError {
         /// Where in the header the second option begins.
         at: usize,
     },
+    /// Not GTP-U version 1.
+    #[error("first byte {flags:#04x} is not of GTP-U version 1")]
+    NotGtpU {
+        /// The byte with version and flags.
+        flags: u8,
+    },
+    /// An extension header of GTP-U states length 0, and would never end.
+    #[error("extension header at byte {at} has length 0")]
+    EmptyExtension {
+        /// Where in the message it begins.
+        at: usize,
+    },
+    /// There are more extension headers than anybody needs.
+    #[error("more than {most} extension headers")]
+    TooManyExtensions {
+        /// So many are read.
+        most: usize,
+    },
+    /// Content of an extension header to be written that is not a multiple of four bytes and two.
+    #[error("extension header with {len} bytes of content, not a multiple of 4 and 2 more")]
+    ExtensionContent {
+        /// Its length.
+        len: usize,
+    },
+    /// Something to be written is longer than its length can say.
+    #[error("{len} bytes where at most {most} can be stated")]
+    TooLong {
+        /// Its length.
+        len: usize,
+        /// The longest that can be stated.
+        most: usize,
+    },
 }
 
 /// The first `need` bytes, all of which are there.

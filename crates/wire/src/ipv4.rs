@@ -79,6 +79,28 @@ pub(crate) fn header_len(bytes: &[u8]) -> Result<usize, WireError> {
     front(bytes, stated).map(<[u8]>::len)
 }
 
+/// Writes a header without options into `header`, with its checksum.
+pub(crate) fn fill(
+    header: &mut [u8],
+    total_len: u16,
+    ecn: Ecn,
+    time_to_live: u8,
+    protocol: u8,
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+) {
+    header[0] = 0x40 | (HEADER_LEN / UNIT) as u8;
+    header[TRAFFIC_CLASS] = ecn as u8;
+    header[2..4].copy_from_slice(&total_len.to_be_bytes());
+    header[4..8].fill(0);
+    header[8..10].copy_from_slice(&[time_to_live, protocol]);
+    header[CHECKSUM].fill(0);
+    header[12..16].copy_from_slice(&source.octets());
+    header[16..HEADER_LEN].copy_from_slice(&destination.octets());
+    let checksum = !checksum::sum(&header[..HEADER_LEN]);
+    header[CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+}
+
 /// Marks a packet that may be marked; returns whether it was one.
 pub(crate) fn set_ce(bytes: &mut [u8]) -> bool {
     let may = bytes.len() >= HEADER_LEN && Ecn::from_traffic_class(bytes[TRAFFIC_CLASS]).is_ect();

@@ -5,7 +5,7 @@
 //!
 //! [`packet`] looks at whole IP packets, as a TUN device gives them; [`activity`] at the option in
 //! them that is ours, [`conex`] and [`re_ecn`] at what senders declare of congestion, [`accecn`] at
-//! what receivers tell of it.
+//! what receivers tell of it; [`gtpu`] at the tunnels of a mobile network.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod checksum;
 pub mod conex;
 mod ecn;
 mod error;
+pub mod gtpu;
 mod ipv4;
 mod ipv6;
 mod options;

@@ -1,5 +1,7 @@
 //! Capture files (libpcap's format 2.4) of raw IP packets, and headers to put into them.
 
+#![allow(dead_code, reason = "not every example needs all")]
+
 use std::error::Error;
 
 use etherparse::{IpNumber, Ipv4Header, Ipv4Options, Ipv6Header, TcpHeader, UdpHeader, ip_number};
@@ -28,7 +30,6 @@ pub fn record(packet: &[u8]) -> Vec<u8> {
 }
 
 /// The packets of a file.
-#[allow(dead_code, reason = "not every example reads")]
 pub fn packets(file: &[u8]) -> Result<Vec<&[u8]>, Box<dyn Error>> {
     let word = |at: usize| -> Result<u32, Box<dyn Error>> {
         Ok(u32::from_le_bytes(file.get(at..at + 4).ok_or("truncated")?.try_into()?))
@@ -97,7 +98,6 @@ pub fn ipv6(transport: Transport, options: &[u8]) -> Result<Vec<u8>, Box<dyn Err
 #[allow(clippy::large_enum_variant, reason = "an example")]
 pub enum Transport {
     Tcp(TcpHeader),
-    #[allow(dead_code, reason = "not every example sends it")]
     Udp(u16),
 }
 

@@ -1,0 +1,148 @@
+//! Writes a capture file with packets of a mobile network's tunnels, or reads one.
+//!
+//! Prints a line for each packet: outer ECN field, number of the message's kind, TEID, sequence number,
+//! types of the extension headers, bits that were re-inserted, and then, of a user's packet, its
+//! addresses, of a report, its sequence number and counters; `-` for what there is not.
+//!
+//! ```sh
+//! cargo run --package tidegate-wire --example gtpu_pcap -- write tunnel.pcap
+//! tshark -r tunnel.pcap -V
+//! ```
+
+mod capture;
+
+use std::error::Error;
+use std::fmt::Display;
+use std::fs;
+use std::net::Ipv4Addr;
+
+use capture::Transport;
+use tidegate_wire::conex::Conex;
+use tidegate_wire::gtpu::report::{self, Entry, Fate, Report};
+use tidegate_wire::gtpu::tunnel::{self, EcnRules, Path};
+use tidegate_wire::gtpu::{Header, Kind, mark};
+use tidegate_wire::packet;
+
+const USAGE: &str = "usage: gtpu_pcap write|read FILE";
+/// From the gateway to the base station.
+const DOWN: Path = Path {
+    source: Ipv4Addr::new(192, 0, 2, 1),
+    destination: Ipv4Addr::new(192, 0, 2, 2),
+    source_port: 2152,
+};
+const UP: Path = Path { source: DOWN.destination, destination: DOWN.source, ..DOWN };
+/// Type and content of a PDU session container, as a network of today has it: downlink, flow 9.
+const SESSION: (u8, [u8; 2]) = (0x85, [0x00, 0x09]);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["write", path] => {
+            let packets = written()?;
+            let records = packets.iter().flat_map(|packet| capture::record(packet));
+            fs::write(path, capture::file_header().into_iter().chain(records).collect::<Vec<_>>())?;
+            packets.iter().try_for_each(|packet| print(packet))
+        }
+        ["read", path] => {
+            let file = fs::read(path)?;
+            capture::packets(&file)?.into_iter().try_for_each(print)
+        }
+        _ => Err(USAGE.into()),
+    }
+}
+
+fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+    let mut packets = Vec::new();
+    let room = mark::emit(Conex::NOT_CONEX);
+    let users =
+        [capture::ipv4(Transport::tcp(40_001), &[])?, capture::ipv4(Transport::Udp(40_000), &[])?];
+    for (sequence, inner) in (65_534..=u16::MAX).chain(0..2).zip(users.iter().cycle()) {
+        for (with_session, bits) in [(false, 0x80), (true, 0xA0)] {
+            let extensions = [(SESSION.0, &SESSION.1[..]), (mark::EXTENSION, &room[..])];
+            let header = data(Some(sequence));
+            let ecn = EcnRules::ReEcn.entering(packet::parse(inner)?.ecn);
+            let from = usize::from(!with_session);
+            let mut bytes = Vec::new();
+            tunnel::enclose(DOWN, ecn, header, &extensions[from..], inner, &mut bytes)?;
+            let outer = tunnel::open(&bytes)?.ok_or("is of a tunnel")?;
+            outer.write_mark(&mut bytes, Conex::from_bits(bits));
+            if bits == 0xA0 {
+                packet::set_ce(&mut bytes, &outer.view);
+            }
+            packets.push(bytes);
+        }
+    }
+    let plain = [(data(None), DOWN, users[0].clone())];
+    let end = Header { kind: Kind::EndMarker, ..data(None) };
+    let echo = |kind, sequence| Header { kind, teid: 0, sequence: Some(sequence), n_pdu: None };
+    let others = [
+        (end, DOWN, Vec::new()),
+        (echo(Kind::EchoRequest, 1), UP, reported()),
+        // The answer has a restart counter, which is always 0 (TS 29.281, section 8.2).
+        (echo(Kind::EchoResponse, 1), DOWN, vec![14, 0]),
+    ];
+    for (header, path, payload) in plain.into_iter().chain(others) {
+        let mut bytes = Vec::new();
+        tunnel::enclose(path, tidegate_wire::Ecn::NotEct, header, &[], &payload, &mut bytes)?;
+        packets.push(bytes);
+    }
+    Ok(packets)
+}
+
+fn data(sequence: Option<u16>) -> Header {
+    Header { kind: Kind::Data, teid: 0x0102_0304, sequence, n_pdu: None }
+}
+
+fn reported() -> Vec<u8> {
+    let report = Report {
+        teid: 0x0102_0304,
+        last_sequence: 1,
+        received: 8,
+        marked_before: 4,
+        dropped_before: 1,
+        dropped_here: 0,
+        entries: vec![Entry { sequence: 65_535, fate: Fate::MarkedBefore }],
+    };
+    let mut element = Vec::new();
+    report::emit(&report, &mut element);
+    element
+}
+
+fn print(bytes: &[u8]) -> Result<(), Box<dyn Error>> {
+    let outer = tunnel::open(bytes)?.ok_or("is not of a tunnel")?;
+    let message = &bytes[outer.at..];
+    let kinds: Vec<String> =
+        outer.message.extensions(message).map(|it| format!("{:02x}", it.kind)).collect();
+    let Header { kind, teid, sequence, .. } = outer.message.header;
+    println!(
+        "{:02b} {} {teid} {} {} {} {}",
+        outer.view.ecn as u8,
+        u8::from(kind),
+        told(sequence),
+        told((!kinds.is_empty()).then(|| kinds.join(","))),
+        told(outer.mark(bytes).map(|conex| format!("{:02x}", conex.bits()))),
+        payload(kind, outer.payload(bytes))?,
+    );
+    Ok(())
+}
+
+fn payload(kind: Kind, payload: &[u8]) -> Result<String, Box<dyn Error>> {
+    Ok(match kind {
+        Kind::Data => {
+            let view = packet::parse(payload)?;
+            format!("{} {}", view.source, view.destination)
+        }
+        Kind::EchoRequest => told(report::parse(payload)?.map(|report| {
+            let Report { received, marked_before, dropped_before, dropped_here, .. } = report;
+            format!(
+                "{} {received} {marked_before} {dropped_before} {dropped_here}",
+                report.last_sequence
+            )
+        })),
+        _ => "-".to_owned(),
+    })
+}
+
+fn told(value: Option<impl Display>) -> String {
+    value.map_or("-".to_owned(), |value| value.to_string())
+}

@@ -1,0 +1,189 @@
+//! Tunnels of a mobile network: IP and UDP around GTP-U, and ECN fields of packets that enter and leave.
+
+use std::net::Ipv4Addr;
+
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use proptest::prelude::*;
+use tidegate_wire::conex::Conex;
+use tidegate_wire::gtpu::tunnel::{self, EcnRules, OVERHEAD, Outer, Path};
+use tidegate_wire::gtpu::{Header, Kind, mark};
+use tidegate_wire::{Ecn, WireError, packet};
+
+const PATH: Path = Path {
+    source: Ipv4Addr::new(198, 18, 1, 1),
+    destination: Ipv4Addr::new(198, 19, 0, 1),
+    source_port: 40_000,
+};
+const ALL: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+
+fn enclosed(ecn: Ecn, extensions: &[(u8, &[u8])], payload: &[u8]) -> Vec<u8> {
+    let header = Header { kind: Kind::Data, teid: 7, sequence: Some(65_535), n_pdu: None };
+    let mut out = Vec::new();
+    tunnel::enclose(PATH, ecn, header, extensions, payload, &mut out).expect("fits");
+    out
+}
+
+fn open(bytes: &[u8]) -> Outer {
+    tunnel::open(bytes).expect("is a packet").expect("is of a tunnel")
+}
+
+/// Both checksums as another library sums them up.
+fn checksums_are_right(bytes: &[u8]) -> bool {
+    let sliced = SlicedPacket::from_ip(bytes).expect("a packet");
+    let (Some(NetSlice::Ipv4(ip)), Some(TransportSlice::Udp(udp))) = (sliced.net, sliced.transport)
+    else {
+        return false;
+    };
+    let (ip, header) = (ip.header().to_header(), udp.to_header());
+    let computed = header.calc_checksum_ipv4(&ip, udp.payload()).expect("fits");
+    ip.calc_header_checksum() == ip.header_checksum && computed == header.checksum
+}
+
+#[test]
+fn a_packet_comes_out_of_a_tunnel_as_it_went_in() {
+    let inner = b"whatever a user sends";
+    let bytes = enclosed(Ecn::Ect0, &[], inner);
+    assert_eq!(bytes.len(), OVERHEAD + 4 + inner.len(), "four bytes more for the sequence number");
+    let outer = open(&bytes);
+    assert_eq!(outer.payload(&bytes), inner);
+    assert_eq!((outer.message.header.teid, outer.message.header.sequence), (7, Some(65_535)));
+    assert_eq!((outer.view.ecn, outer.mark(&bytes)), (Ecn::Ect0, None));
+    assert!(outer.is_on(PATH) && !outer.is_on(Path { source: PATH.destination, ..PATH }));
+    assert!(checksums_are_right(&bytes));
+}
+
+#[test]
+fn a_router_marks_the_outer_header_alone() {
+    let mut bytes = enclosed(Ecn::Ect0, &[], &[0x45; 40]);
+    let view = open(&bytes).view;
+    assert!(packet::set_ce(&mut bytes, &view));
+    let marked = open(&bytes);
+    assert_eq!((marked.view.ecn, marked.payload(&bytes)), (Ecn::Ce, &[0x45; 40][..]));
+    assert!(checksums_are_right(&bytes));
+}
+
+#[test]
+fn what_is_no_packet_of_a_tunnel_is_passed_over_or_an_error() {
+    let mut elsewhere = enclosed(Ecn::Ect0, &[], &[1]);
+    elsewhere[23] ^= 1;
+    assert_eq!(tunnel::open(&elsewhere), Ok(None), "another port");
+    let mut no_gtp = enclosed(Ecn::Ect0, &[], &[1]);
+    no_gtp[28] = 0;
+    assert_eq!(tunnel::open(&no_gtp), Err(WireError::NotGtpU { flags: 0 }));
+    for (stated, error) in [
+        (7u16, WireError::HeaderLength { stated: 7, least: 8 }),
+        (22, WireError::Truncated { have: 21, need: 22 }),
+        (20, WireError::Truncated { have: 12, need: 13 }),
+    ] {
+        let mut bytes = enclosed(Ecn::Ect0, &[], &[1]);
+        bytes[24..26].copy_from_slice(&stated.to_be_bytes());
+        assert_eq!(tunnel::open(&bytes), Err(error), "UDP of length {stated}");
+    }
+}
+
+#[test]
+fn what_is_too_long_for_a_packet_is_not_enclosed() {
+    let header = Header { kind: Kind::Data, teid: 7, sequence: None, n_pdu: None };
+    let mut out = vec![1, 2];
+    let longest = vec![0; 65_535 - OVERHEAD];
+    let one_more = vec![0; longest.len() + 1];
+    let error = WireError::TooLong { len: 65_536, most: 65_535 };
+    let too_long = tunnel::enclose(PATH, Ecn::Ect0, header, &[], &one_more, &mut out);
+    assert_eq!((too_long, &out[..]), (Err(error), &[1, 2][..]));
+    out.clear();
+    assert_eq!(tunnel::enclose(PATH, Ecn::Ect0, header, &[], &longest, &mut out), Ok(()));
+    assert_eq!(open(&out).payload(&out).len(), longest.len());
+}
+
+/// RFC 6040, figure 4; rows: inner, columns: outer Not-ECT, ECT(0), ECT(1), CE.
+#[test]
+fn rfc_6040_decides_all_sixteen_combinations() {
+    use Ecn::{Ce, Ect0, Ect1, NotEct};
+    let outer = [NotEct, Ect0, Ect1, Ce];
+    let table = [
+        (NotEct, [Some(NotEct), Some(NotEct), Some(NotEct), None]),
+        (Ect0, [Some(Ect0), Some(Ect0), Some(Ect1), Some(Ce)]),
+        (Ect1, [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)]),
+        (Ce, [Some(Ce), Some(Ce), Some(Ce), Some(Ce)]),
+    ];
+    for (inner, leaving) in table {
+        assert_eq!(outer.map(|outer| EcnRules::Rfc6040.leaving(inner, outer)), leaving);
+        assert_eq!(EcnRules::Rfc6040.entering(inner), inner);
+    }
+}
+
+/// "Metering Re-ECN", section III, step 1: capable in the tunnel; what is not capable is left intact.
+#[test]
+fn re_ecn_marks_everything_in_a_tunnel_and_nobody_outside() {
+    for inner in ALL {
+        assert!(EcnRules::ReEcn.entering(inner).is_capable());
+        for outer in ALL {
+            let leaving = EcnRules::ReEcn.leaving(inner, outer);
+            match inner {
+                Ecn::NotEct => assert_eq!(leaving, Some(Ecn::NotEct)),
+                _ => assert_eq!(leaving, EcnRules::Rfc6040.leaving(inner, outer)),
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn enclosed_packets_are_those_that_another_library_reads(
+        ecn in prop::sample::select(ALL.to_vec()),
+        payload in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let bytes = enclosed(ecn, &[], &payload);
+        prop_assert!(checksums_are_right(&bytes));
+        prop_assert_eq!(open(&bytes).view.ecn, ecn);
+    }
+
+    #[test]
+    fn the_checksum_follows_a_mark_that_is_re_inserted(
+        (before, after) in any::<(u8, u8)>(),
+        room_for_more: bool,
+        payload in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let mark_of = |bits| mark::emit(Conex::from_bits(bits));
+        let (old, new) = (mark_of(before), mark_of(after));
+        let container: (u8, &[u8]) = (0x85, &[0x10, 0x09]);
+        let with = |content| {
+            let mark: (u8, &[u8]) = (mark::EXTENSION, content);
+            let extensions = [container, mark];
+            enclosed(Ecn::Ect0, &extensions[usize::from(!room_for_more)..], &payload)
+        };
+        let mut bytes = with(&old);
+        let outer = open(&bytes);
+        prop_assert!(outer.write_mark(&mut bytes, Conex::from_bits(after)));
+        prop_assert_eq!(outer.mark(&bytes), Some(Conex::from_bits(after)));
+        prop_assert_eq!(&bytes, &with(&new));
+
+        // A sender that sums nothing up says so by 0, which stays.
+        let mut unsummed = with(&old);
+        unsummed[26..28].fill(0);
+        prop_assert!(outer.write_mark(&mut unsummed, Conex::from_bits(after)));
+        prop_assert_eq!(&unsummed[26..28], [0, 0]);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        payload in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let room = mark::emit(Conex::NOT_CONEX);
+        let mut bytes = enclosed(Ecn::Ect0, &[(mark::EXTENSION, &room)], &payload);
+        for (at, byte) in changes {
+            // Behind the IP header, whose checksum finds every change.
+            let at = 20 + at.index(bytes.len() - 20);
+            bytes[at] = byte;
+        }
+        if let Ok(Some(outer)) = tunnel::open(&bytes) {
+            let _ = outer.payload(&bytes);
+            let _ = outer.write_mark(&mut bytes, Conex::from_bits(0xF0));
+            prop_assert!(tunnel::open(&bytes).is_ok());
+        }
+        let mut cut = bytes.clone();
+        cut.truncate(bytes.len() / 2);
+        let _ = tunnel::open(&cut);
+    }
+}
