@@ -46,6 +46,7 @@ def test_flows_come_with_all_that_they_inherit():
     plan = tidegate.load_scenario(SCENARIO).plan()
     assert plan["groups"] == ["heavy", "files", "voice"]
     assert plan["user_groups"] == [0, 0, 1, 2]
+    assert plan["user_customers"] == [0, 1, 2, 3]
     assert [flow["user"] for flow in plan["flows"]] == [0, 0, 0, 1, 1, 1, 2, 3]
     heavy, files, voice = plan["flows"][0], plan["flows"][6], plan["flows"][7]
     assert (heavy["start_from_s"], heavy["start_to_s"]) == (0.1, 1.0)
@@ -72,7 +73,7 @@ def test_stages_stand_where_a_flows_packets_pass_them():
     first, second = plan["stages"][:2]
     assert first["reference_rate_bps"] == second["reference_rate_bps"] == 500_000
     assert first["inertia_s"] == 0.6
-    assert plan["flows"][0]["stands"] == [{"hop": 1, "in_turn": [0, 1]}]
+    assert plan["flows"][0]["stands"] == [{"back": False, "hop": 1, "in_turn": [0, 1]}]
     assert plan["flows"][6]["stands"] == []
     assert plan["links"][0]["entry"] == plan["links"][0]["exit"] == []
 

@@ -40,6 +40,8 @@ pub fn to_python<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDic
     all.set_item("groups", groups.collect::<Vec<_>>())?;
     let users = plan.users.iter().map(|user| user.group);
     all.set_item("user_groups", users.collect::<Vec<_>>())?;
+    let customers = plan.users.iter().map(|user| user.customer);
+    all.set_item("user_customers", customers.collect::<Vec<_>>())?;
     let mut senders = Senders::default();
     all.set_item("flows", list(py, plan.flows.iter().map(|own| flow(py, own, &mut senders)))?)?;
     Ok(all)
@@ -104,6 +106,7 @@ fn flow<'py>(
     all.set_item("reverse", &plan.reverse)?;
     let stands = plan.stands.iter().map(|stand| {
         let own = PyDict::new(py);
+        own.set_item("back", stand.back)?;
         own.set_item("hop", stand.hop)?;
         own.set_item("in_turn", &stand.in_turn)?;
         Ok(own)

@@ -10,8 +10,9 @@ use crate::field::{PathIssue, Reader};
 use crate::file::{File, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
-use crate::network::Network;
+use crate::network::{DUMBBELL, Network};
 use crate::plan::{FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
+use crate::resolve::AtHosts;
 use crate::value::OrOff;
 
 /// What a run can hold in memory.
@@ -244,7 +245,7 @@ fn network_if_known(file: &File) -> Option<Network> {
     (one && complete && lists_fit && packets_fit).then(|| Network::of(file))
 }
 
-fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, reader: &mut Reader) {
+fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) {
     let end = file.warm_up.as_nanos() + file.duration.as_nanos();
     if user.start.is_some_and(|start| start.from.as_nanos() > end) {
         reader.wrong_at("start", "is after the end of the run");
@@ -260,6 +261,54 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Nodes)>, rea
     }
     if let Some((network, nodes)) = network {
         route(file, user, network, nodes, reader);
+    }
+    if let Some(name) = &user.hosts {
+        hosts(file, user, name, reader);
+    }
+}
+
+/// Users sit at the hosts of another group: one at each, at one end of their way, with what it has there.
+fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
+    let groups = &file.users.entries;
+    let Some((_, group)) = groups.iter().find(|(other, _)| other == name) else {
+        let names: Names = groups.iter().map(|(other, _)| other.as_str()).collect();
+        let near = nearest(name, names.iter().copied()).map(str::to_owned);
+        let message = format!("there is no group \"{name}\"; groups are {}", list(&names));
+        reader.within("hosts", |reader| reader.wrong_near::<()>(message, near));
+        return;
+    };
+    if let Some(other) = &group.hosts {
+        let message = match std::ptr::eq(group, user) {
+            true => "names this very group: leave the key out".to_owned(),
+            false => format!("the users of {name} sit at the hosts of {other}: name that group"),
+        };
+        return reader.wrong_at("hosts", message);
+    }
+    if user.count.0 != group.count.0 {
+        let message = format!(
+            "{} users at the hosts of {name}, which has {}: write as many, one sits at each",
+            user.count.0, group.count.0
+        );
+        reader.wrong_at("count", message);
+    }
+    let node = group.ends().0;
+    let not_here: &[(&str, bool)] = match user.hosts_in(file) {
+        None => {
+            let (from, to) = user.ends();
+            let message = format!(
+                "the hosts of {name} are at {node}, where a way from {from} to {to} neither begins nor ends"
+            );
+            return reader.wrong_at("hosts", message);
+        }
+        Some((_, _, AtHosts::Sending)) => &[
+            ("access", user.access.is_some()),
+            ("meter", user.meter.is_some()),
+            ("entry", !user.entry.0.is_empty()),
+        ],
+        Some((_, _, AtHosts::Receiving)) => &[("egress", user.egress.is_some())],
+    };
+    for (key, _) in not_here.iter().filter(|(_, given)| *given) {
+        reader.wrong_at(key, format!("is what their hosts have: give it in users.{name}"));
     }
 }
 
@@ -293,18 +342,11 @@ fn window(file: &File, user: &User, tcp: &TcpPlan, reader: &mut Reader) {
     }
 }
 
-fn route(file: &File, user: &User, network: &Network, nodes: &Nodes, reader: &mut Reader) {
-    if file.bottleneck.is_some() {
-        for (key, end) in [("from", &user.from), ("to", &user.to)] {
-            if end.is_some() {
-                reader.wrong_at(key, "users of a [bottleneck] have no from and to");
-            }
-        }
-        return;
-    }
+fn route(file: &File, user: &User, network: &Network, nodes: &Names, reader: &mut Reader) {
     let mut known = true;
     for (key, end) in [("from", &user.from), ("to", &user.to)] {
         known &= match end {
+            None if file.bottleneck.is_some() => true,
             None => missing_node(key, nodes, reader),
             Some(name) if !nodes.contains(name.as_str()) => unknown_node(key, name, nodes, reader),
             Some(_) => true,
@@ -315,24 +357,34 @@ fn route(file: &File, user: &User, network: &Network, nodes: &Nodes, reader: &mu
     }
 }
 
-type Nodes<'a> = std::collections::BTreeSet<&'a str>;
+type Names<'a> = std::collections::BTreeSet<&'a str>;
 
-fn missing_node(key: &str, nodes: &Nodes, reader: &mut Reader) -> bool {
+fn missing_node(key: &str, nodes: &Names, reader: &mut Reader) -> bool {
     reader.wrong_at(key, format!("missing; one of {}", list(nodes)));
     false
 }
 
-fn unknown_node(key: &str, name: &str, nodes: &Nodes, reader: &mut Reader) -> bool {
+fn unknown_node(key: &str, name: &str, nodes: &Names, reader: &mut Reader) -> bool {
     let near = nearest(name, nodes.iter().copied()).map(str::to_owned);
     let message = format!("there is no node \"{name}\"; nodes are {}", list(nodes));
     reader.within(key, |reader| reader.wrong_near::<()>(message, near));
     false
 }
 
-fn list(nodes: &Nodes) -> String {
+fn list(nodes: &Names) -> String {
     let some: Vec<_> = nodes.iter().copied().take(20).collect();
     let more = if nodes.len() > some.len() { ", ..." } else { "" };
     some.join(", ") + more
+}
+
+/// The section of the links on a way that is not for data.
+fn carries_acks_alone(file: &File, from: &str, to: &str) -> Option<&'static str> {
+    let router = |name: &str| name.strip_prefix('r').and_then(|n| n.parse::<u32>().ok());
+    if file.bottleneck.as_ref().is_some_and(|link| !link.duplex) && from == DUMBBELL.1 {
+        return Some("bottleneck");
+    }
+    let backwards = router(from) > router(to);
+    (backwards && file.parking_lot.as_ref().is_some_and(|lot| !lot.duplex)).then_some("parking_lot")
 }
 
 fn path(file: &File, user: &User, network: &Network, reader: &mut Reader) {
@@ -340,10 +392,11 @@ fn path(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     if from == to {
         return reader.wrong_at("to", format!("the users send from {from} to itself"));
     }
-    let router = |name: &str| name.strip_prefix('r').and_then(|n| n.parse::<u32>().ok());
-    if file.parking_lot.is_some() && router(from) > router(to) {
-        return reader
-            .wrong_at("to", format!("data flows along the row, not from {from} back to {to}"));
+    if let Some(key) = carries_acks_alone(file, from, to) {
+        let message = format!(
+            "the way from {from} back to {to} carries ACKs alone; write {key}.duplex = true for data"
+        );
+        return reader.wrong_at("to", message);
     }
     match (network.path(from, to), network.path(to, from)) {
         (None, _) => reader.wrong_at("to", format!("no path leads from {from} to {to}")),

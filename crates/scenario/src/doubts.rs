@@ -9,12 +9,13 @@ use crate::field::{PathIssue, Reader};
 use crate::file::{Differentiation, File, User};
 use crate::network::Network;
 use crate::plan::LinkPlan;
+use crate::resolve::AtHosts;
 
 /// Every doubt about a checked file.
 pub(crate) fn of(file: &File) -> Vec<PathIssue> {
     let mut reader = Reader::default();
     let network = Network::of(file);
-    if file.users.entries.iter().all(|(_, user)| !user.is_metered()) {
+    if file.users.entries.iter().all(|(_, user)| !user.is_metered(file)) {
         nobody_is_metered(file, &mut reader);
     } else {
         some_are_not_metered(file, &network, &mut reader);
@@ -27,9 +28,13 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
 
 impl User {
     /// Whether an activity meter stands where its packets enter the network.
-    fn is_metered(&self) -> bool {
+    fn is_metered(&self, file: &File) -> bool {
         let writes = |stage: &Chosen<StageParams>| stage.0.writes_signal();
-        self.meter.is_some() || self.entry.0.iter().any(writes)
+        let own = |user: &User| user.meter.is_some() || user.entry.0.iter().any(writes);
+        match self.hosts_in(file) {
+            Some((_, hosts, AtHosts::Sending)) => own(hosts),
+            _ => own(self),
+        }
     }
 }
 
@@ -57,7 +62,7 @@ fn nobody_is_metered(file: &File, reader: &mut Reader) {
 }
 
 fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
-    for (name, user) in file.users.entries.iter().filter(|(_, user)| !user.is_metered()) {
+    for (name, user) in file.users.entries.iter().filter(|(_, user)| !user.is_metered(file)) {
         let abc = |link: &LinkPlan| matches!(link.differentiation, DifferentiationParams::Abc(_));
         if let Some(link) = way(network, user, Direction::There).find(|link| abc(link)) {
             let message = format!(

@@ -12,6 +12,7 @@ use crate::plan::{
     FlowPlan, GroupPlan, LinkPlan, Plan, StagePlan, StandPlan, StartPlan, TcpPlan, Traffic,
     UserPlan,
 };
+use crate::resolve::AtHosts;
 use crate::value::{HostJitter, OrOff};
 
 /// The plan of a checked file.
@@ -29,8 +30,11 @@ pub(crate) fn plan(file: &File) -> Plan {
         users: Vec::new(),
         flows: Vec::new(),
     };
-    for (name, user) in &file.users.entries {
-        add_group(&mut plan, file, &network, name, user);
+    let parts: Vec<Vec<UserParts>> = (file.users.entries.iter())
+        .map(|(name, user)| add_group(&mut plan, file, &network, name, user))
+        .collect();
+    for (group, (_, user)) in file.users.entries.iter().enumerate() {
+        add_flows(&mut plan, file, &network, user, group, &parts);
     }
     plan
 }
@@ -39,22 +43,52 @@ fn has_single_transfers(file: &File) -> bool {
     file.users.entries.iter().any(|(_, user)| user.traffic.0.ends())
 }
 
-fn add_group(plan: &mut Plan, file: &File, network: &Network, name: &str, user: &User) {
+/// Adds a group, its users, and what they have for themselves.
+fn add_group(
+    plan: &mut Plan,
+    file: &File,
+    network: &Network,
+    name: &str,
+    user: &User,
+) -> Vec<UserParts> {
     let group = plan.groups.len();
     plan.groups.push(GroupPlan { name: name.to_owned() });
+    let (from, to) = user.ends();
+    let shared = network.path(from, to).expect("routes are checked on reading").len();
+    let own = OwnLinks::of(file, user);
+    let add_user = |number| {
+        let customer = plan.users.len();
+        plan.users.push(UserPlan { group, customer });
+        let name = format!("{name}.{number}");
+        let (access, egress) = own.add(plan, &name);
+        let (entry, exit) = add_stages(plan, user, &name, 1 + shared);
+        UserParts { user: customer, access, egress, entry, exit }
+    };
+    (0..user.count.count()).map(add_user).collect()
+}
+
+/// Adds the flows of a group, and seats its users at the hosts of another if they share those.
+fn add_flows(
+    plan: &mut Plan,
+    file: &File,
+    network: &Network,
+    user: &User,
+    group: usize,
+    parts: &[Vec<UserParts>],
+) {
     let (from, to) = user.ends();
     let there = network.path(from, to).expect("routes are checked on reading");
     let back = network.path(to, from).expect("routes are checked on reading");
     let carried = (user.traffic.0.clone(), tcp(file, user));
-    let own = OwnLinks::of(file, user);
-    for number in 0..user.count.count() {
-        let owner = plan.users.len();
-        plan.users.push(UserPlan { group });
-        let name = format!("{name}.{number}");
-        let links = own.add(plan, &name);
-        let routes = links.routes(&there, &back);
-        let stands = add_stages(plan, user, &name, there.len());
-        let flow = flow(plan, file, user, owner, routes, stands, &carried);
+    let hosts = user.hosts_in(file).map(|(place, _, at)| (&parts[place], at));
+    for (number, own) in parts[group].iter().enumerate() {
+        let host = hosts.map(|(hosts, at)| (&hosts[number], at));
+        if let Some((host, _)) = host {
+            plan.users[own.user].customer = host.user;
+        }
+        let seat = Seat { own, host };
+        let routes = seat.routes(&there, &back);
+        let flow = flow(plan, file, user, own.user, routes, seat.stands(), &carried);
         plan.flows.extend(std::iter::repeat_n(flow, user.flows.count()));
     }
 }
@@ -67,29 +101,68 @@ impl User {
     }
 }
 
-/// A user's own links, each with its way back.
-struct UserLinks {
-    access: (u32, u32),
-    egress: Option<(u32, u32)>,
+/// A link and its way back.
+type Duplex = (u32, u32);
+
+/// What a user has for himself.
+struct UserParts {
+    user: usize,
+    /// None where his host is another's.
+    access: Option<Duplex>,
+    egress: Option<Duplex>,
+    entry: Vec<StandPlan>,
+    exit: Vec<StandPlan>,
 }
 
-impl UserLinks {
+/// A user, and the host where he sits if that is another's.
+struct Seat<'a> {
+    own: &'a UserParts,
+    host: Option<(&'a UserParts, AtHosts)>,
+}
+
+impl Seat<'_> {
+    /// Links between his sender and the shared part of the way, and between that and his receiver.
+    fn ends(&self) -> (Duplex, Option<Duplex>) {
+        let has = "whoever has no other's host has an access link";
+        match self.host {
+            None => (self.own.access.expect(has), self.own.egress),
+            Some((host, AtHosts::Sending)) => (host.access.expect(has), self.own.egress),
+            Some((host, AtHosts::Receiving)) => {
+                let (up, down) = host.access.expect(has);
+                (self.own.access.expect(has), Some((down, up)))
+            }
+        }
+    }
+
     /// Routes there and back, around the shared part of the way.
     fn routes(&self, there: &[u32], back: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        let (access, access_back) = self.access;
+        let ((access, access_back), egress) = self.ends();
         let mut forward = vec![access];
         forward.extend(there);
-        forward.extend(self.egress.map(|(egress, _)| egress));
-        let mut reverse: Vec<u32> = self.egress.map(|(_, back)| back).into_iter().collect();
+        forward.extend(egress.map(|(egress, _)| egress));
+        let mut reverse: Vec<u32> = egress.map(|(_, back)| back).into_iter().collect();
         reverse.extend(back);
         reverse.push(access_back);
         (forward, reverse)
     }
+
+    /// What stands on the way: at the entry whatever the sending host has, and on the way back that of a
+    /// host where he receives.
+    fn stands(&self) -> Vec<StandPlan> {
+        let (entry, back) = match self.host {
+            None => (&self.own.entry, None),
+            Some((host, AtHosts::Sending)) => (&host.entry, None),
+            Some((host, AtHosts::Receiving)) => (&self.own.entry, Some(&host.entry)),
+        };
+        let back = back.into_iter().flatten();
+        let back = back.map(|stand| StandPlan { back: true, ..stand.clone() });
+        entry.iter().chain(&self.own.exit).cloned().chain(back).collect()
+    }
 }
 
-/// What the own links of the users of a group are like.
+/// What the own links of the users of a group are like, where they have them.
 struct OwnLinks {
-    access: LinkPlan,
+    access: Option<LinkPlan>,
     egress: Option<LinkPlan>,
 }
 
@@ -101,19 +174,22 @@ impl OwnLinks {
             let (buffer, packet_size) = (link.buffer.expect(set), file.packet_size);
             LinkPlan::plain(end.to_owned(), rate, delay, buffer, packet_size)
         };
+        let at = user.hosts_in(file).map(|(_, _, at)| at);
+        let access = Some(user.access_link(file)).filter(|_| at != Some(AtHosts::Sending));
+        let egress = user.egress_link(file).filter(|_| at != Some(AtHosts::Receiving));
         OwnLinks {
-            access: plain("access", user.access_link(file)),
-            egress: user.egress_link(file).map(|link| plain("egress", link)),
+            access: access.map(|link| plain("access", link)),
+            egress: egress.map(|link| plain("egress", link)),
         }
     }
 
-    fn add(&self, plan: &mut Plan, owner: &str) -> UserLinks {
+    fn add(&self, plan: &mut Plan, owner: &str) -> (Option<Duplex>, Option<Duplex>) {
         let mut add = |link: &LinkPlan| add_duplex(plan, owner, link);
-        UserLinks { access: add(&self.access), egress: self.egress.as_ref().map(add) }
+        (self.access.as_ref().map(&mut add), self.egress.as_ref().map(&mut add))
     }
 }
 
-fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan) -> (u32, u32) {
+fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan) -> Duplex {
     let there = LinkPlan { name: format!("{owner}.{}", link.name), ..link.clone() };
     let back = LinkPlan { name: format!("{}.reverse", there.name), ..link.clone() };
     let index = u32::try_from(plan.links.len()).expect("the number of links is checked");
@@ -122,22 +198,28 @@ fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan) -> (u32, u32) {
 }
 
 /// A user's stages: behind his own link those of his entry, a meter before them, and behind the shared
-/// part of the way, `shared` links long, those of his exit.
-fn add_stages(plan: &mut Plan, user: &User, name: &str, shared: usize) -> Vec<StandPlan> {
+/// part of the way, in front of the link with the number `far`, those of his exit.
+fn add_stages(
+    plan: &mut Plan,
+    user: &User,
+    name: &str,
+    far: usize,
+) -> (Vec<StandPlan>, Vec<StandPlan>) {
     let meter = user.meter.iter().map(|meter| (format!("{name}.meter"), meter.params()));
     let named = |place: &'static str, stages: Vec<StageParams>| {
         stages.into_iter().enumerate().map(move |(i, stage)| (format!("{name}.{place}.{i}"), stage))
     };
-    let entry = meter.chain(named("entry", user.entry.params())).map(|stage| (1, stage));
-    let exit = named("exit", user.exit.params()).map(|stage| (1 + shared, stage));
-    let mut stand = |(hop, (name, params)): (usize, (String, StageParams))| {
+    let mut stand = |hop: usize, (name, params): (String, StageParams)| {
         let first = plan.stages.len();
         let stages = params.in_turn().into_iter();
         plan.stages.extend(stages.map(|params| StagePlan { name: name.clone(), params }));
         let number = |stage| u32::try_from(stage).expect("the number of stages is checked");
-        StandPlan { hop, in_turn: (first..plan.stages.len()).map(number).collect() }
+        StandPlan { back: false, hop, in_turn: (first..plan.stages.len()).map(number).collect() }
     };
-    entry.chain(exit).map(&mut stand).collect()
+    let entry = meter.chain(named("entry", user.entry.params()));
+    let entry = entry.map(|stage| stand(1, stage)).collect();
+    let exit = named("exit", user.exit.params()).map(|stage| stand(far, stage)).collect();
+    (entry, exit)
 }
 
 impl Meter {

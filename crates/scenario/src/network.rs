@@ -79,7 +79,7 @@ impl Network {
         let Bottleneck { rate, delay, buffer, .. } = *file;
         let plain = LinkPlan::plain("bottleneck".to_owned(), rate, delay, buffer, packet_size);
         let link = with_mechanisms!(file, plain);
-        let back = way_back("bottleneck.reverse".to_owned(), &link);
+        let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
         self.add(left, right, link);
         self.add(right, left, back);
     }
@@ -91,7 +91,7 @@ impl Network {
             let name = format!("{from}-{to}");
             let plain = LinkPlan::plain(name, rate, delay, file.buffer.at(hop), packet_size);
             let link = with_mechanisms!(file, plain);
-            let back = way_back(format!("{to}-{from}"), &link);
+            let back = way_back(format!("{to}-{from}"), &link, file.duplex);
             self.add(&from, &to, link);
             self.add(&to, &from, back);
         }
@@ -104,7 +104,7 @@ impl Network {
         let monitored = file.bottleneck || !file.rate_changes.0.is_empty();
         let link = LinkPlan { monitored, ..with_mechanisms!(file, plain) };
         if file.duplex {
-            let back = LinkPlan { name: format!("{name}.reverse"), ..link.clone() };
+            let back = way_back(format!("{name}.reverse"), &link, true);
             self.add(&file.to, &file.from, back);
         }
         self.add(&file.from, &file.to, link);
@@ -152,8 +152,11 @@ impl Network {
     }
 }
 
-/// The way back of a link that data crosses in one direction only.
-fn way_back(name: String, link: &LinkPlan) -> LinkPlan {
+/// The way back of a link: an equal one, or one for ACKs alone.
+fn way_back(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
+    if duplex {
+        return LinkPlan { name, ..link.clone() };
+    }
     LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size)
 }
 

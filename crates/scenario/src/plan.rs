@@ -63,11 +63,14 @@ pub struct GroupPlan {
     pub name: String,
 }
 
-/// One user: the owner of flows, meters and an access link.
+/// One user: the owner of flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserPlan {
     /// Index into [`Plan::groups`].
     pub group: usize,
+    /// The user at whose host he sits, mostly himself: an index into [`Plan::users`]. Mechanisms take all at
+    /// one host for one customer.
+    pub customer: usize,
 }
 
 /// A unidirectional link with the queue in front of it.
@@ -181,8 +184,10 @@ pub struct StagePlan {
 /// A place on a flow's way where a stage stands, or several that packets pass in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandPlan {
-    /// It is in front of so many-th link of the way to the receiver, counted from 0; behind the last one
-    /// where there is none.
+    /// It is on the way back, where the receiver sits at a host with stages of its own.
+    pub back: bool,
+    /// It is in front of so many-th link of the way, counted from 0; behind the last one where there is
+    /// none.
     pub hop: usize,
     /// Indices into [`Plan::stages`], one for each packet in turn.
     pub in_turn: Vec<u32>,
@@ -193,11 +198,12 @@ pub struct StandPlan {
 pub struct FlowPlan {
     /// Index into [`Plan::users`].
     pub user: usize,
-    /// Links from the sender to the receiver, in order. The first is the user's own.
+    /// Links from the sender to the receiver, in order. The first is its host's: whatever begins with the
+    /// same link, data or acknowledgements, leaves the same host.
     pub forward: Vec<u32>,
     /// Links from the receiver back to the sender, in order.
     pub reverse: Vec<u32>,
-    /// What its data passes of its user's stages, in order.
+    /// What it passes of users' stages, in order.
     pub stands: Vec<StandPlan>,
     /// Size of a full packet on the wire, all headers included.
     pub packet_size: Bytes,
@@ -232,7 +238,8 @@ pub struct StartPlan {
 impl FlowPlan {
     /// Whether stages write activities or prices into its packets, for which headers need room.
     pub fn carries_signal(&self, plan: &Plan) -> bool {
-        let own = self.stands.iter().flat_map(|stand| &stand.in_turn);
+        let there = self.stands.iter().filter(|stand| !stand.back);
+        let own = there.flat_map(|stand| &stand.in_turn);
         let own = own.map(|stage| &plan.stages[*stage as usize].params);
         let links = self.forward.iter().map(|link| &plan.links[*link as usize]);
         own.chain(links.flat_map(|link| link.entry.iter().chain(&link.exit)))

@@ -49,15 +49,50 @@ impl TcpPlan {
     }
 }
 
+/// Which end of their way a group has at the hosts of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtHosts {
+    /// They send from there.
+    Sending,
+    /// They receive there.
+    Receiving,
+}
+
 impl User {
+    /// The group at whose hosts these users sit, if not at their own, and which end of their way is there.
+    /// `None` too if there is none such, which is told elsewhere.
+    pub fn hosts_in<'a>(&self, file: &'a File) -> Option<(usize, &'a User, AtHosts)> {
+        let name = self.hosts.as_ref()?;
+        let groups = &file.users.entries;
+        let place = groups.iter().position(|(other, _)| other == name)?;
+        let group = &groups[place].1;
+        let (from, to) = self.ends();
+        let at = match group.ends().0 {
+            node if node == from => AtHosts::Sending,
+            node if node == to => AtHosts::Receiving,
+            _ => return None,
+        };
+        Some((place, group, at))
+    }
+
     /// The access link, with the scenario's options where the group has none.
     pub fn access_link(&self, file: &File) -> Access {
+        if let Some((_, hosts, AtHosts::Sending)) = self.hosts_in(file) {
+            return hosts.own_access_link(file);
+        }
+        self.own_access_link(file)
+    }
+
+    fn own_access_link(&self, file: &File) -> Access {
         let base = file.access.as_ref().expect("resolved");
         self.access.as_ref().map_or_else(|| base.clone(), |own| own.over(base))
     }
 
     /// The link at the far end, if there is one.
     pub fn egress_link(&self, file: &File) -> Option<Access> {
+        if let Some((_, hosts, AtHosts::Receiving)) = self.hosts_in(file) {
+            return Some(hosts.own_access_link(file));
+        }
         match (&self.egress, &file.egress) {
             (Some(own), base) => Some(own.over(base.as_ref().unwrap_or(&Access::defaults()))),
             (None, base) => base.clone(),

@@ -141,7 +141,14 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
         ("users.a", "count = 200000", "links in all; at most 262143"),
         ("", "warm_up = \"20 h\"", "together must stay below 19.5 h"),
         ("users.a", "count = 99999999999999999999", "99999999999999999999 is out of range"),
-        ("users.a", "from = \"r0\"", "users of a [bottleneck] have no from and to"),
+        ("users.a", "from = \"r0\"", "there is no node \"r0\"; nodes are left, right"),
+        (
+            "users.a",
+            "from = \"right\"\nto = \"left\"",
+            "users.a.to: the way from right back to left carries ACKs alone; write bottleneck.duplex = true",
+        ),
+        ("users.a", "hosts = \"a\"", "users.a.hosts: names this very group: leave the key out"),
+        ("users.a", "hosts = \"aa\"", "there is no group \"aa\"; groups are a"),
         ("users.a", "start = \"40 s\"", "is after the end of the run"),
         ("users.a", "start = { from = \"2 s\", to = \"1 s\" }", "users.a.start.to: is before from"),
         (
@@ -292,6 +299,61 @@ fn mistakes_that_may_follow_from_another_are_not_told() {
 }
 
 #[test]
+fn users_at_the_hosts_of_others_fit_there() {
+    let text = r#"
+version = 1
+[links.ab]
+from = "a"
+to = "b"
+rate = "1 Mb/s"
+[links.bc]
+from = "b"
+to = "c"
+rate = "1 Mb/s"
+[users.home]
+count = 2
+from = "a"
+to = "b"
+[users.fewer]
+from = "a"
+to = "c"
+hosts = "home"
+meter = { reference_rate = "1 Mb/s" }
+entry = [{ kind = "mark-counter" }]
+access = { rate = "1 Mb/s" }
+[users.receiving]
+count = 2
+from = "c"
+to = "a"
+hosts = "home"
+egress = { rate = "1 Mb/s" }
+[users.elsewhere]
+count = 2
+from = "b"
+to = "c"
+hosts = "home"
+[users.chained]
+count = 2
+from = "a"
+to = "b"
+hosts = "receiving"
+"#;
+    let theirs = "is what their hosts have: give it in users.home";
+    let want = [
+        "line 15: users.fewer.count: 1 users at the hosts of home, which has 2: write as many, one sits \
+         at each",
+        &format!("line 19: users.fewer.meter: {theirs}"),
+        &format!("line 20: users.fewer.entry: {theirs}"),
+        &format!("line 21: users.fewer.access: {theirs}"),
+        &format!("line 27: users.receiving.egress: {theirs}"),
+        "line 32: users.elsewhere.hosts: the hosts of home are at a, where a way from b to c neither begins \
+         nor ends",
+        "line 37: users.chained.hosts: the users of receiving sit at the hosts of home: name that group",
+    ];
+    assert_eq!(messages(text), want);
+}
+
+#[test]
 fn routes_are_checked() {
     let network = "version = 1
 [links.ab]
@@ -316,7 +378,10 @@ duplex = false
     let lot = "version = 1\n[parking_lot]\nhops = 2\nrate = [\"1 Mb/s\"]\n[users.x]\nfrom = \"r2\"\nto = \"r0\"\n";
     assert_eq!(messages(lot), ["line 4: parking_lot.rate: 1 values for 2 hops"]);
     let lot = lot.replace("[\"1 Mb/s\"]", "\"1 Mb/s\"");
-    assert!(messages(&lot)[0].contains("not from r2 back to r0"));
+    assert!(
+        messages(&lot)[0]
+            .contains("from r2 back to r0 carries ACKs alone; write parking_lot.duplex = true")
+    );
 }
 
 #[test]

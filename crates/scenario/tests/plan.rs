@@ -70,6 +70,49 @@ fn an_egress_makes_the_dumbbell_two_sided() {
     assert_eq!(link(&plan, "light.1.egress").delay, Span::from_millis(3));
 }
 
+const ONE_HOST: &str = r#"
+version = 1
+bottleneck = { rate = "10 Mb/s", duplex = true }
+egress = { rate = "1 Gb/s" }
+[users.up]
+count = 2
+meter = { reference_rate = "1 Mb/s" }
+[users.down]
+count = 2
+hosts = "up"
+from = "right"
+to = "left"
+exit = [{ kind = "mark-counter" }]
+[users.more]
+count = 2
+hosts = "up"
+"#;
+
+#[test]
+fn users_at_others_hosts_share_their_link_and_what_stands_there() {
+    let plan = scenario(ONE_HOST).plan();
+    let customers: Vec<_> = plan.users.iter().map(|user| user.customer).collect();
+    assert_eq!(customers, [0, 1, 0, 1, 0, 1]);
+    let [up, down, more] = [1, 3, 5].map(|flow| &plan.flows[flow]);
+    assert_eq!(names(&plan, &up.forward), ["up.1.access", "bottleneck", "up.1.egress"]);
+    assert_eq!(names(&plan, &more.forward), ["up.1.access", "bottleneck", "more.1.egress"]);
+    let there = ["down.1.access", "bottleneck.reverse", "up.1.access.reverse"];
+    assert_eq!(names(&plan, &down.forward), there);
+    let back = ["up.1.access", "bottleneck", "down.1.access.reverse"];
+    assert_eq!(names(&plan, &down.reverse), back);
+    let stand = |back, hop, stage| StandPlan { back, hop, in_turn: vec![stage] };
+    assert_eq!(up.stands, [stand(false, 1, 1)]);
+    assert_eq!(more.stands, up.stands);
+    assert_eq!(down.stands, [stand(false, 2, 3), stand(true, 1, 1)]);
+}
+
+#[test]
+fn the_way_back_of_a_bottleneck_may_be_an_equal_link() {
+    let plan = plan_with(DUMBBELL, &[("bottleneck.duplex", "true")]);
+    let (there, back) = (link(&plan, "bottleneck"), link(&plan, "bottleneck.reverse"));
+    assert_eq!(LinkPlan { name: there.name.clone(), ..back.clone() }, *there);
+}
+
 #[test]
 fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
     let plan = scenario(DUMBBELL).plan();
@@ -83,7 +126,7 @@ fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
 #[test]
 fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
     let plan = scenario(DUMBBELL).plan();
-    assert_eq!(plan.flows[2].stands, [StandPlan { hop: 1, in_turn: vec![0, 1] }]);
+    assert_eq!(plan.flows[2].stands, [StandPlan { back: false, hop: 1, in_turn: vec![0, 1] }]);
     assert_eq!(plan.stages.len(), 2);
     let StageParams::ActivityMeter(meter) = &plan.stages[1].params else { panic!("a meter") };
     assert_eq!(meter.reference_rate, Rate::from_bps(25_000));

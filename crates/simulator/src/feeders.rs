@@ -42,28 +42,8 @@ pub struct Feeders {
     origin: Vec<u32>,
     /// The only link before this one; `None` when there are several, or a host.
     only: Vec<Option<u32>>,
-    /// Links that a sender's host feeds, and nothing else.
-    private: Vec<bool>,
     /// Links that no other link feeds.
     hosts_alone: Vec<bool>,
-}
-
-/// Whose packets enter the network by a link: of a user, or of receivers (`None`).
-#[derive(Clone, Copy)]
-enum Owners {
-    None,
-    One(Option<usize>),
-    Several,
-}
-
-impl Owners {
-    fn add(&mut self, owner: Option<usize>) {
-        *self = match *self {
-            Owners::None => Owners::One(owner),
-            Owners::One(known) if known == owner => return,
-            Owners::One(_) | Owners::Several => Owners::Several,
-        };
-    }
 }
 
 impl Feeders {
@@ -73,11 +53,9 @@ impl Feeders {
     /// If a route is empty.
     pub fn of(plan: &Plan) -> Self {
         let mut before = vec![Vec::new(); plan.links.len()];
-        let mut owners = vec![Owners::None; plan.links.len()];
         for flow in &plan.flows {
-            for (route, owner) in [(&flow.forward, Some(flow.user)), (&flow.reverse, None)] {
+            for route in [&flow.forward, &flow.reverse] {
                 assert!(!route.is_empty(), "a route has at least one link");
-                owners[route[0] as usize].add(owner);
                 let mut previous = None;
                 for &link in route {
                     before[link as usize].push(previous);
@@ -103,11 +81,6 @@ impl Feeders {
                 _ => None,
             })
             .collect();
-        let private = (before.iter().zip(&owners))
-            .map(|(feeders, owners)| {
-                feeders[..] == [None] && matches!(owners, Owners::One(Some(_)))
-            })
-            .collect();
         let hosts_alone = before.iter().map(|feeders| feeders[..] == [None]).collect();
         let mut known = HashMap::new();
         let mut number = |feeders| {
@@ -115,16 +88,12 @@ impl Feeders {
             *known.entry(feeders).or_insert(next)
         };
         let origin = before.into_iter().map(&mut number).collect();
-        Feeders { origin, only, private, hosts_alone }
+        Feeders { origin, only, hosts_alone }
     }
 
-    fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
+    /// Whether hosts feed a link, and no other link does.
+    pub fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
         self.hosts_alone[link as usize]
-    }
-
-    /// Whether a sender's host feeds a link, and nothing else.
-    pub fn is_private(&self, link: u32) -> bool {
-        self.private[link as usize]
     }
 
     fn chained(&self, link: u32, next: u32) -> bool {
@@ -207,7 +176,9 @@ fn punctual(plan: &Plan) -> Vec<bool> {
 /// the packets that arrive, which are known when they leave the last queue. So it can be served at
 /// once, at the time of arrival to come, and needs no event, provided that its acknowledgements
 /// enter their first link in order: everything that enters that link comes from such receivers, and
-/// their data over one last link; and that no stage there counts or drops. What flows measure and exchange is the same, packet by packet.
+/// their data over one last link; and that no stage there counts or drops. Behind a host that sends data as
+/// well, acknowledgements take their turn, and so nothing is known before it is there. What flows measure and
+/// exchange is the same, packet by packet.
 pub struct EarlyDelivery {
     /// By flow.
     pub flows: Vec<bool>,
@@ -229,6 +200,9 @@ impl EarlyDelivery {
         // The backlog of a monitored link is measured, so its clock must not run ahead.
         let unwatched = |link: &LinkPlan| !link.monitored && !needs_departures(link);
         let mut ordered: Vec<bool> = plan.links.iter().map(unwatched).collect();
+        for flow in &plan.flows {
+            ordered[flow.forward[0] as usize] = false;
+        }
         for flow in &plan.flows {
             let first = flow.reverse[0] as usize;
             let last = *flow.forward.last().expect("a route has at least one link");

@@ -7,7 +7,7 @@
 
 use tidegate_mechanisms::stage::Passing;
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{FlowPlan, MAX_LINKS, MAX_RUN, Plan};
+use tidegate_scenario::plan::{FlowPlan, MAX_LINKS, MAX_RUN, Plan, UserPlan};
 
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
@@ -39,10 +39,16 @@ pub struct Ways {
 struct Passage {
     owner: Owner,
     jitter_ns: u64,
+    /// The host of its sender.
     host: u32,
+    /// The host of its receiver, if that sends data as well; else [`NO_HOST`].
+    far_host: u32,
 }
 
-/// A sending host: the order of its packets and its jitter.
+/// No host that sends data.
+const NO_HOST: u32 = u32::MAX;
+
+/// A host that sends data: the order of its packets and its jitter.
 struct Host {
     entered: Time,
     rng: Stream,
@@ -78,6 +84,8 @@ pub struct Network<C = InPacket> {
     stations: Vec<u32>,
     passages: Vec<Passage>,
     hosts: Vec<Host>,
+    /// Some host sends data of one flow and acknowledges that of another.
+    shared_hosts: bool,
     /// Stages on the way.
     pub stages: Stages,
     /// The row of stages of each hop, if there are any stages at all.
@@ -88,7 +96,7 @@ impl Network {
     /// The network of a plan, for simulated hosts.
     ///
     /// # Panics
-    /// If a route is empty or the first link of a sender also carries other traffic.
+    /// If a route is empty or the first link of a sender also carries what comes over another.
     pub fn new(plan: &Plan, seed: u64, receivers: Receivers) -> (Self, Vec<Ways>) {
         let feeders = Feeders::of(plan);
         let early = match receivers {
@@ -132,11 +140,12 @@ impl<C: Contents> Network<C> {
             stations,
             passages: Vec::new(),
             hosts: Vec::new(),
+            shared_hosts: false,
             stages: Stages::new(plan, seed),
             rows: Vec::new(),
         };
         let mut known = std::collections::HashMap::new();
-        let mut host_of_link = vec![u32::MAX; plan.links.len()];
+        let host_of_link = network.add_hosts(plan, feeders, seed);
         let mut ways = Vec::with_capacity(plan.flows.len());
         for (i, flow) in plan.flows.iter().enumerate() {
             let mut enter = |direction: Direction, early: bool, network: &mut Self| {
@@ -153,28 +162,39 @@ impl<C: Contents> Network<C> {
                 forward: enter(Direction::There, early.flows[i], &mut network),
                 reverse: enter(Direction::Back, false, &mut network),
             });
-            let host = &mut host_of_link[flow.forward[0] as usize];
-            if *host == u32::MAX {
-                assert!(
-                    feeders.is_private(flow.forward[0]),
-                    "the first link of a sender belongs to it alone"
-                );
-                *host = network.hosts.len() as u32;
-                let rng = Stream::new(seed, &format!("host/{host}/jitter"));
-                network.hosts.push(Host { entered: Time::ZERO, rng });
-            }
+            let UserPlan { group, customer } = plan.users[flow.user];
+            let (user, scalable) = (customer as u32, flow.is_scalable());
+            let far_host = host_of_link[flow.reverse[0] as usize];
+            network.shared_hosts |= far_host != NO_HOST;
             network.passages.push(Passage {
-                owner: Owner {
-                    group: plan.users[flow.user].group as u16,
-                    user: flow.user as u32,
-                    scalable: flow.is_scalable(),
-                },
+                owner: Owner { group: group as u16, user, scalable },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
-                host: *host,
+                host: host_of_link[flow.forward[0] as usize],
+                far_host,
             });
         }
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
         (network, ways)
+    }
+
+    /// Adds the hosts that send data: one for each link with which a way of data begins. Returns the host
+    /// of each link.
+    fn add_hosts(&mut self, plan: &Plan, feeders: &Feeders, seed: u64) -> Vec<u32> {
+        let mut host_of_link = vec![NO_HOST; plan.links.len()];
+        for flow in &plan.flows {
+            let host = &mut host_of_link[flow.forward[0] as usize];
+            if *host == NO_HOST {
+                let alone = feeders.is_fed_by_hosts_alone(flow.forward[0]);
+                assert!(
+                    alone,
+                    "the first link of a sender carries nothing that comes over another"
+                );
+                *host = self.hosts.len() as u32;
+                let rng = Stream::new(seed, &format!("host/{host}/jitter"));
+                self.hosts.push(Host { entered: Time::ZERO, rng });
+            }
+        }
+        host_of_link
     }
 
     /// A sender's host lets go of a packet: it enters the first link after the host's jitter,
@@ -190,6 +210,22 @@ impl<C: Contents> Network<C> {
         host.entered = host.entered.max(at);
         let at = host.entered;
         self.send(parcel, at);
+    }
+
+    /// A receiver lets go of a packet: it enters the first link at once, or behind the packets that left
+    /// before if its host sends data as well.
+    #[inline]
+    pub fn send_from_receiver(&mut self, parcel: Parcel, now: Time) {
+        let at = if self.shared_hosts { self.behind_others(&parcel, now) } else { now };
+        self.send(parcel, at);
+    }
+
+    #[cold]
+    fn behind_others(&mut self, parcel: &Parcel, now: Time) -> Time {
+        let host = self.passages[parcel.flow() as usize].far_host;
+        let Some(host) = self.hosts.get_mut(host as usize) else { return now };
+        host.entered = host.entered.max(now);
+        host.entered
     }
 
     /// A packet enters the network at its first hop.

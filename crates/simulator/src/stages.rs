@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tidegate_mechanisms::stage::{AnyStage, Declared, Ecn, Passage, Passing, StageParams};
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{FlowPlan, LinkPlan, MechanismsPlan, Plan};
+use tidegate_scenario::plan::{FlowPlan, LinkPlan, MechanismsPlan, Plan, StandPlan};
 
 use crate::output::StageTable;
 use crate::packet::{Parcel, flags};
@@ -89,9 +89,8 @@ fn own_stands(
     direction: Direction,
     hop: usize,
 ) -> impl Iterator<Item = &Vec<u32>> {
-    let here = move |stand: &&tidegate_scenario::plan::StandPlan| {
-        direction == Direction::There && stand.hop == hop
-    };
+    let back = direction == Direction::Back;
+    let here = move |stand: &&StandPlan| (stand.back, stand.hop) == (back, hop);
     flow.stands.iter().filter(here).map(|stand| &stand.in_turn)
 }
 

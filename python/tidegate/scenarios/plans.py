@@ -49,8 +49,10 @@ class Link(TypedDict):
 class Stand(TypedDict):
     """A place on a flow's way where stages of its user stand, which packets pass in turn."""
 
+    back: bool
+    """On the way back, at the receiver's host."""
     hop: int
-    """In front of so many-th link of ``forward``, counted from 0; behind the last one else."""
+    """In front of so many-th link of the way, counted from 0; behind the last one else."""
     in_turn: list[int]
     """Indices into ``stages``, one for each packet in turn."""
 
@@ -92,4 +94,6 @@ class Plan(TypedDict):
     groups: list[str]
     user_groups: list[int]
     """The group of each user, as an index into ``groups``."""
+    user_customers: list[int]
+    """The user at whose host each sits, mostly himself. Mechanisms take them for one customer."""
     flows: list[Flow]

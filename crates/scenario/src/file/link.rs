@@ -12,8 +12,8 @@ use crate::file::scheduler::{Scheduler, has_one_mechanism};
 use crate::value::{Integer, OneOrEach, Probability, RateChanges};
 
 section! {
-    /// The link that all users of a dumbbell share. The way back has the same rate and delay and
-    /// a buffer that ACKs do not fill.
+    /// The link that all users of a dumbbell share, from left to right. The way back has the same rate and
+    /// delay and a buffer that ACKs do not fill, or is an equal link.
     pub struct Bottleneck {
         /// Bits on the wire per second.
         required rate: Rate;
@@ -42,6 +42,8 @@ section! {
         default entry: Stages = Stages::default();
         /// Stages at its end.
         default exit: Stages = Stages::default();
+        /// An equal link leads back, which can carry data.
+        default duplex: bool = false;
     }
     check bottleneck_has_one_mechanism;
 }
@@ -82,6 +84,8 @@ section! {
         default entry: Stages = Stages::default();
         /// Stages at its end.
         default exit: Stages = Stages::default();
+        /// Equal links lead back, which can carry data.
+        default duplex: bool = false;
     }
     check lists_match_hops;
 }

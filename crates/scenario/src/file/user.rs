@@ -19,10 +19,16 @@ section! {
         default count: Count = Integer(1);
         /// Flows of each user.
         default flows: Count = Integer(1);
-        /// Node that the users send from; not in a dumbbell.
+        /// Node that the users send from. In a dumbbell "left", if not given.
         optional from: String;
-        /// Node that the users send to; not in a dumbbell.
+        /// Node that the users send to. In a dumbbell "right", if not given.
         optional to: String;
+        /// Group at whose hosts these users sit, the first at the first and so on: they are the same
+        /// customers, with more or other traffic, such as downloads beside uploads. Each host has one
+        /// access link, which data and ACKs of all its flows share in both directions, and one row of
+        /// entry stages, which see all that it sends. These users send from there, or receive there if
+        /// `to` is where that group sends from. Default: each user has a host of his own.
+        optional hosts: String;
         /// What each flow sends.
         default traffic: Chosen<Traffic> = Chosen(Traffic::Greedy(Greedy {}));
         /// When each flow starts. Default: uniform over the first second, or over the warm-up if

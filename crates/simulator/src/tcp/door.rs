@@ -108,7 +108,7 @@ impl Door<'_> {
     fn send(&mut self, mut packet: Packet, back: bool) {
         if back {
             packet.flags |= flags::BACK;
-            self.network.send(Parcel::of(&packet), self.now);
+            self.network.send_from_receiver(Parcel::of(&packet), self.now);
         } else {
             self.network.send_from_host(Parcel::of(&packet), self.now);
         }

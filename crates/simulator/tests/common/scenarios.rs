@@ -111,20 +111,22 @@ fn queue() -> impl Strategy<Value = String> {
     )
 }
 
-/// What stands at the beginning and at the end of a link, or where a user's packets come and go.
+/// What stands at the beginning and at the end of a link.
 fn stages() -> impl Strategy<Value = String> {
-    let row = || {
-        select(vec![
-            "",
-            "",
-            "",
-            "{ kind = \"mark-counter\" }",
-            "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
-            "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"mark-counter\" }",
-            "{ kind = \"mark-counter\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\", meters = 2 }",
-        ])
-    };
     (row(), row()).prop_map(|(entry, exit)| format!("entry = [{entry}]\nexit = [{exit}]\n"))
+}
+
+/// Stages in one place.
+fn row() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "",
+        "",
+        "",
+        "{ kind = \"mark-counter\" }",
+        "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
+        "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"mark-counter\" }",
+        "{ kind = \"mark-counter\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\", meters = 2 }",
+    ])
 }
 
 /// What signals or serves by itself.
@@ -199,8 +201,20 @@ fn side(name: &'static str) -> impl Strategy<Value = String> {
     ]
 }
 
-/// Users without their place: how many, what they send, how they are metered.
-fn user() -> impl Strategy<Value = String> {
+/// A group of users without its place.
+#[derive(Clone, Debug)]
+struct Group {
+    count: u32,
+    /// Flows, what they send, size of packets.
+    sends: String,
+    meter: &'static str,
+    entry: String,
+    exit: String,
+    /// They sit at the hosts of the first group, if their way begins or ends there.
+    at_first: bool,
+}
+
+fn group() -> impl Strategy<Value = Group> {
     let traffic = select(vec![
         r#"{ kind = "greedy" }"#,
         r#"{ kind = "greedy" }"#,
@@ -219,50 +233,62 @@ fn user() -> impl Strategy<Value = String> {
         "meter = { reference_rate = \"0.3 Mb/s\", burst_allowance = \"20 kB\", meters = 3 }\n",
     ]);
     let size = select(vec!["", "", "packet_size = \"200 B\"\n"]);
-    (1..4u32, 1..4u32, traffic, meter, size, stages()).prop_map(
-        |(count, flows, traffic, meter, size, stages)| {
-            format!("count = {count}\nflows = {flows}\ntraffic = {traffic}\n{meter}{size}{stages}")
+    (1..4u32, 1..4u32, traffic, meter, size, row(), row(), any::<bool>()).prop_map(
+        |(count, flows, traffic, meter, size, entry, exit, at_first)| {
+            let sends = format!("flows = {flows}\ntraffic = {traffic}\n{size}");
+            let (entry, exit) = (format!("entry = [{entry}]\n"), format!("exit = [{exit}]\n"));
+            Group { count, sends, meter, entry, exit, at_first }
         },
     )
 }
 
-fn users(places: Vec<&'static str>) -> impl Strategy<Value = String> {
-    vec((user(), select(places)), 1..4).prop_map(|users| {
-        let section = |(i, (user, place)): (usize, &(String, &str))| {
-            format!("[users.group-{i}]\n{place}{user}\n")
+/// From where to where a group sends.
+type Place = (&'static str, &'static str);
+
+fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
+    vec((group(), select(places)), 1..4).prop_map(|users| {
+        let (first, (home, _)) = &users[0];
+        let section = |(i, (group, (from, to))): (usize, &(Group, Place))| {
+            let Group { count, sends, meter, entry, exit, at_first } = group;
+            let at_first = i > 0 && *at_first && (from == home || to == home);
+            let hosts = match at_first {
+                true => format!("hosts = \"group-0\"\ncount = {}\n", first.count),
+                false => format!("count = {count}\n"),
+            };
+            let at_entry = if at_first && from == home { "" } else { &format!("{meter}{entry}") };
+            format!("[users.group-{i}]\nfrom = \"{from}\"\nto = \"{to}\"\n{hosts}{sends}{at_entry}{exit}\n")
         };
         users.iter().enumerate().map(section).collect()
     })
 }
 
+/// Of a shape whose way back may carry data, too.
+fn duplex(places: &[Place]) -> impl Strategy<Value = (&'static str, String)> + use<> {
+    let back: Vec<Place> = places.iter().map(|(from, to)| (*to, *from)).collect();
+    let both = [places, &back].concat();
+    prop_oneof![(Just(""), users(places.to_vec())), (Just("duplex = true\n"), users(both)),]
+}
+
 fn dumbbell() -> impl Strategy<Value = String> {
-    (queue(), side("access"), side("egress"), users(vec![""])).prop_map(
-        |(queue, access, egress, users)| format!("[bottleneck]\n{queue}\n{access}{egress}{users}"),
+    (queue(), side("access"), side("egress"), duplex(&[("left", "right")])).prop_map(
+        |(queue, access, egress, (duplex, users))| {
+            format!("[bottleneck]\n{queue}\n{duplex}{access}{egress}{users}")
+        },
     )
 }
 
 fn parking_lot() -> impl Strategy<Value = String> {
-    let places = vec![
-        "from = \"r0\"\nto = \"r3\"\n",
-        "from = \"r0\"\nto = \"r1\"\n",
-        "from = \"r1\"\nto = \"r3\"\n",
-        "from = \"r2\"\nto = \"r3\"\n",
-    ];
-    (queue(), side("access"), side("egress"), users(places)).prop_map(
-        |(queue, access, egress, users)| {
-            format!("[parking_lot]\nhops = 3\n{queue}\n{access}{egress}{users}")
+    let places = [("r0", "r3"), ("r0", "r1"), ("r1", "r3"), ("r2", "r3")];
+    (queue(), side("access"), side("egress"), duplex(&places)).prop_map(
+        |(queue, access, egress, (duplex, users))| {
+            format!("[parking_lot]\nhops = 3\n{queue}\n{duplex}{access}{egress}{users}")
         },
     )
 }
 
 /// A triangle whose users send in both directions, so that data and ACKs share queues.
 fn free_topology() -> impl Strategy<Value = String> {
-    let places = vec![
-        "from = \"a\"\nto = \"b\"\n",
-        "from = \"b\"\nto = \"a\"\n",
-        "from = \"a\"\nto = \"c\"\n",
-        "from = \"c\"\nto = \"b\"\n",
-    ];
+    let places = vec![("a", "b"), ("b", "a"), ("a", "c"), ("c", "b")];
     (queue(), queue(), any::<bool>(), side("access"), users(places)).prop_map(
         |(first, second, monitored, access, users)| {
             format!(

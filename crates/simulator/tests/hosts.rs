@@ -1,0 +1,145 @@
+//! Hosts with one interface: what several flows of a customer share, and in which order it lets packets go.
+
+mod common;
+
+use common::plan_with;
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+const ONE_HOST: &str = include_str!("../../../scenarios/one-host.toml");
+
+/// Groups of the scenario, in the order of the file.
+const UPLOAD: u32 = 0;
+const DOWNLOAD: u32 = 1;
+
+fn of_group(output: &RunOutput, group: u32, column: &[f64]) -> f64 {
+    let flows = &output.flows;
+    let own = (0..column.len()).filter(|&flow| flows.group[flow] == group);
+    own.map(|flow| column[flow]).sum()
+}
+
+/// What a stage counted, whichever user's.
+fn count(output: &RunOutput, stage: &str, count: &str) -> u64 {
+    let table = &output.stages;
+    let rows = (0..table.value.len())
+        .filter(|&row| table.stage[row] == stage && table.count[row] == count);
+    rows.map(|row| table.value[row]).sum()
+}
+
+#[test]
+fn acknowledgements_of_downloads_wait_behind_data_of_an_upload() {
+    let mean_rtt_s = |overrides: &[(&str, &str)]| {
+        let output = run(&plan_with(ONE_HOST, overrides), 1);
+        of_group(&output, DOWNLOAD, &output.flows.mean_srtt_s) / 2.0
+    };
+    let together = mean_rtt_s(&[]);
+    let upload_is_slow = ("users.upload.traffic", r#"{ kind = "cbr", rate = "0.1 Mb/s" }"#);
+    let alone = mean_rtt_s(&[upload_is_slow]);
+    // 80 packets of 1500 B take 192 ms at 5 Mb/s.
+    assert!(
+        alone < 0.035 && (0.1..0.22).contains(&together),
+        "{together} s together, {alone} s alone"
+    );
+}
+
+#[test]
+fn a_stage_at_the_host_sees_all_that_it_sends() {
+    let plan = plan_with(ONE_HOST, &[("warm_up", "\"0 s\"")]);
+    let output = run(&plan, 1);
+    let flows = &output.flows;
+    let seen = count(&output, "upload.0.entry.0", "seen_packets");
+    let index =
+        output.links.name.iter().position(|name| name == "upload.0.access").expect("is there");
+    let dropped: u64 = output.links.drops_full[index];
+    let acks = seen - (flows.packets_sent[0] - dropped);
+    let downloaded: u64 = flows.packets_delivered[1..].iter().sum();
+    // Every second segment is acknowledged, and some are while they are out of order.
+    let share = acks as f64 / downloaded as f64;
+    assert!((0.4..1.0).contains(&share), "{acks} acknowledgements of {downloaded} segments");
+}
+
+/// Whoever shares by customer takes all flows of a host for one's: those of three groups here, in both
+/// directions' first.
+#[test]
+fn all_at_a_host_are_one_customer() {
+    let text = r#"
+version = 1
+profile = "classic"
+warm_up = "5 s"
+duration = "20 s"
+bottleneck = { rate = "10 Mb/s", buffer = "100 packets", scheduler = { kind = "drr" } }
+[users.alone]
+[users.first]
+flows = 2
+[users.second]
+flows = 3
+"#;
+    let share = |hosts: &[(&str, &str)]| {
+        let output = run(&plan_with(text, hosts), 1);
+        of_group(&output, 0, &output.flows.throughput_bps) / 10e6
+    };
+    let (of_three, of_two) = (share(&[]), share(&[("users.second.hosts", "\"first\"")]));
+    assert!((of_three - 1.0 / 3.0).abs() < 0.01, "{of_three}");
+    assert!((of_two - 1.0 / 2.0).abs() < 0.01, "{of_two}");
+}
+
+/// A meter at the host measures what all groups there send together: as much activity as if one group sent it.
+#[test]
+fn a_meter_at_the_host_measures_all_groups_there() {
+    let text = r#"
+version = 1
+warm_up = "5 s"
+duration = "20 s"
+host_jitter = "off"
+bottleneck = { rate = "8 Mb/s", aqm = { kind = "pie" }, differentiation = { kind = "abc" } }
+[users.first]
+traffic = { kind = "cbr", rate = "1 Mb/s" }
+start = "0 s"
+meter = { reference_rate = "0.5 Mb/s" }
+[users.second]
+traffic = { kind = "cbr", rate = "3 Mb/s" }
+start = "0 s"
+hosts = "first"
+"#;
+    let output = run(&plan_with(text, &[]), 1);
+    let groups = &output.link_groups;
+    let rows: Vec<_> =
+        (0..groups.group.len()).filter(|&row| groups.link[row] == "bottleneck").collect();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        // log2 of 4 Mb/s over 0.5 Mb/s.
+        let activity = groups.mean_activity[row];
+        assert!((activity - 3.0).abs() < 0.05, "group {}: {activity}", groups.group[row]);
+    }
+}
+
+/// A host with jitter lets go of packets in order, data and acknowledgements alike: nobody sees a hole.
+#[test]
+fn what_leaves_a_host_leaves_in_order() {
+    let roomy = [
+        ("access.buffer", "\"5000 packets\""),
+        ("host_jitter", "\"1 ms\""),
+        ("tcp.window_limit", "\"60 kB\""),
+        ("tcp.min_rto", "\"3 s\""),
+    ];
+    let output = run(&plan_with(ONE_HOST, &roomy), 1);
+    let flows = &output.flows;
+    for column in [&flows.losses, &flows.retransmits, &flows.timeouts] {
+        assert_eq!(column.iter().sum::<u64>(), 0);
+    }
+    assert!(of_group(&output, UPLOAD, &flows.throughput_bps) > 2e6);
+}
+
+/// One group with two flows does what two groups at one host do with a flow each.
+#[test]
+fn two_groups_at_one_host_do_what_one_group_does() {
+    let text = |users: &str| {
+        format!(
+            "version = 1\nwarm_up = \"1 s\"\nduration = \"5 s\"\n\
+             bottleneck = {{ rate = \"10 Mb/s\", scheduler = {{ kind = \"drr\" }} }}\n{users}"
+        )
+    };
+    let one = run(&plan_with(&text("[users.a]\nflows = 2\n"), &[]), 1);
+    let two = run(&plan_with(&text("[users.a]\n[users.b]\nhosts = \"a\"\n"), &[]), 1);
+    assert_eq!(one.digest, two.digest);
+}
