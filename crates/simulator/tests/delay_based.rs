@@ -49,3 +49,20 @@ fn vegas_gives_way_beside_reno_the_more_the_larger_the_buffer() {
     let (small, large) = (share("6 packets"), share("100 packets"));
     assert!(large < 0.2 && small > 2.0 * large, "{small}, {large}");
 }
+
+/// Mean windows without queues, from one loss of so many segments to the next: Reno's is the root of 3/2 of
+/// them, 122 for 10,000. Compound has its second window besides.
+#[test]
+fn compound_has_more_than_reno_where_paths_are_long_and_as_much_where_windows_are_small() {
+    let text = include_str!("../../../scenarios/compound.toml");
+    let rate = |control: &str, loss: &str| {
+        let options = [("tcp.congestion_control", control), ("bottleneck.loss", loss)];
+        let output = run(&plan_with(text, &options), 1);
+        output.flows.throughput_bps[0]
+    };
+    let long = rate("\"compound\"", "0.0001") / rate("\"reno\"", "0.0001");
+    let small = rate("\"compound\"", "0.02") / rate("\"reno\"", "0.02");
+    println!("{long:.2} times Reno's rate with large windows, {small:.2} times with small ones");
+    assert!(long > 1.8);
+    assert!((small - 1.0).abs() < 0.1);
+}

@@ -174,6 +174,7 @@ senders! {
     dctcp::Dctcp(DctcpParams);
     prague::Prague(PragueParams);
     vegas::Vegas(VegasParams);
+    compound::Compound(CompoundParams);
     [in kernels alone]
     bbr::Bbr(BbrParams);
     sbrm::Sbrm(SbrmParams);

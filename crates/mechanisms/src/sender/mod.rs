@@ -17,6 +17,7 @@
 //! Windows are counted in segments, as Linux does, in floating point; bytes are segments times MSS.
 
 pub mod bbr;
+pub mod compound;
 pub mod controller;
 pub mod cubic;
 pub mod dctcp;
@@ -32,6 +33,7 @@ pub mod vegas;
 pub mod whole_segments;
 
 pub use bbr::BbrParams;
+pub use compound::{Compound, CompoundParams};
 pub use controller::{Control, Controller, Sender, SenderParams};
 pub use cubic::{Cubic, CubicGrowth, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
@@ -114,7 +116,7 @@ pub const MIN_SSTHRESH: f64 = 2.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Factor, OrOff};
+    use crate::units::{Factor, OrOff, Share};
 
     /// An ordinary ACK of one segment, `now_ms` after the start.
     pub(super) fn ack_at(now_ms: u64) -> Ack {
@@ -137,7 +139,7 @@ mod tests {
         Marks { now, delivered: 0, marked: 0, una, nxt, repairing: false }
     }
 
-    fn all() -> [Controller; 6] {
+    fn all() -> [Controller; 7] {
         let (whole_segments, byte_counting) = (false, false);
         let cubic = |growth| {
             SenderParams::Cubic(CubicParams { growth, slow_start_exit: SlowStartExit::Loss })
@@ -149,6 +151,13 @@ mod tests {
                 alpha: Factor(2.0),
                 beta: Factor(4.0),
                 gamma: Factor(1.0),
+            }),
+            SenderParams::Compound(CompoundParams {
+                alpha: Share(0.125),
+                beta: Share(0.5),
+                k: Share(0.75),
+                gamma: Factor(30.0),
+                zeta: Factor(1.0),
             }),
             SenderParams::Reno(RenoParams { whole_segments, byte_counting }),
             cubic(CubicGrowth::Linux),

@@ -60,7 +60,7 @@ fn tcp() -> impl Strategy<Value = String> {
     (
         one_of(
             "congestion_control",
-            vec!["\"reno\"", "\"cubic\"", "\"dctcp\"", "\"prague\"", "\"vegas\""],
+            vec!["\"reno\"", "\"cubic\"", "\"dctcp\"", "\"prague\"", "\"vegas\"", "\"compound\""],
         ),
         one_of(
             "loss_recovery",
