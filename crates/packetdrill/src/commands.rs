@@ -35,6 +35,13 @@ pub fn read(text: &str) -> Result<Vec<Request>, String> {
     Ok(requests)
 }
 
+/// Whether commands leave the host's interface no room for a packet.
+pub fn closes_interface(text: &str) -> bool {
+    let none = ["pfifo", "limit", "0"];
+    let is_none = |request: &Request| matches!(request, Request::Queue(queue) if *queue == none);
+    read(text).is_ok_and(|requests| requests.iter().any(is_none))
+}
+
 fn one(command: &str, requests: &mut Vec<Request>) -> Result<(), String> {
     let words = words(command);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

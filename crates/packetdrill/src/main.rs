@@ -80,7 +80,7 @@ fn play_all(folders: &[PathBuf]) -> Result<Vec<Outcome>, String> {
         scripts.sort();
         for path in scripts {
             let verdict = match std::fs::read(&path) {
-                Ok(bytes) => player::play(&String::from_utf8_lossy(&bytes)),
+                Ok(bytes) => player::play_on_any_clock(&String::from_utf8_lossy(&bytes)),
                 Err(error) => Err(Mistake { line: 0, message: error.to_string() }),
             };
             let below = path.strip_prefix(folder).ok().filter(|p| !p.as_os_str().is_empty());

@@ -3,34 +3,40 @@
 use std::fmt::Write;
 
 use crate::mistake::Mistake;
-use crate::player::Verdict;
+use crate::player::{TICKS, Verdict};
 
 /// One script.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Its path below the folder that was asked for.
     pub script: String,
-    /// What became of it; a mistake of its own, if it could not be read.
-    pub verdict: Result<Verdict, Mistake>,
+    /// What became of it, and the ticks a second of the clock; a mistake of its own, if it could not be read.
+    pub verdict: Result<(Verdict, u32), Mistake>,
 }
 
 impl Outcome {
     /// `passed`, `failed`, `outside` or `mistaken`.
     pub fn word(&self) -> &'static str {
         match &self.verdict {
-            Ok(Verdict::Passed) => "passed",
-            Ok(Verdict::Failed { .. }) => "failed",
-            Ok(Verdict::Outside { .. }) => "outside",
+            Ok((Verdict::Passed, _)) => "passed",
+            Ok((Verdict::Failed { .. }, _)) => "failed",
+            Ok((Verdict::Outside { .. }, _)) => "outside",
             Err(_) => "mistaken",
         }
+    }
+
+    /// Ticks a second, if it passes only with a clock that is not the first.
+    pub fn other_ticks(&self) -> Option<u32> {
+        let ticks = self.verdict.as_ref().ok().map(|(_, ticks)| *ticks);
+        ticks.filter(|ticks| *ticks != TICKS[0])
     }
 
     /// Why, with the line; nothing if it passed.
     pub fn why(&self) -> Option<(usize, &str)> {
         match &self.verdict {
-            Ok(Verdict::Passed) => None,
-            Ok(Verdict::Failed { line, message }) => Some((*line, message)),
-            Ok(Verdict::Outside { line, reason }) => Some((*line, reason)),
+            Ok((Verdict::Passed, _)) => None,
+            Ok((Verdict::Failed { line, message }, _)) => Some((*line, message)),
+            Ok((Verdict::Outside { line, reason }, _)) => Some((*line, reason)),
             Err(mistake) => Some((mistake.line, &mistake.message)),
         }
     }
@@ -44,6 +50,9 @@ pub fn table(outcomes: &[Outcome]) -> String {
         let _ = write!(text, "{:<width$}  {}", outcome.script, outcome.word());
         if let Some((line, why)) = outcome.why() {
             let _ = write!(text, " at line {line}: {why}");
+        }
+        if let Some(ticks) = outcome.other_ticks() {
+            let _ = write!(text, " with {ticks} ticks a second");
         }
         text.push('\n');
     }
@@ -77,6 +86,7 @@ pub fn json(outcomes: &[Outcome]) -> String {
                 "verdict": outcome.word(),
                 "line": line,
                 "why": why,
+                "other_ticks": outcome.other_ticks(),
             })
         })
         .collect();

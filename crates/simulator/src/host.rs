@@ -144,6 +144,11 @@ impl Host {
         self.out.sender.set_kernel(kernel);
     }
 
+    /// From now on its interface takes no segment.
+    pub fn refuse_segments(&mut self) {
+        self.out.sender.refuse_segments();
+    }
+
     /// Moves the clock on. Wake-ups on the way are the caller's to let happen, by [`Host::wake`].
     pub fn at(&mut self, now: Time) -> &mut Self {
         self.now = self.now.max(now);

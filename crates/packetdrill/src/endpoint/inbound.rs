@@ -102,6 +102,7 @@ impl Endpoint {
         let shift = if packet.flags.syn { 0 } else { self.peer_shift() };
         self.out.window = u64::from(packet.window.unwrap_or(0)) << shift;
         self.out.window_end = self.out.window;
+        self.out.largest_window = self.out.window;
     }
 
     /// When something was sent at the latest that is answered now.
@@ -125,6 +126,7 @@ impl Endpoint {
         let window = u64::from(packet.window.unwrap_or(0)) << self.peer_shift();
         let updates = window != self.out.window;
         self.out.window = window;
+        self.out.largest_window = self.out.largest_window.max(window);
         self.out.window_end = self.out.window_end.max(acked + window);
         if window == 0 {
             self.out.window_end = acked;

@@ -10,9 +10,10 @@ mod cuts;
 mod inbound;
 mod outbound;
 mod pacing;
+mod pushes;
 mod settings;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_simulator::host::{Blocks, Host, SenderInfo};
@@ -21,6 +22,7 @@ use crate::script::Packet;
 use agreed::Agreed;
 use cuts::Cuts;
 use pacing::Pacing;
+use pushes::{Bounds, Pushes};
 pub use settings::Settings;
 
 /// No window probe is later after the one before.
@@ -92,8 +94,8 @@ struct Outgoing {
     piece: u64,
     /// The segment that was sent again just before, at the same moment.
     last_again: Option<u64>,
-    /// Ends of writes, in bytes.
-    writes: BTreeSet<u64>,
+    /// Where it is pushed.
+    pushes: Pushes,
     /// Bytes that the application has written.
     written: u64,
     /// Of them, those that TCP has been given.
@@ -103,6 +105,8 @@ struct Outgoing {
     /// The peer's window: its right edge in bytes, and how large it was told last.
     window_end: u64,
     window: u64,
+    /// The largest there has been.
+    largest_window: u64,
     /// Small segments need not wait for each other.
     no_delay: bool,
 }
@@ -196,6 +200,13 @@ impl Endpoint {
         self.local_isn = isn;
     }
 
+    /// From now on the host's interface takes no segment.
+    pub fn refuse_segments(&mut self) {
+        if let Some(host) = &mut self.host {
+            host.refuse_segments();
+        }
+    }
+
     /// The state of the sender, once there is a connection.
     pub fn info(&self) -> Option<SenderInfo> {
         self.host.as_ref().filter(|_| self.state == State::Open).map(Host::info)
@@ -230,9 +241,26 @@ impl Endpoint {
 
     /// The application writes so many bytes.
     pub fn write(&mut self, bytes: u64) {
+        let bounds = self.bounds();
+        let written = self.out.written;
         self.out.written += bytes;
-        self.out.writes.insert(self.out.written);
+        self.out.pushes.write(written, self.out.written, bounds);
         self.send_written();
+    }
+
+    /// What bounds the buffers of a write, and what leaves while it goes on.
+    fn bounds(&self) -> Bounds {
+        let (mss, sent) = (u64::from(self.agreed.mss), self.out.cuts.end());
+        let (room, half) = self.info().map_or((0, 0), |info| {
+            (info.cwnd.saturating_sub(info.in_flight()), (info.cwnd / 2).max(1))
+        });
+        Bounds {
+            mss,
+            largest_window: self.out.largest_window,
+            sent,
+            may_go: (sent + u64::from(room) * mss).min(self.out.window_end.max(sent)),
+            piece: u64::from(room.min(half)) * mss,
+        }
     }
 
     /// The application has nothing more to say.

@@ -220,8 +220,9 @@ impl Outgoing {
     /// Takes note of a segment that leaves, of which `next` is the one after it at the same moment. Returns
     /// whether it is pushed.
     ///
-    /// Linux pushes the last byte of a write, and the last segment of what leaves as one piece for the
-    /// interface to cut (since 5.4). When it is sent again, so does what was one piece and is one still.
+    /// Linux pushes the last byte of some buffers ([`super::pushes`]), and the last segment of what leaves as one
+    /// piece for the interface to cut (since 5.4). When it is sent again, so does what was one piece and is
+    /// one still.
     fn note(&mut self, number: u64, bytes: u64, pushed: bool, next: Option<u64>) -> bool {
         let again = number < self.cuts.count();
         if !again {
@@ -230,7 +231,7 @@ impl Outgoing {
             // What leaves next at the same moment belongs to the same piece, unless this was its last.
             self.piece += u64::from(pushed || next.is_none());
         }
-        if self.writes.contains(&self.cuts.end_of(number + 1)) {
+        if self.pushes.contains(self.cuts.end_of(number + 1)) {
             return true;
         }
         if !again {

@@ -29,7 +29,7 @@ pub struct Settings {
     pub paced: bool,
 }
 
-/// Scripts were written on kernels with a thousand ticks a second.
+/// The player may set another.
 const TICK: Span = Span::from_millis(1);
 
 impl Default for Settings {
@@ -122,6 +122,8 @@ impl Settings {
         self.paced = match queue.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["pfifo" | "pfifo_fast" | "noqueue"] => false,
             ["fq"] => true,
+            // From the moment of the command on: the player sees to it.
+            ["pfifo", "limit", "0"] => self.paced,
             _ => return Err(format!("the host's own queue: {}", queue.join(" "))),
         };
         Ok(())
@@ -172,7 +174,7 @@ mod tests {
                 "sysctl net.ipv4.tcp_congestion_control=bbr",
                 "the setting tcp_congestion_control = bbr",
             ),
-            ("tc qdisc replace dev tun0 root pfifo limit 0", "the host's own queue: pfifo limit 0"),
+            ("tc qdisc replace dev tun0 root pfifo limit 9", "the host's own queue: pfifo limit 9"),
         ] {
             assert_eq!(after(text), Err(want.to_owned()));
         }

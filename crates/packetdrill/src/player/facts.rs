@@ -52,6 +52,7 @@ pub fn known() -> Names {
         retransmitted: 0,
         retransmits: 0,
         reordering: 0,
+        reorderings: 0,
         srtt: None,
         min_rtt: None,
         rto: Span::ZERO,
@@ -60,7 +61,7 @@ pub fn known() -> Names {
     names.chain(nothing).map(|(name, fact)| (name.to_owned(), Value::Number(fact))).collect()
 }
 
-fn of_sender(info: &SenderInfo) -> [(&'static str, i64); 12] {
+fn of_sender(info: &SenderInfo) -> [(&'static str, i64); 13] {
     let micros = |span: Option<Span>| span.map_or(0, |span| (span.as_nanos() / 1000) as i64);
     let state = match info.state {
         CongestionState::Open => 0,
@@ -79,6 +80,7 @@ fn of_sender(info: &SenderInfo) -> [(&'static str, i64); 12] {
         ("tcpi_retrans", i64::from(info.retransmitted)),
         ("tcpi_total_retrans", info.retransmits as i64),
         ("tcpi_reordering", i64::from(info.reordering)),
+        ("tcpi_reord_seen", i64::from(info.reorderings)),
         ("tcpi_rtt", micros(info.srtt)),
         ("tcpi_min_rtt", micros(info.min_rtt)),
         ("tcpi_rto", micros(Some(info.rto))),

@@ -63,18 +63,39 @@ impl Stop {
     }
 }
 
+/// Ticks a second of the kernels that scripts were written on: `CONFIG_HZ`, of which timers are multiples.
+pub const TICKS: [u32; 2] = [1000, 250];
+
+/// Reads and plays a script, on a clock with so many ticks a second as it passes with.
+///
+/// # Errors
+/// What is wrong with the script.
+pub fn play_on_any_clock(text: &str) -> Result<(Verdict, u32), Mistake> {
+    let [first, second] = TICKS;
+    let verdict = play_at(text, first)?;
+    if matches!(verdict, Verdict::Failed { .. }) && play_at(text, second)? == Verdict::Passed {
+        return Ok((Verdict::Passed, second));
+    }
+    Ok((verdict, first))
+}
+
 /// Reads and plays a script.
 ///
 /// # Errors
 /// What is wrong with the script.
 pub fn play(text: &str) -> Result<Verdict, Mistake> {
+    play_at(text, TICKS[0])
+}
+
+fn play_at(text: &str, ticks: u32) -> Result<Verdict, Mistake> {
     let script = parse(text)?;
     let options = Options::of(&script)?;
     let settings = match limits::check(&script, &options) {
         Ok(settings) => settings,
         Err((line, reason)) => return Ok(Verdict::Outside { line, reason }),
     };
-    Ok(Player::new(&script, options, settings).run())
+    let tick = Span::from_nanos(1_000_000_000 / u64::from(ticks));
+    Ok(Player::new(&script, options, Settings { tick, ..settings }).run())
 }
 
 struct Player<'a> {
@@ -128,7 +149,10 @@ impl<'a> Player<'a> {
             Action::Packet(packet) => self.host.arrive(packet).map_err(Stop::Outside)?,
             Action::Call(call) => self.call(call, event.line, due)?,
             Action::Code(text) => self.check(text)?,
-            // Whatever they ask for has been taken before the start.
+            // Whatever else they ask for has been taken before the start.
+            Action::Command(text) if commands::closes_interface(text) => {
+                self.host.refuse_segments();
+            }
             Action::Command(_) => {}
             Action::Foreign(what) => return Err(Stop::Outside(what.clone())),
         }

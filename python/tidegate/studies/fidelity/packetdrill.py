@@ -39,7 +39,8 @@ def _reasons(path: Path) -> dict[str, str]:
 
 def _why(row: dict[str, str | int | None], reasons: dict[str, str]) -> str:
     if row["verdict"] == "passed":
-        return ""
+        ticks = row.get("other_ticks")
+        return f"with a clock of {ticks} ticks a second" if ticks else ""
     happened = f"line {row['line']}: {row['why']}".replace("<", "&lt;")
     reason = reasons.get(str(row["script"]), "not explained yet")
     return f"{happened} – {reason}"

@@ -66,6 +66,21 @@ impl Detection {
         }
     }
 
+    /// Whether the path reorders by more than duplicates are counted, so that what is sacked before the rest has
+    /// come lets the window grow (Linux, `tcp_may_raise_cwnd`).
+    #[inline]
+    pub fn expects_reordering(&self) -> bool {
+        self.reordering() > DUP_THRESH
+    }
+
+    /// How many ACKs showed that a segment was overtaken, where the sender knows.
+    pub fn reorderings(&self) -> u32 {
+        match self {
+            Detection::Time(rack) => rack.reorderings(),
+            _ => 0,
+        }
+    }
+
     /// Whether a probe is out.
     pub fn is_probing(&self) -> bool {
         matches!(self, Detection::Time(rack) if rack.is_probing())

@@ -41,6 +41,8 @@ pub struct SenderInfo {
     pub retransmits: u64,
     /// Segments by which the path is taken to reorder.
     pub reordering: u32,
+    /// ACKs that showed it to, where the sender knows.
+    pub reorderings: u32,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
     /// Smallest round-trip time, where the sender keeps it.
@@ -71,6 +73,7 @@ impl Sender {
             retransmitted: board.retransmitted(),
             retransmits: self.counts.retransmits,
             reordering: self.detection.reordering(),
+            reorderings: self.detection.reorderings(),
             srtt: round_trip.srtt(),
             min_rtt: self.feedback.min_rtt(),
             rto: round_trip.rto(),

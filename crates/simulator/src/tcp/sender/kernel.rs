@@ -25,4 +25,10 @@ impl Sender {
         self.timer.set_least(kernel.tick * 2);
         self.transmit.set_least_burst(kernel.least_burst);
     }
+
+    /// From now on the host's interface takes no segment, and TCP is told so: what would be sent waits. (That
+    /// Linux also reduces the window then, unless it does so already, is left out, and time-outs go on.)
+    pub fn refuse_segments(&mut self) {
+        self.window.close();
+    }
 }

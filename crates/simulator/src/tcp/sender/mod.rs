@@ -445,7 +445,9 @@ impl Sender {
 
     fn next(&self, told: &Told, lost: &Lost) -> Next {
         let slow_start = self.window.get().in_slow_start();
-        self.recovery.advance(told, lost, &self.outstanding, slow_start)
+        let reorders = self.detection.expects_reordering();
+        let delivers = told.advances() || (reorders && told.delivered > 0);
+        self.recovery.advance(told, lost, &self.outstanding, delivers, slow_start)
     }
 
     fn enter_recovery(&mut self, door: &mut Door) {
@@ -506,7 +508,7 @@ impl Sender {
     /// Sets the timer anew after progress, or to look again for losses after `wait`.
     fn set_timer(&mut self, told: &Told, wait: Option<Span>, door: &mut Door) {
         if let Some(wait) = wait {
-            let wait = (wait + self.timer.least()).min(self.feedback.round_trip().rto());
+            let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());
             self.timer.set(Purpose::Reordering, door.now + wait, door);
         } else if told.advances() || self.head_is_younger(told, door.now) {
             self.rearm(door);

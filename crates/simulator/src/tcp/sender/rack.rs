@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Retransmissions have a time like any other segment, so that their loss is noticed, too. Where the
-//! window makes a segment wait, a timer looks again. The path reorders where a segment arrives that was sent
+//! window makes a segment wait, a timer looks again, two ticks later and in whole ticks. The path reorders where a segment arrives that was sent
 //! once and before others that have arrived; no link does that but RFC 6057's scheduler, when it releases a
 //! customer of whom much still waits, which is rare (tests/reordering.rs). The reordering window does not
 //! grow beyond a quarter of the round trip (RFC 8985, section 6.2, step 4, by duplicate SACKs, which receivers
@@ -44,6 +44,8 @@ pub struct Rack {
     advanced: bool,
     /// Most segments by which one was seen to be overtaken, at least three; `None` before the first.
     reordering: Option<u32>,
+    /// ACKs that showed one to be.
+    reorderings: u32,
     probe: Option<Probe>,
 }
 
@@ -75,6 +77,7 @@ impl Rack {
         if told.overtaken_by > 0 {
             let seen = told.overtaken_by.min(MOST_REORDERING);
             self.reordering = self.reordering.max(Some(seen.max(DUP_THRESH)));
+            self.reorderings += 1;
         }
         let Some(probe) = self.probe.filter(|probe| una >= probe.end) else { return false };
         let repaired = probe.again && una > probe.end;
@@ -141,6 +144,11 @@ impl Rack {
     /// By how many segments the path is taken to reorder.
     pub fn reordering(&self) -> u32 {
         self.reordering.unwrap_or(DUP_THRESH)
+    }
+
+    /// How many ACKs showed that a segment was overtaken.
+    pub fn reorderings(&self) -> u32 {
+        self.reorderings
     }
 
     /// Whether a probe is out.

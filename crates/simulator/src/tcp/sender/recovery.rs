@@ -240,14 +240,21 @@ impl Recovery {
     }
 
     /// What follows from an ACK, whose losses are `lost` and which was not the last word of F-RTO.
-    /// `slow_start`: the window is below its threshold.
-    pub fn advance(&self, told: &Told, lost: &Lost, out: &Outstanding, slow_start: bool) -> Next {
+    /// `delivers`: what lets a window grow; `slow_start`: the window is below its threshold.
+    pub fn advance(
+        &self,
+        told: &Told,
+        lost: &Lost,
+        out: &Outstanding,
+        delivers: bool,
+        slow_start: bool,
+    ) -> Next {
         let any_lost = out.board().lost() > 0;
         match self.points.phase {
             Phase::Open | Phase::Reducing if any_lost => Next::Enter,
-            Phase::Open if told.advances() => Next::Grow,
+            Phase::Open if delivers => Next::Grow,
             Phase::Loss if lost.repairs > 0 => Next::Enter,
-            Phase::Loss if told.advances() && self.grows_in_loss(told, slow_start) => Next::Grow,
+            Phase::Loss if delivers && self.grows_in_loss(told, slow_start) => Next::Grow,
             _ => Next::Stay,
         }
     }
@@ -386,7 +393,7 @@ mod tests {
         let (mut recovery, out) = at("", 1, 10);
         recovery.go_on(Phase::Loss, 10);
         let told = Told { congestion: true, ..acknowledges(1) };
-        let next = |slow_start| recovery.advance(&told, &Lost::default(), &out, slow_start);
+        let next = |slow_start| recovery.advance(&told, &Lost::default(), &out, true, slow_start);
         assert_eq!((next(true), next(false)), (Next::Grow, Next::Stay));
     }
 

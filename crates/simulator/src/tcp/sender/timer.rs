@@ -56,6 +56,12 @@ impl Timer {
         self.least
     }
 
+    /// A wait of loss detection as the kernel counts it: `least` more, in whole ticks (`usecs_to_jiffies`).
+    pub fn in_ticks(&self, wait: Span) -> Span {
+        let tick = (self.least.as_nanos() / 2).max(1);
+        Span::from_nanos((wait + self.least).as_nanos().div_ceil(tick) * tick)
+    }
+
     /// Sets that.
     pub fn set_least(&mut self, least: Span) {
         self.least = least;

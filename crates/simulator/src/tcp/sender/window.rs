@@ -107,6 +107,11 @@ impl SendWindow {
         self.limit
     }
 
+    /// Nothing may be sent any more.
+    pub fn close(&mut self) {
+        self.limit = 0;
+    }
+
     /// Segments that count against the window.
     #[inline]
     pub fn in_flight(&self, out: &Outstanding, phase: Phase) -> u32 {
