@@ -20,7 +20,8 @@ pub use crate::traffic::{
 };
 pub use conex::{CarrierPlan, ConexPlan, CreditPlan, PerSignal, Rfc7786};
 pub use tcp::{
-    AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, RecoveryPlan, ReductionPlan, RtoPlan, TcpPlan,
+    AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
+    RtoPlan, TcpPlan,
 };
 
 /// So many links fit in a run: link and time share a word where events are compared.

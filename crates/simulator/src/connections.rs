@@ -92,10 +92,12 @@ impl Connection {
     pub fn accept(&mut self, world: &mut World) {
         let Connection { forward, backward: Some(backward), .. } = self else { return };
         if let Some(answered) = forward.accepted() {
-            backward.sender.accept(answered, &mut world.door(backward.address));
+            let outcome = forward.receiver.outcome();
+            backward.sender.accept(answered, outcome, &mut world.door(backward.address));
         }
         if let Some(answered) = backward.accepted() {
-            forward.sender.accept(answered, &mut world.door(forward.address));
+            let outcome = backward.receiver.outcome();
+            forward.sender.accept(answered, outcome, &mut world.door(forward.address));
         }
     }
 

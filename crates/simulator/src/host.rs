@@ -6,11 +6,14 @@
 
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::Scenario;
+pub use tidegate_scenario::plan::OptionPlan;
 use tidegate_scenario::plan::TcpPlan;
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers};
+pub use crate::packet::ReceivedBytes;
 use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
+pub use crate::tcp::accecn::{ANSWERED_OPTION_BYTES, Ace, Codepoint, Outcome, handshake};
 pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
 pub use crate::tcp::sender::kernel::Kernel;
 use crate::tcp::{Address, Door, HEADER_BYTES, Half, TIMESTAMP_BYTES, TimerId, World};
@@ -61,11 +64,20 @@ pub enum Sent {
         next: u64,
         /// The timestamp that it echoes.
         echo: Time,
-        /// It echoes a congestion mark.
-        marked: bool,
-        /// What has arrived beyond.
+        /// What it says of marks.
+        marks: Marks,
+        /// What has arrived beyond, or come twice.
         blocks: Blocks,
     },
+}
+
+/// What an acknowledgement says of marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Classic feedback: congestion is echoed, in ECE. Accurate: the counter of packets.
+    pub ace: Ace,
+    /// Accurate feedback: the counters of bytes.
+    pub received: Option<ReceivedBytes>,
 }
 
 /// An acknowledgement that arrives.
@@ -75,8 +87,10 @@ pub struct Told {
     pub next: u64,
     /// When what it echoes was sent; without timestamps nobody asks.
     pub echo: Time,
-    /// It echoes a congestion mark.
-    pub marked: bool,
+    /// What it says of marks.
+    pub marks: Marks,
+    /// Its own timestamp is later than those before.
+    pub newer: bool,
     /// What has arrived beyond, where the peer sends SACK blocks.
     pub blocks: Option<Blocks>,
 }
@@ -92,10 +106,8 @@ pub struct Arrival {
     pub stamp: Time,
     /// It asks for being handed to the application.
     pub pushed: bool,
-    /// It is ECN-capable.
-    pub capable: bool,
-    /// It carries a congestion mark.
-    pub marked: bool,
+    /// Its ECN field.
+    pub ecn: Codepoint,
     /// The peer has reduced its window.
     pub reduced: bool,
 }
@@ -179,16 +191,36 @@ impl Host {
     }
 
     /// The peer requests a connection.
-    pub fn requested(&mut self, capable: bool) {
-        let flags = flags::SYN | if capable { flags::ECT } else { 0 };
+    pub fn requested(&mut self, ace: Ace, ecn: Codepoint) {
+        let flags = flags::SYN | ace.flags() | ecn.flags();
         let request = Packet { at: self.now, flags, ..Packet::default() };
         self.back.receiver.on_request(&request);
     }
 
-    /// The handshake is over; the request or answer that this acknowledges was sent at `sent`.
-    pub fn answered(&mut self, sent: Time) {
-        let packet = Packet { stamp: sent, flags: flags::SYN | flags::ACK, ..Packet::default() };
-        self.on_ack(packet);
+    /// The handshake is over, and has ended in `outcome`; the request or answer that this acknowledges was
+    /// sent at `sent`.
+    pub fn answered(&mut self, sent: Time, outcome: Outcome) {
+        self.sending(|connection, door| connection.sender.on_answer(sent, outcome, door));
+    }
+
+    /// A packet without data arrives: what it says of marks apart, it may itself be marked.
+    pub fn note_control(&mut self, ecn: Codepoint) {
+        self.back.receiver.note_control(ecn);
+    }
+
+    /// A packet of the handshake has this option.
+    pub fn note_option(&mut self, received: &ReceivedBytes) {
+        self.out.sender.note_option(received);
+    }
+
+    /// Whether the peer has sent the option of accurate feedback.
+    pub fn has_seen_option(&self) -> bool {
+        self.out.sender.has_seen_option()
+    }
+
+    /// With which acknowledgements that option goes, on a way that may not let it pass.
+    pub fn send_options(&mut self, when: OptionPlan) {
+        self.back.receiver.send_options(when);
     }
 
     /// The application writes so many bytes; with `push` what does not fill a segment leaves all the same.
@@ -207,20 +239,24 @@ impl Host {
 
     /// An acknowledgement arrives.
     pub fn acknowledge(&mut self, told: &Told) {
-        let echo = if told.marked { flags::ECE } else { 0 };
+        if told.newer {
+            self.out.sender.note_newer();
+        }
         let mut packet = Packet {
             number: told.next,
             stamp: told.echo,
-            flags: flags::ACK | echo,
+            flags: flags::ACK | told.marks.ace.flags(),
             ..Packet::default()
         };
-        if let Some(blocks) = &told.blocks {
-            let mut first: SackBlocks = [(0, 0); MAX_SACK_BLOCKS];
-            for (place, block) in first.iter_mut().zip(blocks) {
-                *place = *block;
-            }
-            packet.flags |= flags::SACK | flags::OPTIONS;
-            packet.word = self.network.options.put(Options { sack: first, ..Options::default() });
+        let mut sack: SackBlocks = [(0, 0); MAX_SACK_BLOCKS];
+        for (place, block) in sack.iter_mut().zip(told.blocks.iter().flatten()) {
+            *place = *block;
+        }
+        let received_bytes = told.marks.received;
+        if told.blocks.is_some() || received_bytes.is_some() {
+            packet.flags |= flags::OPTIONS | if told.blocks.is_some() { flags::SACK } else { 0 };
+            let options = Options { sack, received_bytes, ..Options::default() };
+            packet.word = self.network.options.put(options);
         }
         self.on_ack(packet);
     }
@@ -239,17 +275,23 @@ impl Host {
             stamp: arrival.stamp,
             len: self.back.sizes.header + arrival.bytes,
             flags: flag(arrival.pushed, flags::PSH)
-                | flag(arrival.capable, flags::ECT)
-                | flag(arrival.marked, flags::CE)
-                | flag(arrival.reduced, flags::CWR),
+                | flag(arrival.reduced, flags::CWR)
+                | arrival.ecn.flags(),
             ..Packet::default()
         };
         self.receiving(|connection, door| connection.on_data(&packet, door));
     }
 
-    /// What has arrived in order was acknowledged by a segment of data.
-    pub fn acknowledged_on_the_way(&mut self) {
-        self.back.receiver.on_ack_sent();
+    /// What has arrived in order is acknowledged by a packet that leaves for another reason. Returns what that
+    /// says of marks, where they are counted.
+    pub fn acknowledge_on_the_way(&mut self) -> Option<Marks> {
+        let receiver = &mut self.back.receiver;
+        let marks = receiver.counts_marks().then(|| {
+            let (ace, fitted, _) = receiver.tell_of_marks(None, self.now);
+            Marks { ace, received: fitted.map(|fitted| fitted.bytes) }
+        });
+        receiver.on_ack_sent();
+        marks
     }
 
     /// What has left since the last call, in order.
@@ -265,16 +307,14 @@ impl Host {
 
     fn told(&mut self, packet: &Packet) -> Sent {
         if packet.has(flags::ACK) {
-            let blocks = if packet.has(flags::SACK) {
-                self.network.options.take(packet.word).sack.to_vec()
-            } else {
-                Blocks::new()
-            };
+            let options =
+                packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.word));
+            let options = options.unwrap_or_default();
             return Sent::Ack {
                 next: packet.number,
                 echo: packet.stamp,
-                marked: packet.has(flags::ECE),
-                blocks: blocks.into_iter().filter(|(start, end)| start < end).collect(),
+                marks: Marks { ace: Ace::of(packet), received: options.received_bytes },
+                blocks: options.sack.into_iter().filter(|(start, end)| start < end).collect(),
             };
         }
         if packet.has(flags::SYN) {

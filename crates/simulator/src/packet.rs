@@ -255,6 +255,25 @@ pub const MAX_SACK_BLOCKS: usize = 3;
 /// SACK blocks: segment numbers `start..end`, most recent first; unused ones are empty.
 pub type SackBlocks = [(u64, u64); MAX_SACK_BLOCKS];
 
+/// Bytes that arrived, as accurate feedback tells of them in its option (RFC 9768, section 3.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedBytes {
+    /// The option's kind: 174, which begins with ECT(1), else 172, which begins with ECT(0). CE is second.
+    pub ect_1_first: bool,
+    /// So many of its three fields are there.
+    pub fields: u8,
+    /// Bytes with ECT(0), CE and ECT(1), modulo 2²⁴, those with ECT from 1 on.
+    pub counters: [u32; 3],
+}
+
+impl ReceivedBytes {
+    /// The counter at this place among ECT(0), CE and ECT(1), if the option has it.
+    pub fn get(&self, place: usize) -> Option<u32> {
+        let field = if self.ect_1_first { 2 - place } else { place };
+        (field < usize::from(self.fields)).then_some(self.counters[place])
+    }
+}
+
 /// What few acknowledgements say.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
@@ -262,8 +281,8 @@ pub struct Options {
     pub word: u32,
     /// With [`flags::SACK`]: the blocks.
     pub sack: SackBlocks,
-    /// Accurate feedback: bytes received with ECT(0), CE and ECT(1), modulo 2²⁴ (RFC 9768, section 3.2.3).
-    pub received_bytes: Option<[u32; 3]>,
+    /// Accurate feedback: bytes received.
+    pub received_bytes: Option<ReceivedBytes>,
     /// The receiver's clock when the segment arrived that this answers, for the one-way delay.
     pub received_at: Option<Time>,
 }
@@ -342,6 +361,17 @@ mod tests {
         let (word, flags, len) = (11, 0x0123_4567, 0x1a2b);
         parcel.rewrite(Rewritten { word, flags, len });
         assert_eq!(parcel.packet(packet.at), Packet { word, flags, len, ..changed });
+    }
+
+    /// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1), and kind 174 the other way round.
+    #[test]
+    fn an_option_that_is_cut_short_lacks_its_last_counters() {
+        for (ect_1_first, want) in
+            [(false, [Some(10), Some(20), None]), (true, [None, Some(20), Some(30)])]
+        {
+            let bytes = ReceivedBytes { ect_1_first, fields: 2, counters: [10, 20, 30] };
+            assert_eq!([0, 1, 2].map(|place| bytes.get(place)), want);
+        }
     }
 
     #[test]

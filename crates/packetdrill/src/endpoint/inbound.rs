@@ -1,7 +1,10 @@
 //! What arrives at the host: from packets to segments.
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_simulator::host::{Arrival, Blocks, Host, Kernel, Told};
+use tidegate_simulator::host::handshake::Mode;
+use tidegate_simulator::host::{
+    Ace, Arrival, Blocks, Codepoint, Host, Kernel, Marks, Outcome, Told,
+};
 
 use super::agreed::Agreed;
 use super::{Endpoint, State};
@@ -41,7 +44,7 @@ impl Endpoint {
     pub(super) fn open_host(&mut self, agreed: Agreed) -> Result<(), String> {
         let mut host = Host::new(&agreed.tcp(&self.settings)?, agreed.mss);
         let tick = self.settings.tick;
-        host.set_kernel(Kernel { tick, least_burst: self.settings.min_burst });
+        host.set_kernel(Kernel { tick, least_burst: self.settings.min_burst, ..Kernel::default() });
         host.at(self.now).open();
         (self.host, self.agreed) = (Some(host), agreed);
         Ok(())
@@ -60,7 +63,7 @@ impl Endpoint {
         self.state = State::Answered;
         self.open_host(agreed)?;
         if let Some(host) = &mut self.host {
-            host.requested(false);
+            host.requested(Ace::NONE, Codepoint::NotEct);
         }
         self.hand_over();
         Ok(())
@@ -95,8 +98,9 @@ impl Endpoint {
     fn establish(&mut self, packet: &Packet) {
         let sent = self.echoed(packet).unwrap_or(self.requested_at).min(self.at_latest());
         self.state = State::Open;
+        let outcome = Outcome::plain(if self.agreed.ecn { Mode::Classic } else { Mode::None });
         if let Some(host) = &mut self.host {
-            host.at(self.now).answered(sent);
+            host.at(self.now).answered(sent, outcome);
         }
         // The window of a packet with SYN is not scaled.
         let shift = if packet.flags.syn { 0 } else { self.peer_shift() };
@@ -134,7 +138,11 @@ impl Endpoint {
         let told = Told {
             next: self.out.cuts.whole_by(acked),
             echo: self.echoed(packet).unwrap_or(Time::ZERO),
-            marked: packet.flags.ece && self.agreed.ecn,
+            marks: Marks {
+                ace: Ace::new(u32::from(packet.flags.ece && self.agreed.ecn)),
+                received: None,
+            },
+            newer: false,
             blocks: self.blocks(packet)?,
         };
         self.give(told.next);
@@ -216,8 +224,11 @@ impl Endpoint {
             bytes: self.back.len_of(number).min(u64::from(self.agreed.mss)) as u16,
             stamp: self.now,
             pushed,
-            capable: matches!(packet.ecn, Some(Ecn::Ect0 | Ecn::Ect1)),
-            marked: packet.ecn == Some(Ecn::Ce),
+            ecn: match packet.ecn {
+                Some(Ecn::Ect0 | Ecn::Ect1) => Codepoint::Ect0,
+                Some(Ecn::Ce) => Codepoint::Ce,
+                _ => Codepoint::NotEct,
+            },
             reduced: packet.flags.cwr,
         };
         if let Some(host) = &mut self.host {

@@ -1,7 +1,7 @@
 //! What the host sends: from segments to packets.
 
 use tidegate_mechanisms::units::Span;
-use tidegate_simulator::host::{Blocks, Sent};
+use tidegate_simulator::host::{Ace, Blocks, Sent};
 
 use super::{Endpoint, LONGEST_PROBE, Live, Outgoing, Probe, State};
 use crate::script::{Direction, Ecn, Flags, Packet, TcpOption};
@@ -86,8 +86,8 @@ impl Endpoint {
                     let pushed = self.out.note(number, u64::from(bytes), pushed, next);
                     self.send_segment(number, pushed, capable, reduced);
                 }
-                Sent::Ack { next, marked, blocks, .. } => {
-                    self.echoes = marked;
+                Sent::Ack { next, marks, blocks, .. } => {
+                    self.echoes = marks.ace != Ace::NONE;
                     // What is sent at the same moment carries the acknowledgement. That of the peer's end
                     // waits for the host's own end (Linux, `tcp_fin`).
                     let ends = self.peer_closed && next == self.back.count();
@@ -166,7 +166,7 @@ impl Endpoint {
         packet.ecn = Some(if capable { Ecn::Ect0 } else { Ecn::NotEct });
         self.emit(packet);
         if let Some(host) = &mut self.host {
-            host.acknowledged_on_the_way();
+            host.acknowledge_on_the_way();
         }
     }
 

@@ -56,6 +56,8 @@ pub fn known() -> Names {
         srtt: None,
         min_rtt: None,
         rto: Span::ZERO,
+        marked: 0,
+        delivered_bytes: [0; 3],
     });
     let names = CONSTANTS.into_iter().chain([("tcpi_state", 0), ("tcpi_snd_mss", 0)]);
     names.chain(nothing).map(|(name, fact)| (name.to_owned(), Value::Number(fact))).collect()

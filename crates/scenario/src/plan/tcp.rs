@@ -55,6 +55,21 @@ words! {
         Classic = "classic",
         /// Each, by acknowledging marked and unmarked segments apart, RFC 8257, section 3.2.
         Dctcp = "dctcp",
+        /// Each, by counters, AccECN, RFC 9768. Both ends agree on it in the handshake.
+        Accurate = "accurate",
+    }
+}
+
+words! {
+    /// With which acknowledgements accurate feedback sends its option, the counters of bytes.
+    pub enum OptionPlan {
+        /// With none: three bits count marked packets, which is exact as long as none that arrives tells of
+        /// more than seven.
+        Off = "off",
+        /// With two after a packet that was marked or not as the one before, and three times per round trip.
+        Changes = "changes",
+        /// With each that has room for it.
+        Each = "each",
     }
 }
 
@@ -80,8 +95,10 @@ parameters! {
         /// "classic", dctcp and prague answer to marks as to losses, and their packets carry ECT(0). Default:
         /// "dctcp" for dctcp and prague, which live by exact feedback, else "classic".
         pub feedback: Option<FeedbackPlan>,
+        /// With "accurate" feedback: which acknowledgements have its option. The default is Linux's.
+        pub accurate_option: OptionPlan = "each",
         /// A connection request that is lost is repeated without ECN, RFC 3168, section 6.1.1.1, as
-        /// in Linux since 4.1.
+        /// in Linux since 4.1. With "accurate" feedback once as it was, and then without, RFC 9768, section 3.1.4.1.
         pub ecn_fallback: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
         /// A congestion mark may lower the window to one segment, and at one segment the next waits for
         /// the retransmission timer, RFC 3168, section 6.1.2. Else a window never falls below two, as in

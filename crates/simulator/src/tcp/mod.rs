@@ -5,6 +5,7 @@
 //! the bytes from `ISN + 1 + n · MSS`. The connection opens with a three-way handshake; it is not
 //! torn down.
 
+pub mod accecn;
 mod ack_delay;
 mod door;
 mod receive_window;
@@ -101,10 +102,7 @@ impl Half {
     #[inline]
     pub fn on_data(&mut self, packet: &Packet, door: &mut Door) {
         if packet.has(flags::SYN) {
-            self.receiver.on_request(packet);
-            self.answered = door.now;
-            let flags = flags::SYN | self.receiver.capable();
-            return door.send_ack(0, packet.stamp, self.sizes.syn, flags, 0);
+            return self.answer(packet, door);
         }
         if self.receiver.owes_other_echo(packet) {
             self.acknowledge(door);
@@ -116,8 +114,24 @@ impl Half {
         }
     }
 
+    fn answer(&mut self, request: &Packet, door: &mut Door) {
+        self.answered = door.now;
+        let (flags, received_bytes) = self.receiver.on_request(request);
+        let mut flags = flags::SYN | flags;
+        let (mut len, mut ticket) = (self.sizes.syn, 0);
+        if received_bytes.is_some() {
+            len += accecn::ANSWERED_OPTION_BYTES;
+            flags |= flags::OPTIONS;
+            ticket = door.network.options.put(Options { received_bytes, ..Options::default() });
+        }
+        door.send_ack(0, request.stamp, len, flags, ticket);
+    }
+
     #[inline]
     fn acknowledge(&mut self, door: &mut Door) {
+        if self.receiver.counts_marks() {
+            return self.acknowledge_accurately(door);
+        }
         let (echo, congestion) = self.receiver.on_ack_sent();
         let mut flags = self.receiver.capable();
         flags |= if congestion { flags::ECE } else { 0 };
@@ -127,6 +141,25 @@ impl Half {
             len += Sizes::sack_option(used);
             flags |= flags::SACK | flags::OPTIONS;
             ticket = door.network.options.put(Options { sack: blocks, ..Options::default() });
+        }
+        door.send_ack(self.receiver.next, echo, len, flags, ticket);
+    }
+
+    /// The same with counters of marks.
+    fn acknowledge_accurately(&mut self, door: &mut Door) {
+        let blocks = self.receiver.sack_blocks();
+        let (ace, fitted, sack) = self.receiver.tell_of_marks(blocks, door.now);
+        let (echo, _) = self.receiver.on_ack_sent();
+        let mut flags = self.receiver.capable() | ace.flags();
+        let used = sack.iter().filter(|(start, end)| start < end).count();
+        let size = fitted.map_or(0, |fitted| fitted.size);
+        let len = self.sizes.header + Sizes::sack_option(used) + size;
+        let received_bytes = fitted.map(|fitted| fitted.bytes);
+        let mut ticket = 0;
+        if used > 0 || received_bytes.is_some() {
+            flags |= flags::OPTIONS | if used > 0 { flags::SACK } else { 0 };
+            let options = Options { sack, received_bytes, ..Options::default() };
+            ticket = door.network.options.put(options);
         }
         door.send_ack(self.receiver.next, echo, len, flags, ticket);
     }

@@ -7,20 +7,22 @@
 //! twice, both signs that the sender is in slow start again).
 //!
 //! Congestion marks are echoed until the sender says that it has answered (RFC 3168) or
-//! one by one: an ACK says whether the segments that it acknowledges were marked, and none
+//! one by one, by counters ([`accecn`](super::accecn)) or apart: an ACK says whether the segments that it acknowledges were marked, and none
 //! acknowledges marked and unmarked ones (RFC 8257, section 3.2).
 
 use std::collections::VecDeque;
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, TcpPlan};
+use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, OptionPlan, TcpPlan};
 
 use super::Sizes;
+use super::accecn::handshake::Mode;
+use super::accecn::{Ace, Codepoint, Fitted, Outcome, Received, Room};
 use super::ack_delay::AckDelay;
 use super::receive_window::ReceiveWindow;
 use super::round_trip::RoundTrip;
 use super::short_segments::ShortSegments;
-use crate::packet::{MAX_SACK_BLOCKS, Packet, SackBlocks, flags};
+use crate::packet::{MAX_SACK_BLOCKS, Packet, ReceivedBytes, SackBlocks, flags};
 
 /// Segments that make a delayed acknowledgement due (RFC 1122).
 const SEGMENTS_PER_ACK: u32 = 2;
@@ -55,8 +57,11 @@ pub struct Receiver {
     ecn: bool,
     /// Marks are echoed one by one.
     each_mark: bool,
-    /// Acknowledgements are ECN-capable, as all packets of scalable connections.
+    /// Acknowledgements are ECN-capable, as all packets of scalable connections, and of those with accurate
+    /// feedback.
     capable: bool,
+    /// Marks are counted, where the connection has accurate feedback.
+    counted: Option<Box<Received>>,
     echo_congestion: bool,
     /// An ECN-capable segment has arrived.
     capable_seen: bool,
@@ -87,6 +92,7 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver before the first segment.
     pub fn new(plan: &TcpPlan, sack: bool, sizes: Sizes) -> Self {
+        let told_by = plan.marks_told_by();
         Receiver {
             next: 0,
             missing_bytes: 0,
@@ -97,8 +103,10 @@ impl Receiver {
             recent: [0; MAX_SACK_BLOCKS],
             sack,
             ecn: plan.ecn,
-            each_mark: plan.marks_told_by() == Some(FeedbackPlan::Dctcp),
-            capable: plan.is_scalable(),
+            each_mark: told_by == Some(FeedbackPlan::Dctcp),
+            capable: plan.is_scalable() || told_by == Some(FeedbackPlan::Accurate),
+            counted: (told_by == Some(FeedbackPlan::Accurate))
+                .then(|| Box::new(Received::new(plan.accurate_option))),
             echo_congestion: false,
             capable_seen: false,
             delay: plan.delayed_acks(),
@@ -129,11 +137,81 @@ impl Receiver {
         self.next * self.mss - self.missing_bytes
     }
 
-    /// The connection request is answered.
-    pub fn on_request(&mut self, request: &Packet) {
+    /// The connection request is answered: with these flags, and counters if there are any.
+    pub fn on_request(&mut self, request: &Packet) -> (u32, Option<ReceivedBytes>) {
         self.answered = Some(request.at);
-        // The sender may have fallen back.
-        self.capable &= request.has(flags::ECT);
+        let capable = request.flags & flags::ECT;
+        let Some(counted) = &mut self.counted else {
+            // The sender may have fallen back.
+            self.capable &= capable != 0;
+            let agrees = self.ecn && Mode::asked(Ace::of(request)) != Mode::None;
+            return (self.capable() | if agrees { flags::ECE } else { 0 }, None);
+        };
+        let (mode, answer) = counted.on_request(request);
+        let bytes = counted.first_bytes().filter(|_| answer.option);
+        if mode != Mode::Accurate {
+            self.counted = None;
+            self.ecn = mode == Mode::Classic;
+            self.capable = false;
+        } else {
+            self.capable = counted.server().outcome().capable;
+        }
+        ((self.capable() & capable) | answer.ace.flags(), bytes)
+    }
+
+    /// How the handshake has ended for whoever sends data the other way.
+    pub fn outcome(&self) -> Outcome {
+        let mode = if self.ecn { Mode::Classic } else { Mode::None };
+        let counted = self.counted.as_ref();
+        counted.map_or(Outcome::plain(mode), |counted| counted.server().outcome())
+    }
+
+    /// Whether marks are counted.
+    #[inline]
+    pub fn counts_marks(&self) -> bool {
+        self.counted.is_some()
+    }
+
+    /// What the next acknowledgement says of marks: the counter, the option, and the SACK blocks that go along.
+    pub fn tell_of_marks(
+        &mut self,
+        blocks: Option<SackBlocks>,
+        now: Time,
+    ) -> (Ace, Option<Fitted>, SackBlocks) {
+        let mut blocks = blocks.unwrap_or_default();
+        let round_trip = self.silence.srtt().unwrap_or(Span::ZERO);
+        let (timestamps, sack) = (self.timestamps, self.sack);
+        let Some(counted) = &mut self.counted else { return (Ace::NONE, None, blocks) };
+        if let Some(segment) = counted.twice().filter(|_| sack) {
+            blocks.rotate_right(1);
+            blocks[0] = (segment, segment + 1);
+        }
+        let used = blocks.iter().filter(|(start, end)| start < end).count();
+        let fitted = counted.on_ack(Room { timestamps, blocks: used }, round_trip, now);
+        let kept = fitted.map_or(used, |fitted| fitted.blocks);
+        blocks[kept..].fill((0, 0));
+        (counted.ace(), fitted, blocks)
+    }
+
+    /// A packet without data arrives with this ECN field.
+    pub fn note_control(&mut self, ecn: Codepoint) {
+        if let Some(counted) = &mut self.counted {
+            counted.note(ecn, 0);
+        }
+    }
+
+    /// Marked packets that have arrived, and their bytes, where marks are counted.
+    #[cfg(test)]
+    pub fn marked(&self) -> (u64, u64) {
+        self.counted.as_ref().map_or((0, 0), |counted| counted.marked())
+    }
+
+    /// With which acknowledgements the option of accurate feedback goes, on a way that may not let it pass.
+    pub fn send_options(&mut self, when: OptionPlan) {
+        if let Some(counted) = &mut self.counted {
+            counted.do_as_linux();
+            counted.set_option(when);
+        }
     }
 
     /// The flag of ECN-capable packets, if acknowledgements are.
@@ -172,8 +250,8 @@ impl Receiver {
         if packet.number == self.next {
             self.last_arrival = packet.at;
         }
-        let marks_count = self.ecn && !self.each_mark;
-        if marks_count && delay.quick_acks_again && !delay.quick_acks_out_of_order {
+        let latched = self.ecn && !self.each_mark && self.counted.is_none();
+        if latched && delay.quick_acks_again && !delay.quick_acks_out_of_order {
             self.note_mark_or_repair(packet, delay.quick_acks);
         }
     }
@@ -212,6 +290,9 @@ impl Receiver {
             self.echo = packet.stamp;
         }
         let mut at_once = self.ecn && self.note_congestion(packet);
+        if self.counts_marks() && (segment < self.next || self.block_of(segment).is_some()) {
+            self.counted.iter_mut().for_each(|counted| counted.note_twice(segment));
+        }
         if packet.len != self.full && segment >= self.next {
             self.short.note(segment, self.full - packet.len);
         }
@@ -253,6 +334,10 @@ impl Receiver {
     /// RFC 3168, section 6.1.3, or RFC 8257, section 3.2. Returns whether the sender has to know at
     /// once.
     fn note_congestion(&mut self, packet: &Packet) -> bool {
+        if let Some(counted) = &mut self.counted {
+            let missing = u32::from(self.full - packet.len);
+            return counted.note(Codepoint::of(packet), self.mss as u32 - missing);
+        }
         let marked = packet.has(flags::CE);
         if self.each_mark {
             return core::mem::replace(&mut self.echo_congestion, marked) != marked;

@@ -2,10 +2,13 @@
 
 use tidegate_scenario::plan::{FeedbackPlan, TcpPlan};
 
-use crate::packet::{Packet, flags};
+use super::outstanding::Arrivals;
+use crate::packet::{Packet, ReceivedBytes, flags};
+use crate::tcp::accecn::handshake::{Client, Mode};
+use crate::tcp::accecn::{Ace, Arrived, Codepoint, Outcome, Reader, ToldMarks};
 
 /// How the receiver tells of marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Feedback {
     /// Not at all.
     None,
@@ -13,10 +16,19 @@ enum Feedback {
     Latched,
     /// It echoes every mark (RFC 8257, section 3.2).
     Each,
+    /// It counts marks (RFC 9768).
+    Counted(Box<Counted>),
+}
+
+/// What only accurate feedback needs.
+#[derive(Clone, Debug)]
+struct Counted {
+    client: Client,
+    reader: Reader,
 }
 
 /// ECN as the sender uses it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ecn {
     feedback: Feedback,
     /// The controller answers to marks in proportion to their share.
@@ -28,21 +40,27 @@ pub struct Ecn {
 }
 
 impl Ecn {
-    /// As a plan has it.
-    pub fn new(plan: &TcpPlan) -> Self {
+    /// As a plan has it, for segments of `mss` bytes.
+    pub fn new(plan: &TcpPlan, mss: u64) -> Self {
+        let (in_proportion, falls_back) = (plan.is_scalable(), plan.ecn_fallback);
+        let counted = || {
+            let asks_with = if in_proportion { Codepoint::Ect1 } else { Codepoint::NotEct };
+            let client = Client::new(asks_with, falls_back);
+            Box::new(Counted { client, reader: Reader::new(mss) })
+        };
         let feedback = match plan.marks_told_by() {
             None => Feedback::None,
             Some(FeedbackPlan::Classic) => Feedback::Latched,
             Some(FeedbackPlan::Dctcp) => Feedback::Each,
+            Some(FeedbackPlan::Accurate) => Feedback::Counted(counted()),
         };
-        let (in_proportion, falls_back) = (plan.is_scalable(), plan.ecn_fallback);
         Ecn { feedback, in_proportion, falls_back, announces: false }
     }
 
     /// Whether the sender is told of every mark.
     #[inline]
     pub fn counts_marks(&self) -> bool {
-        self.feedback == Feedback::Each
+        matches!(self.feedback, Feedback::Each | Feedback::Counted(_))
     }
 
     /// Whether the controller is told of every mark, and answers in proportion.
@@ -51,30 +69,43 @@ impl Ecn {
         self.in_proportion && self.counts_marks()
     }
 
-    /// Whether an ACK echoes congestion.
+    /// What an ACK tells of marks. An echo of each says that all it delivers were marked (RFC 8257, section
+    /// 3.3).
     #[inline]
-    pub fn is_echoed(&self, packet: &Packet) -> bool {
-        packet.has(flags::ECE) && self.feedback != Feedback::None
-    }
-
-    /// What of the segments and bytes that an ACK delivers was marked, as far as it tells (RFC 8257, section
-    /// 3.3: an ACK that echoes congestion does so for all that it acknowledges).
-    #[inline]
-    pub fn marked_of(&self, packet: &Packet, delivered: u32, bytes: u64) -> (u32, u64) {
-        let all = self.counts_marks() && packet.has(flags::ECE);
-        if all { (delivered, bytes) } else { (0, 0) }
+    pub fn read(
+        &mut self,
+        packet: &Packet,
+        option: Option<ReceivedBytes>,
+        arrivals: &Arrivals,
+    ) -> ToldMarks {
+        let congestion = packet.has(flags::ECE);
+        match &mut self.feedback {
+            Feedback::None => ToldMarks::default(),
+            Feedback::Latched => ToldMarks { congestion, ..ToldMarks::default() },
+            Feedback::Each if congestion => {
+                ToldMarks { congestion, segments: arrivals.delivered, bytes: arrivals.bytes }
+            }
+            Feedback::Each => ToldMarks::default(),
+            Feedback::Counted(counted) => counted.reader.read(&Arrived {
+                ace: Ace::of(packet),
+                option,
+                delivered: arrivals.delivered,
+                delivered_bytes: arrivals.bytes,
+                progresses: arrivals.acknowledged > 0 || arrivals.delivered > 0,
+            }),
+        }
     }
 
     /// A reduction ends when so many segments more are acknowledged than were out when it began: the one
-    /// that announces it has to arrive before the next echo is news; not so where each mark is echoed.
+    /// that announces it has to arrive before the next echo is news; not so where each mark is told.
     #[inline]
     pub fn segments_to_answer(&self) -> u64 {
         u64::from(!self.counts_marks())
     }
 
-    /// The window was reduced.
+    /// The window was reduced. Where marks are counted nobody waits for that (RFC 9768, section 3.1.5).
     pub fn announce_reduction(&mut self) {
-        self.announces = self.feedback != Feedback::None;
+        self.announces = matches!(self.feedback, Feedback::Latched | Feedback::Each);
     }
 
     /// It was not after all.
@@ -85,25 +116,88 @@ impl Ecn {
     /// The flags of a new segment.
     #[inline]
     pub fn flags_of_new(&mut self) -> u32 {
-        match self.feedback {
+        match &self.feedback {
             Feedback::None => 0,
+            Feedback::Counted(counted) => self.flags_of_counted(counted),
             _ if core::mem::take(&mut self.announces) => flags::ECT | flags::CWR,
             _ => flags::ECT,
         }
     }
 
-    /// The flags of requests and of what is sent again: not ECN-capable by RFC 3168 (sections 6.1.1 and
-    /// 6.1.5), but of scalable senders all packets are, or a queue that marks many would drop those
-    /// (RFC 8257, section 3.6).
+    /// The flags of what is sent again: not ECN-capable by RFC 3168 (section 6.1.5), but of scalable senders
+    /// all packets are, or a queue that marks many would drop those (RFC 8257, section 3.6), and in
+    /// Linux all with accurate feedback.
     #[inline]
     pub fn flags_of_control(&self) -> u32 {
-        if self.answers_in_proportion() { flags::ECT } else { 0 }
+        match &self.feedback {
+            Feedback::Counted(counted) => self.flags_of_counted(counted),
+            _ if self.answers_in_proportion() => flags::ECT,
+            _ => 0,
+        }
+    }
+
+    fn flags_of_counted(&self, counted: &Counted) -> u32 {
+        match (counted.reader.may_be_capable(), self.in_proportion) {
+            (false, _) => 0,
+            (true, true) => Codepoint::Ect1.flags(),
+            (true, false) => Codepoint::Ect0.flags(),
+        }
+    }
+
+    /// The flags of a request: not ECN-capable (RFC 3168, section 6.1.1), but of scalable senders.
+    pub fn flags_of_request(&mut self) -> u32 {
+        let in_proportion = self.answers_in_proportion();
+        match &mut self.feedback {
+            Feedback::Counted(counted) => {
+                let sent = if in_proportion { Codepoint::Ect1 } else { Codepoint::NotEct };
+                counted.client.request().flags() | sent.flags()
+            }
+            _ if in_proportion => flags::ECT,
+            _ => 0,
+        }
     }
 
     /// The connection request was lost.
     pub fn on_request_lost(&mut self) {
-        if self.falls_back {
+        if self.falls_back && !matches!(self.feedback, Feedback::Counted(_)) {
             self.feedback = Feedback::None;
+        }
+    }
+
+    /// The connection request is answered. Returns whether it was marked.
+    pub fn on_answer(&mut self, answer: &Packet, option: Option<ReceivedBytes>) -> bool {
+        let Feedback::Counted(counted) = &mut self.feedback else { return false };
+        if let Some(option) = &option {
+            counted.reader.note_option(option);
+        }
+        let outcome = counted.client.on_answer(Ace::of(answer));
+        self.adopt(outcome, false);
+        outcome.marked
+    }
+
+    /// Goes by what the handshake has ended in; the end that has `answered` the request does so too.
+    pub fn adopt(&mut self, outcome: Outcome, answered: bool) {
+        let Feedback::Counted(counted) = &mut self.feedback else { return };
+        match outcome.mode {
+            Mode::None => self.feedback = Feedback::None,
+            Mode::Classic => self.feedback = Feedback::Latched,
+            Mode::Accurate => counted.reader.begin(outcome, answered),
+        }
+    }
+
+    /// What it has read, where marks are counted.
+    pub fn reader(&self) -> Option<&Reader> {
+        match &self.feedback {
+            Feedback::Counted(counted) => Some(&counted.reader),
+            _ => None,
+        }
+    }
+
+    /// The same, for whoever tells it more.
+    pub fn reader_mut(&mut self) -> Option<&mut Reader> {
+        match &mut self.feedback {
+            Feedback::Counted(counted) => Some(&mut counted.reader),
+            _ => None,
         }
     }
 }
@@ -116,7 +210,7 @@ mod tests {
     fn ecn(controller: &str) -> Ecn {
         let options =
             format!("congestion_control = {controller:?}, ecn = true, ecn_fallback = true");
-        Ecn::new(&crate::tcp::tests::classic_with(&options))
+        Ecn::new(&crate::tcp::tests::classic_with(&options), 1_460)
     }
 
     #[test]
@@ -133,10 +227,12 @@ mod tests {
     #[test]
     fn all_that_an_echo_delivers_was_marked_where_each_mark_is_echoed() {
         let echo = Packet { flags: flags::ACK | flags::ECE, ..Packet::default() };
-        assert_eq!(
-            ["reno", "prague"].map(|controller| ecn(controller).marked_of(&echo, 2, 2_920)),
-            [(0, 0), (2, 2_920)]
-        );
+        let arrivals = Arrivals { delivered: 2, bytes: 2_920, ..Arrivals::default() };
+        let told = ["reno", "prague"].map(|controller| {
+            let told = ecn(controller).read(&echo, None, &arrivals);
+            (told.congestion, told.segments, told.bytes)
+        });
+        assert_eq!(told, [(true, 0, 0), (true, 2, 2_920)]);
         assert_eq!(ecn("prague").flags_of_control(), flags::ECT);
     }
 

@@ -7,7 +7,7 @@ use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 use super::ecn::Ecn;
 use super::outstanding::{Arrivals, Outstanding};
 use super::samples::{Reading, Samples};
-use crate::packet::{Packet, SackBlocks};
+use crate::packet::{Options, Packet};
 use crate::tcp::round_trip::RoundTrip;
 
 /// What an ACK tells.
@@ -31,7 +31,7 @@ pub struct Told {
     pub overtaken_by: u32,
     /// It moves nothing and, with SACK, says something all the same.
     pub duplicate: bool,
-    /// It echoes congestion.
+    /// It echoes congestion, or tells of marks for the first time.
     pub congestion: bool,
     /// The timestamp that it echoes, if the connection has timestamps.
     pub echo: Time,
@@ -135,13 +135,14 @@ impl Feedback {
     pub fn read(
         &mut self,
         packet: &Packet,
-        blocks: &SackBlocks,
+        options: &Options,
         all_lost: bool,
-        ecn: &Ecn,
+        ecn: &mut Ecn,
         out: &mut Outstanding,
         now: Time,
     ) -> Told {
-        let arrivals = out.take(packet.number, blocks, self.reading(now));
+        let arrivals = out.take(packet.number, &options.sack, self.reading(now));
+        let marks = ecn.read(packet, options.received_bytes, &arrivals);
         let Arrivals { acknowledged, delivered, sacked, bytes, samples, overtaken_by } = arrivals;
         let rtt = self.measure(packet, &arrivals, now);
         let news = !self.sack || delivered > 0;
@@ -151,18 +152,17 @@ impl Feedback {
             departed = departed_unnamed(acknowledged, out.board().sacked(), duplicate);
             out.count_unnamed(acknowledged, duplicate, all_lost);
         }
-        let (marked, marked_bytes) = ecn.marked_of(packet, delivered, bytes);
         Told {
             acknowledged,
             delivered,
             sacked,
-            marked,
-            marked_bytes,
+            marked: marks.segments,
+            marked_bytes: marks.bytes,
             departed,
             delivered_bytes: bytes,
             overtaken_by,
             duplicate,
-            congestion: ecn.is_echoed(packet),
+            congestion: marks.congestion,
             echo: packet.stamp,
             rtt,
             samples,
@@ -254,7 +254,7 @@ mod tests {
             let segment = out.add(0, ms(n));
             feedback.on_sent(segment, ms(n));
         }
-        (feedback, Ecn::new(&plan), out)
+        (feedback, Ecn::new(&plan, 1_460), out)
     }
 
     #[test]
@@ -283,9 +283,9 @@ mod tests {
     /// Without SACK the third duplicate stands for a third segment, which an ACK of five explains.
     #[test]
     fn duplicates_stand_for_segments_that_nobody_names() {
-        let (mut feedback, ecn, mut out) = reader("loss_recovery = \"newreno\"", Memory::None);
+        let (mut feedback, mut ecn, mut out) = reader("loss_recovery = \"newreno\"", Memory::None);
         let mut read = |number| {
-            feedback.read(&ack(number, 0), &SackBlocks::default(), false, &ecn, &mut out, ms(100))
+            feedback.read(&ack(number, 0), &Options::default(), false, &mut ecn, &mut out, ms(100))
         };
         assert_eq!([read(0), read(0), read(0)].map(|told| told.departed), [1; 3]);
         let told = read(5);

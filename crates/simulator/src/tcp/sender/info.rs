@@ -4,6 +4,7 @@ use tidegate_mechanisms::units::Span;
 
 use super::Sender;
 use super::recovery::Phase;
+use crate::tcp::accecn::Reader;
 
 /// Congestion state, as Linux names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,10 @@ pub struct SenderInfo {
     pub min_rtt: Option<Span>,
     /// Retransmission time-out.
     pub rto: Span,
+    /// Marked packets of which accurate feedback has told.
+    pub marked: u64,
+    /// Bytes with ECT(0), CE and ECT(1) of which its option has told.
+    pub delivered_bytes: [u64; 3],
 }
 
 impl SenderInfo {
@@ -77,6 +82,8 @@ impl Sender {
             srtt: round_trip.srtt(),
             min_rtt: self.feedback.min_rtt(),
             rto: round_trip.rto(),
+            marked: self.ecn.reader().map_or(0, Reader::marked),
+            delivered_bytes: self.ecn.reader().map_or([0; 3], Reader::bytes),
         }
     }
 

@@ -3,6 +3,8 @@
 use tidegate_mechanisms::units::Span;
 
 use super::Sender;
+use crate::packet::ReceivedBytes;
+use crate::tcp::accecn::Reader;
 
 /// A kernel's build and settings. The default is what distributions for servers have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,11 +13,13 @@ pub struct Kernel {
     pub tick: Span,
     /// Segments of the smallest burst (`tcp_min_tso_segs`).
     pub least_burst: u32,
+    /// So many requests are repeated before the time-out begins to double (`tcp_syn_linear_timeouts`).
+    pub even_requests: u32,
 }
 
 impl Default for Kernel {
     fn default() -> Self {
-        Kernel { tick: Span::from_millis(4), least_burst: 2 }
+        Kernel { tick: Span::from_millis(4), least_burst: 2, even_requests: 0 }
     }
 }
 
@@ -23,6 +27,7 @@ impl Sender {
     /// Makes it that of another kernel.
     pub fn set_kernel(&mut self, kernel: Kernel) {
         self.timer.set_least(kernel.tick * 2);
+        self.timer.set_even_requests(kernel.even_requests);
         self.transmit.set_least_burst(kernel.least_burst);
     }
 
@@ -30,5 +35,24 @@ impl Sender {
     /// Linux also reduces the window then, unless it does so already, is left out, and time-outs go on.)
     pub fn refuse_segments(&mut self) {
         self.window.close();
+    }
+
+    /// A packet of the handshake has the option of accurate feedback.
+    pub fn note_option(&mut self, received: &ReceivedBytes) {
+        if let Some(reader) = self.ecn.reader_mut() {
+            reader.note_option(received);
+        }
+    }
+
+    /// Whether there has been one.
+    pub fn has_seen_option(&self) -> bool {
+        self.ecn.reader().is_some_and(Reader::has_seen_option)
+    }
+
+    /// The next ACK has a later timestamp than those before.
+    pub fn note_newer(&mut self) {
+        if let Some(reader) = self.ecn.reader_mut() {
+            reader.note_newer();
+        }
     }
 }

@@ -35,9 +35,10 @@ use tidegate_mechanisms::sender::Marks;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
 
+use super::accecn::Outcome;
 use super::reduction::Progress;
 use super::{Door, Sizes};
-use crate::packet::{Packet, SackBlocks, flags};
+use crate::packet::{Options, Packet, SackBlocks, flags};
 use conex::Conex;
 use detection::Detection;
 use ecn::Ecn;
@@ -108,7 +109,7 @@ impl Sender {
             outstanding: Outstanding::new(detection.memory(), mss),
             conex: Conex::new(plan, mss, feedback.uses_sack()),
             feedback,
-            ecn: Ecn::new(plan),
+            ecn: Ecn::new(plan, mss),
             detection,
             recovery: Recovery::new(plan),
             window: SendWindow::new(plan, mss),
@@ -215,10 +216,20 @@ impl Sender {
     }
 
     /// The other end has requested the connection, got the answer that was given at `answered`, and sent
-    /// something. A sender that is connected already, or requested it, takes no notice.
-    pub fn accept(&mut self, answered: Time, door: &mut Door) {
+    /// something; the handshake has ended in `outcome`. A sender that is connected already, or requested it,
+    /// takes no notice.
+    pub fn accept(&mut self, answered: Time, outcome: Outcome, door: &mut Door) {
         if self.recovery.phase() == Phase::Closed {
+            self.ecn.adopt(outcome, true);
             self.establish(answered, door);
+        }
+    }
+
+    /// What it requested at `requested`, or answered, is answered: the handshake has ended in `outcome`.
+    pub fn on_answer(&mut self, requested: Time, outcome: Outcome, door: &mut Door) {
+        if self.recovery.phase() == Phase::SynSent {
+            self.ecn.adopt(outcome, true);
+            self.establish(requested, door);
         }
     }
 
@@ -238,25 +249,36 @@ impl Sender {
         if self.is_expected(packet) {
             return self.on_expected_ack(packet, door);
         }
-        let blocks = packet.has(flags::SACK).then(|| door.network.options.take(packet.word).sack);
+        let options = packet.has(flags::OPTIONS).then(|| door.network.options.take(packet.word));
+        let options = options.unwrap_or_default();
         if packet.has(flags::SYN) {
-            if self.recovery.phase() == Phase::SynSent {
-                self.establish(packet.stamp, door);
-            }
+            self.on_syn_ack(packet, &options, door);
         } else if self.is_acceptable(packet) {
-            self.on_any_ack(packet, blocks, door);
-        } else if blocks.is_some() && packet.number < self.outstanding.una() {
+            self.on_any_ack(packet, &options, door);
+        } else if packet.has(flags::SACK) && packet.number < self.outstanding.una() {
             // Overtaken by another ACK: what it says to have arrived beyond holds all the same.
             let number = self.outstanding.una();
-            self.on_any_ack(&Packet { number, ..*packet }, blocks, door);
+            self.on_any_ack(&Packet { number, ..*packet }, &options, door);
         }
+    }
+
+    /// The request is answered.
+    fn on_syn_ack(&mut self, packet: &Packet, options: &Options, door: &mut Door) {
+        if self.recovery.phase() != Phase::SynSent {
+            return;
+        }
+        if self.ecn.on_answer(packet, options.received_bytes) {
+            // As for one that was lost (RFC 5562, section 3.1).
+            self.window.allow(1);
+        }
+        self.establish(packet.stamp, door);
     }
 
     /// Whether an ACK is of new data, and nothing is amiss or to be counted.
     #[inline]
     fn is_expected(&self, packet: &Packet) -> bool {
         let out = &self.outstanding;
-        packet.flags & (flags::SYN | flags::SACK | flags::ECE) == 0
+        packet.flags & (flags::SYN | flags::OPTIONS | flags::ECE) == 0
             && self.recovery.phase() == Phase::Open
             && out.board().is_clean()
             && (out.una() + 1..=out.nxt()).contains(&packet.number)
@@ -282,10 +304,10 @@ impl Sender {
 
     /// From top to bottom: what the ACK tells, what it ends, what it shows to be lost, what follows for the
     /// window and the timer, and what leaves.
-    fn on_any_ack(&mut self, packet: &Packet, blocks: Option<SackBlocks>, door: &mut Door) {
+    fn on_any_ack(&mut self, packet: &Packet, options: &Options, door: &mut Door) {
         let now = door.now;
         let in_flight = self.in_flight();
-        let told = self.read(packet, blocks, now);
+        let told = self.read(packet, options, now);
         if let Some(conex) = &mut self.conex {
             conex.on_ack(&told, &self.ecn, &self.outstanding);
         }
@@ -319,10 +341,14 @@ impl Sender {
     }
 
     #[inline]
-    fn read(&mut self, packet: &Packet, blocks: Option<SackBlocks>, now: Time) -> Told {
-        let blocks = blocks.filter(|_| !self.recovery.ignores_sacks()).unwrap_or_default();
-        let all_lost = self.recovery.phase() == Phase::Loss;
-        self.feedback.read(packet, &blocks, all_lost, &self.ecn, &mut self.outstanding, now)
+    fn read(&mut self, packet: &Packet, options: &Options, now: Time) -> Told {
+        let Sender { feedback, ecn, outstanding, recovery, .. } = self;
+        let all_lost = recovery.phase() == Phase::Loss;
+        if recovery.ignores_sacks() {
+            let options = Options { sack: SackBlocks::default(), ..*options };
+            return feedback.read(packet, &options, all_lost, ecn, outstanding, now);
+        }
+        feedback.read(packet, options, all_lost, ecn, outstanding, now)
     }
 
     /// Detection takes note; a loss at the tail that the probe has repaired shrinks the window.

@@ -28,7 +28,9 @@ impl Sender {
             self.window.allow(1);
             return self.send(door);
         }
-        self.feedback.back_off();
+        if !requested || self.counts.retransmits >= self.timer.even_requests() {
+            self.feedback.back_off();
+        }
         if requested {
             self.window.on_request_lost();
             self.ecn.on_request_lost();

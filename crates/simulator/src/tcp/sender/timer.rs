@@ -22,6 +22,8 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     restarts_on_repair: bool,
+    /// So many requests are repeated before the time-out begins to double.
+    even_requests: u32,
     /// No less than this is added to what loss detection waits for.
     least: Span,
     purpose: Purpose,
@@ -37,6 +39,7 @@ impl Timer {
     pub fn new(restarts_on_repair: bool) -> Self {
         Timer {
             restarts_on_repair,
+            even_requests: 0,
             least: Kernel::default().tick * 2,
             purpose: Purpose::TimeOut,
             deadline: Time::NEVER,
@@ -65,6 +68,16 @@ impl Timer {
     /// Sets that.
     pub fn set_least(&mut self, least: Span) {
         self.least = least;
+    }
+
+    /// So many requests are repeated before the time-out begins to double.
+    pub fn even_requests(&self) -> u64 {
+        u64::from(self.even_requests)
+    }
+
+    /// Sets that.
+    pub fn set_even_requests(&mut self, requests: u32) {
+        self.even_requests = requests;
     }
 
     /// Whether every retransmission of the first segment restarts it.

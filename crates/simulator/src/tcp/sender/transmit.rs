@@ -60,7 +60,7 @@ impl Sender {
     /// Requests the connection.
     pub(super) fn send_request(&mut self, door: &mut Door) {
         self.counts.sent += 1;
-        let flags = flags::SYN | self.ecn.flags_of_control();
+        let flags = flags::SYN | self.ecn.flags_of_request();
         door.send_data(0, self.transmit.sizes.syn, flags);
         self.restart_timer(door);
     }

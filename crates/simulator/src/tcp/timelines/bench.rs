@@ -7,11 +7,12 @@ use std::fmt::Write;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::ConexPlan;
+use tidegate_scenario::plan::{ConexPlan, FeedbackPlan};
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers};
-use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
+use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, ReceivedBytes, SackBlocks, flags};
+use crate::tcp::accecn::{Ace, Codepoint};
 use crate::tcp::sender::Purpose;
 use crate::tcp::{Address, Door, Half, TimerId};
 
@@ -61,6 +62,8 @@ pub struct Bench {
     sent_below: u64,
     requested: Time,
     asked: bool,
+    /// The feedback that is asked for is accurate.
+    accurate: bool,
     /// Round-trip time that timestamps show.
     rtt: Span,
     cwnd: f64,
@@ -100,6 +103,7 @@ impl Bench {
             sent_below: 0,
             requested: Time::ZERO,
             asked: false,
+            accurate: tcp.feedback == Some(FeedbackPlan::Accurate),
             rtt: Span::from_millis(100),
         }
     }
@@ -115,9 +119,15 @@ impl Bench {
                 }
                 self.at_door(|connection, door| connection.sender.open(door));
             }
-            ["answer"] => {
-                let stamp = self.requested;
-                self.acknowledge(Packet { stamp, flags: flags::SYN, ..Packet::default() }, None);
+            ["answer", ref rest @ ..] => {
+                let (stamp, said) = (self.requested, Said::read(rest));
+                let flags = flags::SYN | said.flags;
+                self.acknowledge(Packet { stamp, flags, ..Packet::default() }, None, said.bytes);
+            }
+            ["request", ref rest @ ..] => {
+                let flags = flags::SYN | Said::read(rest).flags;
+                let packet = Packet { at: now, flags, ..Packet::default() };
+                self.at_door(|connection, door| connection.on_data(&packet, door));
             }
             ["ack", ref rest @ ..] => self.acknowledge_all(rest),
             ["write", segments] => {
@@ -189,10 +199,14 @@ impl Bench {
             let (first, last) = inclusive(range);
             numbers.extend(first..=last);
         }
-        let (mut blocks, mut more) = (None, 0);
+        let rest: Vec<&str> = words.clone().copied().collect();
+        let said = Said::read(&rest);
+        let (mut blocks, more) = (None, said.flags);
         while let Some(&word) = words.next() {
             match word {
-                "ece" => more |= flags::ECE,
+                "ece" => {}
+                "ace" => _ = words.next(),
+                "bytes" => (0..3).for_each(|_| _ = words.next()),
                 "rtt" => {
                     let ms = words.next().expect("rtt in ms").parse().expect("rtt in ms");
                     self.rtt = Span::from_millis(ms);
@@ -203,16 +217,24 @@ impl Bench {
         }
         let stamp = Time::from_nanos(self.now.as_nanos().saturating_sub(self.rtt.as_nanos()));
         for number in numbers {
-            self.acknowledge(Packet { number, stamp, flags: more, ..Packet::default() }, blocks);
+            let packet = Packet { number, stamp, flags: more, ..Packet::default() };
+            self.acknowledge(packet, blocks, said.bytes);
         }
     }
 
-    fn acknowledge(&mut self, mut packet: Packet, blocks: Option<SackBlocks>) {
+    fn acknowledge(
+        &mut self,
+        mut packet: Packet,
+        blocks: Option<SackBlocks>,
+        received_bytes: Option<ReceivedBytes>,
+    ) {
         packet.at = self.now;
         packet.flags |= flags::ACK;
-        if let Some(blocks) = blocks {
-            packet.flags |= flags::SACK | flags::OPTIONS;
-            packet.word = self.network.options.put(Options { sack: blocks, ..Options::default() });
+        if blocks.is_some() || received_bytes.is_some() {
+            packet.flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
+            let sack = blocks.unwrap_or_default();
+            let options = Options { sack, received_bytes, ..Options::default() };
+            packet.word = self.network.options.put(options);
         }
         self.at_door(|connection, door| connection.sender.on_ack(&packet, door));
     }
@@ -227,6 +249,7 @@ impl Bench {
                 "cwr" => all |= flags::CWR,
                 "psh" => all |= flags::PSH,
                 "not-ect" => all &= !flags::ECT,
+                "ect1" => all |= flags::ECT_1,
                 _ => {}
             }
         }
@@ -259,22 +282,40 @@ impl Bench {
         text
     }
 
+    fn written_ack(&mut self, packet: &Packet) -> String {
+        let mut text = match packet.has(flags::SYN) {
+            true => "SYN/ACK".to_owned(),
+            false => format!("ack {}", packet.number),
+        };
+        let options = packet.has(flags::OPTIONS).then(|| self.network.options.take(packet.word));
+        let options = options.unwrap_or_default();
+        if packet.has(flags::SACK) {
+            text += " sack";
+            for (start, end) in options.sack.into_iter().filter(|(start, end)| start < end) {
+                text += &format!(" {}", range_text(start, end - 1));
+            }
+        }
+        if self.accurate {
+            text += &format!(" ace {}", Ace::of(packet).get());
+        } else if packet.has(flags::ECE) {
+            text += " ece";
+        }
+        if let Some(ReceivedBytes { counters: [ect_0, ce, ect_1], .. }) = options.received_bytes {
+            text += &format!(" bytes {} {ce} {}", ect_0 - 1, ect_1 - 1);
+        }
+        text
+    }
+
     fn note(&mut self, packet: &Packet, sent: &mut Sent) {
         if packet.has(flags::ACK) || packet.has(flags::SYN) {
             assert!(!packet.has(flags::CONEX), "no payload, nothing to declare");
         }
         if packet.has(flags::ACK) {
-            let mut text = format!("ack {}", packet.number);
-            if packet.has(flags::SACK) {
-                text += " sack";
-                for (start, end) in self.network.options.take(packet.word).sack {
-                    if start < end {
-                        text += &format!(" {}", range_text(start, end - 1));
-                    }
-                }
-            }
-            text += if packet.has(flags::ECE) { " ece" } else { "" };
-            return sent.word(text);
+            return sent.word(self.written_ack(packet));
+        }
+        if packet.has(flags::SYN) && self.accurate {
+            (self.requested, self.asked) = (packet.stamp, true);
+            return sent.word(format!("SYN ace {}", Ace::of(packet).get()));
         }
         if packet.has(flags::SYN) {
             self.ecn &= !(self.ecn_fallback && self.asked);
@@ -287,8 +328,12 @@ impl Bench {
         self.sent_below = self.sent_below.max(packet.number + 1);
         // RFC 3168, section 6.1.5: what is sent again is not ECN-capable, but of scalable senders.
         let capable = self.ecn && (!again || self.scalable);
-        assert_eq!(packet.has(flags::ECT), capable, "ECT of segment {}", packet.number);
         let mut suffix = String::from(if again { "r" } else { "" });
+        if self.accurate {
+            suffix += if packet.has(flags::ECT) { "" } else { "+Not-ECT" };
+        } else {
+            assert_eq!(packet.has(flags::ECT), capable, "ECT of segment {}", packet.number);
+        }
         if packet.has(flags::CWR) {
             suffix += "+CWR";
         }
@@ -303,6 +348,36 @@ impl Bench {
             let _ = write!(suffix, "({}B)", packet.len);
         }
         sent.segment(packet.number, suffix);
+    }
+}
+
+/// What a packet says of marks, by words in a timeline: `ece`; `ace 5`; `bytes 0 1460 0`, bytes with ECT(0), CE
+/// and ECT(1); and `ect0`, `ect1` or `ce`, as it arrives itself.
+#[derive(Default)]
+struct Said {
+    flags: u32,
+    bytes: Option<ReceivedBytes>,
+}
+
+impl Said {
+    fn read(words: &[&str]) -> Self {
+        let mut said = Said::default();
+        let number = |at: usize| words[at].parse::<u32>().expect("a number");
+        for (at, &word) in words.iter().enumerate() {
+            match word {
+                "ece" => said.flags |= flags::ECE,
+                "ect0" => said.flags |= Codepoint::Ect0.flags(),
+                "ect1" => said.flags |= Codepoint::Ect1.flags(),
+                "ce" => said.flags |= Codepoint::Ce.flags(),
+                "ace" => said.flags |= Ace::new(number(at + 1)).flags(),
+                "bytes" => {
+                    let counters = [number(at + 1) + 1, number(at + 2), number(at + 3) + 1];
+                    said.bytes = Some(ReceivedBytes { ect_1_first: true, fields: 3, counters });
+                }
+                _ => {}
+            }
+        }
+        said
     }
 }
 

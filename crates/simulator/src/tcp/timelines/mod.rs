@@ -149,6 +149,11 @@ fn feedback() {
 }
 
 #[test]
+fn accurate_feedback() {
+    replay(include_str!("accurate.trace"));
+}
+
+#[test]
 fn what_was_met_of_congestion_is_declared() {
     replay(include_str!("conex.trace"));
 }

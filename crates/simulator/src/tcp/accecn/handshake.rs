@@ -1,0 +1,324 @@
+//! What the two ends of a connection agree on: accurate feedback, classic, or none. RFC 9768, section 3.1.
+//!
+//! ```text
+//! SYN  111 ─►  SYN/ACK 010  its ECN field was Not-ECT ┐
+//!                      011  ECT(1)                    │ accurate; 101 is reserved, and means
+//!                      100  ECT(0)                    │ accurate and unchanged (section 3.1.2)
+//!                      110  CE                        ┘
+//!                      001  classic (RFC 3168)
+//!                      000  none       111  none: a server that echoes what it does not know
+//! ```
+//!
+//! A request that is lost is repeated as it was, and then without the flags; an answer without the option, and
+//! then without the flags. What mode an end has come to it keeps.
+
+use super::{Ace, Codepoint};
+
+/// How marks are told of on a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Not at all.
+    #[default]
+    None,
+    /// RFC 3168.
+    Classic,
+    /// RFC 9768.
+    Accurate,
+}
+
+impl Mode {
+    /// What a request asks for. Combinations that nobody has defined ask for accurate feedback (section 3.1.3).
+    pub fn asked(request: Ace) -> Self {
+        match request {
+            Ace::NONE => Mode::None,
+            Ace::CLASSIC_REQUEST => Mode::Classic,
+            _ => Mode::Accurate,
+        }
+    }
+
+    /// What an answer means to whoever has asked for accurate feedback (table 2).
+    pub fn agreed(answer: Ace) -> Self {
+        match answer.get() {
+            0 | 7 => Mode::None,
+            1 => Mode::Classic,
+            _ => Mode::Accurate,
+        }
+    }
+}
+
+/// How an answer, or the ACK of one, tells of the ECN field with which the packet before it arrived.
+pub fn telling(arrived: Codepoint) -> Ace {
+    Ace::new(match arrived {
+        Codepoint::NotEct => 0b010,
+        Codepoint::Ect1 => 0b011,
+        Codepoint::Ect0 => 0b100,
+        Codepoint::Ce => 0b110,
+    })
+}
+
+/// What it tells of; `None` for combinations without a meaning.
+fn told(ace: Ace) -> Option<Codepoint> {
+    match ace.get() {
+        0b010 => Some(Codepoint::NotEct),
+        0b011 => Some(Codepoint::Ect1),
+        0b100 => Some(Codepoint::Ect0),
+        0b110 => Some(Codepoint::Ce),
+        _ => None,
+    }
+}
+
+/// Whether a network may have made `arrived` of `sent` (section 3.2.2.3).
+fn is_plausible(sent: Codepoint, arrived: Codepoint) -> bool {
+    let capable = |codepoint| codepoint != Codepoint::NotEct;
+    arrived == sent || (capable(sent) && capable(arrived) && sent != Codepoint::Ce)
+}
+
+/// What a sender has to know of a handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// How marks are told of.
+    pub mode: Mode,
+    /// Its packets may be ECN-capable.
+    pub capable: bool,
+    /// Nothing that it is told of marks may be believed.
+    pub deaf: bool,
+    /// The packet that it has sent in the handshake was marked.
+    pub marked: bool,
+}
+
+impl Outcome {
+    /// Of an end that has come to this mode, and nothing is amiss.
+    pub fn plain(mode: Mode) -> Self {
+        Outcome { mode, capable: mode != Mode::None, deaf: false, marked: false }
+    }
+
+    /// The same, with what is told of the ECN field of a packet that was sent as `sent`.
+    fn with_feedback(self, ace: Ace, sent: Codepoint, checks: bool) -> Self {
+        let Some(arrived) = told(ace) else { return self };
+        let valid = !checks || is_plausible(sent, arrived);
+        Outcome {
+            capable: self.capable && valid,
+            marked: valid && arrived == Codepoint::Ce,
+            ..self
+        }
+    }
+}
+
+/// Whoever requests a connection, and accurate feedback with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    /// Requests sent.
+    requests: u8,
+    /// The ECN field of its requests.
+    sent: Codepoint,
+    /// It falls back where something on the way may not let the flags pass.
+    falls_back: bool,
+}
+
+impl Client {
+    /// With requests that have this ECN field.
+    pub fn new(sent: Codepoint, falls_back: bool) -> Self {
+        Client { requests: 0, sent, falls_back }
+    }
+
+    /// The flags of the next request: as the first once more, then without (section 3.1.4.1).
+    pub fn request(&mut self) -> Ace {
+        self.requests = self.requests.saturating_add(1);
+        if self.falls_back && self.requests > 2 { Ace::NONE } else { Ace::ACCURATE_REQUEST }
+    }
+
+    /// What the answer means.
+    pub fn on_answer(&self, answer: Ace) -> Outcome {
+        let outcome = Outcome::plain(Mode::agreed(answer));
+        match outcome.mode {
+            Mode::Accurate => outcome.with_feedback(answer, self.sent, self.falls_back),
+            Mode::None | Mode::Classic => outcome,
+        }
+    }
+}
+
+/// Why an answer is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A request has arrived.
+    Request,
+    /// Nobody has acknowledged the last answer in time.
+    TimeOut,
+}
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Its flags.
+    pub ace: Ace,
+    /// The option may go with it.
+    pub option: bool,
+}
+
+/// Whoever answers a request, and can give accurate feedback.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Server {
+    mode: Mode,
+    /// The ECN field of the last request.
+    arrived: Codepoint,
+    /// Answers sent, and those of them that timed out.
+    answers: u8,
+    time_outs: u8,
+    /// A request, or an answer, was without the flags: the client may not know of the mode.
+    bare: bool,
+}
+
+impl Server {
+    /// A request arrives. The first decides (section 3.1.5).
+    pub fn on_request(&mut self, request: Ace, arrived: Codepoint) {
+        if self.answers == 0 {
+            self.mode = Mode::asked(request);
+        }
+        self.arrived = arrived;
+        self.bare |= request == Ace::NONE;
+    }
+
+    /// How marks are told of.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The next answer (section 3.2.3.2.2).
+    pub fn answer(&mut self, cause: Cause) -> Answer {
+        self.answers = self.answers.saturating_add(1);
+        self.time_outs = self.time_outs.saturating_add(u8::from(cause == Cause::TimeOut));
+        let ace = match self.mode {
+            Mode::None => Ace::NONE,
+            _ if self.time_outs > 1 => Ace::NONE,
+            Mode::Classic => Ace::CLASSIC_ANSWER,
+            Mode::Accurate => telling(self.arrived),
+        };
+        self.bare |= ace == Ace::NONE;
+        Answer { ace, option: self.mode == Mode::Accurate && self.answers == 1 }
+    }
+
+    /// What its sender has to know before it is known whether the client has got an answer.
+    pub fn outcome(&self) -> Outcome {
+        let outcome = Outcome::plain(self.mode);
+        match self.mode {
+            // A server must not be ECN-capable if the client may not be in its mode (section 3.1.5).
+            Mode::Accurate => Outcome { capable: !self.bare, ..outcome },
+            Mode::None | Mode::Classic => outcome,
+        }
+    }
+
+    /// What it has to know once the answer, which was sent as `sent`, is acknowledged: `plain`, without data
+    /// and SACK blocks, the ACK tells of the answer (section 3.2.2.1). `checks` whether the network may have
+    /// done what is told of.
+    pub fn on_acknowledged(&self, ace: Ace, sent: Codepoint, plain: bool, checks: bool) -> Outcome {
+        let outcome = self.outcome();
+        match (outcome.mode, plain) {
+            (Mode::Accurate, true) if ace == Ace::NONE => {
+                Outcome { capable: false, deaf: true, ..outcome }
+            }
+            (Mode::Accurate, true) => outcome.with_feedback(ace, sent, checks),
+            _ => outcome,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODEPOINTS: [Codepoint; 4] =
+        [Codepoint::NotEct, Codepoint::Ect1, Codepoint::Ect0, Codepoint::Ce];
+
+    /// Table 2, its first block, and table 3.
+    #[test]
+    fn the_answer_tells_of_the_ecn_field_of_the_request() {
+        for (arrived, code) in CODEPOINTS.into_iter().zip([0b010, 0b011, 0b100, 0b110]) {
+            let mut server = Server::default();
+            server.on_request(Ace::ACCURATE_REQUEST, arrived);
+            let answer = server.answer(Cause::Request);
+            assert_eq!((answer.ace, answer.option), (Ace::new(code), true));
+            assert_eq!(Mode::agreed(answer.ace), Mode::Accurate);
+            assert_eq!(told(answer.ace), Some(arrived));
+        }
+    }
+
+    /// Table 2, the other blocks, and section 3.1.3.
+    #[test]
+    fn who_does_not_know_accurate_feedback_gets_what_it_knows() {
+        let mode = |request| {
+            let mut server = Server::default();
+            server.on_request(Ace::new(request), Codepoint::NotEct);
+            (server.mode(), server.answer(Cause::Request).ace.get())
+        };
+        assert_eq!([mode(0), mode(3)], [(Mode::None, 0), (Mode::Classic, 1)]);
+        assert_eq!([1, 2, 4, 5, 6, 7].map(mode), [(Mode::Accurate, 2); 6]);
+        let agreed = [0, 1, 5, 7].map(|answer| Mode::agreed(Ace::new(answer)));
+        assert_eq!(agreed, [Mode::None, Mode::Classic, Mode::Accurate, Mode::None]);
+    }
+
+    #[test]
+    fn a_request_is_repeated_once_as_it_was_and_then_without_the_flags() {
+        let requests = |falls_back| {
+            let mut client = Client::new(Codepoint::NotEct, falls_back);
+            [(); 4].map(|()| client.request().get())
+        };
+        assert_eq!([requests(true), requests(false)], [[7, 7, 0, 0], [7; 4]]);
+    }
+
+    /// Section 3.2.3.2.2: without the option, and after another time-out without the flags.
+    #[test]
+    fn an_answer_falls_back_in_steps_and_its_server_is_no_longer_ecn_capable() {
+        let mut server = Server::default();
+        server.on_request(Ace::ACCURATE_REQUEST, Codepoint::Ect0);
+        let first = server.answer(Cause::Request);
+        let more = [(); 3].map(|()| server.answer(Cause::TimeOut));
+        let said = [first, more[0], more[1], more[2]].map(|a| (a.ace.get(), a.option));
+        assert_eq!(said, [(4, true), (4, false), (0, false), (0, false)]);
+        let outcome = server.on_acknowledged(Ace::new(2), Codepoint::NotEct, true, true);
+        assert_eq!((outcome.mode, outcome.capable), (Mode::Accurate, false));
+    }
+
+    /// Section 3.1.5.
+    #[test]
+    fn the_first_request_decides_and_the_last_is_told_of() {
+        for (first, then, mode, ace) in [(7, 0, Mode::Accurate, 4), (0, 7, Mode::None, 0)] {
+            let mut server = Server::default();
+            server.on_request(Ace::new(first), Codepoint::NotEct);
+            server.answer(Cause::Request);
+            server.on_request(Ace::new(then), Codepoint::Ect0);
+            let answer = server.answer(Cause::Request);
+            assert_eq!((server.mode(), answer.ace.get(), answer.option), (mode, ace, false));
+            assert!(!server.outcome().capable, "the client may not know of ECN");
+        }
+    }
+
+    /// Section 3.2.2.3: Not-ECT stays Not-ECT, and nothing becomes Not-ECT.
+    #[test]
+    fn who_sees_an_ecn_field_changed_that_no_network_may_change_is_not_ecn_capable() {
+        let client = Client::new(Codepoint::NotEct, true);
+        for (code, capable) in [(2, true), (3, false), (4, false), (6, false), (5, true)] {
+            let outcome = client.on_answer(Ace::new(code));
+            assert_eq!((outcome.capable, outcome.marked), (capable, false), "{code}");
+        }
+        let scalable = Client::new(Codepoint::Ect1, true).on_answer(Ace::new(6));
+        assert!(scalable.capable && scalable.marked);
+    }
+
+    /// Section 3.2.2.1, table 4.
+    #[test]
+    fn the_ack_of_an_answer_tells_of_it_if_it_is_plain() {
+        let mut server = Server::default();
+        server.on_request(Ace::ACCURATE_REQUEST, Codepoint::NotEct);
+        server.answer(Cause::Request);
+        let sent = Codepoint::Ect0;
+        let told = |ace, plain| {
+            let outcome = server.on_acknowledged(Ace::new(ace), sent, plain, true);
+            (outcome.capable, outcome.deaf, outcome.marked)
+        };
+        let nothing = (true, false, false);
+        assert_eq!([told(4, true), told(6, true)], [nothing, (true, false, true)]);
+        assert_eq!([told(0, true), told(2, true)], [(false, true, false), (false, false, false)]);
+        assert_eq!([1, 5, 7].map(|ace| told(ace, true)), [nothing; 3]);
+        assert_eq!([0, 6].map(|ace| told(ace, false)), [nothing; 2], "a counter, with data");
+    }
+}

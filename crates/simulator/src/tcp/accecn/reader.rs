@@ -1,0 +1,345 @@
+//! What a sender reads from the counters of its receiver. RFC 9768, sections 3.2.2.2, 3.2.2.5.2 and 3.2.3,
+//! appendix A.2.
+//!
+//! With the option marked bytes are exact, and so are marked packets as long as those among them that are not
+//! full lack fewer than eight full ones' bytes: of the numbers that ACE may stand for, it is the smallest with
+//! which so many bytes were marked.
+//!
+//! With ACE alone an ACK that delivers up to seven packets says exactly how many were marked. One that delivers
+//! more says it modulo 8, and the largest number is taken (`dSafer.cep`): marks are never missed, but up to
+//! seven eighths of what such an ACK delivers may count too much. Where more than four packets an
+//! ACK are the rule, as with ACKs that are thinned out, it is the smallest instead, as in Linux: there one mark in
+//! ten thousand would else count as many, and marks are missed where an ACK tells of eight and more.
+
+use super::received::{BYTES_MODULUS, FIRST_BYTES, FIRST_PACKETS};
+use super::{Ace, Outcome};
+use crate::packet::ReceivedBytes;
+
+/// ACE counts modulo this.
+const ACE_MODULUS: u32 = 8;
+/// The mean of packets that an ACK delivers moves by 1/64 of what is new, and is kept in 64ths.
+const MEAN_SHIFT: u32 = 6;
+/// ACKs are thinned out where they deliver more packets than this in the mean.
+const THINNED: u32 = 4;
+/// The first option has to come before so many bytes are delivered: later it may have wrapped.
+const LATEST_FIRST_BYTES: u64 = (1 << 23) - 1;
+
+/// An ACK, as far as marks are concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// Its flags.
+    pub ace: Ace,
+    /// Its option.
+    pub option: Option<ReceivedBytes>,
+    /// Segments and payload that it delivers.
+    pub delivered: u32,
+    /// See there.
+    pub delivered_bytes: u64,
+    /// It is not older than one that has arrived before.
+    pub progresses: bool,
+}
+
+/// Marks of which an ACK tells for the first time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToldMarks {
+    /// The sender has to answer.
+    pub congestion: bool,
+    /// Segments that were marked.
+    pub segments: u32,
+    /// Their payload.
+    pub bytes: u64,
+}
+
+/// What is known of the receiver's option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// None has come yet.
+    Unseen,
+    /// It is believed.
+    Believed,
+    /// It was changed on the way, or comes too late.
+    Ignored,
+}
+
+/// Counters of a sender.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    mss: u64,
+    outcome: Outcome,
+    trust: Trust,
+    /// The peer's timestamp has moved on.
+    newer: bool,
+    /// Packets delivered by an ACK in the mean, in 64ths; 0 before the first.
+    mean_delivered: u32,
+    delivered_bytes: u64,
+    /// Marked packets.
+    marked: u64,
+    /// Bytes with ECT(0), CE and ECT(1), by the last option.
+    bytes: [u64; 3],
+    /// Marked bytes that the sender has been told of.
+    told_bytes: u64,
+}
+
+impl Reader {
+    /// For segments of `mss` bytes.
+    pub fn new(mss: u64) -> Self {
+        Reader {
+            mss,
+            outcome: Outcome::default(),
+            trust: Trust::Unseen,
+            newer: false,
+            mean_delivered: 0,
+            delivered_bytes: 0,
+            marked: 0,
+            bytes: [0; 3],
+            told_bytes: 0,
+        }
+    }
+
+    /// The handshake is over. A marked answer is the first that the client's counter tells of; a marked request
+    /// counts nowhere.
+    pub fn begin(&mut self, outcome: Outcome, answered: bool) {
+        self.outcome = outcome;
+        self.marked = u64::from(outcome.marked && answered);
+    }
+
+    /// Whether packets may be ECN-capable.
+    #[inline]
+    pub fn may_be_capable(&self) -> bool {
+        self.outcome.capable
+    }
+
+    /// An ACK or an answer has an option. Zeroed counters say that somebody has changed it (section 3.2.3.2.4).
+    pub fn note_option(&mut self, option: &ReceivedBytes) {
+        let zeroed = |place| option.get(place) == Some(0);
+        if self.trust == Trust::Unseen {
+            let changed = zeroed(0) || zeroed(2);
+            self.trust = if changed { Trust::Ignored } else { Trust::Believed };
+        }
+    }
+
+    /// Whether the peer has sent the option.
+    pub fn has_seen_option(&self) -> bool {
+        self.trust != Trust::Unseen
+    }
+
+    /// The next ACK has a later timestamp than those before.
+    pub fn note_newer(&mut self) {
+        self.newer = true;
+    }
+
+    /// An ACK arrives.
+    pub fn read(&mut self, ack: &Arrived) -> ToldMarks {
+        if !(core::mem::take(&mut self.newer) || ack.progresses) || self.outcome.deaf {
+            return ToldMarks::default();
+        }
+        let by_option = self.read_option(ack);
+        self.note_delivered(ack);
+        let behind = u64::from(ack.ace.get()).wrapping_sub(self.marked + u64::from(FIRST_PACKETS));
+        let least = (behind % u64::from(ACE_MODULUS)) as u32;
+        let segments = match by_option {
+            true => self.explained(least),
+            false => self.supposed(least, ack.delivered),
+        };
+        self.marked += u64::from(segments);
+        let bytes = match by_option {
+            true => self.bytes[1].saturating_sub(self.told_bytes),
+            false => self.estimated_bytes(segments, ack),
+        };
+        self.told_bytes += bytes;
+        ToldMarks { congestion: segments > 0, segments, bytes }
+    }
+
+    /// Takes the counters of an option. Returns whether there is one to go by.
+    fn read_option(&mut self, ack: &Arrived) -> bool {
+        let Some(option) = &ack.option else {
+            let late = self.delivered_bytes >= LATEST_FIRST_BYTES;
+            if self.trust == Trust::Unseen && late {
+                self.trust = Trust::Ignored;
+            }
+            return false;
+        };
+        self.note_option(option);
+        if self.trust != Trust::Believed {
+            return false;
+        }
+        for (place, (bytes, first)) in self.bytes.iter_mut().zip(FIRST_BYTES).enumerate() {
+            let Some(counter) = option.get(place) else { continue };
+            let known = (*bytes % u64::from(BYTES_MODULUS)) as u32;
+            let more = counter.wrapping_sub(first).wrapping_sub(known) % BYTES_MODULUS;
+            // Half of the numbers count as older.
+            if more < BYTES_MODULUS / 2 {
+                *bytes += u64::from(more);
+            }
+        }
+        option.get(1).is_some()
+    }
+
+    fn note_delivered(&mut self, ack: &Arrived) {
+        self.delivered_bytes += ack.delivered_bytes;
+        let (mean, now) = (self.mean_delivered, ack.delivered.min(1_000) << MEAN_SHIFT);
+        self.mean_delivered = match mean {
+            _ if ack.delivered == 0 => mean,
+            0 => now,
+            _ => ((mean << MEAN_SHIFT) - mean + now) >> MEAN_SHIFT,
+        };
+    }
+
+    /// The smallest number that is `least` modulo 8 and explains the marked bytes.
+    fn explained(&self, least: u32) -> u32 {
+        let missing = self.bytes[1].div_ceil(self.mss).saturating_sub(self.marked);
+        let missing = u32::try_from(missing).unwrap_or(u32::MAX / 2);
+        least + missing.saturating_sub(least).next_multiple_of(ACE_MODULUS)
+    }
+
+    /// The safest likely number that is `least` modulo 8.
+    fn supposed(&self, least: u32, delivered: u32) -> u32 {
+        let thinned = self.mean_delivered > THINNED << MEAN_SHIFT;
+        if delivered < ACE_MODULUS || thinned {
+            return least;
+        }
+        delivered - (delivered - least) % ACE_MODULUS
+    }
+
+    /// Appendix A.3: by the mean size of what is delivered.
+    fn estimated_bytes(&self, segments: u32, ack: &Arrived) -> u64 {
+        match u64::from(ack.delivered) {
+            0 => u64::from(segments) * self.mss,
+            delivered => u64::from(segments) * ack.delivered_bytes / delivered,
+        }
+    }
+
+    /// Marked packets, as far as told.
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+
+    /// Bytes with ECT(0), CE and ECT(1), as far as options have told.
+    pub fn bytes(&self) -> [u64; 3] {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::accecn::handshake::Mode;
+
+    const MSS: u64 = 1_000;
+
+    fn reader() -> Reader {
+        let mut reader = Reader::new(MSS);
+        reader.begin(Outcome::plain(Mode::Accurate), false);
+        reader
+    }
+
+    /// An ACK of so many full segments, with a count of marked packets so far.
+    fn ack(marked: u32, delivered: u32) -> Arrived {
+        Arrived {
+            ace: Ace::new(marked + FIRST_PACKETS),
+            option: None,
+            delivered,
+            delivered_bytes: u64::from(delivered) * MSS,
+            progresses: delivered > 0,
+        }
+    }
+
+    /// The same, with counters of bytes.
+    fn with_option(ack: Arrived, [ect_0, ce, ect_1]: [u32; 3]) -> Arrived {
+        let counters = [ect_0 + 1, ce, ect_1 + 1].map(|counter| counter % BYTES_MODULUS);
+        Arrived { option: Some(ReceivedBytes { ect_1_first: true, fields: 3, counters }), ..ack }
+    }
+
+    #[test]
+    fn ace_says_how_many_of_up_to_seven_packets_were_marked() {
+        let mut reader = reader();
+        let told = [(1, 2), (1, 1), (3, 4), (9, 7)].map(|(marked, delivered)| {
+            let told = reader.read(&ack(marked, delivered));
+            (told.segments, told.bytes)
+        });
+        assert_eq!(told, [(1, 1_000), (0, 0), (2, 2_000), (6, 6_000)]);
+    }
+
+    /// Appendix A.2.1: of nine packets two were marked at least, and at most; of ten, two or ten.
+    #[test]
+    fn the_safest_number_is_taken_where_ace_may_have_wrapped() {
+        for (delivered, want) in [(9, 2), (10, 10), (17, 10), (18, 18)] {
+            let mut reader = reader();
+            reader.read(&ack(0, 1));
+            assert_eq!(reader.read(&ack(2, delivered)).segments, want, "of {delivered}");
+        }
+    }
+
+    /// Linux: where ACKs of many packets are the rule.
+    #[test]
+    fn thinned_acks_do_not_count_as_wraps() {
+        let mut reader = reader();
+        assert_eq!([ack(0, 10), ack(1, 10)].map(|ack| reader.read(&ack).segments), [0, 1]);
+    }
+
+    #[test]
+    fn the_option_says_how_often_ace_has_wrapped() {
+        let mut reader = reader();
+        reader.read(&with_option(ack(0, 1), [1_000, 0, 0]));
+        let told = reader.read(&with_option(ack(18, 40), [23_000, 18_000, 0]));
+        assert_eq!((told.segments, told.bytes), (18, 18_000));
+        let told = reader.read(&with_option(ack(18, 40), [63_000, 18_000, 0]));
+        assert_eq!(told, ToldMarks::default(), "none of forty");
+        // Short segments: twelve of 700 B are no fewer than nine full ones, and twelve modulo 8 is four.
+        let told = reader.read(&with_option(ack(30, 12), [63_000, 26_400, 0]));
+        assert_eq!((told.segments, told.bytes), (12, 8_400));
+    }
+
+    #[test]
+    fn the_counters_of_the_option_wrap() {
+        let mut reader = reader();
+        let mut told = ToldMarks::default();
+        for n in 1..=5_000_u32 {
+            let counters = [0, n * 8 * 1_000, 0];
+            let next = reader.read(&with_option(ack(8 * n, 8), counters));
+            told = ToldMarks { bytes: told.bytes + next.bytes, ..next };
+        }
+        assert_eq!((told.segments, told.bytes), (8, 40_000_000));
+    }
+
+    #[test]
+    fn an_ack_that_another_has_overtaken_says_nothing() {
+        let mut reader = reader();
+        reader.read(&ack(2, 4));
+        assert_eq!(reader.read(&ack(1, 0)), ToldMarks::default());
+        reader.note_newer();
+        assert_eq!(reader.read(&ack(3, 0)).segments, 1, "unless its own timestamp is newer");
+    }
+
+    /// Where options come with some ACKs only, what was supposed in between is made good.
+    #[test]
+    fn bytes_that_were_supposed_are_not_told_again() {
+        let mut reader = reader();
+        let short = Arrived { delivered_bytes: 1_500, ..ack(1, 2) };
+        assert_eq!(reader.read(&short).bytes, 750);
+        assert_eq!(reader.read(&with_option(ack(2, 2), [2_500, 2_000, 0])).bytes, 1_250);
+    }
+
+    #[test]
+    fn an_option_that_begins_with_nothing_or_late_is_ignored() {
+        let zeroed = ReceivedBytes { ect_1_first: true, fields: 3, counters: [0, 0, 0] };
+        let mut cleared = reader();
+        cleared.note_option(&zeroed);
+        let mut late = reader();
+        late.read(&Arrived { delivered_bytes: LATEST_FIRST_BYTES, ..ack(0, 1) });
+        late.read(&ack(0, 1));
+        for mut reader in [cleared, late] {
+            assert_eq!(reader.read(&with_option(ack(1, 1), [0, 500, 0])).bytes, 1_000, "by ACE");
+        }
+    }
+
+    /// Section 3.2.2.1.
+    #[test]
+    fn a_deaf_sender_believes_nothing() {
+        let mut reader = Reader::new(MSS);
+        let outcome = Outcome { deaf: true, capable: false, ..Outcome::plain(Mode::Accurate) };
+        reader.begin(outcome, false);
+        assert_eq!(reader.read(&ack(3, 4)), ToldMarks::default());
+        assert!(!reader.may_be_capable());
+    }
+}

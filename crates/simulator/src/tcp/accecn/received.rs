@@ -1,0 +1,348 @@
+//! What a receiver counts, and how its ACKs tell of it. RFC 9768, sections 3.2.2.5.1 and 3.2.3.3.
+//!
+//! When the option goes along is a choice ([`OptionPlan`]); how many of its fields do, and how many SACK
+//! blocks beside it, is as in Linux (`tcp_options_fit_accecn`): all three counters if they fit, at least
+//! up to the last that has changed since it was sent last, and for that no fewer than two blocks. It begins with
+//! the counter that moves, ECT(0) or ECT(1), so that two counters are enough where a sender keeps to one of
+//! them; Linux always begins with ECT(1).
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::OptionPlan;
+
+use super::handshake::{Answer, Cause, Mode, Server};
+use super::{Ace, Codepoint};
+use crate::packet::{MAX_SACK_BLOCKS, Packet, ReceivedBytes};
+use crate::tcp::{Sizes, TIMESTAMP_BYTES};
+
+/// The counter of packets begins here, so that a field that was cleared on the way is noticed.
+pub(super) const FIRST_PACKETS: u32 = 5;
+/// So do those of bytes with ECT(0), CE and ECT(1).
+pub(super) const FIRST_BYTES: [u32; 3] = [1, 0, 1];
+/// Bytes are counted modulo this.
+pub(super) const BYTES_MODULUS: u32 = 1 << 24;
+/// A counter of bytes is told of at least whenever it has grown by this.
+const REPEAT_BYTES: u32 = 1 << 22;
+/// Where the option goes with few ACKs, at least so many of a round trip have it (Linux).
+const BEACONS_PER_ROUND_TRIP: u64 = 3;
+/// Fields of the option.
+const FIELDS: u8 = 3;
+/// TCP's options have so many bytes at most.
+const OPTION_SPACE: u16 = 40;
+
+/// What room a packet has for the option.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// It has timestamps.
+    pub timestamps: bool,
+    /// SACK blocks that are to go along.
+    pub blocks: usize,
+}
+
+/// The option as it fits into a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fitted {
+    /// What it says.
+    pub bytes: ReceivedBytes,
+    /// By how much the packet grows, less what the padding of SACK blocks has given up.
+    pub size: u16,
+    /// SACK blocks that go along.
+    pub blocks: usize,
+}
+
+/// How many fields fit beside how many SACK blocks, and with what size; at least `least` fields have to.
+fn fit(least: u8, room: Room) -> Option<(u8, u16, usize)> {
+    let timestamps = if room.timestamps { TIMESTAMP_BYTES } else { 0 };
+    let fewest = if least == 0 { room.blocks } else { room.blocks.min(2) };
+    (fewest..=room.blocks).rev().find_map(|blocks| {
+        let left = OPTION_SPACE - timestamps - Sizes::sack_option(blocks);
+        let fields = (least..=FIELDS).rev().map(|fields| (fields, padded(fields, blocks > 0)));
+        let (fields, size) = fields.into_iter().find(|(_, size)| *size <= left)?;
+        Some((fields, size, blocks))
+    })
+}
+
+/// Size with padding; up to two bytes may take the place of what SACK blocks are padded with.
+fn padded(fields: u8, beside_blocks: bool) -> u16 {
+    let size = 2 + 3 * u16::from(fields);
+    let spills = size % 4;
+    if beside_blocks && spills <= 2 { size - spills } else { size.next_multiple_of(4) }
+}
+
+/// The counters of a receiver.
+#[derive(Clone, Debug)]
+pub struct Received {
+    server: Server,
+    when: OptionPlan,
+    /// Packets that arrived marked.
+    marked: u32,
+    /// Bytes that arrived with ECT(0), CE and ECT(1).
+    bytes: [u32; 3],
+    /// The ECN field of the last packet.
+    last: Codepoint,
+    /// So many ACKs more have the option.
+    owed: u8,
+    /// Which counters of bytes have changed since it was sent last.
+    changed: [bool; 3],
+    /// ECT(1) comes first, whatever has arrived.
+    ect_1_first: bool,
+    /// The last ACK had it, and when one had it last.
+    sent: bool,
+    sent_at: Time,
+    /// Whether it is given up where packets with it do not seem to arrive, and whether it has been. Networks
+    /// that are simulated let all options pass.
+    wary: bool,
+    blocked: bool,
+    /// The segment that came twice last, and whether the next ACK tells of it.
+    twice: Option<u64>,
+    tells_of_twice: bool,
+}
+
+impl Received {
+    /// Nothing yet.
+    pub fn new(when: OptionPlan) -> Self {
+        Received {
+            server: Server::default(),
+            when,
+            marked: 0,
+            bytes: [0; 3],
+            last: Codepoint::NotEct,
+            owed: 1,
+            changed: [false; 3],
+            ect_1_first: false,
+            sent: false,
+            sent_at: Time::ZERO,
+            wary: false,
+            blocked: false,
+            twice: None,
+            tells_of_twice: false,
+        }
+    }
+
+    /// A request arrives. Returns the mode and the answer.
+    pub fn on_request(&mut self, request: &Packet) -> (Mode, Answer) {
+        let arrived = Codepoint::of(request);
+        self.server.on_request(Ace::of(request), arrived);
+        self.last = arrived;
+        (self.server.mode(), self.server.answer(Cause::Request))
+    }
+
+    /// Whose side of the handshake it is.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// What an answer has in the option: that nothing has arrived.
+    pub fn first_bytes(&self) -> Option<ReceivedBytes> {
+        (self.when != OptionPlan::Off).then_some(ReceivedBytes {
+            ect_1_first: true,
+            fields: FIELDS,
+            counters: FIRST_BYTES,
+        })
+    }
+
+    /// A packet arrives with so many bytes of payload. Returns whether the sender has to know at once: the
+    /// ECN field is another than that of the packet before.
+    pub fn note(&mut self, arrived: Codepoint, payload: u32) -> bool {
+        let counter = match arrived {
+            Codepoint::NotEct => None,
+            Codepoint::Ect0 => Some(0),
+            Codepoint::Ce => Some(1),
+            Codepoint::Ect1 => Some(2),
+        };
+        self.marked += u32::from(arrived == Codepoint::Ce);
+        if let Some(place) = counter.filter(|_| payload > 0) {
+            let before = self.bytes[place];
+            self.bytes[place] = before.wrapping_add(payload);
+            self.changed[place] = true;
+            if before / REPEAT_BYTES != self.bytes[place] / REPEAT_BYTES {
+                self.owed = self.owed.max(1);
+            }
+        }
+        let changed = core::mem::replace(&mut self.last, arrived) != arrived;
+        if changed || arrived == Codepoint::Ce {
+            self.owed = 2;
+        }
+        changed
+    }
+
+    /// A segment arrives that had arrived before. If it had so twice, and the ACK of that had the option, the
+    /// option may be in the way.
+    pub fn note_twice(&mut self, segment: u64) {
+        self.blocked |= self.wary && self.sent && self.twice == Some(segment);
+        self.twice = Some(segment);
+        self.tells_of_twice = true;
+    }
+
+    /// The segment of which the next ACK has to tell that it came twice (RFC 2883).
+    pub fn twice(&self) -> Option<u64> {
+        self.twice.filter(|_| self.tells_of_twice)
+    }
+
+    /// The counter of marked packets, as ACKs have it.
+    #[inline]
+    pub fn ace(&self) -> Ace {
+        Ace::new(self.marked.wrapping_add(FIRST_PACKETS))
+    }
+
+    /// It does as Linux: something on the way may let no packets with the option pass, and ECT(1) comes first.
+    pub fn do_as_linux(&mut self) {
+        (self.wary, self.ect_1_first) = (true, true);
+    }
+
+    /// With which ACKs the option goes from now on.
+    pub fn set_option(&mut self, when: OptionPlan) {
+        self.when = when;
+    }
+
+    /// An ACK leaves: its option, if it has one. `round_trip` is the time of which it is to be in three ACKs
+    /// at least.
+    pub fn on_ack(&mut self, room: Room, round_trip: Span, now: Time) -> Option<Fitted> {
+        self.tells_of_twice = false;
+        let due = !self.blocked && self.is_due(round_trip, now);
+        let ect_1_first = self.ect_1_first || self.bytes[0] == 0;
+        let fitted = fit(self.fields_needed(ect_1_first), room).filter(|_| due);
+        self.sent = fitted.is_some();
+        let (fields, size, blocks) = fitted?;
+        self.owed = self.owed.saturating_sub(1);
+        (self.changed, self.sent_at) = ([false; 3], now);
+        let counters = [0, 1, 2]
+            .map(|place| self.bytes[place].wrapping_add(FIRST_BYTES[place]) % BYTES_MODULUS);
+        Some(Fitted { bytes: ReceivedBytes { ect_1_first, fields, counters }, size, blocks })
+    }
+
+    /// Up to the last that has changed.
+    fn fields_needed(&self, ect_1_first: bool) -> u8 {
+        let [ect_0, ce, ect_1] = self.changed;
+        let (first, last) = if ect_1_first { (ect_1, ect_0) } else { (ect_0, ect_1) };
+        match (first, ce, last) {
+            (_, _, true) => 3,
+            (_, true, _) => 2,
+            (true, ..) => 1,
+            _ => 0,
+        }
+    }
+
+    fn is_due(&self, round_trip: Span, now: Time) -> bool {
+        let beacon =
+            || now.since(self.sent_at).as_nanos() * BEACONS_PER_ROUND_TRIP >= round_trip.as_nanos();
+        match self.when {
+            OptionPlan::Off => false,
+            OptionPlan::Changes => self.owed > 0 || beacon(),
+            OptionPlan::Each => true,
+        }
+    }
+
+    /// Marked packets that arrived, and bytes with CE.
+    #[cfg(test)]
+    pub fn marked(&self) -> (u64, u64) {
+        (u64::from(self.marked), u64::from(self.bytes[1]))
+    }
+}
+
+const _: () = assert!(MAX_SACK_BLOCKS == 3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn counters(fitted: Option<Fitted>) -> Option<[u32; 3]> {
+        fitted.map(|fitted| fitted.bytes.counters)
+    }
+
+    const ROOM: Room = Room { timestamps: true, blocks: 0 };
+    const ROUND_TRIP: Span = Span::from_millis(90);
+
+    /// 12 bytes of timestamps, 20 of two SACK blocks: two counters fit into what is left, and stand in
+    /// for no padding; of three blocks the last gives way.
+    #[test]
+    fn as_many_counters_go_along_as_fit_beside_two_sack_blocks() {
+        let fits = |least, timestamps, blocks| fit(least, Room { timestamps, blocks });
+        assert_eq!(fits(0, true, 0), Some((3, 12, 0)));
+        assert_eq!(fits(1, true, 1), Some((3, 12, 1)));
+        assert_eq!(fits(1, true, 2), Some((2, 8, 2)));
+        assert_eq!(fits(2, true, 3), Some((2, 8, 2)));
+        assert_eq!(fits(3, true, 2), None, "two SACK blocks come first");
+        assert_eq!(fits(0, true, 3), Some((0, 0, 3)), "an empty one, in the padding");
+        assert_eq!(fits(3, false, 3), Some((3, 12, 3)));
+    }
+
+    #[test]
+    fn a_packet_counts_where_its_ecn_field_says() {
+        let mut received = Received::new(OptionPlan::Each);
+        let fields = [Codepoint::Ect0, Codepoint::Ce, Codepoint::Ce, Codepoint::Ect1];
+        let changed = fields.map(|arrived| received.note(arrived, 1_000));
+        assert_eq!(changed, [true, true, false, true]);
+        received.note(Codepoint::NotEct, 1_000);
+        received.note(Codepoint::Ce, 0);
+        assert_eq!(received.ace(), Ace::new(5 + 3), "packets without payload count");
+        let told = counters(received.on_ack(ROOM, ROUND_TRIP, ms(0)));
+        assert_eq!(told, Some([1_001, 2_000, 1_001]));
+    }
+
+    /// Where one of ECT(0) and ECT(1) is used alone, two fields say everything.
+    #[test]
+    fn the_option_begins_with_the_counter_that_moves() {
+        let room = Room { timestamps: true, blocks: 3 };
+        for (capable, ect_1_first) in [(Codepoint::Ect0, false), (Codepoint::Ect1, true)] {
+            let mut received = Received::new(OptionPlan::Each);
+            received.note(capable, 1_000);
+            received.note(Codepoint::Ce, 1_000);
+            let fitted = received.on_ack(room, ROUND_TRIP, ms(0)).expect("it fits");
+            let ReceivedBytes { fields, ect_1_first: first, .. } = fitted.bytes;
+            assert_eq!((fitted.blocks, fields, first), (2, 2, ect_1_first));
+        }
+    }
+
+    #[test]
+    fn counters_of_bytes_wrap() {
+        let mut received = Received::new(OptionPlan::Each);
+        (0..=256).for_each(|_| _ = received.note(Codepoint::Ce, 1 << 16));
+        assert_eq!(counters(received.on_ack(ROOM, ROUND_TRIP, ms(0))), Some([1, 1 << 16, 1]));
+    }
+
+    /// Section 3.2.3.3: change-triggered, and repeated; Linux' beacon.
+    #[test]
+    fn a_sparing_receiver_tells_of_changes_twice_and_else_three_times_in_a_round_trip() {
+        let mut received = Received::new(OptionPlan::Changes);
+        let told = |received: &mut Received, arrived, at| {
+            received.note(arrived, 1_000);
+            received.on_ack(ROOM, ROUND_TRIP, ms(at)).is_some()
+        };
+        let first = [0, 1, 2].map(|at| told(&mut received, Codepoint::Ect0, at));
+        assert_eq!(first, [true, true, false]);
+        assert!(told(&mut received, Codepoint::Ce, 3) && told(&mut received, Codepoint::Ect0, 4));
+        assert!(
+            told(&mut received, Codepoint::Ect0, 5) && !told(&mut received, Codepoint::Ect0, 6)
+        );
+        assert!([34, 35].map(|at| told(&mut received, Codepoint::Ect0, at)) == [false, true]);
+        received.note(Codepoint::Ect0, REPEAT_BYTES);
+        assert!(told(&mut received, Codepoint::Ect0, 36));
+    }
+
+    /// Section 3.2.3.2.2, as in Linux.
+    #[test]
+    fn the_option_is_given_up_where_its_acks_do_not_seem_to_arrive() {
+        let mut received = Received::new(OptionPlan::Each);
+        received.do_as_linux();
+        let mut ack = |segment| {
+            received.note_twice(segment);
+            (received.twice(), received.on_ack(ROOM, ROUND_TRIP, ms(0)).is_some())
+        };
+        assert_eq!([ack(4), ack(5), ack(5)], [(Some(4), true), (Some(5), true), (Some(5), false)]);
+        assert_eq!(received.twice(), None, "told");
+    }
+
+    #[test]
+    fn whoever_is_not_to_send_the_option_does_not() {
+        let mut received = Received::new(OptionPlan::Off);
+        received.note(Codepoint::Ce, 1_000);
+        assert_eq!(
+            (received.first_bytes(), received.on_ack(ROOM, ROUND_TRIP, ms(0))),
+            (None, None)
+        );
+    }
+}
