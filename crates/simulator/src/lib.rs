@@ -8,6 +8,7 @@
 mod applications;
 mod arrivals;
 mod build;
+mod calendar;
 mod connections;
 mod contents;
 mod digest;

@@ -8,12 +8,10 @@
 //!
 //! What arrives at the same time goes by the number of its link; events of stations come before.
 
-use core::cmp::Reverse;
-
-use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{MAX_LINKS, MAX_RUN};
 
+use crate::calendar::Calendar;
 use crate::packet::Parcel;
 use crate::ring::Ring;
 use crate::tournament::Tournament;
@@ -27,7 +25,7 @@ pub struct Transit {
     /// First arrivals of lanes, and events of stations.
     firsts: Tournament,
     /// Packets that would have overtaken too many.
-    apart: QuaternaryHeap<Reverse<Due>>,
+    apart: Calendar<Parcel>,
 }
 
 /// A packet may overtake this many in its lane.
@@ -46,12 +44,6 @@ struct Lane {
 struct Due {
     arrival: u64,
     parcel: Parcel,
-}
-
-impl Due {
-    fn at(&self) -> Time {
-        Time::from_nanos(self.arrival >> LINK_BITS)
-    }
 }
 
 impl PartialEq for Due {
@@ -95,6 +87,11 @@ fn arrival(at: Time, number: usize) -> u64 {
     at_ns << LINK_BITS | number as u64
 }
 
+#[inline]
+fn time_of(arrival: u64) -> Time {
+    Time::from_nanos(arrival >> LINK_BITS)
+}
+
 impl Transit {
     /// Nothing under way; `lane_of_link` tells the lane of each link.
     pub fn new(lane_of_link: Vec<u32>, stations: usize) -> Self {
@@ -104,22 +101,17 @@ impl Transit {
             lane_of_link,
             firsts: Tournament::new(lanes + stations),
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
-            apart: QuaternaryHeap::default(),
+            apart: Calendar::default(),
         }
     }
 
     /// When something happens next; [`Time::NEVER`] if nothing does.
     #[inline]
     pub fn next_time(&self) -> Time {
-        match self.firsts.smallest().min(self.first_apart()) {
+        match self.firsts.smallest().min(self.apart.first()) {
             u64::MAX => Time::NEVER,
-            first => Time::from_nanos(first >> LINK_BITS),
+            first => time_of(first),
         }
-    }
-
-    #[inline]
-    fn first_apart(&self) -> u64 {
-        self.apart.peek().map_or(u64::MAX, |first| first.0.arrival)
     }
 
     /// A packet is on its way to the far end of a link.
@@ -141,7 +133,7 @@ impl Transit {
     fn overtake(&mut self, lane_number: usize, due: Due) {
         let lane = &mut self.lanes[lane_number].packets;
         if lane.len() > REACH && lane.back(REACH).arrival > due.arrival {
-            return self.apart.push(Reverse(due));
+            return self.apart.push(due.arrival, due.parcel);
         }
         lane.insert(due);
         let first = lane.front().map_or(u64::MAX, |first| first.arrival);
@@ -156,9 +148,10 @@ impl Transit {
     #[inline]
     pub fn take_next(&mut self) -> Next {
         let first = self.firsts.smallest();
-        if self.first_apart() < first {
-            let Reverse(due) = self.apart.pop().expect("has a first");
-            return Next::Packet(due.at(), due.parcel);
+        let first_apart = self.apart.first();
+        if first_apart < first {
+            let parcel = self.apart.pop().expect("has a first");
+            return Next::Packet(time_of(first_apart), parcel);
         }
         let number = first as usize & (MAX_LINKS - 1);
         let Some(link) = number.checked_sub(self.stations) else {
@@ -168,7 +161,7 @@ impl Transit {
         let lane = &mut self.lanes[lane_number].packets;
         let due = lane.pop().expect("called when something is due");
         self.firsts.set(lane_number, lane.front().map_or(u64::MAX, |first| first.arrival));
-        Next::Packet(due.at(), due.parcel)
+        Next::Packet(time_of(due.arrival), due.parcel)
     }
 
     /// The transmitter of a station will be done at `at`, or is idle.
