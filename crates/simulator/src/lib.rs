@@ -18,6 +18,7 @@ mod engine;
 mod event_queue;
 mod feeders;
 pub mod host;
+mod hosts;
 mod intervals;
 mod link;
 #[cfg(test)]

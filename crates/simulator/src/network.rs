@@ -6,14 +6,14 @@
 //! halves the events.
 
 use tidegate_mechanisms::stage::Passing;
-use tidegate_mechanisms::units::{Span, Time};
+use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{FlowPlan, MAX_LINKS, MAX_RUN, Plan, UserPlan};
 
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
+use crate::hosts::Hosts;
 use crate::link::{Departed, Link, Owner, Passed};
 use crate::packet::{MAX_PLACES, OptionStore, Parcel, Rewritten, flags};
-use crate::random::Stream;
 use crate::stages::{self, Direction, Header, Stages};
 use crate::transit::{Next, Transit};
 
@@ -48,12 +48,6 @@ struct Passage {
 /// No host that sends data.
 const NO_HOST: u32 = u32::MAX;
 
-/// A host that sends data: the order of its packets and its jitter.
-struct Host {
-    entered: Time,
-    rng: Stream,
-}
-
 /// Packets by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -83,7 +77,7 @@ pub struct Network<C = InPacket> {
     /// Links whose departures are events.
     stations: Vec<u32>,
     passages: Vec<Passage>,
-    hosts: Vec<Host>,
+    hosts: Hosts,
     /// Some host sends data of one flow and acknowledges that of another.
     shared_hosts: bool,
     /// Stages on the way.
@@ -139,7 +133,7 @@ impl<C: Contents> Network<C> {
             hops: Vec::new(),
             stations,
             passages: Vec::new(),
-            hosts: Vec::new(),
+            hosts: Hosts::new(0, seed),
             shared_hosts: false,
             stages: Stages::new(plan, seed),
             rows: Vec::new(),
@@ -180,7 +174,7 @@ impl<C: Contents> Network<C> {
     /// Adds the hosts that send data: one for each link with which a way of data begins. Returns the host
     /// of each link.
     fn add_hosts(&mut self, plan: &Plan, feeders: &Feeders, seed: u64) -> Vec<u32> {
-        let mut host_of_link = vec![NO_HOST; plan.links.len()];
+        let (mut host_of_link, mut count) = (vec![NO_HOST; plan.links.len()], 0);
         for flow in &plan.flows {
             let host = &mut host_of_link[flow.forward[0] as usize];
             if *host == NO_HOST {
@@ -189,11 +183,11 @@ impl<C: Contents> Network<C> {
                     alone,
                     "the first link of a sender carries nothing that comes over another"
                 );
-                *host = self.hosts.len() as u32;
-                let rng = Stream::new(seed, &format!("host/{host}/jitter"));
-                self.hosts.push(Host { entered: Time::ZERO, rng });
+                *host = count;
+                count += 1;
             }
         }
+        self.hosts = Hosts::new(count as usize, seed);
         host_of_link
     }
 
@@ -201,14 +195,8 @@ impl<C: Contents> Network<C> {
     /// behind the packets that left before.
     #[inline]
     pub fn send_from_host(&mut self, parcel: Parcel, now: Time) {
-        let passage = &self.passages[parcel.flow() as usize];
-        let host = &mut self.hosts[passage.host as usize];
-        let mut at = now;
-        if passage.jitter_ns > 0 {
-            at += Span::from_nanos(host.rng.up_to(passage.jitter_ns));
-        }
-        host.entered = host.entered.max(at);
-        let at = host.entered;
+        let &Passage { host, jitter_ns, .. } = &self.passages[parcel.flow() as usize];
+        let at = self.hosts.leave(host, now, jitter_ns);
         self.send(parcel, at);
     }
 
@@ -223,9 +211,7 @@ impl<C: Contents> Network<C> {
     #[cold]
     fn behind_others(&mut self, parcel: &Parcel, now: Time) -> Time {
         let host = self.passages[parcel.flow() as usize].far_host;
-        let Some(host) = self.hosts.get_mut(host as usize) else { return now };
-        host.entered = host.entered.max(now);
-        host.entered
+        if host == NO_HOST { now } else { self.hosts.follow(host, now) }
     }
 
     /// A packet enters the network at its first hop.

@@ -14,12 +14,7 @@ pub struct Stream(ChaCha8Rng);
 impl Stream {
     /// The stream of the component called `name` in the run with this seed.
     pub fn new(seed: u64, name: &str) -> Self {
-        let mut key = [0; 32];
-        key[..8].copy_from_slice(&seed.to_le_bytes());
-        key[8..16].copy_from_slice(b"tidegate");
-        let mut rng = ChaCha8Rng::from_seed(key);
-        rng.set_stream(fnv1a(name.as_bytes()));
-        Stream(rng)
+        Stream(generator(seed, fnv1a(name.as_bytes())))
     }
 
     /// Uniform in `[0, 1)`, with 53 bits.
@@ -32,10 +27,7 @@ impl Stream {
     /// bits.
     #[inline]
     pub fn up_to(&mut self, max: u64) -> u64 {
-        if max < u64::from(u32::MAX) {
-            return (u64::from(self.0.next_u32()) * (max + 1)) >> 32;
-        }
-        ((u128::from(self.0.next_u64()) * (u128::from(max) + 1)) >> 64) as u64
+        up_to(max, || self.0.next_u32())
     }
 
     /// Normally distributed with mean 0 and standard deviation 1 (Box and Muller, 1958).
@@ -64,6 +56,68 @@ impl Stream {
     }
 }
 
+/// See [`Stream::up_to`]; `word` draws 32 bits.
+#[inline]
+fn up_to(max: u64, mut word: impl FnMut() -> u32) -> u64 {
+    let first = u64::from(word());
+    if max < u64::from(u32::MAX) {
+        return (first * (max + 1)) >> 32;
+    }
+    let both = u64::from(word()) << 32 | first;
+    ((u128::from(both) * (u128::from(max) + 1)) >> 64) as u64
+}
+
+/// The numbers of a stream from the first on.
+fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(b"tidegate");
+    let mut rng = ChaCha8Rng::from_seed(key);
+    rng.set_stream(stream);
+    rng
+}
+
+/// Words that are kept of a sparse stream: one block.
+pub const FEW: usize = 16;
+
+/// A [`Stream`] without its stock of numbers, which is a quarter of a stream's and lies elsewhere.
+pub struct SparseStream {
+    seed: u64,
+    stream: u64,
+    /// Words drawn so far.
+    count: u64,
+}
+
+impl SparseStream {
+    /// The stream of the component called `name` in the run with this seed.
+    pub fn new(seed: u64, name: &str) -> Self {
+        SparseStream { seed, stream: fnv1a(name.as_bytes()), count: 0 }
+    }
+
+    /// As [`Stream::up_to`].
+    #[inline]
+    pub fn up_to(&mut self, max: u64, stock: &mut [u32; FEW]) -> u64 {
+        up_to(max, || self.word(stock))
+    }
+
+    #[inline]
+    fn word(&mut self, stock: &mut [u32; FEW]) -> u32 {
+        let place = self.count as usize % FEW;
+        if place == 0 {
+            self.fill(stock);
+        }
+        self.count += 1;
+        stock[place]
+    }
+
+    #[inline(never)]
+    fn fill(&self, stock: &mut [u32; FEW]) {
+        let mut rng = generator(self.seed, self.stream);
+        rng.set_word_pos(self.count.into());
+        stock.fill_with(|| rng.next_u32());
+    }
+}
+
 /// FNV-1a, 64 bits: stable across versions and machines.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
@@ -81,6 +135,27 @@ mod tests {
         assert_eq!(draw(1, "link/0"), draw(1, "link/0"));
         assert_ne!(draw(1, "link/0"), draw(2, "link/0"));
         assert_ne!(draw(1, "link/0"), draw(1, "link/1"));
+    }
+
+    /// In words of 32 bits and of 64, which are seldom where a block ends.
+    #[test]
+    fn a_sparse_stream_gives_the_numbers_of_the_stream() {
+        let (mut stream, mut sparse) = (Stream::new(9, "host"), SparseStream::new(9, "host"));
+        let mut stock = [0; FEW];
+        for draw in 0..300 {
+            let max = if draw % 5 == 0 { u64::MAX / 3 } else { 120_000 };
+            assert_eq!(sparse.up_to(max, &mut stock), stream.up_to(max), "draw {draw}");
+        }
+    }
+
+    #[test]
+    fn a_wide_draw_takes_the_bits_of_two_words() {
+        let (mut stream, mut words) = (Stream::new(5, "wide"), Stream::new(5, "wide").0);
+        for skipped in 0..200 {
+            let word = words.next_u64();
+            assert_eq!(stream.up_to(u64::MAX), word, "after {skipped}");
+            assert_eq!(stream.0.next_u32(), words.next_u32());
+        }
     }
 
     #[test]

@@ -1,0 +1,96 @@
+//! The hosts that send data: the order in which each one's packets leave, and its jitter.
+
+use tidegate_mechanisms::units::{Span, Time};
+
+use crate::random::{FEW, SparseStream, Stream};
+
+/// From so many hosts on, memory costs more than making random numbers does.
+const MANY: usize = 4096;
+
+/// All hosts that send data, by number.
+pub enum Hosts {
+    /// A few.
+    Few(Vec<Host<Stream>>),
+    /// Many, with few random numbers in stock.
+    Many {
+        /// What is asked for each packet.
+        hosts: Vec<Host<SparseStream>>,
+        /// Their random numbers.
+        stocks: Vec<[u32; FEW]>,
+    },
+}
+
+/// A host.
+pub struct Host<S> {
+    /// When its last packet has entered, or will have.
+    entered: Time,
+    random: S,
+}
+
+impl<S> Host<S> {
+    fn new(random: S) -> Self {
+        Host { entered: Time::ZERO, random }
+    }
+
+    /// When the next packet enters: at `at`, or behind those that left before.
+    #[inline]
+    fn enter(&mut self, at: Time) -> Time {
+        self.entered = self.entered.max(at);
+        self.entered
+    }
+}
+
+impl Hosts {
+    /// So many, before the first packet.
+    pub fn new(count: usize, seed: u64) -> Self {
+        let name = |host| format!("host/{host}/jitter");
+        if count < MANY {
+            let host = |number| Host::new(Stream::new(seed, &name(number)));
+            return Hosts::Few((0..count).map(host).collect());
+        }
+        let host = |number| Host::new(SparseStream::new(seed, &name(number)));
+        Hosts::Many { hosts: (0..count).map(host).collect(), stocks: vec![[0; FEW]; count] }
+    }
+
+    /// When a packet enters that leaves at `now`, after up to so much jitter.
+    #[inline]
+    pub fn leave(&mut self, host: u32, now: Time, jitter_ns: u64) -> Time {
+        match self {
+            Hosts::Few(hosts) => {
+                let host = &mut hosts[host as usize];
+                let jitter = if jitter_ns > 0 { host.random.up_to(jitter_ns) } else { 0 };
+                host.enter(now + Span::from_nanos(jitter))
+            }
+            Hosts::Many { hosts, stocks } => {
+                let (host, stock) = (&mut hosts[host as usize], &mut stocks[host as usize]);
+                let jitter = if jitter_ns > 0 { host.random.up_to(jitter_ns, stock) } else { 0 };
+                host.enter(now + Span::from_nanos(jitter))
+            }
+        }
+    }
+
+    /// When a packet enters that leaves at `now`, without jitter.
+    pub fn follow(&mut self, host: u32, now: Time) -> Time {
+        match self {
+            Hosts::Few(hosts) => hosts[host as usize].enter(now),
+            Hosts::Many { hosts, .. } => hosts[host as usize].enter(now),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_hosts_jitter_as_few_do() {
+        let (mut few, mut many) = (Hosts::new(3, 9), Hosts::new(MANY, 9));
+        for step in 0..300 {
+            let (host, now) = (step % 3, Time::from_nanos(100 * u64::from(step)));
+            let jitter_ns = if step % 5 == 0 { 0 } else { 1_000_000 };
+            let times = [&mut few, &mut many].map(|hosts| hosts.leave(host, now, jitter_ns));
+            assert_eq!(times[0], times[1], "step {step}");
+            assert_eq!(few.follow(host, now), many.follow(host, now));
+        }
+    }
+}
