@@ -287,44 +287,107 @@ pub struct Options {
     pub received_at: Option<Time>,
 }
 
-/// Options of packets under way. They are rare, so that packets carry a ticket.
+/// Options of packets under way, so that packets carry no more than a ticket. Few have any, but where a large
+/// network loses packets that are hundreds of thousands, and nearly all of them SACK blocks alone.
 #[derive(Default)]
 pub struct OptionStore {
-    options: Vec<Options>,
-    free: Vec<u32>,
+    blocks: Shelf<Blocks>,
+    /// What has more than blocks.
+    others: Shelf<Options>,
 }
+
+/// The bit of a ticket that tells that it is one of the others.
+const OTHER: u32 = 1 << 31;
 
 impl OptionStore {
     /// Leaves options here and returns the ticket.
+    #[inline(always)]
     pub fn put(&mut self, options: Options) -> u32 {
-        if let Some(ticket) = self.free.pop() {
-            self.options[ticket as usize] = options;
-            return ticket;
+        match Blocks::of(&options) {
+            Some(blocks) => self.blocks.put(blocks),
+            None => self.others.put(options) | OTHER,
         }
-        self.options.push(options);
-        (self.options.len() - 1) as u32
     }
 
     /// The word of a packet, wherever it is.
     pub fn word_of(&self, parcel: &Parcel) -> u32 {
-        match parcel.has(flags::OPTIONS) {
-            true => self.options[parcel.word() as usize].word,
-            false => parcel.word(),
+        match parcel.word() {
+            word if !parcel.has(flags::OPTIONS) => word,
+            ticket if ticket & OTHER == 0 => 0,
+            ticket => self.others.places[(ticket & !OTHER) as usize].word,
         }
     }
 
     /// Writes it.
     pub fn set_word_of(&mut self, parcel: &mut Parcel, word: u32) {
-        match parcel.has(flags::OPTIONS) {
-            true => self.options[parcel.word() as usize].word = word,
-            false => parcel.set_word(word),
+        if parcel.has(flags::OPTIONS) {
+            let options = self.take(parcel.word());
+            let ticket = self.put(Options { word, ..options });
+            parcel.set_word(ticket);
+        } else {
+            parcel.set_word(word);
         }
     }
 
     /// Takes the options of a ticket, once.
+    #[inline]
     pub fn take(&mut self, ticket: u32) -> Options {
-        self.free.push(ticket);
-        self.options[ticket as usize]
+        match ticket & OTHER {
+            0 => self.blocks.take(ticket).options(),
+            _ => self.others.take(ticket & !OTHER),
+        }
+    }
+}
+
+/// SACK blocks among the first 2³² segments of a connection.
+#[derive(Clone, Copy)]
+struct Blocks([(u32, u32); MAX_SACK_BLOCKS]);
+
+impl Blocks {
+    /// Of options that are nothing else.
+    #[inline(always)]
+    fn of(options: &Options) -> Option<Self> {
+        let Options { word, sack, received_bytes, received_at } = options;
+        let all = sack.iter().fold(0, |all, (start, end)| all | start | end);
+        let alone = *word == 0 && received_bytes.is_none() && received_at.is_none();
+        let low = |(start, end): (u64, u64)| (start as u32, end as u32);
+        (alone && all >> u32::BITS == 0).then(|| Blocks(sack.map(low)))
+    }
+
+    #[inline]
+    fn options(self) -> Options {
+        let sack = self.0.map(|(start, end)| (start.into(), end.into()));
+        Options { sack, ..Options::default() }
+    }
+}
+
+/// Things in numbered places that are used again.
+struct Shelf<T> {
+    places: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Shelf { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T: Copy> Shelf<T> {
+    #[inline]
+    fn put(&mut self, thing: T) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = thing;
+            return place;
+        }
+        self.places.push(thing);
+        (self.places.len() - 1) as u32
+    }
+
+    #[inline]
+    fn take(&mut self, place: u32) -> T {
+        self.free.push(place);
+        self.places[place as usize]
     }
 }
 
@@ -380,5 +443,45 @@ mod tests {
         let first = store.put(Options { sack: [(1, 2), (0, 0), (0, 0)], ..Options::default() });
         assert_eq!(store.take(first).sack[0], (1, 2));
         assert_eq!(store.put(Options::default()), first);
+    }
+
+    /// Whatever options say, blocks alone or more, near or far.
+    #[test]
+    fn options_come_out_as_they_went_in() {
+        let none = (0, 0);
+        let all_blocks = [
+            [none; 3],
+            [(70, 80), none, none],
+            [(1_000, 3_000), (400, 401), (5_000, u64::from(u32::MAX))],
+            [(70, 80), (5, 1 << 32), none],
+            [(1 << 47, (1 << 47) + 3), (5, 6), none],
+        ];
+        let (ect_1_first, fields, counters) = (true, 3, [1, 2, 3]);
+        let received_bytes = Some(ReceivedBytes { ect_1_first, fields, counters });
+        let mut store = OptionStore::default();
+        for sack in all_blocks {
+            let plain = Options { sack, ..Options::default() };
+            let more = [
+                plain,
+                Options { word: 3, ..plain },
+                Options { received_bytes, ..plain },
+                Options { received_at: Some(Time::from_nanos(9)), ..plain },
+            ];
+            let tickets = more.map(|options| store.put(options));
+            assert_eq!(tickets.map(|ticket| store.take(ticket)), more);
+        }
+    }
+
+    #[test]
+    fn a_word_can_be_written_beside_options() {
+        let mut store = OptionStore::default();
+        let sack = [(1, 2), (0, 0), (0, 0)];
+        let word = store.put(Options { sack, ..Options::default() });
+        let packet = Packet { word, flags: flags::ACK | flags::OPTIONS, ..Packet::default() };
+        let mut parcel = Parcel::of(&packet);
+        assert_eq!(store.word_of(&parcel), 0);
+        store.set_word_of(&mut parcel, 7);
+        assert_eq!(store.word_of(&parcel), 7);
+        assert_eq!(store.take(parcel.word()), Options { word: 7, sack, ..Options::default() });
     }
 }
