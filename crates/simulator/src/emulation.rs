@@ -52,7 +52,6 @@ pub struct Emulation<'a, C: Contents> {
     ways: Vec<Ways>,
     received: Vec<Arrivals>,
     series: Series,
-    next_sample: Time,
     /// At the start of the measurement.
     before: Option<Counters>,
     /// At the end of the last of its parts so far.
@@ -116,7 +115,6 @@ impl<'a, C: Contents> Emulation<'a, C> {
             ways,
             received: vec![Arrivals::default(); plan.flows.len()],
             series: Series::new(plan),
-            next_sample: plan.sample_interval.map_or(Time::NEVER, |step| Time::ZERO + step),
             before: None,
             last: None,
             intervals: IntervalTables::default(),
@@ -167,7 +165,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
 
     /// The next sample or reading.
     fn next_own(&self) -> Time {
-        self.next_sample.min(self.next_reading())
+        self.series.next().min(self.next_reading())
     }
 
     /// Lets the next thing happen, which may deliver a packet.
@@ -177,14 +175,14 @@ impl<'a, C: Contents> Emulation<'a, C> {
     pub fn advance(&mut self) -> Option<Delivery> {
         // As in a simulation: at equal times readings come first and samples last.
         let arrival = self.network.transit.next_time();
-        if self.next_reading() <= arrival.min(self.next_sample) {
+        if self.next_reading() <= arrival.min(self.series.next()) {
             self.now = self.next_reading();
             self.read(self.now);
             return None;
         }
-        if self.next_sample < arrival {
-            self.now = self.next_sample;
-            self.sample(self.now);
+        if self.series.next() < arrival {
+            self.now = self.series.next();
+            self.series.sample(self.plan, &mut self.network.links, None);
             return None;
         }
         self.now = arrival;
@@ -192,6 +190,9 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let packet = parcel.packet(at);
         let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
         if way == Way::Forward {
+            let user = self.plan.flows[packet.flow as usize].user;
+            let group = self.plan.users[user].group as u16;
+            self.series.count(group, packet.at, packet.len);
             self.received[packet.flow as usize].add(packet.len, packet.has(flags::CE));
         }
         Some(Delivery {
@@ -201,13 +202,6 @@ impl<'a, C: Contents> Emulation<'a, C> {
             at: packet.at,
             header: stages::header_of(packet.flags),
         })
-    }
-
-    fn sample(&mut self, now: Time) {
-        self.series.sample_groups(self.plan, now, self.received.iter().map(|got| got.bytes));
-        self.series.sample_links(self.plan, now, &mut self.network.links);
-        let step = self.plan.sample_interval.expect("samples are taken");
-        self.next_sample = now + step;
     }
 
     fn read(&mut self, now: Time) {
@@ -223,7 +217,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.last = Some(after);
         self.parts += 1;
         if self.parts_to_come() == 0 {
-            self.next_sample = Time::NEVER;
+            self.series.stop();
         }
     }
 

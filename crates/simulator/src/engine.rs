@@ -1,7 +1,7 @@
 //! The event loop.
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{MAX_RUN, Plan};
+use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
 use crate::applications::Event;
 use crate::ends::Ends;
@@ -13,13 +13,14 @@ use crate::output::{IntervalTables, RunOutput};
 use crate::packet::{Packet, Parcel, flags};
 use crate::probe::Reading;
 use crate::random::Stream;
-use crate::readings::{Readings, Received};
+use crate::readings::{Reached, Readings};
 use crate::series::Series;
 use crate::tables::{self, Finished};
 use crate::tcp::{TimerId, World};
 use crate::transit::Next;
 
-/// A packet delivered early, for the counters.
+/// A packet that was delivered early, and arrives after the counters are read next, with the payload that it
+/// puts in order.
 struct Ahead {
     at: Time,
     payload_bytes: u64,
@@ -34,8 +35,8 @@ pub struct Engine<'a> {
     seed: u64,
     network: Network,
     ends: Ends<'a>,
-    /// What flows receive.
-    received: Vec<Received>,
+    /// What reaches the ends of flows.
+    reached: Vec<Reached>,
     series: Series,
     /// Events so far.
     events: u64,
@@ -43,13 +44,8 @@ pub struct Engine<'a> {
     timers: Timers,
     /// End of the measurement.
     end: Time,
-    /// When the counters are read next, but for samples.
+    /// When the counters are read next: what arrives from then on does not count yet.
     reading_at: Time,
-    /// When the next sample is taken.
-    sample_at: Time,
-    /// What arrives from here on does not count yet.
-    counted_to: Time,
-    /// What was delivered early and counts after that, and the payload that it puts in order, in bytes.
     ahead: Vec<Ahead>,
 }
 
@@ -68,24 +64,24 @@ impl<'a> Engine<'a> {
             let draw = Stream::new(seed, &format!("flow/{i}/start")).unit();
             timers.push(flow.start.from + Span::from_secs_f64(draw * room), Wake::Start(i as u32));
         }
-        let sample_at = plan.sample_interval.map_or(Time::NEVER, |step| Time::ZERO + step);
-        if sample_at < Time::NEVER {
-            timers.push(sample_at, Wake::Sample);
+        let series = Series::new(plan);
+        if series.next() < Time::NEVER {
+            timers.push(series.next(), Wake::Sample);
         }
+        let group = |flow: &FlowPlan| plan.users[flow.user].group as u16;
+        let reached = |flow| Reached { group: group(flow), ..Reached::default() };
         Engine {
             plan,
             seed,
             ends: Ends::new(plan, seed, ways),
-            received: vec![Received::default(); plan.flows.len()],
-            series: Series::new(plan),
+            reached: plan.flows.iter().map(reached).collect(),
+            series,
             events: 0,
             now: Time::ZERO,
             network,
             timers,
             end: Time::ZERO + plan.warm_up + plan.duration,
             reading_at: Time::ZERO,
-            sample_at,
-            counted_to: Time::ZERO,
             ahead: Vec::new(),
         }
     }
@@ -98,7 +94,6 @@ impl<'a> Engine<'a> {
         let after = self.run_until(self.end, Reading::take);
         let limit = self.end + self.plan.drain_limit;
         // Samples go on.
-        self.count_to_next_look(Time::NEVER);
         self.run_events(limit, false);
         let ledger = self.network.ledger;
         assert_eq!(
@@ -118,7 +113,7 @@ impl<'a> Engine<'a> {
             now: self.now,
             links: self.network.links,
             stages: self.network.stages,
-            received: self.received,
+            reached: self.reached,
             finished: self.ends.records,
             unfinished,
             series: self.series,
@@ -146,29 +141,26 @@ impl<'a> Engine<'a> {
 
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time, read: fn(&mut Link, Time) -> Reading) -> Readings {
-        self.count_to_next_look(end);
+        self.count_until(end);
         self.run_events(end, true);
         Readings {
             links: self.network.links.iter_mut().map(|link| read(link, end)).collect(),
             losses: self.network.losses.clone(),
-            received: self.received.clone(),
+            received: self.reached.iter().map(|got| got.received).collect(),
             sent: self.ends.sent(),
             stages: self.network.stages.counts(),
         }
     }
 
-    /// Counts what was delivered early and arrives before anyone looks at the counters: at
-    /// `reading_at`, or just after the next sample, which comes after what arrives at the same time.
-    fn count_to_next_look(&mut self, reading_at: Time) {
-        let after_sample = Time::from_nanos(self.sample_at.as_nanos().saturating_add(1));
-        self.reading_at = reading_at;
-        self.counted_to = reading_at.min(after_sample);
-        let Engine { counted_to, ahead, received, .. } = self;
+    /// The counters will be read at `end`: counts what was delivered early and arrives before.
+    fn count_until(&mut self, end: Time) {
+        self.reading_at = end;
+        let Engine { ahead, reached, .. } = self;
         ahead.retain(|packet| {
-            let later = packet.at >= *counted_to;
+            let later = packet.at >= end;
             if !later {
-                let got = &mut received[packet.flow as usize];
-                got.add(packet.len, packet.marked, packet.payload_bytes);
+                let received = &mut reached[packet.flow as usize].received;
+                received.add(packet.len, packet.marked, packet.payload_bytes);
             }
             later
         });
@@ -218,9 +210,9 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn deliver(&mut self, at: Time, parcel: Parcel) {
         let packet = &parcel.packet(at);
-        let Engine { network, timers, received, ends, .. } = self;
+        let Engine { network, timers, reached, ends, .. } = self;
         if at < self.end {
-            received[packet.flow as usize].digest(packet);
+            reached[packet.flow as usize].digest(packet);
         }
         let payload_bytes = ends.deliver(packet, World { now: packet.at, network, timers });
         if packet.flags & (flags::ACK | flags::BACK) == 0 {
@@ -233,10 +225,13 @@ impl<'a> Engine<'a> {
     fn count(&mut self, packet: &Packet, payload_bytes: u64) {
         let &Packet { at, flow, len, .. } = packet;
         let marked = packet.has(flags::CE);
-        if at >= self.counted_to {
-            return self.ahead.push(Ahead { at, payload_bytes, flow, len, marked });
+        let Reached { received, group, .. } = &mut self.reached[flow as usize];
+        self.series.count(*group, at, len);
+        if at < self.reading_at {
+            received.add(len, marked, payload_bytes);
+        } else if self.reading_at < self.end {
+            self.ahead.push(Ahead { at, payload_bytes, flow, len, marked });
         }
-        self.received[flow as usize].add(len, marked, payload_bytes);
     }
 
     /// The next timer fires.
@@ -255,14 +250,9 @@ impl<'a> Engine<'a> {
     }
 
     fn sample(&mut self) {
-        let Some(interval) = self.plan.sample_interval else { return };
-        let Engine { plan, now, network, ends, received, series, .. } = self;
-        series.sample_groups(plan, *now, received.iter().map(|got| got.arrivals.bytes));
-        series.sample_links(plan, *now, &mut network.links);
-        series.sample_flows(*now, ends);
-        self.sample_at = self.now + interval;
-        self.timers.push(self.sample_at, Wake::Sample);
-        self.count_to_next_look(self.reading_at);
+        let Engine { plan, network, ends, series, .. } = self;
+        let next = series.sample(plan, &mut network.links, Some(ends));
+        self.timers.push(next, Wake::Sample);
     }
 }
 

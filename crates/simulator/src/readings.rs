@@ -8,13 +8,23 @@ use crate::probe::Reading;
 use crate::stages::StageCounts;
 use crate::tcp::sender::SenderCounts;
 
-/// What reached the ends of a flow.
-#[derive(Clone, Copy, Default)]
+/// What has reached a flow's receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// What its sender sent and reached the receiver.
     pub arrivals: Arrivals,
     /// Payload in order, bytes.
     pub payload_bytes: u64,
+}
+
+/// What reaches the ends of a flow, in one cache line.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+pub struct Reached {
+    /// What has reached the receiver.
+    pub received: Received,
+    /// The user group.
+    pub group: u16,
     /// What happened to the flow's packets, by direction: the receiver may be served ahead of time,
     /// so that the two can take turns in one way or another.
     pub digests: [Digest; 2],
@@ -27,7 +37,9 @@ impl Received {
         self.arrivals.add(len, marked);
         self.payload_bytes += payload_bytes;
     }
+}
 
+impl Reached {
     /// A packet has arrived at either end.
     #[inline]
     pub fn digest(&mut self, packet: &Packet) {

@@ -1,6 +1,8 @@
 //! Time series, sampled at a fixed step.
 
-use tidegate_mechanisms::units::Time;
+use std::collections::VecDeque;
+
+use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
 use crate::ends::Ends;
@@ -8,7 +10,6 @@ use crate::link::Link;
 use crate::output::{FlowSeries, GroupSeries, LinkSeries};
 
 /// The series kept so far.
-#[derive(Default)]
 pub struct Series {
     /// Throughput of groups.
     pub groups: GroupSeries,
@@ -16,8 +17,14 @@ pub struct Series {
     pub links: LinkSeries,
     /// Window and round-trip time of the first flow of each group.
     pub flows: FlowSeries,
-    group_bytes: Vec<u64>,
-    group_of_flow: Vec<usize>,
+    /// When the next sample is taken; [`Time::NEVER`] if none is.
+    next: Time,
+    /// From one to the next.
+    step: Span,
+    groups_in_all: usize,
+    /// Bytes that each group has received since the last sample or will have until the next, and between the
+    /// samples after that: what arrives later may be known ahead of time.
+    group_bytes: VecDeque<u64>,
     /// The first flow of each group.
     watched: Vec<usize>,
     /// Links; the others, often hundreds of thousands, are not looked at.
@@ -27,25 +34,70 @@ pub struct Series {
 impl Series {
     /// Nothing sampled yet.
     pub fn new(plan: &Plan) -> Self {
-        let group_of_flow: Vec<usize> =
-            plan.flows.iter().map(|flow| plan.users[flow.user].group).collect();
-        let mut first_flow = vec![None; plan.groups.len()];
-        for (flow, &group) in group_of_flow.iter().enumerate() {
-            first_flow[group].get_or_insert(flow);
+        let groups_in_all = plan.groups.len();
+        let mut first_flow = vec![None; groups_in_all];
+        for (number, flow) in plan.flows.iter().enumerate() {
+            first_flow[plan.users[flow.user].group].get_or_insert(number);
         }
         let monitored = |&link: &usize| plan.links[link].monitored;
+        let step = plan.sample_interval;
         Series {
-            group_bytes: vec![0; plan.groups.len()],
-            group_of_flow,
+            groups: GroupSeries::default(),
+            links: LinkSeries::default(),
+            flows: FlowSeries::default(),
+            next: step.map_or(Time::NEVER, |step| Time::ZERO + step),
+            step: step.unwrap_or(Span::ZERO),
+            groups_in_all,
+            group_bytes: vec![0; groups_in_all].into(),
             watched: first_flow.into_iter().flatten().collect(),
             monitored: (0..plan.links.len()).filter(monitored).collect(),
-            ..Series::default()
         }
+    }
+
+    /// When the next sample is taken; [`Time::NEVER`] if none is.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Takes no more.
+    pub fn stop(&mut self) {
+        self.next = Time::NEVER;
+    }
+
+    /// A group receives so many bytes at `at`, which may be still to come. What arrives in the moment of a
+    /// sample belongs to it.
+    #[inline]
+    pub fn count(&mut self, group: u16, at: Time, bytes: u16) {
+        let place = usize::from(group) + if at <= self.next { 0 } else { self.reach(at) };
+        self.group_bytes[place] += u64::from(bytes);
+    }
+
+    /// Where the bytes are counted that arrive at `at`, after the next sample.
+    fn reach(&mut self, at: Time) -> usize {
+        let samples = (at.since(self.next).as_nanos() - 1) / self.step.as_nanos() + 1;
+        let place = samples as usize * self.groups_in_all;
+        if self.group_bytes.len() <= place {
+            self.group_bytes.resize(place + self.groups_in_all, 0);
+        }
+        place
+    }
+
+    /// Takes the sample that is due, and says when the next is.
+    pub fn sample(&mut self, plan: &Plan, links: &mut [Link], ends: Option<&mut Ends>) -> Time {
+        let now = self.next;
+        self.sample_groups(now);
+        self.sample_links(plan, now, links);
+        if let Some(ends) = ends {
+            self.sample_flows(now, ends);
+        }
+        self.next = now + self.step;
+        self.next
     }
 
     /// Samples window and round-trip time: those of the connection that a flow opened last, or of the
     /// first to come.
-    pub fn sample_flows(&mut self, now: Time, ends: &mut Ends) {
+    fn sample_flows(&mut self, now: Time, ends: &mut Ends) {
         for &flow in &self.watched {
             let Some((cwnd, srtt_s)) = ends.window_of(flow) else { continue };
             self.flows.time_s.push(now.as_secs());
@@ -55,24 +107,21 @@ impl Series {
         }
     }
 
-    /// Samples the throughput of groups: all bytes received so far, flow by flow.
-    pub fn sample_groups(&mut self, plan: &Plan, now: Time, received: impl Iterator<Item = u64>) {
-        let Some(interval) = plan.sample_interval else { return };
-        let mut bytes = vec![0; self.group_bytes.len()];
-        for (&group, got) in self.group_of_flow.iter().zip(received) {
-            bytes[group] += got;
-        }
-        for (group, (&total, before)) in bytes.iter().zip(&mut self.group_bytes).enumerate() {
+    /// Samples the throughput of groups.
+    fn sample_groups(&mut self, now: Time) {
+        for group in 0..self.groups_in_all {
+            let bytes = self.group_bytes.pop_front().expect("a count for each group");
             self.groups.time_s.push(now.as_secs());
             self.groups.group.push(group as u32);
-            let bits = 8.0 * (total - *before) as f64;
-            self.groups.throughput_bps.push(bits / interval.as_secs());
-            *before = total;
+            self.groups.throughput_bps.push(8.0 * bytes as f64 / self.step.as_secs());
+        }
+        if self.group_bytes.is_empty() {
+            self.group_bytes.resize(self.groups_in_all, 0);
         }
     }
 
     /// Samples the backlog of monitored links.
-    pub fn sample_links(&mut self, plan: &Plan, now: Time, links: &mut [Link]) {
+    fn sample_links(&mut self, plan: &Plan, now: Time, links: &mut [Link]) {
         for &number in &self.monitored {
             let link = &mut links[number];
             let (packets, bytes) = link.backlog(now);

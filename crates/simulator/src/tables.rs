@@ -10,7 +10,7 @@ use crate::output::{
     FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput, TransferTable,
 };
 use crate::probe::Reading;
-use crate::readings::{Readings, Received};
+use crate::readings::{Reached, Readings};
 use crate::series::Series;
 use crate::stages::Stages;
 
@@ -32,8 +32,8 @@ pub struct Finished<'a> {
     pub links: Vec<Link>,
     /// All stages.
     pub stages: Stages,
-    /// What flows received.
-    pub received: Vec<Received>,
+    /// What reached the ends of flows.
+    pub reached: Vec<Reached>,
     /// Transfers that are finished, with their flows.
     pub finished: Vec<(u32, TransferRecord)>,
     /// Those that are not.
@@ -68,7 +68,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
 /// transfers finished.
 fn digest(run: &Finished, links: &[Reading]) -> String {
     let mut digest = Digest::default();
-    let ways = run.received.iter().flat_map(|got| got.digests);
+    let ways = run.reached.iter().flat_map(|got| got.digests);
     ways.for_each(|way| digest.join(way));
     for reading in links.iter().filter(|reading| reading.probe.monitor.is_some()) {
         digest.mix(reading.probe.accepted, reading.probe.accepted_bytes);

@@ -75,7 +75,7 @@ fn what_flows_back_is_not_counted_as_the_senders() {
     let (plan, log) = (plan(&[]), Log::default());
     let exchange = Exchange::new(End::Sender, Bytes::new(300), Bytes::new(100_000), log);
     let engine = play(&plan, exchange);
-    let got = engine.received[0];
+    let got = engine.reached[0].received;
     assert_eq!((got.payload_bytes, got.arrivals.packets, got.arrivals.bytes), (300, 2, 400));
     assert_eq!(engine.ends.sent()[0].sent, 2, "the connection's request, and the application's");
 }
@@ -108,15 +108,15 @@ fn a_late_packet_of_a_connection_that_is_gone_is_counted_and_not_answered() {
     let plan = plan(&[("users.one.traffic", traffic)]);
     let mut engine = Engine::new(&plan, 1, Receivers::OnArrival);
     engine.run_until(Time::ZERO + plan.duration, Reading::take);
-    let (got, sent) = (engine.received[0], engine.network.ledger.injected);
+    let (got, sent) = (engine.reached[0].received, engine.network.ledger.injected);
     let late = Packet { at: engine.now, len: 1_040, ..Packet::default() };
     engine.deliver(late.at, Parcel::of(&late));
     let ticket = engine.network.options.put(Options::default());
     let flags = flags::ACK | flags::BACK | flags::OPTIONS;
     let acknowledgement = Packet { word: ticket, flags, len: 52, ..late };
     engine.deliver(late.at, Parcel::of(&acknowledgement));
-    assert_eq!(engine.received[0].arrivals.packets, got.arrivals.packets + 1);
-    assert_eq!(engine.received[0].payload_bytes, got.payload_bytes);
+    assert_eq!(engine.reached[0].received.arrivals.packets, got.arrivals.packets + 1);
+    assert_eq!(engine.reached[0].received.payload_bytes, got.payload_bytes);
     assert_eq!(engine.network.ledger.injected, sent);
     assert_eq!(engine.network.options.put(Options::default()), ticket, "its options are gone");
 }
