@@ -1,7 +1,7 @@
 """The compiled part; `crates/python` says what each name does."""
 
 from collections.abc import Sequence
-from typing import final
+from typing import TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from tidegate.scenarios.mechanisms import Mechanism
 from tidegate.scenarios.plans import Plan
 
 __all__ = [
-    "MAX_FILE_BYTES", "Scenario", "__version__", "mechanisms", "output_schema", "schema",
+    "MAX_FILE_BYTES", "Scenario", "__version__", "fluid", "mechanisms", "output_schema", "schema",
     "toml_key", "toml_value", "version",
 ]  # fmt: skip
 
@@ -25,6 +25,25 @@ def toml_key(key: str) -> str: ...
 def toml_value(value: object) -> str: ...
 def mechanisms() -> list[Mechanism]: ...
 def output_schema() -> list[EngineTable]: ...
+
+class _Sources(TypedDict):
+    law: str
+    count: float
+    base_rtt_s: float
+    parameters: Sequence[float]
+
+def fluid(
+    capacity_pps: float,
+    signal: tuple[str, Sequence[float]],
+    sources: Sequence[_Sources],
+    windows: Sequence[float],
+    queue: float,
+    *,
+    duration_s: float,
+    step_s: float,
+    keep_every: int,
+    free_queue: bool,
+) -> tuple[NDArray[np.float64], ...]: ...
 
 @final
 class Scenario:

@@ -123,3 +123,9 @@ class UsageError(TidegateError):
     """An argument makes no sense."""
 
     exit_code = 2
+
+
+class AnalysisError(TidegateError):
+    """No model gives an answer; the message says why, and what would."""
+
+    exit_code = 3

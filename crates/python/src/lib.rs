@@ -4,6 +4,7 @@
 //! that is slow or must be exact is on this side. No Arrow here: `docs/adr/` says why.
 
 mod catalogue;
+mod fluid;
 mod formulas;
 mod plan;
 mod scenario;
@@ -19,6 +20,8 @@ mod _native {
 
     #[pymodule_export]
     use super::catalogue::mechanisms;
+    #[pymodule_export]
+    use super::fluid::fluid;
     #[pymodule_export]
     use super::scenario::Scenario;
     #[pymodule_export]

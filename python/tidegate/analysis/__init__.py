@@ -1,4 +1,8 @@
-"""What can be computed without a simulation: activity of CBR traffic, shares of CBR users."""
+"""What can be computed without a simulation.
+
+Activity of CBR traffic and shares of CBR users (ABC); where a bottleneck with adaptive sources
+settles, whether it is stable, and how it moves in time; how many calls fit.
+"""
 
 from tidegate.analysis.activity import (
     Meter,
@@ -10,6 +14,9 @@ from tidegate.analysis.activity import (
     smallest_smooth_inertia_s,
     stationary_activity,
 )
+from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
+from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, servers_for
+from tidegate.analysis.fluid import Trajectory, fluid, growth_per_s, swing_hz
 from tidegate.analysis.shares import (
     CbrUser,
     Shares,
@@ -17,19 +24,54 @@ from tidegate.analysis.shares import (
     intended_shares_bps,
     smallest_rate_reaching_bps,
 )
+from tidegate.analysis.signals import Red, SbrmQueue, Signal
+from tidegate.analysis.sources import Reno, SbrmSource, Scalable, Source
+from tidegate.analysis.stability import (
+    Stability,
+    Tipping,
+    critical_capacity,
+    critical_count,
+    critical_delay,
+    scaled,
+    stability,
+)
 
 __all__ = [
+    "Bottleneck",
     "CbrUser",
+    "Equilibrium",
     "Meter",
+    "Red",
+    "Reno",
+    "SbrmQueue",
+    "SbrmSource",
+    "Scalable",
     "Shares",
+    "Signal",
+    "Source",
+    "Stability",
+    "Tipping",
     "Trace",
+    "Trajectory",
+    "accepted_by_probes",
     "burst_bytes_for_one_more",
     "cbr_shares",
     "cbr_trace",
+    "critical_capacity",
+    "critical_count",
+    "critical_delay",
     "decay_s",
+    "erlang_b",
+    "fluid",
+    "growth_per_s",
     "intended_shares_bps",
+    "load_for",
     "onset_s",
+    "scaled",
+    "servers_for",
     "smallest_rate_reaching_bps",
     "smallest_smooth_inertia_s",
+    "stability",
     "stationary_activity",
+    "swing_hz",
 ]

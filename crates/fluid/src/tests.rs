@@ -1,0 +1,129 @@
+use super::*;
+
+const RED: Signal =
+    Signal::Red { min_threshold: 50.0, max_threshold: 550.0, max_probability: 0.1, weight: 1e-4 };
+const SBRM: Signal = Signal::Sbrm { steepness: 0.006, target: 50.0 };
+const PAYS: Law = Law::Sbrm { gain: 0.2, willingness_pps: 20.0 };
+
+/// Thirty sources at 10,000 packets/s: the example of the dissertation's figures.
+fn bottleneck(law: Law, signal: Signal, base_rtt_s: f64) -> Bottleneck {
+    let groups = vec![Group { law, count: 30.0, base_rtt_s }];
+    Bottleneck { capacity_pps: 10_000.0, signal, groups, free_queue: false }
+}
+
+/// Queue and window at which nothing changes, found by halving.
+fn settled(bottleneck: &Bottleneck) -> (f64, f64) {
+    let [Group { law, count, base_rtt_s }] = bottleneck.groups[..] else { panic!("one group") };
+    let window = |queue: f64| {
+        bottleneck.capacity_pps / count * (base_rtt_s + queue / bottleneck.capacity_pps)
+    };
+    let grows = |queue: f64| {
+        let probability = bottleneck.signal.probability(queue, bottleneck.signal.settled(queue));
+        law.per_ack(window(queue), probability, base_rtt_s + queue / bottleneck.capacity_pps) > 0.0
+    };
+    let (mut low, mut high) = (0.0, 1e5);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        *if grows(middle) { &mut low } else { &mut high } = middle;
+    }
+    (low, window(low))
+}
+
+fn course(window: f64, queue: f64, duration_s: f64) -> Course {
+    Course { windows: vec![window], queue, duration_s, step_s: 1e-3, keep_every: 10 }
+}
+
+/// By what the queue's swing grows from the third quarter of a trajectory to the fourth, when it begins just
+/// off the equilibrium.
+fn growth(bottleneck: &Bottleneck, duration_s: f64) -> f64 {
+    let (queue, window) = settled(bottleneck);
+    let near = course(window * 1.0001, queue, duration_s);
+    let kept = run(bottleneck, &near).expect("can be followed");
+    let swing = |from: f64, to: f64| {
+        let part = kept.times_s.iter().zip(&kept.queue);
+        let part = part.filter(|(time, _)| (from..to).contains(*time));
+        part.map(|(_, at)| (at - queue).abs()).fold(0.0, f64::max)
+    };
+    let (middle, width) = (duration_s / 2.0, duration_s / 4.0);
+    let (early, late) = (swing(middle, middle + width), swing(middle + width, duration_s));
+    late / early
+}
+
+#[test]
+fn what_is_settled_stays() {
+    for (law, signal) in [(Law::Reno, RED), (PAYS, SBRM), (Law::Scalable, SBRM)] {
+        let bottleneck = bottleneck(law, signal, 0.05);
+        let (queue, window) = settled(&bottleneck);
+        let kept = run(&bottleneck, &course(window, queue, 20.0)).expect("can be followed");
+        assert_eq!((kept.times_s.len(), kept.windows.len()), (2001, 2001));
+        for (at, of) in kept.queue.iter().zip(&kept.windows) {
+            assert!((at - queue).abs() < 1e-3 && (of - window).abs() < 1e-4, "{law:?}: {at} {of}");
+        }
+    }
+}
+
+/// (6.5.21) as the fluid's own linearisation has it tips at 87.909 ms, (6.5.22) at 61.61 ms.
+#[test]
+fn the_swing_grows_beyond_the_critical_delay_and_not_before() {
+    for (law, signal, critical_s) in [(PAYS, SBRM, 0.087909), (Law::Reno, RED, 0.06161)] {
+        for (factor, grows) in [(0.99, false), (1.01, true)] {
+            let growth = growth(&bottleneck(law, signal, critical_s * factor), 40.0);
+            assert_eq!(growth > 1.0, grows, "{law:?} at {factor}: {growth}");
+        }
+    }
+}
+
+#[test]
+fn a_real_queue_stays_at_zero_and_a_free_one_does_not() {
+    let mut unstable = bottleneck(Law::Reno, RED, 0.1);
+    let smallest = |bottleneck: &Bottleneck| {
+        let kept = run(bottleneck, &course(10.0, 0.0, 60.0)).expect("can be followed");
+        kept.queue.iter().copied().fold(f64::INFINITY, f64::min)
+    };
+    assert_eq!(smallest(&unstable), 0.0);
+    unstable.free_queue = true;
+    assert!(smallest(&unstable) < -10.0);
+}
+
+/// Two halves of a group are the group.
+#[test]
+fn groups_add_up() {
+    let whole = bottleneck(PAYS, SBRM, 0.06);
+    let half = Group { count: 15.0, ..whole.groups[0] };
+    let halves = Bottleneck { groups: vec![half, half], ..whole.clone() };
+    let one = run(&whole, &course(5.0, 0.0, 10.0)).expect("can be followed");
+    let both = Course { windows: vec![5.0; 2], ..course(5.0, 0.0, 10.0) };
+    let two = run(&halves, &both).expect("can be followed");
+    for (a, b) in one.queue.iter().zip(&two.queue) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+}
+
+/// Heun's method, and a past read along straight lines: a quarter of the error with half the step.
+#[test]
+fn shorter_steps_change_next_to_nothing() {
+    let bottleneck = bottleneck(PAYS, SBRM, 0.06);
+    let queue_with = |step_s: f64| {
+        let at = Course { step_s, keep_every: 1, ..course(5.0, 0.0, 5.0) };
+        *run(&bottleneck, &at).expect("can be followed").queue.last().expect("was kept")
+    };
+    let [coarse, middle, fine] = [2e-3, 1e-3, 5e-4].map(queue_with);
+    assert!((middle - fine).abs() < 0.4 * (coarse - middle).abs(), "{coarse} {middle} {fine}");
+}
+
+#[test]
+fn what_cannot_be_followed_is_told() {
+    let good = bottleneck(Law::Reno, RED, 0.05);
+    let at = course(10.0, 0.0, 1.0);
+    let error = |bottleneck: &Bottleneck, course: &Course| {
+        run(bottleneck, course).expect_err("cannot be followed").to_string()
+    };
+    let long = Course { step_s: 0.03, ..at.clone() };
+    assert!(error(&good, &long).contains("0.03 s jumps over the shortest lag of 0.025 s"));
+    let none = Bottleneck { capacity_pps: 0.0, ..good.clone() };
+    assert_eq!(error(&none, &at), "the capacity is 0, and has to be above 0");
+    let nan = Course { windows: vec![f64::NAN], ..at.clone() };
+    assert_eq!(error(&good, &nan), "a window is NaN, and has to be above 0");
+    let two = Course { windows: vec![1.0, 2.0], ..at };
+    assert_eq!(error(&good, &two), "2 windows for 1 groups");
+}

@@ -1,0 +1,128 @@
+"""One bottleneck with any sources: where it settles, and its loop.
+
+The equations are those of the pricing dissertation, sections 5.5 and 6.4 to 6.5, for groups of
+sources that may differ in law, number and round trip::
+
+    b' = Σ N x(t − R/2) − c,    x = W/R,    R = d + b/c,    p = p(b)
+
+A mark is made at the queue and is with the source half a round trip later; a changed window is at
+the queue another half later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from tidegate.analysis.sources import SbrmSource
+from tidegate.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from tidegate.analysis.signals import Complexes, Signal
+    from tidegate.analysis.sources import Reals, Source
+
+Form = Literal["fluid", "paper"]
+"""`fluid`: the linearisation of the equations above. `paper`: as the dissertation computed it, for
+SBRM with (6.5.20), whose factor γ exp(−γ (b − b0)) stands on both terms and whose queueing delay
+comes half a round trip later than (6.4.5) has it. For other sources both are the same."""
+
+_HALVINGS = 100
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """Where a bottleneck settles; entries broadcast like the parameters."""
+
+    queue_packets: Reals
+    probability: Reals
+    rtt_s: tuple[Reals, ...]
+    """Of each group."""
+    rate_pps: tuple[Reals, ...]
+    """Of one source of each group."""
+
+    @property
+    def window_packets(self) -> tuple[Reals, ...]:
+        """Of one source of each group."""
+        return tuple(x * rtt for x, rtt in zip(self.rate_pps, self.rtt_s, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bottleneck:
+    """A link of `capacity_pps` packets a second, a signal, and groups of sources.
+
+    Raises `AnalysisError` where there is no equilibrium: where what the sources ask at the largest
+    probability that the signal can give is more than the link has.
+    """
+
+    capacity_pps: ArrayLike
+    signal: Signal
+    sources: tuple[Source, ...]
+
+    @cached_property
+    def equilibrium(self) -> Equilibrium:
+        """The one probability at which the rates fill the link (section 5.5)."""
+        capacity = np.asarray(self.capacity_pps, dtype=np.float64)
+        shapes = [np.asarray(capacity)]
+        shapes += [np.asarray(value) for source in self.sources for value in vars(source).values()]
+        shapes += [np.asarray(value) for value in vars(self.signal).values()]
+        shape = np.broadcast_shapes(*(value.shape for value in shapes))
+        # The probability's logit is halved in, so that small ones keep their digits.
+        low, high = np.full(shape, -30.0), np.full(shape, 30.0)
+        if np.any(self._excess(_probability(high)) > 0) or np.any(
+            self._excess(_probability(low)) < 0
+        ):
+            raise AnalysisError(
+                "there is no equilibrium: the sources want more than the link has, whatever the "
+                "signal says (fewer of them, a smaller willingness to pay, or a faster link)"
+            )
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            wants_more = self._excess(_probability(middle)) > 0
+            low, high = np.where(wants_more, middle, low), np.where(wants_more, high, middle)
+        probability = _probability((low + high) / 2)
+        rtts = self._rtts(probability)
+        rates = [s.rate_pps(probability, rtt) for s, rtt in zip(self.sources, rtts, strict=True)]
+        queue = np.broadcast_to(self.signal.queue_packets(probability), shape)
+        return Equilibrium(np.asarray(queue), probability, tuple(rtts), tuple(rates))
+
+    def _rtts(self, probability: Reals) -> list[Reals]:
+        delay = self.signal.queue_packets(probability) / np.asarray(self.capacity_pps)
+        return [np.asarray(np.asarray(source.base_rtt_s) + delay) for source in self.sources]
+
+    def _excess(self, probability: Reals) -> Reals:
+        """Rates beyond the link's, at this probability."""
+        rates = [
+            np.asarray(source.count) * source.rate_pps(probability, rtt)
+            for source, rtt in zip(self.sources, self._rtts(probability), strict=True)
+        ]
+        return np.asarray(sum(rates) - np.asarray(self.capacity_pps))
+
+    def loop(self, s: Complexes, *, form: Form = "fluid") -> Complexes:
+        """The open loop L(s) around the equilibrium ((6.5.20), (6.5.22)); `s` broadcasts too."""
+        at = self.equilibrium
+        capacity = np.asarray(self.capacity_pps)
+        signal = self.signal.transfer(s, at.queue_packets, capacity)
+        forward = np.zeros_like(s)
+        back = np.zeros_like(s)
+        groups = zip(self.sources, at.window_packets, at.rtt_s, strict=True)
+        for source, window, rtt in groups:
+            slopes = source.slopes(window, at.probability, rtt)
+            count, half = np.asarray(source.count), np.exp(-rtt / 2 * s)
+            marking = -slopes.of_probability * signal * half
+            waiting = slopes.of_round_trip / capacity
+            if form == "paper" and isinstance(source, SbrmSource):
+                waiting = waiting * signal * half
+            forward = forward + count * half * window / rtt**2 * (marking - waiting) / (
+                s - window / rtt * slopes.of_window
+            )
+            back = back + count * window / rtt**2 * half / capacity
+        return np.asarray(forward / (s + back))
+
+
+def _probability(logit: Reals) -> Reals:
+    return np.asarray(1 / (1 + np.exp(-logit)))

@@ -1,0 +1,204 @@
+"""Whether a bottleneck settles or oscillates: the Nyquist criterion, margins, and what tips it.
+
+All parts of the open loop are stable by themselves (pricing dissertation, section 6.5.3), so the
+closed one is stable as long as L(jω) passes the point −1 on its right: where it crosses the
+negative real axis, it must be shorter than 1. Everything is computed for arrays of cases at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidegate.analysis.bottleneck import Bottleneck, Form
+from tidegate.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from tidegate.analysis.signals import Complexes
+    from tidegate.analysis.sources import Reals
+
+# Crossings lie where a loop has turned by half a circle: within some radians per round trip.
+_LOWEST, _HIGHEST, _STEPS = 2e-3, 40.0, 96
+_HALVINGS = 45
+_J = np.complex128(1j)
+# So many base round trips are tried, from a hundredth to a hundred times the present one.
+_FACTORS = np.geomspace(0.01, 100.0, 81)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How far a loop is from oscillating; NaN where it has no such crossing.
+
+    Attributes
+    ----------
+    gain_margin
+        By what the loop gain may grow; below 1 the loop is unstable.
+    phase_margin_deg
+        How far its phase is from half a circle where its gain is 1; negative if unstable.
+    critical_frequency_hz
+        Of the crossing with the negative real axis: of an oscillation that begins.
+    """
+
+    gain_margin: Reals
+    phase_margin_deg: Reals
+    critical_frequency_hz: Reals
+
+    @property
+    def stable(self) -> NDArray[np.bool_]:
+        """Whether it settles. A loop that never crosses the axis does."""
+        return ~(self.gain_margin < 1)
+
+
+def stability(bottleneck: Bottleneck, *, form: Form = "fluid") -> Stability:
+    """Margins of a loop, or of all loops of arrays of parameters."""
+    frequencies = _frequencies(bottleneck)
+    loops = [bottleneck.loop(_J * omega, form=form) for omega in frequencies]
+    # What has no crossing is NaN from here on.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        omega = _crossing(bottleneck, form, frequencies, loops)
+        length = -bottleneck.loop(_J * omega, form=form).real
+        phase_margin = _phase_margin(bottleneck, form, frequencies, loops)
+    return Stability(
+        gain_margin=1 / length,
+        phase_margin_deg=phase_margin,
+        critical_frequency_hz=omega / (2 * np.pi),
+    )
+
+
+def _frequencies(bottleneck: Bottleneck) -> list[Reals]:
+    """Angular ones, from low to high, by the longest and shortest round trip."""
+    rtts = bottleneck.equilibrium.rtt_s
+    longest, shortest = np.maximum.reduce(rtts), np.minimum.reduce(rtts)
+    low, high = _LOWEST / longest, _HIGHEST / shortest
+    return [low * (high / low) ** (step / (_STEPS - 1)) for step in range(_STEPS)]
+
+
+def _crossing(
+    bottleneck: Bottleneck, form: Form, frequencies: list[Reals], loops: list[Complexes]
+) -> Reals:
+    """Frequency of the longest crossing with the negative real axis; NaN if there is none."""
+    shape = np.broadcast_shapes(loops[0].shape, frequencies[0].shape)
+    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
+    longest = np.zeros(shape)
+    steps = zip(frequencies, frequencies[1:], loops, loops[1:], strict=False)
+    for before, after, here, there in steps:
+        length = -(here.real + there.real) / 2
+        found = (here.imag * there.imag <= 0) & (length > longest)
+        longest = np.where(found, length, longest)
+        low, high = np.where(found, before, low), np.where(found, after, high)
+
+    def below(omega: Reals) -> NDArray[np.float64]:
+        return np.sign(bottleneck.loop(_J * omega, form=form).imag)
+
+    return _bisected(low, high, below)
+
+
+def _phase_margin(
+    bottleneck: Bottleneck, form: Form, frequencies: list[Reals], loops: list[Complexes]
+) -> Reals:
+    """At the highest frequency with a gain of 1, in degrees; followed from low frequencies on."""
+    phases = np.unwrap(np.angle(np.stack(np.broadcast_arrays(*loops))), axis=0)
+    shape = phases.shape[1:]
+    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
+    phase = np.full(shape, np.nan)
+    steps = zip(frequencies, frequencies[1:], loops, loops[1:], phases, strict=False)
+    for before, after, here, there, turned in steps:
+        found = (abs(here) >= 1) & (abs(there) < 1)
+        low, high = np.where(found, before, low), np.where(found, after, high)
+        phase = np.where(found, turned, phase)
+    omega = _bisected(low, high, lambda at: np.sign(abs(bottleneck.loop(_J * at, form=form)) - 1))
+    exact = np.angle(bottleneck.loop(_J * omega, form=form))
+    turns = np.round((phase - exact) / (2 * np.pi))
+    return np.asarray(np.degrees(exact + 2 * np.pi * turns) + 180)
+
+
+def _bisected(low: Reals, high: Reals, side: Callable[[Reals], np.ndarray]) -> Reals:
+    """Where `side` changes between the two; NaN stays."""
+    at_low = side(low)
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(low * high)
+        same = side(middle) == at_low
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return np.asarray(np.sqrt(low * high))
+
+
+@dataclass(frozen=True)
+class Tipping:
+    """Where a loop changes between settling and oscillating; NaN where it never does.
+
+    `factor` is by what the varied parameter is multiplied to get there.
+    """
+
+    factor: Reals
+    frequency_hz: Reals
+
+
+def critical_delay(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
+    """By what all base round trips are multiplied at the nearest change of verdict."""
+    return _tipping(lambda factor: scaled(bottleneck, base_rtt=factor), form)
+
+
+def critical_count(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
+    """By what all numbers of sources are multiplied until the loop tips."""
+    return _tipping(lambda factor: scaled(bottleneck, count=factor), form)
+
+
+def critical_capacity(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
+    """By what the link's rate is multiplied until the loop tips."""
+    return _tipping(lambda factor: scaled(bottleneck, capacity=factor), form)
+
+
+def scaled(
+    bottleneck: Bottleneck,
+    *,
+    base_rtt: ArrayLike = 1.0,
+    count: ArrayLike = 1.0,
+    capacity: ArrayLike = 1.0,
+) -> Bottleneck:
+    """The same bottleneck with other round trips, numbers of sources, and rate."""
+    sources = tuple(
+        replace(
+            source,
+            base_rtt_s=np.asarray(source.base_rtt_s) * np.asarray(base_rtt),
+            count=np.asarray(source.count) * np.asarray(count),
+        )
+        for source in bottleneck.sources
+    )
+    capacity_pps = np.asarray(bottleneck.capacity_pps) * np.asarray(capacity)
+    return Bottleneck(capacity_pps=capacity_pps, signal=bottleneck.signal, sources=sources)
+
+
+def _tipping(with_factor: Callable[[ArrayLike], Bottleneck], form: Form) -> Tipping:
+    """The change of verdict that is nearest to the present, by ratio."""
+    verdicts: list[NDArray[np.bool_] | None] = []
+    for factor in _FACTORS:
+        try:
+            verdicts.append(stability(with_factor(factor), form=form).stable)
+        except AnalysisError:
+            verdicts.append(None)
+    shape = next((v.shape for v in verdicts if v is not None), ())
+    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
+    nearest = np.full(shape, np.inf)
+    for before, after, here, there in zip(
+        _FACTORS, _FACTORS[1:], verdicts, verdicts[1:], strict=False
+    ):
+        if here is None or there is None:
+            continue
+        distance = abs(np.log(before * after)) / 2
+        found = (here != there) & (distance < nearest)
+        nearest = np.where(found, distance, nearest)
+        low, high = np.where(found, before, low), np.where(found, after, high)
+
+    def side(factor: Reals) -> NDArray[np.bool_]:
+        return stability(with_factor(np.where(np.isnan(factor), 1, factor)), form=form).stable
+
+    factor = _bisected(low, high, side)
+    at = stability(with_factor(np.where(np.isnan(factor), 1, factor)), form=form)
+    frequency = np.where(np.isnan(factor), np.nan, at.critical_frequency_hz)
+    return Tipping(factor=factor, frequency_hz=frequency)
