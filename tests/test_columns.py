@@ -11,11 +11,18 @@ from tidegate.results.columns import LAB, SUMMARY, TABLES, page, schema_of
 PAGE = ROOT / "docs/result-tables.md"
 PARTS = SMALL.replace('duration = "2 s"', 'intervals = { count = 2, length = "1 s" }')
 COUNTED = PARTS.replace("[bottleneck]", '[bottleneck]\nexit = [{ kind = "mark-counter" }]')
+TOLD = (
+    COUNTED
+    + """
+[users.viewer]
+traffic = { kind = "video", rate = "100 kb/s", length = "1 s" }
+"""
+)
 
 
 @pytest.fixture(scope="module")
 def result():
-    return tidegate.simulate(tidegate.load_scenario(COUNTED), replications=2)
+    return tidegate.simulate(tidegate.load_scenario(TOLD), replications=2)
 
 
 @pytest.mark.parametrize(

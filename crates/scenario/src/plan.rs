@@ -16,7 +16,7 @@ mod conex;
 mod tcp;
 
 pub use crate::traffic::{
-    Cbr, Distribution, Greedy, OnOff, PausePlan, Traffic, Transfer, WritesPlan,
+    Cbr, Distribution, Greedy, OnOff, PausePlan, ShortFlows, Traffic, Transfer, Video, WritesPlan,
 };
 pub use conex::{CarrierPlan, ConexPlan, CreditPlan, PerSignal, Rfc7786};
 pub use tcp::{

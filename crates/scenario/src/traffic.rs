@@ -5,7 +5,9 @@
 mod cbr;
 mod greedy;
 mod on_off;
+mod short_flows;
 mod transfer;
+mod video;
 
 use tidegate_mechanisms::parameters::Parameters;
 use tidegate_mechanisms::{choice, words};
@@ -13,7 +15,9 @@ use tidegate_mechanisms::{choice, words};
 pub use cbr::Cbr;
 pub use greedy::Greedy;
 pub use on_off::OnOff;
+pub use short_flows::ShortFlows;
 pub use transfer::{PausePlan, Transfer, WritesPlan};
+pub use video::Video;
 
 words! {
     /// Distribution of a length of time around its mean.
@@ -71,4 +75,6 @@ applications! {
     Transfer = "transfer";
     Cbr = "cbr";
     OnOff = "on-off";
+    ShortFlows = "short-flows";
+    Video = "video";
 }

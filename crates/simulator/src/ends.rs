@@ -1,10 +1,12 @@
 //! The ends of all flows: applications, and the connections that are open between them.
 
+use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
 use crate::applications::{Account, AnyApplication, Event, Route, System, TransferRecord, add};
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
 use crate::network::Ways;
+use crate::output::ApplicationTable;
 use crate::packet::{Packet, flags};
 use crate::tcp::sender::SenderCounts;
 use crate::tcp::{TimerId, World};
@@ -146,6 +148,22 @@ impl<'a> Ends<'a> {
         while let Some(id) = self.ended.pop() {
             self.close_if_done(flow, id, world);
         }
+    }
+
+    /// What applications tell of themselves, now that it is so late.
+    pub fn applications(&self, now: Time) -> ApplicationTable {
+        let mut table = ApplicationTable::default();
+        for (number, own) in self.applications.iter().enumerate() {
+            let user = self.plan.flows[number].user;
+            own.tells(now, &mut |what, value| {
+                table.flow.push(number as u32);
+                table.user.push(user as u32);
+                table.group.push(self.plan.users[user].group as u32);
+                table.what.push(what.to_owned());
+                table.value.push(value);
+            });
+        }
+        table
     }
 
     /// The timer of a sending end fires.

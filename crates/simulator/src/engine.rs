@@ -9,7 +9,7 @@ use crate::event_queue::{Timers, Wake};
 use crate::intervals;
 use crate::link::Link;
 use crate::network::{Network, Receivers};
-use crate::output::{IntervalTables, RunOutput};
+use crate::output::{ApplicationTable, IntervalTables, RunOutput};
 use crate::packet::{Packet, Parcel, flags};
 use crate::probe::Reading;
 use crate::random::Stream;
@@ -92,6 +92,7 @@ impl<'a> Engine<'a> {
         let before = self.run_until(start, Reading::take);
         let intervals = self.run_intervals(start, &before);
         let after = self.run_until(self.end, Reading::take);
+        let applications = self.ends.applications(self.end);
         let limit = self.end + self.plan.drain_limit;
         // Samples go on.
         self.run_events(limit, false);
@@ -101,10 +102,10 @@ impl<'a> Engine<'a> {
             ledger.delivered + ledger.dropped + self.network.under_way(),
             "every packet is delivered, dropped or still under way"
         );
-        tables::collect(self.finished(intervals), &before, &after)
+        tables::collect(self.finished(intervals, applications), &before, &after)
     }
 
-    fn finished(self, intervals: IntervalTables) -> Finished<'a> {
+    fn finished(self, intervals: IntervalTables, applications: ApplicationTable) -> Finished<'a> {
         let unfinished: Vec<_> = self.ends.unfinished().collect();
         Finished {
             plan: self.plan,
@@ -116,6 +117,7 @@ impl<'a> Engine<'a> {
             reached: self.reached,
             finished: self.ends.records,
             unfinished,
+            applications,
             series: self.series,
             intervals,
         }

@@ -50,6 +50,32 @@ impl Stream {
         }
     }
 
+    /// Gamma distributed with this shape and a scale of 1, so that the shape is the mean (G. Marsaglia and
+    /// W. Tsang, ACM Transactions on Mathematical Software 26(3), 2000).
+    pub fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            let raised = libm::pow(1.0 - self.unit(), 1.0 / shape);
+            return self.gamma(shape + 1.0) * raised;
+        }
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / libm::sqrt(9.0 * d);
+        loop {
+            let x = self.normal();
+            let v = libm::pow(1.0 + c * x, 3.0);
+            if v > 0.0 && -self.exponential() < x * x / 2.0 + d - d * v + d * libm::log(v) {
+                return d * v;
+            }
+        }
+    }
+
+    /// How often one draws until something happens that does with this probability each time.
+    pub fn geometric(&mut self, probability: f64) -> u64 {
+        if probability >= 1.0 {
+            return 1;
+        }
+        1 + (self.exponential() / -libm::log1p(-probability)) as u64
+    }
+
     /// Exponentially distributed with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.unit())
@@ -155,6 +181,28 @@ mod tests {
             let word = words.next_u64();
             assert_eq!(stream.up_to(u64::MAX), word, "after {skipped}");
             assert_eq!(stream.0.next_u32(), words.next_u32());
+        }
+    }
+
+    /// Mean and variance of a gamma distribution are its shape, those of a geometric one 1/p and (1 − p)/p².
+    #[test]
+    fn draws_have_the_moments_of_their_distributions() {
+        let mut stream = Stream::new(5, "moments");
+        let mut moments = |draw: &mut dyn FnMut(&mut Stream) -> f64| {
+            let all: Vec<f64> = (0..50_000).map(|_| draw(&mut stream)).collect();
+            let mean = all.iter().sum::<f64>() / 50_000.0;
+            (mean, all.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 50_000.0)
+        };
+        for shape in [0.3, 1.0, 2.5, 40.0] {
+            let (mean, variance) = moments(&mut |stream| stream.gamma(shape));
+            assert!((mean / shape - 1.0).abs() < 0.03, "{shape}: mean {mean}");
+            assert!((variance / shape - 1.0).abs() < 0.08, "{shape}: variance {variance}");
+        }
+        for p in [1.0, 0.5, 0.02] {
+            let (mean, variance) = moments(&mut |stream| stream.geometric(p) as f64);
+            let want = (1.0 - p) / (p * p);
+            assert!((mean * p - 1.0).abs() < 0.03, "{p}: mean {mean}");
+            assert!((variance - want).abs() <= 0.08 * want, "{p}: variance {variance}");
         }
     }
 

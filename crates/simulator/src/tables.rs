@@ -7,7 +7,8 @@ use crate::applications::TransferRecord;
 use crate::digest::Digest;
 use crate::link::Link;
 use crate::output::{
-    FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput, TransferTable,
+    ApplicationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput,
+    TransferTable,
 };
 use crate::probe::Reading;
 use crate::readings::{Reached, Readings};
@@ -38,6 +39,8 @@ pub struct Finished<'a> {
     pub finished: Vec<(u32, TransferRecord)>,
     /// Those that are not.
     pub unfinished: Vec<(u32, TransferRecord)>,
+    /// What applications told of themselves.
+    pub applications: ApplicationTable,
     /// Time series.
     pub series: Series,
     /// What was measured interval by interval.
@@ -57,6 +60,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
         link_groups: link_groups(run.plan, &before.links, &after.links),
         stages: run.stages.table(run.plan, &before.stages, &after.stages),
         transfers: transfers(&run),
+        applications: run.applications,
         group_series: run.series.groups,
         link_series: run.series.links,
         flow_series: run.series.flows,

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{link, plan_with};
+use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
 const ON_OFF: &str = r#"
@@ -59,4 +60,95 @@ fn exponential_times_have_the_means_that_were_asked_for() {
     let share = run(&plan, 1).flows.throughput_bps[0] / 4e6;
     assert!((share - 0.75).abs() < 0.045, "{share}");
     assert_ne!(run(&plan, 2).flows.throughput_bps[0] / 4e6, share);
+}
+
+/// What the applications of a group tell of something, one a flow.
+fn told(output: &RunOutput, group: u32, what: &str) -> Vec<f64> {
+    let table = &output.applications;
+    let rows =
+        (0..table.value.len()).filter(|&row| table.group[row] == group && table.what[row] == what);
+    rows.map(|row| table.value[row]).collect()
+}
+
+const SHORT: &str = r#"
+version = 1
+profile = "classic"
+warm_up = "0 s"
+duration = "60 s"
+host_jitter = "off"
+tcp = { initial_window = 2 }
+[bottleneck]
+rate = "100 Mb/s"
+delay = "40 ms"
+buffer = "100 packets"
+[access]
+rate = "1 Gb/s"
+delay = "5 ms"
+[egress]
+rate = "1 Gb/s"
+delay = "5 ms"
+[users.heavy]
+count = 10
+start = "0 s"
+traffic = { kind = "short-flows", size = "14600 B", every = "6 ms", share = 0.08 }
+[users.light]
+count = 90
+start = "0 s"
+traffic = { kind = "short-flows", size = "14600 B", every = "6 ms", share = 0.00222 }
+"#;
+
+/// Ten packets from an initial window of two: 2, 4 and 4 in three round trips after the request's. Of 10,000
+/// transfers in a minute the heavy ones begin 80 %, but for chance, whose deviation is 1 %.
+#[test]
+fn short_flows_begin_as_often_as_they_should_and_take_four_round_trips() {
+    let output = run(&plan_with(SHORT, &[]), 1);
+    let (heavy, light): (f64, f64) =
+        (told(&output, 0, "begun").iter().sum(), told(&output, 1, "begun").iter().sum());
+    assert!((heavy + light - 10_000.0).abs() < 400.0, "{heavy} and {light}");
+    assert!((heavy / (heavy + light) - 0.8).abs() < 0.02);
+    for took in &output.transfers.completion_s {
+        assert!(took.is_nan() || (0.400..0.440).contains(took), "{took} s");
+    }
+    let mean = told(&output, 0, "completion_s");
+    assert!(mean.iter().all(|took| (0.400..0.410).contains(took)), "{mean:?}");
+    assert_eq!(output.transfers.flow.len() as f64, heavy + light);
+}
+
+/// A tenth of the rate cannot carry them: ever more are open, and the arrivals go on.
+#[test]
+fn short_flows_begin_whether_or_not_others_have_ended() {
+    let slow = [("bottleneck.rate", "\"10 Mb/s\""), ("users.heavy.traffic.listed", "false")];
+    let output = run(&plan_with(SHORT, &slow), 1);
+    let sum = |what| told(&output, 0, what).iter().sum::<f64>();
+    let (begun, finished) = (sum("begun"), sum("finished"));
+    assert!((begun - 8_000.0).abs() < 400.0, "{begun}");
+    assert!(finished < 0.7 * begun, "{finished} of {begun}");
+    assert!(output.transfers.group.iter().all(|group| *group == 1), "heavy ones are not listed");
+}
+
+/// Of 25 equal flows one has 0.4 Mb/s, 0.355 of the video's rate: 1.8 s of it take 5.1 s to come.
+#[test]
+fn videos_stall_beside_greedy_flows_and_not_without() {
+    let text = include_str!("../../../scenarios/video.toml");
+    let output = run(&plan_with(text, &[]), 1);
+    let (stalls, mean_s, liked) =
+        (told(&output, 1, "stalls"), told(&output, 1, "mean_stall_s"), told(&output, 1, "qoe"));
+    assert!(stalls.iter().all(|stalls| (4.0..25.0).contains(stalls)));
+    assert!(mean_s.iter().all(|mean_s| (2.0..9.0).contains(mean_s)));
+    assert!(liked.iter().all(|liked| *liked < 1.6));
+    let alone = run(
+        &plan_with(
+            text,
+            &[
+                ("users.heavy.flows", "1"),
+                ("users.heavy.traffic", r#"{ kind = "cbr", rate = "1 Mb/s" }"#),
+            ],
+        ),
+        1,
+    );
+    assert_eq!(told(&alone, 1, "stalls"), [0.0; 5]);
+    assert_eq!(told(&alone, 1, "played_s"), [60.0; 5]);
+    assert_eq!(told(&alone, 1, "qoe"), [5.0; 5]);
+    let startup = told(&alone, 1, "startup_s");
+    assert!(startup.iter().all(|startup| (0.2..10.0).contains(startup)), "{startup:?}");
 }

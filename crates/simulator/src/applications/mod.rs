@@ -8,9 +8,12 @@ mod cbr;
 mod exchange;
 mod greedy;
 mod on_off;
+mod short_flows;
 mod system;
 mod transfer;
+mod video;
 
+use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::FlowPlan;
 
 #[cfg(test)]
@@ -56,6 +59,9 @@ pub trait Application: Sized {
     fn unfinished(&self) -> Vec<TransferRecord> {
         Vec::new()
     }
+
+    /// What it has to tell of itself at the end of the measured time: what, and how much of it.
+    fn tells(&self, _now: Time, _each: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// What happens to an application: one for each of its methods.
@@ -143,6 +149,13 @@ macro_rules! applications {
                 }
             }
 
+            /// See [`Application::tells`].
+            pub fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+                match self {
+                    $( $(#[$attribute])* AnyApplication::$name(own) => own.tells(now, each), )+
+                }
+            }
+
             /// Tells it what has happened.
             pub fn on_event(&mut self, event: Event, system: &mut System) {
                 match self {
@@ -159,6 +172,8 @@ applications! {
     transfer::Transfer;
     cbr::Cbr;
     on_off::OnOff;
+    short_flows::ShortFlows;
+    video::Video;
     #[cfg(test)]
     exchange::Exchange;
 }

@@ -153,6 +153,13 @@ impl System<'_, '_> {
         self.write(at, id, Bytes::new(u64::MAX));
     }
 
+    /// What one end of a connection was handed over to carry, and is not acknowledged.
+    pub fn unacknowledged(&mut self, at: End, id: ConnectionId) -> Bytes {
+        let connection = self.connections.get(self.route.flow, id);
+        let half = connection.and_then(|own| own.half_from(at));
+        Bytes::new(half.map_or(0, |half| half.sender.unacknowledged_bytes()))
+    }
+
     /// The end that did not request a connection sends nothing before something has arrived.
     fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut Sender)) {
         let Some(connection) = self.connections.get(self.route.flow, id) else { return };

@@ -31,6 +31,8 @@ pub struct RunOutput {
     pub stages: StageTable,
     /// One row per finished or unfinished transfer.
     pub transfers: TransferTable,
+    /// What applications tell of themselves; empty without such as do.
+    pub applications: ApplicationTable,
     /// One row per sample and group.
     pub group_series: GroupSeries,
     /// One row per sample and monitored link.
@@ -40,7 +42,7 @@ pub struct RunOutput {
 }
 
 /// All tables, in the order of [`RunOutput::into_tables`].
-pub const SCHEMA: [TableSchema; 11] = [
+pub const SCHEMA: [TableSchema; 12] = [
     RunTable::SCHEMA,
     FlowTable::SCHEMA,
     LinkTable::SCHEMA,
@@ -52,6 +54,7 @@ pub const SCHEMA: [TableSchema; 11] = [
     IntervalGroupTable::SCHEMA,
     IntervalLinkTable::SCHEMA,
     StageTable::SCHEMA,
+    ApplicationTable::SCHEMA,
 ];
 
 impl RunOutput {
@@ -83,6 +86,9 @@ impl RunOutput {
         }
         if !self.stages.value.is_empty() {
             tables.push(columns(self.stages));
+        }
+        if !self.applications.value.is_empty() {
+            tables.push(columns(self.applications));
         }
         tables
     }
@@ -241,6 +247,22 @@ tables! {
         count: Text;
         /// How much of it.
         value: U64;
+    }
+
+    /// One row per flow and thing that its application tells of itself, over the whole run up to the end of the
+    /// measured time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s` and `qoe`, from 1.5
+    /// to 5. Short flows: `begun`, `finished`, `completion_s` (their mean) and `longest_completion_s`.
+    pub struct ApplicationTable = "applications" only of "scenarios with videos or short flows" {
+        /// Index of the flow.
+        flow: U32;
+        /// Index of the user.
+        user: U32;
+        /// Its group.
+        group: Group;
+        /// What is told; times in seconds, where the name says so.
+        what: Text;
+        /// How much of it; none where there is none, as of a video that never started.
+        value: F64;
     }
 
     /// One row per transfer, finished or not.

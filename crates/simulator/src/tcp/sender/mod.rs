@@ -170,6 +170,11 @@ impl Sender {
         self.outstanding.una()
     }
 
+    /// What was written and is not acknowledged, bytes; of a segment that was not full as if it were.
+    pub fn unacknowledged_bytes(&self) -> u64 {
+        self.stream.bytes_after(self.outstanding.una())
+    }
+
     /// Whether everything that was written, and need not wait for more, is acknowledged.
     #[inline]
     pub fn has_all_acknowledged(&self) -> bool {

@@ -85,6 +85,11 @@ impl Stream {
         self.pushed && segment + 1 == self.whole && self.rest == 0
     }
 
+    /// Bytes after the first `acknowledged` segments, where all but the last are full.
+    pub fn bytes_after(&self, acknowledged: u64) -> u64 {
+        (self.whole - acknowledged) * self.mss + self.rest
+    }
+
     /// Whether everything that is written, and need not wait for more, is in the first `acknowledged`
     /// segments.
     #[inline]

@@ -1,0 +1,140 @@
+//! Short transfers that begin whether or not others have ended, each on a connection of its own.
+//!
+//! Times between beginnings are gamma distributed. A flow that takes each of them with some probability has
+//! sums of them between its own, geometrically many, which are gamma distributed as well:
+//!
+//! ```text
+//! n geometric with mean 1/share,   gap = every/shape · Gamma(n · shape)
+//! ```
+//!
+//! What is kept is of those that are open; of the others there are counts.
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::{self, FlowPlan, Traffic};
+
+use super::{Application, ConnectionId, End, System, TransferRecord};
+use crate::random::Stream;
+
+/// Transfers that begin now and then.
+pub struct ShortFlows {
+    plan: plan::ShortFlows,
+    open: Vec<(ConnectionId, Time)>,
+    begun: u64,
+    finished: u64,
+    /// Of those that are finished: all their times, and the longest.
+    took_s: f64,
+    longest: Span,
+}
+
+impl Application for ShortFlows {
+    const NAME: &'static str = "short-flows";
+    const OVERLAPS: bool = true;
+
+    fn of(flow: &FlowPlan) -> Option<Self> {
+        let Traffic::ShortFlows(plan) = &flow.traffic else { return None };
+        Some(ShortFlows {
+            plan: plan.clone(),
+            open: Vec::new(),
+            begun: 0,
+            finished: 0,
+            took_s: 0.0,
+            longest: Span::ZERO,
+        })
+    }
+
+    fn start(&mut self, system: &mut System) {
+        let gap = self.gap(system.random());
+        system.wake_at(system.now() + gap);
+    }
+
+    /// One begins, and the next is planned.
+    fn wake(&mut self, system: &mut System) {
+        self.start(system);
+        let id = system.open(End::Sender);
+        self.begun += 1;
+        self.open.push((id, system.now()));
+        system.write_last(End::Sender, id, self.plan.size);
+    }
+
+    fn closed(&mut self, id: ConnectionId, system: &mut System) {
+        let Some(place) = self.open.iter().position(|(of, _)| *of == id) else { return };
+        let (_, start) = self.open.swap_remove(place);
+        let took = system.now() - start;
+        self.finished += 1;
+        self.took_s += took.as_secs();
+        self.longest = self.longest.max(took);
+        if self.plan.listed {
+            let completion = Some(took);
+            system.record(TransferRecord { start, size: self.plan.size, completion });
+        }
+    }
+
+    fn unfinished(&self) -> Vec<TransferRecord> {
+        let listed = self.open.iter().filter(|_| self.plan.listed);
+        let record = |&(_, start): &(ConnectionId, Time)| TransferRecord {
+            start,
+            size: self.plan.size,
+            completion: None,
+        };
+        listed.map(record).collect()
+    }
+
+    fn tells(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        each("begun", self.begun as f64);
+        each("finished", self.finished as f64);
+        each("completion_s", self.took_s / self.finished as f64);
+        each("longest_completion_s", self.longest.as_secs());
+    }
+}
+
+impl ShortFlows {
+    /// From one that is this flow's to the next.
+    fn gap(&self, random: &mut Stream) -> Span {
+        let plan::ShortFlows { every, shape, share, .. } = &self.plan;
+        let gaps = random.geometric(share.0);
+        Span::from_secs_f64(every.as_secs() / shape.0 * random.gamma(gaps as f64 * shape.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_mechanisms::units::{Bytes, Factor, Share};
+
+    use super::*;
+
+    /// Mean and coefficient of variation of 20,000 gaps around 6 ms.
+    fn gaps(shape: f64, share: f64) -> (f64, f64) {
+        let plan = plan::ShortFlows {
+            size: Bytes::new(14_600),
+            every: Span::from_millis(6),
+            shape: Factor(shape),
+            share: Share(share),
+            listed: false,
+        };
+        let longest = Span::ZERO;
+        let flows = ShortFlows { plan, open: vec![], begun: 0, finished: 0, took_s: 0.0, longest };
+        let mut random = Stream::new(3, "gaps");
+        let all: Vec<f64> = (0..20_000).map(|_| flows.gap(&mut random).as_secs()).collect();
+        let mean = all.iter().sum::<f64>() / 20_000.0;
+        let square = all.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / 20_000.0;
+        (mean, libm::sqrt(square) / mean)
+    }
+
+    /// A gamma distribution varies by the root of 1/shape. Of a Poisson process a share is a Poisson process;
+    /// of any other it comes close to one the smaller it is.
+    #[test]
+    fn gaps_have_the_mean_and_the_variation_of_a_share_of_a_gamma_process() {
+        for (shape, share, mean, variation) in [
+            (1.0, 1.0, 0.006, 1.0),
+            (4.0, 1.0, 0.006, 0.5),
+            (0.25, 1.0, 0.006, 2.0),
+            (1.0, 0.08, 0.075, 1.0),
+            (4.0, 0.5, 0.012, libm::sqrt(0.5 + 0.25 * 0.5)),
+        ] {
+            let (got_mean, got_variation) = gaps(shape, share);
+            assert!((got_mean / mean - 1.0).abs() < 0.05, "{shape}, {share}: mean {got_mean} s");
+            let off = got_variation / variation - 1.0;
+            assert!(off.abs() < 0.06, "{shape}, {share}: variation {got_variation}");
+        }
+    }
+}
