@@ -137,6 +137,15 @@ pub struct Flags {
     pub ace: Option<u8>,
 }
 
+impl Flags {
+    /// With AE, CWR and ECE instead of their number.
+    pub fn in_letters(self) -> Self {
+        let Some(ace) = self.ace else { return self };
+        let bit = |bit: u8| ace & bit != 0;
+        Flags { ae: bit(4), cwr: bit(2), ece: bit(1), ace: None, ..self }
+    }
+}
+
 /// A TCP option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TcpOption {

@@ -1,9 +1,11 @@
 //! What the two ends agree on in the handshake.
 
 use tidegate_scenario::plan::TcpPlan;
-use tidegate_simulator::host::tcp_options;
+use tidegate_simulator::host::handshake::Mode;
+use tidegate_simulator::host::{ReceivedBytes, tcp_options};
 
 use super::Settings;
+use super::marks::options_of;
 use crate::script::{Packet, TcpOption};
 
 /// What a host offers on a network of 1500-byte packets (IPv4).
@@ -21,7 +23,8 @@ pub struct Agreed {
     pub mss: u16,
     pub sack: bool,
     pub timestamps: bool,
-    pub ecn: bool,
+    /// How marks are told of.
+    pub ecn: Mode,
     /// Window scales, of the host and of the peer; `None` for none.
     pub shifts: Option<(u8, u8)>,
 }
@@ -39,7 +42,7 @@ impl Agreed {
     }
 
     /// What a host agrees on with a peer whose packet has the flag SYN.
-    pub fn with(settings: &Settings, peer: &Packet, ecn: bool) -> Self {
+    pub fn with(settings: &Settings, peer: &Packet, ecn: Mode) -> Self {
         let options = peer.options.as_deref().unwrap_or_default();
         let mut agreed =
             Agreed { mss: DEFAULT_MSS, sack: false, timestamps: false, ecn, shifts: None };
@@ -62,7 +65,8 @@ impl Agreed {
     }
 
     /// The options of the host's packets with the flag SYN, in Linux's order.
-    pub fn offer(&self, ts: TcpOption) -> Vec<TcpOption> {
+    pub fn offer(&self, ts: TcpOption, received: Option<ReceivedBytes>) -> Vec<TcpOption> {
+        let received = received.map_or(Vec::new(), |received| options_of(&received, false));
         let mut options = vec![TcpOption::Mss(OFFERED_MSS)];
         if self.timestamps {
             options.extend(if self.sack {
@@ -71,7 +75,11 @@ impl Agreed {
                 vec![TcpOption::Nop, TcpOption::Nop]
             });
             options.push(ts);
-        } else if self.sack {
+            options.extend(received);
+        } else {
+            options.extend(received);
+        }
+        if self.sack && !self.timestamps {
             options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::SackOk]);
         }
         if let Some((shift, _)) = self.shifts {
@@ -85,9 +93,13 @@ impl Agreed {
         let mut overrides = vec![
             ("tcp.congestion_control", settings.congestion_control.clone()),
             ("tcp.timestamps", self.timestamps.to_string()),
-            ("tcp.ecn", self.ecn.to_string()),
+            ("tcp.ecn", (self.ecn != Mode::None).to_string()),
             ("tcp.slow_start_after_idle", settings.restarts_after_idle.to_string()),
         ];
+        if self.ecn == Mode::Accurate {
+            overrides.push(("tcp.feedback", "accurate".to_owned()));
+            overrides.push(("tcp.accurate_option", settings.accurate_option.word().to_owned()));
+        }
         if !self.sack {
             overrides.push(("tcp.loss_recovery", "newreno".to_owned()));
         }

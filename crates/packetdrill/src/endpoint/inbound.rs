@@ -1,17 +1,18 @@
 //! What arrives at the host: from packets to segments.
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_simulator::host::handshake::Mode;
-use tidegate_simulator::host::{
-    Ace, Arrival, Blocks, Codepoint, Host, Kernel, Marks, Outcome, Told,
-};
+use tidegate_simulator::host::handshake::{Cause, Mode};
+use tidegate_simulator::host::{Ace, Arrival, Blocks, Host, Kernel, OptionPlan, Told};
 
 use super::agreed::Agreed;
+use super::marks::{ace_of, codepoint};
 use super::{Endpoint, State};
-use crate::script::{Ecn, Packet, TcpOption};
+use crate::script::{Packet, TcpOption};
 
 /// No round trip is measured as shorter.
 const SHORTEST_TRIP: Span = Span::from_micros(1);
+/// So many requests are repeated at even intervals (`tcp_syn_linear_timeouts`).
+const EVEN_REQUESTS: u32 = 4;
 /// So many SACK blocks of an acknowledgement are read.
 const MOST_BLOCKS: usize = 3;
 
@@ -22,13 +23,17 @@ impl Endpoint {
     /// Why the simulated host cannot know what to do with it.
     pub fn arrive(&mut self, packet: &Packet) -> Result<(), String> {
         if packet.flags.rst {
-            return Err("resets".to_owned());
+            (self.state, self.host) = (State::Closed, None);
+            return Ok(());
         }
         if packet.flags.urg {
             return Err("urgent data".to_owned());
         }
         if let Some(TcpOption::Timestamps { val, .. }) = option(packet, is_timestamps) {
+            self.ts_is_newer = val.wrapping_sub(self.ts_recent) as i32 > 0;
             self.ts_recent = *val;
+        } else {
+            self.ts_is_newer = false;
         }
         match (self.state, packet.flags.syn, packet.flags.ack) {
             (State::Listening, true, false) => self.on_request(packet),
@@ -36,7 +41,17 @@ impl Endpoint {
             (State::Answered, false, true) => self.on_last_of_handshake(packet),
             (State::Open, false, true) => self.on_packet(packet),
             // Again: the answer was lost.
-            (State::Answered, true, false) => Err("a request that comes again".to_owned()),
+            (State::Answered, true, false) => {
+                self.hear_request(packet);
+                self.send_request(Cause::Request);
+                Ok(())
+            }
+            // Again: the acknowledgement was (RFC 9293, section 3.10.7.4).
+            (State::Open, true, true) => {
+                self.hear_answer_again(packet);
+                self.send_own_ack();
+                Ok(())
+            }
             _ => Err("a packet that does not belong to a connection".to_owned()),
         }
     }
@@ -44,26 +59,30 @@ impl Endpoint {
     pub(super) fn open_host(&mut self, agreed: Agreed) -> Result<(), String> {
         let mut host = Host::new(&agreed.tcp(&self.settings)?, agreed.mss);
         let tick = self.settings.tick;
-        host.set_kernel(Kernel { tick, least_burst: self.settings.min_burst, ..Kernel::default() });
+        let even_requests = if self.requested { EVEN_REQUESTS } else { 0 };
+        host.set_kernel(Kernel { tick, least_burst: self.settings.min_burst, even_requests });
         host.at(self.now).open();
         (self.host, self.agreed) = (Some(host), agreed);
         Ok(())
     }
 
     fn on_request(&mut self, packet: &Packet) -> Result<(), String> {
-        if packet.flags.ae {
-            return Err("accurate ECN".to_owned());
-        }
         if packet.len > 0 {
             return Err("data in a connection request (fast open)".to_owned());
         }
-        let asks = packet.flags.ece && packet.flags.cwr;
-        let agreed = Agreed::with(&self.settings, packet, asks && self.settings.ecn_agrees);
+        let mode = self.hear_request(packet);
+        let agreed = Agreed::with(&self.settings, packet, mode);
         self.peer_isn = packet.seq;
         self.state = State::Answered;
         self.open_host(agreed)?;
         if let Some(host) = &mut self.host {
-            host.requested(Ace::NONE, Codepoint::NotEct);
+            let counts = mode == Mode::Accurate;
+            host.requested(
+                if counts { ace_of(&packet.flags) } else { Ace::NONE },
+                codepoint(packet),
+            );
+            // Until it is known that the peer knows it.
+            host.send_options(OptionPlan::Off);
         }
         self.hand_over();
         Ok(())
@@ -73,8 +92,7 @@ impl Endpoint {
         if packet.ack != Some(self.seq_of(0)) {
             return Err("an answer to another request".to_owned());
         }
-        let agrees = packet.flags.ece && !packet.flags.cwr;
-        let agreed = Agreed::with(&self.settings, packet, self.settings.ecn_asks && agrees);
+        let agreed = self.hear_answer(packet);
         self.peer_isn = packet.seq;
         // What was asked for is known to be agreed only now; the request itself is not sent again.
         self.open_host(agreed)?;
@@ -82,7 +100,8 @@ impl Endpoint {
             host.take_sent();
         }
         self.establish(packet);
-        self.send_ack(&Blocks::new());
+        self.note_marks(packet);
+        self.send_own_ack();
         self.send_written();
         Ok(())
     }
@@ -91,6 +110,9 @@ impl Endpoint {
         if packet.ack != Some(self.seq_of(0)) {
             return Err("an acknowledgement of another answer".to_owned());
         }
+        self.hear_last_of_handshake(packet);
+        // Its flags are no counter yet.
+        self.ts_is_newer = false;
         self.establish(packet);
         self.on_packet(packet)
     }
@@ -98,7 +120,7 @@ impl Endpoint {
     fn establish(&mut self, packet: &Packet) {
         let sent = self.echoed(packet).unwrap_or(self.requested_at).min(self.at_latest());
         self.state = State::Open;
-        let outcome = Outcome::plain(if self.agreed.ecn { Mode::Classic } else { Mode::None });
+        let outcome = self.outcome();
         if let Some(host) = &mut self.host {
             host.at(self.now).answered(sent, outcome);
         }
@@ -119,6 +141,7 @@ impl Endpoint {
     }
 
     fn on_packet(&mut self, packet: &Packet) -> Result<(), String> {
+        self.note_marks(packet);
         self.receive(packet)?;
         let ack = packet.ack.unwrap_or_default().wrapping_sub(self.seq_of(0));
         // Sequence numbers wrap; what is acknowledged lies near what was sent.
@@ -138,11 +161,8 @@ impl Endpoint {
         let told = Told {
             next: self.out.cuts.whole_by(acked),
             echo: self.echoed(packet).unwrap_or(Time::ZERO),
-            marks: Marks {
-                ace: Ace::new(u32::from(packet.flags.ece && self.agreed.ecn)),
-                received: None,
-            },
-            newer: false,
+            marks: self.heard_marks(packet),
+            newer: self.ts_is_newer,
             blocks: self.blocks(packet)?,
         };
         self.give(told.next);
@@ -224,11 +244,7 @@ impl Endpoint {
             bytes: self.back.len_of(number).min(u64::from(self.agreed.mss)) as u16,
             stamp: self.now,
             pushed,
-            ecn: match packet.ecn {
-                Some(Ecn::Ect0 | Ecn::Ect1) => Codepoint::Ect0,
-                Some(Ecn::Ce) => Codepoint::Ce,
-                _ => Codepoint::NotEct,
-            },
+            ecn: codepoint(packet),
             reduced: packet.flags.cwr,
         };
         if let Some(host) = &mut self.host {

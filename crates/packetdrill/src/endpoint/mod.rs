@@ -8,6 +8,7 @@
 mod agreed;
 mod cuts;
 mod inbound;
+mod marks;
 mod outbound;
 mod pacing;
 mod pushes;
@@ -16,14 +17,15 @@ mod settings;
 use std::collections::{BTreeMap, VecDeque};
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_simulator::host::{Blocks, Host, SenderInfo};
+use tidegate_simulator::host::{Host, SenderInfo};
 
 use crate::script::Packet;
 use agreed::Agreed;
 use cuts::Cuts;
+use marks::MarkFeedback;
 use pacing::Pacing;
 use pushes::{Bounds, Pushes};
-pub use settings::Settings;
+pub use settings::{Settings, accurate_option};
 
 /// No window probe is later after the one before.
 const LONGEST_PROBE: Span = Span::from_secs(120);
@@ -59,6 +61,9 @@ pub struct Endpoint {
     now: Time,
     host: Option<Host>,
     agreed: Agreed,
+    marks: MarkFeedback,
+    /// The host has requested the connection.
+    requested: bool,
     /// When the request or the answer was sent last.
     requested_at: Time,
     /// First sequence numbers.
@@ -72,6 +77,8 @@ pub struct Endpoint {
     peer_closed: bool,
     /// The timestamp to echo.
     ts_recent: u32,
+    /// The last packet had a later one than those before.
+    ts_is_newer: bool,
     /// When the packets were sent that carry a script's timestamps.
     ts_sent: BTreeMap<u32, Time>,
     probe: Option<Probe>,
@@ -123,6 +130,8 @@ impl Endpoint {
     pub fn new(settings: Settings) -> Self {
         Endpoint {
             agreed: Agreed::none(&settings),
+            marks: MarkFeedback::new(&settings),
+            requested: false,
             pacing: settings.paced.then(Pacing::new),
             settings,
             state: State::Closed,
@@ -136,6 +145,7 @@ impl Endpoint {
             taken: 0,
             peer_closed: false,
             ts_recent: 0,
+            ts_is_newer: false,
             ts_sent: BTreeMap::new(),
             probe: None,
             ack_by: None,
@@ -175,7 +185,7 @@ impl Endpoint {
             return self.probe_window();
         }
         if self.ack_by == Some(at) {
-            return self.send_ack(&Blocks::new());
+            return self.send_own_ack();
         }
         if let Some(host) = &mut self.host
             && host.next_wake() == Some(at)
@@ -226,6 +236,13 @@ impl Endpoint {
     /// The application takes so many.
     pub fn read(&mut self, bytes: u64) {
         self.taken += bytes;
+    }
+
+    /// Whether both ends have closed, and the peer knows that the host has.
+    fn is_over(&self) -> bool {
+        let told = self.info().is_some_and(|info| info.unacked == 0);
+        let all_sent = self.out.given == self.out.written && self.out.cuts.end() == self.out.given;
+        self.peer_closed && self.out.fin.is_some() && all_sent && told
     }
 
     /// Whether the peer will send no more, and everything has been taken.

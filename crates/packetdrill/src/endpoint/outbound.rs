@@ -1,8 +1,10 @@
 //! What the host sends: from segments to packets.
 
 use tidegate_mechanisms::units::Span;
-use tidegate_simulator::host::{Ace, Blocks, Sent};
+use tidegate_simulator::host::handshake::Cause;
+use tidegate_simulator::host::{Ace, Blocks, Marks, Sent};
 
+use super::marks::{options_of, with_ace};
 use super::{Endpoint, LONGEST_PROBE, Live, Outgoing, Probe, State};
 use crate::script::{Direction, Ecn, Flags, Packet, TcpOption};
 
@@ -17,7 +19,7 @@ impl Endpoint {
     /// # Errors
     /// Why the simulated host cannot do what the settings ask for.
     pub fn connect(&mut self) -> Result<(), String> {
-        self.state = State::Requested;
+        (self.state, self.requested) = (State::Requested, true);
         let agreed = self.agreed.clone();
         self.open_host(agreed)?;
         self.hand_over();
@@ -77,7 +79,11 @@ impl Endpoint {
         let mut sent = sent.into_iter().peekable();
         while let Some(packet) = sent.next() {
             match packet {
-                Sent::Request => self.send_request(),
+                Sent::Request => {
+                    // The first answer is to the request, those that follow come of its time-outs.
+                    let first = self.marks_nothing_sent();
+                    self.send_request(if first { Cause::Request } else { Cause::TimeOut });
+                }
                 Sent::Segment { number, bytes, pushed, capable, reduced } => {
                     let next = sent.peek().and_then(|next| match next {
                         Sent::Segment { number, .. } => Some(*number),
@@ -87,14 +93,15 @@ impl Endpoint {
                     self.send_segment(number, pushed, capable, reduced);
                 }
                 Sent::Ack { next, marks, blocks, .. } => {
-                    self.echoes = marks.ace != Ace::NONE;
+                    self.echoes = marks.ace != Ace::NONE && !self.counts_marks();
                     // What is sent at the same moment carries the acknowledgement. That of the peer's end
                     // waits for the host's own end (Linux, `tcp_fin`).
                     let ends = self.peer_closed && next == self.back.count();
                     if ends && self.out.fin.is_none() {
                         self.ack_by = Some(self.now + ACK_DELAY);
                     } else if !data {
-                        self.send_ack(&blocks);
+                        let marks = self.reflected(marks);
+                        self.send_ack(marks, &blocks);
                     }
                 }
             }
@@ -137,13 +144,13 @@ impl Endpoint {
         self.peer_isn.wrapping_add(1).wrapping_add(arrived as u32)
     }
 
-    fn send_request(&mut self) {
+    /// Sends the request, or the answer to one.
+    pub(super) fn send_request(&mut self, cause: Cause) {
         let answers = self.state == State::Answered;
-        // RFC 3168, section 6.1.1: a request has both flags, an agreeing answer ECE alone.
-        let (ece, cwr) = (self.agreed.ecn, self.agreed.ecn && !answers);
-        let flags = Flags { syn: true, ack: answers, ece, cwr, ..Flags::default() };
+        let (ace, received) = self.ask_or_answer(cause);
+        let flags = with_ace(Flags { syn: true, ack: answers, ..Flags::default() }, ace);
         let mut packet = self.packet(flags, self.local_isn, 0);
-        packet.options = Some(self.agreed.offer(self.timestamps()));
+        packet.options = Some(self.agreed.offer(self.timestamps(), received));
         self.requested_at = self.now;
         self.emit(packet);
     }
@@ -153,37 +160,45 @@ impl Endpoint {
         let (start, end) = (out.cuts.end_of(number), out.cuts.end_of(number + 1));
         let fin = out.fin.is_some_and(|fin| end > fin);
         let len = end - start - u64::from(fin);
-        let flags = Flags {
-            ack: true,
-            fin,
-            psh: len > 0 && pushed,
-            ece: self.echoes,
-            cwr: reduced,
-            ..Flags::default()
-        };
+        let psh = len > 0 && pushed;
+        let flags = Flags { ack: true, fin, psh, cwr: reduced, ..Flags::default() };
         let seq = self.seq_of(start);
-        let mut packet = self.packet(flags, seq, len as u32);
+        let marks = self.say_marks();
+        let mut packet = self.packet(with_ace(flags, marks.ace), seq, len as u32);
+        // Without data it is a control packet (RFC 3168, section 6.1.4).
+        let capable = capable && (len > 0 || self.counts_marks());
         packet.ecn = Some(if capable { Ecn::Ect0 } else { Ecn::NotEct });
+        let received = marks.received.iter().flat_map(|received| options_of(received, false));
+        packet.options.get_or_insert_default().extend(received);
         self.emit(packet);
-        if let Some(host) = &mut self.host {
-            host.acknowledge_on_the_way();
-        }
     }
 
     pub(super) fn seq_of(&self, byte: u64) -> u32 {
         self.local_isn.wrapping_add(1).wrapping_add(byte as u32)
     }
 
-    pub(super) fn send_ack(&mut self, blocks: &Blocks) {
-        let flags = Flags { ack: true, ece: self.echoes, ..Flags::default() };
+    /// Acknowledges, for a reason that the host's receiver has not.
+    pub(super) fn send_own_ack(&mut self) {
+        let marks = self.say_marks();
+        self.send_ack(marks, &Blocks::new());
+    }
+
+    fn send_ack(&mut self, marks: Marks, blocks: &Blocks) {
+        let flags = with_ace(Flags { ack: true, ..Flags::default() }, marks.ace);
         let seq = self.seq_of(self.out.cuts.end());
         let mut packet = self.packet(flags, seq, 0);
+        packet.ecn = Some(if self.all_are_capable() { Ecn::Ect0 } else { Ecn::NotEct });
         let start = self.peer_isn.wrapping_add(1);
         let byte = |segments: u64| start.wrapping_add(self.back.end_of(segments) as u32);
+        let options = packet.options.get_or_insert_default();
+        match &marks.received {
+            Some(received) => options.extend(options_of(received, !blocks.is_empty())),
+            None if !blocks.is_empty() => options.extend([TcpOption::Nop, TcpOption::Nop]),
+            None => {}
+        }
         if !blocks.is_empty() {
             let blocks = blocks.iter().map(|&(first, last)| (byte(first), byte(last))).collect();
-            let options = packet.options.get_or_insert_default();
-            options.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks)]);
+            options.push(TcpOption::Sack(blocks));
         }
         self.emit(packet);
     }

@@ -1,6 +1,8 @@
 //! What a script sets of its host.
 
 use tidegate_mechanisms::units::Span;
+use tidegate_simulator::host::OptionPlan;
+use tidegate_simulator::host::handshake::Mode;
 
 use crate::commands::Request;
 
@@ -11,10 +13,14 @@ pub struct Settings {
     pub timestamps: bool,
     /// `tcp_sack`
     pub sack: bool,
-    /// `tcp_ecn`: it asks for ECN itself.
-    pub ecn_asks: bool,
-    /// `tcp_ecn`: it agrees where the peer asks.
-    pub ecn_agrees: bool,
+    /// `tcp_ecn`: what it asks for itself.
+    pub ecn_asks: Mode,
+    /// `tcp_ecn`: what it agrees to where the peer asks.
+    pub ecn_agrees: Mode,
+    /// `tcp_ecn_fallback`
+    pub ecn_fallback: bool,
+    /// `tcp_ecn_option`
+    pub accurate_option: OptionPlan,
     /// `tcp_congestion_control`
     pub congestion_control: String,
     /// The window scale that follows from `tcp_rmem`.
@@ -38,8 +44,10 @@ impl Default for Settings {
         Settings {
             timestamps: true,
             sack: true,
-            ecn_asks: false,
-            ecn_agrees: true,
+            ecn_asks: Mode::None,
+            ecn_agrees: Mode::Classic,
+            ecn_fallback: true,
+            accurate_option: OptionPlan::Each,
             congestion_control: "cubic".to_owned(),
             window_shift: window_shift(6 << 20),
             restarts_after_idle: true,
@@ -52,6 +60,7 @@ impl Default for Settings {
 
 /// Settings that make no difference here: sizes of buffers, retries, and choices that every script makes.
 const WITHOUT_EFFECT: [&str; 15] = [
+    "tcp_ecn_option_beacon",
     "tcp_wmem",
     "tcp_fack",
     "tcp_frto",
@@ -62,7 +71,6 @@ const WITHOUT_EFFECT: [&str; 15] = [
     "tcp_pacing_ca_ratio",
     "tcp_tso_win_divisor",
     "tcp_notsent_lowat",
-    "tcp_ecn_option",
     "tcp_fastopen",
     "tcp_fastopen_key",
     "tcp_early_retrans",
@@ -92,11 +100,21 @@ impl Settings {
             ("tcp_timestamps", Some(on)) => self.timestamps = on,
             ("tcp_sack", Some(on)) => self.sack = on,
             ("tcp_slow_start_after_idle", Some(on)) => self.restarts_after_idle = on,
-            ("tcp_ecn", _) => match value {
-                "0" | "1" | "2" => {
-                    (self.ecn_asks, self.ecn_agrees) = (value == "1", value != "0");
-                }
-                _ => return Err(format!("accurate ECN (tcp_ecn = {value})")),
+            ("tcp_ecn_fallback", Some(on)) => self.ecn_fallback = on,
+            ("tcp_ecn", _) => {
+                (self.ecn_asks, self.ecn_agrees) = match value {
+                    "0" => (Mode::None, Mode::None),
+                    "1" => (Mode::Classic, Mode::Classic),
+                    "2" => (Mode::None, Mode::Classic),
+                    "3" => (Mode::Accurate, Mode::Accurate),
+                    "4" => (Mode::Classic, Mode::Accurate),
+                    "5" => (Mode::None, Mode::Accurate),
+                    _ => return other(),
+                };
+            }
+            ("tcp_ecn_option", _) => match accurate_option(value) {
+                Some(option) => self.accurate_option = option,
+                None => return other(),
             },
             ("tcp_congestion_control", _) => match value {
                 "cubic" | "reno" | "dctcp" => self.congestion_control = value.to_owned(),
@@ -127,6 +145,16 @@ impl Settings {
             _ => return Err(format!("the host's own queue: {}", queue.join(" "))),
         };
         Ok(())
+    }
+}
+
+/// `tcp_ecn_option`: with no packet, some, or each.
+pub fn accurate_option(value: &str) -> Option<OptionPlan> {
+    match value.trim() {
+        "0" => Some(OptionPlan::Off),
+        "1" => Some(OptionPlan::Changes),
+        "2" => Some(OptionPlan::Each),
+        _ => None,
     }
 }
 
@@ -162,13 +190,17 @@ mod tests {
             let settings = after(&format!("sysctl -q net.ipv4.tcp_ecn={value}")).expect("known");
             (settings.ecn_asks, settings.ecn_agrees)
         };
-        assert_eq!([ecn(0), ecn(1), ecn(2)], [(false, false), (true, true), (false, true)]);
+        let (none, classic, accurate) = (Mode::None, Mode::Classic, Mode::Accurate);
+        let want = [(none, none), (classic, classic), (none, classic)];
+        assert_eq!([ecn(0), ecn(1), ecn(2)], want);
+        let want = [(accurate, accurate), (classic, accurate), (none, accurate)];
+        assert_eq!([ecn(3), ecn(4), ecn(5)], want);
     }
 
     #[test]
     fn what_the_host_does_not_have_is_told() {
         for (text, want) in [
-            ("sysctl net.ipv4.tcp_ecn=3", "accurate ECN (tcp_ecn = 3)"),
+            ("sysctl net.ipv4.tcp_ecn=6", "the setting tcp_ecn = 6"),
             ("sysctl net.ipv4.tcp_mtu_probing=2", "the setting tcp_mtu_probing = 2"),
             (
                 "sysctl net.ipv4.tcp_congestion_control=bbr",

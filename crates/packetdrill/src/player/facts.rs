@@ -63,7 +63,7 @@ pub fn known() -> Names {
     names.chain(nothing).map(|(name, fact)| (name.to_owned(), Value::Number(fact))).collect()
 }
 
-fn of_sender(info: &SenderInfo) -> [(&'static str, i64); 13] {
+fn of_sender(info: &SenderInfo) -> [(&'static str, i64); 17] {
     let micros = |span: Option<Span>| span.map_or(0, |span| (span.as_nanos() / 1000) as i64);
     let state = match info.state {
         CongestionState::Open => 0,
@@ -85,6 +85,10 @@ fn of_sender(info: &SenderInfo) -> [(&'static str, i64); 13] {
         ("tcpi_reord_seen", i64::from(info.reorderings)),
         ("tcpi_rtt", micros(info.srtt)),
         ("tcpi_min_rtt", micros(info.min_rtt)),
+        ("tcpi_delivered_ce", info.marked as i64),
+        ("tcpi_delivered_e0_bytes", info.delivered_bytes[0] as i64),
+        ("tcpi_delivered_ce_bytes", info.delivered_bytes[1] as i64),
+        ("tcpi_delivered_e1_bytes", info.delivered_bytes[2] as i64),
         ("tcpi_rto", micros(Some(info.rto))),
     ]
 }

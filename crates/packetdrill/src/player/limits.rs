@@ -16,29 +16,23 @@ pub fn check(script: &Script, options: &Options) -> Result<Settings, (usize, Str
     }
     // What a script is about stands in what it does, not in how it prepares the host.
     let mut names = facts::known();
-    let (mut requests, mut connections) = (0, 0);
+    let mut connections = 0;
     for event in &script.events {
         let outside = |reason: String| (event.line, reason);
         match &event.action {
             Action::Call(call) => {
                 calls::check(call).map_err(outside)?;
-                if call.name == "connect" {
+                if matches!(call.name.as_str(), "connect" | "accept") {
                     connections += 1;
                 }
             }
             Action::Foreign(what) => return Err(outside(what.clone())),
-            Action::Packet(packet) => {
-                packet_is_plain(packet).map_err(outside)?;
-                let asks = packet.flags.syn && !packet.flags.ack;
-                if asks && packet.direction == Direction::In {
-                    requests += 1;
-                }
-            }
+            Action::Packet(packet) => packet_is_plain(packet).map_err(outside)?,
             Action::Code(text) => code(text, &mut names).map_err(outside)?,
             Action::Command(_) => {}
         }
-        if requests + connections > 1 {
-            return Err(outside("more than one request for a connection".to_owned()));
+        if connections > 1 {
+            return Err(outside("more than one connection".to_owned()));
         }
     }
     settings(script)
@@ -59,14 +53,11 @@ fn packet_is_plain(packet: &Packet) -> Result<(), String> {
     if let Some(field) = &packet.other_ip {
         return Err(format!("{field} of the IP header"));
     }
-    if packet.flags.rst {
+    if packet.flags.rst && packet.direction == Direction::Out {
         return Err("resets".to_owned());
     }
     if packet.flags.urg || packet.urgent.is_some() {
         return Err("urgent data".to_owned());
-    }
-    if packet.flags.ae || packet.flags.ace.is_some() {
-        return Err("accurate ECN".to_owned());
     }
     if packet.flags.syn && packet.len > 0 {
         return Err("data in a connection request (fast open)".to_owned());
@@ -77,7 +68,6 @@ fn packet_is_plain(packet: &Packet) -> Result<(), String> {
                 return Err("fast open".to_owned());
             }
             TcpOption::Other(name) => return Err(format!("the option {name}")),
-            TcpOption::AccEcn(_) => return Err("accurate ECN".to_owned()),
             _ => {}
         }
     }

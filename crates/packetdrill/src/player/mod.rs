@@ -12,10 +12,11 @@ mod limits;
 mod options;
 
 use tidegate_mechanisms::units::{Span, Time};
+use tidegate_simulator::host::OptionPlan;
 
 use crate::code::{Code, Names};
-use crate::commands;
-use crate::endpoint::{Endpoint, Settings};
+use crate::commands::{self, Request};
+use crate::endpoint::{Endpoint, Settings, accurate_option};
 use crate::mistake::Mistake;
 use crate::parser::parse;
 use crate::script::{Action, Direction, Event, Packet, Script};
@@ -153,7 +154,11 @@ impl<'a> Player<'a> {
             Action::Command(text) if commands::closes_interface(text) => {
                 self.host.refuse_segments();
             }
-            Action::Command(_) => {}
+            Action::Command(text) => {
+                if let Some(option) = accurate_option_of(text) {
+                    self.host.set_accurate_option(option);
+                }
+            }
             Action::Foreign(what) => return Err(Stop::Outside(what.clone())),
         }
         self.sockets.look_after(&mut self.host, &self.clock)
@@ -204,17 +209,36 @@ impl<'a> Player<'a> {
     }
 }
 
-/// The settings that all commands of a script ask for, or the line and the reason why not.
+/// The settings that all commands of a script ask for, or the line and the reason why not. Which packets have
+/// the option of accurate ECN is the only one that may change on the way.
 fn settings(script: &Script) -> Result<Settings, (usize, String)> {
     let mut settings = Settings::default();
+    let mut first_option = None;
     for event in &script.events {
-        let Action::Command(text) = &event.action else { continue };
+        let text = match &event.action {
+            Action::Packet(_) => {
+                first_option.get_or_insert(settings.accurate_option);
+                continue;
+            }
+            Action::Command(text) => text,
+            _ => continue,
+        };
         let requests = commands::read(text).map_err(|reason| (event.line, reason))?;
         for request in requests {
             settings.take(&request).map_err(|reason| (event.line, reason))?;
         }
     }
+    settings.accurate_option = first_option.unwrap_or(settings.accurate_option);
     Ok(settings)
+}
+
+/// What commands ask for with which packets the option of accurate ECN goes.
+fn accurate_option_of(text: &str) -> Option<OptionPlan> {
+    let requests = commands::read(text).ok()?;
+    requests.iter().rev().find_map(|request| match request {
+        Request::Set(name, value) if name == "tcp_ecn_option" => accurate_option(value),
+        _ => None,
+    })
 }
 
 /// The start of all runs. Timestamps count from it, and what was sent before it has been is not known.

@@ -1,0 +1,262 @@
+//! What the host's packets say of congestion marks, and what it makes of those of the peer: the flags AE, CWR
+//! and ECE, in the handshake and afterwards, and the option of accurate ECN (RFC 9768).
+
+use tidegate_simulator::host::handshake::{Answer, Cause, Client, Mode, Server};
+use tidegate_simulator::host::{
+    ANSWERED_OPTION_BYTES, Ace, Codepoint, Marks, OptionPlan, Outcome, ReceivedBytes,
+};
+
+use super::agreed::Agreed;
+use super::{Endpoint, Settings, State};
+use crate::script::{Counter, Ecn, Flags, Packet, TcpOption};
+
+/// What answers have in the option: nothing has arrived. Linux begins with ECT(1).
+const NOTHING_RECEIVED: ReceivedBytes =
+    ReceivedBytes { ect_1_first: true, fields: 3, counters: [1, 0, 1] };
+
+/// The handshake, as far as marks are concerned.
+#[derive(Debug)]
+pub(super) struct MarkFeedback {
+    client: Client,
+    server: Server,
+    outcome: Outcome,
+    /// A request or an answer has left.
+    asked_or_answered: bool,
+    /// The next packet is the ACK of an answer with this ECN field, and tells of it.
+    reflects: Option<Codepoint>,
+}
+
+impl MarkFeedback {
+    pub(super) fn new(settings: &Settings) -> Self {
+        MarkFeedback {
+            client: Client::new(Codepoint::NotEct, settings.ecn_fallback),
+            server: Server::default(),
+            outcome: Outcome::default(),
+            asked_or_answered: false,
+            reflects: None,
+        }
+    }
+}
+
+/// The three flags of a packet.
+pub(super) fn ace_of(flags: &Flags) -> Ace {
+    let bits = [(flags.ae, 4), (flags.cwr, 2), (flags.ece, 1)];
+    let bits = bits.iter().filter(|(set, _)| *set).map(|(_, bit)| bit).sum();
+    flags.ace.map_or(Ace::new(bits), |ace| Ace::new(u32::from(ace)))
+}
+
+/// Other flags with these.
+pub(super) fn with_ace(flags: Flags, ace: Ace) -> Flags {
+    let bit = |bit: u8| ace.get() & bit != 0;
+    Flags { ae: bit(4), cwr: flags.cwr || bit(2), ece: bit(1), ..flags }
+}
+
+/// The ECN field of a packet that arrives.
+pub(super) fn codepoint(packet: &Packet) -> Codepoint {
+    match packet.ecn {
+        None | Some(Ecn::NotEct) => Codepoint::NotEct,
+        Some(Ecn::Ect1) => Codepoint::Ect1,
+        Some(Ecn::Ect0 | Ecn::Either) => Codepoint::Ect0,
+        Some(Ecn::Ce) => Codepoint::Ce,
+    }
+}
+
+/// The option of a packet that arrives.
+pub(super) fn received(packet: &Packet) -> Option<ReceivedBytes> {
+    let counters = packet.options.iter().flatten().find_map(|option| match option {
+        TcpOption::AccEcn(counters) => Some(counters),
+        _ => None,
+    })?;
+    let of = |wanted| counters.iter().find(|(counter, _)| *counter == wanted).map_or(0, |c| c.1);
+    Some(ReceivedBytes {
+        ect_1_first: counters.first().is_some_and(|(first, _)| *first == Counter::Ect1),
+        fields: counters.len().min(3) as u8,
+        counters: [of(Counter::Ect0), of(Counter::Ce), of(Counter::Ect1)],
+    })
+}
+
+/// The option as a script has it, and the padding behind it: what is over four bytes takes the place of what
+/// SACK blocks are padded with.
+pub(super) fn options_of(received: &ReceivedBytes, before_blocks: bool) -> Vec<TcpOption> {
+    let [ect_0, ce, ect_1] = received.counters;
+    let (ect_0, ect_1) = ((Counter::Ect0, ect_0), (Counter::Ect1, ect_1));
+    let (first, last) = if received.ect_1_first { (ect_1, ect_0) } else { (ect_0, ect_1) };
+    let counters = [first, (Counter::Ce, ce), last];
+    let fields = usize::from(received.fields);
+    let over = (2 + 3 * fields) % 4;
+    let padding = match (before_blocks, over) {
+        (true, 0..=2) => 2 - over,
+        (true, _) => 4 - over + 2,
+        (false, _) => (4 - over) % 4,
+    };
+    let mut options = vec![TcpOption::AccEcn(counters[..fields].to_vec())];
+    options.extend(core::iter::repeat_n(TcpOption::Nop, padding));
+    options
+}
+
+impl Endpoint {
+    /// What a request asks for, of what the host is set to agree to.
+    fn heard(&self, packet: &Packet) -> Ace {
+        let ace = ace_of(&packet.flags);
+        let asks_classic = ace.get() & Ace::CLASSIC_REQUEST.get() == Ace::CLASSIC_REQUEST.get();
+        match self.settings.ecn_agrees {
+            Mode::Accurate => ace,
+            Mode::Classic if asks_classic => Ace::CLASSIC_REQUEST,
+            Mode::Classic | Mode::None => Ace::NONE,
+        }
+    }
+
+    /// A request arrives. Returns how marks are told of from now on.
+    pub(super) fn hear_request(&mut self, packet: &Packet) -> Mode {
+        let heard = self.heard(packet);
+        self.marks.server.on_request(heard, codepoint(packet));
+        self.marks.server.mode()
+    }
+
+    /// Whether no request and no answer has left.
+    pub(super) fn marks_nothing_sent(&self) -> bool {
+        !self.marks.asked_or_answered
+    }
+
+    /// The flags of a request, or of an answer, and the option of that.
+    pub(super) fn ask_or_answer(&mut self, cause: Cause) -> (Ace, Option<ReceivedBytes>) {
+        self.marks.asked_or_answered = true;
+        if self.state == State::Requested {
+            let ace = match self.settings.ecn_asks {
+                Mode::None => Ace::NONE,
+                Mode::Classic => Ace::CLASSIC_REQUEST,
+                Mode::Accurate => self.marks.client.request(),
+            };
+            return (ace, None);
+        }
+        let Answer { ace, option } = self.marks.server.answer(cause);
+        let option = option && self.settings.accurate_option != OptionPlan::Off;
+        (ace, option.then_some(NOTHING_RECEIVED))
+    }
+
+    /// The answer to the host's request arrives. Returns what is agreed.
+    pub(super) fn hear_answer(&mut self, packet: &Packet) -> Agreed {
+        let ace = ace_of(&packet.flags);
+        self.marks.outcome = match self.settings.ecn_asks {
+            Mode::Accurate => self.marks.client.on_answer(ace),
+            Mode::Classic if packet.flags.ece && !packet.flags.cwr => Outcome::plain(Mode::Classic),
+            Mode::Classic | Mode::None => Outcome::default(),
+        };
+        let mode = self.marks.outcome.mode;
+        let mut agreed = Agreed::with(&self.settings, packet, mode);
+        if mode == Mode::Accurate {
+            self.marks.reflects = Some(codepoint(packet));
+            let each = self.settings.accurate_option == OptionPlan::Each;
+            if each && received(packet).is_some() {
+                agreed.mss -= ANSWERED_OPTION_BYTES;
+            }
+        }
+        agreed
+    }
+
+    /// The first packet after the handshake arrives.
+    pub(super) fn hear_last_of_handshake(&mut self, packet: &Packet) {
+        let blocks = packet.options.iter().flatten().any(|o| matches!(o, TcpOption::Sack(_)));
+        let plain = packet.len == 0 && !blocks;
+        let checks = self.settings.ecn_fallback;
+        let ace = ace_of(&packet.flags);
+        self.marks.outcome =
+            self.marks.server.on_acknowledged(ace, Codepoint::NotEct, plain, checks);
+    }
+
+    /// The peer answers again what has been agreed: the ACK tells of the last answer (RFC 9768, section 3.1.5).
+    pub(super) fn hear_answer_again(&mut self, packet: &Packet) {
+        if self.counts_marks() {
+            self.marks.reflects = Some(codepoint(packet));
+        }
+    }
+
+    /// How the handshake has ended for the host's sender.
+    pub(super) fn outcome(&self) -> Outcome {
+        // What a client is told of its request counts nowhere.
+        Outcome { marked: self.marks.outcome.marked && !self.requested, ..self.marks.outcome }
+    }
+
+    /// Whether marks are counted.
+    pub(super) fn counts_marks(&self) -> bool {
+        self.marks.outcome.mode == Mode::Accurate
+    }
+
+    /// Whether the host's packets are ECN-capable, but for those of the handshake.
+    pub(super) fn all_are_capable(&self) -> bool {
+        self.counts_marks() && self.marks.outcome.capable
+    }
+
+    /// A packet arrives: what it says of marks is for whoever reads its ACK, its own mark for the counters.
+    pub(super) fn note_marks(&mut self, packet: &Packet) {
+        let Some(host) = &mut self.host else { return };
+        if self.marks.outcome.mode != Mode::Accurate {
+            return;
+        }
+        if packet.len == 0 && !packet.flags.fin {
+            host.note_control(codepoint(packet));
+        }
+        if let Some(received) = received(packet) {
+            host.note_option(&received);
+        }
+        // As Linux, which sends the option only to those that send it.
+        let seen = host.has_seen_option();
+        host.send_options(if seen { self.settings.accurate_option } else { OptionPlan::Off });
+    }
+
+    /// With which packets the option goes from now on.
+    pub fn set_accurate_option(&mut self, when: OptionPlan) {
+        self.settings.accurate_option = when;
+        if let Some(host) = &mut self.host {
+            host.send_options(when);
+        }
+    }
+
+    /// What an ACK of the peer says of marks.
+    pub(super) fn heard_marks(&self, packet: &Packet) -> Marks {
+        match self.marks.outcome.mode {
+            Mode::None => Marks::default(),
+            Mode::Classic => Marks { ace: Ace::new(u32::from(packet.flags.ece)), received: None },
+            Mode::Accurate => Marks { ace: ace_of(&packet.flags), received: received(packet) },
+        }
+    }
+
+    /// What a packet that leaves says of marks. It acknowledges.
+    pub(super) fn say_marks(&mut self) -> Marks {
+        let told = self.host.as_mut().and_then(|host| host.at(self.now).acknowledge_on_the_way());
+        let echo = Marks { ace: Ace::new(u32::from(self.echoes)), received: None };
+        self.reflected(told.unwrap_or(echo))
+    }
+
+    /// The same, or what is said of an answer instead; nothing once the connection is over (Linux, which then
+    /// keeps no counters).
+    pub(super) fn reflected(&mut self, marks: Marks) -> Marks {
+        let Some(reflected) = self.marks.reflects.take() else {
+            let ace = if self.counts_marks() && self.is_over() { Ace::NONE } else { marks.ace };
+            return Marks { ace, ..marks };
+        };
+        Marks { ace: tidegate_simulator::host::handshake::telling(reflected), ..marks }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_padding_of_the_option_makes_way_for_that_of_sack_blocks() {
+        let shown = |fields, before_blocks| {
+            let received = ReceivedBytes { fields, ..NOTHING_RECEIVED };
+            let options = options_of(&received, before_blocks);
+            options.iter().map(TcpOption::to_string).collect::<Vec<_>>().join(",")
+        };
+        assert_eq!(shown(3, false), "ECN e1b 1 ceb 0 e0b 1,nop");
+        assert_eq!(shown(3, true), "ECN e1b 1 ceb 0 e0b 1,nop,nop,nop");
+        assert_eq!(
+            [shown(2, false), shown(2, true)],
+            ["ECN e1b 1 ceb 0", "ECN e1b 1 ceb 0,nop,nop"]
+        );
+        assert_eq!([shown(1, false), shown(1, true)], ["ECN e1b 1,nop,nop,nop", "ECN e1b 1,nop"]);
+        assert_eq!([shown(0, false), shown(0, true)], ["ECN,nop,nop", "ECN"]);
+    }
+}
