@@ -10,7 +10,13 @@ from tidegate.results.columns import LAB, SUMMARY, TABLES, page, schema_of
 
 PAGE = ROOT / "docs/result-tables.md"
 PARTS = SMALL.replace('duration = "2 s"', 'intervals = { count = 2, length = "1 s" }')
-COUNTED = PARTS.replace("[bottleneck]", '[bottleneck]\nexit = [{ kind = "mark-counter" }]')
+STAGES = """
+exit = [
+  { kind = "mark-counter" },
+  { kind = "conex-policer", fill_rate = "9 packets/s", depth = "9 packets" },
+]
+"""
+COUNTED = PARTS.replace("[bottleneck]", f"[tcp]\nconex = 'per-signal'\n\n[bottleneck]{STAGES}")
 TOLD = (
     COUNTED
     + """

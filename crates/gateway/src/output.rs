@@ -69,6 +69,9 @@ fn tables(plan: &Plan, run: &LabRun, options: Options) -> Value {
     if !emulated.stages.value.is_empty() {
         tables.extend([columns(emulated.stages.clone())]);
     }
+    if !emulated.stage_series.value.is_empty() {
+        tables.extend([columns(emulated.stage_series.clone())]);
+    }
     tables.into()
 }
 

@@ -88,6 +88,11 @@ impl Credit {
         self.0 as f64 / (1000.0 * NANOS_PER_SEC as f64)
     }
 
+    /// The amount in billionths of a token; nothing if it is below that.
+    pub fn billionths(self) -> u64 {
+        self.0.try_into().unwrap_or(0)
+    }
+
     /// As a multiple of another amount.
     pub fn ratio(self, other: Credit) -> f64 {
         self.0 as f64 / other.0 as f64
@@ -197,6 +202,12 @@ impl BucketRule {
         TokenBucket { fill: self.initial, last: now }
     }
 
+    /// The fill after an amount has been taken from one.
+    #[inline]
+    pub fn after(&self, fill: Credit, amount: Credit) -> Credit {
+        (fill - amount).max(self.lowest)
+    }
+
     /// What comes in within `elapsed`; no bucket has room for more than what does not fit a number.
     const fn earned(&self, elapsed: Span) -> u64 {
         self.tokens_per_sec.saturating_mul(elapsed.as_nanos())
@@ -224,7 +235,7 @@ impl TokenBucket {
     #[inline]
     pub fn take(&mut self, rule: &BucketRule, now: Time, amount: Credit) -> Credit {
         let before = self.fill(rule, now);
-        self.fill = Credit(before.0.saturating_sub(amount.0).max(rule.lowest.0));
+        self.fill = rule.after(before, amount);
         before - self.fill
     }
 }

@@ -1,5 +1,7 @@
 //! What is valid, but hardly meant: told as a warning, since it may be meant after all.
 
+mod declared;
+
 use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::stage::StageParams;
 
@@ -20,6 +22,7 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
     } else {
         some_are_not_metered(file, &network, &mut reader);
     }
+    declared::of(file, &network, &mut reader);
     for (name, user) in &file.users.entries {
         nested(&mut reader, &["users", name], |reader| arrives(file, user, &network, reader));
     }

@@ -13,7 +13,7 @@ use crate::intervals::{self, Counted};
 use crate::link::Link;
 use crate::network::{Ledger, Network, Ways};
 use crate::output::{
-    GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageTable,
+    GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
 };
 use crate::packet::{Packet, Parcel, flags};
 use crate::probe::Reading;
@@ -99,6 +99,8 @@ pub struct Emulated {
     pub group_series: GroupSeries,
     /// One row per sample and monitored link.
     pub link_series: LinkSeries,
+    /// One row per sample, stage and level, for the first user of each group; empty without such stages.
+    pub stage_series: StageSeries,
     /// Packets times links over the whole time.
     pub hops: u64,
     /// Packets by what became of them, over the whole time.
@@ -182,7 +184,8 @@ impl<'a, C: Contents> Emulation<'a, C> {
         }
         if self.series.next() < arrival {
             self.now = self.series.next();
-            self.series.sample(self.plan, &mut self.network.links, None);
+            let Network { links, stages, .. } = &mut self.network;
+            self.series.sample(self.plan, links, stages, None);
             return None;
         }
         self.now = arrival;
@@ -255,6 +258,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             intervals,
             group_series: series.groups,
             link_series: series.links,
+            stage_series: series.stages,
             hops: network.links.iter().map(|link| link.probe.accepted).sum(),
             ledger,
         })

@@ -253,7 +253,7 @@ impl<'a> Engine<'a> {
 
     fn sample(&mut self) {
         let Engine { plan, network, ends, series, .. } = self;
-        let next = series.sample(plan, &mut network.links, Some(ends));
+        let next = series.sample(plan, &mut network.links, &network.stages, Some(ends));
         self.timers.push(next, Wake::Sample);
     }
 }

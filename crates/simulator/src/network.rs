@@ -349,6 +349,9 @@ impl<C: Contents> Network<C> {
             false => f32::from_bits(self.options.word_of(&parcel)),
         };
         let mut passing = stages::passing(parcel, user, signal, now);
+        if !C::OUTSIDE {
+            passing.sequence = Some(stages::sequence_of(&parcel));
+        }
         let Some(wrote_header) = self.stages.pass(row, &mut passing) else {
             self.lose(&parcel);
             return None;

@@ -151,11 +151,11 @@ impl Parcel {
         Packet {
             at,
             number: self.number(),
-            stamp: Time::from_nanos(self.stamp & below(NARROW)),
+            stamp: self.stamp(),
             flow: self.flow(),
             word: self.word(),
             hop: self.hop(),
-            connection: (self.said >> 32) as u32,
+            connection: self.connection(),
             len: self.len(),
             flags: self.flags(),
         }
@@ -201,6 +201,18 @@ impl Parcel {
     #[inline(always)]
     pub fn has(&self, flag: u32) -> bool {
         self.flags() & flag != 0
+    }
+
+    /// See [`Packet::stamp`].
+    #[inline(always)]
+    pub fn stamp(&self) -> Time {
+        Time::from_nanos(self.stamp & below(NARROW))
+    }
+
+    /// See [`Packet::connection`].
+    #[inline(always)]
+    pub fn connection(&self) -> u32 {
+        (self.said >> 32) as u32
     }
 
     /// The activity that it carries; 0 if it carries none.

@@ -7,7 +7,8 @@ use tidegate_scenario::plan::Plan;
 
 use crate::ends::Ends;
 use crate::link::Link;
-use crate::output::{FlowSeries, GroupSeries, LinkSeries};
+use crate::output::{FlowSeries, GroupSeries, LinkSeries, StageSeries};
+use crate::stages::Stages;
 
 /// The series kept so far.
 pub struct Series {
@@ -17,6 +18,8 @@ pub struct Series {
     pub links: LinkSeries,
     /// Window and round-trip time of the first flow of each group.
     pub flows: FlowSeries,
+    /// What stages have for the first user of each group.
+    pub stages: StageSeries,
     /// When the next sample is taken; [`Time::NEVER`] if none is.
     next: Time,
     /// From one to the next.
@@ -27,6 +30,8 @@ pub struct Series {
     group_bytes: VecDeque<u64>,
     /// The first flow of each group.
     watched: Vec<usize>,
+    /// The first user of each group.
+    watched_users: Vec<u32>,
     /// Links; the others, often hundreds of thousands, are not looked at.
     monitored: Vec<usize>,
 }
@@ -39,17 +44,23 @@ impl Series {
         for (number, flow) in plan.flows.iter().enumerate() {
             first_flow[plan.users[flow.user].group].get_or_insert(number);
         }
+        let mut first_user = vec![None; groups_in_all];
+        for (number, user) in plan.users.iter().enumerate() {
+            first_user[user.group].get_or_insert(number as u32);
+        }
         let monitored = |&link: &usize| plan.links[link].monitored;
         let step = plan.sample_interval;
         Series {
             groups: GroupSeries::default(),
             links: LinkSeries::default(),
             flows: FlowSeries::default(),
+            stages: StageSeries::default(),
             next: step.map_or(Time::NEVER, |step| Time::ZERO + step),
             step: step.unwrap_or(Span::ZERO),
             groups_in_all,
             group_bytes: vec![0; groups_in_all].into(),
             watched: first_flow.into_iter().flatten().collect(),
+            watched_users: first_user.into_iter().flatten().collect(),
             monitored: (0..plan.links.len()).filter(monitored).collect(),
         }
     }
@@ -84,10 +95,17 @@ impl Series {
     }
 
     /// Takes the sample that is due, and says when the next is.
-    pub fn sample(&mut self, plan: &Plan, links: &mut [Link], ends: Option<&mut Ends>) -> Time {
+    pub fn sample(
+        &mut self,
+        plan: &Plan,
+        links: &mut [Link],
+        stages: &Stages,
+        ends: Option<&mut Ends>,
+    ) -> Time {
         let now = self.next;
         self.sample_groups(now);
         self.sample_links(plan, now, links);
+        self.sample_stages(now, stages);
         if let Some(ends) = ends {
             self.sample_flows(now, ends);
         }
@@ -117,6 +135,19 @@ impl Series {
         }
         if self.group_bytes.is_empty() {
             self.group_bytes.resize(self.groups_in_all, 0);
+        }
+    }
+
+    /// Samples what stages have, such as the fill of a bucket.
+    fn sample_stages(&mut self, now: Time, stages: &Stages) {
+        for &user in &self.watched_users {
+            stages.levels(user, now, &mut |stage, level, value| {
+                self.stages.time_s.push(now.as_secs());
+                self.stages.stage.push(stage.to_owned());
+                self.stages.user.push(user);
+                self.stages.level.push(level.to_owned());
+                self.stages.value.push(value);
+            });
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tidegate_mechanisms::stage::{AnyStage, Declared, Ecn, Passage, Passing, StageParams};
+use tidegate_mechanisms::stage::{
+    AnyStage, Declared, Ecn, Passage, Passing, Sequence, StageParams,
+};
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{FlowPlan, LinkPlan, MechanismsPlan, Plan, StandPlan};
 
@@ -14,6 +16,8 @@ use crate::random::Stream;
 #[derive(Default)]
 pub struct Stages {
     all: Vec<Standing>,
+    /// Those of them that have levels to sample.
+    with_levels: Vec<u32>,
     rows: Vec<Row>,
     known: HashMap<Vec<Vec<u32>>, u32>,
     /// The stages of links, at the beginning and at the end.
@@ -134,6 +138,9 @@ impl Stages {
         let number = self.all.len() as u32;
         let rng = Stream::new(seed, &format!("stage/{number}"));
         let writes_header = params.writes_header();
+        if params.has_levels() {
+            self.with_levels.push(number);
+        }
         let stage = AnyStage::new(params);
         self.all.push(Standing { name, stage, writes_header, rng, drops: BTreeMap::new() });
         number
@@ -205,6 +212,14 @@ impl Stages {
         StageCounts(counts)
     }
 
+    /// What stages have for a user now: the stage's name, what, and how much of it.
+    pub fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&str, &'static str, f64)) {
+        for &number in &self.with_levels {
+            let Standing { name, stage, .. } = &self.all[number as usize];
+            stage.levels(user, now, &mut |level, value| each(name, level, value));
+        }
+    }
+
     /// The table of what was counted between two readings.
     pub fn table(&self, plan: &Plan, before: &StageCounts, after: &StageCounts) -> StageTable {
         let mut table = StageTable::default();
@@ -224,7 +239,7 @@ impl Stages {
 #[derive(Clone, Default)]
 pub struct StageCounts(BTreeMap<(usize, u32, String), u64>);
 
-/// A packet as stages see it.
+/// A packet as stages see it, but for what its connection's headers say.
 pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
     let Header { ecn, declared } = header_of(parcel.flags());
     let inner = ecn_of(parcel.flags(), flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
@@ -233,12 +248,19 @@ pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
         len: Bytes::new(parcel.len().into()),
         user,
         flow: parcel.flow(),
+        sequence: None,
         is_ack: parcel.has(flags::ACK),
         ecn,
         inner_ecn: parcel.has(flags::TUNNEL).then_some(inner),
         declared,
         signal,
     }
+}
+
+/// Where a packet stands among those of its connection.
+pub fn sequence_of(parcel: &Parcel) -> Sequence {
+    let (connection, number) = (parcel.connection(), parcel.number());
+    Sequence { connection, number, sent: parcel.stamp() }
 }
 
 /// What a packet's header says of congestion, as stages see it.

@@ -64,6 +64,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
         group_series: run.series.groups,
         link_series: run.series.links,
         flow_series: run.series.flows,
+        stage_series: run.series.stages,
         intervals: run.intervals,
     }
 }

@@ -225,6 +225,19 @@ fn stages_mark(plan: &Plan) -> bool {
     of_links.chain(of_users).any(StageParams::writes_header)
 }
 
+/// What stages have dropped, but for those of links that lead back.
+fn dropped_by_stages(plan: &Plan, output: &RunOutput, back: &BTreeSet<u32>) -> u64 {
+    let leads_back = |stage: &str| {
+        let of =
+            |number: &u32| stage.starts_with(&format!("{}.e", plan.links[*number as usize].name));
+        back.iter().any(of)
+    };
+    let table = &output.stages;
+    let drops = (0..table.value.len())
+        .filter(|&row| table.count[row].starts_with("dropped") && !leads_back(&table.stage[row]));
+    drops.map(|row| table.value[row]).sum()
+}
+
 /// Drops by every reason there is.
 fn reasons(links: &LinkTable) -> [&Vec<u64>; 4] {
     [&links.drops_full, &links.drops_aqm, &links.drops_wire, &links.drops_policer]
@@ -252,7 +265,8 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         };
         let drops = reasons(links).map(on_the_way);
         let lost: u64 = output.flows.losses.iter().sum();
-        assert_eq!(drops.iter().sum::<u64>(), lost, "dropped by links, lost by flows");
+        let drops = drops.iter().sum::<u64>() + dropped_by_stages(plan, output, &back);
+        assert_eq!(drops, lost, "dropped by links and stages, lost by flows");
         // A packet can be marked by several links, and before the measurement.
         if plan.warm_up == Span::ZERO && !stages_mark(plan) {
             assert!(output.flows.marks.iter().sum::<u64>() <= on_the_way(&links.marks));

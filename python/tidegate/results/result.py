@@ -55,6 +55,8 @@ class Result:
     """Utilisation, backlog and drops of each bottleneck by interval; only with intervals."""
     stages: pa.Table | None = None
     """What stages counted, by user; only of a scenario with stages that count."""
+    stage_series: pa.Table | None = None
+    """Fills of buckets and balances over time; only of a scenario with policers or auditors."""
     applications: pa.Table | None = None
     """What videos and short flows tell of themselves; only of a scenario with such."""
     wall_s: float = float("nan")

@@ -186,7 +186,7 @@ impl Judge {
 
 /// Whether what has probability `p` happens; draws only if that is open.
 #[inline]
-fn falls(p: f64, mut draw: impl FnMut() -> f64) -> bool {
+pub(crate) fn falls(p: f64, mut draw: impl FnMut() -> f64) -> bool {
     p >= 1.0 || (p > 0.0 && draw() < p)
 }
 

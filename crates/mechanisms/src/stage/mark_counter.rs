@@ -14,6 +14,7 @@
 //! what the bottleneck has marked as well; honest senders declare as much as they were marked, a round
 //! trip later. ACKs count like any packet.
 
+use super::by_user::ByUser;
 use super::{Declared, Ecn, Passage, Passing, Stage};
 use crate::parameters;
 use crate::registry::About;
@@ -47,7 +48,7 @@ const NAMES: [[&str; 2]; 6] = [
 /// State of one counter: packets and bytes of each kind, by user.
 #[derive(Clone, Debug, Default)]
 pub struct MarkCounter {
-    users: Vec<[[u64; 2]; 6]>,
+    users: ByUser<[[u64; 2]; 6]>,
 }
 
 impl Stage for MarkCounter {
@@ -67,12 +68,9 @@ impl Stage for MarkCounter {
     }
 
     fn pass(&mut self, packet: &mut Passing, _draw: impl FnMut() -> f64) -> Passage {
-        let user = packet.user as usize;
-        if self.users.len() <= user {
-            self.users.resize(user + 1, [[0; 2]; 6]);
-        }
+        let counts = self.users.of(packet.user, Default::default);
         let mut count = |holds: bool, kind: Kind| {
-            let [packets, bytes] = &mut self.users[user][kind as usize];
+            let [packets, bytes] = &mut counts[kind as usize];
             *packets += u64::from(holds);
             *bytes += if holds { packet.len.get() } else { 0 };
         };
@@ -87,10 +85,9 @@ impl Stage for MarkCounter {
     }
 
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
-        let seen = |(_, counts): &(usize, &[[u64; 2]; 6])| counts[Kind::Seen as usize][0] > 0;
-        for (user, counts) in self.users.iter().enumerate().filter(seen) {
+        for (user, counts) in self.users.iter() {
             for (name, count) in NAMES.iter().flatten().zip(counts.iter().flatten()) {
-                each(user as u32, name, *count);
+                each(user, name, *count);
             }
         }
     }
@@ -99,20 +96,9 @@ impl Stage for MarkCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Bytes, Time};
 
     fn packet(user: u32, ecn: Ecn, declared: Declared) -> Passing {
-        Passing {
-            now: Time::ZERO,
-            len: Bytes::new(1500),
-            user,
-            flow: 0,
-            is_ack: false,
-            ecn,
-            inner_ecn: None,
-            declared,
-            signal: 0.0,
-        }
+        Passing { ecn, declared, ..Passing::of_user(user) }
     }
 
     fn count_of(counter: &MarkCounter, user: u32, name: &str) -> u64 {

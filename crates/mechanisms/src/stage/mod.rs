@@ -4,18 +4,23 @@
 //! the scenario's choice: where a user's packets enter the network or leave it, an instance for each
 //! user, or at either end of a link, one for all that pass there.
 
+mod by_user;
+pub mod conex_auditor;
+pub mod conex_policer;
 pub mod mark_counter;
 mod passing;
 pub mod random_marker;
 
+pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
+pub use conex_policer::{ConexPolicer, ConexPolicerParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
-pub use passing::{Declared, Ecn, Passing};
+pub use passing::{Declared, Ecn, Passing, Sequence};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
 use crate::parameters::{Mistake, Parameters, choices};
 use crate::registry::About;
-use crate::units::Bytes;
+use crate::units::{Bytes, Time};
 
 /// What becomes of a packet that has met a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,9 @@ pub trait Stage: Sized {
     /// writes without saying so here is lost.
     const WRITES_HEADER: bool = false;
 
+    /// Whether it has [`levels`](Self::levels).
+    const HAS_LEVELS: bool = false;
+
     /// Before the first packet.
     fn new(params: Self::Params) -> Self;
 
@@ -66,6 +74,12 @@ pub trait Stage: Sized {
     /// What it has counted since the beginning: for each user what, and how much of it.
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
         let _ = each;
+    }
+
+    /// What it has for a user now, if it has seen him: the name and how much, such as the fill of his bucket.
+    /// Sampled for a series.
+    fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        let _ = (user, now, each);
     }
 }
 
@@ -101,6 +115,11 @@ macro_rules! stages {
                 match self { $(StageParams::$name(_) => $name::WRITES_HEADER,)+ }
             }
 
+            /// See [`Stage::HAS_LEVELS`].
+            pub const fn has_levels(&self) -> bool {
+                match self { $(StageParams::$name(_) => $name::HAS_LEVELS,)+ }
+            }
+
             /// See [`Stage::misfit`].
             pub fn misfit(&self, packet: Bytes) -> Option<Mistake> {
                 match self { $(StageParams::$name(params) => $name::misfit(params, packet),)+ }
@@ -128,6 +147,11 @@ macro_rules! stages {
                 match self { $(AnyStage::$name(stage) => stage.pass(packet, draw),)+ }
             }
 
+            /// See [`Stage::levels`].
+            pub fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+                match self { $(AnyStage::$name(stage) => stage.levels(user, now, each),)+ }
+            }
+
             /// See [`Stage::counts`].
             pub fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
                 match self { $(AnyStage::$name(stage) => stage.counts(each),)+ }
@@ -139,5 +163,7 @@ macro_rules! stages {
 stages! {
     ActivityMeter(ActivityMeterParams);
     MarkCounter(MarkCounterParams);
+    ConexPolicer(ConexPolicerParams);
+    ConexAuditor(ConexAuditorParams);
     RandomMarker(RandomMarkerParams);
 }

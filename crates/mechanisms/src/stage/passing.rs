@@ -15,6 +15,8 @@ pub struct Passing {
     pub user: u32,
     /// Number of its flow.
     pub flow: u32,
+    /// Where it stands among those of its connection; `None` where its header does not show that.
+    pub sequence: Option<Sequence>,
     /// It acknowledges, and carries no data.
     pub is_ack: bool,
     /// The ECN field; may be written: a mark.
@@ -25,6 +27,48 @@ pub struct Passing {
     pub declared: Declared,
     /// Activity or price that it carries; may be written. 0 if it carries none.
     pub signal: f32,
+}
+
+impl Passing {
+    /// Congestion experienced: in its header, or in the inner one if it is in a tunnel.
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.ecn == Ecn::Ce || self.inner_ecn == Some(Ecn::Ce)
+    }
+
+    /// A full packet at the beginning, for tests.
+    #[cfg(test)]
+    pub(crate) const fn of_user(user: u32) -> Self {
+        Passing {
+            now: Time::ZERO,
+            len: Bytes::new(1500),
+            user,
+            flow: 0,
+            sequence: None,
+            is_ack: false,
+            ecn: Ecn::Ect0,
+            inner_ecn: None,
+            declared: Declared {
+                conex: false,
+                loss: false,
+                mark: false,
+                credit: false,
+                re_echo: false,
+            },
+            signal: 0.0,
+        }
+    }
+}
+
+/// Where a packet stands among those of its connection, as an open transport header shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    /// Which connection of its flow.
+    pub connection: u32,
+    /// Its number, in packets.
+    pub number: u64,
+    /// When it was sent (TSval).
+    pub sent: Time,
 }
 
 /// The ECN field of an IP header (RFC 3168, section 5).

@@ -62,22 +62,10 @@ impl Stage for RandomMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::Declared;
-    use crate::units::{Bytes, Time};
 
     fn marked(probability: f64, ecn: Ecn, draw: f64) -> Ecn {
         let mut marker = RandomMarker::new(RandomMarkerParams { probability: Share(probability) });
-        let mut packet = Passing {
-            now: Time::ZERO,
-            len: Bytes::new(1500),
-            user: 0,
-            flow: 0,
-            is_ack: false,
-            ecn,
-            inner_ecn: None,
-            declared: Declared::default(),
-            signal: 0.0,
-        };
+        let mut packet = Passing { ecn, ..Passing::of_user(0) };
         assert_eq!(marker.pass(&mut packet, || draw), Passage::On);
         packet.ecn
     }

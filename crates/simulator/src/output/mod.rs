@@ -39,10 +39,12 @@ pub struct RunOutput {
     pub link_series: LinkSeries,
     /// One row per sample and flow (the first flow of each group).
     pub flow_series: FlowSeries,
+    /// One row per sample, stage and level, for the first user of each group; empty without such stages.
+    pub stage_series: StageSeries,
 }
 
 /// All tables, in the order of [`RunOutput::into_tables`].
-pub const SCHEMA: [TableSchema; 12] = [
+pub const SCHEMA: [TableSchema; 13] = [
     RunTable::SCHEMA,
     FlowTable::SCHEMA,
     LinkTable::SCHEMA,
@@ -54,6 +56,7 @@ pub const SCHEMA: [TableSchema; 12] = [
     IntervalGroupTable::SCHEMA,
     IntervalLinkTable::SCHEMA,
     StageTable::SCHEMA,
+    StageSeries::SCHEMA,
     ApplicationTable::SCHEMA,
 ];
 
@@ -86,6 +89,9 @@ impl RunOutput {
         }
         if !self.stages.value.is_empty() {
             tables.push(columns(self.stages));
+        }
+        if !self.stage_series.value.is_empty() {
+            tables.push(columns(self.stage_series));
         }
         if !self.applications.value.is_empty() {
             tables.push(columns(self.applications));
@@ -305,6 +311,20 @@ tables! {
         drops_policer: U64;
         /// Marks within the interval.
         marks: U64;
+    }
+
+    /// One row per sample, stage and level, for the first user of each group.
+    pub struct StageSeries = "stage_series" only of "scenarios with policers or auditors" {
+        /// When it was taken.
+        time_s: F64 in "s";
+        /// Name of the stage: the user's or the link's, the place, and its number there.
+        stage: Text;
+        /// Index of the user.
+        user: U32;
+        /// What it is, with its unit: the fill of a bucket, a balance.
+        level: Text;
+        /// How much.
+        value: F64;
     }
 
     /// One row per sample and flow, for the first flow of each group.

@@ -124,6 +124,10 @@ fn row() -> impl Strategy<Value = &'static str> {
         "",
         "{ kind = \"mark-counter\" }",
         "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
+        "{ kind = \"conex-policer\", fill_rate = \"5 packets/s\", depth = \"9 packets\" }",
+        "{ kind = \"conex-policer\", fill_rate = \"40 kb/s\", depth = \"9 kB\", curve = \"strict\", \
+         buckets = \"one\", drops = \"declared\", not_conex = \"limit\", not_conex_rate = \"5 Mb/s\" }",
+        "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"conex-auditor\", slack = \"3 kB\" }",
         "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"mark-counter\" }",
         "{ kind = \"mark-counter\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\", meters = 2 }",
     ])

@@ -1,0 +1,213 @@
+//! ConEx auditor: holds senders to what their packets have met, behind the last bottleneck.
+//! M. Mathis and B. Briscoe, RFC 7713 (ConEx: abstract mechanism), sections 3.2 and 5.5, which leaves open what
+//! "sufficient" means. Here it is, for a flow, in bytes on the wire:
+//!
+//! ```text
+//! C, E, L    declared so far, this packet included: credit, marks, losses
+//! M, R       met so far: marked (CE), missing in its sequence
+//! M', R'     the same as it was an allowance a ago; at least one, at most two
+//!
+//! at once    C + E + L ≥ (1 − τ) (M + R)      what is not declared yet is covered by credit
+//! marks      E ≥ (1 − τ) M'                   what was marked is declared as marked
+//! losses     L ≥ (1 − τ) R'                   what was lost is declared as lost
+//!
+//! p = (b − s)/s from 0 to 1      b = what is missing of them: the most of those that this packet does not answer
+//! ```
+//!
+//! p is the probability with which a packet is dropped. A packet that declares a loss answers what is missing of
+//! losses, one that declares a mark what is missing of marks, and any declaration what is missing at once: whoever
+//! declares with every packet for as long as he owes (RFC 7786, section 5.1) is never dropped, however long that
+//! takes him. Nothing but declarations settles a debt, so that a sender who declares too little by the same share
+//! for long enough loses everything.
+//!
+//! The slack s and the tolerance τ are what an honest sender may be off: packets out of order, which look missing
+//! until they come; unequal packets, where a sender counts payload; and declarations that are lost and declared
+//! again a round trip later.
+//!
+//! What is missing shows in the sequence (RFC 7713, section 5.5: by a transport's own numbers). A packet that comes
+//! late and was sent before its successors was overtaken, not lost; one that was sent after them repairs a loss.
+//! Where headers show no sequence, only marks are audited.
+//!
+//! State appears with the first packet that declares something, and needs no request, so that a new route does no
+//! harm. Until then a flow is one of the undeclared, which share one balance:
+//!
+//! ```text
+//! D ← min(2 s, D + 10 L)    per marked packet of them         p = min(1, D/s)        D ← D − L    per drop
+//! ```
+//!
+//! with L the packet's size: congestion that nobody declares costs ten times as much. An honest sender gives
+//! credit with his first packets.
+//!
+//! Flows are kept in slots, eight of which may hold a flow. There are more of them as more flows come, up to
+//! `memory`; then a new flow takes the place of the one of its eight that was not seen for longest.
+//!
+//! Packets outside ConEx, and acknowledgements, are not looked at.
+
+use super::by_user::ByUser;
+use super::{Declared, Passage, Passing, Stage};
+use crate::bottleneck::falls;
+use crate::parameters;
+use crate::parameters::{Mistake, too_short};
+use crate::registry::About;
+use crate::units::{Bytes, Share, Span, Time};
+use flow::{Balance, Flow, Key};
+use slots::Slots;
+
+mod flow;
+mod slots;
+
+parameters! {
+    /// Drops packets of senders who declare less congestion than their packets have met.
+    pub struct ConexAuditorParams {
+        /// a: how long a declaration may take: a round trip of the longest way, queues included.
+        pub allowance: Span = "500 ms",
+        /// s: what may be missing of a flow's declarations; with twice as much all is dropped.
+        pub slack: Bytes = "15 kB",
+        /// τ: share of what was met that need not be declared.
+        pub tolerance: Share = "0.02",
+        /// What flows may be remembered in.
+        pub memory: Bytes = "8 MB",
+    }
+    check ConexAuditorParams::mistakes;
+}
+
+impl ConexAuditorParams {
+    fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = too_short(&[("allowance", self.allowance)]);
+        let slack = self.slack.get();
+        if !(1..=MAX_SLACK).contains(&slack) {
+            mistakes.push(("slack", format!("{slack} B is not from 1 B to 1 GB")));
+        }
+        let (least, most) = (Slots::LEAST_BYTES, MAX_MEMORY);
+        if !(least..=most).contains(&self.memory.get()) {
+            mistakes
+                .push(("memory", format!("not from {least} B, which a few flows take, to 1 GB")));
+        }
+        mistakes
+    }
+}
+
+const MAX_SLACK: u64 = 1_000_000_000;
+const MAX_MEMORY: u64 = 1_000_000_000;
+
+/// By so much the congestion counts that nobody declares.
+const UNDECLARED: f64 = 10.0;
+
+/// State of one auditor.
+#[derive(Clone, Debug)]
+pub struct ConexAuditor {
+    allowance: Span,
+    slack: f64,
+    /// 1 − τ.
+    due: f64,
+    flows: Slots,
+    /// D.
+    undeclared: f64,
+    users: ByUser<Counts>,
+}
+
+/// What is counted of a user.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    audited: u64,
+    undeclared: u64,
+    flows: u64,
+    /// Declared and met, of flows that have declared something.
+    balance: Balance,
+}
+
+impl Stage for ConexAuditor {
+    type Params = ConexAuditorParams;
+
+    const ABOUT: About = About {
+        name: "conex-auditor",
+        title: "ConEx auditor",
+        source: "RFC 7713, section 5.5",
+        usage: r#"users.NAME.exit = [{ kind = "conex-auditor" }]"#,
+        file: "stage/conex_auditor.rs",
+        text: include_str!("conex_auditor.rs"),
+    };
+
+    const HAS_LEVELS: bool = true;
+
+    fn new(params: ConexAuditorParams) -> Self {
+        ConexAuditor {
+            allowance: params.allowance,
+            slack: params.slack.as_f64(),
+            due: 1.0 - params.tolerance.0,
+            flows: Slots::new(params.memory),
+            undeclared: 0.0,
+            users: ByUser::new(),
+        }
+    }
+
+    fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
+        let Declared { conex, loss, mark, credit, .. } = packet.declared;
+        if !conex || packet.is_ack {
+            return Passage::On;
+        }
+        let key = Key::of(packet);
+        if self.flows.find(key).is_none() {
+            if !(loss || mark || credit) {
+                return self.judge_undeclared(packet, draw);
+            }
+            self.flows.add(Flow::before(packet));
+            self.users.of(packet.user, Counts::default).flows += 1;
+        }
+        self.judge(key, packet, draw)
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        for (user, Counts { audited, undeclared, flows, balance }) in self.users.iter() {
+            each(user, "audited_packets", *audited);
+            each(user, "undeclared_packets", *undeclared);
+            each(user, "flows", *flows);
+            balance.counts().into_iter().for_each(|(name, count)| each(user, name, count));
+        }
+    }
+
+    fn levels(&self, user: u32, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        let Some(Counts { balance, .. }) = self.users.get(user) else { return };
+        balance.levels().into_iter().for_each(|(name, level)| each(name, level));
+    }
+}
+
+impl ConexAuditor {
+    /// Bytes that it remembers of flows.
+    pub const fn state_bytes(&self) -> usize {
+        self.flows.state_bytes()
+    }
+
+    /// What becomes of a packet of a flow that has declared something.
+    fn judge(&mut self, key: Key, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
+        let flow = self.flows.find(key).expect("is there");
+        let before = flow.balance;
+        flow.see(packet, self.allowance);
+        let counts = self.users.of(packet.user, Counts::default);
+        counts.audited += 1;
+        counts.balance = counts.balance + (flow.balance - before);
+        match flow.missing(&packet.declared, self.due) {
+            Some((missing, reason)) if falls(missing / self.slack - 1.0, draw) => {
+                Passage::Drop(reason)
+            }
+            _ => Passage::On,
+        }
+    }
+
+    /// What becomes of a packet of a flow that has never declared anything.
+    fn judge_undeclared(&mut self, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
+        self.users.of(packet.user, Counts::default).undeclared += 1;
+        let len = packet.len.as_f64();
+        if packet.is_marked() {
+            self.undeclared = (self.undeclared + UNDECLARED * len).min(2.0 * self.slack);
+        }
+        if !falls(self.undeclared / self.slack, draw) {
+            return Passage::On;
+        }
+        self.undeclared = (self.undeclared - len).max(0.0);
+        Passage::Drop("nothing declared")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! What is known of a flow: its balance, and where it stands in its sequence.
+
+use core::num::NonZeroU64;
+use core::ops::{Add, Sub};
+
+use crate::stage::{Declared, Passing, Sequence};
+use crate::units::{Span, Time};
+
+/// Which flow: its number, and its connection where headers show one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(NonZeroU64);
+
+impl Key {
+    /// That of a packet.
+    pub fn of(packet: &Passing) -> Self {
+        let connection = packet.sequence.map_or(0, |sequence| sequence.connection);
+        let both = u64::from(packet.flow) << 32 | u64::from(connection);
+        Key(NonZeroU64::new(both | 1 << 63).expect("a bit is set"))
+    }
+
+    /// Spread over all bits.
+    pub const fn hash(self) -> u64 {
+        let mixed = self.0.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 32
+    }
+}
+
+/// What was declared and what was met, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// C: declared as credit.
+    pub credit: i64,
+    /// E: declared as marked.
+    pub mark: i64,
+    /// L: declared as lost.
+    pub loss: i64,
+    /// What was met.
+    pub met: Met,
+}
+
+/// Congestion that packets have met, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// M: marked.
+    pub marked: i64,
+    /// R: missing in the sequence.
+    pub lost: i64,
+}
+
+impl Balance {
+    /// Names and values of what is counted.
+    pub fn counts(&self) -> [(&'static str, u64); 5] {
+        let Balance { credit, mark, loss, met: Met { marked, lost } } = *self;
+        let named = [
+            ("declared_credit_bytes", credit),
+            ("declared_mark_bytes", mark),
+            ("declared_loss_bytes", loss),
+            ("met_mark_bytes", marked),
+            ("met_loss_bytes", lost),
+        ];
+        named.map(|(name, bytes)| (name, bytes.try_into().unwrap_or(0)))
+    }
+
+    /// Names and values of what is declared beyond what was met: with credit, of marks, of losses.
+    pub fn levels(&self) -> [(&'static str, f64); 3] {
+        let Balance { credit, mark, loss, met: Met { marked, lost } } = *self;
+        let all = credit + mark + loss - marked - lost;
+        let named = [
+            ("balance_bytes", all),
+            ("mark_balance_bytes", mark - marked),
+            ("loss_balance_bytes", loss - lost),
+        ];
+        named.map(|(name, bytes)| (name, bytes as f64))
+    }
+}
+
+impl Add for Balance {
+    type Output = Balance;
+    fn add(self, rhs: Balance) -> Balance {
+        Balance {
+            credit: self.credit + rhs.credit,
+            mark: self.mark + rhs.mark,
+            loss: self.loss + rhs.loss,
+            met: Met {
+                marked: self.met.marked + rhs.met.marked,
+                lost: self.met.lost + rhs.met.lost,
+            },
+        }
+    }
+}
+
+impl Sub for Balance {
+    type Output = Balance;
+    fn sub(self, rhs: Balance) -> Balance {
+        Balance {
+            credit: self.credit - rhs.credit,
+            mark: self.mark - rhs.mark,
+            loss: self.loss - rhs.loss,
+            met: Met {
+                marked: self.met.marked - rhs.met.marked,
+                lost: self.met.lost - rhs.met.lost,
+            },
+        }
+    }
+}
+
+/// A flow that has declared something.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Which.
+    pub key: Key,
+    /// When its last packet was here.
+    pub seen: Time,
+    /// What it has declared and met.
+    pub balance: Balance,
+    /// Next number that has not been seen.
+    next: u32,
+    /// Numbers below that have not been seen.
+    missing: u32,
+    /// When the packet before `next` was sent.
+    newest: Time,
+    /// When the last allowance began.
+    began: Time,
+    /// What had been met then,
+    then: Met,
+    /// and an allowance before: it has to be declared by now.
+    due: Met,
+}
+
+impl Flow {
+    /// Before its first packet here, which is this one.
+    pub fn before(packet: &Passing) -> Self {
+        Flow {
+            key: Key::of(packet),
+            seen: packet.now,
+            balance: Balance::default(),
+            next: packet.sequence.map_or(0, |sequence| sequence.number as u32),
+            missing: 0,
+            newest: Time::ZERO,
+            began: packet.now,
+            then: Met::default(),
+            due: Met::default(),
+        }
+    }
+
+    /// A packet of it is here.
+    pub fn see(&mut self, packet: &Passing, allowance: Span) {
+        self.seen = packet.now;
+        if packet.now.since(self.began) >= allowance {
+            (self.due, self.then) = (self.then, self.balance.met);
+            self.began = packet.now;
+        }
+        let len = packet.len.get() as i64;
+        let when = |holds: bool| if holds { len } else { 0 };
+        let Declared { loss, mark, credit, .. } = packet.declared;
+        self.balance.loss += when(loss);
+        self.balance.mark += when(mark);
+        self.balance.credit += when(credit);
+        self.balance.met.marked += when(packet.is_marked());
+        if let Some(sequence) = packet.sequence {
+            self.balance.met.lost += len * self.newly_missing(sequence);
+        }
+    }
+
+    /// So many more packets are missing with this one, or fewer: one that was overtaken is not lost.
+    fn newly_missing(&mut self, sequence: Sequence) -> i64 {
+        let Sequence { number, sent, .. } = sequence;
+        let ahead = (number as u32).wrapping_sub(self.next) as i32;
+        if ahead >= 0 {
+            self.next = (number as u32).wrapping_add(1);
+            self.missing = self.missing.saturating_add_signed(ahead);
+            self.newest = sent;
+            return ahead.into();
+        }
+        let fills = self.missing > 0;
+        self.missing = self.missing.saturating_sub(1);
+        -i64::from(fills && sent <= self.newest)
+    }
+
+    /// By how many bytes declarations fall short of a `due` share of what was met, in that in which they
+    /// do so by most, and in what; of what this packet answers nothing is asked. `None` if it answers all.
+    pub fn missing(&self, declared: &Declared, due: f64) -> Option<(f64, &'static str)> {
+        let Balance { credit, mark, loss, met: Met { marked, lost } } = self.balance;
+        let short = |met: i64, declared: i64| due * met as f64 - declared as f64;
+        let any = declared.loss || declared.mark || declared.credit;
+        let rules = [
+            (any, short(marked + lost, credit + mark + loss), "beyond credit"),
+            (declared.mark, short(self.due.marked, mark), "marks not declared"),
+            (declared.loss, short(self.due.lost.min(lost), loss), "losses not declared"),
+        ];
+        let asked = rules.into_iter().filter(|(answers, ..)| !answers);
+        asked.map(|(_, short, why)| (short, why)).max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}

@@ -1,0 +1,383 @@
+//! Tests of the ConEx auditor: its rules one by one, honest senders, those who cheat, and floods.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::stage::{Ecn, Sequence};
+
+fn params() -> ConexAuditorParams {
+    ConexAuditorParams {
+        allowance: Span::from_millis(500),
+        slack: Bytes::new(15_000),
+        tolerance: Share(0.02),
+        memory: Bytes::new(8_000_000),
+    }
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+const CONEX: Declared =
+    Declared { conex: true, loss: false, mark: false, credit: false, re_echo: false };
+const MARK: Declared = Declared { mark: true, ..CONEX };
+const LOSS: Declared = Declared { loss: true, ..CONEX };
+const CREDIT: Declared = Declared { credit: true, ..CONEX };
+
+/// The packet with this number, on its way since 50 ms.
+fn packet(ms: u64, number: u64, declared: Declared) -> Passing {
+    let sent = at(ms.saturating_sub(50));
+    let sequence = Some(Sequence { connection: 0, number, sent });
+    Passing { now: at(ms), declared, sequence, ..Passing::of_user(0) }
+}
+
+fn marked(packet: Passing) -> Passing {
+    Passing { ecn: Ecn::Ce, ..packet }
+}
+
+/// Probability with which it drops this packet, to the hundredth, and why.
+fn judged(auditor: &ConexAuditor, packet: Passing) -> (u32, &'static str) {
+    let verdict = |draw: f64| auditor.clone().pass(&mut { packet }, || draw);
+    let dropped = (0..100).filter(|&draw| verdict(f64::from(draw) / 100.0) != Passage::On).count();
+    let reason = match verdict(0.0) {
+        Passage::Drop(reason) => reason,
+        Passage::On => "",
+    };
+    (dropped as u32, reason)
+}
+
+/// An auditor who has let these packets pass.
+fn after(packets: impl IntoIterator<Item = Passing>) -> ConexAuditor {
+    let mut auditor = ConexAuditor::new(params());
+    for mut packet in packets {
+        assert_eq!(auditor.pass(&mut packet, || 0.999_999), Passage::On, "{packet:?}");
+    }
+    auditor
+}
+
+/// So many packets that give credit, one after the other.
+fn credited(n: u64) -> impl Iterator<Item = Passing> {
+    (0..n).map(|number| packet(0, number, CREDIT))
+}
+
+#[test]
+fn what_is_not_declared_yet_has_to_be_covered_by_credit_at_once() {
+    let met = |n: u64| (5..5 + n).map(|number| marked(packet(10, number, CONEX)));
+    // 5 packets of credit, 10 of slack: with (n + 1)·0.98 − 5 beyond that, p is a tenth for each.
+    for (n, want) in [(0, 0), (14, 0), (15, 7), (17, 27), (24, 95)] {
+        let auditor = after(credited(5).chain(met(n)));
+        let next = marked(packet(20, 5 + n, CONEX));
+        let (percent, _) = judged(&auditor, next);
+        assert!(percent.abs_diff(want) <= 1, "after {n} marks: {percent} %, not {want} %");
+        for answer in [MARK, LOSS, CREDIT] {
+            let answer = Passing { declared: answer, ..next };
+            assert_eq!(judged(&auditor, answer).0, 0, "whoever declares answers");
+        }
+    }
+    let auditor = after(credited(5).chain(met(24)));
+    assert_eq!(judged(&auditor, packet(20, 29, CONEX)).1, "beyond credit");
+}
+
+#[test]
+fn marks_and_losses_are_declared_as_what_they_are_and_within_an_allowance() {
+    let marks = (100..140).map(|number| marked(packet(10, number, CONEX)));
+    let one_by_one = |n: u64| (140..140 + n).map(|i| packet(600 + i, i, LOSS));
+    let mut auditor = after(credited(100).chain(marks).chain(one_by_one(60)));
+    assert_eq!(judged(&auditor, packet(990, 200, CONEX)), (0, ""), "not an allowance ago");
+    auditor.pass(&mut packet(1_300, 200, LOSS), || 0.9);
+    let late = packet(1_310, 201, CONEX);
+    assert_eq!(judged(&auditor, late), (100, "marks not declared"), "losses are no marks");
+    assert_eq!(judged(&auditor, Passing { declared: LOSS, ..late }).0, 100);
+    assert_eq!(judged(&auditor, Passing { declared: MARK, ..late }).0, 0, "it answers");
+}
+
+#[test]
+fn a_gap_in_the_sequence_is_a_loss_unless_it_was_overtaken() {
+    let balance = |packets: &[(u64, u64, u64)]| {
+        let mut auditor = after(credited(1));
+        for &(ms, number, sent) in packets {
+            let sequence = Some(Sequence { connection: 0, number, sent: at(sent) });
+            let mut packet = Passing { sequence, ..packet(ms, 0, CONEX) };
+            auditor.pass(&mut packet, || 0.999_999);
+        }
+        let mut lost = f64::NAN;
+        auditor.levels(0, at(0), &mut |what, level| {
+            if what == "loss_balance_bytes" {
+                lost = -level / 1500.0;
+            }
+        });
+        lost
+    };
+    assert_eq!(balance(&[(10, 1, 1), (11, 2, 2)]), 0.0);
+    assert_eq!(balance(&[(10, 3, 3), (11, 4, 4)]), 2.0, "1 and 2 are missing");
+    assert_eq!(balance(&[(10, 3, 3), (11, 1, 1), (12, 2, 2)]), 0.0, "they were overtaken");
+    assert_eq!(balance(&[(10, 3, 3), (90, 1, 60), (91, 2, 60)]), 2.0, "they were repaired");
+    assert_eq!(balance(&[(10, 1, 1), (90, 1, 60)]), 0.0, "it is lost behind, if at all");
+}
+
+#[test]
+fn packets_outside_conex_and_acknowledgements_are_not_looked_at() {
+    let outside = Declared { conex: false, ..MARK };
+    let before = after(credited(1));
+    for mut packet in [
+        marked(packet(1, 9_000, outside)),
+        Passing { is_ack: true, ..marked(packet(1, 9_000, CONEX)) },
+    ] {
+        let mut auditor = before.clone();
+        assert_eq!(auditor.pass(&mut packet, || 0.0), Passage::On);
+        assert_eq!(format!("{auditor:?}"), format!("{before:?}"));
+    }
+}
+
+/// RFC 7713: no state without a declaration; the undeclared share a balance.
+#[test]
+fn whoever_declares_nothing_has_no_state_and_shares_one_balance() {
+    let mut auditor = ConexAuditor::new(params());
+    for flow in 0..1_000 {
+        auditor.pass(&mut Passing { flow, ..packet(0, 0, CONEX) }, || 0.999);
+    }
+    assert_eq!(auditor.state_bytes() as u64, Slots::LEAST_BYTES);
+    let other = Passing { flow: 7, ..packet(1, 0, CONEX) };
+    assert_eq!(judged(&auditor, other), (0, ""), "no congestion, no debt");
+    // The first mark is 15 kB of debt, and the marked packet dropped for it; the second 15 more.
+    for want in [90, 100] {
+        auditor.pass(&mut marked(packet(1, 0, CONEX)), || 0.999_999);
+        assert_eq!(judged(&auditor, other), (want, "nothing declared"));
+    }
+    assert_eq!(judged(&auditor, Passing { flow: 7, ..packet(1, 0, CREDIT) }), (0, ""));
+}
+
+/// How a sender declares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Habit {
+    Honest,
+    /// Says that it takes part, and declares nothing.
+    Never,
+    /// Gives credit, and declares this share of what it meets.
+    Part(f64),
+    /// So many round trips later.
+    Late(usize),
+    /// Marks as losses.
+    LossForMark,
+    /// Much credit at first, then nothing.
+    Hoard,
+    /// A new flow every few round trips; each gives a little credit and declares nothing.
+    Whitewash,
+}
+
+/// The way of a flow, round trip by round trip of 100 ms.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    /// Packets in the first round trip, and by what they grow in each.
+    window: (f64, f64),
+    marks: f64,
+    losses: f64,
+    /// Of packets that arrive up to eight places later.
+    out_of_order: f64,
+    /// Of round trips after which nothing is heard.
+    unheard: f64,
+}
+
+const CALM: Path =
+    Path { window: (20.0, 1.0), marks: 0.05, losses: 0.01, out_of_order: 0.0, unheard: 0.0 };
+
+/// A sender: what it knows, and what it has not declared yet, in packets.
+struct Sender {
+    habit: Habit,
+    flow: u32,
+    next: u64,
+    repairs: VecDeque<u64>,
+    heard: VecDeque<[f64; 2]>,
+    owed: [f64; 2],
+    credit: f64,
+}
+
+impl Sender {
+    fn new(habit: Habit, flow: u32) -> Self {
+        let (repairs, heard) = (VecDeque::new(), VecDeque::new());
+        Sender { habit, flow, next: 0, repairs, heard, owed: [0.0; 2], credit: 0.0 }
+    }
+
+    fn hears(&mut self, [marks, losses]: [f64; 2]) {
+        self.heard.push_back([marks, losses]);
+        let delay = if let Habit::Late(rounds) = self.habit { rounds } else { 0 };
+        if self.heard.len() <= delay {
+            return;
+        }
+        let [marks, losses] = self.heard.pop_front().expect("is there");
+        let owed = match self.habit {
+            Habit::Honest | Habit::Late(_) => [marks, losses],
+            Habit::Part(share) => [share * marks, share * losses],
+            Habit::LossForMark => [0.0, marks + losses],
+            Habit::Never | Habit::Hoard | Habit::Whitewash => [0.0; 2],
+        };
+        self.owed = [self.owed[0] + owed[0], self.owed[1] + owed[1]];
+        if self.habit == Habit::Honest {
+            self.credit = (self.credit - marks - losses).max(0.0);
+        }
+    }
+
+    fn declares(&mut self, window: f64) -> Declared {
+        let mut pays = |i: usize| {
+            let pays = self.owed[i] > 0.0;
+            self.owed[i] -= f64::from(u8::from(pays));
+            pays
+        };
+        let (mark, loss) = (pays(0), pays(1));
+        let wanted = match self.habit {
+            Habit::Never => 0.0,
+            Habit::Hoard => 500.0,
+            Habit::Whitewash => 2.0,
+            _ => window / 2.0,
+        };
+        let credit = self.credit < wanted;
+        self.credit += f64::from(u8::from(credit));
+        Declared { mark, loss, credit, ..CONEX }
+    }
+}
+
+/// Random numbers, the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The share of its packets that a sender loses to the auditor in so many round trips.
+fn lost_to_auditor(habit: Habit, path: Path, rounds: u64) -> f64 {
+    let (mut auditor, mut dice) = (ConexAuditor::new(params()), Dice(1));
+    let mut sender = Sender::new(habit, 0);
+    let (mut sent, mut dropped, mut window) = (0u64, 0u64, path.window.0);
+    let mut unheard = [0.0; 2];
+    for round in 0..rounds {
+        if habit == Habit::Whitewash && round % 3 == 0 {
+            sender = Sender::new(habit, sender.flow + 1);
+        }
+        let mut arriving = Vec::new();
+        let mut met = [0.0; 2];
+        for place in 0..window as u64 {
+            let number = sender.repairs.pop_front().unwrap_or_else(|| {
+                sender.next += 1;
+                sender.next - 1
+            });
+            let declared = sender.declares(window);
+            let ns = 1_000_000 * (100 * round) + 100_000_000 / (window as u64) * place;
+            let now = Time::from_nanos(ns);
+            let sequence = Some(Sequence { connection: 0, number, sent: now });
+            let mut packet = Passing { now, declared, sequence, ..Passing::of_user(0) };
+            packet.flow = sender.flow;
+            if dice.roll() < path.losses {
+                // What was declared on it is declared again.
+                met[0] += f64::from(u8::from(declared.mark));
+                met[1] += 1.0 + f64::from(u8::from(declared.loss));
+                sender.repairs.push_back(number);
+                continue;
+            }
+            if dice.roll() < path.marks {
+                packet = marked(packet);
+            }
+            let late = if dice.roll() < path.out_of_order { 8.0 * dice.roll() } else { 0.0 };
+            arriving.push((place as f64 + late, packet));
+        }
+        arriving.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (_, mut packet) in arriving {
+            sent += 1;
+            packet.now += Span::from_millis(50);
+            if auditor.pass(&mut packet, || dice.roll()) == Passage::On {
+                met[0] += f64::from(u8::from(packet.is_marked()));
+                continue;
+            }
+            dropped += 1;
+            met[1] += 1.0;
+            sender.repairs.push_back(packet.sequence.expect("has one").number);
+        }
+        unheard = [unheard[0] + met[0], unheard[1] + met[1]];
+        if dice.roll() >= path.unheard {
+            sender.hears(core::mem::take(&mut unheard));
+        }
+        window = (window * path.window.1).min(2_000.0);
+    }
+    dropped as f64 / sent as f64
+}
+
+/// Under 0.1 %: in slow start, when packets come out of order, and when a fifth of what receivers tell is
+/// heard a round trip later.
+#[test]
+fn honest_senders_lose_almost_nothing() {
+    for (path, rounds) in [
+        (CALM, 2_000),
+        (Path { losses: 0.0, marks: 0.3, ..CALM }, 2_000),
+        (Path { out_of_order: 0.05, ..CALM }, 2_000),
+        (Path { unheard: 0.2, ..CALM }, 2_000),
+        (Path { losses: 0.05, marks: 0.0, unheard: 0.2, ..CALM }, 2_000),
+        (Path { window: (10.0, 2.0), ..CALM }, 9),
+        (Path { window: (10.0, 2.0), losses: 0.3, marks: 0.0, ..CALM }, 9),
+        (Path { window: (200.0, 1.0), out_of_order: 0.1, ..CALM }, 500),
+    ] {
+        let lost = lost_to_auditor(Habit::Honest, path, rounds);
+        assert!(lost < 1e-3, "{path:?}: {lost}");
+    }
+}
+
+/// Whoever understates loses more packets than he spares declarations; mostly all of them.
+#[test]
+fn whoever_understates_loses_more_than_he_spares() {
+    for (habit, at_least) in [
+        (Habit::Never, 0.3),
+        (Habit::Part(0.1), 0.9),
+        (Habit::Part(0.5), 0.8),
+        (Habit::Part(0.9), 0.5),
+        (Habit::LossForMark, 0.8),
+        (Habit::Late(20), 0.1),
+        (Habit::Hoard, 0.8),
+    ] {
+        let lost = lost_to_auditor(habit, CALM, 2_000);
+        assert!(lost >= at_least, "{habit:?}: {lost}");
+    }
+}
+
+/// A new flow with a little credit gains at most what that covers and the slack: its congestion beyond is
+/// dropped at once. What credit it gives, it pays for at the policer.
+#[test]
+fn a_new_flow_gets_no_further_than_its_credit_and_the_slack() {
+    let rough = Path { window: (200.0, 1.0), marks: 0.3, ..CALM };
+    let lost = lost_to_auditor(Habit::Whitewash, rough, 300);
+    assert!(lost > 0.5, "{lost}");
+}
+
+/// A million flows that declare once and are gone, beside honest ones: no more than 16 MiB, and those lose
+/// less than 1 %.
+#[test]
+fn a_flood_of_identities_takes_no_more_memory_and_drives_nobody_out() {
+    let mut auditor = ConexAuditor::new(params());
+    let mut dice = Dice(3);
+    let (mut sent, mut dropped) = (0, 0);
+    for identity in 0..1_000_000u32 {
+        let now = Time::from_nanos(1_000 * u64::from(identity)); // all within a second
+        let flood = Passing { now, flow: 1_000 + identity, ..packet(0, 0, CREDIT) };
+        auditor.pass(&mut { flood }, || 0.5);
+        if identity % 100 != 0 {
+            continue;
+        }
+        // 100 honest flows; each has a packet every 10 ms, gives credit, is marked and declares that.
+        let turn = u64::from(identity / 100);
+        let (flow, number) = ((turn % 100) as u32, turn / 100);
+        let declared = match number {
+            0..10 => CREDIT,
+            _ if number % 20 == 0 => MARK,
+            _ => CONEX,
+        };
+        let mut honest = Passing { now, flow, ..packet(0, number, declared) };
+        if number % 20 == 10 {
+            honest = marked(honest);
+        }
+        sent += 1;
+        dropped += u32::from(auditor.pass(&mut honest, || dice.roll()) != Passage::On);
+    }
+    assert!(auditor.state_bytes() < 16 << 20, "{} B", auditor.state_bytes());
+    assert!(100 * dropped < sent, "{dropped} of {sent}");
+}

@@ -1,0 +1,411 @@
+//! ConEx policer: holds each user to an allowance of congestion, by what his senders declare.
+//! A. Sanhaji, P. Niger, P. Cadro and A.-L. Beylot, "ConEx Performance Evaluation and Application to Video
+//! Streaming", 2015, section III-F, figures 5 and 6; RFC 7713 (ConEx: abstract mechanism), section 5.4.3.
+//!
+//! A token bucket for each user fills at the congestion that he may cause and is as deep as a burst of it that
+//! he may save up. Only declared packets take out of it: their size, or one where packets are counted, for each
+//! loss (L), mark (E) and credit (C) that they declare. Whoever declares nothing pays nothing, whatever he sends.
+//!
+//! ```text
+//! a = declarations of this packet · size, less marks that packets had when they came here
+//! f ← min(d, f + r (t − t_last))        r = fill rate, d = bucket depth
+//! f ← max(−e, f − a)                    e = floor
+//!
+//! strict    p = 1 where f ≤ 0, else 0                      e = d
+//! mild      p = min(1, −f/(d/10)) where f < 0, else 0      e = d/10
+//! soft      p = min(1, −f/d) where f < 0, else 0           e = d
+//! observe   p = 0                                          e = d
+//! ```
+//!
+//! p is the probability with which this packet is dropped, once it has paid. Congestion that packets have met
+//! before they came here is that of somebody else: a mark (CE) on arrival pays for a mark declared later, so that
+//! what is charged is the congestion of the rest of the path.
+//!
+//! Where the sources leave it open, or differ:
+//!
+//! - *What is stopped.* The paper stops all packets of a user, which is the default; one that stops declared
+//!   packets only sees what it may act on without looking at others.
+//! - *What a dropped declaration costs.* Its tokens, since the congestion that it declares is caused already.
+//! - *How far below empty the bucket goes.* The paper draws it down to where p is 1. That says nothing of strict,
+//!   which stops at 0 and would open again at once; it may owe as much as soft, one depth, so that nobody waits
+//!   longer than d/r after what he declared last.
+//! - *Credit.* The paper counts losses and marks; the RFC whatever is ConEx-marked. Credit costs, by default: if
+//!   it did not, a new flow with credit whenever one is used up would never pay for anything.
+//! - *Packets outside ConEx.* Stopped with the rest of their user, by default, so that nobody who is over his
+//!   allowance evades that by not declaring.
+
+use super::by_user::ByUser;
+use super::{Declared, Passage, Passing, Stage};
+use crate::bottleneck::falls;
+use crate::parameters::Mistake;
+use crate::registry::About;
+use crate::token_bucket::{BucketRule, Credit, TokenBucket, TokenBucketParams};
+use crate::units::{Bytes, Rate, Time, TokenRate, Tokens};
+use crate::{parameters, words};
+
+parameters! {
+    /// Holds users to an allowance of congestion, by what their senders declare.
+    pub struct ConexPolicerParams {
+        /// r: congestion that may be declared in the long run. In packets, each declaration costs one; in
+        /// bits, the packet's size.
+        pub fill_rate: TokenRate,
+        /// d: what can be saved up, in packets or bytes as the fill rate.
+        pub depth: Tokens,
+        /// How the probability of a drop depends on the fill.
+        pub curve: PolicerCurve = "mild",
+        /// e: how far below empty the bucket goes. Default: a tenth of the depth if mild, else the depth.
+        pub floor: Option<Tokens>,
+        /// What is there at first. Default: a full bucket.
+        pub initial: Option<Tokens>,
+        /// Whose allowance it is.
+        pub buckets: Buckets = "by-user",
+        /// Which packets of a user are dropped when his bucket says so.
+        pub drops: Stopped = "all",
+        /// Whether declarations take tokens also where the policer drops them.
+        pub charge_dropped: bool = "true",
+        /// Whether credit takes tokens, as losses and marks do.
+        pub charge_credit: bool = "true",
+        /// What becomes of packets outside ConEx.
+        pub not_conex: NotConex = "police",
+        /// With not_conex = "limit": what passes of them in the long run, for each bucket.
+        pub not_conex_rate: Option<Rate>,
+        /// With not_conex = "limit": what passes of them at once.
+        pub not_conex_burst: Bytes = "15 kB",
+    }
+    check ConexPolicerParams::mistakes;
+}
+
+words! {
+    /// How the probability of a drop depends on the fill.
+    pub enum PolicerCurve {
+        /// 1 where the bucket is empty, else 0.
+        Strict = "strict",
+        /// From 0 where it is empty to 1 a tenth of the depth below.
+        Mild = "mild",
+        /// From 0 where it is empty to 1 a whole depth below.
+        Soft = "soft",
+        /// Nothing is dropped; counts tell what is above the allowance.
+        Observe = "observe",
+    }
+}
+
+words! {
+    /// Whose allowance it is.
+    pub enum Buckets {
+        /// Each user that passes has his own.
+        ByUser = "by-user",
+        /// All that pass share one.
+        One = "one",
+    }
+}
+
+words! {
+    /// Which packets are dropped.
+    pub enum Stopped {
+        /// All of them.
+        All = "all",
+        /// Those that declare something that costs tokens.
+        Declared = "declared",
+    }
+}
+
+words! {
+    /// What becomes of packets outside ConEx, which cost nothing.
+    pub enum NotConex {
+        /// Dropped with the rest of their user.
+        Police = "police",
+        /// They pass, and are counted.
+        Pass = "pass",
+        /// So much of them passes.
+        Limit = "limit",
+        /// Dropped.
+        Drop = "drop",
+    }
+}
+
+impl PolicerCurve {
+    /// Probability of a drop where a bucket of this depth has this fill.
+    pub fn probability(self, fill: Credit, depth: Credit) -> f64 {
+        let missing = (-fill).ratio(depth);
+        match self {
+            PolicerCurve::Strict => f64::from(u8::from(fill <= Credit::ZERO)),
+            PolicerCurve::Mild => (missing / MILD).clamp(0.0, 1.0),
+            PolicerCurve::Soft => missing.clamp(0.0, 1.0),
+            PolicerCurve::Observe => 0.0,
+        }
+    }
+
+    /// How far below empty a bucket of this depth goes.
+    fn floor(self, depth: Tokens) -> Tokens {
+        match (self, depth) {
+            (PolicerCurve::Mild, Tokens::Packets { thousandths }) => {
+                Tokens::Packets { thousandths: thousandths / 10 }
+            }
+            (PolicerCurve::Mild, Tokens::Bytes(bytes)) => {
+                Tokens::Bytes(Bytes::new(bytes.get() / 10))
+            }
+            _ => depth,
+        }
+    }
+}
+
+/// The share of the depth below empty at which mild drops everything.
+const MILD: f64 = 0.1;
+
+impl ConexPolicerParams {
+    fn bucket(&self) -> TokenBucketParams {
+        let floor = self.floor.unwrap_or_else(|| self.curve.floor(self.depth));
+        let (fill_rate, depth, initial) = (self.fill_rate, self.depth, self.initial);
+        TokenBucketParams { fill_rate, depth, floor: Some(floor), initial }
+    }
+
+    /// The bucket of packets outside ConEx, if they have one.
+    fn limit(&self) -> Option<TokenBucketParams> {
+        let of = |rate| TokenBucketParams::of_bytes(rate, self.not_conex_burst);
+        self.not_conex_rate.map(of)
+    }
+
+    fn mistakes(&self) -> Vec<Mistake> {
+        let given = |key: &str| key != "floor" || self.floor.is_some();
+        let mut mistakes = self.bucket().mistakes();
+        mistakes.retain(|(key, _)| given(key));
+        let limits = self.not_conex == NotConex::Limit;
+        let wrong = match (limits, self.not_conex_rate) {
+            (true, None) => Some("missing; not_conex = \"limit\" needs a rate, e.g. \"10 Mb/s\""),
+            (false, Some(_)) => Some("has no meaning without not_conex = \"limit\""),
+            _ => None,
+        };
+        mistakes.extend(wrong.map(|message| ("not_conex_rate", message.to_owned())));
+        let burst = self.limit().map_or(Vec::new(), |limit| limit.mistakes());
+        mistakes.extend(burst.into_iter().map(|(_, message)| ("not_conex_burst", message)));
+        mistakes
+    }
+}
+
+/// State of one policer.
+#[derive(Clone, Debug)]
+pub struct ConexPolicer {
+    curve: PolicerCurve,
+    drops: Stopped,
+    buckets: Buckets,
+    charge_dropped: bool,
+    charge_credit: bool,
+    not_conex: NotConex,
+    rule: BucketRule,
+    limit: Option<BucketRule>,
+    counts_packets: bool,
+    accounts: ByUser<Account>,
+    counts: ByUser<Counts>,
+}
+
+/// An allowance.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    bucket: TokenBucket,
+    /// Of packets outside ConEx.
+    limit: Option<TokenBucket>,
+    /// Marks that packets had when they came here, and that have not paid for a declaration yet.
+    upstream: Credit,
+}
+
+/// What is counted of a user: packets and bytes of each kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    by_kind: [[u64; 2]; NAMES.len()],
+    over_allowance: u64,
+    /// In billionths of a token.
+    taken: u128,
+}
+
+/// What is counted in packets and bytes.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Conex,
+    NotConex,
+    DeclaredLoss,
+    DeclaredMark,
+    DeclaredCredit,
+    Upstream,
+}
+
+/// Names of [`Kind`]: packets, bytes.
+const NAMES: [[&str; 2]; 6] = [
+    ["conex_packets", "conex_bytes"],
+    ["not_conex_packets", "not_conex_bytes"],
+    ["declared_loss_packets", "declared_loss_bytes"],
+    ["declared_mark_packets", "declared_mark_bytes"],
+    ["declared_credit_packets", "declared_credit_bytes"],
+    ["marked_upstream_packets", "marked_upstream_bytes"],
+];
+
+/// Reasons of drops.
+const OVER_ALLOWANCE: Passage = Passage::Drop("over allowance");
+const NOT_CONEX: Passage = Passage::Drop("not ConEx");
+const NOT_CONEX_LIMIT: Passage = Passage::Drop("not ConEx, above limit");
+
+impl Stage for ConexPolicer {
+    type Params = ConexPolicerParams;
+
+    const ABOUT: About = About {
+        name: "conex-policer",
+        title: "ConEx policer",
+        source: "Sanhaji et al. 2015, section III-F; RFC 7713, section 5.4.3",
+        usage: r#"users.NAME.entry = [{ kind = "conex-policer", fill_rate = "45 packets/s", depth = "45 packets" }]"#,
+        file: "stage/conex_policer.rs",
+        text: include_str!("conex_policer.rs"),
+    };
+
+    const HAS_LEVELS: bool = true;
+
+    fn new(params: ConexPolicerParams) -> Self {
+        ConexPolicer {
+            curve: params.curve,
+            drops: params.drops,
+            buckets: params.buckets,
+            charge_dropped: params.charge_dropped,
+            charge_credit: params.charge_credit,
+            not_conex: params.not_conex,
+            rule: params.bucket().rule(),
+            limit: params.limit().map(|limit| limit.rule()),
+            counts_packets: params.fill_rate.counts_packets(),
+            accounts: ByUser::new(),
+            counts: ByUser::new(),
+        }
+    }
+
+    fn misfit(params: &ConexPolicerParams, packet: Bytes) -> Option<Mistake> {
+        let burst = params.limit().and_then(|limit| limit.misfit(packet));
+        let burst = burst.map(|(_, message)| ("not_conex_burst", message));
+        params.bucket().misfit(packet).or(burst)
+    }
+
+    fn pass(&mut self, packet: &mut Passing, mut draw: impl FnMut() -> f64) -> Passage {
+        self.count(packet);
+        match packet.declared.conex {
+            true => self.police(packet, draw),
+            false => self.pass_outside(packet, &mut draw),
+        }
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        let (tokens, token) = match self.counts_packets {
+            true => ("tokens_taken_packets", Tokens::Packets { thousandths: 1000 }),
+            false => ("tokens_taken_bytes", Tokens::Bytes(Bytes::new(1))),
+        };
+        for (user, counts) in self.counts.iter() {
+            for (name, count) in NAMES.iter().flatten().zip(counts.by_kind.iter().flatten()) {
+                each(user, name, *count);
+            }
+            each(user, "over_allowance_packets", counts.over_allowance);
+            let taken = counts.taken / u128::from(Credit::of_tokens(token).billionths());
+            each(user, tokens, u64::try_from(taken).unwrap_or(u64::MAX));
+        }
+    }
+
+    fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        let Some(account) = self.accounts.get(self.account_of(user)) else { return };
+        let fill = account.bucket.fill_at(&self.rule, now);
+        match self.counts_packets {
+            true => each("fill_packets", fill.as_packets()),
+            false => each("fill_bytes", fill.as_bytes()),
+        }
+    }
+}
+
+impl ConexPolicer {
+    /// Whose account a user's is: his own, or that of the first.
+    const fn account_of(&self, user: u32) -> u32 {
+        match self.buckets {
+            Buckets::ByUser => user,
+            Buckets::One => 0,
+        }
+    }
+
+    fn count(&mut self, packet: &Passing) {
+        let counts = self.counts.of(packet.user, Counts::default);
+        let mut count = |holds: bool, kind: Kind| {
+            let [packets, bytes] = &mut counts.by_kind[kind as usize];
+            *packets += u64::from(holds);
+            *bytes += if holds { packet.len.get() } else { 0 };
+        };
+        let Declared { conex, loss, mark, credit, re_echo: _ } = packet.declared;
+        count(conex, Kind::Conex);
+        count(!conex, Kind::NotConex);
+        count(conex && loss, Kind::DeclaredLoss);
+        count(conex && mark, Kind::DeclaredMark);
+        count(conex && credit, Kind::DeclaredCredit);
+        count(conex && packet.is_marked(), Kind::Upstream);
+    }
+
+    /// What a packet of this size costs that declares one thing.
+    fn size(&self, packet: &Passing) -> Credit {
+        match self.counts_packets {
+            true => Credit::of_tokens(Tokens::Packets { thousandths: 1000 }),
+            false => Credit::of(packet.len),
+        }
+    }
+
+    /// Charges a packet of a ConEx sender, and says what becomes of it.
+    fn police(&mut self, packet: &Passing, mut draw: impl FnMut() -> f64) -> Passage {
+        let (now, size) = (packet.now, self.size(packet));
+        let Declared { loss, mark, credit, .. } = packet.declared;
+        let when = |holds: bool| if holds { size } else { Credit::ZERO };
+        let (rule, charge_credit) = (self.rule, self.charge_credit);
+        let account = self.account(packet.user, now);
+        account.upstream = account.upstream + when(packet.is_marked());
+        let paid_upstream = when(mark).min(account.upstream);
+        account.upstream = account.upstream - paid_upstream;
+        let cost = when(loss) + when(mark) + when(credit && charge_credit) - paid_upstream;
+        let left = rule.after(account.bucket.fill(&rule, now), cost);
+        let stoppable = self.drops == Stopped::All || cost > Credit::ZERO;
+        let dropped = stoppable && falls(self.curve.probability(left, rule.depth()), &mut draw);
+        let taken = match dropped && !self.charge_dropped {
+            true => Credit::ZERO,
+            false => self.account(packet.user, now).bucket.take(&rule, now, cost),
+        };
+        let counts = self.counts.of(packet.user, Counts::default);
+        counts.taken += u128::from(taken.billionths());
+        counts.over_allowance += u64::from(left < Credit::ZERO);
+        if dropped { OVER_ALLOWANCE } else { Passage::On }
+    }
+
+    /// What becomes of a packet outside ConEx.
+    fn pass_outside(&mut self, packet: &Passing, draw: &mut impl FnMut() -> f64) -> Passage {
+        let (now, rule) = (packet.now, self.rule);
+        match self.not_conex {
+            NotConex::Pass => Passage::On,
+            NotConex::Drop => NOT_CONEX,
+            NotConex::Police if self.drops == Stopped::Declared => Passage::On,
+            NotConex::Police => {
+                let fill = self.account(packet.user, now).bucket.fill(&rule, now);
+                let dropped = falls(self.curve.probability(fill, rule.depth()), draw);
+                if dropped { OVER_ALLOWANCE } else { Passage::On }
+            }
+            NotConex::Limit => {
+                let Some(limit) = self.limit else { return Passage::On };
+                let bucket = &mut self.account(packet.user, now).limit;
+                let bucket = bucket.as_mut().expect("a bucket where there is a limit");
+                let cost = Credit::of(packet.len);
+                if bucket.fill(&limit, now) < cost {
+                    return NOT_CONEX_LIMIT;
+                }
+                bucket.take(&limit, now, cost);
+                Passage::On
+            }
+        }
+    }
+
+    fn account(&mut self, user: u32, now: Time) -> &mut Account {
+        let user = self.account_of(user);
+        let (rule, limit) = (&self.rule, &self.limit);
+        self.accounts.of(user, || Account {
+            bucket: rule.bucket(now),
+            limit: limit.map(|limit| limit.bucket(now)),
+            upstream: Credit::ZERO,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "conex_policer_tests.rs"]
+mod tests;

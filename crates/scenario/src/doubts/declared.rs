@@ -1,0 +1,155 @@
+//! Doubts about what acts on declared congestion (ConEx), where nobody declares it or nobody may.
+
+use tidegate_mechanisms::stage::StageParams;
+
+use super::{Direction, way};
+use crate::check::nested;
+use crate::field::Reader;
+use crate::file::{File, Stages, User};
+use crate::network::Network;
+use crate::plan::{ConexPlan, CreditPlan, Rfc7786};
+
+/// A place of stages: where it is in the file, what stands there, and whose packets pass.
+struct Place<'a> {
+    path: Vec<&'a str>,
+    stages: &'a Stages,
+    senders: Vec<&'a (String, User)>,
+}
+
+/// Every doubt about policers and auditors.
+pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
+    for Place { path, stages, senders } in places(file, network) {
+        for (number, stage) in stages.0.iter().enumerate() {
+            let number = number.to_string();
+            let path = [path.as_slice(), &[number.as_str()]].concat();
+            nested(reader, &path, |reader| at(&stage.0, &senders, file, reader));
+        }
+    }
+}
+
+fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mut Reader) {
+    let nobody =
+        |says: fn(&ConexPlan) -> bool| !senders.iter().any(|(_, user)| user.has(file, says));
+    match stage {
+        StageParams::ConexPolicer(policer) => {
+            if nobody(declares) {
+                let message = "nobody whose packets come here declares what they meet, so that nothing is \
+                               policed: give tcp.conex";
+                reader.wrong::<()>(message);
+            }
+            if policer.fill_rate.is_zero() {
+                let message =
+                    "nothing comes in: what the depth holds is all that may ever be declared";
+                reader.wrong_at("fill_rate", message);
+            }
+        }
+        StageParams::ConexAuditor(_) => {
+            let silent = senders
+                .iter()
+                .filter(|(_, user)| user.has(file, declares) && !user.has(file, gives_credit));
+            let silent: Vec<_> = silent.map(|(name, _)| name.as_str()).collect();
+            if nobody(declares) {
+                let message = "nobody whose packets come here declares anything, so that nothing is audited: \
+                               give tcp.conex";
+                reader.wrong::<()>(message);
+            } else if !silent.is_empty() {
+                let message = format!(
+                    "{} declare without giving credit, so that the first congestion they meet is held \
+                     against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}",
+                    silent.join(", ")
+                );
+                reader.wrong::<()>(message);
+            }
+        }
+        _ => {}
+    }
+}
+
+const fn declares(conex: &ConexPlan) -> bool {
+    !matches!(conex, ConexPlan::Off)
+}
+
+const fn gives_credit(conex: &ConexPlan) -> bool {
+    let ConexPlan::Rfc7786(Rfc7786 { credit, .. }) = conex else { return false };
+    !matches!(credit, CreditPlan::Off)
+}
+
+impl User {
+    /// Whether this holds for what its senders declare.
+    fn has(&self, file: &File, says: fn(&ConexPlan) -> bool) -> bool {
+        self.traffic.0.is_over_tcp() && self.tcp_options(file).is_some_and(|tcp| says(&tcp.conex))
+    }
+}
+
+fn places<'a>(file: &'a File, network: &Network) -> Vec<Place<'a>> {
+    let users = &file.users.entries;
+    let mut places = Vec::new();
+    let mut ends = |path: &[&'a str], ends: [&'a Stages; 2], senders: Vec<&'a (String, User)>| {
+        for (end, stages) in ["entry", "exit"].into_iter().zip(ends) {
+            let path = [path, &[end]].concat();
+            places.push(Place { path, stages, senders: senders.clone() });
+        }
+    };
+    for user in users {
+        ends(&["users", &user.0], [&user.1.entry, &user.1.exit], vec![user]);
+    }
+    if let Some(bottleneck) = &file.bottleneck {
+        let all = users.iter().collect();
+        ends(&["bottleneck"], [&bottleneck.entry, &bottleneck.exit], all);
+    }
+    if let Some(lot) = &file.parking_lot {
+        ends(&["parking_lot"], [&lot.entry, &lot.exit], users.iter().collect());
+    }
+    for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
+        let takes = |(_, user): &&(String, User)| {
+            way(network, user, Direction::There).any(|of| of.name == *name)
+        };
+        ends(&["links", name], [&link.entry, &link.exit], users.iter().filter(takes).collect());
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+
+    const POLICER: &str =
+        r#"{ kind = "conex-policer", fill_rate = "0 packets/s", depth = "45 packets" }"#;
+
+    fn doubts(conex: &str, place: &str, stage: &str) -> Vec<String> {
+        let text = format!(
+            "version = 1\nbottleneck.rate = \"10 Mb/s\"\nusers.a.tcp.conex = {conex}\nusers.b.flows = 1\n\
+             {place} = [{stage}]\n"
+        );
+        let scenario = Scenario::parse(&text, &[]).expect("is valid");
+        scenario.warnings().iter().map(ToString::to_string).collect()
+    }
+
+    fn tell(doubts: &[String], wanted: &[&str]) {
+        let all = doubts.iter().zip(wanted).all(|(doubt, wanted)| doubt.contains(wanted));
+        assert!(all && doubts.len() == wanted.len(), "{doubts:#?} {wanted:#?}");
+    }
+
+    #[test]
+    fn a_policer_that_sees_no_declaration_and_one_that_never_fills_are_doubted() {
+        let [nobody, never] =
+            ["nobody whose packets come here declares", "fill_rate: nothing comes in"];
+        tell(&doubts("\"off\"", "users.a.entry", POLICER), &[nobody, never]);
+        tell(&doubts("\"per-signal\"", "users.a.entry", POLICER), &[never]);
+        tell(&doubts("\"per-signal\"", "users.b.entry", POLICER), &[nobody, never]);
+        tell(&doubts("\"per-signal\"", "bottleneck.entry", POLICER), &[never]);
+    }
+
+    #[test]
+    fn an_auditor_whose_senders_give_no_credit_is_doubted() {
+        let auditor = "\"conex-auditor\"";
+        tell(&doubts("\"off\"", "bottleneck.exit", auditor), &["nobody whose packets"]);
+        tell(
+            &doubts("\"per-signal\"", "bottleneck.exit", auditor),
+            &["a declare without giving credit"],
+        );
+        tell(&doubts("\"rfc7786\"", "bottleneck.exit", auditor), &[]);
+        let none = r#"{ kind = "rfc7786", credit = "off" }"#;
+        tell(&doubts(none, "users.a.exit", auditor), &["users.a.exit.0: a declare"]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Congestion exposure in whole runs: policers at the ingress, auditors at the egress.
+
+mod common;
+
+use common::plan_with;
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+const CONEX: &str = include_str!("../../../scenarios/conex.toml");
+
+/// Auditors in front of all receivers; senders give the credit that they ask for.
+const AUDITED: [(&str, &str); 3] = [
+    ("tcp.conex", "\"rfc7786\""),
+    ("users.heavy.exit", "[\"conex-auditor\"]"),
+    ("users.light.exit", "[\"conex-auditor\"]"),
+];
+const UNPOLICED: [(&str, &str); 2] = [("users.heavy.entry", "[]"), ("users.light.entry", "[]")];
+
+fn with(overrides: &[&[(&str, &str)]]) -> RunOutput {
+    run(&plan_with(CONEX, &overrides.concat()), 1)
+}
+
+/// Throughput of a user with several flows over that of one with one.
+fn unfairness(output: &RunOutput) -> f64 {
+    let of = |heavy: bool| {
+        let flows = &output.flows;
+        let own = (0..flows.flow.len()).filter(|&flow| (flows.user[flow] == 0) == heavy);
+        own.map(|flow| flows.throughput_bps[flow]).sum::<f64>()
+    };
+    of(true) / (of(false) / 9.0)
+}
+
+/// A count of all stages at one end of a group, together.
+fn count(output: &RunOutput, group: &str, end: &str, count: &str) -> u64 {
+    let table = &output.stages;
+    let here = |name: &str| name.starts_with(group) && name.contains(end);
+    let rows =
+        (0..table.value.len()).filter(|&row| here(&table.stage[row]) && table.count[row] == count);
+    rows.map(|row| table.value[row]).sum()
+}
+
+/// The paper's purpose, section IV-B: without a policer a user gets as much as he has flows, 36 times; with
+/// one he is held, and those with one flow are not touched.
+#[test]
+fn a_user_with_36_flows_is_held_by_what_his_senders_declare() {
+    assert!(unfairness(&with(&[&UNPOLICED])) > 25.0);
+    let policed = with(&[]);
+    let left = unfairness(&policed);
+    assert!(left < 4.0, "{left}");
+    assert!(count(&policed, "heavy", "entry", "dropped: over allowance") > 500);
+    assert_eq!(count(&policed, "light", "entry", "dropped: over allowance"), 0);
+}
+
+#[test]
+fn observing_and_auditing_the_honest_change_nothing() {
+    let plain = with(&[&[AUDITED[0]], &UNPOLICED]);
+    let observer = r#"[{ kind = "conex-policer", fill_rate = "3 packets/s", depth = "45 packets", curve = "observe" }]"#;
+    let observers = [("users.heavy.entry", observer), ("users.light.entry", observer)];
+    let observed = with(&[&AUDITED, &observers]);
+    assert_eq!(observed.digest, plain.digest);
+    assert!(count(&observed, "heavy", "entry", "over_allowance_packets") > 1_000);
+    assert!(count(&observed, "heavy", "exit", "met_loss_bytes") > 1_000_000);
+}
+
+/// A policer of users who declare nothing takes nothing: packet for packet as without.
+#[test]
+fn without_congestion_policers_and_auditors_change_nothing() {
+    let calm = [
+        ("bottleneck.rate", "\"1 Gb/s\""),
+        ("bottleneck.buffer", "\"10000 packets\""),
+        ("bottleneck.aqm", "\"drop-tail\""),
+        ("duration", "\"10 s\""),
+        ("tcp.conex", "\"rfc7786\""),
+    ];
+    let deep = r#"[{ kind = "conex-policer", fill_rate = "3 packets/s", depth = "10000 packets", curve = "strict" }]"#;
+    let policed = [("users.heavy.entry", deep), ("users.light.entry", deep)];
+    let with_all = with(&[&AUDITED, &policed, &calm]);
+    assert_eq!(with_all.digest, with(&[&UNPOLICED, &calm]).digest);
+    assert_eq!(count(&with_all, "", "entry", "declared_mark_packets"), 0);
+}
+
+/// The same flows, where a fifth of all acknowledgements is lost.
+const LOSSY_WAY_BACK: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "60 s"
+[links.there]
+from = "here"
+to = "there"
+duplex = false
+rate = "10 Mb/s"
+delay = "48 ms"
+buffer = "83 packets"
+ecn = true
+aqm = { kind = "red", min_threshold = "8 packets", max_threshold = "83 packets", max_probability = 1.0 }
+[links.back]
+from = "there"
+to = "here"
+duplex = false
+rate = "1 Gb/s"
+loss = 0.2
+[tcp]
+ecn = true
+feedback = "dctcp"
+conex = "rfc7786"
+[users.light]
+count = 9
+from = "here"
+to = "there"
+exit = ["conex-auditor"]
+"#;
+
+/// Under 0.1 % of their packets: with long flows and with slow starts, RED and drop-tail, ACKs lost.
+#[test]
+fn honest_flows_lose_almost_nothing_to_the_auditor() {
+    let short =
+        ("users.light.traffic", r#"{ kind = "transfer", size = "300 kB", pause = "50 ms" }"#);
+    let lossy = |more| run(&plan_with(LOSSY_WAY_BACK, more), 1);
+    for (what, output) in [
+        ("long flows", with(&[&AUDITED, &UNPOLICED])),
+        ("drop-tail", with(&[&AUDITED, &UNPOLICED, &[("bottleneck.aqm", "\"drop-tail\"")]])),
+        ("slow starts", with(&[&AUDITED, &UNPOLICED, &[short]])),
+        ("ACKs lost", lossy(&[])),
+        ("ACKs lost, and slow starts", lossy(&[short])),
+    ] {
+        let audited = count(&output, "", "exit", "audited_packets")
+            + count(&output, "", "exit", "undeclared_packets");
+        let stages = &output.stages;
+        let drops = (0..stages.value.len()).filter(|&row| stages.count[row].starts_with("dropped"));
+        let dropped: u64 = drops.map(|row| stages.value[row]).sum();
+        assert!(audited > 10_000, "{what}: {audited}");
+        assert!(1_000 * dropped < audited, "{what}: {dropped} of {audited}");
+    }
+}
+
+/// The fill of a bucket and the balance of an audit are sampled for the first user of each group, and cost
+/// nothing where nothing is sampled.
+#[test]
+fn fills_and_balances_are_series() {
+    let output = with(&[&AUDITED]);
+    let series = &output.stage_series;
+    let rows = |stage: &str, level: &str| {
+        (0..series.value.len())
+            .filter(|&row| series.stage[row] == stage && series.level[row] == level)
+            .map(|row| series.value[row])
+            .collect::<Vec<_>>()
+    };
+    let fill = rows("heavy.0.entry.0", "fill_packets");
+    assert!(fill.len() > 300);
+    assert!(fill.iter().all(|fill| (-4.5..=45.0).contains(fill)));
+    assert!(fill.iter().any(|fill| *fill < 0.0), "he is policed");
+    assert!(!rows("light.0.exit.0", "balance_bytes").is_empty());
+    assert!(rows("light.1.exit.0", "balance_bytes").is_empty(), "the first of each group");
+    assert!(with(&[&[("sample_interval", "\"off\"")]]).stage_series.value.is_empty());
+}
