@@ -17,6 +17,7 @@ from tidegate.analysis.activity import (
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
 from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, servers_for
 from tidegate.analysis.fluid import Trajectory, fluid, growth_per_s, swing_hz
+from tidegate.analysis.optimum import Flow, Optimum, optimum
 from tidegate.analysis.shares import (
     CbrUser,
     Shares,
@@ -40,7 +41,9 @@ __all__ = [
     "Bottleneck",
     "CbrUser",
     "Equilibrium",
+    "Flow",
     "Meter",
+    "Optimum",
     "Red",
     "Reno",
     "SbrmQueue",
@@ -67,6 +70,7 @@ __all__ = [
     "intended_shares_bps",
     "load_for",
     "onset_s",
+    "optimum",
     "scaled",
     "servers_for",
     "smallest_rate_reaching_bps",

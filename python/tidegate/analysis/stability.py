@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tidegate.analysis.sources import Reals
 
 # Crossings lie where a loop has turned by half a circle: within some radians per round trip.
-_LOWEST, _HIGHEST, _STEPS = 2e-3, 40.0, 96
+_LOWEST, _HIGHEST, _STEPS = 2e-3, 40.0, 64
 _HALVINGS = 45
 _J = np.complex128(1j)
-# So many base round trips are tried, from a hundredth to a hundred times the present one.
-_FACTORS = np.geomspace(0.01, 100.0, 81)
+# So many multiples of a parameter are tried, from a fiftieth to fifty times the present one.
+_FACTORS = np.geomspace(0.02, 50.0, 61)
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,21 @@ def stability(bottleneck: Bottleneck, *, form: Form = "fluid") -> Stability:
     # What has no crossing is NaN from here on.
     with np.errstate(invalid="ignore", divide="ignore"):
         omega = _crossing(bottleneck, form, frequencies, loops)
+        return Stability(
+            gain_margin=np.asarray(-1 / bottleneck.loop(_J * omega, form=form).real),
+            phase_margin_deg=_phase_margin(bottleneck, form, frequencies, loops),
+            critical_frequency_hz=omega / (2 * np.pi),
+        )
+
+
+def _first_crossing(bottleneck: Bottleneck, form: Form) -> tuple[NDArray[np.bool_], Reals]:
+    """Whether a loop is stable, and the angular frequency at which it would oscillate."""
+    frequencies = _frequencies(bottleneck)
+    loops = [bottleneck.loop(_J * omega, form=form) for omega in frequencies]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        omega = _crossing(bottleneck, form, frequencies, loops)
         length = -bottleneck.loop(_J * omega, form=form).real
-        phase_margin = _phase_margin(bottleneck, form, frequencies, loops)
-    return Stability(
-        gain_margin=1 / length,
-        phase_margin_deg=phase_margin,
-        critical_frequency_hz=omega / (2 * np.pi),
-    )
+    return ~(length > 1), omega
 
 
 def _frequencies(bottleneck: Bottleneck) -> list[Reals]:
@@ -179,7 +187,7 @@ def _tipping(with_factor: Callable[[ArrayLike], Bottleneck], form: Form) -> Tipp
     verdicts: list[NDArray[np.bool_] | None] = []
     for factor in _FACTORS:
         try:
-            verdicts.append(stability(with_factor(factor), form=form).stable)
+            verdicts.append(_first_crossing(with_factor(factor), form)[0])
         except AnalysisError:
             verdicts.append(None)
     shape = next((v.shape for v in verdicts if v is not None), ())
@@ -196,9 +204,9 @@ def _tipping(with_factor: Callable[[ArrayLike], Bottleneck], form: Form) -> Tipp
         low, high = np.where(found, before, low), np.where(found, after, high)
 
     def side(factor: Reals) -> NDArray[np.bool_]:
-        return stability(with_factor(np.where(np.isnan(factor), 1, factor)), form=form).stable
+        return _first_crossing(with_factor(np.where(np.isnan(factor), 1, factor)), form)[0]
 
     factor = _bisected(low, high, side)
-    at = stability(with_factor(np.where(np.isnan(factor), 1, factor)), form=form)
-    frequency = np.where(np.isnan(factor), np.nan, at.critical_frequency_hz)
+    _, omega = _first_crossing(with_factor(np.where(np.isnan(factor), 1, factor)), form)
+    frequency = np.where(np.isnan(factor), np.nan, omega / (2 * np.pi))
     return Tipping(factor=factor, frequency_hz=frequency)
