@@ -18,18 +18,20 @@ def test_a_script_that_does_not_pass_has_its_line_and_the_reason_if_there_is_one
         {"script": "a.pkt", "verdict": "passed", "line": None, "why": None},
         {"script": "b.pkt", "verdict": "failed", "line": 7, "why": "expected > S, but <..> | was"},
         {"script": "c.pkt", "verdict": "outside", "line": 1, "why": "resets"},
+        {"script": "d.pkt", "verdict": "passed", "line": None, "why": None, "other_ticks": 250},
     ]
     (tmp_path / "packetdrill.json").write_text(json.dumps(rows))
     (tmp_path / "packetdrill.toml").write_text(
         '[[explanation]]\nscripts = ["b.pkt"]\nwhy = "an older kernel"\n'
     )
     section = packetdrill.section(tmp_path)
-    assert section.startswith("**1 of 3 scripts pass.**")
+    assert section.startswith("**2 of 4 scripts pass.**")
     assert (
         "| `b.pkt` | failed | line 7: expected > S, but &lt;..> \\| was – an older kernel |"
         in section
     )
     assert "| `c.pkt` | outside | line 1: resets – not explained yet |" in section
+    assert "| `d.pkt` | passed | with a clock of 250 ticks a second |" in section
 
 
 def test_without_results_there_is_no_table(tmp_path):
