@@ -448,17 +448,19 @@ fn dctcp_and_prague_without_ecn_are_refused_at_the_key_that_says_so() {
 fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
     let (exact, own) = ("tcp.feedback", "users.a.tcp.feedback");
     for (given, key) in [
-        (&[(exact, "dctcp")][..], exact),
+        (&[(exact, "accurate")][..], exact),
         (&[(own, "dctcp"), ("users.a.tcp.ecn", "false")], own),
         (&[(exact, "dctcp"), ("tcp.ecn", "true"), ("users.a.tcp.ecn", "false")], "users.a.tcp.ecn"),
     ] {
         let found = overridden(given).expect_err(key);
-        let what = "there are no marks without ECN of which \"dctcp\" feedback could tell";
+        let feedback = given[0].1;
+        let what =
+            format!("there are no marks without ECN of which {feedback:?} feedback could tell");
         let remedy = "write ecn = true, or leave feedback out";
         assert_eq!(found, [format!("{key}: {what}: {remedy}")]);
     }
     for given in [
-        [(own, "dctcp"), ("users.a.tcp.ecn", "true")],
+        [(own, "accurate"), ("users.a.tcp.ecn", "true")],
         [(own, "classic"), ("users.a.tcp.congestion_control", "prague")],
         [(own, "classic"), ("users.a.tcp.ecn", "false")],
     ] {

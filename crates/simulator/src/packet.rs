@@ -299,6 +299,16 @@ pub struct Options {
     pub received_at: Option<Time>,
 }
 
+impl Options {
+    /// Of packets without any.
+    pub const NONE: Options = Options {
+        word: 0,
+        sack: [(0, 0); MAX_SACK_BLOCKS],
+        received_bytes: None,
+        received_at: None,
+    };
+}
+
 /// Options of packets under way, so that packets carry no more than a ticket. Few have any, but where a large
 /// network loses packets that are hundreds of thousands, and nearly all of them SACK blocks alone.
 #[derive(Default)]

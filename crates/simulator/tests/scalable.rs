@@ -105,3 +105,38 @@ fn two_flows_share_a_marking_queue_fairly() {
         assert_eq!(output.flows.retransmits, [0, 0]);
     }
 }
+
+const ACCURATE: &str = include_str!("../../../scenarios/accurate-ecn.toml");
+
+/// As long as every ACK arrives, counters tell DCTCP what marked and unmarked segments acknowledged apart do,
+/// with or without the option.
+#[test]
+fn whoever_is_told_of_marks_by_counters_gets_what_others_do() {
+    for option in ["each", "changes", "off"] {
+        let plan = plan_with(ACCURATE, &[("tcp.accurate_option", option)]);
+        for output in runs(&plan, 1..=2) {
+            let [apart, counted] = output.flows.throughput_bps[..] else { panic!("two flows") };
+            let utilization = utilization(&output);
+            println!("{option}: {:.1} and {:.1} Mb/s", apart / 1e6, counted / 1e6);
+            assert!((counted / apart - 1.0).abs() < 0.1, "{option}: {counted} and {apart} bit/s");
+            assert!(utilization > 0.99, "{option}: {utilization}");
+        }
+    }
+}
+
+/// A mark is a mark to Reno, once per window, however it is told: the share of marked packets, and with it what a
+/// queue holds, stays.
+#[test]
+fn reno_answers_to_counted_marks_as_to_echoes() {
+    let told_by = |feedback| {
+        let more = [("tcp.ecn", "true"), ("tcp.feedback", feedback), ("duration", "40 s")];
+        let output = run(&plan_with(include_str!("../../../scenarios/s2-red-ecn.toml"), &more), 1);
+        let row = link(&output, "bottleneck");
+        let share = output.links.marks[row] as f64 / output.links.arrivals[row] as f64;
+        (share, output.links.mean_backlog_packets[row])
+    };
+    let (echoed, counted) = (told_by("classic"), told_by("accurate"));
+    println!("marked share and backlog: echoed {echoed:?}, counted {counted:?}");
+    assert!((counted.0 / echoed.0 - 1.0).abs() < 0.25, "{counted:?}, echoed {echoed:?}");
+    assert!((counted.1 / echoed.1 - 1.0).abs() < 0.25, "{counted:?}, echoed {echoed:?}");
+}

@@ -12,19 +12,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RESULTS = "packetdrill.json"
+ACCURATE_ECN = "packetdrill-accurate-ecn.json"
 EXPLANATIONS = "packetdrill.toml"
 
 
-def section(folder: Path) -> str:
-    """How many scripts pass, and a table of them; nothing if none were played.
+def parts(folder: Path) -> dict[str, str]:
+    """The parts of the page, by name: a set of scripts each."""
+    return {
+        "packetdrill": section(folder),
+        "packetdrill-accurate-ecn": section(folder, ACCURATE_ECN),
+    }
+
+
+def section(folder: Path, results: str = RESULTS) -> str:
+    """How many scripts pass, and a table of them unless all do; nothing if none were played.
 
     `folder` has the runner's results and the explanations.
     """
-    if not (folder / RESULTS).is_file():
+    if not (folder / results).is_file():
         return ""
-    rows = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    rows = json.loads((folder / results).read_text(encoding="utf-8"))
     reasons = _reasons(folder / EXPLANATIONS)
     passed = sum(row["verdict"] == "passed" for row in rows)
+    if passed == len(rows):
+        return f"**All {passed} scripts pass.**"
     lines = [[f"`{row['script']}`", row["verdict"], _why(row, reasons)] for row in rows]
     table = page.table(["script", "verdict", "why"], lines)
     return f"**{passed} of {len(rows)} scripts pass.**\n\n{table}"

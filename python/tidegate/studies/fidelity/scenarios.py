@@ -46,7 +46,7 @@ def parts(records: Sequence[Record], root: Path) -> dict[str, object]:
     explanations = read_explanations(folder / "explanations.toml")
     report.tell_idle(explanations, report.beyond(_on_both_sides(records)))
     told = report.parts(records, explanations, folder / HELD_OUT / "page.md")
-    return {**told, "packetdrill": packetdrill.section(folder)}
+    return {**told, **packetdrill.parts(folder)}
 
 
 def draw(records: Sequence[Record], root: Path) -> Path:

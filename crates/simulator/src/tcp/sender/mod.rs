@@ -254,16 +254,21 @@ impl Sender {
         if self.is_expected(packet) {
             return self.on_expected_ack(packet, door);
         }
-        let options = packet.has(flags::OPTIONS).then(|| door.network.options.take(packet.word));
-        let options = options.unwrap_or_default();
+        let taken;
+        let options = if packet.has(flags::OPTIONS) {
+            taken = door.network.options.take(packet.word);
+            &taken
+        } else {
+            &Options::NONE
+        };
         if packet.has(flags::SYN) {
-            self.on_syn_ack(packet, &options, door);
+            self.on_syn_ack(packet, options, door);
         } else if self.is_acceptable(packet) {
-            self.on_any_ack(packet, &options, door);
+            self.on_any_ack(packet, options, door);
         } else if packet.has(flags::SACK) && packet.number < self.outstanding.una() {
             // Overtaken by another ACK: what it says to have arrived beyond holds all the same.
             let number = self.outstanding.una();
-            self.on_any_ack(&Packet { number, ..*packet }, &options, door);
+            self.on_any_ack(&Packet { number, ..*packet }, options, door);
         }
     }
 
