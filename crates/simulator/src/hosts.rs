@@ -69,6 +69,17 @@ impl Hosts {
         }
     }
 
+    /// So much jitter at most.
+    pub fn jitter(&mut self, host: u32, jitter_ns: u64) -> Span {
+        Span::from_nanos(match self {
+            _ if jitter_ns == 0 => 0,
+            Hosts::Few(hosts) => hosts[host as usize].random.up_to(jitter_ns),
+            Hosts::Many { hosts, stocks } => {
+                hosts[host as usize].random.up_to(jitter_ns, &mut stocks[host as usize])
+            }
+        })
+    }
+
     /// When a packet enters that leaves at `now`, without jitter.
     pub fn follow(&mut self, host: u32, now: Time) -> Time {
         match self {

@@ -39,6 +39,8 @@ pub struct Ways {
 struct Passage {
     owner: Owner,
     jitter_ns: u64,
+    /// Until when its burst waits, where one delay holds up a whole burst.
+    burst_waits_to: Option<Time>,
     /// The host of its sender.
     host: u32,
     /// The host of its receiver, if that sends data as well; else [`NO_HOST`].
@@ -163,6 +165,10 @@ impl<C: Contents> Network<C> {
             network.passages.push(Passage {
                 owner: Owner { group: group as u16, user, scalable },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
+                burst_waits_to: flow
+                    .tcp
+                    .as_ref()
+                    .and_then(|tcp| tcp.jitter_per_burst.then_some(Time::ZERO)),
                 host: host_of_link[flow.forward[0] as usize],
                 far_host,
             });
@@ -192,12 +198,26 @@ impl<C: Contents> Network<C> {
     }
 
     /// A sender's host lets go of a packet: it enters the first link after the host's jitter,
-    /// behind the packets that left before.
+    /// behind the packets that left before. What is `prompt` waits for no burst of its own.
     #[inline]
-    pub fn send_from_host(&mut self, parcel: Parcel, now: Time) {
-        let &Passage { host, jitter_ns, .. } = &self.passages[parcel.flow() as usize];
-        let at = self.hosts.leave(host, now, jitter_ns);
+    pub fn send_from_host(&mut self, parcel: Parcel, prompt: bool, now: Time) {
+        let &Passage { host, jitter_ns, burst_waits_to, .. } =
+            &self.passages[parcel.flow() as usize];
+        let at = match burst_waits_to {
+            None => self.hosts.leave(host, now, jitter_ns),
+            Some(end) => self.leave_in_burst(parcel.flow(), end, prompt, now),
+        };
         self.send(parcel, at);
+    }
+
+    /// When a packet enters whose burst waits until `end`: what is written meanwhile leaves with it.
+    fn leave_in_burst(&mut self, flow: u32, mut end: Time, prompt: bool, now: Time) -> Time {
+        let passage = &mut self.passages[flow as usize];
+        if end <= now && !prompt {
+            end = now + self.hosts.jitter(passage.host, passage.jitter_ns);
+            passage.burst_waits_to = Some(end);
+        }
+        self.hosts.follow(passage.host, now.max(end))
     }
 
     /// A receiver lets go of a packet: it enters the first link at once, or behind the packets that left

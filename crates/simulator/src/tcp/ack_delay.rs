@@ -74,9 +74,10 @@ mod tests {
             min: Span::from_millis(200),
             max: Span::from_secs(120),
             min_bounds_variance: true,
+            tick: None,
         });
         if let Some(rtt) = rtt_ms {
-            trip.sample(Span::from_millis(rtt));
+            trip.sample(Span::from_millis(rtt), tidegate_mechanisms::units::Time::ZERO);
         }
         trip
     }

@@ -20,7 +20,8 @@ impl World<'_> {
     /// The door of a host.
     #[inline]
     pub fn door(&mut self, address: Address) -> Door<'_> {
-        Door { now: self.now, network: self.network, timers: self.timers, address }
+        let World { now, network, timers } = self;
+        Door { now: *now, network, timers, address, prompt: false }
     }
 }
 
@@ -34,6 +35,8 @@ pub struct Door<'a> {
     pub timers: &'a mut Timers,
     /// Who stands at the door.
     pub address: Address,
+    /// What leaves now answers duplicate ACKs, and was not let go by the window.
+    pub prompt: bool,
 }
 
 /// Whose packets leave, and where they enter the network: the ends between which data flows one way.
@@ -110,7 +113,7 @@ impl Door<'_> {
             packet.flags |= flags::BACK;
             self.network.send_from_receiver(Parcel::of(&packet), self.now);
         } else {
-            self.network.send_from_host(Parcel::of(&packet), self.now);
+            self.network.send_from_host(Parcel::of(&packet), self.prompt, self.now);
         }
     }
 

@@ -195,15 +195,34 @@ pub(crate) mod tests {
     use tidegate_scenario::Scenario;
     use tidegate_scenario::plan::TcpPlan;
 
-    /// ns-2's sender, more or less: SACK, no timestamps, no delayed acknowledgements.
+    /// Rules of ns-2's own: without them the profile `classic` follows the RFCs.
+    pub(crate) const RULES_OF_NS2: [&str; 12] = [
+        "ecn_after_timeout",
+        "ecn_backoff",
+        "ecn_on_repairs",
+        "grow_at_end",
+        "limited_transmit_by_count",
+        "loss_to_one",
+        "lost_in_flight",
+        "lower_at_each_timeout",
+        "lower_for_request",
+        "rtt_through_repairs",
+        "scoreboard_per_recovery",
+        "whole_threshold",
+    ];
+
+    /// A sender by the RFCs: SACK, no timestamps, no delayed acknowledgements.
     pub(crate) fn classic() -> TcpPlan {
         classic_with("initial_rto = \"1 s\", max_rto = \"60 s\"")
     }
 
     /// The same, with options as in a scenario.
     pub(crate) fn classic_with(options: &str) -> TcpPlan {
+        let by_rfc = RULES_OF_NS2.iter().filter(|rule| !options.contains(*rule));
+        let mut by_rfc: String = by_rfc.map(|rule| format!("{rule} = false, ")).collect();
+        by_rfc += "rtt_tick = \"off\", ";
         let text = format!(
-            "version = 1\nprofile = \"classic\"\ntcp = {{ {options} }}\n\
+            "version = 1\nprofile = \"classic\"\ntcp = {{ {by_rfc}{options} }}\n\
              bottleneck = {{ rate = \"1 Mb/s\" }}\nusers.a = {{}}\n"
         );
         let plan = Scenario::parse(&text, &[]).expect("valid").plan();

@@ -225,7 +225,7 @@ impl Receiver {
     fn renew_quick_acks(&mut self, packet: &Packet, delay: DelayedAckPlan) {
         if let Some(answered) = self.answered.take() {
             if self.timestamps {
-                self.silence.sample(packet.at.since(answered));
+                self.silence.sample(packet.at.since(answered), packet.at);
             }
             if let Some(window) = &mut self.window {
                 window.begin(answered, packet.at, packet.stamp);

@@ -60,7 +60,8 @@ impl Reduction {
     pub fn on_ack(&mut self, cwnd: f64, ssthresh: f64, progress: Progress) -> f64 {
         let pipe = f64::from(progress.in_flight);
         match self {
-            Reduction::Immediate => cwnd.min(ssthresh),
+            // It came down as it began.
+            Reduction::Immediate => cwnd,
             Reduction::RateHalving { odd } => {
                 let mut lowered = cwnd;
                 if *odd && cwnd > ssthresh / 2.0 {
@@ -99,7 +100,8 @@ impl Reduction {
     /// The window when everything outstanding at the loss is acknowledged.
     pub fn finish(&self, cwnd: f64, ssthresh: f64) -> f64 {
         match self {
-            Reduction::Immediate | Reduction::RateHalving { .. } => cwnd.min(ssthresh),
+            Reduction::Immediate => cwnd,
+            Reduction::RateHalving { .. } => cwnd.min(ssthresh),
             Reduction::Prr { .. } => ssthresh,
         }
     }

@@ -9,7 +9,7 @@
 //!
 //! Doubled by each time-out, up to the maximum; back to the formula with the next sample.
 
-use tidegate_mechanisms::units::Span;
+use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::RtoPlan;
 
 /// Estimator and time-out of one connection.
@@ -21,19 +21,37 @@ pub struct RoundTrip {
     srtt_ns: u64,
     rttvar_ns: u64,
     rto_ns: u64,
+    /// The clock that measures; 0 for one that is exact.
+    tick_ns: u64,
+    /// With ticks: srtt in eighths of one.
+    eighths: i64,
+    /// With ticks: rttvar in quarters of one.
+    quarters: i64,
 }
 
 impl RoundTrip {
     /// Before the first sample.
     pub fn new(plan: RtoPlan) -> Self {
-        let RtoPlan { initial, min, max, min_bounds_variance } = plan;
-        let rto_ns = initial.as_nanos();
-        RoundTrip { min, max, min_bounds_variance, srtt_ns: 0, rttvar_ns: 0, rto_ns }
+        let RtoPlan { initial, min, max, min_bounds_variance, tick } = plan;
+        RoundTrip {
+            min,
+            max,
+            min_bounds_variance,
+            srtt_ns: 0,
+            rttvar_ns: 0,
+            rto_ns: initial.as_nanos(),
+            tick_ns: tick.map_or(0, Span::as_nanos),
+            eighths: 0,
+            quarters: 0,
+        }
     }
 
     /// Takes a sample.
     #[inline]
-    pub fn sample(&mut self, rtt: Span) {
+    pub fn sample(&mut self, rtt: Span, now: Time) {
+        if self.tick_ns > 0 {
+            return self.sample_ticks(rtt, now);
+        }
         let r = rtt.as_nanos().max(1);
         if self.srtt_ns == 0 {
             self.srtt_ns = r;
@@ -50,6 +68,25 @@ impl RoundTrip {
             (self.srtt_ns + spread).max(min)
         };
         self.rto_ns = rto.min(self.max.as_nanos());
+    }
+
+    /// A round trip counts the ticks of the clock that fall into it, eighths and quarters of them are whole
+    /// numbers, and what is over is dropped (Jacobson 1988, appendix A; ns-2, `TcpAgent::rtt_update`).
+    fn sample_ticks(&mut self, rtt: Span, now: Time) {
+        let tick = self.tick_ns;
+        let ticks_at = |t: u64| (t / tick) as i64;
+        let sent = now.as_nanos().saturating_sub(rtt.as_nanos());
+        let ticks = (ticks_at(now.as_nanos()) - ticks_at(sent)).max(1);
+        if self.eighths == 0 {
+            (self.eighths, self.quarters) = (8 * ticks, 2 * ticks);
+        } else {
+            let error = ticks - self.eighths / 8;
+            self.eighths = (self.eighths + error).max(1);
+            self.quarters = (self.quarters + error.abs() - self.quarters / 4).max(1);
+        }
+        self.srtt_ns = self.eighths as u64 * tick / 8;
+        let rto = (self.quarters + self.eighths / 8) as u64 * tick;
+        self.rto_ns = rto.max(self.min.as_nanos()).min(self.max.as_nanos());
     }
 
     /// Doubles the time-out.
@@ -86,6 +123,7 @@ mod tests {
             min: Span::from_millis(200),
             max: Span::from_secs(60),
             min_bounds_variance,
+            tick: None,
         }
     }
 
@@ -94,9 +132,9 @@ mod tests {
     fn the_estimator_follows_rfc_6298() {
         let mut rt = RoundTrip::new(plan(false));
         assert_eq!((rt.srtt(), rt.rto()), (None, Span::from_secs(1)));
-        rt.sample(Span::from_millis(100));
+        rt.sample(Span::from_millis(100), Time::ZERO);
         assert_eq!(rt.rto(), Span::from_millis(300));
-        rt.sample(Span::from_millis(180));
+        rt.sample(Span::from_millis(180), Time::ZERO);
         assert_eq!(rt.srtt(), Some(Span::from_millis(110)));
         assert_eq!(rt.rto(), Span::from_micros(110_000 + 4 * 57_500));
     }
@@ -105,8 +143,8 @@ mod tests {
     fn linux_adds_its_minimum_to_the_round_trip_time() {
         let (mut rfc, mut linux) = (RoundTrip::new(plan(false)), RoundTrip::new(plan(true)));
         for _ in 0..100 {
-            rfc.sample(Span::from_millis(30));
-            linux.sample(Span::from_millis(30));
+            rfc.sample(Span::from_millis(30), Time::ZERO);
+            linux.sample(Span::from_millis(30), Time::ZERO);
         }
         assert_eq!(rfc.rto(), Span::from_millis(200));
         assert_eq!(linux.rto(), Span::from_millis(230));
@@ -119,7 +157,20 @@ mod tests {
             rt.back_off();
             assert_eq!(rt.rto(), Span::from_secs(want));
         }
-        rt.sample(Span::from_millis(10));
+        rt.sample(Span::from_millis(10), Time::ZERO);
         assert_eq!(rt.rto(), Span::from_millis(200));
+    }
+
+    /// ns-2's arithmetic by hand: 100 ticks, then 107; then 100 for ever, where 3/4 of a tick remain.
+    #[test]
+    fn a_clock_of_ticks_drops_what_is_over() {
+        let mut rt = RoundTrip::new(RtoPlan { tick: Some(Span::from_millis(1)), ..plan(false) });
+        let at = Time::ZERO + Span::from_secs(1);
+        rt.sample(Span::from_millis(100), at);
+        assert_eq!(rt.rto(), Span::from_millis(300));
+        rt.sample(Span::from_micros(106_001), at);
+        assert_eq!((rt.srtt_ns(), rt.rto()), (100_875_000, Span::from_millis(100 + 200 + 7 - 50)));
+        (0..100).for_each(|_| rt.sample(Span::from_millis(250), at));
+        assert_eq!(rt.rto(), Span::from_millis(253));
     }
 }

@@ -156,7 +156,7 @@ impl World {
     fn act(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
         let World { half, network, timers, now, .. } = self;
         let address = half.address;
-        act(half, &mut Door { now: *now, network, timers, address });
+        act(half, &mut Door { now: *now, network, timers, address, prompt: false });
         let counted = self.half.receiver.marked();
         while self.network.transit.next_time() < Time::NEVER {
             if let Some((_, parcel)) = self.network.advance() {

@@ -27,6 +27,8 @@ pub enum Detection {
         duplicates: u32,
         /// What was sent three before something that has arrived is lost (FACK).
         forward: bool,
+        /// The scoreboard lives for one fast recovery, in which every hole is lost (ns-2).
+        for_one_recovery: bool,
     },
     /// By time (RFC 8985).
     Time(Box<Rack>),
@@ -37,8 +39,14 @@ impl Detection {
     pub fn new(plan: &TcpPlan) -> Self {
         match plan.loss_recovery {
             RecoveryPlan::Reno | RecoveryPlan::NewReno => Detection::Duplicates(0),
-            RecoveryPlan::Sack => Detection::Holes { duplicates: 0, forward: false },
-            RecoveryPlan::Fack => Detection::Holes { duplicates: 0, forward: true },
+            RecoveryPlan::Sack => Detection::Holes {
+                duplicates: 0,
+                forward: false,
+                for_one_recovery: plan.scoreboard_per_recovery,
+            },
+            RecoveryPlan::Fack => {
+                Detection::Holes { duplicates: 0, forward: true, for_one_recovery: false }
+            }
             RecoveryPlan::Rack => Detection::Time(Box::default()),
         }
     }
@@ -56,6 +64,20 @@ impl Detection {
     #[inline]
     pub fn probes(&self) -> bool {
         matches!(self, Detection::Time(_))
+    }
+
+    /// Duplicate ACKs so far, where they are counted.
+    #[inline]
+    pub fn duplicates(&self) -> u32 {
+        match self {
+            Detection::Duplicates(duplicates) | Detection::Holes { duplicates, .. } => *duplicates,
+            Detection::Time(_) => 0,
+        }
+    }
+
+    /// Whether what is sacked is forgotten as a repair ends.
+    pub fn forgets_scoreboard(&self) -> bool {
+        matches!(self, Detection::Holes { for_one_recovery: true, .. })
     }
 
     /// By how many segments the path is taken to reorder.
@@ -129,7 +151,19 @@ impl Detection {
         match self {
             Detection::Duplicates(duplicates) => head_is_lost(*duplicates, out, points)
                 .then_some(Judgement { head: true, ..Judgement::NOTHING }),
-            Detection::Holes { duplicates, forward } => {
+            Detection::Holes { for_one_recovery: true, duplicates, .. } => {
+                let below = match points.phase {
+                    Phase::Recovery => out.board().highest_sacked(),
+                    Phase::Open | Phase::Reducing
+                        if *duplicates >= DUP_THRESH && points.allow_recovery(out.una()) =>
+                    {
+                        out.una() + 1
+                    }
+                    _ => 0,
+                };
+                (below > 0).then_some(Judgement { below, ..Judgement::NOTHING })
+            }
+            Detection::Holes { duplicates, forward, .. } => {
                 (out.board().sacked() > 0).then(|| judge_holes(*duplicates, *forward, out))
             }
             Detection::Time(rack) => rack.judge(out, points.phase, feedback, now),
@@ -171,7 +205,7 @@ fn head_is_lost(duplicates: u32, out: &Outstanding, points: &Points) -> bool {
     match points.phase {
         // RFC 6582, step 2: no second recovery for segments sent before the last one ended.
         Phase::Open | Phase::Reducing => {
-            duplicates == DUP_THRESH && (out.una() > points.recover || points.recover == 0)
+            duplicates == DUP_THRESH && points.allow_recovery(out.una())
         }
         Phase::Recovery => points.partial_acks && duplicates == 0 && out.una() < points.end,
         _ => false,
@@ -215,7 +249,7 @@ mod tests {
         fn new(recovery: &str) -> Self {
             let plan = classic_with(&format!("loss_recovery = {recovery:?}"));
             let (detection, mut feedback) = (Detection::new(&plan), Feedback::new(&plan));
-            feedback.begin(Span::from_millis(100));
+            feedback.begin(Span::from_millis(100), Time::ZERO);
             let mut out = Outstanding::new(detection.memory(), 1_460);
             (0..10).for_each(|n| _ = out.add(0, ms(n)));
             Bench { detection, feedback, out }

@@ -37,6 +37,13 @@ pub struct Ecn {
     falls_back: bool,
     /// The next new segment says that the window was reduced.
     announces: bool,
+    /// What is sent again is as a new segment is.
+    on_repairs: bool,
+    /// Marks in a row at a window of one segment double the wait.
+    backs_off: bool,
+    /// The first segment that was missing at the last mark that found a window of one segment, and how
+    /// many were in a row then.
+    at_one: (u64, u32),
 }
 
 impl Ecn {
@@ -54,7 +61,15 @@ impl Ecn {
             Some(FeedbackPlan::Dctcp) => Feedback::Each,
             Some(FeedbackPlan::Accurate) => Feedback::Counted(counted()),
         };
-        Ecn { feedback, in_proportion, falls_back, announces: false }
+        Ecn {
+            feedback,
+            in_proportion,
+            falls_back,
+            announces: false,
+            on_repairs: plan.ecn_on_repairs,
+            backs_off: plan.ecn_backoff && plan.ecn_to_one,
+            at_one: (0, 0),
+        }
     }
 
     /// Whether the sender is told of every mark.
@@ -121,6 +136,30 @@ impl Ecn {
             Feedback::Counted(counted) => self.flags_of_counted(counted),
             _ if core::mem::take(&mut self.announces) => flags::ECT | flags::CWR,
             _ => flags::ECT,
+        }
+    }
+
+    /// A mark finds a window of `cwnd` segments, of which `una` is the first that is missing. Returns how often
+    /// the wait for the next doubles.
+    pub fn doublings(&mut self, cwnd: f64, una: u64) -> u32 {
+        if !self.backs_off || cwnd > 1.0 {
+            self.at_one = (0, 0);
+            return 0;
+        }
+        let in_a_row = match self.at_one {
+            (last, count) if last > 0 && una == last + 1 => count + 1,
+            _ => 0,
+        };
+        self.at_one = (una, in_a_row);
+        in_a_row
+    }
+
+    /// The flags of what is sent again.
+    pub fn flags_of_repair(&mut self) -> u32 {
+        if self.on_repairs && !self.counts_marks() {
+            self.flags_of_new()
+        } else {
+            self.flags_of_control()
         }
     }
 

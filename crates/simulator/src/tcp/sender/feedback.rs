@@ -7,7 +7,7 @@ use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 use super::ecn::Ecn;
 use super::outstanding::{Arrivals, Outstanding};
 use super::samples::{Reading, Samples};
-use crate::packet::{Options, Packet};
+use crate::packet::{Options, Packet, SackBlocks};
 use crate::tcp::round_trip::RoundTrip;
 
 /// What an ACK tells.
@@ -63,6 +63,17 @@ enum Clock {
     },
 }
 
+/// What an ACK finds under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing that matters here.
+    Open,
+    /// A fast recovery that it does not end.
+    Repairing,
+    /// After a time-out everything is lost: duplicates stand for nothing.
+    AllLost,
+}
+
 /// Reads ACKs, and keeps what takes several of them.
 pub struct Feedback {
     sack: bool,
@@ -70,6 +81,11 @@ pub struct Feedback {
     round_trip: RoundTrip,
     /// The shortest round trip, where each segment's is known.
     min_rtt: Span,
+    /// While everything is sent again: how many segments the blocks of the last duplicate named, if
+    /// there was an ACK of new data since the time-out.
+    named: Option<u64>,
+    /// A measurement goes on through the repairs of a fast recovery, and counts when that ends.
+    through_repairs: bool,
 }
 
 impl Feedback {
@@ -83,7 +99,14 @@ impl Feedback {
         };
         let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
         let min_rtt = Span::from_nanos(u64::MAX);
-        Feedback { sack, clock, round_trip: RoundTrip::new(plan.rto()), min_rtt }
+        Feedback {
+            sack,
+            clock,
+            round_trip: RoundTrip::new(plan.rto()),
+            min_rtt,
+            named: None,
+            through_repairs: plan.rtt_through_repairs,
+        }
     }
 
     /// Whether the connection agreed on SACK.
@@ -112,7 +135,7 @@ impl Feedback {
     #[inline]
     pub fn read_expected(&mut self, packet: &Packet, out: &mut Outstanding, now: Time) -> Told {
         let arrivals = out.take_expected(packet.number, self.reading(now));
-        let rtt = self.measure(packet, &arrivals, now);
+        let rtt = self.measure(packet, &arrivals, false, now);
         Told {
             acknowledged: arrivals.acknowledged,
             delivered: arrivals.delivered,
@@ -130,13 +153,13 @@ impl Feedback {
         }
     }
 
-    /// Reads any other ACK. After a time-out (`all_lost`) duplicates stand for nothing.
+    /// Reads any other ACK.
     #[inline]
     pub fn read(
         &mut self,
         packet: &Packet,
         options: &Options,
-        all_lost: bool,
+        stage: Stage,
         ecn: &mut Ecn,
         out: &mut Outstanding,
         now: Time,
@@ -144,13 +167,13 @@ impl Feedback {
         let arrivals = out.take(packet.number, &options.sack, self.reading(now));
         let marks = ecn.read(packet, options.received_bytes, &arrivals);
         let Arrivals { acknowledged, delivered, sacked, bytes, samples, overtaken_by } = arrivals;
-        let rtt = self.measure(packet, &arrivals, now);
+        let rtt = self.measure(packet, &arrivals, stage == Stage::Repairing, now);
         let news = !self.sack || delivered > 0;
         let duplicate = acknowledged == 0 && !out.is_empty() && news;
         let mut departed = delivered;
         if !self.sack {
             departed = departed_unnamed(acknowledged, out.board().sacked(), duplicate);
-            out.count_unnamed(acknowledged, duplicate, all_lost);
+            out.count_unnamed(acknowledged, duplicate, stage == Stage::AllLost);
         }
         Told {
             acknowledged,
@@ -169,12 +192,49 @@ impl Feedback {
         }
     }
 
-    /// Takes the round-trip time that an ACK shows. Returns the controller's share.
+    /// The same while everything is sent again, whatever is sacked: an ACK that moves nothing is a duplicate
+    /// if its blocks name more or less than before, once one of new data has come.
+    pub fn read_ignoring(
+        &mut self,
+        packet: &Packet,
+        options: &Options,
+        ecn: &mut Ecn,
+        out: &mut Outstanding,
+        now: Time,
+    ) -> Told {
+        let blind = Options { sack: SackBlocks::default(), ..*options };
+        let told = self.read(packet, &blind, Stage::AllLost, ecn, out, now);
+        if !self.sack {
+            return told;
+        }
+        let named = Some(options.sack.iter().map(|(start, end)| end.saturating_sub(*start)).sum());
+        let duplicate = !told.advances() && self.named.is_some() && self.named != named;
+        if duplicate {
+            self.named = named;
+        } else if told.advances() {
+            self.named = Some(0);
+        }
+        Told { duplicate, ..told }
+    }
+
+    /// Takes the round-trip time that an ACK shows; one that leaves a fast recovery under way is `repairing`.
+    /// Returns the controller's share.
     #[inline(always)]
-    fn measure(&mut self, packet: &Packet, arrivals: &Arrivals, now: Time) -> Option<Span> {
+    fn measure(
+        &mut self,
+        packet: &Packet,
+        arrivals: &Arrivals,
+        repairing: bool,
+        now: Time,
+    ) -> Option<Span> {
         let echoed = (arrivals.acknowledged > 0).then(|| now.since(packet.stamp));
         let (estimate, rtt) = match &mut self.clock {
             Clock::Echo => (echoed, echoed),
+            Clock::OneSegment(_) if repairing && self.through_repairs && self.sack => (None, None),
+            Clock::OneSegment(timed) if repairing && self.through_repairs => {
+                timed.take_if(|(segment, _)| packet.number > *segment);
+                (None, None)
+            }
             Clock::OneSegment(timed) => {
                 let done = timed.take_if(|(segment, _)| packet.number > *segment);
                 let rtt = done.map(|(_, sent)| now.since(sent));
@@ -189,14 +249,14 @@ impl Feedback {
             }
         };
         if let Some(rtt) = estimate {
-            self.round_trip.sample(rtt);
+            self.round_trip.sample(rtt, now);
         }
         rtt
     }
 
     /// The connection request was answered after `rtt`.
-    pub fn begin(&mut self, rtt: Span) {
-        self.round_trip.sample(rtt);
+    pub fn begin(&mut self, rtt: Span, now: Time) {
+        self.round_trip.sample(rtt, now);
         self.min_rtt = rtt;
     }
 
@@ -208,9 +268,23 @@ impl Feedback {
         }
     }
 
-    /// A segment is sent again, or will be: a round trip over that means nothing (Karn).
+    /// A segment is sent again: a round trip over that means nothing (Karn).
     #[inline]
     pub fn on_repair(&mut self) {
+        if !self.through_repairs {
+            self.stop_measuring();
+        }
+    }
+
+    /// A fast recovery begins: where a measurement goes on through repairs, it ends here.
+    pub fn on_recovery(&mut self) {
+        if self.through_repairs {
+            self.stop_measuring();
+        }
+    }
+
+    /// What is being measured means nothing any more.
+    pub fn stop_measuring(&mut self) {
         if let Clock::OneSegment(timed) = &mut self.clock {
             *timed = None;
         }
@@ -219,6 +293,7 @@ impl Feedback {
     /// A time-out.
     pub fn back_off(&mut self) {
         self.round_trip.back_off();
+        self.named = None;
     }
 }
 
@@ -285,7 +360,8 @@ mod tests {
     fn duplicates_stand_for_segments_that_nobody_names() {
         let (mut feedback, mut ecn, mut out) = reader("loss_recovery = \"newreno\"", Memory::None);
         let mut read = |number| {
-            feedback.read(&ack(number, 0), &Options::default(), false, &mut ecn, &mut out, ms(100))
+            let (packet, options) = (ack(number, 0), Options::default());
+            feedback.read(&packet, &options, Stage::Open, &mut ecn, &mut out, ms(100))
         };
         assert_eq!([read(0), read(0), read(0)].map(|told| told.departed), [1; 3]);
         let told = read(5);

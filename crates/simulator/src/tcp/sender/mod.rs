@@ -38,11 +38,11 @@ use tidegate_scenario::plan::TcpPlan;
 use super::accecn::Outcome;
 use super::reduction::Progress;
 use super::{Door, Sizes};
-use crate::packet::{Options, Packet, SackBlocks, flags};
+use crate::packet::{Options, Packet, flags};
 use conex::Conex;
 use detection::Detection;
 use ecn::Ecn;
-use feedback::{Feedback, Told};
+use feedback::{Feedback, Stage, Told};
 use outstanding::{Lost, Outstanding};
 use recovery::{Next, Phase, Recovery, Turn};
 use samples::Samples;
@@ -211,7 +211,8 @@ impl Sender {
     /// Segments that count against the window.
     #[inline]
     fn in_flight(&self) -> u32 {
-        self.window.in_flight(&self.outstanding, self.recovery.phase())
+        let duplicates = self.detection.duplicates();
+        self.window.in_flight(&self.outstanding, self.recovery.phase(), duplicates)
     }
 
     /// Requests the connection.
@@ -240,7 +241,7 @@ impl Sender {
 
     fn establish(&mut self, request: Time, door: &mut Door) {
         let rtt = door.now.since(request);
-        self.feedback.begin(rtt);
+        self.feedback.begin(rtt, door.now);
         self.detection.begin(rtt);
         self.transmit.note_activity(door.now);
         self.recovery.open();
@@ -321,14 +322,22 @@ impl Sender {
         if let Some(conex) = &mut self.conex {
             conex.on_ack(&told, &self.ecn, &self.outstanding);
         }
+        if self.recovery.phase() == Phase::Recovery {
+            self.window.on_ack_in_recovery(&told);
+        }
         self.note(&told, now);
+        let by_count = self.window.limits_by_count() && self.recovery.phase() != Phase::Recovery;
+        if told.advances() && by_count && !self.feedback.uses_sack() {
+            self.outstanding.forget_unnamed();
+        }
         self.count_marks(&told, now);
         let rests = self.end_answered_reduction(now);
         let turn = self.look_back(&told, now);
         self.answer_echo(&told, door);
         let probing = self.recovery.phase() == Phase::Probing;
         let (lost, wait) = self.find_losses(&told, door);
-        match self.next(&told, &lost) {
+        let next = self.next(&told, &lost);
+        match next {
             Next::Enter => self.enter_recovery(door),
             Next::Grow if !rests && !probing => self.grow(&told, in_flight, now),
             _ => {}
@@ -338,7 +347,12 @@ impl Sender {
         self.count_ack();
         match turn {
             Turn::OnlyNew => self.ask_with_new(door),
-            _ => self.send(door),
+            // In ns-2 the ACK that begins a fast recovery lets go of its repair alone.
+            _ if next == Next::Enter && self.window.counts_by_acks() => {}
+            _ => {
+                door.prompt = !told.advances() && self.recovery.phase() == Phase::Open;
+                self.send(door);
+            }
         }
     }
 
@@ -353,12 +367,15 @@ impl Sender {
     #[inline]
     fn read(&mut self, packet: &Packet, options: &Options, now: Time) -> Told {
         let Sender { feedback, ecn, outstanding, recovery, .. } = self;
-        let all_lost = recovery.phase() == Phase::Loss;
         if recovery.ignores_sacks() {
-            let options = Options { sack: SackBlocks::default(), ..*options };
-            return feedback.read(packet, &options, all_lost, ecn, outstanding, now);
+            return feedback.read_ignoring(packet, options, ecn, outstanding, now);
         }
-        feedback.read(packet, options, all_lost, ecn, outstanding, now)
+        let stage = match recovery.phase() {
+            Phase::Loss => Stage::AllLost,
+            Phase::Recovery if !recovery.would_end_at(packet.number) => Stage::Repairing,
+            _ => Stage::Open,
+        };
+        feedback.read(packet, options, stage, ecn, outstanding, now)
     }
 
     /// Detection takes note; a loss at the tail that the probe has repaired shrinks the window.
@@ -442,12 +459,15 @@ impl Sender {
             return;
         }
         self.recovery.forbid_undo();
-        if self.recovery.phase() == Phase::Open {
+        if self.recovery.answers_marks() {
+            for _ in 0..self.ecn.doublings(self.window.cwnd(), self.outstanding.una()) {
+                self.feedback.back_off();
+            }
             self.window.reduce_for_mark(self.in_flight(), door.now);
             self.ecn.announce_reduction();
             self.detection.forget_probe();
             self.recovery.forget_undo();
-            self.recovery.go_on(Phase::Reducing, self.outstanding.nxt());
+            self.recovery.answer_mark(self.outstanding.nxt());
             // A window of one segment cannot be halved: the next waits for the timer.
             if self.window.cwnd() < 1.0 {
                 self.restart_timer(door);
@@ -497,13 +517,17 @@ impl Sender {
             self.detection.forget_probe();
         }
         self.recovery.enter(self.outstanding.nxt());
+        self.feedback.on_recovery();
         if !self.timer.restarts_on_repair() {
             self.restart_timer(door);
         }
         // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
         if self.window.is_reduced_at_once() {
+            door.prompt = true;
             self.repair_next(door);
+            door.prompt = false;
         }
+        self.window.begin_recovery(&self.outstanding);
     }
 
     #[inline(always)]
@@ -515,7 +539,11 @@ impl Sender {
     /// Ends the repair that is over, or lets the window come down further.
     fn reduce_or_leave(&mut self, told: &Told, lost: &Lost, now: Time) {
         if self.recovery.is_over(told, self.outstanding.una()) {
+            let grows = self.recovery.phase() == Phase::Recovery && self.recovery.grows_at_end();
             self.leave(now);
+            if grows {
+                self.grow(told, self.window.allowed(), now);
+            }
         } else if matches!(self.recovery.phase(), Phase::Recovery | Phase::Reducing) {
             self.window.reduce(Progress {
                 delivered: told.departed,
@@ -532,6 +560,10 @@ impl Sender {
         }
         if !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();
+        }
+        if self.detection.forgets_scoreboard() && self.recovery.phase() == Phase::Recovery {
+            self.outstanding.forget_board();
+            self.recovery.note_loss(0);
         }
         self.recovery.open();
         self.detection.start_over();

@@ -327,6 +327,12 @@ impl Outstanding {
         }
     }
 
+    /// Forgets what is sacked and lost.
+    pub fn forget_board(&mut self) {
+        self.board.forget_sacked(self.una, self.nxt);
+        self.board.forget_losses(self.una, self.nxt);
+    }
+
     /// Forgets what duplicate ACKs stood for.
     pub fn forget_unnamed(&mut self) {
         self.board.set_unnamed(0);

@@ -53,6 +53,14 @@ pub struct Points {
     pub partial_acks: bool,
 }
 
+impl Points {
+    /// Whether a fast recovery may begin for the segment `una`: none may for segments that were sent before
+    /// the last loss was found (RFC 6582, section 3.2, step 2).
+    pub fn allow_recovery(&self, una: u64) -> bool {
+        una > self.recover || self.recover == 0
+    }
+}
+
 /// What a time-out means.
 #[derive(Clone, Copy, Debug)]
 pub enum TimeOuts {
@@ -97,6 +105,16 @@ pub struct Recovery {
     time_outs: TimeOuts,
     /// After a time-out, what is sacked counts for nothing.
     goes_back: bool,
+    /// Every time-out lowers the threshold.
+    lowers_each_time: bool,
+    /// A mark lowers the window also after a time-out.
+    marked_in_loss: bool,
+    /// Where the segments end that were out when one did, since the last time-out.
+    marked_to: Option<u64>,
+    /// A lost connection request lowers it.
+    lowers_for_request: bool,
+    /// The ACK that ends a fast recovery lets the window grow.
+    grows_at_end: bool,
     /// Timestamps tell what was sent again in vain.
     stamped: bool,
     /// What the reduction under way may be taken back to.
@@ -119,6 +137,11 @@ impl Recovery {
             time_outs,
             // Loss detection by time keeps the times of what is sacked, and so that.
             goes_back: plan.after_timeout == AfterTimeoutPlan::GoBackN && !by_time,
+            lowers_each_time: plan.lower_at_each_timeout,
+            marked_in_loss: plan.ecn_after_timeout && !by_time,
+            marked_to: None,
+            lowers_for_request: plan.lower_for_request,
+            grows_at_end: plan.grow_at_end && !sack,
             stamped: plan.timestamps,
             undo: None,
         }
@@ -154,6 +177,33 @@ impl Recovery {
         matches!(self.points.phase, Phase::Open | Phase::Reducing)
     }
 
+    /// Whether a mark lowers the window now.
+    pub fn answers_marks(&self) -> bool {
+        match self.points.phase {
+            Phase::Open => true,
+            Phase::Loss => self.marked_in_loss && self.marked_to.is_none(),
+            _ => false,
+        }
+    }
+
+    /// A mark has lowered the window while the sender would send `nxt` next.
+    pub fn answer_mark(&mut self, nxt: u64) {
+        match self.points.phase {
+            Phase::Loss => self.marked_to = Some(nxt),
+            _ => self.go_on(Phase::Reducing, nxt),
+        }
+    }
+
+    /// Whether a lost connection request lowers the threshold.
+    pub fn lowers_for_request(&self) -> bool {
+        self.lowers_for_request
+    }
+
+    /// Whether the ACK that ends a fast recovery lets the window grow.
+    pub fn grows_at_end(&self) -> bool {
+        self.grows_at_end
+    }
+
     /// Whether everything is sent again, whatever is sacked.
     #[inline]
     pub fn ignores_sacks(&self) -> bool {
@@ -171,14 +221,18 @@ impl Recovery {
         self.points.end = end;
     }
 
-    /// Nothing is missing any more.
+    /// Nothing is missing any more; a mark may wait for its answer.
     pub fn open(&mut self) {
-        self.points.phase = Phase::Open;
+        match self.marked_to.take() {
+            Some(end) => self.go_on(Phase::Reducing, end),
+            None => self.points.phase = Phase::Open,
+        }
     }
 
     /// What was outstanding at a loss ends here.
     pub fn note_loss(&mut self, nxt: u64) {
         self.points.recover = nxt;
+        self.marked_to = None;
     }
 
     /// Begins a fast recovery while the sender would send `nxt` next.
@@ -261,7 +315,8 @@ impl Recovery {
 
     /// Linux until 3.1, `tcp_may_raise_cwnd`: not above the threshold while congestion is echoed.
     fn grows_in_loss(&self, told: &Told, slow_start: bool) -> bool {
-        matches!(self.time_outs, TimeOuts::ByTime(_)) || !told.congestion || slow_start
+        let by_time = matches!(self.time_outs, TimeOuts::ByTime(_));
+        by_time || !told.congestion || (slow_start && !self.marked_in_loss)
     }
 
     /// Whether an ACK ends what is under way, where that is not asked first ([`Self::look_back`]).
@@ -274,6 +329,11 @@ impl Recovery {
             Phase::Loss => reached && !matches!(self.time_outs, TimeOuts::ByTime(_)),
             _ => false,
         }
+    }
+
+    /// Whether an acknowledgement up to `una` ends the fast recovery under way.
+    pub fn would_end_at(&self, una: u64) -> bool {
+        !self.points.partial_acks || una >= self.points.end
     }
 
     /// A reduction begins that may turn out to be without reason; one that was `marked` has one.
@@ -321,6 +381,9 @@ impl Recovery {
     pub fn lowered_from(&self, cwnd: f64) -> Option<f64> {
         match (self.points.phase, &self.time_outs) {
             (Phase::Open, _) => Some(cwnd),
+            (Phase::Recovery | Phase::Loss, TimeOuts::StartOver) if self.lowers_each_time => {
+                Some(cwnd)
+            }
             // Linux: another time-out while probing, after progress.
             (Phase::Probing, TimeOuts::Frto(frto)) if frto.has_advanced() => Some(2.0),
             _ => None,

@@ -33,6 +33,9 @@ impl Sender {
         }
         if requested {
             self.window.on_request_lost();
+            if self.recovery.lowers_for_request() {
+                self.window.lower_threshold_to_least();
+            }
             self.ecn.on_request_lost();
             self.counts.retransmits += 1;
             return self.send_request(door);
@@ -42,7 +45,7 @@ impl Sender {
             conex.on_time_out();
         }
         self.detection.start_over();
-        self.feedback.on_repair();
+        self.feedback.stop_measuring();
         self.ecn.announce_reduction();
         self.recovery.note_loss(self.outstanding.nxt());
         match self.recovery.time_outs() {

@@ -149,7 +149,7 @@ mod tests {
         let mut timer = Timer::new(false);
         let mut wakes = Vec::new();
         let mut door = |now, timers: &mut _, act: &mut dyn FnMut(&mut Door)| {
-            act(&mut Door { now, network: &mut network, timers, address });
+            act(&mut Door { now, network: &mut network, timers, address, prompt: false });
         };
         for n in 0..100 {
             door(ms(n), &mut timers, &mut |d| timer.set(Purpose::TimeOut, ms(n + 200), d));

@@ -181,7 +181,8 @@ impl Sender {
         self.feedback.on_repair();
         self.recovery.on_repair(door.now);
         self.counts.retransmits += 1;
-        self.depart(segment, true, self.ecn.flags_of_control(), door);
+        let flags = self.ecn.flags_of_repair();
+        self.depart(segment, true, flags, door);
         if segment == self.outstanding.una() && self.timer.restarts_on_repair() {
             self.restart_timer(door);
         }

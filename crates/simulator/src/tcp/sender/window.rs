@@ -13,6 +13,7 @@ use super::outstanding::Outstanding;
 use super::recovery::Phase;
 use crate::build;
 use crate::tcp::reduction::{Progress, Reduction};
+use crate::tcp::scoreboard::DUP_THRESH;
 
 /// How far the window was used in the last round trip.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +35,16 @@ enum GrowsBy {
     Delivered,
 }
 
+/// What counts as in flight during a fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pipe {
+    /// What is neither sacked nor lost (RFC 6675).
+    ByScoreboard,
+    /// What was out when it began, less what ACKs stand for, so that lost segments count (ns-2). It
+    /// may fall below nothing.
+    ByAcks(i32),
+}
+
 /// The window of one sender.
 pub struct SendWindow {
     window: Window,
@@ -43,8 +54,15 @@ pub struct SendWindow {
     reduction: Reduction,
     /// New data on the first two duplicate ACKs (RFC 3042).
     limited_transmit: bool,
+    /// One segment for each, and nothing for further ones, whatever has arrived.
+    limited_by_count: bool,
     /// Marks may bring the window below two segments, and below one (RFC 3168, section 6.1.2).
     marks_to_one: bool,
+    /// Losses may bring it below two segments.
+    losses_to_one: bool,
+    /// The threshold is a whole number.
+    whole_threshold: bool,
+    pipe: Pipe,
     /// Most segments that may be out.
     limit: u32,
     /// A round trip ends when this is acknowledged.
@@ -65,6 +83,8 @@ impl SendWindow {
         let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
         let by_delivery =
             plan.loss_recovery == RecoveryPlan::Rack || (!sack && plan.window_use_per_round);
+        let at_once = plan.window_reduction == ReductionPlan::Immediate;
+        let by_acks = plan.lost_in_flight && at_once && plan.loss_recovery == RecoveryPlan::Sack;
         SendWindow {
             window: Window::new(plan.initial_window.0),
             controller: build::controller(plan.congestion_control.clone()),
@@ -72,9 +92,13 @@ impl SendWindow {
             reduces_by: plan.window_reduction,
             reduction: Reduction::Immediate,
             limited_transmit: plan.limited_transmit,
-            marks_to_one: plan.ecn_to_one
-                && plan.window_reduction == ReductionPlan::Immediate
-                && !plan.is_scalable(),
+            limited_by_count: plan.limited_transmit
+                && plan.limited_transmit_by_count
+                && !matches!(plan.loss_recovery, RecoveryPlan::Rack | RecoveryPlan::Fack),
+            marks_to_one: plan.ecn_to_one && at_once && !plan.is_scalable(),
+            losses_to_one: plan.loss_to_one && at_once,
+            whole_threshold: plan.whole_threshold && at_once && !plan.is_scalable(),
+            pipe: if by_acks { Pipe::ByAcks(0) } else { Pipe::ByScoreboard },
             limit: plan.window_limit.map_or(u32::MAX, segments),
             round_end: 0,
             usage: plan.window_use_per_round.then(Usage::default),
@@ -112,10 +136,37 @@ impl SendWindow {
         self.limit = 0;
     }
 
-    /// Segments that count against the window.
+    /// Whether duplicate ACKs count one by one.
+    pub fn limits_by_count(&self) -> bool {
+        self.limited_by_count
+    }
+
+    /// Segments that count against the window after so many duplicate ACKs.
     #[inline]
-    pub fn in_flight(&self, out: &Outstanding, phase: Phase) -> u32 {
-        if self.limited_transmit || phase != Phase::Open { out.pipe() } else { out.count() }
+    pub fn in_flight(&self, out: &Outstanding, phase: Phase, duplicates: u32) -> u32 {
+        match self.pipe {
+            Pipe::ByAcks(segments) if phase == Phase::Recovery => segments.max(0) as u32,
+            _ if self.limited_by_count && phase != Phase::Recovery => {
+                let out = if phase == Phase::Loss { out.pipe() } else { out.count() };
+                out.saturating_sub(duplicates.min(DUP_THRESH - 1))
+            }
+            _ if self.limited_transmit || phase != Phase::Open => out.pipe(),
+            _ => out.count(),
+        }
+    }
+
+    /// A fast recovery has begun, and its first repair, which does not count, has left.
+    pub fn begin_recovery(&mut self, out: &Outstanding) {
+        if let Pipe::ByAcks(segments) = &mut self.pipe {
+            *segments = out.count() as i32 - DUP_THRESH as i32;
+        }
+    }
+
+    /// An ACK during a fast recovery.
+    pub fn on_ack_in_recovery(&mut self, told: &Told) {
+        if let Pipe::ByAcks(segments) = &mut self.pipe {
+            *segments -= 1 + i32::from(told.advances());
+        }
     }
 
     /// Whether so many segments in flight fill the congestion window.
@@ -191,17 +242,13 @@ impl SendWindow {
     /// Begins to come down for a loss.
     pub fn reduce_for_loss(&mut self, in_flight: u32, now: Time) {
         let ssthresh = self.controller.ssthresh_on_congestion(&self.window, now, in_flight);
-        self.begin(ssthresh);
+        self.begin(ssthresh, self.losses_to_one);
     }
 
     /// Begins to come down for a congestion mark.
     pub fn reduce_for_mark(&mut self, in_flight: u32, now: Time) {
         let ssthresh = self.controller.ssthresh_on_mark(&self.window, now, in_flight);
-        let halved = self.window.cwnd / 2.0;
-        self.begin(ssthresh);
-        if self.marks_to_one && ssthresh <= MIN_SSTHRESH {
-            self.window.cwnd = halved;
-        }
+        self.begin(ssthresh, self.marks_to_one);
     }
 
     /// Comes down at once for a loss that is repaired already.
@@ -211,17 +258,27 @@ impl SendWindow {
         self.controller.on_recovery_exit(&mut self.window, now);
     }
 
-    fn begin(&mut self, ssthresh: f64) {
-        self.window.ssthresh = ssthresh;
+    /// Comes down to the threshold; with `to_one`, to half a window even where the threshold stays above.
+    fn begin(&mut self, ssthresh: f64, to_one: bool) {
+        let halved = self.window.cwnd / 2.0;
+        self.set_threshold(ssthresh);
         self.glide();
         if self.is_reduced_at_once() {
-            self.window.cwnd = ssthresh;
+            let below = to_one && ssthresh <= halved.max(MIN_SSTHRESH);
+            self.window.cwnd = if below { halved } else { ssthresh };
         }
+    }
+
+    fn set_threshold(&mut self, ssthresh: f64) {
+        self.window.ssthresh = if self.whole_threshold { ssthresh.floor() } else { ssthresh };
     }
 
     /// Comes down to the threshold there is.
     pub fn glide(&mut self) {
         self.reduction = Reduction::begin(self.reduces_by, self.window.cwnd);
+        if self.is_reduced_at_once() {
+            self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+        }
     }
 
     /// Whether the reduction under way is over as it begins (RFC 6675, step 4.2).
@@ -244,6 +301,9 @@ impl SendWindow {
     #[inline]
     pub fn on_sent(&mut self) {
         self.reduction.on_sent();
+        if let Pipe::ByAcks(segments) = &mut self.pipe {
+            *segments += 1;
+        }
     }
 
     /// A reduction is over.
@@ -269,7 +329,18 @@ impl SendWindow {
     /// Lowers the threshold for a time-out, as from the given window.
     pub fn lower_threshold(&mut self, cwnd: f64, in_flight: u32, now: Time) {
         let window = Window { cwnd, ..self.window };
-        self.window.ssthresh = self.controller.ssthresh_on_congestion(&window, now, in_flight);
+        let ssthresh = self.controller.ssthresh_on_congestion(&window, now, in_flight);
+        self.set_threshold(ssthresh);
+    }
+
+    /// A connection request was lost: slow start ends at the lowest threshold.
+    pub fn lower_threshold_to_least(&mut self) {
+        self.window.ssthresh = MIN_SSTHRESH;
+    }
+
+    /// Whether what counts as in flight is told by ACKs.
+    pub fn counts_by_acks(&self) -> bool {
+        self.pipe != Pipe::ByScoreboard
     }
 
     /// Starts over with one segment after a time-out.
@@ -386,8 +457,8 @@ mod tests {
         out.count_unnamed(0, true, false);
         for (option, in_flight) in [("true", 9), ("false", 10)] {
             let window = with(&format!("limited_transmit = {option}"));
-            assert_eq!(window.in_flight(&out, Phase::Open), in_flight);
-            assert_eq!(window.in_flight(&out, Phase::Recovery), 9);
+            assert_eq!(window.in_flight(&out, Phase::Open, 1), in_flight);
+            assert_eq!(window.in_flight(&out, Phase::Recovery, 1), 9);
         }
     }
 

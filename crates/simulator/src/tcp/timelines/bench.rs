@@ -14,6 +14,7 @@ use crate::network::{Network, Receivers};
 use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, ReceivedBytes, SackBlocks, flags};
 use crate::tcp::accecn::{Ace, Codepoint};
 use crate::tcp::sender::Purpose;
+use crate::tcp::tests::RULES_OF_NS2;
 use crate::tcp::{Address, Door, Half, TimerId};
 
 const PACKET_BYTES: u16 = 1500;
@@ -54,6 +55,7 @@ pub struct Bench {
     written_bytes: u64,
     ecn: bool,
     ecn_fallback: bool,
+    ecn_on_repairs: bool,
     scalable: bool,
     /// Its packets declare congestion.
     conex: bool,
@@ -70,10 +72,18 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A connection with the profile `classic`, and the given options over it: those of a
-    /// scenario's `tcp` section, and `size=1000` for a transfer of so many bytes.
+    /// A connection with the profile `classic`, by the RFCs unless the options begin with `ns2`, and the
+    /// given options over it: those of a scenario's `tcp` section, and `size=1000` for a transfer of so
+    /// many bytes.
     pub fn new(options: &str) -> Self {
         let (mut overrides, mut size) = (Vec::new(), None);
+        let (as_ns2, options) = match options.trim_start().strip_prefix("ns2") {
+            Some(options) => (true, options),
+            None => (false, options),
+        };
+        overrides.extend(RULES_OF_NS2.map(|rule| (format!("tcp.{rule}"), as_ns2.to_string())));
+        let tick = if as_ns2 { "1 ms" } else { "off" };
+        overrides.push(("tcp.rtt_tick".to_owned(), tick.to_owned()));
         for option in options.split_whitespace() {
             let (key, value) = option.split_once('=').expect("an option is key=value");
             match key {
@@ -97,6 +107,7 @@ impl Bench {
             written_bytes: 0,
             ecn: tcp.ecn,
             ecn_fallback: tcp.ecn_fallback,
+            ecn_on_repairs: tcp.ecn_on_repairs,
             scalable: tcp.is_scalable(),
             conex: tcp.conex != ConexPlan::Off,
             now: Time::ZERO,
@@ -187,7 +198,7 @@ impl Bench {
     fn at_door(&mut self, act: impl FnOnce(&mut Half, &mut Door)) {
         let Bench { network, timers, connection, now, .. } = self;
         let address = connection.address;
-        act(connection, &mut Door { now: *now, network, timers, address });
+        act(connection, &mut Door { now: *now, network, timers, address, prompt: false });
     }
 
     /// `ack 4 5` are two ACKs, `ack 4-9` six. They may end in `ece`, `rtt 80` (what the timestamp
@@ -326,8 +337,8 @@ impl Bench {
         }
         let again = packet.number < self.sent_below;
         self.sent_below = self.sent_below.max(packet.number + 1);
-        // RFC 3168, section 6.1.5: what is sent again is not ECN-capable, but of scalable senders.
-        let capable = self.ecn && (!again || self.scalable);
+        // RFC 3168, section 6.1.5: what is sent again is not ECN-capable, but of scalable senders and in ns-2.
+        let capable = self.ecn && (!again || self.scalable || self.ecn_on_repairs);
         let mut suffix = String::from(if again { "r" } else { "" });
         if self.accurate {
             suffix += if packet.has(flags::ECT) { "" } else { "+Not-ECT" };

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! == one segment of ten is lost                   a timeline and its name
-//! with initial_window=10                          options over the profile "classic"
+//! with initial_window=10                          options over the profile "classic" by the RFCs; the
+//!                                                 profile as it is begins with "ns2"
 //!      0 ms  open            > SYN                an event and what is sent because of it
 //!    100 ms  answer          > 0-9                segments 0 to 9
 //!    200 ms  ack 1 sack 3-5  > 1r, 10  cwnd 5     1 goes out again; the window is 5 now
@@ -136,6 +137,11 @@ fn time_outs_double_and_start_over_with_one_segment() {
 #[test]
 fn congestion_marks_halve_the_window_once() {
     replay(include_str!("ecn.trace"));
+}
+
+#[test]
+fn ns2_has_rules_of_its_own() {
+    replay(include_str!("ns2.trace"));
 }
 
 #[test]

@@ -1,0 +1,124 @@
+# A dumbbell in ns-2 (Debian package ns2, 2.35), as a scenario with the profile classic describes it.
+#
+#   ns bench/ns2_dumbbell.tcl FILE [SEED]
+#
+# FILE sets `rate_bps`, `delay_s`, `buffer_packets`, `warm_up_s`, `end_s`, `packet_bytes`,
+# `initial_window`, `jitter_s`, `ecn`, `red` (empty, or min, max, p_max, weight) and `groups`, a list of
+# {users flows agent one-way-access-delay far-delay from to segments delayed-ack-s}; segments 0 is
+# without end.
+#
+# Prints one line of JSON: counters at the end of the warm-up and at the end, by flow and of the queue.
+
+remove-all-packet-headers
+add-packet-header IP TCP Flags
+source [lindex $argv 0]
+set seed [expr {[llength $argv] > 1 ? [lindex $argv 1] : 1}]
+set ns [new Simulator]
+set starts [new RNG]
+for {set i 1} {$i < $seed} {incr i} {
+    $starts next-substream
+    $defaultRNG next-substream
+}
+
+Agent/TCP set windowInit_ $initial_window
+Agent/TCP set window_ 100000
+Agent/TCP set minrto_ 0.2
+Agent/TCP set tcpTick_ 0.001
+Agent/TCP set maxburst_ 0
+Agent/TCP set overhead_ $jitter_s
+Agent/TCP set ecn_ $ecn
+Agent/TCP set packetSize_ [expr {$packet_bytes - 40}]
+Queue set limit_ 100000
+Queue/RED set gentle_ false
+Queue/RED set bytes_ false
+Queue/RED set queue_in_bytes_ false
+Queue/RED set adaptive_ 0
+Queue/RED set mean_pktsize_ $packet_bytes
+Queue/RED set use_mark_p_ false
+
+set left [$ns node]
+set right [$ns node]
+if {[llength $red]} {
+    foreach {min max p_max weight} $red break
+    Queue/RED set thresh_ $min
+    Queue/RED set maxthresh_ $max
+    Queue/RED set linterm_ [expr {1.0 / $p_max}]
+    Queue/RED set q_weight_ $weight
+    Queue/RED set setbit_ $ecn
+    $ns simplex-link $left $right $rate_bps $delay_s RED
+} else {
+    $ns simplex-link $left $right $rate_bps $delay_s DropTail
+}
+$ns simplex-link $right $left $rate_bps $delay_s DropTail
+$ns queue-limit $left $right $buffer_packets
+set monitor [$ns monitor-queue $left $right ""]
+
+set flows {}
+set group 0
+foreach description $groups {
+    foreach {users count agent access far from to segments delack} $description break
+    for {set user 0} {$user < $users} {incr user} {
+        set source [$ns node]
+        set sink [$ns node]
+        $ns duplex-link $source $left 100Mb $access DropTail
+        $ns duplex-link $right $sink 100Mb $far DropTail
+        for {set i 0} {$i < $count} {incr i} {
+            set tcp [new Agent/TCP/$agent]
+            set kind [expr {$agent eq "Sack1" ? "/Sack1" : ""}]
+            if {$delack > 0} { append kind /DelAck }
+            set receiver [new Agent/TCPSink$kind]
+            if {$delack > 0} { $receiver set interval_ $delack }
+            $ns attach-agent $source $tcp
+            $ns attach-agent $sink $receiver
+            $ns connect $tcp $receiver
+            set ftp [new Application/FTP]
+            $ftp attach-agent $tcp
+            set at [$starts uniform $from $to]
+            set number [llength $flows]
+            set done($number) -1
+            if {$segments > 0} {
+                $tcp proc done {} [list finished $number $at]
+                $ns at $at "$ftp produce $segments"
+            } else {
+                $ns at $at "$ftp start"
+            }
+            lappend flows [list $tcp $group]
+        }
+    }
+    incr group
+}
+proc finished {number at} {
+    global done ns
+    set done($number) [expr {[$ns now] - $at}]
+}
+
+proc reading {} {
+    global flows monitor done
+    set rows {}
+    set number 0
+    foreach flow $flows {
+        foreach {tcp group} $flow break
+        set acked [$tcp set ack_]
+        lappend rows "\[$group, [expr {$acked < 0 ? 0 : $acked}], [$tcp set ndatapack_],\
+            [$tcp set nrexmitpack_], [$tcp set nrexmit_], $done($number)\]"
+        incr number
+    }
+    set waiting [[$monitor get-pkts-integrator] set sum_]
+    return "{\"flows\": \[[join $rows {, }]\], \"arrivals\": [$monitor set parrivals_],\
+        \"departures\": [$monitor set pdepartures_], \"drops\": [$monitor set pdrops_],\
+        \"marks\": [$monitor set pmarks_], \"waiting_packet_s\": $waiting}"
+}
+proc first_reading {} {
+    global before
+    set before [reading]
+}
+proc report {} {
+    global before ns
+    puts "{\"before\": $before, \"after\": [reading]}"
+    flush stdout
+    $ns halt
+}
+if {$warm_up_s > 0} { $ns at $warm_up_s "first_reading" } else { first_reading }
+$ns at $end_s "report"
+$ns run
+exit 0
