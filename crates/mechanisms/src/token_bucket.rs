@@ -93,6 +93,12 @@ impl Credit {
         self.0.try_into().unwrap_or(0)
     }
 
+    /// The amount so many times, also less than once, or owed.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Credit(libm::round(self.0 as f64 * factor) as i64)
+    }
+
     /// As a multiple of another amount.
     pub fn ratio(self, other: Credit) -> f64 {
         self.0 as f64 / other.0 as f64

@@ -2,7 +2,7 @@
 //! simulations run.
 
 use tidegate_mechanisms::bottleneck::{
-    Afcp, AicpA, AicpB, Arrival, Differentiate, DifferentiationParams,
+    Afcp, AicpA, AicpB, AqmParams, Arrival, Differentiate, DifferentiationParams, ManageQueue, Red,
 };
 use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::stage::{Stage as _, StageParams};
@@ -64,6 +64,30 @@ pub fn aicp_b_probability(plan: &Plan, fill: f64, p: f64) -> Result<f64, String>
     let mut aicp = AicpB::new(params);
     empty_to(fill, depth, |p| aicp.charge(&ARRIVAL, p, p));
     Ok(aicp.probability(&ARRIVAL, p))
+}
+
+/// RED's probability p_b at these average queues, in the unit of its thresholds, on the first link that has
+/// RED.
+pub fn red_probabilities(plan: &Plan, averages: &[f64]) -> Result<Vec<f64>, String> {
+    let red = plan.links.iter().find_map(|link| match &link.aqm {
+        AqmParams::Red(params) => Some(Red::new(params.clone(), &link.place())),
+        _ => None,
+    });
+    let red =
+        red.ok_or("no link with RED")?.map_err(|(key, message)| format!("{key}: {message}"))?;
+    Ok(averages.iter().map(|&average| red.probability_at(average)).collect())
+}
+
+/// The first ConEx policer's drop probability at these fills, in multiples of its bucket's depth.
+pub fn conex_policer_probabilities(plan: &Plan, fills: &[f64]) -> Result<Vec<f64>, String> {
+    let links = plan.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+    let mut stages = plan.stages.iter().map(|stage| &stage.params).chain(links);
+    let policer = stages.find_map(|stage| match stage {
+        StageParams::ConexPolicer(params) => Some(params),
+        _ => None,
+    });
+    let curve = policer.ok_or("no ConEx policer")?.curve;
+    Ok(fills.iter().map(|&fill| curve.probability_at(fill)).collect())
 }
 
 /// The differentiation of the first link that has one.

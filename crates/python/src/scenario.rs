@@ -109,6 +109,16 @@ impl Scenario {
         formulas::aicp_b_probability(&self.plan, fill, p).map_err(PyValueError::new_err)
     }
 
+    /// RED's probability at these average queues, in the unit of its thresholds.
+    fn red_probabilities(&self, averages: Vec<f64>) -> PyResult<Vec<f64>> {
+        formulas::red_probabilities(&self.plan, &averages).map_err(PyValueError::new_err)
+    }
+
+    /// The first ConEx policer's drop probability at these fills, in multiples of its depth.
+    fn conex_policer_probabilities(&self, fills: Vec<f64>) -> PyResult<Vec<f64>> {
+        formulas::conex_policer_probabilities(&self.plan, &fills).map_err(PyValueError::new_err)
+    }
+
     /// The overrides of each point of `[sweep]`, in the order of the file; none without.
     fn points(&self) -> Vec<Vec<(String, String)>> {
         self.parsed.points()

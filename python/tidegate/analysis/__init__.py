@@ -1,7 +1,8 @@
 """What can be computed without a simulation.
 
 Activity of CBR traffic and shares of CBR users (ABC); where a bottleneck with adaptive sources
-settles, whether it is stable, and how it moves in time; how many calls fit.
+settles, whether it is stable, and how it moves in time; how many calls fit; what RED
+and the policers of declared congestion (ConEx) do at which fill.
 """
 
 from tidegate.analysis.activity import (
@@ -16,6 +17,7 @@ from tidegate.analysis.activity import (
 )
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
 from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, servers_for
+from tidegate.analysis.exposure import policer_probability, red_probability
 from tidegate.analysis.fluid import Trajectory, fluid, growth_per_s, swing_hz
 from tidegate.analysis.optimum import Flow, Optimum, optimum
 from tidegate.analysis.shares import (
@@ -71,6 +73,8 @@ __all__ = [
     "load_for",
     "onset_s",
     "optimum",
+    "policer_probability",
+    "red_probability",
     "scaled",
     "servers_for",
     "smallest_rate_reaching_bps",

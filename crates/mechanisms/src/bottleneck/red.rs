@@ -273,18 +273,24 @@ impl Red {
             self.spacing.count = 1;
             return 0.0;
         }
-        self.spaced(self.early_probability(stretch))
+        self.spaced(self.early_probability(self.average, stretch))
     }
 
     /// p_b at the present average and RED's own thresholds: what an average packet is worth.
     #[inline]
     pub fn plain_probability(&self) -> f64 {
-        if self.average < self.params.min_threshold {
+        self.probability_at(self.average)
+    }
+
+    /// p_b at another average, in the unit of the thresholds.
+    #[inline]
+    pub fn probability_at(&self, average: f64) -> f64 {
+        if average < self.params.min_threshold {
             0.0
-        } else if self.average >= self.forced_threshold() {
+        } else if average >= self.forced_threshold() {
             1.0
         } else {
-            self.early_probability(1.0)
+            self.early_probability(average, 1.0)
         }
     }
 
@@ -336,14 +342,14 @@ impl Red {
 
     /// p_b between min_th and the forced threshold, both stretched.
     #[inline]
-    fn early_probability(&self, stretch: f64) -> f64 {
+    fn early_probability(&self, average: f64, stretch: f64) -> f64 {
         let RedOnLink { min_threshold: min_th, max_threshold: max_th, .. } = self.params;
         let (min_th, max_th) = (min_th * stretch, max_th * stretch);
         let max_p = self.params.max_probability;
-        if self.average < max_th {
-            max_p * (self.average - min_th) / (max_th - min_th)
+        if average < max_th {
+            max_p * (average - min_th) / (max_th - min_th)
         } else {
-            max_p + (1.0 - max_p) * (self.average - max_th) / max_th
+            max_p + (1.0 - max_p) * (average - max_th) / max_th
         }
     }
 

@@ -145,7 +145,7 @@ fn average_and_probability_are_those_of_ns_2_packet_by_packet() {
         assert!((red.average() - average).abs() < 1e-4, "{line}: {}", red.average());
         assert_eq!(red.is_forced(), average >= 30.0 && packets > 1, "{line}");
         if let Ok(p_b) = column().parse::<f64>() {
-            let ours = red.early_probability(1.0);
+            let ours = red.plain_probability();
             assert!((ours - p_b).abs() < 1e-5, "{line}: p_b {ours}");
             compared += 1;
         } else if !red.is_forced() {
@@ -159,7 +159,7 @@ fn average_and_probability_are_those_of_ns_2_packet_by_packet() {
 #[test]
 fn the_probability_rises_linearly_between_the_thresholds() {
     for (average, want) in [(5.0, 0.0), (10.0, 0.05), (15.0 - 1e-9, 0.1)] {
-        let p_b = settled(params(RedSpacing::Geometric), average).early_probability(1.0);
+        let p_b = settled(params(RedSpacing::Geometric), average).probability_at(average);
         assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
     }
 }
@@ -168,7 +168,7 @@ fn the_probability_rises_linearly_between_the_thresholds() {
 fn gentle_rises_on_to_1_at_twice_the_maximum_threshold() {
     let gentle = RedParams { gentle: true, ..params(RedSpacing::Geometric) };
     for (average, want) in [(15.0, 0.1), (22.5, 0.55), (30.0 - 1e-9, 1.0)] {
-        let p_b = settled(gentle.clone(), average).early_probability(1.0);
+        let p_b = settled(gentle.clone(), average).probability_at(average);
         assert!((p_b - want).abs() < 1e-9, "p_b({average}) = {p_b}");
     }
 }

@@ -32,11 +32,11 @@
 //! harm. Until then a flow is one of the undeclared, which share one balance:
 //!
 //! ```text
-//! D ← min(2 s, D + 10 L)    per marked packet of them         p = min(1, D/s)        D ← D − L    per drop
+//! D ← min(100 s, D + 100 L)    per marked packet of them       p = min(1, D/s)       D ← D − L    per drop
 //! ```
 //!
-//! with L the packet's size: congestion that nobody declares costs ten times as much. An honest sender gives
-//! credit with his first packets.
+//! with L the packet's size: congestion that nobody declares costs a hundred times as much, since whoever evades a
+//! policer that way gains more than a few losses take from him. An honest sender gives credit with his first packets.
 //!
 //! Flows are kept in slots, eight of which may hold a flow. There are more of them as more flows come, up to
 //! `memory`; then a new flow takes the place of the one of its eight that was not seen for longest.
@@ -62,7 +62,7 @@ parameters! {
         /// a: how long a declaration may take: a round trip of the longest way, queues included.
         pub allowance: Span = "500 ms",
         /// s: what may be missing of a flow's declarations; with twice as much all is dropped.
-        pub slack: Bytes = "15 kB",
+        pub slack: Bytes = "6 kB",
         /// τ: share of what was met that need not be declared.
         pub tolerance: Share = "0.02",
         /// What flows may be remembered in.
@@ -90,8 +90,8 @@ impl ConexAuditorParams {
 const MAX_SLACK: u64 = 1_000_000_000;
 const MAX_MEMORY: u64 = 1_000_000_000;
 
-/// By so much the congestion counts that nobody declares.
-const UNDECLARED: f64 = 10.0;
+/// By so much the congestion counts that nobody declares, and by so much its debt may exceed the slack.
+const UNDECLARED: f64 = 100.0;
 
 /// State of one auditor.
 #[derive(Clone, Debug)]
@@ -199,7 +199,7 @@ impl ConexAuditor {
         self.users.of(packet.user, Counts::default).undeclared += 1;
         let len = packet.len.as_f64();
         if packet.is_marked() {
-            self.undeclared = (self.undeclared + UNDECLARED * len).min(2.0 * self.slack);
+            self.undeclared = (self.undeclared + UNDECLARED * len).min(UNDECLARED * self.slack);
         }
         if !falls(self.undeclared / self.slack, draw) {
             return Passage::On;

@@ -135,6 +135,11 @@ impl PolicerCurve {
         }
     }
 
+    /// The same at a fill in multiples of the depth.
+    pub fn probability_at(self, fill: f64) -> f64 {
+        self.probability(Credit::MAX.times(fill), Credit::MAX)
+    }
+
     /// How far below empty a bucket of this depth goes.
     fn floor(self, depth: Tokens) -> Tokens {
         match (self, depth) {

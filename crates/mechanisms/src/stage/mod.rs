@@ -6,13 +6,15 @@
 
 mod by_user;
 pub mod conex_auditor;
+pub mod conex_cheat;
 pub mod conex_policer;
 pub mod mark_counter;
 mod passing;
 pub mod random_marker;
 
 pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
-pub use conex_policer::{ConexPolicer, ConexPolicerParams};
+pub use conex_cheat::{ConexCheat, ConexCheatParams};
+pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
 pub use passing::{Declared, Ecn, Passing, Sequence};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
@@ -165,5 +167,6 @@ stages! {
     MarkCounter(MarkCounterParams);
     ConexPolicer(ConexPolicerParams);
     ConexAuditor(ConexAuditorParams);
+    ConexCheat(ConexCheatParams);
     RandomMarker(RandomMarkerParams);
 }

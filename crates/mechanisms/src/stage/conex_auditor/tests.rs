@@ -8,7 +8,7 @@ use crate::stage::{Ecn, Sequence};
 fn params() -> ConexAuditorParams {
     ConexAuditorParams {
         allowance: Span::from_millis(500),
-        slack: Bytes::new(15_000),
+        slack: Bytes::new(6_000),
         tolerance: Share(0.02),
         memory: Bytes::new(8_000_000),
     }
@@ -63,8 +63,8 @@ fn credited(n: u64) -> impl Iterator<Item = Passing> {
 #[test]
 fn what_is_not_declared_yet_has_to_be_covered_by_credit_at_once() {
     let met = |n: u64| (5..5 + n).map(|number| marked(packet(10, number, CONEX)));
-    // 5 packets of credit, 10 of slack: with (n + 1)·0.98 − 5 beyond that, p is a tenth for each.
-    for (n, want) in [(0, 0), (14, 0), (15, 7), (17, 27), (24, 95)] {
+    // 5 packets of credit, 4 of slack: with (n + 1)·0.98 − 5 beyond that, p is a fourth for each.
+    for (n, want) in [(0, 0), (8, 0), (9, 20), (10, 45), (12, 94)] {
         let auditor = after(credited(5).chain(met(n)));
         let next = marked(packet(20, 5 + n, CONEX));
         let (percent, _) = judged(&auditor, next);
@@ -74,8 +74,8 @@ fn what_is_not_declared_yet_has_to_be_covered_by_credit_at_once() {
             assert_eq!(judged(&auditor, answer).0, 0, "whoever declares answers");
         }
     }
-    let auditor = after(credited(5).chain(met(24)));
-    assert_eq!(judged(&auditor, packet(20, 29, CONEX)).1, "beyond credit");
+    let auditor = after(credited(5).chain(met(12)));
+    assert_eq!(judged(&auditor, packet(20, 17, CONEX)).1, "beyond credit");
 }
 
 #[test]
@@ -139,10 +139,9 @@ fn whoever_declares_nothing_has_no_state_and_shares_one_balance() {
     assert_eq!(auditor.state_bytes() as u64, Slots::LEAST_BYTES);
     let other = Passing { flow: 7, ..packet(1, 0, CONEX) };
     assert_eq!(judged(&auditor, other), (0, ""), "no congestion, no debt");
-    // The first mark is 15 kB of debt, and the marked packet dropped for it; the second 15 more.
-    for want in [90, 100] {
+    for _ in 0..2 {
         auditor.pass(&mut marked(packet(1, 0, CONEX)), || 0.999_999);
-        assert_eq!(judged(&auditor, other), (want, "nothing declared"));
+        assert_eq!(judged(&auditor, other), (100, "nothing declared"));
     }
     assert_eq!(judged(&auditor, Passing { flow: 7, ..packet(1, 0, CREDIT) }), (0, ""));
 }
