@@ -69,7 +69,17 @@ fn tcp() -> impl Strategy<Value = String> {
         one_of("window_reduction", vec!["\"immediate\"", "\"rate-halving\"", "\"prr\""]),
         one_of("limited_transmit", vec!["true", "false"]),
         one_of("timestamps", vec!["true", "false"]),
-        one_of("ecn", vec!["true", "true\necn_to_one = true", "true\necn_to_one = false"]),
+        one_of(
+            "ecn",
+            vec![
+                "true",
+                "true\necn_to_one = true",
+                "true\necn_to_one = false",
+                "true\nfeedback = \"dctcp\"",
+                "true\nfeedback = \"accurate\"",
+                "true\nfeedback = \"accurate\"\naccurate_option = \"off\"",
+            ],
+        ),
         one_of("after_timeout", vec!["\"go-back-n\"", "\"keep-scoreboard\""]),
         one_of("rearm_on_repair", vec!["true", "false"]),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
