@@ -9,8 +9,9 @@ use crate::check::nested;
 use crate::chosen::Chosen;
 use crate::field::{PathIssue, Reader};
 use crate::file::{Differentiation, File, User};
+use crate::layout;
 use crate::network::Network;
-use crate::plan::LinkPlan;
+use crate::plan::{self, LinkPlan, ReportWay};
 use crate::resolve::AtHosts;
 
 /// Every doubt about a checked file.
@@ -26,7 +27,49 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
     for (name, user) in &file.users.entries {
         nested(&mut reader, &["users", name], |reader| arrives(file, user, &network, reader));
     }
+    reports_are_taken(file, &network, &mut reader);
     reader.mistakes
+}
+
+/// Whether there is somebody for each stage that reports, and a way to there.
+fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
+    let of_users =
+        file.users.entries.iter().flat_map(|(_, user)| user.entry.0.iter().chain(&user.exit.0));
+    let of_links = network.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+    let mut all = of_users.map(|stage| &stage.0).chain(of_links);
+    if !all.any(|stage| stage.reports_to().is_some()) {
+        return;
+    }
+    let plan = layout::plan(file);
+    let ways = plan.report_ways();
+    for (group, (name, _)) in file.users.entries.iter().enumerate() {
+        let first = plan.flows.iter().position(|flow| plan.users[flow.user].group == group);
+        let Some(first) = first else { continue };
+        let flow = &plan.flows[first];
+        for hop in 0..=flow.forward.len() {
+            for stage in flow.standing(&plan, plan::Direction::There, hop) {
+                let Some(kind) = stage.reports_to() else { continue };
+                let is_its = |way: &&ReportWay| {
+                    (way.flow, way.direction, way.hop) == (first, plan::Direction::There, hop)
+                        && way.kind == kind
+                };
+                let message = match ways.iter().find(is_its) {
+                    Some(way) if way.links.is_some() => continue,
+                    Some(_) => {
+                        "but their way back does not lead from the one to the other, so that"
+                    }
+                    None => "and none stands on their way before it, so that",
+                };
+                let message = format!(
+                    "the {} reports to a {kind}, {message} it reports nothing",
+                    stage.name()
+                );
+                nested(reader, &["users", name], |reader| {
+                    reader.wrong::<()>(message);
+                });
+            }
+        }
+    }
 }
 
 impl User {

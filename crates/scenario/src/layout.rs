@@ -55,12 +55,13 @@ fn add_group(
     plan.groups.push(GroupPlan { name: name.to_owned() });
     let (from, to) = user.ends();
     let shared = network.path(from, to).expect("routes are checked on reading").len();
+    let nodes = (network.number(from), network.number(to));
     let own = OwnLinks::of(file, user);
     let add_user = |number| {
         let customer = plan.users.len();
         plan.users.push(UserPlan { group, customer });
         let name = format!("{name}.{number}");
-        let (access, egress) = own.add(plan, &name);
+        let (access, egress) = own.add(plan, &name, nodes, network.len() + 2 * customer as u32);
         let (entry, exit) = add_stages(plan, user, &name, 1 + shared);
         UserParts { user: customer, access, egress, entry, exit }
     };
@@ -183,15 +184,25 @@ impl OwnLinks {
         }
     }
 
-    fn add(&self, plan: &mut Plan, owner: &str) -> (Option<Duplex>, Option<Duplex>) {
-        let mut add = |link: &LinkPlan| add_duplex(plan, owner, link);
-        (self.access.as_ref().map(&mut add), self.egress.as_ref().map(&mut add))
+    /// Adds those of a user, from his host to the nodes `from` and `to` of the network and on to the far end.
+    fn add(
+        &self,
+        plan: &mut Plan,
+        owner: &str,
+        (from, to): (u32, u32),
+        host: u32,
+    ) -> (Option<Duplex>, Option<Duplex>) {
+        let far_end = host + 1;
+        let mut add = |link: &LinkPlan, ends| add_duplex(plan, owner, link, ends);
+        let access = self.access.as_ref().map(|link| add(link, (host, from)));
+        (access, self.egress.as_ref().map(|link| add(link, (to, far_end))))
     }
 }
 
-fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan) -> Duplex {
-    let there = LinkPlan { name: format!("{owner}.{}", link.name), ..link.clone() };
-    let back = LinkPlan { name: format!("{}.reverse", there.name), ..link.clone() };
+fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan, (from, to): (u32, u32)) -> Duplex {
+    let name = format!("{owner}.{}", link.name);
+    let back = LinkPlan { name: format!("{name}.reverse"), ends: (to, from), ..link.clone() };
+    let there = LinkPlan { name, ends: (from, to), ..link.clone() };
     let index = u32::try_from(plan.links.len()).expect("the number of links is checked");
     plan.links.extend([there, back]);
     (index, index + 1)

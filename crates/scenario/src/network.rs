@@ -43,6 +43,8 @@ macro_rules! with_mechanisms {
 pub(crate) struct Network {
     pub links: Vec<LinkPlan>,
     ends: Vec<(String, String)>,
+    /// Their numbers, in the order of the file.
+    numbers: BTreeMap<String, u32>,
     /// Links that leave a node, ascending.
     leaving: BTreeMap<String, Vec<usize>>,
 }
@@ -68,7 +70,25 @@ impl Network {
         self.ends.iter().flat_map(|(from, to)| [from.as_str(), to.as_str()]).collect()
     }
 
+    /// The number of a node.
+    ///
+    /// # Panics
+    /// If there is no node of that name.
+    pub fn number(&self, node: &str) -> u32 {
+        self.numbers[node]
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> u32 {
+        self.numbers.len() as u32
+    }
+
     fn add(&mut self, from: &str, to: &str, link: LinkPlan) {
+        let ends = [from, to].map(|node| {
+            let next = self.len();
+            *self.numbers.entry(node.to_owned()).or_insert(next)
+        });
+        let link = LinkPlan { ends: ends.into(), ..link };
         self.leaving.entry(from.to_owned()).or_default().push(self.links.len());
         self.ends.push((from.to_owned(), to.to_owned()));
         self.links.push(link);

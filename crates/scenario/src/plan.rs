@@ -14,6 +14,7 @@ use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 
 mod conex;
 mod tcp;
+mod ways;
 
 pub use crate::traffic::{
     Cbr, Distribution, Greedy, OnOff, PausePlan, ShortFlows, Traffic, Transfer, Video, WritesPlan,
@@ -23,6 +24,7 @@ pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
     RtoPlan, TcpPlan,
 };
+pub use ways::{Direction, ReportWay};
 
 /// So many links fit in a run: link and time share a word where events are compared.
 pub const MAX_LINKS: usize = 1 << 18;
@@ -79,6 +81,8 @@ pub struct UserPlan {
 pub struct LinkPlan {
     /// Such as `bottleneck`, `bottleneck.reverse`, `heavy.0.access`.
     pub name: String,
+    /// Numbers of the nodes at its beginning and at its end. Hosts are nodes too.
+    pub ends: (u32, u32),
     /// Bits on the wire per second.
     pub rate: Rate,
     /// Propagation delay.
@@ -135,7 +139,7 @@ pub struct RateChangePlan {
 }
 
 impl LinkPlan {
-    /// A link without mechanisms, of which counters alone are kept.
+    /// A link without mechanisms, of which counters alone are kept; it has no place yet.
     pub fn plain(
         name: String,
         rate: Rate,
@@ -155,7 +159,8 @@ impl LinkPlan {
             entry: Vec::new(),
             exit: Vec::new(),
         };
-        LinkPlan { name, rate, delay, buffer, monitored: false, mechanisms: mechanisms.into() }
+        let (ends, monitored) = ((0, 0), false);
+        LinkPlan { name, ends, rate, delay, buffer, monitored, mechanisms: mechanisms.into() }
     }
 
     /// What its mechanisms are told of it.
@@ -234,16 +239,4 @@ pub struct StartPlan {
     pub from: Time,
     /// Not after.
     pub to: Time,
-}
-
-impl FlowPlan {
-    /// Whether stages write activities or prices into its packets, for which headers need room.
-    pub fn carries_signal(&self, plan: &Plan) -> bool {
-        let there = self.stands.iter().filter(|stand| !stand.back);
-        let own = there.flat_map(|stand| &stand.in_turn);
-        let own = own.map(|stage| &plan.stages[*stage as usize].params);
-        let links = self.forward.iter().map(|link| &plan.links[*link as usize]);
-        own.chain(links.flat_map(|link| link.entry.iter().chain(&link.exit)))
-            .any(StageParams::writes_signal)
-    }
 }

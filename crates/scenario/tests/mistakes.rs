@@ -685,6 +685,31 @@ fn what_is_hardly_meant_is_valid_with_a_warning() {
 }
 
 #[test]
+fn reports_that_nobody_takes_or_that_find_no_way_are_doubted() {
+    let reporter = "exit = [{ kind = \"congestion-reporter\" }]";
+    let found = warnings(&with("users.a", reporter));
+    let want = "line 7: users.a: the congestion-reporter reports to a mark-counter, and none stands on their \
+                way before it, so that it reports nothing";
+    assert_eq!(found, [want]);
+    let counter = "entry = [{ kind = \"mark-counter\" }]\n";
+    assert!(warnings(&with("users.a", &format!("{counter}{reporter}"))).is_empty());
+    let link = |name: &str, from: &str, to: &str| {
+        format!(
+            "[links.{name}]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1 Mb/s\"\nduplex = false\n"
+        )
+    };
+    let links = [link("ab", "a", "b"), link("bc", "b", "c"), link("ca", "c", "a")].concat();
+    let middle = "\"b\"\nto = \"c\"\n";
+    let links = links.replace(middle, &format!("{middle}{counter}"));
+    let text = format!("version = 1\n{links}[users.x]\nfrom = \"a\"\nto = \"c\"\n{reporter}\n");
+    let found = warnings(&text);
+    assert!(
+        found.len() == 1 && found[0].contains("does not lead from the one to the other"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
     let groups: String =
         (0..20_000).map(|i| format!("[users.g{i}]\nfrom = \"r0\"\nto = \"r1000\"\n")).collect();

@@ -101,6 +101,11 @@ fn users_at_others_hosts_share_their_link_and_what_stands_there() {
     let back = ["up.1.access", "bottleneck", "down.1.access.reverse"];
     assert_eq!(names(&plan, &down.reverse), back);
     let stand = |back, hop, stage| StandPlan { back, hop, in_turn: vec![stage] };
+    let nodes = |route: &[u32]| -> Vec<_> {
+        route.iter().map(|&link| plan.links[link as usize].ends).collect()
+    };
+    assert_eq!(nodes(&up.forward), [(4, 0), (0, 1), (1, 5)]);
+    assert_eq!(nodes(&down.reverse), [(4, 0), (0, 1), (1, 8)], "the same host, another far end");
     assert_eq!(up.stands, [stand(false, 1, 1)]);
     assert_eq!(more.stands, up.stands);
     assert_eq!(down.stands, [stand(false, 2, 3), stand(true, 1, 1)]);
@@ -110,7 +115,8 @@ fn users_at_others_hosts_share_their_link_and_what_stands_there() {
 fn the_way_back_of_a_bottleneck_may_be_an_equal_link() {
     let plan = plan_with(DUMBBELL, &[("bottleneck.duplex", "true")]);
     let (there, back) = (link(&plan, "bottleneck"), link(&plan, "bottleneck.reverse"));
-    assert_eq!(LinkPlan { name: there.name.clone(), ..back.clone() }, *there);
+    let ends = (back.ends.1, back.ends.0);
+    assert_eq!(LinkPlan { name: there.name.clone(), ends, ..back.clone() }, *there);
 }
 
 #[test]

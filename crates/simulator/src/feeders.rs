@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use tidegate_scenario::plan::{FlowPlan, LinkPlan, Plan};
+use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportWay};
 
 use crate::applications::AnyApplication;
 use crate::build::needs_departures;
-use crate::stages::{Direction, is_order_only, is_staged};
+use crate::stages::{is_order_only, is_staged};
 
 /// One step of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,8 +42,21 @@ pub struct Feeders {
     origin: Vec<u32>,
     /// The only link before this one; `None` when there are several, or a host.
     only: Vec<Option<u32>>,
-    /// Links that no other link feeds.
+    /// Links that hosts feed, and nothing else.
     hosts_alone: Vec<bool>,
+    /// Ways of stages' reports.
+    pub reports: Vec<ReportWay>,
+}
+
+/// From where packets come to a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Feeder {
+    /// A host that sends.
+    Host,
+    /// Another link.
+    Link(u32),
+    /// A stage in front of it that reports.
+    Stage,
 }
 
 impl Feeders {
@@ -56,12 +69,18 @@ impl Feeders {
         for flow in &plan.flows {
             for route in [&flow.forward, &flow.reverse] {
                 assert!(!route.is_empty(), "a route has at least one link");
-                let mut previous = None;
+                let mut previous = Feeder::Host;
                 for &link in route {
                     before[link as usize].push(previous);
-                    previous = Some(link);
+                    previous = Feeder::Link(link);
                 }
             }
+        }
+        let reports = plan.report_ways();
+        for way in &reports {
+            let route = way.direction.opposite().route(&plan.flows[way.flow]);
+            let first = way.links.as_ref().map(|links| route[links.start] as usize);
+            first.into_iter().for_each(|first| before[first].push(Feeder::Stage));
         }
         for feeders in &mut before {
             feeders.sort_unstable();
@@ -74,24 +93,24 @@ impl Feeders {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
                 // must that of one whose departures are events, or of a stage that counts. What follows
                 // a station is known when a packet departs.
-                [Some(only)] => {
+                [Feeder::Link(only)] => {
                     let watched = plan.links[number].monitored || stations[number];
                     (!watched && !punctual[number]).then_some(only)
                 }
                 _ => None,
             })
             .collect();
-        let hosts_alone = before.iter().map(|feeders| feeders[..] == [None]).collect();
+        let hosts_alone = before.iter().map(|feeders| feeders[..] == [Feeder::Host]).collect();
         let mut known = HashMap::new();
         let mut number = |feeders| {
             let next = known.len() as u32;
             *known.entry(feeders).or_insert(next)
         };
         let origin = before.into_iter().map(&mut number).collect();
-        Feeders { origin, only, hosts_alone }
+        Feeders { origin, only, hosts_alone, reports }
     }
 
-    /// Whether hosts feed a link, and no other link does.
+    /// Whether hosts feed a link, and nothing else does.
     pub fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
         self.hosts_alone[link as usize]
     }
@@ -114,6 +133,11 @@ impl Feeders {
             }
             if let [.., place, _] = flow.forward[..] {
                 before_answer[flow.reverse[0] as usize] = Some(place);
+            }
+        }
+        for way in &self.reports {
+            for hop in self.report_hops(plan, way).iter().filter(|hop| hop.then == Then::Event) {
+                in_use[hop.link as usize] = true;
             }
         }
         let mut known = HashMap::new();
@@ -154,6 +178,27 @@ impl Feeders {
         let then = if ends_staged { Then::Host } else { Then::Nothing };
         hops.push(Hop { link: NO_LINK, staged: ends_staged, then });
         hops
+    }
+}
+
+impl Feeders {
+    /// The steps of a way of reports, the last of them where they are taken; none if no links lead there.
+    pub fn report_hops(&self, plan: &Plan, way: &ReportWay) -> Vec<Hop> {
+        let Some(links) = way.links.clone() else { return Vec::new() };
+        let (flow, direction) = (&plan.flows[way.flow], way.direction.opposite());
+        let (route, first) = (direction.route(flow), links.start);
+        let hop = |place: usize| {
+            let link = route[place];
+            let staged = match place == first {
+                true => !plan.links[link as usize].entry.is_empty(),
+                false => is_staged(plan, flow, direction, place),
+            };
+            let next = Some(place + 1).filter(|next| *next < links.end).map(|next| route[next]);
+            let is_chained = next.is_some_and(|next| self.chained(link, next));
+            Hop { link, staged, then: if is_chained { Then::Link } else { Then::Event } }
+        };
+        let end = Hop { link: NO_LINK, staged: true, then: Then::Host };
+        links.clone().map(hop).chain([end]).collect()
     }
 }
 

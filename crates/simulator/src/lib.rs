@@ -32,6 +32,7 @@ mod packet;
 mod probe;
 pub mod random;
 mod readings;
+mod reports;
 mod ring;
 mod series;
 mod stages;

@@ -7,14 +7,16 @@
 
 use tidegate_mechanisms::stage::Passing;
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::{FlowPlan, MAX_LINKS, MAX_RUN, Plan, UserPlan};
+use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
 
+use crate::connections::ConnectionId;
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::hosts::Hosts;
 use crate::link::{Departed, Link, Owner, Passed};
-use crate::packet::{MAX_PLACES, OptionStore, Parcel, Rewritten, flags};
-use crate::stages::{self, Direction, Header, Stages};
+use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, Rewritten, flags};
+use crate::reports::Reports;
+use crate::stages::{self, Header, Stages};
 use crate::transit::{Next, Transit};
 
 /// When receivers are served.
@@ -86,6 +88,8 @@ pub struct Network<C = InPacket> {
     pub stages: Stages,
     /// The row of stages of each hop, if there are any stages at all.
     rows: Vec<u32>,
+    /// What stages tell each other.
+    reports: Reports,
 }
 
 impl Network {
@@ -139,6 +143,7 @@ impl<C: Contents> Network<C> {
             shared_hosts: false,
             stages: Stages::new(plan, seed),
             rows: Vec::new(),
+            reports: Reports::default(),
         };
         let mut known = std::collections::HashMap::new();
         let host_of_link = network.add_hosts(plan, feeders, seed);
@@ -172,6 +177,9 @@ impl<C: Contents> Network<C> {
                 host: host_of_link[flow.forward[0] as usize],
                 far_host,
             });
+        }
+        for way in &feeders.reports {
+            network.add_report_way(plan, feeders, way, &ways[way.flow]);
         }
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
         (network, ways)
@@ -285,7 +293,7 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     fn offer(&mut self, number: u32, mut parcel: Parcel, now: Time) -> Option<Passed> {
         let link = &mut self.links[number as usize];
-        if C::OUTSIDE && link.is_managed() && !parcel.has(flags::ACK) {
+        if C::OUTSIDE && link.is_managed() && !parcel.has(flags::ACK | flags::REPORT) {
             parcel.set_word(self.contents.activity(parcel.number()).to_bits());
         }
         let owner = self.passages[parcel.flow() as usize].owner;
@@ -364,21 +372,28 @@ impl<C: Contents> Network<C> {
     fn pass_stages(&mut self, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
         let row = self.rows[parcel.hop() as usize];
         let user = self.passages[parcel.flow() as usize].owner.user;
-        let signal = match C::OUTSIDE && !parcel.has(flags::ACK) {
+        let signal = match C::OUTSIDE && !parcel.has(flags::ACK | flags::REPORT) {
             true => self.contents.activity(parcel.number()),
             false => f32::from_bits(self.options.word_of(&parcel)),
         };
         let mut passing = stages::passing(parcel, user, signal, now);
-        if !C::OUTSIDE {
+        if !C::OUTSIDE && !parcel.has(flags::REPORT) {
             passing.sequence = Some(stages::sequence_of(&parcel));
         }
-        let Some(wrote_header) = self.stages.pass(row, &mut passing) else {
+        let passed = self.stages.pass(row, &mut passing);
+        if !self.stages.said.is_empty() {
+            self.send_reports(&parcel, now);
+        }
+        let Some(wrote_header) = passed else {
             self.lose(&parcel);
             return None;
         };
+        if parcel.has(flags::REPORT) && self.is_taken(row, &parcel) {
+            return None;
+        }
         if passing.signal.to_bits() != signal.to_bits() {
             self.options.set_word_of(&mut parcel, passing.signal.to_bits());
-            if C::OUTSIDE {
+            if C::OUTSIDE && !parcel.has(flags::REPORT) {
                 self.contents.set_activity(parcel.number(), passing.signal);
             }
         }
@@ -389,6 +404,57 @@ impl<C: Contents> Network<C> {
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
         Some(Rewritten { word: parcel.word(), flags, len })
+    }
+
+    /// Stages have answered a packet: their reports leave, but none that answers a report.
+    #[cold]
+    fn send_reports(&mut self, answered: &Parcel, now: Time) {
+        for (kind, report) in core::mem::take(&mut self.stages.said) {
+            let way = self.reports.way(answered.flow(), answered.hop(), kind);
+            let Some(hop) = way.filter(|_| !answered.has(flags::REPORT)) else { continue };
+            let back = if answered.has(flags::BACK) { 0 } else { flags::BACK };
+            let packet = Packet {
+                at: now,
+                stamp: now,
+                flow: answered.flow(),
+                connection: ConnectionId::NONE.word(),
+                hop,
+                len: u16::try_from(report.len.get()).expect("at most 65,535 B"),
+                number: self.reports.put(*report),
+                flags: flags::REPORT | back,
+                ..Packet::default()
+            };
+            self.send(Parcel::of(&packet), now);
+        }
+    }
+
+    /// Whether a stage takes a report that has passed a row, which ends its way.
+    #[cold]
+    fn is_taken(&mut self, row: u32, parcel: &Parcel) -> bool {
+        let taken = self.stages.take(row, || self.reports.take(parcel.number()));
+        self.ledger.delivered += u64::from(taken);
+        taken
+    }
+
+    /// Adds the way of a stage's reports that answer packets of a flow.
+    fn add_report_way(&mut self, plan: &Plan, feeders: &Feeders, way: &ReportWay, ways: &Ways) {
+        let Some(links) = way.links.clone() else { return };
+        let (flow, direction) = (&plan.flows[way.flow], way.direction.opposite());
+        let first = self.hops.len() as u32;
+        self.hops.extend(feeders.report_hops(plan, way));
+        for place in links.clone() {
+            let row = match place == links.start {
+                true => self.stages.first_row(flow, direction, place),
+                false => self.stages.row(flow, direction, place),
+            };
+            self.rows.push(row.unwrap_or(u32::MAX));
+        }
+        self.rows.push(self.stages.last_row(flow, way, links.end - 1));
+        let entered = match way.direction {
+            Direction::There => ways.forward,
+            Direction::Back => ways.reverse,
+        };
+        self.reports.add_way(way.flow as u32, entered + way.hop as u32, way.kind, first);
     }
 
     /// The row of stages of each hop, if the network has any.
@@ -405,6 +471,10 @@ impl<C: Contents> Network<C> {
         self.ledger.dropped += 1;
         if parcel.has(flags::OPTIONS) {
             self.options.take(parcel.word());
+        }
+        if parcel.has(flags::REPORT) {
+            self.reports.take(parcel.number());
+            return;
         }
         if C::OUTSIDE {
             self.contents.discard(parcel.number());

@@ -10,7 +10,7 @@ use tidegate_scenario::plan::MAX_RUN;
 pub struct Packet {
     /// When it is there: now, or when it arrives.
     pub at: Time,
-    /// Data: segment number. Acknowledgement: the next segment expected.
+    /// Data: segment number. Acknowledgement: the next segment expected. With [`flags::REPORT`]: a ticket.
     pub number: u64,
     /// Data: when it was sent (TSval). Acknowledgement: the echo of it (TSecr).
     pub stamp: Time,
@@ -84,6 +84,8 @@ pub mod flags {
         CREDIT;
         /// Re-ECN: the bit beside the ECN field.
         RE;
+        /// A report of a stage to another: `number` is its ticket in the store of reports.
+        REPORT;
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tidegate_mechanisms::stage::{
-    AnyStage, Declared, Ecn, Passage, Passing, Sequence, StageParams,
+    AnyStage, Declared, Ecn, Passage, Passing, Report, Sequence, StageParams,
 };
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{FlowPlan, LinkPlan, MechanismsPlan, Plan, StandPlan};
+use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, MechanismsPlan, Plan, ReportWay};
 
 use crate::output::StageTable;
 use crate::packet::{Parcel, flags};
@@ -20,6 +20,8 @@ pub struct Stages {
     with_levels: Vec<u32>,
     rows: Vec<Row>,
     known: HashMap<Vec<Vec<u32>>, u32>,
+    /// Reports that have just been made, and the kind of stage that takes them.
+    pub said: Vec<(&'static str, Box<Report>)>,
     /// The stages of links, at the beginning and at the end.
     of_links: HashMap<(u32, End), Vec<u32>>,
 }
@@ -29,13 +31,15 @@ struct Row {
     turns: Vec<Turns>,
     /// One of them writes more than a signal.
     writes_header: bool,
+    /// The stage that takes the reports that come here.
+    taker: Option<u32>,
 }
 
 /// A stage, and what it has dropped.
 struct Standing {
     name: String,
     stage: AnyStage,
-    writes_header: bool,
+    params: StageParams,
     rng: Stream,
     drops: BTreeMap<(u32, &'static str), u64>,
 }
@@ -53,54 +57,9 @@ enum End {
     Far,
 }
 
-/// Which way along a flow a route leads.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From the sender to the receiver.
-    There,
-    /// Back.
-    Back,
-}
-
-impl Direction {
-    /// The links of a flow in this direction.
-    pub fn route(self, flow: &FlowPlan) -> &[u32] {
-        match self {
-            Direction::There => &flow.forward,
-            Direction::Back => &flow.reverse,
-        }
-    }
-}
-
-/// What stands in front of the link with this place on a route, or behind the last one.
-fn standing<'a>(
-    plan: &'a Plan,
-    flow: &'a FlowPlan,
-    direction: Direction,
-    hop: usize,
-) -> impl Iterator<Item = &'a StageParams> {
-    let route = direction.route(flow);
-    let link = |place: usize| route.get(place).map(|link| &plan.links[*link as usize]);
-    let before = hop.checked_sub(1).and_then(link).into_iter().flat_map(|link| &link.exit);
-    let own = own_stands(flow, direction, hop).flatten();
-    let own = own.map(|stage| &plan.stages[*stage as usize].params);
-    let after = link(hop).into_iter().flat_map(|link| &link.entry);
-    before.chain(own).chain(after)
-}
-
-fn own_stands(
-    flow: &FlowPlan,
-    direction: Direction,
-    hop: usize,
-) -> impl Iterator<Item = &Vec<u32>> {
-    let back = direction == Direction::Back;
-    let here = move |stand: &&StandPlan| (stand.back, stand.hop) == (back, hop);
-    flow.stands.iter().filter(here).map(|stand| &stand.in_turn)
-}
-
 /// Whether anything stands in front of the link with this place on a route, or behind the last one.
 pub fn is_staged(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
-    standing(plan, flow, direction, hop).next().is_some()
+    flow.standing(plan, direction, hop).next().is_some()
 }
 
 /// Whether packets may pass there ahead of time. Behind the end of a link their ways part, and a stage that
@@ -108,7 +67,7 @@ pub fn is_staged(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize)
 pub fn is_order_only(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
     let last = hop.checked_sub(1).map(|place| direction.route(flow)[place] as usize);
     last.is_none_or(|link| plan.links[link].exit.is_empty())
-        && standing(plan, flow, direction, hop).all(StageParams::order_only)
+        && flow.standing(plan, direction, hop).all(StageParams::order_only)
 }
 
 impl Stages {
@@ -137,12 +96,11 @@ impl Stages {
     fn add(&mut self, name: String, params: StageParams, seed: u64) -> u32 {
         let number = self.all.len() as u32;
         let rng = Stream::new(seed, &format!("stage/{number}"));
-        let writes_header = params.writes_header();
         if params.has_levels() {
             self.with_levels.push(number);
         }
-        let stage = AnyStage::new(params);
-        self.all.push(Standing { name, stage, writes_header, rng, drops: BTreeMap::new() });
+        let stage = AnyStage::new(params.clone());
+        self.all.push(Standing { name, stage, params, rng, drops: BTreeMap::new() });
         number
     }
 
@@ -154,37 +112,70 @@ impl Stages {
     /// The row of stages in front of the link with this place on a route, or behind the last one; `None`
     /// if nothing stands there.
     pub fn row(&mut self, flow: &FlowPlan, direction: Direction, hop: usize) -> Option<u32> {
-        let route = direction.route(flow);
-        let at = |place: Option<usize>, end| {
-            let link = place.and_then(|place| route.get(place));
-            link.and_then(|link| self.of_links.get(&(*link, end))).into_iter().flatten()
-        };
-        let before = at(hop.checked_sub(1), End::Far).map(|stage| vec![*stage]);
-        let own = own_stands(flow, direction, hop).cloned();
-        let after = at(Some(hop), End::Beginning).map(|stage| vec![*stage]);
+        let before = hop.checked_sub(1).map(|place| (place, End::Far));
+        let before =
+            before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
+        let own = flow.own_stands(direction, hop).map(|stand| stand.in_turn.clone());
+        let after = self.at(flow, direction, hop, End::Beginning);
         let row: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
-        if row.is_empty() {
-            return None;
-        }
+        (!row.is_empty()).then(|| self.add_row(row))
+    }
+
+    /// The stages at an end of the link with this place on a route, if there is one.
+    fn at(&self, flow: &FlowPlan, direction: Direction, place: usize, end: End) -> Vec<Vec<u32>> {
+        let link = direction.route(flow).get(place);
+        let all = link.and_then(|link| self.of_links.get(&(*link, end)));
+        all.into_iter().flatten().map(|stage| vec![*stage]).collect()
+    }
+
+    /// The row in front of the first link of a way of reports.
+    pub fn first_row(&mut self, flow: &FlowPlan, way: Direction, place: usize) -> Option<u32> {
+        let row = self.at(flow, way, place, End::Beginning);
+        (!row.is_empty()).then(|| self.add_row(row))
+    }
+
+    /// The row at the end of a way of reports, and who takes them there.
+    pub fn last_row(&mut self, flow: &FlowPlan, way: &ReportWay, last: usize) -> u32 {
+        let &ReportWay { direction, kind, to, .. } = way;
+        let before = to.checked_sub(1).map(|place| (place, End::Far));
+        let before =
+            before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
+        let own = flow.own_stands(direction, to).map(|stand| stand.in_turn.clone());
+        let there = before.chain(own).chain(self.at(flow, direction, to, End::Beginning));
+        let taker =
+            there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
+        let row = self.at(flow, direction.opposite(), last, End::Far);
+        let number = self.rows.len() as u32;
+        let row = self.new_row(row);
+        self.rows.push(Row { taker, ..row });
+        number
+    }
+
+    fn new_row(&self, row: Vec<Vec<u32>>) -> Row {
+        let writes = |at: &u32| self.all[*at as usize].params.writes_header();
+        let writes_header = row.iter().flatten().any(writes);
+        let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
+        Row { turns, writes_header, taker: None }
+    }
+
+    fn add_row(&mut self, row: Vec<Vec<u32>>) -> u32 {
         // Whose turn it is goes by flow.
         let takes_turns = row.iter().any(|stages| stages.len() > 1);
         if !takes_turns && let Some(known) = self.known.get(&row) {
-            return Some(*known);
+            return *known;
         }
         let number = self.rows.len() as u32;
         self.known.insert(row.clone(), number);
-        let writes_header = row.iter().flatten().any(|&at| self.all[at as usize].writes_header);
-        let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
-        self.rows.push(Row { turns, writes_header });
-        Some(number)
+        self.rows.push(self.new_row(row));
+        number
     }
 
     /// A packet passes a row of stages. If it goes on, returns whether one of them writes more than a
     /// signal into packets.
     pub fn pass(&mut self, row: u32, packet: &mut Passing) -> Option<bool> {
-        let Row { turns, writes_header } = &mut self.rows[row as usize];
+        let Row { turns, writes_header, .. } = &mut self.rows[row as usize];
         for turns in turns {
-            let Standing { stage, rng, drops, .. } =
+            let Standing { stage, rng, drops, params, .. } =
                 &mut self.all[turns.stages[turns.next] as usize];
             turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
             match stage.pass(packet, || rng.unit()) {
@@ -193,9 +184,20 @@ impl Stages {
                     *drops.entry((packet.user, reason)).or_default() += 1;
                     return None;
                 }
+                Passage::Report(report) => {
+                    let kind = params.reports_to().expect("a stage that reports says to whom");
+                    self.said.push((kind, report));
+                }
             }
         }
         Some(*writes_header)
+    }
+
+    /// A report has come to the end of a row. Returns whether a stage there has taken it.
+    pub fn take(&mut self, row: u32, report: impl FnOnce() -> Report) -> bool {
+        let Some(taker) = self.rows[row as usize].taker else { return false };
+        self.all[taker as usize].stage.take(&report());
+        true
     }
 
     /// What has been counted so far.

@@ -137,6 +137,25 @@ fn the_keeper_of_packets_hears_of_every_end() {
     assert!(discarded > 0);
 }
 
+/// Reports of stages cross it as in a simulation, and neither hosts nor the keeper of packets hear of them.
+#[test]
+fn stages_report_to_each_other_and_nobody_else_hears_of_it() {
+    let stages = "buffer = \"60 packets\"\nentry = [{ kind = \"mark-counter\" }]\n\
+                  exit = [{ kind = \"congestion-reporter\" }, { kind = \"mark-counter\" }]\n";
+    let text = SCENARIO.replace("buffer = \"60 packets\"\n", stages);
+    let plan = Scenario::parse(&text, &[]).expect("the scenario is valid").plan();
+    let (emulated, delivered, discarded) = emulate(&plan);
+    assert_eq!(emulated.stages, run(&plan, 1).stages);
+    let table = &emulated.stages;
+    let reports: Vec<_> = (0..table.value.len())
+        .filter(|&row| table.count[row] == "reports")
+        .map(|row| table.value[row])
+        .collect();
+    assert_eq!(reports.len(), 2, "on each user");
+    let ledger = emulated.ledger;
+    assert!(ledger.delivered > delivered && ledger.dropped == discarded);
+}
+
 #[test]
 fn there_is_no_result_before_the_end() {
     let plan = plan();

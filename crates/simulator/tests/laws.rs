@@ -263,10 +263,14 @@ fn tables_agree(plan: &Plan, output: &RunOutput) {
         let on_the_way = |column: &Vec<u64>| -> u64 {
             there.iter().map(|&number| column[number as usize]).sum()
         };
-        let drops = reasons(links).map(on_the_way);
+        let drops: u64 = reasons(links).map(on_the_way).iter().sum();
         let lost: u64 = output.flows.losses.iter().sum();
-        let drops = drops.iter().sum::<u64>() + dropped_by_stages(plan, output, &back);
-        assert_eq!(drops, lost, "dropped by links and stages, lost by flows");
+        let drops = drops + dropped_by_stages(plan, output, &back);
+        // A report of a stage that is dropped is no loss of a flow's.
+        if plan.report_ways().is_empty() {
+            assert_eq!(drops, lost, "dropped by links and stages, lost by flows");
+        }
+        assert!(drops >= lost, "{drops} dropped by links and stages, {lost} lost by flows");
         // A packet can be marked by several links, and before the measurement.
         if plan.warm_up == Span::ZERO && !stages_mark(plan) {
             assert!(output.flows.marks.iter().sum::<u64>() <= on_the_way(&links.marks));

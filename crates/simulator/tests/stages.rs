@@ -107,6 +107,81 @@ fn constant_marking_gives_the_window_of_the_square_root_law() {
     }
 }
 
+const REPORTED: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "10 s"
+profile = "classic"
+[links.there]
+from = "a"
+to = "b"
+rate = "10 Mb/s"
+delay = "20 ms"
+ecn = true
+aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "20 packets" }
+duplex = false
+[links.back]
+from = "b"
+to = "a"
+rate = "1 Mb/s"
+delay = "30 ms"
+buffer = "50 packets"
+duplex = false
+[tcp]
+ecn = true
+[users.one]
+from = "a"
+to = "b"
+entry = [{ kind = "mark-counter" }]
+exit = [{ kind = "congestion-reporter", interval = "100 ms" }, { kind = "mark-counter" }]
+"#;
+
+/// Reports cross the way back: as many more packets as there were reports, all but those still under way.
+#[test]
+fn reports_are_packets_that_take_their_time_on_the_way_back() {
+    let with = run(&plan_with(REPORTED, &[]), 1);
+    let back = |output: &RunOutput| {
+        let place = output.links.name.iter().position(|name| name == "back").expect("is there");
+        output.links.arrivals[place]
+    };
+    let (entry, exit) = ("one.0.entry.0", "one.0.exit.1");
+    let acks: u64 = with.flows.packets_delivered[0];
+    let reports = count(&with, entry, "reports");
+    assert!((90..=100).contains(&reports), "{reports} reports in 10 s");
+    assert!((reports..=reports + 1).contains(&(back(&with) - acks)), "{} on the way", back(&with));
+    for what in ["seen", "marked"] {
+        let (there, known) = (
+            count(&with, exit, &format!("{what}_packets")),
+            count(&with, entry, &format!("reported_{what}_packets")),
+        );
+        // What has passed since the latest report left, up to 100 ms and the way back ago.
+        assert!(known <= there && there - known < 150, "{what}: {known} of {there} known");
+        assert!(known > 0);
+    }
+}
+
+/// Counts run from the beginning, so that the next report makes good for one that is lost.
+#[test]
+fn a_lost_report_hides_nothing() {
+    let lossy = run(&plan_with(REPORTED, &[("links.back.loss", "0.3")]), 1);
+    let (entry, exit) = ("one.0.entry.0", "one.0.exit.1");
+    let reports = count(&lossy, entry, "reports");
+    assert!((50..85).contains(&reports), "{reports} of about 100 arrive");
+    let there = count(&lossy, exit, "seen_packets");
+    let known = count(&lossy, entry, "reported_seen_packets");
+    assert!(known <= there && there - known < 600, "{known} of {there} known");
+}
+
+/// Nobody to report to: no packet, no difference.
+#[test]
+fn without_a_taker_no_report_leaves() {
+    let alone = run(&plan_with(REPORTED, &[("users.one.entry", "[]")]), 1);
+    let without =
+        run(&plan_with(REPORTED, &[("users.one.exit", "[]"), ("users.one.entry", "[]")]), 1);
+    assert_eq!(alone.digest, without.digest);
+    assert_eq!(count(&alone, "one.0.entry.0", "reports"), 0);
+}
+
 #[test]
 fn a_meter_is_a_stage_at_the_entry() {
     let text = TWO_GROUPS.replace("ecn = true\naqm", "differentiation = { kind = \"abc\" }\naqm");

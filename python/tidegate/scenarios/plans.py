@@ -25,6 +25,8 @@ class Link(TypedDict):
 
     name: str
     """Such as ``bottleneck``, ``bottleneck.reverse``, ``heavy.0.access``."""
+    ends: list[int]
+    """Numbers of the nodes at its beginning and at its end; hosts are nodes too."""
     rate_bps: int
     delay_s: float
     buffer_packets: int | None

@@ -296,7 +296,7 @@ proptest! {
         for packet in all {
             let of = |user| Passing { user, ..packet };
             let passages = [3, 9].map(|user| policer.pass(&mut of(user), || draw));
-            prop_assert_eq!(passages[0], passages[1]);
+            prop_assert_eq!(&passages[0], &passages[1]);
             policer.pass(&mut of(5 + packet.user), || draw);
         }
         prop_assert_eq!(fill(&policer, 3, 1_000_000), fill(&policer, 9, 1_000_000));

@@ -8,19 +8,24 @@
 //! seen       n ← n + 1,  v ← v + L                      every packet
 //! marked     n ← n + 1,  v ← v + L   where ECN is CE    v: congestion-volume met before this place
 //! declared   n ← n + 1,  v ← v + L   of each kind       loss, mark, credit (ConEx); re-echo (re-ECN)
+//! reported   n, v ← what the latest report says         seen and marked further on
 //! ```
 //!
-//! with L the packet's size on the wire. In front of a bottleneck it sees what senders declare, behind it
+//! with L the packet's size on the wire. Reports are those of a
+//! [congestion reporter](super::CongestionReporter) further on the way. In front of a bottleneck it sees what senders declare, behind it
 //! what the bottleneck has marked as well; honest senders declare as much as they were marked, a round
 //! trip later. ACKs count like any packet.
 
+use std::collections::BTreeMap;
+
 use super::by_user::ByUser;
-use super::{Declared, Ecn, Passage, Passing, Stage};
+use super::{Declared, Ecn, Passage, Passing, Report, Stage};
 use crate::parameters;
 use crate::registry::About;
 
 parameters! {
-    /// Counts packets and bytes of each user: seen, marked, and declared by kind. Changes nothing.
+    /// Counts packets and bytes of each user: seen, marked, declared by kind, and reported from further on.
+    /// Changes nothing.
     pub struct MarkCounterParams {}
 }
 
@@ -45,10 +50,20 @@ const NAMES: [[&str; 2]; 6] = [
     ["re_echo_packets", "re_echo_bytes"],
 ];
 
+/// Names of what reports say.
+const REPORTED: [&str; 4] = [
+    "reported_seen_packets",
+    "reported_seen_bytes",
+    "reported_marked_packets",
+    "reported_marked_bytes",
+];
+
 /// State of one counter: packets and bytes of each kind, by user.
 #[derive(Clone, Debug, Default)]
 pub struct MarkCounter {
     users: ByUser<[[u64; 2]; 6]>,
+    /// The latest report on each user, and how many have come.
+    reported: BTreeMap<u32, (Report, u64)>,
 }
 
 impl Stage for MarkCounter {
@@ -62,6 +77,8 @@ impl Stage for MarkCounter {
         file: "stage/mark_counter.rs",
         text: include_str!("mark_counter.rs"),
     };
+
+    const TAKES_REPORTS: bool = true;
 
     fn new(MarkCounterParams {}: MarkCounterParams) -> Self {
         MarkCounter::default()
@@ -84,11 +101,24 @@ impl Stage for MarkCounter {
         Passage::On
     }
 
+    fn take(&mut self, report: &Report) {
+        let (latest, taken) = self.reported.entry(report.user).or_default();
+        *taken += 1;
+        if report.number > latest.number {
+            latest.clone_from(report);
+        }
+    }
+
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
         for (user, counts) in self.users.iter() {
             for (name, count) in NAMES.iter().flatten().zip(counts.iter().flatten()) {
                 each(user, name, *count);
             }
+        }
+        for (user, (report, taken)) in &self.reported {
+            let counts = report.seen.iter().chain(&report.marked);
+            REPORTED.iter().zip(counts).for_each(|(name, count)| each(*user, name, *count));
+            each(*user, "reports", *taken);
         }
     }
 }
@@ -132,5 +162,23 @@ mod tests {
         counter.counts(&mut |user, _, _| users.push(user));
         users.dedup();
         assert_eq!(users, [1, 3], "whoever sent nothing is not counted");
+    }
+
+    #[test]
+    fn the_latest_report_counts_whichever_arrives_last() {
+        let mut counter = MarkCounter::new(MarkCounterParams {});
+        let report = |number: u64| Report {
+            user: 5,
+            number,
+            seen: [10 * number, 1000 * number],
+            marked: [number, 100 * number],
+            ..Report::default()
+        };
+        for number in [1, 4, 3] {
+            counter.take(&report(number));
+        }
+        let of = |name: &&str| count_of(&counter, 5, name);
+        assert_eq!(REPORTED.iter().map(of).collect::<Vec<_>>(), [40, 4000, 4, 400]);
+        assert_eq!(count_of(&counter, 5, "reports"), 3);
     }
 }

@@ -8,16 +8,20 @@ mod by_user;
 pub mod conex_auditor;
 pub mod conex_cheat;
 pub mod conex_policer;
+pub mod congestion_reporter;
 pub mod mark_counter;
 mod passing;
 pub mod random_marker;
+mod report;
 
 pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
 pub use conex_cheat::{ConexCheat, ConexCheatParams};
 pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
+pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
 pub use passing::{Declared, Ecn, Passing, Sequence};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
+pub use report::Report;
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
 use crate::parameters::{Mistake, Parameters, choices};
@@ -25,12 +29,15 @@ use crate::registry::About;
 use crate::units::{Bytes, Time};
 
 /// What becomes of a packet that has met a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passage {
     /// It goes on, as it is now.
     On,
     /// It is dropped, for this reason.
     Drop(&'static str),
+    /// It goes on, and a report leaves in a packet of its own for the stage that [`Stage::REPORTS_TO`]
+    /// names. Reports are not answered.
+    Report(Box<Report>),
 }
 
 /// A place on a packet's way that is no queue.
@@ -55,6 +62,14 @@ pub trait Stage: Sized {
     /// Whether it has [`levels`](Self::levels).
     const HAS_LEVELS: bool = false;
 
+    /// To which kind of stage it reports, by name: to the nearest that the packet has passed before. A report
+    /// goes there on the flow's way in the other direction, where it waits in queues and may be lost; without
+    /// such a stage, or such a way, none leaves.
+    const REPORTS_TO: Option<&'static str> = None;
+
+    /// Whether others report to it.
+    const TAKES_REPORTS: bool = false;
+
     /// Before the first packet.
     fn new(params: Self::Params) -> Self;
 
@@ -72,6 +87,11 @@ pub trait Stage: Sized {
     /// Looks at a packet, may write into it, and says what becomes of it. `draw` gives a random number
     /// in [0, 1).
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage;
+
+    /// A report has arrived.
+    fn take(&mut self, report: &Report) {
+        let _ = report;
+    }
 
     /// What it has counted since the beginning: for each user what, and how much of it.
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
@@ -102,9 +122,25 @@ macro_rules! stages {
         }
 
         impl StageParams {
-            /// See [`Stage::ORDER_ONLY`].
+            /// Its name in scenario files.
+            pub const fn name(&self) -> &'static str {
+                match self { $(StageParams::$name(_) => $name::ABOUT.name,)+ }
+            }
+
+            /// See [`Stage::ORDER_ONLY`]. Reports come and go at their time.
             pub const fn order_only(&self) -> bool {
-                match self { $(StageParams::$name(_) => $name::ORDER_ONLY,)+ }
+                let reports = self.reports_to().is_some() || self.takes_reports();
+                match self { $(StageParams::$name(_) => $name::ORDER_ONLY && !reports,)+ }
+            }
+
+            /// See [`Stage::REPORTS_TO`].
+            pub const fn reports_to(&self) -> Option<&'static str> {
+                match self { $(StageParams::$name(_) => $name::REPORTS_TO,)+ }
+            }
+
+            /// See [`Stage::TAKES_REPORTS`].
+            pub const fn takes_reports(&self) -> bool {
+                match self { $(StageParams::$name(_) => $name::TAKES_REPORTS,)+ }
             }
 
             /// See [`Stage::WRITES_SIGNAL`].
@@ -154,6 +190,11 @@ macro_rules! stages {
                 match self { $(AnyStage::$name(stage) => stage.levels(user, now, each),)+ }
             }
 
+            /// See [`Stage::take`].
+            pub fn take(&mut self, report: &Report) {
+                match self { $(AnyStage::$name(stage) => stage.take(report),)+ }
+            }
+
             /// See [`Stage::counts`].
             pub fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
                 match self { $(AnyStage::$name(stage) => stage.counts(each),)+ }
@@ -164,6 +205,7 @@ macro_rules! stages {
 
 stages! {
     ActivityMeter(ActivityMeterParams);
+    CongestionReporter(CongestionReporterParams);
     MarkCounter(MarkCounterParams);
     ConexPolicer(ConexPolicerParams);
     ConexAuditor(ConexAuditorParams);

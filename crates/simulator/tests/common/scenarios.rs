@@ -133,6 +133,7 @@ fn row() -> impl Strategy<Value = &'static str> {
         "",
         "",
         "{ kind = \"mark-counter\" }",
+        "{ kind = \"congestion-reporter\", interval = \"15 ms\" }",
         "{ kind = \"activity-meter\", reference_rate = \"0.3 Mb/s\" }",
         "{ kind = \"conex-policer\", fill_rate = \"5 packets/s\", depth = \"9 packets\" }",
         "{ kind = \"conex-policer\", fill_rate = \"40 kb/s\", depth = \"9 kB\", curve = \"strict\", \

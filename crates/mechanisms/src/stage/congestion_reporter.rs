@@ -1,0 +1,142 @@
+//! Congestion reporter: tells a counter further up the way how much of a user's traffic arrives marked here.
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
+//! Applicability in Cellular Networks", ITC 23, 2011, section III-B: an eNodeB reports so to a PDN-GW, which
+//! then knows the congestion of the network between without the help of users' devices.
+//!
+//! For each user it counts packets n and bytes v, and those marked, and tells the nearest
+//! [mark counter](super::MarkCounter) that his packets passed before:
+//!
+//! ```text
+//! with each packet:               n ← n + 1,  v ← v + L;  where ECN is CE also n_ce, v_ce
+//! if t − t_report ≥ interval:     a report of n, v, n_ce, v_ce leaves, t_report ← t
+//! ```
+//!
+//! A report is a packet that goes the way that acknowledgements of the user go: it waits, and may be lost. The
+//! paper says "once every RTT or less frequent", and has sequence numbers and lists of what was marked; counts
+//! since the beginning serve the same end here. Nothing is reported while nothing comes.
+
+use super::by_user::ByUser;
+use super::{Ecn, Passage, Passing, Report, Stage};
+use crate::parameters;
+use crate::parameters::{Mistake, too_short};
+use crate::registry::About;
+use crate::units::{Bytes, LARGEST_PACKET, Span, Time};
+
+parameters! {
+    /// Reports to the nearest mark counter before it what has passed of each user, and what of it was marked.
+    pub struct CongestionReporterParams {
+        /// The least time between two reports on a user.
+        pub interval: Span = "100 ms",
+        /// Size of a report on the wire.
+        pub report_size: Bytes = "100 B",
+    }
+    check CongestionReporterParams::mistakes;
+}
+
+impl CongestionReporterParams {
+    fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = too_short(&[("interval", self.interval)]);
+        let sizes = Bytes::new(20)..=LARGEST_PACKET;
+        if !sizes.contains(&self.report_size) {
+            let message = format!("{} B is not from 20 B to 65535 B", self.report_size.get());
+            mistakes.push(("report_size", message));
+        }
+        mistakes
+    }
+}
+
+/// State of one reporter.
+#[derive(Clone, Debug)]
+pub struct CongestionReporter {
+    params: CongestionReporterParams,
+    users: ByUser<Counted>,
+}
+
+/// What is known of a user.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    /// When the next report is due; `None` before the first packet.
+    due: Option<Time>,
+    report: Report,
+}
+
+impl Stage for CongestionReporter {
+    type Params = CongestionReporterParams;
+
+    const ABOUT: About = About {
+        name: "congestion-reporter",
+        title: "Congestion reporter",
+        source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
+        usage: r#"users.NAME.exit = [{ kind = "congestion-reporter" }]"#,
+        file: "stage/congestion_reporter.rs",
+        text: include_str!("congestion_reporter.rs"),
+    };
+
+    const REPORTS_TO: Option<&'static str> = Some(super::MarkCounter::ABOUT.name);
+
+    fn new(params: CongestionReporterParams) -> Self {
+        CongestionReporter { params, users: ByUser::default() }
+    }
+
+    fn pass(&mut self, packet: &mut Passing, _draw: impl FnMut() -> f64) -> Passage {
+        let Counted { due, report } = self.users.of(packet.user, Counted::default);
+        let counts = [(true, &mut report.seen), (packet.ecn == Ecn::Ce, &mut report.marked)];
+        for (_, [packets, bytes]) in counts.into_iter().filter(|(holds, _)| *holds) {
+            *packets += 1;
+            *bytes += packet.len.get();
+        }
+        let CongestionReporterParams { interval, report_size } = self.params;
+        if packet.now < *due.get_or_insert(packet.now + interval) {
+            return Passage::On;
+        }
+        *due = Some(packet.now + interval);
+        report.number += 1;
+        (report.user, report.len) = (packet.user, report_size);
+        Passage::Report(Box::new(report.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stage::Declared;
+
+    fn packet(at_ms: u64, user: u32, ecn: Ecn) -> Passing {
+        Passing {
+            now: Time::ZERO + Span::from_millis(at_ms),
+            len: Bytes::new(1000),
+            user,
+            flow: 0,
+            is_ack: false,
+            ecn,
+            inner_ecn: None,
+            declared: Declared::default(),
+            signal: 0.0,
+            sequence: None,
+        }
+    }
+
+    #[test]
+    fn reports_tell_all_since_the_beginning_and_come_no_oftener_than_the_interval() {
+        let params = CongestionReporterParams {
+            interval: Span::from_millis(100),
+            report_size: Bytes::new(60),
+        };
+        let mut reporter = CongestionReporter::new(params);
+        let mut report_of = |at_ms, user, ecn| match reporter
+            .pass(&mut packet(at_ms, user, ecn), || panic!("drew"))
+        {
+            Passage::Report(report) => Some(*report),
+            _ => None,
+        };
+        assert_eq!(report_of(10, 3, Ecn::Ect0), None);
+        assert_eq!(report_of(109, 3, Ecn::Ce), None);
+        assert_eq!(report_of(109, 4, Ecn::Ce), None, "each user has a clock of his own");
+        let first =
+            Report { user: 3, number: 1, len: Bytes::new(60), seen: [3, 3000], marked: [1, 1000] };
+        assert_eq!(report_of(110, 3, Ecn::Ect0), Some(first.clone()));
+        assert_eq!(report_of(209, 3, Ecn::Ce), None);
+        let second = Report { number: 2, seen: [5, 5000], marked: [3, 3000], ..first };
+        assert_eq!(report_of(900, 3, Ecn::Ce), Some(second));
+    }
+}

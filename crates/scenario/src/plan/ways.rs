@@ -1,0 +1,141 @@
+//! Ways along a flow, what stands on them, and those of stages' reports.
+
+use std::ops::Range;
+
+use tidegate_mechanisms::stage::StageParams;
+
+use super::{FlowPlan, Plan, StandPlan};
+
+/// Which way along a flow a route leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the sender to the receiver.
+    There,
+    /// Back.
+    Back,
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Direction; 2] = [Direction::There, Direction::Back];
+
+    /// The other one.
+    pub fn opposite(self) -> Direction {
+        match self {
+            Direction::There => Direction::Back,
+            Direction::Back => Direction::There,
+        }
+    }
+
+    /// The links of a flow in this direction.
+    pub fn route(self, flow: &FlowPlan) -> &[u32] {
+        match self {
+            Direction::There => &flow.forward,
+            Direction::Back => &flow.reverse,
+        }
+    }
+}
+
+impl FlowPlan {
+    /// The stages of users in front of the link with this place on a route, or behind the last one.
+    pub fn own_stands(&self, direction: Direction, hop: usize) -> impl Iterator<Item = &StandPlan> {
+        let back = direction == Direction::Back;
+        self.stands.iter().filter(move |stand| (stand.back, stand.hop) == (back, hop))
+    }
+
+    /// All that stands there: at the end of the link before, users' own, at the beginning of the next.
+    pub fn standing<'a>(
+        &'a self,
+        plan: &'a Plan,
+        direction: Direction,
+        hop: usize,
+    ) -> impl Iterator<Item = &'a StageParams> {
+        let route = direction.route(self);
+        let link = |place: usize| route.get(place).map(|link| &plan.links[*link as usize]);
+        let before = hop.checked_sub(1).and_then(link).into_iter().flat_map(|link| &link.exit);
+        let own = self.own_stands(direction, hop).flat_map(|stand| &stand.in_turn);
+        let own = own.map(|stage| &plan.stages[*stage as usize].params);
+        let after = link(hop).into_iter().flat_map(|link| &link.entry);
+        before.chain(own).chain(after)
+    }
+
+    /// Whether stages write activities or prices into its packets, for which headers need room.
+    pub fn carries_signal(&self, plan: &Plan) -> bool {
+        (0..=self.forward.len())
+            .any(|hop| self.standing(plan, Direction::There, hop).any(StageParams::writes_signal))
+    }
+
+    /// The node in front of the link with this place on a route, or behind the last one.
+    fn node(&self, plan: &Plan, direction: Direction, hop: usize) -> u32 {
+        let ends = |link: &u32| plan.links[*link as usize].ends;
+        let route = direction.route(self);
+        match route.get(hop) {
+            Some(next) => ends(next).0,
+            None => ends(route.last().expect("a route has at least one link")).1,
+        }
+    }
+}
+
+/// The way of a stage's reports: from where it stands on a flow's route, along the route in the other
+/// direction, to where the stage stands that takes them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReportWay {
+    /// Index into [`Plan::flows`].
+    pub flow: usize,
+    /// The way of the packets that it answers with reports.
+    pub direction: Direction,
+    /// Its place on that way, as in [`StandPlan::hop`].
+    pub hop: usize,
+    /// The kind of stage that takes them,
+    pub kind: &'static str,
+    /// where that stands on the same way,
+    pub to: usize,
+    /// and the links to there, as places on the route in the other direction; `None` if none lead there.
+    pub links: Option<Range<usize>>,
+}
+
+impl Plan {
+    /// The ways of all stages' reports, where there is somebody to take them.
+    pub fn report_ways(&self) -> Vec<ReportWay> {
+        let of_links = self.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+        let mut all = self.stages.iter().map(|stage| &stage.params).chain(of_links);
+        if !all.any(|stage| stage.reports_to().is_some()) {
+            return Vec::new();
+        }
+        let mut ways = Vec::new();
+        for (number, flow) in self.flows.iter().enumerate() {
+            for direction in Direction::ALL {
+                for hop in 0..=direction.route(flow).len() {
+                    let kinds = flow.standing(self, direction, hop);
+                    let kinds = kinds.filter_map(StageParams::reports_to);
+                    ways.extend(kinds.filter_map(|kind| {
+                        let (to, links) = self.report_way(flow, direction, hop, kind)?;
+                        Some(ReportWay { flow: number, direction, hop, kind, to, links })
+                    }));
+                }
+            }
+        }
+        ways
+    }
+
+    /// The place of the nearest stage of a kind before a place on a flow's way, and the links from here to there.
+    fn report_way(
+        &self,
+        flow: &FlowPlan,
+        direction: Direction,
+        hop: usize,
+        kind: &str,
+    ) -> Option<(usize, Option<Range<usize>>)> {
+        let is_there = |place: &usize| {
+            flow.standing(self, direction, *place).any(|stage| stage.name() == kind)
+        };
+        let to = (0..hop).rev().find(is_there)?;
+        let [here, there] = [hop, to].map(|place| flow.node(self, direction, place));
+        let back = direction.opposite();
+        let nodes = || (0..=back.route(flow).len()).map(|place| flow.node(self, back, place));
+        let first = nodes().position(|node| node == here);
+        let last = nodes().position(|node| node == there);
+        let links = first.zip(last).filter(|(first, last)| first < last);
+        Some((to, links.map(|(first, last)| first..last)))
+    }
+}
