@@ -259,7 +259,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             group_series: series.groups,
             link_series: series.links,
             stage_series: series.stages,
-            hops: network.links.iter().map(|link| link.probe.accepted).sum(),
+            hops: network.links.iter().map(|link| link.accepted.packets).sum(),
             ledger,
         })
     }

@@ -65,14 +65,14 @@ fn links(
         if !planned.monitored {
             continue;
         }
-        let drops = |reason: usize| to.probe.drops[reason] - from.probe.drops[reason];
+        let drops = |reason: usize| to.drops()[reason] - from.drops()[reason];
         let (was_passed, passed) = (from.passed(), to.passed());
         let backlog = (passed.backlog_packet_ns - was_passed.backlog_packet_ns) as f64;
         table.interval.push(interval);
         table.link.push(planned.name.clone());
         table.utilization.push((passed.busy_ns - was_passed.busy_ns) as f64 / span_ns);
         table.mean_backlog_packets.push(backlog / span_ns);
-        table.drops.push((0..to.probe.drops.len()).map(drops).sum());
+        table.drops.push((0..to.drops().len()).map(drops).sum());
         table.drops_policer.push(drops(Drop::Policer as usize));
     }
 }

@@ -98,6 +98,6 @@ proptest! {
             }
         }
         let accepted = model.accepted.len() as u64;
-        prop_assert_eq!(link.probe.accepted, accepted);
+        prop_assert_eq!(link.accepted.packets, accepted);
     }
 }

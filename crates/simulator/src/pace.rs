@@ -1,50 +1,6 @@
-//! How long packets take on a link: its rate, which may change on the way.
+//! How long packets take on a link at its rate.
 
-use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Span, Time};
-use tidegate_scenario::plan::{LinkPlan, RateChangePlan};
-
-/// The rate of a link over time. Times of transmissions never go back.
-pub struct Pace {
-    divider: Divider,
-    /// What comes next, if anything; apart, because links should stay small.
-    changes: Option<Box<Changes>>,
-}
-
-/// Rates to come, last first.
-struct Changes(Vec<RateChangePlan>);
-
-impl Pace {
-    /// The pace of a link as planned.
-    pub fn new(plan: &LinkPlan) -> Self {
-        let changes: Vec<_> = plan.rate_changes.iter().rev().copied().collect();
-        Pace {
-            divider: Divider::new(plan.rate),
-            changes: (!changes.is_empty()).then(|| Box::new(Changes(changes))),
-        }
-    }
-
-    /// Whether the rate never changes.
-    pub fn is_steady(&self) -> bool {
-        self.changes.is_none()
-    }
-
-    /// How long `len` bytes take from `start` on.
-    #[inline]
-    pub fn transmission_time(&mut self, len: u16, start: Time) -> Span {
-        if let Some(changes) = &mut self.changes {
-            while let Some(change) = changes.0.pop_if(|change| change.at <= start) {
-                self.divider = Divider::new(change.rate);
-            }
-        }
-        self.steady_time(len)
-    }
-
-    /// How long `len` bytes take at the present rate.
-    #[inline(always)]
-    pub fn steady_time(&self, len: u16) -> Span {
-        self.divider.transmission_time(len)
-    }
-}
+use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Span};
 
 /// [`Rate::transmission_time`] without a division, which takes as long as a dozen other steps.
 ///
@@ -53,27 +9,29 @@ impl Pace {
 /// "Division by invariant integers using multiplication", 1994, theorem 4.2). Numbers are taken four
 /// times, so that k is 64 or more at a bit per second, too.
 #[derive(Clone, Copy)]
-struct Divider {
+pub struct Pace {
     /// m.
-    reciprocal: u64,
+    pub reciprocal: u64,
     /// k − 64.
-    shift: u32,
+    pub shift: u8,
 }
 
-impl Divider {
+impl Pace {
+    /// Of a rate.
+    ///
     /// # Panics
     /// If the rate is zero, or more than 2⁵⁸ bit/s.
-    fn new(rate: Rate) -> Self {
+    pub fn new(rate: Rate) -> Self {
         let rate_bps = rate.as_bps();
         assert!((1..=1 << 58).contains(&rate_bps), "{rate_bps} bit/s");
         let shift = rate_bps.next_power_of_two().trailing_zeros();
         let reciprocal = (1u128 << (64 + shift)).div_ceil(u128::from(4 * rate_bps)) as u64;
-        Divider { reciprocal, shift }
+        Pace { reciprocal, shift: shift as u8 }
     }
 
     /// For a byte or more. Rounded up: ⌈n / d⌉ is ⌊(n − 1) / d⌋ + 1.
     #[inline(always)]
-    fn transmission_time(self, len: u16) -> Span {
+    pub fn transmission_time(self, len: u16) -> Span {
         debug_assert!(len > 0);
         let number = u64::from(len) * (4 * 8 * NANOS_PER_SEC) - 4;
         let product = u128::from(number) * u128::from(self.reciprocal);
@@ -90,7 +48,7 @@ mod tests {
     fn both(bps: u64, len: u16) -> (Span, Span) {
         let rate = Rate::from_bps(bps);
         let exact = rate.transmission_time(Bytes::new(len.into()));
-        (Divider::new(rate).transmission_time(len), exact)
+        (Pace::new(rate).transmission_time(len), exact)
     }
 
     #[test]

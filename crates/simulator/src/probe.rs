@@ -10,14 +10,27 @@ use tidegate_mechanisms::units::{Span, Time};
 
 use crate::link::{Drop, Link};
 
-/// Counters of a link; those of every packet come first.
+/// What a link has accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Accepted {
+    /// One more.
+    #[inline]
+    pub fn add(&mut self, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What else is measured on a link: nothing, on most.
 #[derive(Clone, Default)]
-#[repr(C)]
 pub struct LinkProbe {
-    /// Packets accepted.
-    pub accepted: u64,
-    /// Bytes accepted.
-    pub accepted_bytes: u64,
     /// Packets that have passed with a mark set here, whether or not they came with one.
     pub marks: u64,
     /// Drops by reason: full, AQM, wire, policer.
@@ -88,10 +101,9 @@ impl LinkProbe {
         LinkProbe { monitor, ..LinkProbe::default() }
     }
 
-    #[inline]
-    pub(crate) fn on_accepted(&mut self, bytes: u64) {
-        self.accepted += 1;
-        self.accepted_bytes += bytes;
+    /// Whether anything was.
+    fn is_blank(&self) -> bool {
+        self.monitor.is_none() && self.marks == 0 && self.drops == [0; 4]
     }
 
     #[inline]
@@ -162,10 +174,17 @@ impl Monitor {
 /// The counters of a link at a point in time.
 #[derive(Clone)]
 pub struct Reading {
-    /// The counters.
-    pub probe: LinkProbe,
-    /// What has passed of the time that they count in advance, of a monitored link.
-    passed: Option<Box<TimePassed>>,
+    /// What it has accepted.
+    pub accepted: Accepted,
+    more: Option<Box<More>>,
+}
+
+/// What there is to be read of few links.
+#[derive(Clone)]
+struct More {
+    probe: LinkProbe,
+    /// What has passed of the time that its counters count in advance, of a monitored link.
+    passed: Option<TimePassed>,
 }
 
 /// Time up to a reading.
@@ -183,7 +202,7 @@ impl Reading {
     /// Reads a link at `now`, and starts its histogram anew.
     pub fn take(link: &mut Link, now: Time) -> Self {
         let reading = Reading::in_passing(link, now);
-        if let Some(monitor) = &mut link.probe.monitor {
+        if let Some(monitor) = link.monitor() {
             monitor.sojourn.reset();
         }
         reading
@@ -191,8 +210,25 @@ impl Reading {
 
     /// Reads a link at `now`.
     pub fn in_passing(link: &mut Link, now: Time) -> Self {
-        let passed = link.probe.monitor.is_some().then(|| Box::new(TimePassed::of(link, now)));
-        Reading { probe: link.probe.clone(), passed }
+        let passed = link.monitor().is_some().then(|| TimePassed::of(link, now));
+        let probe = link.probe().filter(|probe| !probe.is_blank()).cloned();
+        let more = probe.map(|probe| Box::new(More { probe, passed }));
+        Reading { accepted: link.accepted, more }
+    }
+
+    /// Packets that have passed with a mark set here.
+    pub fn marks(&self) -> u64 {
+        self.more.as_ref().map_or(0, |more| more.probe.marks)
+    }
+
+    /// Drops by reason: full, AQM, wire, policer.
+    pub fn drops(&self) -> [u64; 4] {
+        self.more.as_ref().map_or([0; 4], |more| more.probe.drops)
+    }
+
+    /// What only bottlenecks keep.
+    pub fn monitor(&self) -> Option<&Monitor> {
+        self.more.as_ref()?.probe.monitor.as_deref()
     }
 
     /// What has passed of the time that is counted in advance.
@@ -200,7 +236,7 @@ impl Reading {
     /// # Panics
     /// If the link is not monitored.
     pub fn passed(&self) -> &TimePassed {
-        self.passed.as_ref().expect("monitored")
+        self.more.as_ref().and_then(|more| more.passed.as_ref()).expect("monitored")
     }
 }
 
@@ -208,7 +244,7 @@ impl TimePassed {
     fn of(link: &mut Link, now: Time) -> Self {
         let [packets, bytes, busy] = link.time_to_come(now);
         let [packets_so_far, bytes_so_far] = link.time_so_far(now);
-        let monitor = link.probe.monitor.as_ref().expect("monitored");
+        let monitor = link.monitor().expect("monitored");
         TimePassed {
             backlog_packet_ns: monitor.sojourn_ns + monitor.lost_ns + packets_so_far - packets,
             backlog_byte_ns: monitor.sojourn_byte_ns + monitor.lost_byte_ns + bytes_so_far - bytes,

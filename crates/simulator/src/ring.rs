@@ -33,6 +33,12 @@ impl<T: Copy + Default> Ring<T> {
         if self.len == 0 { None } else { self.slots.get(self.head) }
     }
 
+    /// The oldest, to be changed.
+    #[inline]
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        if self.len == 0 { None } else { self.slots.get_mut(self.head) }
+    }
+
     /// Adds one.
     #[inline]
     pub fn push(&mut self, value: T) {
@@ -95,10 +101,9 @@ impl<T: Copy + Default> Ring<T> {
 
     #[cold]
     fn grow(&mut self) {
-        let mut slots: Vec<T> = self.iter().copied().collect();
-        slots.resize((2 * self.slots.len()).max(4), T::default());
-        self.slots = slots;
+        self.slots.rotate_left(self.head);
         self.head = 0;
+        self.slots.resize((2 * self.slots.len()).max(4), T::default());
     }
 }
 

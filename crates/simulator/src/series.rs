@@ -156,7 +156,7 @@ impl Series {
         for &number in &self.monitored {
             let link = &mut links[number];
             let (packets, bytes) = link.backlog(now);
-            let Some(monitor) = &mut link.probe.monitor else { continue };
+            let Some(monitor) = link.monitor() else { continue };
             self.links.time_s.push(now.as_secs());
             self.links.link.push(plan.links[number].name.clone());
             self.links.backlog_packets.push(packets);

@@ -12,7 +12,7 @@ use tidegate_scenario::plan::LinkPlan;
 use crate::build;
 use crate::link::{Drop, Owner};
 use crate::packet::{Parcel, flags};
-use crate::probe::LinkProbe;
+use crate::probe::{Accepted, LinkProbe};
 use crate::random::Stream;
 
 /// What waits in front of a transmitter, and what it sends.
@@ -164,6 +164,7 @@ impl Station {
     pub fn begin(
         &mut self,
         now: Time,
+        accepted: &mut Accepted,
         probe: &mut LinkProbe,
         transmission: impl FnOnce(u16) -> Span,
     ) -> Option<Time> {
@@ -178,7 +179,7 @@ impl Station {
         let len = next.len as u16;
         let transmission = transmission(len);
         let departs = now + transmission;
-        probe.on_accepted(next.bytes());
+        accepted.add(next.bytes());
         if let Some(monitor) = &mut probe.monitor {
             // Real hosts' packets may come some microseconds late into a network that is ahead.
             let sojourn = departs.since(next.arrived);

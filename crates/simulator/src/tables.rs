@@ -53,7 +53,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
         seed: run.seed,
         digest: digest(&run, &after.links),
         events: run.events,
-        hops: run.links.iter().map(|link| link.probe.accepted).sum(),
+        hops: run.links.iter().map(|link| link.accepted.packets).sum(),
         simulated_s: run.now.as_secs(),
         flows: flows(run.plan, before, after),
         links: links(run.plan, &run.links, &before.links, &after.links),
@@ -75,9 +75,9 @@ fn digest(run: &Finished, links: &[Reading]) -> String {
     let mut digest = Digest::default();
     let ways = run.reached.iter().flat_map(|got| got.digests);
     ways.for_each(|way| digest.join(way));
-    for reading in links.iter().filter(|reading| reading.probe.monitor.is_some()) {
-        digest.mix(reading.probe.accepted, reading.probe.accepted_bytes);
-        digest.mix(reading.probe.drops.iter().sum(), reading.probe.marks);
+    for reading in links.iter().filter(|reading| reading.monitor().is_some()) {
+        digest.mix(reading.accepted.packets, reading.accepted.bytes);
+        digest.mix(reading.drops().iter().sum(), reading.marks());
     }
     for (_, record) in &run.finished {
         digest.mix(record.start.as_nanos(), record.completion.map_or(0, Span::as_nanos));
@@ -119,23 +119,23 @@ pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading])
     let span_ns = plan.duration.as_nanos() as f64;
     for (i, planned) in plan.links.iter().enumerate() {
         let (from, to) = (&before[i], &after[i]);
-        let accepted = to.probe.accepted - from.probe.accepted;
-        let bytes = to.probe.accepted_bytes - from.probe.accepted_bytes;
+        let accepted = to.accepted.packets - from.accepted.packets;
+        let bytes = to.accepted.bytes - from.accepted.bytes;
         let [full, aqm, wire, policer] =
-            [0, 1, 2, 3].map(|r| to.probe.drops[r] - from.probe.drops[r]);
+            [0, 1, 2, 3].map(|reason| to.drops()[reason] - from.drops()[reason]);
         table.name.push(planned.name.clone());
         table.monitored.push(planned.monitored);
         table.arrivals.push(accepted + full + aqm + policer);
         table.departures.push(accepted);
         table.departed_bytes.push(bytes);
-        table.departures_in_all.push(links[i].probe.accepted);
+        table.departures_in_all.push(links[i].accepted.packets);
         table.drops_full.push(full);
         table.drops_aqm.push(aqm);
         table.drops_wire.push(wire);
         table.drops_policer.push(policer);
-        table.marks.push(to.probe.marks - from.probe.marks);
+        table.marks.push(to.marks() - from.marks());
         table.state_bytes.push(links[i].state_bytes());
-        let (Some(monitor), Some(was)) = (&to.probe.monitor, &from.probe.monitor) else {
+        let (Some(monitor), Some(was)) = (to.monitor(), from.monitor()) else {
             let sending_s = 8.0 * bytes as f64 / planned.rate.as_bps() as f64;
             table.utilization.push(sending_s * 1e9 / span_ns);
             for column in [
@@ -174,7 +174,7 @@ pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading])
 pub fn link_groups(plan: &Plan, before: &[Reading], after: &[Reading]) -> LinkGroupTable {
     let mut table = LinkGroupTable::default();
     for (i, planned) in plan.links.iter().enumerate() {
-        let monitors = (&before[i].probe.monitor, &after[i].probe.monitor);
+        let monitors = (before[i].monitor(), after[i].monitor());
         let (Some(was), Some(is)) = monitors else { continue };
         for (group, (from, to)) in was.groups.iter().zip(&is.groups).enumerate() {
             let accepted = to.accepted - from.accepted;
