@@ -83,8 +83,8 @@ struct Rest {
     waiting_packets: u32,
     /// Bytes of those.
     waiting_bytes: u64,
-    /// Room in bytes, if the buffer is measured so.
-    limit_bytes: Option<u64>,
+    /// Room in bytes.
+    limit_bytes: u64,
     /// Rates to come, last first.
     changes: Vec<RateChangePlan>,
     /// Whether there were any.
@@ -158,9 +158,9 @@ impl Link {
     ) -> Self {
         let (limit_packets, limit_bytes) = match plan.buffer {
             // Nothing passes at once where departures are events.
-            _ if station.is_some() => (0, None),
-            Buffer::Packets(packets) => (packets, None),
-            Buffer::Bytes(bytes) => (u32::MAX, Some(bytes.get())),
+            _ if station.is_some() => (0, u64::MAX),
+            Buffer::Packets(packets) => (packets, u64::MAX),
+            Buffer::Bytes(bytes) => (u32::MAX, bytes.get()),
         };
         let judge = if station.is_some() { None } else { build::judge(plan) };
         let management = judge.map(|judge| {
@@ -170,7 +170,7 @@ impl Link {
         });
         let wire_loss = (plan.loss > 0.0)
             .then(|| Box::new((plan.loss, Stream::new(seed, &format!("link/{number}/wire")))));
-        let exact = plan.monitored || management.is_some() || limit_bytes.is_some();
+        let exact = plan.monitored || management.is_some() || limit_bytes < u64::MAX;
         let changes: Vec<_> = plan.rate_changes.iter().rev().copied().collect();
         let unsteady = !changes.is_empty();
         let plain = !exact && wire_loss.is_none() && limit_packets > 0 && !unsteady;
@@ -264,32 +264,63 @@ impl Link {
         } else if self.exact || self.waiting_packets() >= self.limit_packets {
             self.strike_off_departed(now);
         }
-        let marked = !self.plain && self.manage(parcel, now, owner)?;
+        if self.plain {
+            self.offer_plain(parcel, now, owner)
+        } else {
+            self.judge(parcel, now, owner)
+        }
+    }
+
+    /// Where nothing but the length of the queue decides.
+    #[inline]
+    fn offer_plain(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Passed, Drop> {
         let len = parcel.len();
-        if self.waiting_packets() >= self.limit_packets || !self.has_room_for(len) {
+        if self.waiting_packets() >= self.limit_packets {
             return Err(self.overflow(owner, now, len));
         }
-        let begins = self.free_at.max(now);
-        let transmission = self.transmission_time(len, begins);
-        let departs = begins + transmission;
         self.enter(len);
-        self.free_at = departs;
+        self.free_at = self.free_at.max(now) + self.pace().transmission_time(len);
         self.accepted.add(len.into());
-        let at = departs + self.delay;
-        if self.plain {
-            return Ok(Passed { at, newly_marked: false });
+        Ok(Passed { at: self.free_at + self.delay, newly_marked: false })
+    }
+
+    /// Where more is asked.
+    #[inline]
+    fn judge(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Passed, Drop> {
+        let (len, bytes, begins) = (parcel.len(), u64::from(parcel.len()), self.free_at.max(now));
+        let mut pace = self.pace();
+        let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
+        let packets = rest.waiting_packets + self.run;
+        let waiting_bytes = rest.waiting_bytes + u64::from(self.run) * u64::from(self.run_len);
+        let marked = rest.management.is_some() && {
+            let first = rest.waiting.front().map_or(self.run_len, |first| first.len);
+            let in_transmission = if packets == 0 { 0 } else { u64::from(first) };
+            let (packets, bytes) = (packets.saturating_sub(1), waiting_bytes - in_transmission);
+            rest.manage(parcel, now, owner, (packets, bytes), now.since(self.free_at))?
+        };
+        if packets >= self.limit_packets || waiting_bytes + bytes > rest.limit_bytes {
+            return Err(self.overflow(owner, now, len));
         }
-        if let Some(monitor) = self.monitor() {
-            monitor.on_accepted(owner.group, len.into(), departs - now, transmission);
+        if rest.unsteady {
+            pace = self.pace_at(begins);
         }
-        if self.is_lost_on_wire() {
-            self.rest().probe.on_drop(Drop::Wire, owner.group);
+        let transmission = pace.transmission_time(len);
+        self.enter(len);
+        self.free_at = begins + transmission;
+        self.accepted.add(bytes);
+        let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
+        if let Some(monitor) = &mut rest.probe.monitor {
+            monitor.on_accepted(owner.group, bytes, self.free_at - now, transmission);
+        }
+        if rest.is_lost_on_wire() {
+            rest.probe.on_drop(Drop::Wire, owner.group);
             return Err(Drop::Wire);
         }
         if marked {
-            self.rest().probe.on_mark(owner.group);
+            rest.probe.on_mark(owner.group);
         }
-        Ok(Passed { at, newly_marked: marked && !parcel.has(flags::CE) })
+        let newly_marked = marked && !parcel.has(flags::CE);
+        Ok(Passed { at: self.free_at + self.delay, newly_marked })
     }
 
     /// What few links have, and now this one.
@@ -297,57 +328,14 @@ impl Link {
         self.rest.get_or_insert_default()
     }
 
-    #[inline]
-    fn has_room_for(&self, len: u16) -> bool {
-        let limit = self.rest.as_ref().and_then(|rest| rest.limit_bytes);
-        limit.is_none_or(|limit| self.waiting_bytes() + u64::from(len) <= limit)
-    }
-
-    /// How long `len` bytes take from `start` on.
-    #[inline]
-    fn transmission_time(&mut self, len: u16, start: Time) -> Span {
-        if let Some(rest) = self.rest.as_mut().filter(|rest| rest.unsteady) {
+    /// The pace of what is sent from `start` on.
+    fn pace_at(&mut self, start: Time) -> Pace {
+        if let Some(rest) = &mut self.rest {
             while let Some(change) = rest.changes.pop_if(|change| change.at <= start) {
                 Pace { reciprocal: self.reciprocal, shift: self.shift } = Pace::new(change.rate);
             }
         }
-        self.pace().transmission_time(len)
-    }
-
-    /// Lets the AQM judge, if there is one; returns whether it marks a packet that may pass. It sees the packets
-    /// that wait, not the one in transmission, as in ns-2, ns-3, INET and Linux.
-    #[inline]
-    fn manage(
-        &mut self,
-        parcel: &Parcel,
-        now: Time,
-        Owner { group, user, .. }: Owner,
-    ) -> Result<bool, Drop> {
-        let (packets, bytes) = (self.waiting_packets(), self.waiting_bytes());
-        let Some(rest) = &mut self.rest else { return Ok(false) };
-        let Some(management) = &mut rest.management else { return Ok(false) };
-        let first = rest.waiting.front().map_or(self.run_len, |first| first.len);
-        let in_transmission = if packets == 0 { 0 } else { u64::from(first) };
-        let arrival = Arrival {
-            now,
-            len: Bytes::new(parcel.len().into()),
-            user,
-            activity: parcel.activity(),
-            backlog_packets: packets.saturating_sub(1),
-            backlog_bytes: bytes - in_transmission,
-            idle: now.since(self.free_at),
-        };
-        rest.probe.on_activity(group, arrival.activity);
-        let Management { judge, ecn, ecn_marks_all, rng } = &mut **management;
-        let may_mark = *ecn && (*ecn_marks_all || parcel.has(flags::ECT));
-        match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
-            Verdict::Pass => Ok(false),
-            Verdict::Mark => Ok(true),
-            Verdict::Drop(loss) => {
-                rest.probe.on_drop(loss.into(), group);
-                Err(loss.into())
-            }
-        }
+        self.pace()
     }
 
     #[cold]
@@ -361,12 +349,6 @@ impl Link {
         }
         rest.probe.on_drop(Drop::Full, group);
         Drop::Full
-    }
-
-    #[inline]
-    fn is_lost_on_wire(&mut self) -> bool {
-        let loss = self.rest.as_mut().and_then(|rest| rest.wire_loss.as_mut());
-        loss.is_some_and(|loss| loss.1.unit() < loss.0)
     }
 
     /// Packets waiting or in transmission, as far as they are not struck off.
@@ -395,8 +377,8 @@ impl Link {
     /// A packet is accepted: one more of the run, or the first of the next.
     #[inline]
     fn enter(&mut self, len: u16) {
-        let steady = self.plain || !self.rest().unsteady;
-        if self.run > 0 && (len != self.run_len || !steady) {
+        let unsteady = self.rest.as_ref().is_some_and(|rest| rest.unsteady);
+        if self.run > 0 && (len != self.run_len || unsteady) {
             self.set_run_aside();
         }
         self.run += 1;
@@ -490,9 +472,7 @@ impl Link {
 
     /// The transmitter of a station takes its next packet. Returns when it will be done.
     fn begin(&mut self, now: Time) -> Option<Time> {
-        // The length of what it takes does not matter for the rate from now on.
-        self.transmission_time(1, now);
-        let (pace, Link { accepted, rest, .. }) = (self.pace(), self);
+        let (pace, Link { accepted, rest, .. }) = (self.pace_at(now), self);
         let Rest { station, probe, .. } = rest.as_deref_mut()?;
         let station = station.as_mut().expect("departures are events");
         station.begin(now, accepted, probe, |len| pace.transmission_time(len))
@@ -506,7 +486,7 @@ impl Link {
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.rest().station.as_mut().expect("departures are events");
         let Sent { parcel, group, marked } = station.end();
-        let lost_on_wire = self.is_lost_on_wire();
+        let lost_on_wire = self.rest().is_lost_on_wire();
         if lost_on_wire {
             self.rest().probe.on_drop(Drop::Wire, group);
         } else if marked {
@@ -528,6 +508,45 @@ impl Link {
 }
 
 impl Rest {
+    /// Lets the AQM judge; returns whether it marks a packet that may pass. It sees the packets and bytes that
+    /// wait, without the packet in transmission, as in ns-2, ns-3, INET and Linux.
+    #[inline]
+    fn manage(
+        &mut self,
+        parcel: &Parcel,
+        now: Time,
+        Owner { group, user, .. }: Owner,
+        (backlog_packets, backlog_bytes): (u32, u64),
+        idle: Span,
+    ) -> Result<bool, Drop> {
+        let Some(management) = &mut self.management else { return Ok(false) };
+        let arrival = Arrival {
+            now,
+            len: Bytes::new(parcel.len().into()),
+            user,
+            activity: parcel.activity(),
+            backlog_packets,
+            backlog_bytes,
+            idle,
+        };
+        self.probe.on_activity(group, arrival.activity);
+        let Management { judge, ecn, ecn_marks_all, rng } = &mut **management;
+        let may_mark = *ecn && (*ecn_marks_all || parcel.has(flags::ECT));
+        match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
+            Verdict::Pass => Ok(false),
+            Verdict::Mark => Ok(true),
+            Verdict::Drop(loss) => {
+                self.probe.on_drop(loss.into(), group);
+                Err(loss.into())
+            }
+        }
+    }
+
+    #[inline]
+    fn is_lost_on_wire(&mut self) -> bool {
+        self.wire_loss.as_mut().is_some_and(|loss| loss.1.unit() < loss.0)
+    }
+
     /// Returns whether some still wait.
     fn strike_off_departed(&mut self, now: Time) -> bool {
         while let Some(first) = self.waiting.front_mut() {

@@ -114,6 +114,7 @@ impl Half {
         }
     }
 
+    #[cold]
     fn answer(&mut self, request: &Packet, door: &mut Door) {
         self.answered = door.now;
         let (flags, received_bytes) = self.receiver.on_request(request);
@@ -146,6 +147,7 @@ impl Half {
     }
 
     /// The same with counters of marks.
+    #[inline(never)]
     fn acknowledge_accurately(&mut self, door: &mut Door) {
         let blocks = self.receiver.sack_blocks();
         let (ace, fitted, sack) = self.receiver.tell_of_marks(blocks, door.now);

@@ -290,8 +290,8 @@ impl Receiver {
             self.echo = packet.stamp;
         }
         let mut at_once = self.ecn && self.note_congestion(packet);
-        if self.counts_marks() && (segment < self.next || self.block_of(segment).is_some()) {
-            self.counted.iter_mut().for_each(|counted| counted.note_twice(segment));
+        if self.counts_marks() {
+            self.note_whether_twice(segment);
         }
         if packet.len != self.full && segment >= self.next {
             self.short.note(segment, self.full - packet.len);
@@ -328,6 +328,15 @@ impl Receiver {
             Reply::Later(adapted.unwrap_or(delay.timeout))
         } else {
             Reply::Wait
+        }
+    }
+
+    /// Where marks are counted the next acknowledgement says which segment has come twice.
+    #[inline(never)]
+    fn note_whether_twice(&mut self, segment: u64) {
+        let twice = segment < self.next || self.block_of(segment).is_some();
+        if let Some(counted) = self.counted.as_mut().filter(|_| twice) {
+            counted.note_twice(segment);
         }
     }
 
@@ -398,6 +407,7 @@ impl Receiver {
     }
 
     /// The blocks to report, most recent first; `None` when all is in order.
+    #[inline(always)]
     pub fn sack_blocks(&self) -> Option<SackBlocks> {
         if self.blocks.is_empty() || !self.sack {
             return None;

@@ -129,6 +129,7 @@ impl Reader {
     }
 
     /// An ACK arrives.
+    #[inline(never)]
     pub fn read(&mut self, ack: &Arrived) -> ToldMarks {
         if !(core::mem::take(&mut self.newer) || ack.progresses) || self.outcome.deaf {
             return ToldMarks::default();
