@@ -19,7 +19,10 @@ mod ways;
 pub use crate::traffic::{
     Cbr, Distribution, Greedy, OnOff, PausePlan, ShortFlows, Traffic, Transfer, Video, WritesPlan,
 };
-pub use conex::{CarrierPlan, ConexPlan, CreditPlan, PerSignal, Rfc7786};
+pub use conex::{
+    CarrierPlan, CheatPlan, ConexPlan, CreditPlan, Hoard, Late, LossForMark, Never, PerSignal,
+    Rfc7786, Understate,
+};
 pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
     RtoPlan, TcpPlan,

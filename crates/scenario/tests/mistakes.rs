@@ -720,3 +720,27 @@ fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
         ["line 5: users: 20000 groups over 2000 links; at most 500000 pairs of them"]
     );
 }
+
+#[test]
+fn all_that_is_wrong_with_a_video_and_with_short_flows_is_told_at_once() {
+    let video = "traffic = { kind = \"video\", rate = \"1 Mb/s\", length = \"0 s\", chunk = \"3 MB\", \
+                 start_above = \"0.4 s\", stall_below = \"2.2 s\" }";
+    let short =
+        "traffic = { kind = \"short-flows\", size = \"0 B\", every = \"0 s\", shape = 0.0 }";
+    for (line, wants) in [
+        (
+            video,
+            [
+                "traffic.length: must not be zero",
+                "traffic.socket_buffer: less than a chunk of 3000000 B, which never finds room",
+                "is not above stall_below",
+            ],
+        ),
+        (short, ["traffic.size: a transfer has at least 1 B", "traffic.every", "traffic.shape"]),
+    ] {
+        let told = messages(&with("users.a", line));
+        for want in wants {
+            assert!(told.iter().any(|message| message.contains(want)), "{want}: {told:#?}");
+        }
+    }
+}

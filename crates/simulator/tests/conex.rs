@@ -96,6 +96,40 @@ fn declarations_change_nothing_in_a_network_that_does_not_look() {
     }
 }
 
+/// Beside whoever lies, what is declared of what was met.
+#[test]
+fn liars_declare_what_they_admit() {
+    let declared = |cheat: &str| {
+        let conex = format!("{{ kind = \"rfc7786\", credit = \"flight\", cheat = {cheat} }}");
+        let options = [
+            ("tcp.conex", conex.as_str()),
+            ("tcp.ecn", "true"),
+            ("tcp.feedback", "\"dctcp\""),
+            ("bottleneck.aqm.gentle", "true"),
+            ("bottleneck.buffer", "\"300 packets\""),
+            ("tcp.window_limit", "\"90 kB\""),
+        ];
+        let output = with(&options);
+        let met = count(&output, "exit", "marked_packets");
+        let counts = ["declared_mark_packets", "declared_loss_packets", "declared_credit_packets"];
+        counts.map(|kind| count(&output, "entry", kind) / met)
+    };
+    let [honest, _, credit] = declared("\"none\"");
+    assert!(honest > 0.9 && credit > 1.0);
+    assert_eq!(declared("\"never\""), [0.0; 3]);
+    for share in [0.1, 0.5, 0.9] {
+        let [marks, losses, _] = declared(&format!("{{ kind = \"understate\", share = {share} }}"));
+        assert!((marks / honest - share).abs() < 0.02, "{share}: {marks}");
+        assert_eq!(losses, 0.0);
+    }
+    let [marks, losses, _] = declared("\"loss-for-mark\"");
+    assert_eq!((marks, losses), (0.0, honest));
+    let [marks, ..] = declared("{ kind = \"late\", by = \"3 s\" }");
+    assert!(marks < honest && marks > 0.7 * honest);
+    let [marks, _, hoarded] = declared("{ kind = \"hoard\", credit = \"50 kB\" }");
+    assert!(marks < 0.1 * honest && hoarded > credit, "{marks}, {hoarded}");
+}
+
 /// Without congestion nothing is declared but credit, for as much as is in flight.
 #[test]
 fn without_congestion_credit_alone_is_declared() {

@@ -50,6 +50,41 @@ fn vegas_gives_way_beside_reno_the_more_the_larger_the_buffer() {
     assert!(large < 0.2 && small > 2.0 * large, "{small}, {large}");
 }
 
+fn ledbat(more: &[(&str, &str)]) -> RunOutput {
+    run(&plan_with(include_str!("../../../scenarios/ledbat.toml"), more), 1)
+}
+
+/// RFC 6817: the delay that it adds is its target, whatever that is; several flows that begin together share it.
+#[test]
+fn ledbat_keeps_the_queue_at_its_target_where_it_is_alone() {
+    for (target, target_s) in [("\"25 ms\"", 0.025), ("\"60 ms\"", 0.060)] {
+        let alone = [
+            ("users.background.tcp.congestion_control.target", target),
+            ("users.foreground.start", "\"199 s\""),
+            ("users.background.start", "\"0 s\""),
+        ];
+        let output = ledbat(&alone);
+        let place = link(&output, "bottleneck");
+        let (sojourn_s, used) =
+            (output.links.mean_sojourn_s[place], output.links.utilization[place]);
+        assert!((sojourn_s / target_s - 1.0).abs() < 0.15, "{sojourn_s} s");
+        assert!(used > 0.98);
+    }
+}
+
+/// It yields to whoever makes a longer queue, and no longer where the queue cannot be as long as its target.
+#[test]
+fn ledbat_gives_way_where_the_queue_is_longer_than_its_target() {
+    let share = |buffer| {
+        let target = ("users.background.tcp.congestion_control.target", "\"50 ms\"");
+        let output = ledbat(&[("bottleneck.buffer", buffer), target]);
+        let rates = &output.flows.throughput_bps;
+        rates[..5].iter().sum::<f64>() / rates.iter().sum::<f64>()
+    };
+    let (long, short) = (share("\"200 packets\""), share("\"30 packets\""));
+    assert!(long < 0.2 && short > 0.4, "{long}, {short}");
+}
+
 /// Mean windows without queues, from one loss of so many segments to the next: Reno's is the root of 3/2 of
 /// them, 122 for 10,000. Compound has its second window besides.
 #[test]

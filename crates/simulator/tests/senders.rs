@@ -12,7 +12,7 @@ use tidegate_simulator::run;
 /// All of them, as lines of a scenario's `[tcp]`.
 fn senders() -> impl Iterator<Item = (String, bool)> {
     let recoveries = ["sack", "rack", "fack", "newreno", "reno"];
-    let controls = ["reno", "cubic", "dctcp", "prague", "vegas", "compound"];
+    let controls = ["reno", "cubic", "dctcp", "prague", "vegas", "compound", "ledbat"];
     let crosses = recoveries.into_iter().flat_map(move |recovery| {
         controls.into_iter().flat_map(move |control| {
             [(false, "off"), (false, "40 ms"), (true, "off"), (true, "40 ms")]

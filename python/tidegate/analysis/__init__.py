@@ -2,7 +2,7 @@
 
 Activity of CBR traffic and shares of CBR users (ABC); where a bottleneck with adaptive sources
 settles, whether it is stable, and how it moves in time; how many calls fit; what RED
-and the policers of declared congestion (ConEx) do at which fill.
+and the policers of declared congestion (ConEx) do at which fill; how a video that stalls is liked.
 """
 
 from tidegate.analysis.activity import (
@@ -17,6 +17,7 @@ from tidegate.analysis.activity import (
 )
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
 from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, servers_for
+from tidegate.analysis.experience import quality_of_experience
 from tidegate.analysis.exposure import policer_probability, red_probability
 from tidegate.analysis.fluid import Trajectory, fluid, growth_per_s, swing_hz
 from tidegate.analysis.optimum import Flow, Optimum, optimum
@@ -75,6 +76,7 @@ __all__ = [
     "optimum",
     "policer_probability",
     "red_probability",
+    "quality_of_experience",
     "scaled",
     "servers_for",
     "smallest_rate_reaching_bps",

@@ -22,6 +22,9 @@ pub trait Sender {
 
     /// Whether it spreads its segments, so that none leave in the bursts of segmentation offload.
     const SPREADS_SEGMENTS: bool = false;
+
+    /// Whether receivers are to tell when segments arrived, for the one-way delay.
+    const READS_ONE_WAY_DELAY: bool = false;
 }
 
 /// A congestion controller that the simulator has.
@@ -148,6 +151,14 @@ macro_rules! senders {
                 }
             }
 
+            /// See [`Sender::READS_ONE_WAY_DELAY`].
+            pub const fn reads_one_way_delay(&self) -> bool {
+                match self {
+                    $(SenderParams::$name(_) => $name::READS_ONE_WAY_DELAY,)+
+                    $(SenderParams::$kernel(_) => $kernel::READS_ONE_WAY_DELAY,)+
+                }
+            }
+
             /// See [`Sender::SPREADS_SEGMENTS`].
             pub const fn spreads_segments(&self) -> bool {
                 match self {
@@ -175,6 +186,7 @@ senders! {
     prague::Prague(PragueParams);
     vegas::Vegas(VegasParams);
     compound::Compound(CompoundParams);
+    ledbat::Ledbat(LedbatParams);
     [in kernels alone]
     bbr::Bbr(BbrParams);
     sbrm::Sbrm(SbrmParams);

@@ -22,6 +22,7 @@ pub mod controller;
 pub mod cubic;
 pub mod dctcp;
 pub mod hystart;
+pub mod ledbat;
 pub mod linux_cubic;
 pub mod linux_hystart;
 pub mod marked_share;
@@ -38,6 +39,7 @@ pub use controller::{Control, Controller, Sender, SenderParams};
 pub use cubic::{Cubic, CubicGrowth, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use hystart::{HyStart, HyStartParams};
+pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_cubic::LinuxCubic;
 pub use linux_hystart::{LinuxHyStart, LinuxHyStartParams};
 pub use prague::{Prague, PragueParams};
@@ -83,6 +85,9 @@ pub struct Ack {
     pub marked: u32,
     /// Round-trip sample of this ACK.
     pub rtt: Option<Span>,
+    /// How long the segment that it answers was on its way, by the receiver's clock, for those who read it
+    /// ([`Sender::READS_ONE_WAY_DELAY`]).
+    pub one_way_delay: Option<Span>,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
     /// Segments in flight before this ACK.
@@ -126,6 +131,7 @@ mod tests {
             delivered_bytes: 1_460,
             marked: 0,
             rtt: Some(Span::from_millis(100)),
+            one_way_delay: Some(Span::from_millis(50)),
             srtt: Some(Span::from_millis(100)),
             in_flight: 10,
             window_limited: true,
@@ -139,7 +145,7 @@ mod tests {
         Marks { now, delivered: 0, marked: 0, una, nxt, repairing: false }
     }
 
-    fn all() -> [Controller; 7] {
+    fn all() -> [Controller; 8] {
         let (whole_segments, byte_counting) = (false, false);
         let cubic = |growth| {
             SenderParams::Cubic(CubicParams { growth, slow_start_exit: SlowStartExit::Loss })
@@ -151,6 +157,10 @@ mod tests {
                 alpha: Factor(2.0),
                 beta: Factor(4.0),
                 gamma: Factor(1.0),
+            }),
+            SenderParams::Ledbat(LedbatParams {
+                target: Span::from_millis(100),
+                gain: Factor(1.0),
             }),
             SenderParams::Compound(CompoundParams {
                 alpha: Share(0.125),

@@ -1,5 +1,7 @@
 //! What a TCP sender declares of the congestion it has met (ConEx).
 
+use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::units::{Bytes, Share, Span};
 use tidegate_mechanisms::{choice, parameters, words};
 
 words! {
@@ -26,6 +28,59 @@ words! {
 }
 
 parameters! {
+    /// It takes part and declares nothing, credit included.
+    pub struct Never {}
+}
+
+parameters! {
+    /// It declares a share.
+    pub struct Understate {
+        /// So much of what it has met.
+        pub share: Share,
+    }
+}
+
+parameters! {
+    /// It declares everything, and later.
+    pub struct Late {
+        /// By so much.
+        pub by: Span,
+    }
+}
+
+parameters! {
+    /// It declares marks as losses.
+    pub struct LossForMark {}
+}
+
+parameters! {
+    /// It gives credit while that costs little, and declares nothing as long as that lasts; then it begins
+    /// again.
+    pub struct Hoard {
+        /// So much credit at first.
+        pub credit: Bytes,
+    }
+    check hoards_something;
+}
+
+fn hoards_something(hoard: &Hoard) -> Option<Mistake> {
+    (hoard.credit == Bytes::ZERO).then(|| ("credit", "must not be 0 B".to_owned()))
+}
+
+choice! {
+    /// How a sender lies about the congestion it has met, for studies of who catches it.
+    pub enum CheatPlan as Cheat {
+        /// Not at all.
+        None = "none";
+        Never(Never) = "never";
+        Understate(Understate) = "understate";
+        Late(Late) = "late";
+        LossForMark(LossForMark) = "loss-for-mark";
+        Hoard(Hoard) = "hoard";
+    }
+}
+
+parameters! {
     /// As RFC 7786 has it: bytes met are declared byte by byte, with credit in advance.
     pub struct Rfc7786 {
         /// Credit that is declared before congestion is met.
@@ -34,6 +89,8 @@ parameters! {
         pub carrier: CarrierPlan = "any",
         /// What is declared on a packet that is lost is declared again.
         pub repeats_lost: bool = "true",
+        /// How the sender lies about what it has met.
+        pub cheat: CheatPlan = "none",
     }
 }
 
@@ -45,6 +102,8 @@ parameters! {
         pub carrier: CarrierPlan = "any",
         /// What is declared on a packet that is lost is declared again.
         pub repeats_lost: bool = "false",
+        /// How the sender lies about what it has met.
+        pub cheat: CheatPlan = "none",
     }
 }
 

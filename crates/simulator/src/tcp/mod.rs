@@ -137,11 +137,14 @@ impl Half {
         let mut flags = self.receiver.capable();
         flags |= if congestion { flags::ECE } else { 0 };
         let (mut len, mut ticket) = (self.sizes.header, 0);
-        if let Some(blocks) = self.receiver.sack_blocks() {
-            let used = blocks.iter().filter(|(start, end)| start < end).count();
+        let (blocks, received_at) = (self.receiver.sack_blocks(), self.receiver.received_at());
+        if blocks.is_some() || received_at.is_some() {
+            flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
+            let sack = blocks.unwrap_or_default();
+            let used = sack.iter().filter(|(start, end)| start < end).count();
             len += Sizes::sack_option(used);
-            flags |= flags::SACK | flags::OPTIONS;
-            ticket = door.network.options.put(Options { sack: blocks, ..Options::default() });
+            let options = Options { sack, received_at, ..Options::default() };
+            ticket = door.network.options.put(options);
         }
         door.send_ack(self.receiver.next, echo, len, flags, ticket);
     }
@@ -158,9 +161,10 @@ impl Half {
         let len = self.sizes.header + Sizes::sack_option(used) + size;
         let received_bytes = fitted.map(|fitted| fitted.bytes);
         let mut ticket = 0;
-        if used > 0 || received_bytes.is_some() {
+        let received_at = self.receiver.received_at();
+        if used > 0 || received_bytes.is_some() || received_at.is_some() {
             flags |= flags::OPTIONS | if used > 0 { flags::SACK } else { 0 };
-            let options = Options { sack, received_bytes, ..Options::default() };
+            let options = Options { sack, received_bytes, received_at, ..Options::default() };
             ticket = door.network.options.put(options);
         }
         door.send_ack(self.receiver.next, echo, len, flags, ticket);

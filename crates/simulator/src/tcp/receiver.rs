@@ -83,6 +83,9 @@ pub struct Receiver {
     last_ack: u64,
     /// Timestamp to echo (RFC 7323, section 4.3).
     echo: Time,
+    /// When the segment that had it arrived, and whether acknowledgements say so.
+    echoed_at: Time,
+    tells_arrival: bool,
     /// When the delayed acknowledgement is due.
     pub due: Time,
     /// When the pending timer fires; [`Time::NEVER`] if none.
@@ -126,6 +129,8 @@ impl Receiver {
             unacknowledged: 0,
             last_ack: 0,
             echo: Time::ZERO,
+            echoed_at: Time::ZERO,
+            tells_arrival: plan.congestion_control.reads_one_way_delay(),
             due: Time::NEVER,
             timer_at: Time::NEVER,
         }
@@ -135,6 +140,12 @@ impl Receiver {
     #[inline]
     pub fn received_bytes(&self) -> u64 {
         self.next * self.mss - self.missing_bytes
+    }
+
+    /// When the segment arrived whose timestamp is echoed, if the sender wants to know.
+    #[inline]
+    pub fn received_at(&self) -> Option<Time> {
+        self.tells_arrival.then_some(self.echoed_at)
     }
 
     /// The connection request is answered: with these flags, and counters if there are any.
@@ -288,6 +299,7 @@ impl Receiver {
         }
         if segment <= self.last_ack {
             self.echo = packet.stamp;
+            self.echoed_at = packet.at;
         }
         let mut at_once = self.ecn && self.note_congestion(packet);
         if self.counts_marks() {

@@ -60,7 +60,15 @@ fn tcp() -> impl Strategy<Value = String> {
     (
         one_of(
             "congestion_control",
-            vec!["\"reno\"", "\"cubic\"", "\"dctcp\"", "\"prague\"", "\"vegas\"", "\"compound\""],
+            vec![
+                "\"reno\"",
+                "\"cubic\"",
+                "\"dctcp\"",
+                "\"prague\"",
+                "\"vegas\"",
+                "\"compound\"",
+                "\"ledbat\"",
+            ],
         ),
         one_of(
             "loss_recovery",

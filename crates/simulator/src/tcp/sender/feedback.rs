@@ -37,6 +37,8 @@ pub struct Told {
     pub echo: Time,
     /// Round-trip time for the controller.
     pub rtt: Option<Span>,
+    /// How long the segment that it answers was on its way, where the receiver tells when it arrived.
+    pub one_way_delay: Option<Span>,
     /// Round-trip times by segment, where the sender knows them.
     pub samples: Option<Samples>,
 }
@@ -149,6 +151,7 @@ impl Feedback {
             congestion: false,
             echo: packet.stamp,
             rtt,
+            one_way_delay: None,
             samples: arrivals.samples,
         }
     }
@@ -188,6 +191,7 @@ impl Feedback {
             congestion: marks.congestion,
             echo: packet.stamp,
             rtt,
+            one_way_delay: options.received_at.map(|at| at.since(packet.stamp)),
             samples,
         }
     }

@@ -320,7 +320,7 @@ impl Sender {
         let in_flight = self.in_flight();
         let told = self.read(packet, options, now);
         if let Some(conex) = &mut self.conex {
-            conex.on_ack(&told, &self.ecn, &self.outstanding);
+            conex.on_ack(&told, &self.ecn, &self.outstanding, now);
         }
         if self.recovery.phase() == Phase::Recovery {
             self.window.on_ack_in_recovery(&told);
@@ -420,12 +420,12 @@ impl Sender {
             Turn::None | Turn::OnlyNew => {}
             Turn::Leave => self.leave(now),
             Turn::LeaveInVain => {
-                self.take_declared_back();
+                self.take_declared_back(now);
                 self.leave(now);
                 self.undo();
             }
             Turn::TakeBack => {
-                self.take_declared_back();
+                self.take_declared_back(now);
                 self.undo();
                 self.outstanding.forget_losses();
                 self.detection.look_again();
@@ -445,9 +445,9 @@ impl Sender {
     }
 
     /// What has been sent again was not lost, and need not be declared.
-    fn take_declared_back(&mut self) {
+    fn take_declared_back(&mut self, now: Time) {
         if let Some(conex) = &mut self.conex {
-            conex.on_repairs_in_vain(self.outstanding.una());
+            conex.on_repairs_in_vain(self.outstanding.una(), now);
         }
     }
 

@@ -89,7 +89,7 @@ impl Sender {
             Finding::SendTwo => self.window.allow(self.in_flight() + 2),
             Finding::Right(allowed) => self.take_as_lost(allowed, door),
             Finding::Premature => {
-                self.take_declared_back();
+                self.take_declared_back(door.now);
                 // The window comes down all the same, as for a congestion mark.
                 self.window.glide();
                 self.recovery.go_on(Phase::Reducing, self.outstanding.nxt());

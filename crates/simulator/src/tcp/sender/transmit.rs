@@ -215,7 +215,7 @@ impl Sender {
             let by_acks = self.recovery.phase() == Phase::Recovery;
             conex.on_repair(&Repair { segment, bytes, by_acks, now, srtt }, out);
         }
-        conex.declare(&Leaving { segment, bytes, again, in_flight: out.pipe() })
+        conex.declare(&Leaving { segment, bytes, again, in_flight: out.pipe(), now })
     }
 
     /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.

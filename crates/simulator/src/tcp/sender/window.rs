@@ -198,6 +198,7 @@ impl SendWindow {
             delivered_bytes: told.delivered_bytes,
             marked: told.marked,
             rtt: told.rtt,
+            one_way_delay: told.one_way_delay,
             srtt,
             in_flight,
             window_limited: self.limits(in_flight),

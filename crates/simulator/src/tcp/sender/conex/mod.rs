@@ -19,19 +19,22 @@
 //!
 //! Packets with payload carry it, retransmissions included; requests and acknowledgements declare nothing.
 //! It takes no bytes on the wire, as in the paper, where it stands in the IPv4 header. RFC 7786 lets
-//! negative gauges be set to zero after a round trip; these keep them.
+//! negative gauges be set to zero after a round trip; these keep them. How a sender lies is a thing of its own
+//! (cheat), between what is met and the gauges.
 
+mod cheat;
 mod credit;
 mod estimate;
 mod under_way;
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{CarrierPlan, ConexPlan, PerSignal, Rfc7786, TcpPlan};
+use tidegate_scenario::plan::{CarrierPlan, CheatPlan, ConexPlan, PerSignal, Rfc7786, TcpPlan};
 
 use super::ecn::Ecn;
 use super::feedback::Told;
 use super::outstanding::Outstanding;
 use crate::packet::flags;
+use cheat::{Cheat, Met};
 use credit::Credit;
 use estimate::Estimate;
 use under_way::UnderWay;
@@ -69,6 +72,8 @@ pub struct Leaving {
     pub again: bool,
     /// Segments in the network with it.
     pub in_flight: u32,
+    /// The present.
+    pub now: Time,
 }
 
 /// What a sender has met and not declared yet.
@@ -76,10 +81,9 @@ pub struct Leaving {
 pub struct Conex {
     unit: Unit,
     mss: u64,
-    /// RFC 7786: LEG, of losses.
-    loss: i64,
-    /// RFC 7786: CEG, of marks.
-    mark: i64,
+    /// What was met and is still to be declared: of losses RFC 7786's LEG, of marks its CEG.
+    gauges: Met,
+    cheat: Option<Cheat>,
     credit: Option<Credit>,
     carrier: CarrierPlan,
     /// Below, echoes of congestion are of the mark that has been counted.
@@ -92,20 +96,21 @@ pub struct Conex {
 impl Conex {
     /// As a plan has it, for segments of `mss` bytes; `None` if nothing is declared.
     pub fn new(plan: &TcpPlan, mss: u64, sack: bool) -> Option<Box<Self>> {
-        let (unit, credit, carrier, repeats_lost) = match plan.conex {
+        let (unit, credit, carrier, repeats_lost, cheat) = match &plan.conex {
             ConexPlan::Off => return None,
-            ConexPlan::Rfc7786(Rfc7786 { credit, carrier, repeats_lost }) => {
-                (Unit::Bytes, Credit::new(credit), carrier, repeats_lost)
+            ConexPlan::Rfc7786(Rfc7786 { credit, carrier, repeats_lost, cheat }) => {
+                let credit = Credit::new(*credit).filter(|_| !matches!(cheat, CheatPlan::Never(_)));
+                (Unit::Bytes, credit, *carrier, *repeats_lost, cheat)
             }
-            ConexPlan::PerSignal(PerSignal { carrier, repeats_lost }) => {
-                (Unit::Packets, None, carrier, repeats_lost)
+            ConexPlan::PerSignal(PerSignal { carrier, repeats_lost, cheat }) => {
+                (Unit::Packets, None, *carrier, *repeats_lost, cheat)
             }
         };
         Some(Box::new(Conex {
             unit,
             mss,
-            loss: 0,
-            mark: 0,
+            gauges: Met::default(),
+            cheat: Cheat::new(cheat),
             credit,
             carrier,
             echo_end: 0,
@@ -128,16 +133,11 @@ impl Conex {
     }
 
     /// An ACK: what it tells of marks and, without SACK, of losses.
-    pub fn on_ack(&mut self, told: &Told, ecn: &Ecn, out: &Outstanding) {
+    pub fn on_ack(&mut self, told: &Told, ecn: &Ecn, out: &Outstanding, now: Time) {
         self.under_way.on_ack(out.una());
-        let marked = self.marked(told, ecn, out);
-        self.mark += marked;
-        self.spend_credit(marked);
-        let segment = self.full(1);
-        if let Some(estimate) = &mut self.estimate {
-            let missing = estimate.on_ack(told, segment);
-            self.lose(missing);
-        }
+        let (mark, segment) = (self.marked(told, ecn, out), self.full(1));
+        let loss = self.estimate.as_mut().map_or(0, |estimate| estimate.on_ack(told, segment));
+        self.meet(Met { loss, mark }, now);
     }
 
     fn marked(&mut self, told: &Told, ecn: &Ecn, out: &Outstanding) -> i64 {
@@ -158,9 +158,16 @@ impl Conex {
         }
     }
 
-    fn lose(&mut self, amount: i64) {
-        self.loss += amount;
-        self.spend_credit(amount);
+    /// So much was met; less than nothing if it turns out not to have been.
+    fn meet(&mut self, met: Met, now: Time) {
+        if met == Met::default() {
+            return;
+        }
+        self.spend_credit(met.loss + met.mark);
+        self.gauges += match &mut self.cheat {
+            None => met,
+            Some(cheat) => cheat.admits(met, now),
+        };
     }
 
     fn spend_credit(&mut self, amount: i64) {
@@ -178,25 +185,22 @@ impl Conex {
             Some(estimate) => estimate.on_repair(amount, full, in_flight),
             None => amount,
         };
-        self.lose(news);
+        self.meet(Met { loss: news, mark: 0 }, now);
         if let (Some(credit), Some(srtt)) = (&mut self.credit, srtt) {
             credit.note_loss(now, srtt);
         }
         let declared = self.under_way.on_repair(segment, amount);
-        let (loss, mark) = counted(declared, amount);
-        self.loss += loss;
-        self.mark += mark;
+        self.gauges += counted(declared, amount);
         if declared & flags::CREDIT != 0 {
             self.spend_credit(amount);
         }
     }
 
     /// What was sent again of the segments that are acknowledged was sent again in vain.
-    pub fn on_repairs_in_vain(&mut self, una: u64) {
+    pub fn on_repairs_in_vain(&mut self, una: u64, now: Time) {
         for repair in self.under_way.take_repairs_before(una) {
-            let (loss, mark) = counted(repair.declared, repair.amount);
-            self.loss -= repair.amount + loss;
-            self.mark -= mark;
+            self.meet(Met { loss: -repair.amount, mark: 0 }, now);
+            self.gauges -= counted(repair.declared, repair.amount);
         }
     }
 
@@ -215,17 +219,20 @@ impl Conex {
 
     /// What a packet with payload declares that leaves now, as flags.
     pub fn declare(&mut self, leaving: &Leaving) -> u32 {
-        let Leaving { segment, bytes, again, in_flight } = *leaving;
+        let Leaving { segment, bytes, again, in_flight, now } = *leaving;
         let amount = self.amount(1, bytes);
         let mut declared = 0;
+        if let Some(cheat) = &mut self.cheat {
+            self.gauges += cheat.due(now);
+        }
         if !again || self.carrier == CarrierPlan::Any {
             declared = self.choose();
-            let (loss, mark) = counted(declared, amount);
-            self.loss -= loss;
-            self.mark -= mark;
+            self.gauges -= counted(declared, amount);
         }
         let in_flight_bytes = (u64::from(in_flight) * self.mss) as i64;
-        if self.credit.as_mut().is_some_and(|credit| credit.give(bytes as i64, in_flight_bytes)) {
+        let asked = self.credit.as_mut().is_some_and(|own| own.give(bytes as i64, in_flight_bytes));
+        let hoarded = self.cheat.as_mut().is_some_and(|cheat| cheat.hoards(bytes as i64));
+        if asked || hoarded {
             declared |= flags::CREDIT;
         }
         self.under_way.note(segment, declared);
@@ -234,8 +241,8 @@ impl Conex {
 
     /// What the gauges ask for; in the paper a packet stands for one signal.
     fn choose(&self) -> u32 {
-        let loss = if self.loss > 0 { flags::LOSS } else { 0 };
-        let mark = if self.mark > 0 { flags::MARK } else { 0 };
+        let loss = if self.gauges.loss > 0 { flags::LOSS } else { 0 };
+        let mark = if self.gauges.mark > 0 { flags::MARK } else { 0 };
         match self.unit {
             Unit::Packets if loss != 0 => loss,
             _ => loss | mark,
@@ -244,7 +251,7 @@ impl Conex {
 }
 
 /// What flags count for on each gauge.
-fn counted(declared: u32, amount: i64) -> (i64, i64) {
+fn counted(declared: u32, amount: i64) -> Met {
     let of = |flag| if declared & flag != 0 { amount } else { 0 };
-    (of(flags::LOSS), of(flags::MARK))
+    Met { loss: of(flags::LOSS), mark: of(flags::MARK) }
 }

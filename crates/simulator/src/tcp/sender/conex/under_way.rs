@@ -57,7 +57,7 @@ impl UnderWay {
     }
 
     /// What was sent again of the segments before `una`, which have arrived.
-    pub fn take_repairs_before(&mut self, una: u64) -> impl Iterator<Item = Repair> {
+    pub fn take_repairs_before(&mut self, una: u64) -> impl Iterator<Item = Repair> + use<> {
         core::mem::take(&mut self.repairs).into_iter().filter(move |repair| repair.segment < una)
     }
 }

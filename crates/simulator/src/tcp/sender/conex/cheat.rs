@@ -1,0 +1,170 @@
+//! What dishonest senders declare of what they have met, for whoever wants to see it caught.
+
+use std::collections::VecDeque;
+use std::ops::{AddAssign, SubAssign};
+
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::plan::{CheatPlan, Hoard, Late, Understate};
+
+/// Losses and marks, in the gauges' unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Lost.
+    pub loss: i64,
+    /// Marked.
+    pub mark: i64,
+}
+
+impl AddAssign for Met {
+    fn add_assign(&mut self, more: Met) {
+        self.loss += more.loss;
+        self.mark += more.mark;
+    }
+}
+
+impl SubAssign for Met {
+    fn sub_assign(&mut self, less: Met) {
+        self.loss -= less.loss;
+        self.mark -= less.mark;
+    }
+}
+
+/// How a sender lies.
+#[derive(Debug)]
+pub enum Cheat {
+    /// It declares nothing.
+    Never,
+    /// It declares a share. So much of what was met is not a whole packet or byte yet.
+    Understate { share: f64, rest: [f64; 2] },
+    /// It declares so much later.
+    Late { by: Span, kept: VecDeque<(Time, Met)> },
+    /// It declares marks as losses.
+    LossForMark,
+    /// It declares nothing while the credit that it has hoarded lasts.
+    Hoard { hoard: i64, left: i64 },
+}
+
+impl Cheat {
+    /// As a plan has it; `None` for who is honest.
+    pub fn new(plan: &CheatPlan) -> Option<Self> {
+        Some(match plan {
+            CheatPlan::None => return None,
+            CheatPlan::Never(_) => Cheat::Never,
+            CheatPlan::Understate(Understate { share }) => {
+                Cheat::Understate { share: share.0, rest: [0.0; 2] }
+            }
+            CheatPlan::Late(Late { by }) => Cheat::Late { by: *by, kept: VecDeque::new() },
+            CheatPlan::LossForMark(_) => Cheat::LossForMark,
+            CheatPlan::Hoard(Hoard { credit }) => {
+                Cheat::Hoard { hoard: credit.get() as i64, left: 0 }
+            }
+        })
+    }
+
+    /// What it will declare of what it has met, from now on.
+    pub fn admits(&mut self, met: Met, now: Time) -> Met {
+        match self {
+            Cheat::Never => Met::default(),
+            Cheat::Understate { share, rest } => {
+                let part = |met: i64, rest: &mut f64| {
+                    let admitted = *rest + *share * met as f64;
+                    // Tenths do not add up to a whole in binary.
+                    let whole = libm::floor(admitted + 1e-9);
+                    *rest = admitted - whole;
+                    whole as i64
+                };
+                let [loss, mark] = rest;
+                Met { loss: part(met.loss, loss), mark: part(met.mark, mark) }
+            }
+            Cheat::Late { by, kept } => {
+                if met != Met::default() {
+                    kept.push_back((now + *by, met));
+                }
+                Met::default()
+            }
+            Cheat::LossForMark => Met { loss: met.loss + met.mark, mark: 0 },
+            Cheat::Hoard { left, .. } => {
+                let total = met.loss + met.mark;
+                if total <= *left {
+                    *left -= total;
+                    return Met::default();
+                }
+                *left = 0;
+                met
+            }
+        }
+    }
+
+    /// What it has put off until now.
+    pub fn due(&mut self, now: Time) -> Met {
+        let Cheat::Late { kept, .. } = self else { return Met::default() };
+        let mut due = Met::default();
+        while let Some((_, met)) = kept.pop_front_if(|(at, _)| *at <= now) {
+            due += met;
+        }
+        due
+    }
+
+    /// Whether a packet of so much gives credit that nothing in flight asks for.
+    pub fn hoards(&mut self, bytes: i64) -> bool {
+        let Cheat::Hoard { hoard, left } = self else { return false };
+        let hoards = left < hoard;
+        if hoards {
+            *left += bytes;
+        }
+        hoards
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_mechanisms::units::{Bytes, Share};
+    use tidegate_scenario::plan::{LossForMark, Never};
+
+    use super::*;
+
+    /// What is admitted of ten losses and twenty marks, one each at a time, at 0 s.
+    fn admitted(plan: &CheatPlan) -> (Met, Cheat) {
+        let mut cheat = Cheat::new(plan).expect("is none");
+        let mut sum = Met::default();
+        for n in 0..30 {
+            let met = Met { loss: i64::from(n % 3 == 0), mark: i64::from(n % 3 != 0) };
+            sum += cheat.admits(met, Time::ZERO);
+        }
+        (sum, cheat)
+    }
+
+    #[test]
+    fn each_liar_admits_what_it_says() {
+        for (plan, loss, mark) in [
+            (CheatPlan::Never(Never {}), 0, 0),
+            (CheatPlan::Understate(Understate { share: Share(0.5) }), 5, 10),
+            (CheatPlan::Understate(Understate { share: Share(0.1) }), 1, 2),
+            (CheatPlan::LossForMark(LossForMark {}), 30, 0),
+        ] {
+            assert_eq!(admitted(&plan).0, Met { loss, mark }, "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_late_comes_when_its_time_has() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let (sum, mut late) = admitted(&CheatPlan::Late(Late { by: Span::from_millis(500) }));
+        assert_eq!(sum, Met::default());
+        assert_eq!(late.due(at(499)), Met::default());
+        assert_eq!(late.due(at(500)), Met { loss: 10, mark: 20 });
+        assert_eq!(late.due(at(600)), Met::default());
+    }
+
+    #[test]
+    fn a_hoard_pays_for_what_is_met_until_it_is_used_up() {
+        let mut cheat =
+            Cheat::new(&CheatPlan::Hoard(Hoard { credit: Bytes::new(3_000) })).expect("is one");
+        let given = (0..5).filter(|_| cheat.hoards(1_000)).count();
+        assert_eq!(given, 3);
+        let met = Met { loss: 0, mark: 1_000 };
+        let admitted = [(); 4].map(|()| cheat.admits(met, Time::ZERO).mark);
+        assert_eq!(admitted, [0, 0, 0, 1_000]);
+        assert!(cheat.hoards(1_000), "and begins again");
+    }
+}
