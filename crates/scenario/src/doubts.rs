@@ -1,5 +1,6 @@
 //! What is valid, but hardly meant: told as a warning, since it may be meant after all.
 
+mod background;
 mod declared;
 
 use tidegate_mechanisms::bottleneck::DifferentiationParams;
@@ -24,6 +25,7 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
         some_are_not_metered(file, &network, &mut reader);
     }
     declared::of(file, &network, &mut reader);
+    background::of(file, &network, &mut reader);
     for (name, user) in &file.users.entries {
         nested(&mut reader, &["users", name], |reader| arrives(file, user, &network, reader));
     }
