@@ -14,8 +14,8 @@ CONEX = "scenarios/conex.toml"
     ("settings", "points"),
     [
         # Figure 2: 0 up to the lower threshold, p_max at the upper one, 1 from there on.
-        ({}, {0: 0, 10: 0, 55: 0.5, 99.9: 0.999, 100: 1, 500: 1}),
-        ({"max_probability": 0.1}, {10: 0, 55: 0.05, 99.9: 0.0999, 100: 1}),
+        ({}, {0: 0, 10: 0, 55: 0.5, 91: 0.9, 100: 1, 500: 1}),
+        ({"max_probability": 0.1}, {10: 0, 55: 0.05, 91: 0.09, 100: 1}),
         # The gentle mode that the text mentions has no step there.
         ({"max_probability": 0.1, "gentle": True}, {55: 0.05, 100: 0.1, 150: 0.55, 200: 1}),
     ],
