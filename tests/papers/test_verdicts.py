@@ -46,6 +46,19 @@ def test_a_cell_that_no_point_speaks_of_is_an_error():
         judge_cell(other, measured)
 
 
+def test_a_claim_about_a_side_that_a_curve_has_not_fails():
+    rises = book([({"r": r}, float(r)) for r in (1, 2, 3)])
+    derive = {"beside_least": {"over": "r", "keep": "below", "metric": "m"}}
+    part = {"metric": "m", "derive": derive}
+    rules = {"kind": "threshold", "op": ">", "value": 0}
+    verdict = judge_claim(Claim("c", "e", "t", "", "1", rules, (part,)), rises)
+    assert verdict.verdict.value == "fails"
+    assert "nothing to compare" in verdict.measured
+    # A name that selects nothing is a mistake all the same.
+    with pytest.raises(ReproductionError, match="no m where"):
+        judge_claim(Claim("c", "e", "t", "", "1", rules, ({**part, "where": {"r": 9}},)), rises)
+
+
 EXPLANATION = """
 [[explanation]]
 id = "why"

@@ -227,12 +227,7 @@ class _Reader:
         setup = self.setups[entry["setup"]]
         model = entry.get("model", entry.get("engine"))
         if model is not None:
-            constants = entry.get("constants", {})
-            points = [
-                Setting({**constants, **point}, _mechanism(point, factors), setup.base)
-                for point in combinations(levels)
-            ]
-            return Series(name, tuple(points), 0, model)
+            return Series(name, _computed(entry, factors, setup.base), 0, model)
         always = (*setup.always, *overrides(entry.get("set", {})))
         points = settings(levels, factors, always, setup.base)
         return Series(
@@ -274,10 +269,22 @@ class _Reader:
         )
 
 
-def _mechanism(levels: Mapping[str, Level], factors: Mapping[str, Factor]) -> tuple[Override, ...]:
-    """What a model's levels change in the scenario: the mechanism, whose formula is asked for."""
-    name = "mechanism"
-    return tuple(factors[name].overrides(levels[name], levels)) if name in levels else ()
+def _computed(
+    entry: Mapping[str, Any], factors: Mapping[str, Factor], base: str
+) -> tuple[Setting, ...]:
+    """Points of a formula; levels that are no factor's are its arguments alone.
+
+    Of a closed form only the mechanism's are looked up: its other levels have names of their own.
+    """
+    constants = entry.get("constants", {})
+    known = factors.keys() if "engine" in entry else factors.keys() & {"mechanism"}
+    points = []
+    for point in combinations(entry["factors"]):
+        levels = {**constants, **point}
+        named = [name for name in levels if name in known]
+        changes = [one for name in named for one in factors[name].overrides(levels[name], levels)]
+        points.append(Setting(levels, tuple(changes), base))
+    return tuple(points)
 
 
 def _read(file: Path) -> dict[str, Any]:

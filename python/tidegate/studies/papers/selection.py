@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.studies.papers.data import Datum, Group, Place, apart_from, matches
 from tidegate.studies.papers.derivations import derived
-from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.errors import NothingLeftError, ReproductionError
 from tidegate.studies.papers.points import SeriesKey, series_key
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ _OWN_KEYS = ("series", "metric", "derive")
 
 
 def groups(part: Mapping[str, Any], experiment: str, measured: Points) -> list[Group]:
-    """Give the groups of a part of a claim; a level that selects nothing is an error."""
+    """Give the groups of a part of a claim; a level that selects nothing is an error.
+
+    One that selects something of which nothing was left by `derive` is `NothingLeftError`.
+    """
     each, named = part.get("each", []), part.get("levels") or {"": {}}
     factors = {key for narrower in named.values() for key in narrower if key not in _OWN_KEYS}
     grouped: dict[Place, dict[str, list[Datum]]] = defaultdict(dict)
@@ -48,12 +51,22 @@ def groups(part: Mapping[str, Any], experiment: str, measured: Points) -> list[G
     for key, by_name in grouped.items():
         missing = names - by_name.keys()
         if missing:
-            raise ReproductionError(f"{part['metric']}: nothing for {sorted(missing)} at {key}")
-    told = _telling(grouped) if each == "others" else set(each)
+            made = any("derive" in one for one in (part, *named.values()))
+            told = f"nothing for {sorted(missing)} at {_told(key)}"
+            raise (
+                NothingLeftError(told) if made else ReproductionError(f"{part['metric']}: {told}")
+            )
+    if not grouped:
+        raise NothingLeftError("nothing to compare")
+    telling = _telling(grouped) if each == "others" else set(each)
     return [
-        Group(" ".join(f"{f}={level}" for f, level in key if f in told), by_name)
+        Group(_told((f, level) for f, level in key if f in telling), by_name)
         for key, by_name in grouped.items()
     ]
+
+
+def _told(key: Iterable[tuple[str, Any]]) -> str:
+    return " ".join(f"{factor}={level}" for factor, level in key)
 
 
 def _telling(keys: Iterable[Place]) -> set[str]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tidegate.results.statistics import Estimate
 from tidegate.studies.judging import Verdict, all_of
 from tidegate.studies.papers.checks import check
 from tidegate.studies.papers.comparing import with_levels
+from tidegate.studies.papers.errors import NothingLeftError
+from tidegate.studies.papers.findings import Finding
 from tidegate.studies.papers.points import the_one_point
 from tidegate.studies.papers.selection import groups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidegate.results.statistics import Estimate
     from tidegate.studies.papers.experiments import Baseline, Cell, Claim
-    from tidegate.studies.papers.findings import Finding
     from tidegate.studies.papers.points import Point, Points
 
 # A mean of quotients, and the quotient of the means that stands beside it.
@@ -154,6 +156,11 @@ def judge_parts(
     for part in parts:
         own = part.get("check", {})
         rules = own if "kind" in own else {**published, **own}
-        for group in groups(with_levels(part, rules), experiment, measured):
+        try:
+            found = groups(with_levels(part, rules), experiment, measured)
+        except NothingLeftError as missing:
+            findings.append(("", Finding(Verdict.FAILED, Estimate(math.nan), str(missing))))
+            continue
+        for group in found:
             findings += [(group.label, finding) for finding in check(rules, group)]
     return findings
