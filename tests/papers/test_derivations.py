@@ -31,7 +31,7 @@ def jain(*shares):
     return sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
 
 
-@pytest.mark.parametrize("paper", ["abc", "cpq"])
+@pytest.mark.parametrize("paper", ["abc", "conex", "cpq"])
 def test_every_derivation_that_an_explanation_names_is_a_test(paper):
     root = Path(__file__).parents[2]
     for one in load_explanations(data_folder("papers") / paper / "explanations.toml"):
@@ -72,3 +72,20 @@ def test_a_single_reno_flow_cannot_fill_the_long_link():
     below = (path_packets - largest_window / 2) / (largest_window / 2)
     idle = below * (path_packets - largest_window / 2) / 2 / path_packets
     assert idle > 0.02  # the tolerance of the claim
+
+
+def test_a_token_for_every_mark_contradicts_figure_8s_axis():
+    """The axis begins at an unfairness of 5, also for r up to 5 packets/s.
+
+    All packets meet the same marking probability p, so that users declare marks in proportion to
+    what they send; and a long flow sends sqrt(1.5/p) packets a round trip, as CUBIC does where it
+    keeps up with Reno.
+    """
+    scenario = base("conex")
+    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
+    link_packets_per_s = float(scenario["bottleneck"]["rate"].split()[0]) * 1e6 / PACKET_BITS
+    drawn, longest_s, run_s, depth, rate = 5.0, 0.1 + 0.045, 100.0, 45, 5
+    light_packets_per_s = link_packets_per_s / (light["count"] + heavy["count"] * drawn)
+    # p = 1.5/(rate RTT)^2; figure 16 draws at most 45 ms of queueing delay.
+    light_marks_per_s = 1.5 / (light_packets_per_s * longest_s**2)
+    assert drawn * light_marks_per_s > 1.05 * (rate + depth / run_s)

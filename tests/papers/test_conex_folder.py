@@ -1,0 +1,72 @@
+"""The data of papers/conex: complete, consistent, and understood by the scenario reader."""
+
+from collections import Counter
+
+import pytest
+
+from tidegate.studies.papers.checks import KINDS
+from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.runs import native_engine
+
+# Figures 21 and 22 are not reproduced yet: they need LEDBAT.
+CLAIMS = {
+    "baseline": 1, "fig8": 11, "fig9": 1, "fig10": 1, "fig11": 3, "fig12": 4, "fig13": 4,
+    "fig14": 6, "fig15": 3, "fig16": 5, "fig17": 10, "fig18": 10, "fig19": 7, "table4": 4,
+    "fig20": 9,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return load_paper("conex")
+
+
+def test_each_claim_belongs_to_one_experiment(paper):
+    claims = Counter(claim.id for one in paper.experiments.values() for claim in one.claims)
+    assert set(claims.values()) == {1}
+    counts = {name: len(one.claims) for name, one in paper.experiments.items()}
+    assert counts == {name: CLAIMS[name] for name in counts}
+    published = (paper.folder / "expected/claims.toml").read_text(encoding="utf-8")
+    assert published.count("[[claim]]") == 98
+
+
+def test_kinds_of_checks_are_known(paper):
+    for experiment in paper.experiments.values():
+        for claim in experiment.claims:
+            kinds = {part.get("check", {}).get("kind", claim.check["kind"]) for part in claim.parts}
+            assert kinds <= set(KINDS), claim.id
+
+
+def test_the_16_stars_have_a_rank_each(paper):
+    cells = [cell for one in paper.experiments.values() for cell in one.cells]
+    assert len(cells) == 16
+    stars = paper.experiments["table4"].series["stars"].stars
+    assert {cell.metric for cell in cells} == set(stars.of)
+    assert {cell.tolerance.share for cell in cells} == {0.0}
+
+
+def test_it_has_the_papers_points(paper):
+    """Sanhaji et al. 2015: 714 points with a policer in section IV, 11 in section V."""
+    scenarios = {"IV": set(), "V": set()}
+    for experiment in paper.experiments.values():
+        for series in experiment.series.values():
+            for setting in series.settings if series.simulated else ():
+                if setting.levels["policer"] != "none" and "reading" not in setting.levels:
+                    text = native_engine(setting.base, setting.overrides).to_toml()
+                    scenarios[experiment.section.partition("-")[0]].add(text)
+    assert {section: len(texts) for section, texts in scenarios.items()} == {"IV": 714, "V": 11}
+
+
+def test_levels_reach_the_scenario(paper):
+    (one,) = (
+        setting for setting in paper.experiments["fig9"].series["tcp"].settings
+        if (setting.levels["d"], setting.levels["r"]) == (12, 45)
+    )  # fmt: skip
+    text = native_engine(one.base, one.overrides).to_toml()
+    for part in ('curve = "soft"', 'depth = "12 packets"', 'fill_rate = "45 packets/s"'):
+        assert text.count(part) == 2
+    variants = {
+        setting.levels["case"]: native_engine(setting.base, setting.overrides).to_toml()
+        for setting in paper.experiments["fig19"].series["tcp"].settings
+    }
+    assert {name for name, text in variants.items() if 'kind = "red"' not in text} == {"DTConEx"}
