@@ -20,6 +20,12 @@ from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, ser
 from tidegate.analysis.experience import quality_of_experience
 from tidegate.analysis.exposure import policer_probability, red_probability
 from tidegate.analysis.fluid import Trajectory, fluid, growth_per_s, swing_hz
+from tidegate.analysis.friendliness import (
+    sbrm_probability,
+    sbrm_rate_bps,
+    tcp_probability,
+    tcp_rate_bps,
+)
 from tidegate.analysis.optimum import Flow, Optimum, optimum
 from tidegate.analysis.shares import (
     CbrUser,
@@ -77,6 +83,8 @@ __all__ = [
     "policer_probability",
     "quality_of_experience",
     "red_probability",
+    "sbrm_probability",
+    "sbrm_rate_bps",
     "scaled",
     "servers_for",
     "smallest_rate_reaching_bps",
@@ -84,4 +92,6 @@ __all__ = [
     "stability",
     "stationary_activity",
     "swing_hz",
+    "tcp_probability",
+    "tcp_rate_bps",
 ]

@@ -102,10 +102,11 @@ def fluid(
 def growth_per_s(bottleneck: Bottleneck, *, duration_s: float = 60.0) -> float:
     """Rate g at which a small swing of the queue grows as e^(gt), or dies out if negative.
 
-    Read off the peaks of a trajectory that begins near the equilibrium, from its second quarter on,
+    Read off the peaks of a trajectory that begins near the equilibrium, from 20 round trips on,
     while they are small and above rounding noise.
     """
-    kept = fluid(bottleneck, duration_s=duration_s, start="near", keep_s=1e-3).after(duration_s / 4)
+    settled_s = 20 * max(float(rtt_s) for rtt_s in bottleneck.equilibrium.rtt_s)
+    kept = fluid(bottleneck, duration_s=duration_s, start="near", keep_s=1e-3).after(settled_s)
     swing = kept.queue_packets - float(bottleneck.equilibrium.queue_packets)
     size = abs(swing)
     inner = size[1:-1]

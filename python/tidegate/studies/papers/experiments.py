@@ -103,6 +103,8 @@ class Experiment:
     notes: str
     metric_of: Mapping[str, str]
     """Study of traits: the metric of each of its cells."""
+    part: str = ""
+    """Of a paper that is reproduced in parts: which one."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,7 @@ class _Reader:
             figure=data.get("figure"),
             notes=data.get("notes", "").strip(),
             metric_of=data.get("metric_of", {}),
+            part=data.get("part", ""),
         )
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:

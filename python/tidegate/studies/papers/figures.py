@@ -37,6 +37,7 @@ _TITLE_CHARACTERS = 80
 _LONG_TICK = 6
 # So few levels of a factor are the ticks of its axis themselves.
 _MOST_OWN_TICKS = 7
+_MANY_DECADES = 1e4
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ def _traces(experiment: Experiment, measured: Points) -> Figure:
 
 def _saved(figure: Figure, stem: Path) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
-    files = [stem.with_suffix(suffix) for suffix in (".png", ".svg")]
+    # Names have dots, as in `table5.5.1`.
+    files = [stem.with_name(stem.name + suffix) for suffix in (".png", ".svg")]
     figure.savefig(files[1], metadata={"Date": None})
     return [write(figure, files[0]), files[1]]
 
@@ -285,10 +287,12 @@ def _legend(axes: Axes) -> None:
 
 
 def _plain_log_ticks(axis: XAxis | YAxis) -> None:
-    """1, 2, 5, 10 rather than powers: our factors span one to three decades."""
+    """1, 2, 5, 10 rather than powers, as most factors span one to three decades."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_data_interval()
+    wide = low > 0 and high / low > _MANY_DECADES
+    axis.set_major_locator(LogLocator(base=100.0) if wide else LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -308,7 +312,7 @@ def _category(level: object) -> str:
 def _told(factor: str, level: object) -> str:
     """A level as a panel's title: `D_b_ms` 5 reads `D_b = 5 ms`."""
     stem, _, unit = factor.rpartition("_")
-    return f"{stem} = {level} {unit}"
+    return f"{stem} = {level} {unit}" if stem else f"{factor} = {level}"
 
 
 def _x(point: Point, factor: str, ticks: list[str] | None) -> float:

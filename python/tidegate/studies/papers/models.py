@@ -26,6 +26,7 @@ from tidegate.analysis import (
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.expressions import evaluate_asking
 from tidegate.studies.papers.formulas import FORMULAS
+from tidegate.studies.papers.pricing import PRICING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,4 +114,5 @@ MODELS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
     "cbr-users": cbr_users,
     "cbr-operating-point": cbr_operating_point,
     "same-signalled-activity": same_signalled_activity,
+    **PRICING,
 }

@@ -51,6 +51,7 @@ class Outcome:
             (explained if self.explanation_of(verdict) else unexplained).append(name_of(verdict))
         return {
             "experiment": f"{paper}/{self.experiment.name}",
+            **({"part": self.experiment.part} if self.experiment.part else {}),
             "cells": len(self.cells),
             "cells_within": sum(verdict.within for verdict in self.cells),
             "claims": len(self.claims),

@@ -57,7 +57,7 @@ def reproduce(
     engine: Engine = native_engine,
     executor: Executor | None = None,
 ) -> list[Reproduced]:
-    """Reproduce a paper (`abc`), one experiment (`abc/table2`) or everything (`None`).
+    """Reproduce a paper (`abc`), an experiment or a part of it (`abc/table2`), or all (`None`).
 
     Gives one object per paper, with one for each experiment: how many cells lie within their
     tolerance and how many claims hold, what the runs leave undecided, what deviates but is
@@ -171,8 +171,12 @@ def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
         return list(paper.experiments.values())
     if paper.traits and only == paper.traits.name:
         return [paper.traits]
+    part = [one for one in paper.experiments.values() if one.part and one.part == only]
+    if part:
+        return part
     if only not in paper.experiments:
-        there = ", ".join(paper.experiments)
+        parts = {one.part: None for one in paper.experiments.values() if one.part}
+        there = ", ".join([*parts, *paper.experiments])
         raise ReproductionError(f"no experiment {only!r} in {paper.name}; there are {there}")
     return [paper.experiments[only]]
 

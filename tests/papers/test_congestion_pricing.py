@@ -1,0 +1,72 @@
+"""The analysis of the congestion pricing dissertation: what is read, and what it comes to."""
+
+from collections import Counter
+
+import pytest
+
+from tidegate.studies.papers import reproduction
+from tidegate.studies.papers.checks import KINDS
+from tidegate.studies.papers.experiments import load_paper
+
+CLAIMS = {
+    "formulas": 8,
+    "table5.5.1": 7,
+    "fig5.6.1": 5,
+    "table6.6.2": 10,
+    "fig6.6.5": 4,
+    "fig6.6.8": 4,
+    "fig6.7.1": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return load_paper("congestion_pricing")
+
+
+def test_the_table_has_146_numbers_14_of_them_on_one_side_of_the_grid(paper):
+    metrics = Counter(cell.metric for cell in paper.experiments["table6.6.2"].cells)
+    assert metrics == {"critical_delay": 66, "critical_frequency": 66, "side_of_the_grid": 14}
+
+
+def test_each_claim_belongs_to_one_experiment(paper):
+    assert {name: len(e.claims) for name, e in paper.experiments.items()} == CLAIMS
+    claims = Counter(claim.id for e in paper.experiments.values() for claim in e.claims)
+    assert set(claims.values()) == {1}
+    for experiment in paper.experiments.values():
+        for claim in experiment.claims:
+            kinds = {part.get("check", {}).get("kind", claim.check["kind"]) for part in claim.parts}
+            assert kinds <= set(KINDS), claim.id
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "explained"),
+    [
+        ("formulas", 8, []),
+        ("table5.5.1", 7, []),
+        ("fig5.6.1", 5, []),
+        ("fig6.6.5", 3, ["cp-fig6.6.5-b0-little-effect"]),
+    ],
+)
+def test_what_is_quickly_computed_holds(name, held, explained):
+    [whole] = reproduction.reproduce(f"congestion_pricing/{name}", write=False)
+    [summary] = whole.summaries
+    assert (summary["claims_held"], summary["explained"], summary["unexplained"]) == (
+        held,
+        explained,
+        [],
+    )
+    assert summary["part"] == "analysis"
+
+
+def test_the_table_agrees_but_for_four_of_its_146_numbers():
+    [whole] = reproduction.reproduce("congestion_pricing/table6.6.2", write=False)
+    [summary] = whole.summaries
+    assert (summary["cells"], summary["cells_within"]) == (146, 142)
+    assert (summary["claims"], summary["claims_held"]) == (10, 10)
+
+
+def test_a_part_is_all_its_experiments(paper):
+    with pytest.raises(reproduction.ReproductionError, match="there are analysis, formulas"):
+        reproduction.reproduce("congestion_pricing/nothing", write=False)
+    assert {experiment.part for experiment in paper.experiments.values()} == {"analysis"}
