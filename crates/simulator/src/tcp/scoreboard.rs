@@ -163,6 +163,7 @@ impl Scoreboard {
 
     /// Marks `start..end` as sacked, as far as it lies in `una..nxt`. Names those that are new, and
     /// returns how many.
+    #[inline(always)]
     pub fn sack(
         &mut self,
         una: u64,

@@ -156,18 +156,18 @@ impl Feedback {
         }
     }
 
-    /// Reads any other ACK.
-    #[inline]
+    /// Reads any other ACK, with the blocks that count, which are its own or none, and its other options.
+    #[inline(always)]
     pub fn read(
         &mut self,
         packet: &Packet,
-        options: &Options,
+        (sack, options): (&SackBlocks, &Options),
         stage: Stage,
         ecn: &mut Ecn,
         out: &mut Outstanding,
         now: Time,
     ) -> Told {
-        let arrivals = out.take(packet.number, &options.sack, self.reading(now));
+        let arrivals = out.take(packet.number, sack, self.reading(now));
         let marks = ecn.read(packet, options.received_bytes, &arrivals);
         let Arrivals { acknowledged, delivered, sacked, bytes, samples, overtaken_by } = arrivals;
         let rtt = self.measure(packet, &arrivals, stage == Stage::Repairing, now);
@@ -196,20 +196,12 @@ impl Feedback {
         }
     }
 
-    /// The same while everything is sent again, whatever is sacked: an ACK that moves nothing is a duplicate
-    /// if its blocks name more or less than before, once one of new data has come.
-    pub fn read_ignoring(
-        &mut self,
-        packet: &Packet,
-        options: &Options,
-        ecn: &mut Ecn,
-        out: &mut Outstanding,
-        now: Time,
-    ) -> Told {
-        let blind = Options { sack: SackBlocks::default(), ..*options };
-        let told = self.read(packet, &blind, Stage::AllLost, ecn, out, now);
+    /// Whether an ACK is a duplicate that was read without its blocks, while everything is sent again, whatever is
+    /// sacked: if it moves nothing, and its blocks name more or less than before, once one of new data has come.
+    #[inline(never)]
+    pub fn is_duplicate(&mut self, told: &Told, options: &Options) -> bool {
         if !self.sack {
-            return told;
+            return told.duplicate;
         }
         let named = Some(options.sack.iter().map(|(start, end)| end.saturating_sub(*start)).sum());
         let duplicate = !told.advances() && self.named.is_some() && self.named != named;
@@ -218,7 +210,7 @@ impl Feedback {
         } else if told.advances() {
             self.named = Some(0);
         }
-        Told { duplicate, ..told }
+        duplicate
     }
 
     /// Takes the round-trip time that an ACK shows; one that leaves a fast recovery under way is `repairing`.
@@ -365,7 +357,14 @@ mod tests {
         let (mut feedback, mut ecn, mut out) = reader("loss_recovery = \"newreno\"", Memory::None);
         let mut read = |number| {
             let (packet, options) = (ack(number, 0), Options::default());
-            feedback.read(&packet, &options, Stage::Open, &mut ecn, &mut out, ms(100))
+            feedback.read(
+                &packet,
+                (&options.sack, &options),
+                Stage::Open,
+                &mut ecn,
+                &mut out,
+                ms(100),
+            )
         };
         assert_eq!([read(0), read(0), read(0)].map(|told| told.departed), [1; 3]);
         let told = read(5);

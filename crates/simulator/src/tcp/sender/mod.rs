@@ -38,7 +38,7 @@ use tidegate_scenario::plan::TcpPlan;
 use super::accecn::Outcome;
 use super::reduction::Progress;
 use super::{Door, Sizes};
-use crate::packet::{Options, Packet, flags};
+use crate::packet::{Options, Packet, SackBlocks, flags};
 use conex::Conex;
 use detection::Detection;
 use ecn::Ecn;
@@ -367,15 +367,18 @@ impl Sender {
     #[inline]
     fn read(&mut self, packet: &Packet, options: &Options, now: Time) -> Told {
         let Sender { feedback, ecn, outstanding, recovery, .. } = self;
-        if recovery.ignores_sacks() {
-            return feedback.read_ignoring(packet, options, ecn, outstanding, now);
-        }
         let stage = match recovery.phase() {
             Phase::Loss => Stage::AllLost,
             Phase::Recovery if !recovery.would_end_at(packet.number) => Stage::Repairing,
             _ => Stage::Open,
         };
-        feedback.read(packet, options, stage, ecn, outstanding, now)
+        let (ignores_sacks, none) = (recovery.ignores_sacks(), SackBlocks::default());
+        let sack = if ignores_sacks { &none } else { &options.sack };
+        let mut told = feedback.read(packet, (sack, options), stage, ecn, outstanding, now);
+        if ignores_sacks {
+            told.duplicate = feedback.is_duplicate(&told, options);
+        }
+        told
     }
 
     /// Detection takes note; a loss at the tail that the probe has repaired shrinks the window.

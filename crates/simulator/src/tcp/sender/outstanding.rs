@@ -248,6 +248,7 @@ impl Outstanding {
     }
 
     /// Takes any other ACK in.
+    #[inline(always)]
     pub fn take(&mut self, ack: u64, blocks: &SackBlocks, reading: Reading) -> Arrivals {
         let sacked_before = self.short_bytes(Scoreboard::is_sacked);
         let mut arrivals = match self.memory {
@@ -262,6 +263,7 @@ impl Outstanding {
         arrivals
     }
 
+    #[inline(never)]
     fn take_timed(&mut self, ack: u64, blocks: &SackBlocks, reading: Reading) -> Arrivals {
         let mut samples = Samples::default();
         let highest_before = self.highest_arrived();
