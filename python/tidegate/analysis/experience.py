@@ -37,4 +37,5 @@ def quality_of_experience(mean_stall_s: ArrayLike, stalls: ArrayLike) -> NDArray
     array([5.   , 2.867, 3.273])
     """
     length_s = np.asarray(mean_stall_s, dtype=float)
-    return 3.50 * np.exp(-(0.15 * length_s + 0.19) * np.asarray(stalls, dtype=float)) + 1.50
+    weariness = (0.15 * length_s + 0.19) * np.asarray(stalls, dtype=float)
+    return np.asarray(3.50 * np.exp(-weariness) + 1.50)
