@@ -8,7 +8,7 @@ from tidegate.studies.papers.checks import KINDS
 from tidegate.studies.papers.experiments import load_paper
 from tidegate.studies.papers.runs import native_engine
 
-# Figures 21 and 22 are not reproduced yet: they need LEDBAT.
+# Figures 21 and 22, and the formulas, are not there yet.
 CLAIMS = {
     "baseline": 1, "fig8": 11, "fig9": 1, "fig10": 1, "fig11": 3, "fig12": 4, "fig13": 4,
     "fig14": 6, "fig15": 3, "fig16": 5, "fig17": 10, "fig18": 10, "fig19": 7, "table4": 4,
