@@ -13,7 +13,8 @@ from tidegate.studies.book import Book, Entry
 from tidegate.studies.fidelity.measures import of_run
 from tidegate.studies.league.field import read_mechanisms, read_situations
 from tidegate.studies.league.running import Effort, trial_of
-from tidegate.studies.papers.runs import keep_run, native_engine
+from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.runs import native_engine
 from tidegate.studies.running import Task, Trial, simulate, work_off
 
 SCENARIO = """\
@@ -60,7 +61,7 @@ def tasks():
     pair = situation, read_mechanisms(league)["red"]
     trial = trial_of(pair, Effort(quick=True))
     yield Task(trial.scenario, 1, trial.read)
-    yield Task(native_engine(SCENARIO, []), 1, keep_run)
+    yield Task(native_engine(SCENARIO, []), 1, load_paper("abc").measures.keep)
     trial = Trial(load_scenario(SCENARIO), [1], of_run)
     yield Task(trial.scenario, 1, trial.read)
 

@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 
 # A link whose price times rate is a smaller share than this of the dearest one's is not full.
 _LEAST_SHARE = 1e-9
-_NEWTON_STEPS = 60
+# Nor is one with more room than this, of which the rates that were found leave no doubt.
+_SLACK = 0.3
+_NEWTON_STEPS = 200
 
 Fairness: TypeAlias = 'Literal["proportional", "vqm", "max-min"] | float'
 """What a rate x is worth to one who pays w.
 
 `proportional`: ``w ln x``. `vqm`: ``w ln(x + w)``, what the modified source of virtual queue
-marking maximises (section 3.2.2, (5.1.2) and (5.1.3)). A number α: ``w x^(1 − α)/(1 − α)``; beyond
-5 or so prices differ by more than numbers have digits. `max-min`: nobody can have more without
-somebody having less who has no more.
+marking maximises (section 3.2.2, (5.1.2) and (5.1.3)); where it gives some next to nothing, rates
+are exact to a thousandth only. A number α: ``w x^(1 − α)/(1 − α)``; beyond 5 or so prices differ by
+more than numbers have digits. `max-min`: nobody can have more without somebody having less who has
+no more.
 """
 
 
@@ -163,8 +166,12 @@ def _solved(
         raise AnalysisError(f"the optimum was not found ({found.status})")
     prices = np.array(found.z)[: len(limits)] * gain_unit
     asked = _Asked(weights, weights / unit, fairness)
-    prices = _polished(prices, limits / unit, load, asked)
-    rates = asked.rates((load > 0).T @ prices) * unit
+    polished = _polished(prices, limits / unit, load, asked)
+    if polished is None:
+        rates = np.array(found.x)[:size] * unit
+    else:
+        prices = polished
+        rates = asked.rates((load > 0).T @ prices) * unit
     prices = prices * _unit_of_worth(fairness, unit) / unit
     return Optimum(tuple(rates.tolist()), dict(zip(capacities, prices.tolist(), strict=True)))
 
@@ -199,30 +206,35 @@ def _polished(
     limits: NDArray[np.float64],
     load: NDArray[np.float64],
     asked: _Asked,
-) -> NDArray[np.float64]:
+) -> NDArray[np.float64] | None:
     """Newton's method on the logarithms of the prices, such that what is asked fills every link.
 
     An interior-point method leaves an error of its gap's root where the sum of worths is flat. A
-    link that is not full has a price that goes to 0, and is left out.
+    link that is not full has a price that goes to 0, and is left out. `None` where there is no end,
+    as where with `vqm` some get nothing.
     """
     on = (load > 0).astype(np.float64)
-    priced = prices * limits > _LEAST_SHARE * (prices * limits).max()
+    full = load @ asked.rates(on.T @ prices) > (1 - _SLACK) * limits
+    priced = full & (prices * limits > _LEAST_SHARE * (prices * limits).max())
     logs = np.log(np.maximum(prices, 1e-300))
     for _ in range(_NEWTON_STEPS):
         now = np.where(priced, np.exp(logs), 0)
         way = on.T @ now
         excess = (load @ asked.rates(way) - limits)[priced]
-        if np.all(abs(excess) <= 1e-13 * limits[priced]):
+        if np.all(abs(excess) <= 1e-11 * limits[priced]):
             break
         jacobian = (load * asked.slopes(way)) @ (on * now[:, None]).T
         step = np.linalg.lstsq(jacobian[np.ix_(priced, priced)], -excess, rcond=None)[0]
-        logs[priced] += np.clip(step, -1, 1)
+        logs[priced] += np.clip(step, -0.5, 0.5)
         # One that is driven to nothing is not full.
         priced &= logs > np.log(_LEAST_SHARE * (now * limits).max() / limits)
     polished = np.where(priced, np.exp(logs), 0)
     way = on.T @ polished
-    if np.any(way <= 0) or np.any(load @ asked.rates(way) > limits * (1 + 1e-9)):
-        return prices
+    if np.any(way <= 0):
+        return None
+    excess = (load @ asked.rates(way) - limits) / limits
+    if np.any(excess > 1e-9) or np.any(excess[priced] < -1e-9):
+        return None
     return polished
 
 

@@ -24,6 +24,7 @@ UNITS: Mapping[str, Mapping[str, float]] = {
         "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30,
     },
     "packets": {"packets": 1.0, "packet": 1.0},
+    "pps": {"packets/s": 1.0, "packet/s": 1.0},
 }  # fmt: skip
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([A-Za-z/]+)")
 
