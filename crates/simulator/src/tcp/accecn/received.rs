@@ -149,7 +149,9 @@ impl Received {
             Codepoint::Ce => Some(1),
             Codepoint::Ect1 => Some(2),
         };
-        self.marked += u32::from(arrived == Codepoint::Ce);
+        if arrived == Codepoint::Ce {
+            self.marked += 1;
+        }
         if let Some(place) = counter.filter(|_| payload > 0) {
             let before = self.bytes[place];
             self.bytes[place] = before.wrapping_add(payload);
