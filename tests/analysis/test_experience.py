@@ -33,7 +33,7 @@ def test_quality_falls_with_stalls_and_their_length(mean_s, stalls):
 def test_a_run_tells_the_same():
     result = tidegate.simulate(tidegate.load_scenario(VIDEO), replications=1)
     table = result.applications
-    what, value = np.array(table["what"].to_pylist()), table["value"].to_numpy()
+    what, value = np.array(table["what"].to_pylist()), table["amount"].to_numpy()
     told = {name: value[what == name] for name in ("stalls", "mean_stall_s", "qoe")}
     assert told["stalls"].max() > 0
     assert told["qoe"] == pytest.approx(

@@ -69,7 +69,7 @@ fn tables(plan: &Plan, run: &LabRun, options: Options) -> Value {
     if !emulated.stages.value.is_empty() {
         tables.extend([columns(emulated.stages.clone())]);
     }
-    if !emulated.stage_series.value.is_empty() {
+    if !emulated.stage_series.amount.is_empty() {
         tables.extend([columns(emulated.stage_series.clone())]);
     }
     tables.into()

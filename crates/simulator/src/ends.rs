@@ -160,7 +160,7 @@ impl<'a> Ends<'a> {
                 table.user.push(user as u32);
                 table.group.push(self.plan.users[user].group as u32);
                 table.what.push(what.to_owned());
-                table.value.push(value);
+                table.amount.push(value);
             });
         }
         table

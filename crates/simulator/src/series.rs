@@ -146,7 +146,7 @@ impl Series {
                 self.stages.stage.push(stage.to_owned());
                 self.stages.user.push(user);
                 self.stages.level.push(level.to_owned());
-                self.stages.value.push(value);
+                self.stages.amount.push(value);
             });
         }
     }

@@ -66,8 +66,8 @@ fn exponential_times_have_the_means_that_were_asked_for() {
 fn told(output: &RunOutput, group: u32, what: &str) -> Vec<f64> {
     let table = &output.applications;
     let rows =
-        (0..table.value.len()).filter(|&row| table.group[row] == group && table.what[row] == what);
-    rows.map(|row| table.value[row]).collect()
+        (0..table.amount.len()).filter(|&row| table.group[row] == group && table.what[row] == what);
+    rows.map(|row| table.amount[row]).collect()
 }
 
 const SHORT: &str = r#"

@@ -168,9 +168,9 @@ fn fills_and_balances_are_series() {
     let output = with(&[&AUDITED]);
     let series = &output.stage_series;
     let rows = |stage: &str, level: &str| {
-        (0..series.value.len())
+        (0..series.amount.len())
             .filter(|&row| series.stage[row] == stage && series.level[row] == level)
-            .map(|row| series.value[row])
+            .map(|row| series.amount[row])
             .collect::<Vec<_>>()
     };
     let fill = rows("heavy.0.entry.0", "fill_packets");
@@ -179,5 +179,5 @@ fn fills_and_balances_are_series() {
     assert!(fill.iter().any(|fill| *fill < 0.0), "he is policed");
     assert!(!rows("light.0.exit.0", "balance_bytes").is_empty());
     assert!(rows("light.1.exit.0", "balance_bytes").is_empty(), "the first of each group");
-    assert!(with(&[&[("sample_interval", "\"off\"")]]).stage_series.value.is_empty());
+    assert!(with(&[&[("sample_interval", "\"off\"")]]).stage_series.amount.is_empty());
 }

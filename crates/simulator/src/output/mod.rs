@@ -90,10 +90,10 @@ impl RunOutput {
         if !self.stages.value.is_empty() {
             tables.push(columns(self.stages));
         }
-        if !self.stage_series.value.is_empty() {
+        if !self.stage_series.amount.is_empty() {
             tables.push(columns(self.stage_series));
         }
-        if !self.applications.value.is_empty() {
+        if !self.applications.amount.is_empty() {
             tables.push(columns(self.applications));
         }
         tables
@@ -268,7 +268,7 @@ tables! {
         /// What is told; times in seconds, where the name says so.
         what: Text;
         /// How much of it; none where there is none, as of a video that never started.
-        value: F64;
+        amount: F64 in "as named";
     }
 
     /// One row per transfer, finished or not.
@@ -324,7 +324,7 @@ tables! {
         /// What it is, with its unit: the fill of a bucket, a balance.
         level: Text;
         /// How much.
-        value: F64;
+        amount: F64 in "as named";
     }
 
     /// One row per sample and flow, for the first flow of each group.
