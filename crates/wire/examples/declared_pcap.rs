@@ -12,7 +12,6 @@ mod capture;
 
 use std::error::Error;
 use std::fmt::Display;
-use std::fs;
 
 use capture::Transport;
 use etherparse::ip_number;
@@ -20,8 +19,6 @@ use tidegate_wire::accecn::{self, ByteCounters, MAX_OPTION_LEN, Order};
 use tidegate_wire::conex::{Cdo, Conex};
 use tidegate_wire::packet::{self, View};
 use tidegate_wire::re_ecn::{self, Codepoint};
-
-const USAGE: &str = "usage: declared_pcap write|read FILE";
 
 /// Of the option: every combination of X, L, E and C, and one with reserved bits.
 const CONEX: [u8; 17] = [
@@ -40,20 +37,7 @@ const CODEPOINTS: [Codepoint; 8] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["write", path] => {
-            let packets = written()?;
-            let records = packets.iter().flat_map(|packet| capture::record(packet));
-            fs::write(path, capture::file_header().into_iter().chain(records).collect::<Vec<_>>())?;
-            packets.iter().try_for_each(|packet| print(packet))
-        }
-        ["read", path] => {
-            let file = fs::read(path)?;
-            capture::packets(&file)?.into_iter().try_for_each(print)
-        }
-        _ => Err(USAGE.into()),
-    }
+    capture::play(written, print)
 }
 
 fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {

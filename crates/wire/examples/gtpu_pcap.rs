@@ -13,7 +13,6 @@ mod capture;
 
 use std::error::Error;
 use std::fmt::Display;
-use std::fs;
 use std::net::Ipv4Addr;
 
 use capture::Transport;
@@ -23,7 +22,6 @@ use tidegate_wire::gtpu::tunnel::{self, EcnRules, Path};
 use tidegate_wire::gtpu::{Header, Kind, mark};
 use tidegate_wire::packet;
 
-const USAGE: &str = "usage: gtpu_pcap write|read FILE";
 /// From the gateway to the base station.
 const DOWN: Path = Path {
     source: Ipv4Addr::new(192, 0, 2, 1),
@@ -35,20 +33,7 @@ const UP: Path = Path { source: DOWN.destination, destination: DOWN.source, ..DO
 const SESSION: (u8, [u8; 2]) = (0x85, [0x00, 0x09]);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["write", path] => {
-            let packets = written()?;
-            let records = packets.iter().flat_map(|packet| capture::record(packet));
-            fs::write(path, capture::file_header().into_iter().chain(records).collect::<Vec<_>>())?;
-            packets.iter().try_for_each(|packet| print(packet))
-        }
-        ["read", path] => {
-            let file = fs::read(path)?;
-            capture::packets(&file)?.into_iter().try_for_each(print)
-        }
-        _ => Err(USAGE.into()),
-    }
+    capture::play(written, print)
 }
 
 fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {

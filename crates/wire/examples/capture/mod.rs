@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "not every example needs all")]
 
 use std::error::Error;
+use std::fs;
 
 use etherparse::{IpNumber, Ipv4Header, Ipv4Options, Ipv6Header, TcpHeader, UdpHeader, ip_number};
 
@@ -15,6 +16,25 @@ pub const PAYLOAD: &[u8] = b"who gets what, and what would make it fair?";
 pub const SERVER_PORT: u16 = 10_003;
 /// ECT(0) as the lower two bits of the traffic class.
 pub const ECT0: u8 = 0b10;
+
+/// What an example is asked to do: `write FILE` puts these packets into a file, `read FILE` takes those of
+/// one; either way each is printed.
+pub fn play(
+    written: impl FnOnce() -> Result<Vec<Vec<u8>>, Box<dyn Error>>,
+    print: impl FnMut(&[u8]) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["write", path] => {
+            let packets = written()?;
+            let records = packets.iter().flat_map(|packet| record(packet));
+            fs::write(path, file_header().into_iter().chain(records).collect::<Vec<_>>())?;
+            packets.iter().map(Vec::as_slice).try_for_each(print)
+        }
+        ["read", path] => packets(&fs::read(path)?)?.into_iter().try_for_each(print),
+        _ => Err("usage: write FILE, or read FILE".into()),
+    }
+}
 
 /// The head of a file.
 pub fn file_header() -> Vec<u8> {
