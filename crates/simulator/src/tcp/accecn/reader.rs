@@ -17,7 +17,7 @@ use crate::packet::ReceivedBytes;
 
 /// ACE counts modulo this.
 const ACE_MODULUS: u32 = 8;
-/// The mean of packets that an ACK delivers moves by 1/64 of what is new, and is kept in 64ths.
+/// The mean of packets that an ACK delivers moves by 1/64 of what is new, and is kept in units of 1/64.
 const MEAN_SHIFT: u32 = 6;
 /// ACKs are thinned out where they deliver more packets than this in the mean.
 const THINNED: u32 = 4;
@@ -69,7 +69,7 @@ pub struct Reader {
     trust: Trust,
     /// The peer's timestamp has moved on.
     newer: bool,
-    /// Packets delivered by an ACK in the mean, in 64ths; 0 before the first.
+    /// Packets delivered by an ACK in the mean, in units of 1/64; 0 before the first.
     mean_delivered: u32,
     delivered_bytes: u64,
     /// Marked packets.
