@@ -12,7 +12,7 @@
 //! ```
 //!
 //! with L the packet's size on the wire. Reports are those of a
-//! [congestion reporter](super::CongestionReporter) further on the way. In front of a bottleneck it sees what senders declare, behind it
+//! congestion reporter further on the way. In front of a bottleneck it sees what senders declare, behind it
 //! what the bottleneck has marked as well; honest senders declare as much as they were marked, a round
 //! trip later. ACKs count like any packet.
 
