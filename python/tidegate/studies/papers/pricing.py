@@ -109,16 +109,20 @@ def margins(levels: Mapping[str, Any]) -> dict[str, float]:
     """Margins of the loop as the dissertation has it, and its gain at frequency 0."""
     bottleneck = _bottleneck(levels, levels["d_ms"] / _MILLI)
     at = stability(bottleneck, form="paper")
-    rtt_s = float(bottleneck.equilibrium.rtt_s[0])
     return {
         "gain_margin": float(at.gain_margin),
         # Of the loop where its gain is 1: −180° at the edge.
         "phase_deg": float(at.phase_margin_deg) - 180,
         "dc_gain": float(abs(bottleneck.loop(np.asarray(0j), form="paper"))),
-        "rtt_ms": rtt_s * _MILLI,
+        "rtt_ms": _rtt_s(levels) * _MILLI,
         # With a base round trip such that the whole is what it is at the target of table 6.6.1.
-        "gain_margin_at_same_rtt": _margin_at(levels, 0.0912),
+        "gain_margin_at_same_rtt": _margin_at(levels, _rtt_s({**levels, "b0": 50.0})),
     }
+
+
+def _rtt_s(levels: Mapping[str, Any]) -> float:
+    """Round trip with its queue."""
+    return float(_bottleneck(levels, levels["d_ms"] / _MILLI).equilibrium.rtt_s[0])
 
 
 def _margin_at(levels: Mapping[str, Any], rtt_s: float) -> float:
@@ -142,7 +146,7 @@ def fluid_or_loop(levels: Mapping[str, Any]) -> dict[str, float]:
     def growth(base_rtt_s: float) -> float:
         return growth_per_s(_bottleneck(levels, base_rtt_s), duration_s=40)
 
-    critical_s = brentq(growth, 0.98 * linear_s, 1.03 * linear_s, xtol=1e-5)
+    critical_s = brentq(growth, *_around(growth, linear_s), xtol=1e-5)
     edge = fluid(_bottleneck(levels, critical_s), duration_s=40, start="near", keep_s=1e-3)
     return {
         "critical_delay": critical_s * _MILLI,
@@ -153,6 +157,16 @@ def fluid_or_loop(levels: Mapping[str, Any]) -> dict[str, float]:
         "swing_below": _swing(_bottleneck(levels, 0.9 * critical_s)),
         "swing_beyond": _swing(_bottleneck(levels, 1.1 * critical_s)),
     }
+
+
+def _around(growth: Callable[[float], float], guess_s: float) -> tuple[float, float]:
+    """Delays at which a swing dies out and grows, however far from the guess."""
+    low_s = high_s = guess_s
+    while growth(low_s) > 0:
+        low_s *= 0.98
+    while growth(high_s) < 0:
+        high_s *= 1.02
+    return low_s, high_s
 
 
 def _swing(bottleneck: Bottleneck) -> float:

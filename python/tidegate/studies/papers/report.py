@@ -144,8 +144,8 @@ def _how_to_read(paper: Paper) -> str:
 ## How to read this
 
 - A **cell** is a number that the paper prints. It is *within* where ours deviates by at most 10 %,
-  or, for a throughput ratio, by at most 0.1. Behind ± is the half-width of the 95 % confidence
-  interval (Student's t over {paper.samples}).
+  or, for a throughput ratio, by at most 0.1, unless an item below says otherwise. Behind ± is the
+  half-width of the 95 % confidence interval (Student's t over {paper.samples}).
 {paper.terms}
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
   One that compares our means with each other *holds* where they have its order, is *undecided*
