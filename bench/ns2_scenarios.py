@@ -29,25 +29,6 @@ SCENARIOS = ROOT / "fidelity/ns2"
 SCRIPT = Path(__file__).with_name("ns2_dumbbell.tcl")
 PAGE = Path(__file__).with_name("ns2_page.md")
 
-RULES_OF_NS2 = (
-    "ecn_after_timeout",
-    "ecn_backoff",
-    "ecn_on_repairs",
-    "grow_at_end",
-    "jitter_per_burst",
-    "limited_transmit_by_count",
-    "loss_to_one",
-    "lost_in_flight",
-    "lower_at_each_timeout",
-    "lower_for_request",
-    "rtt_through_repairs",
-    "scoreboard_per_recovery",
-    "whole_threshold",
-)
-"""The options of `tcp` that are ns-2's alone."""
-
-AS_NS2 = {f"tcp.{rule}": True for rule in RULES_OF_NS2} | {"tcp.rtt_tick": "1 ms"}
-
 AGENTS = {"sack": "Sack1", "newreno": "Newreno", "reno": "Reno"}
 
 Numbers = dict[str, float]
@@ -212,7 +193,7 @@ def numbers(
 
 def here(case: Case, seeds: int) -> list[Numbers]:
     """What tidegate measures, by seed."""
-    run = tidegate.simulate(str(case.path), replications=seeds, set=AS_NS2)
+    run = tidegate.simulate(str(case.path), replications=seeds)
     rows = {name: getattr(run, name).to_pylist() for name in ("flows", "links", "transfers")}
     found = []
     for replication in range(seeds):

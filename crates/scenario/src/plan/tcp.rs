@@ -107,46 +107,46 @@ parameters! {
         /// The first congestion mark after a time-out lowers the window also while that is being repaired, and
         /// an ACK that echoes one lets it grow no further, as in ns-2. Else a repair of everything, as the
         /// stronger measure, is answer enough.
-        pub ecn_after_timeout: bool = "false",
+        pub ecn_after_timeout: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With a window of one segment, each further mark in a row doubles the time for which the next
         /// segment waits, as in ns-2. With ecn_to_one.
-        pub ecn_backoff: bool = "false",
+        pub ecn_backoff: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// What is sent again is ECN-capable, too, and may tell that the window was reduced, as in ns-2, against
         /// RFC 3168, section 6.1.5. Always so for dctcp and prague.
-        pub ecn_on_repairs: bool = "false",
+        pub ecn_on_repairs: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// A loss may lower the window below two segments, to half of what it was, as in ns-2. With
         /// window_reduction immediate only.
-        pub loss_to_one: bool = "false",
+        pub loss_to_one: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery sack and window_reduction immediate, what is lost counts as in flight until ACKs say that as much has left
         /// the network: one segment for each ACK of a fast recovery, two if it acknowledges data, as in
         /// ns-2. Where half a window is lost, nothing may be sent until the time-out.
-        pub lost_in_flight: bool = "false",
+        pub lost_in_flight: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery sack, what is sacked is remembered for one fast recovery, as in ns-2: in it
         /// whatever is missing below something that is sacked is lost, at its end all is forgotten, and none
         /// begins before more is acknowledged than was out at the last time-out. Else RFC 6675.
-        pub scoreboard_per_recovery: bool = "false",
+        pub scoreboard_per_recovery: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// Outside of a fast recovery the first two duplicate ACKs let go of one segment each, and further
         /// ones of none (RFC 3042 to the letter), also while a time-out is being repaired, as in ns-2. Else
         /// what duplicate ACKs tell to have arrived does not count as in flight. With limited_transmit.
-        pub limited_transmit_by_count: bool = "false",
+        pub limited_transmit_by_count: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// The slow-start threshold is a whole number of segments, rounded down, as in ns-2.
-        pub whole_threshold: bool = "false",
+        pub whole_threshold: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// Every time-out lowers the slow-start threshold to half of the window there is, as in ns-2. Else
         /// further ones of the same data leave it as it is, RFC 5681, section 3.1.
-        pub lower_at_each_timeout: bool = "false",
+        pub lower_at_each_timeout: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// A lost connection request lowers the slow-start threshold to two segments, as in ns-2.
-        pub lower_for_request: bool = "false",
+        pub lower_for_request: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery reno or newreno, the ACK that ends a fast recovery lets the window grow, as in
         /// ns-2.
-        pub grow_at_end: bool = "false",
+        pub grow_at_end: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// Without timestamps, the segment whose round trip is being measured goes on being measured while
         /// others are sent again in a fast recovery, and the result counts when that ends, as in ns-2. Else
         /// whatever is sent again ends the measurement.
-        pub rtt_through_repairs: bool = "false",
+        pub rtt_through_repairs: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// The host's random delay (host_jitter) holds up all together what the window lets go, and not
         /// what duplicate ACKs let go before a fast recovery, nor the first that is sent again in it, as
         /// ns-2 does with overhead_. Else each packet has a delay of its own.
-        pub jitter_per_burst: bool = "false",
+        pub jitter_per_burst: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// Find out first whether a time-out was premature, F-RTO with SACK, RFC 5682.
         pub frto: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// What is sent again after a time-out (rack keeps to what is late): everything from the first missing segment on, in order,
@@ -198,7 +198,7 @@ parameters! {
         /// Tick of the clock that measures round trips for the time-out, in whole ticks and fractions of
         /// an eighth and a quarter of one that are rounded down, Jacobson 1988, appendix A, as in ns-2
         /// (tcpTick_, 10 ms unless set), or "off" for an exact clock.
-        pub rtt_tick: OrOff = "off",
+        pub rtt_tick: OrOff = { linux: "off", classic: "1 ms", linux_2_6_29: "off" },
         /// Smallest retransmission time-out.
         pub min_rto: Span = "200 ms",
         /// Largest retransmission time-out.
