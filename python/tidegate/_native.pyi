@@ -38,6 +38,7 @@ def fluid(
     sources: Sequence[_Sources],
     windows: Sequence[float],
     queue: float,
+    probability: float,
     *,
     duration_s: float,
     step_s: float,

@@ -18,7 +18,7 @@ mod past;
 mod signal;
 mod source;
 
-pub use signal::Signal;
+pub use signal::{Controller, Queue, Signal};
 pub use source::{Group, Law};
 
 use past::Past;
@@ -43,6 +43,8 @@ pub struct Course {
     pub windows: Vec<f64>,
     /// Queue at the beginning and before, in packets.
     pub queue: f64,
+    /// The signal's own probability at the beginning and before, for those that go on from it.
+    pub probability: f64,
     /// What is simulated, in seconds.
     pub duration_s: f64,
     /// Length of a step. Must be shorter than half the shortest base round trip.
@@ -122,7 +124,7 @@ pub fn run(bottleneck: &Bottleneck, course: &Course) -> Result<Trajectory, Fluid
     check(bottleneck, course)?;
     let steps = (course.duration_s / course.step_s).round() as usize;
     let keep_every = course.keep_every.max(1);
-    let memory = bottleneck.signal.settled(course.queue);
+    let memory = bottleneck.signal.settled(course.queue, course.probability);
     let mut state = State { windows: course.windows.clone(), queue: course.queue, memory };
     let mut flow = Flow::new(bottleneck, course.step_s, &state);
     let mut kept = Trajectory::default();
@@ -225,7 +227,8 @@ impl<'a> Flow<'a> {
         if !self.bottleneck.free_queue {
             state.queue = state.queue.max(0.0);
         }
-        state.memory += change.memory * time_s;
+        let memory = state.memory + change.memory * time_s;
+        state.memory = self.bottleneck.signal.bounded(memory);
     }
 
     /// How the state changes, `ahead_s` after the last step.
@@ -237,12 +240,19 @@ impl<'a> Flow<'a> {
         for ((group, window), rates) in groups.iter().zip(&state.windows).zip(&self.rates) {
             let rtt_s = group.rtt_s(state.queue, *capacity_pps);
             arriving += group.count * ago(rates, rtt_s / 2.0);
-            let probability = ago(&self.probability, rtt_s / 2.0);
+            let said = ago(&self.probability, rtt_s / 2.0);
+            let probability = signal.met(said, group.law.is_scalable());
             windows.push(group.law.per_ack(*window, probability, rtt_s) * ago(rates, rtt_s));
         }
-        let queue = arriving - capacity_pps;
-        let memory = signal.memory_slope(state.queue, state.memory, *capacity_pps);
-        Change { windows, queue, memory }
+        let slope_pps = arriving - capacity_pps;
+        let stays = state.queue <= 0.0 && slope_pps < 0.0 && !self.bottleneck.free_queue;
+        let seen = Queue {
+            packets: state.queue,
+            slope_pps: if stays { 0.0 } else { slope_pps },
+            capacity_pps: *capacity_pps,
+        };
+        let memory = signal.memory_slope(seen, state.memory);
+        Change { windows, queue: slope_pps, memory }
     }
 }
 

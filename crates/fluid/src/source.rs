@@ -36,6 +36,11 @@ impl Group {
 }
 
 impl Law {
+    /// Whether it answers to marks in proportion.
+    pub fn is_scalable(self) -> bool {
+        matches!(self, Law::Scalable)
+    }
+
     /// What an ACK adds to the window, in packets.
     pub fn per_ack(self, window: f64, probability: f64, rtt_s: f64) -> f64 {
         match self {

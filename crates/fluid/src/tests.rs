@@ -11,14 +11,15 @@ fn bottleneck(law: Law, signal: Signal, base_rtt_s: f64) -> Bottleneck {
     Bottleneck { capacity_pps: 10_000.0, signal, groups, free_queue: false }
 }
 
-/// Queue and window at which nothing changes, found by halving.
+/// Queue and window at which nothing changes, of a signal that goes by the queue, found by halving.
 fn settled(bottleneck: &Bottleneck) -> (f64, f64) {
     let [Group { law, count, base_rtt_s }] = bottleneck.groups[..] else { panic!("one group") };
     let window = |queue: f64| {
         bottleneck.capacity_pps / count * (base_rtt_s + queue / bottleneck.capacity_pps)
     };
     let grows = |queue: f64| {
-        let probability = bottleneck.signal.probability(queue, bottleneck.signal.settled(queue));
+        let probability =
+            bottleneck.signal.probability(queue, bottleneck.signal.settled(queue, 0.0));
         law.per_ack(window(queue), probability, base_rtt_s + queue / bottleneck.capacity_pps) > 0.0
     };
     let (mut low, mut high) = (0.0, 1e5);
@@ -30,7 +31,14 @@ fn settled(bottleneck: &Bottleneck) -> (f64, f64) {
 }
 
 fn course(window: f64, queue: f64, duration_s: f64) -> Course {
-    Course { windows: vec![window], queue, duration_s, step_s: 1e-3, keep_every: 10 }
+    Course {
+        windows: vec![window],
+        queue,
+        probability: 0.0,
+        duration_s,
+        step_s: 1e-3,
+        keep_every: 10,
+    }
 }
 
 /// By what the queue's swing grows from the third quarter of a trajectory to the fourth, when it begins just
@@ -126,4 +134,40 @@ fn what_cannot_be_followed_is_told() {
     assert_eq!(error(&good, &nan), "a window is NaN, and has to be above 0");
     let two = Course { windows: vec![1.0, 2.0], ..at };
     assert_eq!(error(&good, &two), "2 windows for 1 groups");
+}
+
+/// RFC 8033's table at a delay that stays 4 ms above the target, and RFC 9332's coupling.
+#[test]
+fn controllers_go_by_their_rfcs() {
+    let controller =
+        Controller { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
+    let above = Queue { packets: 19.0, slope_pps: 0.0, capacity_pps: 1000.0 };
+    let rises = Queue { packets: 15.0, slope_pps: 100.0, capacity_pps: 1000.0 };
+    let slope = |signal: Signal, queue, memory| signal.memory_slope(queue, memory);
+    for (p, divisor) in [(0.2, 1.0), (0.05, 2.0), (0.005, 8.0), (5e-4, 32.0), (5e-7, 2048.0)] {
+        let want = 0.125 / 0.015 * 0.004 / divisor;
+        let got = slope(Signal::Pie(controller), above, p);
+        assert!((got - want).abs() < 1e-12, "{p}: {got} for {want}");
+    }
+    let pi2 = Signal::Pi2 { controller, coupling: 2.0 };
+    assert!((slope(pi2, rises, 1e-3) - 0.125).abs() < 1e-12);
+    assert_eq!(
+        (pi2.met(0.1, false), pi2.met(0.1, true), pi2.met(0.7, true)),
+        (0.1 * 0.1, 0.2, 1.0)
+    );
+    assert_eq!((pi2.bounded(1.2), pi2.bounded(-0.1)), (1.0, 0.0));
+}
+
+/// Whatever the probability from which it begins, PIE brings the delay to its target.
+#[test]
+fn pie_settles_at_its_target() {
+    let controller =
+        Controller { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
+    let bottleneck = bottleneck(Law::Reno, Signal::Pie(controller), 0.03);
+    for probability in [0.0, 0.3] {
+        let begins = Course { probability, ..course(1.0, 0.0, 100.0) };
+        let kept = run(&bottleneck, &begins).expect("can be followed");
+        let end = kept.queue.last().expect("was kept");
+        assert!((end - 150.0).abs() < 0.1, "{end}");
+    }
 }

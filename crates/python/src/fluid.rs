@@ -3,7 +3,7 @@
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tidegate_fluid::{Bottleneck, Course, Group, Law, Signal, run};
+use tidegate_fluid::{Bottleneck, Controller, Course, Group, Law, Signal, run};
 
 /// Equal sources: their law's name, how many, base round trip (s), and what the law takes.
 #[derive(FromPyObject)]
@@ -19,7 +19,7 @@ type Columns<'py> = [Bound<'py, PyArray1<f64>>; 4];
 
 /// Follows a bottleneck: times, queue, probability, and the windows of all groups of each moment.
 #[pyfunction]
-#[pyo3(signature = (capacity_pps, signal, sources, windows, queue, *, duration_s, step_s, keep_every, free_queue))]
+#[pyo3(signature = (capacity_pps, signal, sources, windows, queue, probability, *, duration_s, step_s, keep_every, free_queue))]
 #[allow(clippy::too_many_arguments, reason = "named ones")]
 pub fn fluid<'py>(
     py: Python<'py>,
@@ -28,6 +28,7 @@ pub fn fluid<'py>(
     sources: Vec<Sources>,
     windows: Vec<f64>,
     queue: f64,
+    probability: f64,
     duration_s: f64,
     step_s: f64,
     keep_every: usize,
@@ -36,7 +37,7 @@ pub fn fluid<'py>(
     let groups = sources.into_iter().map(group).collect::<PyResult<_>>()?;
     let signal = law_of_signal(&signal.0, &signal.1)?;
     let bottleneck = Bottleneck { capacity_pps, signal, groups, free_queue };
-    let course = Course { windows, queue, duration_s, step_s, keep_every };
+    let course = Course { windows, queue, probability, duration_s, step_s, keep_every };
     let kept = py
         .detach(|| run(&bottleneck, &course))
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -60,6 +61,13 @@ fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<Signal> {
             Ok(Signal::Red { min_threshold, max_threshold, max_probability, weight })
         }
         ("sbrm", &[steepness, target]) => Ok(Signal::Sbrm { steepness, target }),
+        ("pie", &[target_s, interval_s, alpha_hz, beta_hz]) => {
+            Ok(Signal::Pie(Controller { target_s, interval_s, alpha_hz, beta_hz }))
+        }
+        ("pi2", &[target_s, interval_s, alpha_hz, beta_hz, coupling]) => {
+            let controller = Controller { target_s, interval_s, alpha_hz, beta_hz };
+            Ok(Signal::Pi2 { controller, coupling })
+        }
         _ => Err(PyValueError::new_err(format!("no signal {name:?} of {parameters:?}"))),
     }
 }

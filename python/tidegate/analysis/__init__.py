@@ -15,6 +15,7 @@ from tidegate.analysis.activity import (
     smallest_smooth_inertia_s,
     stationary_activity,
 )
+from tidegate.analysis.bands import stable_delays
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
 from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, servers_for
 from tidegate.analysis.experience import quality_of_experience
@@ -27,6 +28,7 @@ from tidegate.analysis.friendliness import (
     tcp_rate_bps,
 )
 from tidegate.analysis.optimum import Flow, Optimum, optimum
+from tidegate.analysis.pie import Pi2, Pie, pie_gain
 from tidegate.analysis.shares import (
     CbrUser,
     Shares,
@@ -53,6 +55,8 @@ __all__ = [
     "Flow",
     "Meter",
     "Optimum",
+    "Pi2",
+    "Pie",
     "Red",
     "Reno",
     "SbrmQueue",
@@ -80,6 +84,7 @@ __all__ = [
     "load_for",
     "onset_s",
     "optimum",
+    "pie_gain",
     "policer_probability",
     "quality_of_experience",
     "red_probability",
@@ -90,6 +95,7 @@ __all__ = [
     "smallest_rate_reaching_bps",
     "smallest_smooth_inertia_s",
     "stability",
+    "stable_delays",
     "stationary_activity",
     "swing_hz",
     "tcp_probability",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from tidegate.analysis.signals import Settled
 from tidegate.analysis.sources import SbrmSource
 from tidegate.errors import AnalysisError
 
@@ -40,6 +41,9 @@ class Equilibrium:
 
     queue_packets: Reals
     probability: Reals
+    """Of the signal itself; of coupled ones, the base probability p′."""
+    met_probability: tuple[Reals, ...]
+    """With which packets of each group are marked or lost."""
     rtt_s: tuple[Reals, ...]
     """Of each group."""
     rate_pps: tuple[Reals, ...]
@@ -85,20 +89,27 @@ class Bottleneck:
             wants_more = self._excess(_probability(middle)) > 0
             low, high = np.where(wants_more, middle, low), np.where(wants_more, high, middle)
         probability = _probability((low + high) / 2)
-        rtts = self._rtts(probability)
-        rates = [s.rate_pps(probability, rtt) for s, rtt in zip(self.sources, rtts, strict=True)]
-        queue = np.broadcast_to(self.signal.queue_packets(probability), shape)
-        return Equilibrium(np.asarray(queue), probability, tuple(rtts), tuple(rates))
+        rtts, met = self._rtts(probability), self._met(probability)
+        rates = [s.rate_pps(p, rtt) for s, p, rtt in zip(self.sources, met, rtts, strict=True)]
+        queue = np.broadcast_to(self._queue_packets(probability), shape)
+        return Equilibrium(np.asarray(queue), probability, tuple(met), tuple(rtts), tuple(rates))
+
+    def _queue_packets(self, probability: Reals) -> Reals:
+        return self.signal.queue_packets(probability, np.asarray(self.capacity_pps))
+
+    def _met(self, probability: Reals) -> list[Reals]:
+        return [self.signal.met(probability, scalable=s.scalable) for s in self.sources]
 
     def _rtts(self, probability: Reals) -> list[Reals]:
-        delay = self.signal.queue_packets(probability) / np.asarray(self.capacity_pps)
+        delay = self._queue_packets(probability) / np.asarray(self.capacity_pps)
         return [np.asarray(np.asarray(source.base_rtt_s) + delay) for source in self.sources]
 
     def _excess(self, probability: Reals) -> Reals:
         """Rates beyond the link's, at this probability."""
+        met, rtts = self._met(probability), self._rtts(probability)
         rates = [
-            np.asarray(source.count) * source.rate_pps(probability, rtt)
-            for source, rtt in zip(self.sources, self._rtts(probability), strict=True)
+            np.asarray(source.count) * source.rate_pps(p, rtt)
+            for source, p, rtt in zip(self.sources, met, rtts, strict=True)
         ]
         return np.asarray(sum(rates) - np.asarray(self.capacity_pps))
 
@@ -106,14 +117,16 @@ class Bottleneck:
         """The open loop L(s) around the equilibrium ((6.5.20), (6.5.22)); `s` broadcasts too."""
         at = self.equilibrium
         capacity = np.asarray(self.capacity_pps)
-        signal = self.signal.transfer(s, at.queue_packets, capacity)
+        settled = Settled(at.probability, at.queue_packets, capacity)
+        signal = self.signal.transfer(s, settled)
         forward = np.zeros_like(s)
         back = np.zeros_like(s)
-        groups = zip(self.sources, at.window_packets, at.rtt_s, strict=True)
-        for source, window, rtt in groups:
-            slopes = source.slopes(window, at.probability, rtt)
+        groups = zip(self.sources, at.window_packets, at.met_probability, at.rtt_s, strict=True)
+        for source, window, met, rtt in groups:
+            slopes = source.slopes(window, met, rtt)
             count, half = np.asarray(source.count), np.exp(-rtt / 2 * s)
-            marking = -slopes.of_probability * signal * half
+            met_slope = self.signal.met_slope(at.probability, scalable=source.scalable)
+            marking = -slopes.of_probability * met_slope * signal * half
             waiting = slopes.of_round_trip / capacity
             if form == "paper" and isinstance(source, SbrmSource):
                 waiting = waiting * signal * half

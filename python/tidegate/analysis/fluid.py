@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tidegate import _native
-from tidegate.analysis.signals import Red, SbrmQueue, Signal
 from tidegate.analysis.sources import Reals, Reno, SbrmSource, Scalable, Source
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
     from tidegate.analysis.bottleneck import Bottleneck
+    from tidegate.analysis.signals import Signal
 
 Start = Literal["cold", "near"]
 """`cold`: windows of one packet and an empty queue. `near`: at the equilibrium, slightly off."""
@@ -78,17 +78,18 @@ def fluid(
     step_s = step_s or min(1e-3, shortest_s / 40)
     at = bottleneck.equilibrium
     windows = [1.0] * len(bottleneck.sources)
-    queue = 0.0
+    queue = probability = 0.0
     if start == "near":
         windows = [float(window) * (1 + _NEAR) for window in at.window_packets]
-        queue = float(at.queue_packets)
+        queue, probability = float(at.queue_packets), float(at.probability)
     try:
-        time, queues, probability, window = _native.fluid(
+        time, queues, probabilities, window = _native.fluid(
             _number(bottleneck.capacity_pps),
             _signal(bottleneck.signal),
             [_source(source) for source in bottleneck.sources],
             windows,
             queue,
+            probability,
             duration_s=duration_s,
             step_s=step_s,
             keep_every=max(1, round(keep_s / step_s)),
@@ -96,7 +97,7 @@ def fluid(
         )
     except ValueError as error:
         raise AnalysisError(str(error)) from None
-    return Trajectory(time, queues, probability, window.reshape(len(time), -1).T)
+    return Trajectory(time, queues, probabilities, window.reshape(len(time), -1).T)
 
 
 def growth_per_s(bottleneck: Bottleneck, *, duration_s: float = 60.0) -> float:
@@ -135,15 +136,7 @@ def swing_hz(trajectory: Trajectory) -> float:
 
 
 def _signal(signal: Signal) -> tuple[str, list[float]]:
-    match signal:
-        case Red():
-            low, high = signal.min_threshold_packets, signal.max_threshold_packets
-            values = [low, high, signal.max_probability, signal.weight]
-            return "red", [_number(value) for value in values]
-        case SbrmQueue():
-            values = [signal.steepness_per_packet, signal.target_packets]
-            return "sbrm", [_number(value) for value in values]
-    raise AnalysisError(f"{type(signal).__name__} has no fluid; there are Red and SbrmQueue")
+    return signal.law, [_number(value) for value in vars(signal).values()]
 
 
 def _source(source: Source) -> _native._Sources:

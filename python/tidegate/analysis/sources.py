@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -42,6 +42,9 @@ class Source(ABC):
 
     count: ArrayLike
     base_rtt_s: ArrayLike
+
+    scalable: ClassVar[bool] = False
+    """Whether it answers to marks in proportion, as L4S asks (RFC 9331)."""
 
     @abstractmethod
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
@@ -80,6 +83,8 @@ class Scalable(Source):
     B. Briscoe, K. De Schepper, "Resolving Tensions between Congestion Control Scaling
     Requirements".
     """
+
+    scalable = True
 
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
         """``x = 2/(p R)``."""
