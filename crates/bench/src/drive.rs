@@ -16,7 +16,9 @@ struct Nothing;
 impl Contents for Nothing {
     const OUTSIDE: bool = false;
 
-    fn set_activity(&mut self, _: u64, _: f32) {}
+    fn set_activity(&mut self, _: u64, activity: f32) -> f32 {
+        activity
+    }
 
     fn activity(&mut self, _: u64) -> f32 {
         0.0

@@ -51,15 +51,16 @@ impl Shelf {
 impl Contents for Shelf {
     const OUTSIDE: bool = true;
 
-    fn set_activity(&mut self, number: u64, activity: f32) {
+    fn set_activity(&mut self, number: u64, activity: f32) -> f32 {
         let slot = &mut self.slots[number as usize];
-        let Some(view) = &slot.view else { return };
+        let Some(view) = &slot.view else { return 0.0 };
         let activity = Activity::rounding_up(f64::from(activity));
         match packet::write_activity(&mut slot.bytes, view, activity) {
             Ok(true) => {}
             Ok(false) => self.without_room += 1,
-            Err(_) => self.unreadable += 1,
+            Err(_) => return 0.0,
         }
+        self.activity(number)
     }
 
     fn activity(&mut self, number: u64) -> f32 {

@@ -9,10 +9,11 @@ pub trait Contents {
     /// Whether there is anything outside the network's own packets.
     const OUTSIDE: bool;
 
-    /// A meter writes an activity into a packet.
-    fn set_activity(&mut self, packet: u64, activity: f32);
+    /// A meter writes an activity into a packet. Returns what the packet says from then on: what it has room
+    /// for, in steps of its format.
+    fn set_activity(&mut self, packet: u64, activity: f32) -> f32;
 
-    /// A bottleneck reads the activity of a packet, 0 where it carries none.
+    /// The activity that a packet carries when it enters the network, 0 if it carries none.
     fn activity(&mut self, packet: u64) -> f32;
 
     /// A packet was dropped.
@@ -26,7 +27,9 @@ pub struct InPacket;
 impl Contents for InPacket {
     const OUTSIDE: bool = false;
 
-    fn set_activity(&mut self, _: u64, _: f32) {}
+    fn set_activity(&mut self, _: u64, activity: f32) -> f32 {
+        activity
+    }
 
     fn activity(&mut self, _: u64) -> f32 {
         0.0

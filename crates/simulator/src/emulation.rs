@@ -11,12 +11,12 @@ use crate::arrivals::Arrivals;
 use crate::contents::Contents;
 use crate::intervals::{self, Counted};
 use crate::link::Link;
+use crate::link_reading::Reading;
 use crate::network::{Ledger, Network, Ways};
 use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
 };
 use crate::packet::{Packet, Parcel, flags};
-use crate::probe::Reading;
 use crate::series::Series;
 use crate::stages::{self, Header, StageCounts};
 use crate::tables;
@@ -49,6 +49,8 @@ pub struct Delivery {
 pub struct Emulation<'a, C: Contents> {
     plan: &'a Plan,
     network: Network<C>,
+    /// Something on the way asks packets for their activity.
+    reads_activity: bool,
     ways: Vec<Ways>,
     received: Vec<Arrivals>,
     series: Series,
@@ -111,9 +113,12 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// An idle network at time zero. `contents` keeps the packets' bytes.
     pub fn new(plan: &'a Plan, seed: u64, contents: C) -> Self {
         let (network, ways) = Network::in_real_time(plan, seed, contents);
+        let reads_activity =
+            !network.stages.is_empty() || network.links.iter().any(Link::is_managed);
         Emulation {
             plan,
             network,
+            reads_activity,
             ways,
             received: vec![Arrivals::default(); plan.flows.len()],
             series: Series::new(plan),
@@ -140,7 +145,10 @@ impl<'a, C: Contents> Emulation<'a, C> {
         };
         // One that comes marked was capable of it.
         let flags = stages::flags_of(header, None, direction | flags::ECT);
-        let packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
+        let mut packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
+        if self.reads_activity && way == Way::Forward {
+            packet.word = self.network.contents.activity(packet.number).to_bits();
+        }
         self.network.send(Parcel::of(&packet), at.max(self.now));
     }
 

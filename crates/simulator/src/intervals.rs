@@ -3,9 +3,9 @@
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 
-use crate::link::Drop;
+use crate::link_reading::Reading;
 use crate::output::{IntervalGroupTable, IntervalLinkTable, IntervalTables};
-use crate::probe::Reading;
+use tidegate_mechanisms::bottleneck::DropReason;
 
 /// Counters at one end of an interval: those of a simulation, or of a network between real hosts.
 pub trait Counted {
@@ -73,6 +73,6 @@ fn links(
         table.utilization.push((passed.busy_ns - was_passed.busy_ns) as f64 / span_ns);
         table.mean_backlog_packets.push(backlog / span_ns);
         table.drops.push((0..to.drops().len()).map(drops).sum());
-        table.drops_policer.push(drops(Drop::Policer as usize));
+        table.drops_policer.push(drops(DropReason::Policer as usize));
     }
 }

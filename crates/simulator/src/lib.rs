@@ -21,12 +21,10 @@ pub mod host;
 mod hosts;
 mod intervals;
 mod link;
-#[cfg(test)]
-mod link_and_station;
-#[cfg(test)]
-mod link_model;
+mod link_reading;
 mod network;
 pub mod output;
+mod owner;
 mod pace;
 mod packet;
 mod probe;

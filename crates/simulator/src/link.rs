@@ -9,41 +9,18 @@
 //! A mechanism that must see departures, or that serves in another order, stands in a [`Station`]
 //! instead; the link then has the rest.
 
-use tidegate_mechanisms::bottleneck::{Arrival, Judge, Verdict};
+use tidegate_mechanisms::bottleneck::{Arrival, DropReason, Judge, Verdict};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{Buffer, LinkPlan, MechanismsPlan, RateChangePlan};
 
 use crate::build;
+use crate::owner::Owner;
 use crate::pace::Pace;
 use crate::packet::{Parcel, flags};
 use crate::probe::{Accepted, LinkProbe, Monitor};
 use crate::random::Stream;
 use crate::ring::Ring;
 use crate::station::{Sent, Station};
-
-/// Why a packet went no further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drop {
-    /// The buffer was full.
-    Full,
-    /// The AQM chose it.
-    Aqm,
-    /// It was lost on the wire.
-    Wire,
-    /// Its customer's policer chose it.
-    Policer,
-}
-
-/// Whose packet it is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Owner {
-    /// Index of the user group.
-    pub group: u16,
-    /// Index of the user.
-    pub user: u32,
-    /// Its flow answers marks in proportion (L4S).
-    pub scalable: bool,
-}
 
 /// A unidirectional link. What most packets need of it is in one cache line, what is accepted included; the rest
 /// lies elsewhere, and of most links there is none.
@@ -122,9 +99,9 @@ struct Management {
     rng: Stream,
 }
 
-/// What a link did to a packet that it accepted.
+/// A packet that a link has accepted and sends.
 #[derive(Clone, Copy, Debug)]
-pub struct Passed {
+pub struct Forwarded {
     /// When it reaches the far end.
     pub at: Time,
     /// It has got a mark here, and had none before.
@@ -258,7 +235,12 @@ impl Link {
     /// Offers a packet of the given owner at `now`, which never goes back. A station refuses all,
     /// without counting them: they go to [`Link::arrive`].
     #[inline]
-    pub fn offer(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Passed, Drop> {
+    pub fn offer(
+        &mut self,
+        parcel: &Parcel,
+        now: Time,
+        owner: Owner,
+    ) -> Result<Forwarded, DropReason> {
         if self.free_at <= now {
             self.forget_waiting();
         } else if self.exact || self.waiting_packets() >= self.limit_packets {
@@ -273,7 +255,12 @@ impl Link {
 
     /// Where nothing but the length of the queue decides.
     #[inline]
-    fn offer_plain(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Passed, Drop> {
+    fn offer_plain(
+        &mut self,
+        parcel: &Parcel,
+        now: Time,
+        owner: Owner,
+    ) -> Result<Forwarded, DropReason> {
         let len = parcel.len();
         if self.waiting_packets() >= self.limit_packets {
             return Err(self.overflow(owner, now, len));
@@ -281,12 +268,12 @@ impl Link {
         self.enter(len);
         self.free_at = self.free_at.max(now) + self.pace().transmission_time(len);
         self.accepted.add(len.into());
-        Ok(Passed { at: self.free_at + self.delay, newly_marked: false })
+        Ok(Forwarded { at: self.free_at + self.delay, newly_marked: false })
     }
 
     /// Where more is asked.
     #[inline]
-    fn judge(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Passed, Drop> {
+    fn judge(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Forwarded, DropReason> {
         let (len, bytes, begins) = (parcel.len(), u64::from(parcel.len()), self.free_at.max(now));
         let mut pace = self.pace();
         let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
@@ -313,14 +300,14 @@ impl Link {
             monitor.on_accepted(owner.group, bytes, self.free_at - now, transmission);
         }
         if rest.is_lost_on_wire() {
-            rest.probe.on_drop(Drop::Wire, owner.group);
-            return Err(Drop::Wire);
+            rest.probe.on_drop(DropReason::Wire, owner.group);
+            return Err(DropReason::Wire);
         }
         if marked {
             rest.probe.on_mark(owner.group);
         }
         let newly_marked = marked && !parcel.has(flags::CE);
-        Ok(Passed { at: self.free_at + self.delay, newly_marked })
+        Ok(Forwarded { at: self.free_at + self.delay, newly_marked })
     }
 
     /// What few links have, and now this one.
@@ -339,16 +326,16 @@ impl Link {
     }
 
     #[cold]
-    fn overflow(&mut self, Owner { group, user, .. }: Owner, now: Time, len: u16) -> Drop {
+    fn overflow(&mut self, Owner { group, user, .. }: Owner, now: Time, len: u16) -> DropReason {
         let rest = self.rest();
         if rest.station.is_some() {
-            return Drop::Full;
+            return DropReason::Full;
         }
         if let Some(management) = &mut rest.management {
             management.judge.on_overflow(user, now, Bytes::new(len.into()));
         }
-        rest.probe.on_drop(Drop::Full, group);
-        Drop::Full
+        rest.probe.on_drop(DropReason::Full, group);
+        DropReason::Full
     }
 
     /// Packets waiting or in transmission, as far as they are not struck off.
@@ -488,7 +475,7 @@ impl Link {
         let Sent { parcel, group, marked } = station.end();
         let lost_on_wire = self.rest().is_lost_on_wire();
         if lost_on_wire {
-            self.rest().probe.on_drop(Drop::Wire, group);
+            self.rest().probe.on_drop(DropReason::Wire, group);
         } else if marked {
             self.rest().probe.on_mark(group);
         }
@@ -518,7 +505,7 @@ impl Rest {
         Owner { group, user, .. }: Owner,
         (backlog_packets, backlog_bytes): (u32, u64),
         idle: Span,
-    ) -> Result<bool, Drop> {
+    ) -> Result<bool, DropReason> {
         let Some(management) = &mut self.management else { return Ok(false) };
         let arrival = Arrival {
             now,
@@ -535,9 +522,9 @@ impl Rest {
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
             Verdict::Pass => Ok(false),
             Verdict::Mark => Ok(true),
-            Verdict::Drop(loss) => {
-                self.probe.on_drop(loss.into(), group);
-                Err(loss.into())
+            Verdict::Drop(reason) => {
+                self.probe.on_drop(reason, group);
+                Err(reason)
             }
         }
     }
@@ -564,6 +551,12 @@ impl Rest {
         false
     }
 }
+
+#[cfg(test)]
+mod model_tests;
+
+#[cfg(test)]
+mod station_tests;
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,8 @@ use crate::connections::ConnectionId;
 use crate::contents::{Contents, InPacket};
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::hosts::Hosts;
-use crate::link::{Departed, Link, Owner, Passed};
+use crate::link::{Departed, Forwarded, Link};
+use crate::owner::Owner;
 use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, Rewritten, flags};
 use crate::reports::Reports;
 use crate::stages::{self, Header, Stages};
@@ -38,7 +39,7 @@ pub struct Ways {
 }
 
 /// Per-flow state of the network.
-struct Passage {
+struct FlowState {
     owner: Owner,
     jitter_ns: u64,
     /// Until when its burst waits, where one delay holds up a whole burst.
@@ -80,7 +81,7 @@ pub struct Network<C = InPacket> {
     hops: Vec<Hop>,
     /// Links whose departures are events.
     stations: Vec<u32>,
-    passages: Vec<Passage>,
+    flow_states: Vec<FlowState>,
     hosts: Hosts,
     /// Some host sends data of one flow and acknowledges that of another.
     shared_hosts: bool,
@@ -138,7 +139,7 @@ impl<C: Contents> Network<C> {
             contents,
             hops: Vec::new(),
             stations,
-            passages: Vec::new(),
+            flow_states: Vec::new(),
             hosts: Hosts::new(0, seed),
             shared_hosts: false,
             stages: Stages::new(plan, seed),
@@ -167,7 +168,7 @@ impl<C: Contents> Network<C> {
             let (user, scalable) = (customer as u32, flow.is_scalable());
             let far_host = host_of_link[flow.reverse[0] as usize];
             network.shared_hosts |= far_host != NO_HOST;
-            network.passages.push(Passage {
+            network.flow_states.push(FlowState {
                 owner: Owner { group: group as u16, user, scalable },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
                 burst_waits_to: flow
@@ -209,8 +210,8 @@ impl<C: Contents> Network<C> {
     /// behind the packets that left before. What is `prompt` waits for no burst of its own.
     #[inline]
     pub fn send_from_host(&mut self, parcel: Parcel, prompt: bool, now: Time) {
-        let &Passage { host, jitter_ns, burst_waits_to, .. } =
-            &self.passages[parcel.flow() as usize];
+        let &FlowState { host, jitter_ns, burst_waits_to, .. } =
+            &self.flow_states[parcel.flow() as usize];
         let at = match burst_waits_to {
             None => self.hosts.leave(host, now, jitter_ns),
             Some(end) => self.leave_in_burst(parcel.flow(), end, prompt, now),
@@ -220,12 +221,12 @@ impl<C: Contents> Network<C> {
 
     /// When a packet enters whose burst waits until `end`: what is written meanwhile leaves with it.
     fn leave_in_burst(&mut self, flow: u32, mut end: Time, prompt: bool, now: Time) -> Time {
-        let passage = &mut self.passages[flow as usize];
+        let state = &mut self.flow_states[flow as usize];
         if end <= now && !prompt {
-            end = now + self.hosts.jitter(passage.host, passage.jitter_ns);
-            passage.burst_waits_to = Some(end);
+            end = now + self.hosts.jitter(state.host, state.jitter_ns);
+            state.burst_waits_to = Some(end);
         }
-        self.hosts.follow(passage.host, now.max(end))
+        self.hosts.follow(state.host, now.max(end))
     }
 
     /// A receiver lets go of a packet: it enters the first link at once, or behind the packets that left
@@ -238,7 +239,7 @@ impl<C: Contents> Network<C> {
 
     #[cold]
     fn behind_others(&mut self, parcel: &Parcel, now: Time) -> Time {
-        let host = self.passages[parcel.flow() as usize].far_host;
+        let host = self.flow_states[parcel.flow() as usize].far_host;
         if host == NO_HOST { now } else { self.hosts.follow(host, now) }
     }
 
@@ -268,7 +269,7 @@ impl<C: Contents> Network<C> {
             if link.is_free(now) {
                 now = link.pass_at_once(parcel.len(), now);
             } else {
-                let Passed { at, newly_marked } = self.offer(number, parcel, now)?;
+                let Forwarded { at, newly_marked } = self.offer(number, parcel, now)?;
                 now = at;
                 if newly_marked {
                     parcel.mark();
@@ -291,12 +292,9 @@ impl<C: Contents> Network<C> {
     /// Offers a packet to a link where it does not pass at once. If it does not pass at all, it is
     /// lost, or it waits there for an event.
     #[inline(never)]
-    fn offer(&mut self, number: u32, mut parcel: Parcel, now: Time) -> Option<Passed> {
+    fn offer(&mut self, number: u32, parcel: Parcel, now: Time) -> Option<Forwarded> {
         let link = &mut self.links[number as usize];
-        if C::OUTSIDE && link.is_managed() && !parcel.has(flags::ACK | flags::REPORT) {
-            parcel.set_word(self.contents.activity(parcel.number()).to_bits());
-        }
-        let owner = self.passages[parcel.flow() as usize].owner;
+        let owner = self.flow_states[parcel.flow() as usize].owner;
         let passed = link.offer(&parcel, now, owner);
         if passed.is_err() {
             self.stop(number, &parcel, now);
@@ -310,7 +308,7 @@ impl<C: Contents> Network<C> {
         if !self.links[number as usize].is_station() {
             return self.lose(parcel);
         }
-        let owner = self.passages[parcel.flow() as usize].owner;
+        let owner = self.flow_states[parcel.flow() as usize].owner;
         let done = self.links[number as usize].arrive(*parcel, owner, now);
         self.lose_at_station(number);
         if let Some(at) = done {
@@ -371,11 +369,8 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     fn pass_stages(&mut self, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
         let row = self.rows[parcel.hop() as usize];
-        let user = self.passages[parcel.flow() as usize].owner.user;
-        let signal = match C::OUTSIDE && !parcel.has(flags::ACK | flags::REPORT) {
-            true => self.contents.activity(parcel.number()),
-            false => f32::from_bits(self.options.word_of(&parcel)),
-        };
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let signal = f32::from_bits(self.options.word_of(&parcel));
         let mut passing = stages::passing(parcel, user, signal, now);
         if !C::OUTSIDE && !parcel.has(flags::REPORT) {
             passing.sequence = Some(stages::sequence_of(&parcel));
@@ -392,10 +387,10 @@ impl<C: Contents> Network<C> {
             return None;
         }
         if passing.signal.to_bits() != signal.to_bits() {
-            self.options.set_word_of(&mut parcel, passing.signal.to_bits());
             if C::OUTSIDE && !parcel.has(flags::REPORT) {
-                self.contents.set_activity(parcel.number(), passing.signal);
+                passing.signal = self.contents.set_activity(parcel.number(), passing.signal);
             }
+            self.options.set_word_of(&mut parcel, passing.signal.to_bits());
         }
         let (mut flags, mut len) = (parcel.flags(), parcel.len());
         if wrote_header {

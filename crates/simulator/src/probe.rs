@@ -1,14 +1,12 @@
 //! What is measured on links.
 //!
 //! Counters run from the start to the end of a run. What happened in its measured part is the
-//! difference of two [`Reading`]s, so that counting costs an addition and no comparison. The time
+//! difference of two [readings](crate::link_reading), so that counting costs an addition and no comparison. The time
 //! that accepted packets spend here is counted in advance; a reading takes off what lies after it.
 
 use hdrhistogram::Histogram;
-use tidegate_mechanisms::bottleneck::Loss;
-use tidegate_mechanisms::units::{Span, Time};
-
-use crate::link::{Drop, Link};
+use tidegate_mechanisms::bottleneck::DropReason;
+use tidegate_mechanisms::units::Span;
 
 /// What a link has accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +100,7 @@ impl LinkProbe {
     }
 
     /// Whether anything was.
-    fn is_blank(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         self.monitor.is_none() && self.marks == 0 && self.drops == [0; 4]
     }
 
@@ -123,16 +121,16 @@ impl LinkProbe {
         }
     }
 
-    pub(crate) fn on_drop(&mut self, reason: Drop, group: u16) {
+    pub(crate) fn on_drop(&mut self, reason: DropReason, group: u16) {
         self.drops[reason as usize] += 1;
         if let Some(monitor) = &mut self.monitor {
             monitor.since_sample[0] += 1;
-            if reason == Drop::Policer {
+            if reason == DropReason::Policer {
                 monitor.since_sample[1] += 1;
             }
             let counts = &mut monitor.groups[usize::from(group)];
             counts.drops += 1;
-            if reason != Drop::Wire {
+            if reason != DropReason::Wire {
                 counts.refused += 1;
             }
         }
@@ -141,8 +139,8 @@ impl LinkProbe {
 
 impl LinkProbe {
     /// A packet of `bytes` is refused, or dropped after it has `waited` here.
-    pub(crate) fn on_refusal(&mut self, loss: Loss, group: u16, waited: Span, bytes: u64) {
-        self.on_drop(loss.into(), group);
+    pub(crate) fn on_refusal(&mut self, reason: DropReason, group: u16, waited: Span, bytes: u64) {
+        self.on_drop(reason, group);
         if let Some(monitor) = &mut self.monitor {
             let ns = u128::from(waited.as_nanos());
             monitor.lost_ns += ns;
@@ -168,87 +166,5 @@ impl Monitor {
         let counts = &mut self.groups[usize::from(group)];
         counts.accepted += 1;
         counts.accepted_bytes += bytes;
-    }
-}
-
-/// The counters of a link at a point in time.
-#[derive(Clone)]
-pub struct Reading {
-    /// What it has accepted.
-    pub accepted: Accepted,
-    more: Option<Box<More>>,
-}
-
-/// What there is to be read of few links.
-#[derive(Clone)]
-struct More {
-    probe: LinkProbe,
-    /// What has passed of the time that its counters count in advance, of a monitored link.
-    passed: Option<TimePassed>,
-}
-
-/// Time up to a reading.
-#[derive(Clone, Copy)]
-pub struct TimePassed {
-    /// Integral of the backlog, packet-ns.
-    pub backlog_packet_ns: u128,
-    /// Integral of the backlog, byte-ns.
-    pub backlog_byte_ns: u128,
-    /// Time in transmission, ns.
-    pub busy_ns: u128,
-}
-
-impl Reading {
-    /// Reads a link at `now`, and starts its histogram anew.
-    pub fn take(link: &mut Link, now: Time) -> Self {
-        let reading = Reading::in_passing(link, now);
-        if let Some(monitor) = link.monitor() {
-            monitor.sojourn.reset();
-        }
-        reading
-    }
-
-    /// Reads a link at `now`.
-    pub fn in_passing(link: &mut Link, now: Time) -> Self {
-        let passed = link.monitor().is_some().then(|| TimePassed::of(link, now));
-        let probe = link.probe().filter(|probe| !probe.is_blank()).cloned();
-        let more = probe.map(|probe| Box::new(More { probe, passed }));
-        Reading { accepted: link.accepted, more }
-    }
-
-    /// Packets that have passed with a mark set here.
-    pub fn marks(&self) -> u64 {
-        self.more.as_ref().map_or(0, |more| more.probe.marks)
-    }
-
-    /// Drops by reason: full, AQM, wire, policer.
-    pub fn drops(&self) -> [u64; 4] {
-        self.more.as_ref().map_or([0; 4], |more| more.probe.drops)
-    }
-
-    /// What only bottlenecks keep.
-    pub fn monitor(&self) -> Option<&Monitor> {
-        self.more.as_ref()?.probe.monitor.as_deref()
-    }
-
-    /// What has passed of the time that is counted in advance.
-    ///
-    /// # Panics
-    /// If the link is not monitored.
-    pub fn passed(&self) -> &TimePassed {
-        self.more.as_ref().and_then(|more| more.passed.as_ref()).expect("monitored")
-    }
-}
-
-impl TimePassed {
-    fn of(link: &mut Link, now: Time) -> Self {
-        let [packets, bytes, busy] = link.time_to_come(now);
-        let [packets_so_far, bytes_so_far] = link.time_so_far(now);
-        let monitor = link.monitor().expect("monitored");
-        TimePassed {
-            backlog_packet_ns: monitor.sojourn_ns + monitor.lost_ns + packets_so_far - packets,
-            backlog_byte_ns: monitor.sojourn_byte_ns + monitor.lost_byte_ns + bytes_so_far - bytes,
-            busy_ns: monitor.busy_ns - busy,
-        }
     }
 }

@@ -3,8 +3,8 @@
 use crate::arrivals::Arrivals;
 use crate::digest::Digest;
 use crate::intervals::Counted;
+use crate::link_reading::Reading;
 use crate::packet::{Packet, flags};
-use crate::probe::Reading;
 use crate::stages::StageCounts;
 use crate::tcp::sender::SenderCounts;
 

@@ -4,13 +4,12 @@
 //! The [`Link`](crate::link::Link) around it has the rate, the delay and the pipe. What is here is what
 //! waits, and the packet in transmission.
 
-use tidegate_mechanisms::bottleneck::Loss;
 use tidegate_mechanisms::bottleneck::scheduler::{Line, Queued, Scheduler};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::LinkPlan;
 
 use crate::build;
-use crate::link::{Drop, Owner};
+use crate::owner::Owner;
 use crate::packet::{Parcel, flags};
 use crate::probe::{Accepted, LinkProbe};
 use crate::random::Stream;
@@ -93,16 +92,6 @@ impl Shelf {
     }
 }
 
-impl From<Loss> for Drop {
-    fn from(loss: Loss) -> Drop {
-        match loss {
-            Loss::Full => Drop::Full,
-            Loss::Aqm => Drop::Aqm,
-            Loss::Policer => Drop::Policer,
-        }
-    }
-}
-
 impl Station {
     /// The station of a link as planned, if it needs one; `number` names its random stream.
     pub fn new(plan: &LinkPlan, number: usize, seed: u64) -> Option<Box<Self>> {
@@ -151,9 +140,9 @@ impl Station {
                 .map_or(Bytes::ZERO, |sending| Bytes::new(u64::from(sending.len))),
         };
         let Station { scheduler, rng, shelf, lost, .. } = self;
-        let lose = |packet: Queued, loss| {
+        let lose = |packet: Queued, reason| {
             let slot = shelf.take(packet.handle);
-            probe.on_refusal(loss, slot.group, now.since(slot.arrived), packet.bytes());
+            probe.on_refusal(reason, slot.group, now.since(slot.arrived), packet.bytes());
             lost.push(slot.parcel);
         };
         scheduler.enqueue(queued, &line, || rng.unit(), lose);
@@ -169,9 +158,9 @@ impl Station {
         transmission: impl FnOnce(u16) -> Span,
     ) -> Option<Time> {
         let Station { scheduler, rng, shelf, lost, .. } = self;
-        let lose = |packet: Queued, loss| {
+        let lose = |packet: Queued, reason| {
             let slot = shelf.take(packet.handle);
-            probe.on_refusal(loss, slot.group, now.since(slot.arrived), packet.bytes());
+            probe.on_refusal(reason, slot.group, now.since(slot.arrived), packet.bytes());
             lost.push(slot.parcel);
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;

@@ -6,11 +6,11 @@ use tidegate_scenario::plan::Plan;
 use crate::applications::TransferRecord;
 use crate::digest::Digest;
 use crate::link::Link;
+use crate::link_reading::Reading;
 use crate::output::{
     ApplicationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput,
     TransferTable,
 };
-use crate::probe::Reading;
 use crate::readings::{Reached, Readings};
 use crate::series::Series;
 use crate::stages::Stages;

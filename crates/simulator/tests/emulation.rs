@@ -39,8 +39,9 @@ struct Shelf {
 impl Contents for Shelf {
     const OUTSIDE: bool = true;
 
-    fn set_activity(&mut self, packet: u64, activity: f32) {
+    fn set_activity(&mut self, packet: u64, activity: f32) -> f32 {
         self.activities[packet as usize] = activity;
+        activity
     }
 
     fn activity(&mut self, packet: u64) -> f32 {

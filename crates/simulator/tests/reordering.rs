@@ -14,7 +14,9 @@ struct Bare;
 impl Contents for Bare {
     const OUTSIDE: bool = true;
 
-    fn set_activity(&mut self, _: u64, _: f32) {}
+    fn set_activity(&mut self, _: u64, _: f32) -> f32 {
+        0.0
+    }
 
     fn activity(&mut self, _: u64) -> f32 {
         0.0

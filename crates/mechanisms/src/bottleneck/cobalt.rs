@@ -20,6 +20,7 @@
 //! in that the rate is not known: CAKE with a shaper does not take less than four packets' time for
 //! `above`.
 
+use super::{DropReason, Verdict};
 use crate::units::{Span, Time};
 
 /// BLUE's steps, of 2³².
@@ -48,18 +49,9 @@ pub struct Cobalt {
     blue_moved: Time,
 }
 
-/// What is to be done with a packet. A mark may come with a drop, which the last packet of a queue
-/// does not suffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CobaltVerdict {
-    /// It is marked.
-    pub mark: bool,
-    /// It is dropped.
-    pub drop: bool,
-}
-
 impl Cobalt {
-    /// Judges a packet that leaves after `sojourn`; `draw` gives a random number in [0, 1).
+    /// Judges a packet that leaves after `sojourn`; `draw` gives a random number in [0, 1). The last packet
+    /// of a queue is not dropped, whatever its state says.
     #[inline]
     pub fn on_departure(
         &mut self,
@@ -67,8 +59,9 @@ impl Cobalt {
         now: Time,
         sojourn: Span,
         may_mark: bool,
+        is_last: bool,
         draw: impl FnOnce() -> f64,
-    ) -> CobaltVerdict {
+    ) -> Verdict {
         let was_due = self.is_due(now);
         let mut late = now > self.next;
         if sojourn > params.target {
@@ -78,9 +71,9 @@ impl Cobalt {
             self.count = self.count.max(1);
         }
         self.above = sojourn > params.target;
-        let mut verdict = CobaltVerdict::default();
+        let (mut mark, mut drop) = (false, false);
         if was_due && self.above {
-            verdict = CobaltVerdict { mark: may_mark, drop: !may_mark };
+            (mark, drop) = (may_mark, !may_mark);
             self.count = self.count.saturating_add(1);
             self.next += self.pause(params);
             late = now > self.next;
@@ -90,13 +83,17 @@ impl Cobalt {
             }
             late = now > self.next;
         }
-        verdict.drop |= self.blue > 0 && draw() * 4_294_967_296.0 < f64::from(self.blue);
+        drop |= self.blue > 0 && draw() * 4_294_967_296.0 < f64::from(self.blue);
         if self.count == 0 {
             self.next = now + params.interval;
-        } else if late && !verdict.drop {
+        } else if late && !drop {
             self.next = now;
         }
-        verdict
+        match drop && !is_last {
+            true => Verdict::Drop(DropReason::Aqm),
+            false if mark => Verdict::Mark,
+            false => Verdict::Pass,
+        }
     }
 
     /// A full buffer has taken a packet of this queue.
@@ -149,26 +146,28 @@ mod tests {
     const PARAMS: CobaltParams =
         CobaltParams { target: Span::from_millis(5), interval: Span::from_millis(100) };
 
+    const DROP: Verdict = Verdict::Drop(DropReason::Aqm);
+
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    fn judge(cobalt: &mut Cobalt, ms: u64, sojourn_ms: u64, may_mark: bool) -> CobaltVerdict {
+    fn judge(cobalt: &mut Cobalt, ms: u64, sojourn_ms: u64, may_mark: bool) -> Verdict {
         let never = || panic!("BLUE is at rest");
-        cobalt.on_departure(&PARAMS, at(ms), Span::from_millis(sojourn_ms), may_mark, never)
+        cobalt.on_departure(&PARAMS, at(ms), Span::from_millis(sojourn_ms), may_mark, false, never)
     }
 
     /// Departures every millisecond, after 20 ms each from the 50th on: the first signal at 150 ms, the
     /// following ones 100/√2 = 70.7, 57.7, 50, 44.7 ms later each, seen at the next whole millisecond.
     #[test]
     fn signals_come_closer_by_the_square_root_of_their_number() {
-        for may_mark in [true, false] {
+        for (may_mark, signal) in [(true, Verdict::Mark), (false, DROP)] {
             let mut cobalt = Cobalt::default();
             let mut signals_ms = Vec::new();
             for ms in 0..400 {
                 let verdict = judge(&mut cobalt, ms, if ms < 50 { 1 } else { 20 }, may_mark);
-                assert_eq!((verdict.mark && !may_mark, verdict.drop && may_mark), (false, false));
-                signals_ms.extend((verdict.mark || verdict.drop).then_some(ms));
+                assert!(verdict == Verdict::Pass || verdict == signal, "{verdict:?}");
+                signals_ms.extend((verdict == signal).then_some(ms));
             }
             assert_eq!(signals_ms, [150, 221, 279, 329, 374]);
         }
@@ -206,10 +205,15 @@ mod tests {
             5.0 / 256.0,
             "at 100, 106, ... 124 ms"
         );
-        for (draw, drop) in [(5.0 / 256.0 - 1e-9, true), (5.0 / 256.0, false)] {
+        let below = 5.0 / 256.0 - 1e-9;
+        for (draw, is_last, want) in [
+            (below, false, DROP),
+            (below, true, Verdict::Pass),
+            (5.0 / 256.0, false, Verdict::Pass),
+        ] {
             let mut cobalt = Cobalt { count: 0, ..cobalt.clone() };
-            let verdict = cobalt.on_departure(&PARAMS, at(130), Span::ZERO, true, || draw);
-            assert_eq!(verdict, CobaltVerdict { mark: false, drop }, "marks are not enough");
+            let verdict = cobalt.on_departure(&PARAMS, at(130), Span::ZERO, true, is_last, || draw);
+            assert_eq!(verdict, want, "marks are not enough, and one packet is left");
         }
         for ms in 130..160 {
             cobalt.on_empty(&PARAMS, at(ms));
@@ -225,7 +229,7 @@ mod tests {
             let (mut cobalt, mut now_ms) = (Cobalt::default(), 0);
             for step in steps {
                 now_ms += step;
-                prop_assert_eq!(judge(&mut cobalt, now_ms, 5, false), CobaltVerdict::default());
+                prop_assert_eq!(judge(&mut cobalt, now_ms, 5, false), Verdict::Pass);
             }
         }
     }

@@ -30,7 +30,7 @@ pub use afcp::{Afcp, AfcpParams, Charged};
 pub use aicp_a::{AicpA, AicpAParams, Charge};
 pub use aicp_b::{AicpB, AicpBParams};
 pub use aqm::{Aqm, AqmParams, ManageQueue};
-pub use cobalt::{Cobalt, CobaltParams, CobaltVerdict};
+pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelRules, CodelState, Head};
 pub use csfq::{Csfq, CsfqParams};
 pub use differentiation::{Differentiate, Differentiation, DifferentiationParams};
@@ -81,7 +81,7 @@ pub struct Arrival {
     pub idle: Span,
 }
 
-/// The verdict on a packet.
+/// What a mechanism says on a packet; what that does to it is the [`Verdict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Let it pass.
@@ -99,18 +99,20 @@ pub enum Signal {
     },
 }
 
-/// Why a packet is lost in front of a link.
+/// Why a packet goes no further at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum DropReason {
     /// There was no room.
     Full,
     /// The AQM chose it.
     Aqm,
+    /// It was lost on the wire, behind the queue.
+    Wire,
     /// Its customer's policer chose it.
     Policer,
 }
 
-/// What becomes of a packet that has met a signal.
+/// What becomes of a packet at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing.
@@ -118,7 +120,7 @@ pub enum Verdict {
     /// It is marked.
     Mark,
     /// It is dropped.
-    Drop(Loss),
+    Drop(DropReason),
 }
 
 impl Signal {
@@ -128,8 +130,8 @@ impl Signal {
         match self {
             Signal::None => Verdict::Pass,
             Signal::Congestion | Signal::Policed { may_mark: true } if may_mark => Verdict::Mark,
-            Signal::Congestion | Signal::Forced => Verdict::Drop(Loss::Aqm),
-            Signal::Policed { .. } => Verdict::Drop(Loss::Policer),
+            Signal::Congestion | Signal::Forced => Verdict::Drop(DropReason::Aqm),
+            Signal::Policed { .. } => Verdict::Drop(DropReason::Policer),
         }
     }
 

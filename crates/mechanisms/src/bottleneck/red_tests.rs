@@ -1,7 +1,7 @@
 use super::*;
 use crate::bottleneck::scheduler::tests::place;
 use crate::bottleneck::tests::Lcg;
-use crate::bottleneck::{Aqm, Differentiation, Judge, Loss, Signal, Verdict};
+use crate::bottleneck::{Aqm, Differentiation, DropReason, Judge, Signal, Verdict};
 use crate::units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
@@ -196,7 +196,7 @@ fn without_hard_drop_a_mark_will_do_from_the_upper_threshold_on() {
     assert_eq!(signal, Signal::Congestion);
     assert_eq!(
         (signal.verdict(true), signal.verdict(false)),
-        (Verdict::Mark, Verdict::Drop(Loss::Aqm))
+        (Verdict::Mark, Verdict::Drop(DropReason::Aqm))
     );
 }
 

@@ -25,7 +25,7 @@
 use std::collections::VecDeque;
 
 use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
-use crate::bottleneck::Loss;
+use crate::bottleneck::DropReason;
 use crate::parameters::Mistake;
 use crate::units::{Bytes, Time};
 use crate::{parameters, words};
@@ -104,7 +104,7 @@ impl Discipline for Drr {
         packet: Queued,
         line: &Line,
         _draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) {
         let index = packet.user as usize;
         if index >= self.by_user.len() {
@@ -117,7 +117,7 @@ impl Discipline for Drr {
         self.bytes += packet.bytes();
         self.by_user[index].queue.push(packet);
         while !self.room.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
-            lose(self.steal(), Loss::Full);
+            lose(self.steal(), DropReason::Full);
         }
     }
 
@@ -126,7 +126,7 @@ impl Discipline for Drr {
         &mut self,
         _now: Time,
         _draw: impl FnMut() -> f64,
-        _lose: impl FnMut(Queued, Loss),
+        _lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         loop {
             let user = *self.active.front()?;
@@ -205,7 +205,7 @@ mod tests {
         let mut lost = Vec::new();
         let never = || panic!("draws nothing");
         drr.enqueue(Queued { user, len, ..packet(handle) }, &IDLE, never, |packet, loss| {
-            assert_eq!(loss, Loss::Full);
+            assert_eq!(loss, DropReason::Full);
             lost.push(packet.handle);
         });
         lost

@@ -33,7 +33,7 @@ use std::collections::VecDeque;
 
 use super::fq_codel::turns_and_signals_go_on;
 use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
-use crate::bottleneck::{Cobalt, CobaltParams, Loss};
+use crate::bottleneck::{Cobalt, CobaltParams, DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::Mistake;
 use crate::units::{Bytes, Span, Time};
@@ -144,7 +144,7 @@ impl Discipline for DualHost {
         packet: Queued,
         line: &Line,
         draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) {
         let index = packet.flow as usize;
         if index >= self.flows.len() {
@@ -171,7 +171,7 @@ impl Discipline for DualHost {
             State::Sparse | State::Bulk => {}
         }
         while !self.room.fits((self.packets, self.bytes), line, 0, 0) && self.packets > 0 {
-            lose(self.overflow(line.now), Loss::Full);
+            lose(self.overflow(line.now), DropReason::Full);
         }
     }
 
@@ -180,7 +180,7 @@ impl Discipline for DualHost {
         &mut self,
         now: Time,
         mut draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         let mut looked = false;
         while self.packets > 0 {
@@ -274,7 +274,7 @@ impl DualHost {
         index: u32,
         now: Time,
         mut draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         let Flow { queue, cobalt, deficit, .. } = &mut self.flows[index as usize];
         loop {
@@ -282,13 +282,17 @@ impl DualHost {
             self.packets -= 1;
             self.bytes -= packet.bytes();
             let (sojourn, may_mark) = (now.since(packet.arrived), packet.may_mark);
-            let verdict = cobalt.on_departure(&self.cobalt, now, sojourn, may_mark, &mut draw);
-            if !verdict.drop || queue.is_empty() {
-                packet.marked |= verdict.mark;
-                *deficit -= packet.bytes() as i64;
-                return Some(packet);
+            let last = queue.is_empty();
+            match cobalt.on_departure(&self.cobalt, now, sojourn, may_mark, last, &mut draw) {
+                Verdict::Drop(reason) => {
+                    lose(packet, reason);
+                    continue;
+                }
+                Verdict::Mark => packet.marked = true,
+                Verdict::Pass => {}
             }
-            lose(packet, Loss::Aqm);
+            *deficit -= packet.bytes() as i64;
+            return Some(packet);
         }
     }
 

@@ -25,7 +25,7 @@ fn offer(queues: &mut DualHost, user: u32, flow: u32, len: u32, handle: u32) -> 
         &IDLE,
         || 0.5,
         |packet, loss| {
-            assert_eq!(loss, Loss::Full);
+            assert_eq!(loss, DropReason::Full);
             lost.push(packet.handle);
         },
     );
@@ -186,7 +186,7 @@ proptest! {
             queues.enqueue(packet, &line, || lcg.draw(), lose);
             if leave > 0 {
                 let sent = queues.dequeue(line.now, || lcg.draw(), |packet, loss| {
-                    assert_eq!(loss, Loss::Aqm);
+                    assert_eq!(loss, DropReason::Aqm);
                     assert!(seen.insert(packet.handle));
                 });
                 if let Some(packet) = sent {

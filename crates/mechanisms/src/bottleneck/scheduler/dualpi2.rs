@@ -40,7 +40,7 @@
 //! 0.15 and 3.
 
 use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
-use crate::bottleneck::Loss;
+use crate::bottleneck::{DropReason, Verdict};
 use crate::parameters;
 use crate::parameters::Mistake;
 use crate::units::{Share, Span, Time};
@@ -185,11 +185,11 @@ impl Discipline for DualPi2 {
         packet: Queued,
         line: &Line,
         _draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) {
         self.catch_up(line.now);
         if !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
-            return lose(packet, Loss::Full);
+            return lose(packet, DropReason::Full);
         }
         let half = match packet.scalable && packet.may_mark {
             true => &mut self.scalable,
@@ -203,7 +203,7 @@ impl Discipline for DualPi2 {
         &mut self,
         now: Time,
         _draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         self.catch_up(now);
         loop {
@@ -213,15 +213,15 @@ impl Discipline for DualPi2 {
                 self.credit = first_credit(&self.params);
                 return None;
             };
-            let fate =
+            let verdict =
                 if of_scalable { self.judge(&packet, now) } else { self.judge_classic(&packet) };
-            match fate {
-                Fate::Drop => {
-                    lose(packet, Loss::Aqm);
+            match verdict {
+                Verdict::Drop(reason) => {
+                    lose(packet, reason);
                     continue;
                 }
-                Fate::Mark => packet.marked = true,
-                Fate::Pass => {}
+                Verdict::Mark => packet.marked = true,
+                Verdict::Pass => {}
             }
             self.give_credit(of_scalable, packet.bytes());
             return Some(packet);
@@ -266,28 +266,28 @@ impl DualPi2 {
     }
 
     /// A packet that has just left L.
-    fn judge(&mut self, packet: &Queued, now: Time) -> Fate {
+    fn judge(&mut self, packet: &Queued, now: Time) -> Verdict {
         let coupled = self.coupled_probability();
         if coupled >= MAX_COUPLED {
             // Senders do not answer: marks would only add to the queue.
             if self.scalable.drops.recur(self.base * self.base) {
-                return Fate::Drop;
+                return DROP;
             }
-            return self.scalable.signals.recur(MAX_COUPLED).into();
+            return mark_if(self.scalable.signals.recur(MAX_COUPLED));
         }
         let more = self.scalable.queue.len() > MIN_RAMP_PACKETS;
         let ramp = if more { self.ramp(now.since(packet.arrived)) } else { 0.0 };
-        self.scalable.signals.recur(ramp.max(coupled)).into()
+        mark_if(self.scalable.signals.recur(ramp.max(coupled)))
     }
 
     /// A packet that has just left C.
-    fn judge_classic(&mut self, packet: &Queued) -> Fate {
+    fn judge_classic(&mut self, packet: &Queued) -> Verdict {
         let likelihood = self.classic_probability();
         if !self.classic.signals.recur(likelihood) {
-            return Fate::Pass;
+            return Verdict::Pass;
         }
         let overload = self.coupled_probability() >= MAX_COUPLED;
-        if overload || !packet.may_mark { Fate::Drop } else { Fate::Mark }
+        if overload || !packet.may_mark { DROP } else { Verdict::Mark }
     }
 
     fn ramp(&self, delay: Span) -> f64 {
@@ -326,18 +326,10 @@ impl DualPi2 {
     }
 }
 
-/// What happens to a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Pass,
-    Mark,
-    Drop,
-}
+const DROP: Verdict = Verdict::Drop(DropReason::Aqm);
 
-impl From<bool> for Fate {
-    fn from(mark: bool) -> Fate {
-        if mark { Fate::Mark } else { Fate::Pass }
-    }
+const fn mark_if(mark: bool) -> Verdict {
+    if mark { Verdict::Mark } else { Verdict::Pass }
 }
 
 /// The queue with the larger weight starts.

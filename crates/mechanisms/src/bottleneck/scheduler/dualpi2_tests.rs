@@ -22,7 +22,7 @@ fn take(dual: &mut DualPi2, now: Time) -> (Option<Queued>, u32) {
     let mut lost = 0;
     let never = || panic!("draws nothing");
     let packet = dual.dequeue(now, never, |_, loss| {
-        assert_eq!(loss, Loss::Aqm);
+        assert_eq!(loss, DropReason::Aqm);
         lost += 1;
     });
     (packet, lost)
@@ -44,7 +44,7 @@ fn offer(dual: &mut DualPi2, packet: Queued) -> usize {
     let mut lost = 0;
     let never = || panic!("draws nothing");
     dual.enqueue(packet, &Line { now: packet.arrived, ..IDLE }, never, |_, loss| {
-        assert_eq!(loss, Loss::Full);
+        assert_eq!(loss, DropReason::Full);
         lost += 1;
     });
     lost

@@ -2,7 +2,7 @@
 
 use super::queue::mark_or;
 use super::{Capacity, Line, Queue, Queued};
-use crate::bottleneck::{Arrival, Head, Judge, Loss, Verdict};
+use crate::bottleneck::{Arrival, DropReason, Head, Judge, Verdict};
 use crate::units::{Bytes, Time};
 
 /// One queue and its judge.
@@ -26,7 +26,7 @@ impl Fifo {
         mut packet: Queued,
         line: &Line,
         draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) {
         let (backlog_packets, backlog_bytes) = self.backlog();
         let len = Bytes::new(packet.bytes());
@@ -46,7 +46,7 @@ impl Fifo {
         }
         if !self.room.fits((backlog_packets, backlog_bytes), line, 1, packet.bytes()) {
             self.judge.on_overflow(packet.user, line.now, len);
-            return lose(packet, Loss::Full);
+            return lose(packet, DropReason::Full);
         }
         self.queue.push(packet);
     }
@@ -57,7 +57,7 @@ impl Fifo {
         &mut self,
         now: Time,
         _draw: impl FnMut() -> f64,
-        lose: impl FnMut(Queued, Loss),
+        lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         let Fifo { queue, judge, .. } = self;
         let pop = || {
@@ -118,7 +118,7 @@ mod tests {
                 at(10 * step),
                 || 0.0,
                 |packet, loss| {
-                    assert_eq!(loss, Loss::Aqm);
+                    assert_eq!(loss, DropReason::Aqm);
                     lost.push(packet.handle);
                 },
             );
@@ -147,7 +147,7 @@ mod tests {
                 |packet, loss| lost.push((packet.handle, loss)),
             );
         }
-        assert_eq!(lost, [(2, Loss::Full)]);
+        assert_eq!(lost, [(2, DropReason::Full)]);
         assert_eq!(queue.backlog(), (2, 3000));
     }
 

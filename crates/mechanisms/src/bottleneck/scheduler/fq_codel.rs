@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 use super::queue::mark_or;
 use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
 use crate::bottleneck::codel::interval_is_a_time;
-use crate::bottleneck::{CodelRules, CodelState, Head, Loss};
+use crate::bottleneck::{CodelRules, CodelState, DropReason, Head};
 use crate::parameters;
 use crate::parameters::Mistake;
 use crate::units::{Bytes, Span, Time};
@@ -134,7 +134,7 @@ impl Discipline for FqCodel {
         packet: Queued,
         line: &Line,
         _draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) {
         let place = self.place(packet.flow);
         let flow = &mut self.queues[place as usize];
@@ -157,7 +157,7 @@ impl Discipline for FqCodel {
         &mut self,
         now: Time,
         _draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         let FqCodel { params, codel, queues, new, old, packets, bytes, .. } = self;
         loop {
@@ -220,14 +220,14 @@ impl FqCodel {
 
     /// Drops from the head of the longest queue; of several, that with the lowest number, as in Linux.
     #[cold]
-    fn overflow(&mut self, lose: &mut impl FnMut(Queued, Loss)) {
+    fn overflow(&mut self, lose: &mut impl FnMut(Queued, DropReason)) {
         let length = |&place: &u32| self.queues[place as usize].queue.bytes();
         let listed = self.new.iter().chain(&self.old).copied();
         let longest = listed.max_by_key(|place| (length(place), u32::MAX - place));
         let flow = &mut self.queues[longest.expect("something waits") as usize];
         let (before, mut lost) = (flow.queue.bytes(), 0);
         while lost == 0 || (lost < DROP_BATCH && before - flow.queue.bytes() < before / 2) {
-            lose(flow.queue.pop().expect("half of it is left"), Loss::Full);
+            lose(flow.queue.pop().expect("half of it is left"), DropReason::Full);
             lost += 1;
         }
         flow.codel.on_overflow(lost);

@@ -35,7 +35,7 @@ fn at(ms: u64) -> Time {
 fn offer(fq: &mut FqCodel, flow: u32, len: u32, handle: u32) -> Vec<u32> {
     let mut lost = Vec::new();
     fq.enqueue(Queued { flow, len, ..packet(handle) }, &IDLE, never, |packet, loss| {
-        assert_eq!(loss, Loss::Full);
+        assert_eq!(loss, DropReason::Full);
         lost.push(packet.handle);
     });
     lost
@@ -143,7 +143,7 @@ fn packets_lost_by_overflow_count_as_signals() {
     for ms in 6..=200 {
         offer(&mut fq, 0, 1500, ms as u32);
         fq.dequeue(at(ms), never, |_, loss| {
-            assert_eq!(loss, Loss::Aqm);
+            assert_eq!(loss, DropReason::Aqm);
             times_ms.push(ms);
         });
     }
@@ -223,7 +223,7 @@ proptest! {
             fq.enqueue(packet, &line, never, |packet, _| assert!(seen.insert(packet.handle)));
             if leave > 0 {
                 let sent = fq.dequeue(line.now, never, |packet, loss| {
-                    assert!(loss == Loss::Aqm && !packet.may_mark);
+                    assert!(loss == DropReason::Aqm && !packet.may_mark);
                     assert!(seen.insert(packet.handle));
                 });
                 if let Some(packet) = sent {

@@ -19,7 +19,7 @@ pub mod rfc6057;
 pub use fifo::Fifo;
 pub use queue::Queue;
 
-use super::{Judge, Loss, Place};
+use super::{DropReason, Judge, Place};
 use crate::parameters::{Parameters, choices};
 pub use crate::registry::About;
 use crate::units::{Bytes, Span, Time};
@@ -106,7 +106,7 @@ pub trait Discipline: Sized {
         packet: Queued,
         line: &Line,
         draw: impl FnMut() -> f64,
-        lose: impl FnMut(Queued, Loss),
+        lose: impl FnMut(Queued, DropReason),
     );
 
     /// The transmitter is free: the packet that it sends now, marked or not; `None` when nothing
@@ -115,7 +115,7 @@ pub trait Discipline: Sized {
         &mut self,
         now: Time,
         draw: impl FnMut() -> f64,
-        lose: impl FnMut(Queued, Loss),
+        lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued>;
 
     /// Packets and bytes that wait.
@@ -193,7 +193,7 @@ impl Scheduler {
         packet: Queued,
         line: &Line,
         draw: impl FnMut() -> f64,
-        lose: impl FnMut(Queued, Loss),
+        lose: impl FnMut(Queued, DropReason),
     ) {
         each!(self, own => own.enqueue(packet, line, draw, lose));
     }
@@ -204,7 +204,7 @@ impl Scheduler {
         &mut self,
         now: Time,
         draw: impl FnMut() -> f64,
-        lose: impl FnMut(Queued, Loss),
+        lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         each!(self, own => own.dequeue(now, draw, lose))
     }

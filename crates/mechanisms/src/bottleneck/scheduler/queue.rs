@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::Queued;
-use crate::bottleneck::Loss;
+use crate::bottleneck::DropReason;
 
 /// A first-in-first-out queue.
 #[derive(Clone, Debug, Default)]
@@ -62,12 +62,14 @@ impl Queue {
 
 /// What a signal does to a packet: it is marked and goes if that will do, else it is lost.
 #[inline]
-pub(super) fn mark_or(mut lose: impl FnMut(Queued, Loss)) -> impl FnMut(Queued) -> Option<Queued> {
+pub(super) fn mark_or(
+    mut lose: impl FnMut(Queued, DropReason),
+) -> impl FnMut(Queued) -> Option<Queued> {
     move |packet| {
         if packet.may_mark {
             return Some(Queued { marked: true, ..packet });
         }
-        lose(packet, Loss::Aqm);
+        lose(packet, DropReason::Aqm);
         None
     }
 }

@@ -21,7 +21,7 @@
 //! effort.
 
 use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
-use crate::bottleneck::Loss;
+use crate::bottleneck::DropReason;
 use crate::parameters;
 use crate::parameters::Mistake;
 use crate::units::{Rate, Share, Span, Time};
@@ -107,7 +107,7 @@ impl Discipline for Rfc6057 {
         packet: Queued,
         line: &Line,
         _draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, Loss),
+        mut lose: impl FnMut(Queued, DropReason),
     ) {
         self.catch_up(line.now);
         let index = packet.user as usize;
@@ -118,8 +118,8 @@ impl Discipline for Rfc6057 {
         while !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
             let last = if held_back { None } else { self.best_effort.pop_last() };
             match last {
-                Some(last) => lose(last, Loss::Full),
-                None => return lose(packet, Loss::Full),
+                Some(last) => lose(last, DropReason::Full),
+                None => return lose(packet, DropReason::Full),
             }
         }
         if held_back { &mut self.best_effort } else { &mut self.priority }.push(packet);
@@ -130,7 +130,7 @@ impl Discipline for Rfc6057 {
         &mut self,
         now: Time,
         _draw: impl FnMut() -> f64,
-        _lose: impl FnMut(Queued, Loss),
+        _lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         self.catch_up(now);
         let packet = self.priority.pop().or_else(|| self.best_effort.pop())?;

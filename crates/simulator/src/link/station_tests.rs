@@ -12,13 +12,14 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::LinkPlan;
 
-use crate::link::{Link, Owner};
+use crate::link::Link;
+use crate::owner::Owner;
 use crate::packet::{Packet, Parcel, flags};
 use crate::station::Station;
 
 /// What becomes of a packet: when it reaches the far end, and whether marked there and here first; `None`
 /// if it does not.
-type Fate = Option<(Time, bool, bool)>;
+type Outcome = Option<(Time, bool, bool)>;
 
 #[derive(Clone, Debug)]
 struct Offered {
@@ -37,21 +38,21 @@ impl Offered {
     }
 }
 
-fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
+fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
     let mut link = Link::new(plan, 0, 1, 1);
     let mut now = Time::ZERO;
-    let mut fate = |packet: &Offered| {
+    let mut outcome = |packet: &Offered| {
         now += Span::from_nanos(packet.gap_ns);
         let owner = Owner { user: packet.user, ..Owner::default() };
         let passed = link.offer(&packet.parcel(0), now, owner).ok()?;
         let marked = passed.newly_marked || packet.flags & flags::CE != 0;
         Some((passed.at, marked, passed.newly_marked))
     };
-    let fates = offered.iter().map(&mut fate).collect();
-    (link, fates)
+    let outcomes = offered.iter().map(&mut outcome).collect();
+    (link, outcomes)
 }
 
-fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
+fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
     let place = plan.place();
     let judge = Judge {
         aqm: Aqm::new(plan.aqm.clone(), &place).expect("fits anywhere"),
@@ -59,7 +60,7 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
     };
     let station = Station::holding(Scheduler::fifo(judge, place.room), plan, 0, 1);
     let mut link = Link::with_station(plan, Some(station), 0, 1, 1);
-    let mut fates = vec![None; offered.len()];
+    let mut outcomes = vec![None; offered.len()];
     let (mut now, mut done) = (Time::ZERO, None);
     let mut depart_until = |now: Time, link: &mut Link, done: &mut Option<Time>| {
         while let Some(at) = done.filter(|at| *at <= now) {
@@ -68,7 +69,7 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
             if !departed.lost_on_wire {
                 let marked = departed.parcel.has(flags::CE);
                 let first_here = marked && offered[number].flags & flags::CE == 0;
-                fates[number] = Some((departed.at, marked, first_here));
+                outcomes[number] = Some((departed.at, marked, first_here));
             }
             *done = next;
         }
@@ -82,7 +83,7 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Fate>) {
         while link.take_lost().is_some() {}
     }
     depart_until(Time::NEVER, &mut link, &mut done);
-    (link, fates)
+    (link, outcomes)
 }
 
 const AQMS: [&str; 6] = [
@@ -165,9 +166,9 @@ proptest! {
         plan in any_plan(),
         offered in any_offered(),
     ) {
-        let (link, fates) = in_advance(&plan, &offered);
+        let (link, outcomes) = in_advance(&plan, &offered);
         let (station, want) = as_events(&plan, &offered);
-        prop_assert_eq!(&fates, &want);
+        prop_assert_eq!(&outcomes, &want);
         let counts = |link: &Link| {
             let (accepted, probe) = (link.accepted, link.probe().expect("a bottleneck"));
             let group = probe.monitor.as_ref().expect("a bottleneck").groups[0];
@@ -176,8 +177,8 @@ proptest! {
         };
         prop_assert_eq!(counts(&link), counts(&station));
         // A mark counts where the marked packet has passed, whether or not it came with one.
-        let passed = fates.iter().flatten().count() as u64;
-        let first_here = fates.iter().flatten().filter(|(.., first)| *first).count() as u64;
+        let passed = outcomes.iter().flatten().count() as u64;
+        let first_here = outcomes.iter().flatten().filter(|(.., first)| *first).count() as u64;
         let probe = link.probe().expect("a bottleneck");
         prop_assert!(probe.marks <= passed, "{} of {passed}", probe.marks);
         prop_assert!(probe.marks >= first_here);

@@ -8,8 +8,10 @@ use proptest::test_runner::RngSeed;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 use tidegate_scenario::plan::{Buffer, LinkPlan};
 
-use crate::link::{Drop, Link, Owner};
+use crate::link::Link;
+use crate::owner::Owner;
 use crate::packet::{Packet, Parcel};
+use tidegate_mechanisms::bottleneck::DropReason;
 
 /// First come, first served, until the buffer is full.
 struct Model {
@@ -27,14 +29,14 @@ impl Model {
         (self.waiting(now).count() as u32, self.waiting(now).map(|(_, len)| len).sum())
     }
 
-    fn offer(&mut self, len: u64, now: Time) -> Result<Time, Drop> {
+    fn offer(&mut self, len: u64, now: Time) -> Result<Time, DropReason> {
         let (packets, bytes) = self.backlog(now);
         let has_room = match self.plan.buffer {
             Buffer::Packets(room) => packets < room,
             Buffer::Bytes(room) => bytes + len <= room.get(),
         };
         if !has_room {
-            return Err(Drop::Full);
+            return Err(DropReason::Full);
         }
         let free_at = self.accepted.last().map_or(now, |(departs, _)| (*departs).max(now));
         let departs = free_at + self.plan.rate.transmission_time(Bytes::new(len));

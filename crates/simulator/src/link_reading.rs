@@ -1,0 +1,88 @@
+//! The counters of a link at a moment, with what has passed of the time that they count in advance.
+
+use tidegate_mechanisms::units::Time;
+
+use crate::link::Link;
+use crate::probe::{Accepted, LinkProbe, Monitor};
+
+/// The counters of a link at a point in time.
+#[derive(Clone)]
+pub struct Reading {
+    /// What it has accepted.
+    pub accepted: Accepted,
+    more: Option<Box<More>>,
+}
+
+/// What there is to be read of few links.
+#[derive(Clone)]
+struct More {
+    probe: LinkProbe,
+    /// What has passed of the time that its counters count in advance, of a monitored link.
+    passed: Option<TimePassed>,
+}
+
+/// Time up to a reading.
+#[derive(Clone, Copy)]
+pub struct TimePassed {
+    /// Integral of the backlog, packet-ns.
+    pub backlog_packet_ns: u128,
+    /// Integral of the backlog, byte-ns.
+    pub backlog_byte_ns: u128,
+    /// Time in transmission, ns.
+    pub busy_ns: u128,
+}
+
+impl Reading {
+    /// Reads a link at `now`, and starts its histogram anew.
+    pub fn take(link: &mut Link, now: Time) -> Self {
+        let reading = Reading::in_passing(link, now);
+        if let Some(monitor) = link.monitor() {
+            monitor.sojourn.reset();
+        }
+        reading
+    }
+
+    /// Reads a link at `now`.
+    pub fn in_passing(link: &mut Link, now: Time) -> Self {
+        let passed = link.monitor().is_some().then(|| TimePassed::of(link, now));
+        let probe = link.probe().filter(|probe| !probe.is_blank()).cloned();
+        let more = probe.map(|probe| Box::new(More { probe, passed }));
+        Reading { accepted: link.accepted, more }
+    }
+
+    /// Packets that have passed with a mark set here.
+    pub fn marks(&self) -> u64 {
+        self.more.as_ref().map_or(0, |more| more.probe.marks)
+    }
+
+    /// Drops by reason: full, AQM, wire, policer.
+    pub fn drops(&self) -> [u64; 4] {
+        self.more.as_ref().map_or([0; 4], |more| more.probe.drops)
+    }
+
+    /// What only bottlenecks keep.
+    pub fn monitor(&self) -> Option<&Monitor> {
+        self.more.as_ref()?.probe.monitor.as_deref()
+    }
+
+    /// What has passed of the time that is counted in advance.
+    ///
+    /// # Panics
+    /// If the link is not monitored.
+    pub fn passed(&self) -> &TimePassed {
+        self.more.as_ref().and_then(|more| more.passed.as_ref()).expect("monitored")
+    }
+}
+
+impl TimePassed {
+    fn of(link: &mut Link, now: Time) -> Self {
+        let [packets, bytes, busy] = link.time_to_come(now);
+        let [packets_so_far, bytes_so_far] = link.time_so_far(now);
+        let monitor = link.monitor().expect("monitored");
+        TimePassed {
+            backlog_packet_ns: monitor.sojourn_ns + monitor.lost_ns + packets_so_far - packets,
+            backlog_byte_ns: monitor.sojourn_byte_ns + monitor.lost_byte_ns + bytes_so_far - bytes,
+            busy_ns: monitor.busy_ns - busy,
+        }
+    }
+}
