@@ -1,0 +1,1 @@
+"""Is the analysis right about which queues swing? Its verdict beside simulations."""

@@ -1,0 +1,78 @@
+"""The page on stability says what is kept, and what is kept is what comes out."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from support import ROOT
+
+from tidegate.analysis import fluid, stability, stable_delays
+from tidegate.runs.execution import Threads
+from tidegate.studies import running
+from tidegate.studies.running import Trial
+from tidegate.studies.stability import cases, page, verdicts
+from tidegate.studies.stability.cases import Case, model
+from tidegate.studies.stability.verdicts import Promise, Verdict
+
+
+@pytest.fixture(scope="module")
+def found():
+    return verdicts.read(ROOT / page.RESULTS)
+
+
+def test_the_page_is_what_the_results_make_of_its_template(found):
+    written = (ROOT / page.PAGE).read_text(encoding="utf-8")
+    assert written == page.text(ROOT, found), "run `make stability ARGS=--page`"
+
+
+def test_all_cases_were_simulated_as_often(found):
+    assert [verdict.case for verdict in found] == list(cases.read(ROOT))
+    rows = (ROOT / page.RESULTS).read_text(encoding="utf-8").splitlines()[1:]
+    assert set(Counter(row.rsplit(",", 4)[0] for row in rows).values()) == {3}
+
+
+def test_nine_of_ten_promises_are_kept(found):
+    promised = [verdict for verdict in found if verdict.promise is not Promise.BETWEEN]
+    assert len(promised) >= 20
+    assert sum(verdict.right for verdict in promised) >= 0.9 * len(promised)
+
+
+@pytest.mark.parametrize(
+    ("margin", "spread", "utilization", "right"),
+    [
+        ("steady", 0.49, 0.9981, True),
+        ("steady", 0.51, 0.9981, False),
+        ("steady", 0.49, 0.9979, False),
+        ("swings", 0.61, 0.9949, True),
+        ("swings", 0.59, 0.9949, False),
+        ("swings", 0.61, 0.9951, False),
+        ("between", 3.0, 0.1, True),
+    ],
+)
+def test_a_promise_is_kept_or_not(margin, spread, utilization, right):
+    base_rtt_ms = {"steady": 20, "between": 110, "swings": 240}[margin]
+    verdict = Verdict(Case("pie", 100, 50, base_rtt_ms), utilization, 100.0, spread)
+    assert (verdict.promise, verdict.right) == (margin, right)
+
+
+@pytest.mark.parametrize("case", [Case("red", 20, 10, 40), Case("pie", 20, 40, 240)])
+def test_simulated_anew_a_case_has_the_same_verdict(case, found):
+    [kept] = [verdict for verdict in found if verdict.case == case]
+    trial = Trial(cases.read(ROOT)[case], [1], verdicts.of_run)
+    [runs] = running.simulate([trial], Threads(), lambda _done, _all: None)
+    anew = verdicts.verdict_of(case, runs)
+    assert (anew.promise, anew.right) == (kept.promise, kept.right)
+
+
+def test_what_the_page_says_of_models_is_so():
+    pie = stability(model("pie", 100, 50, 100))
+    assert (round(float(pie.gain_margin), 2), round(float(pie.critical_frequency_hz), 2)) == (
+        1.76,
+        0.73,
+    )
+    ranges = stable_delays(model("pie", 100, 20, 1), smallest=1, largest=400)
+    assert [(round(low), round(high)) for low, high in ranges] == [(1, 82), (92, 109)]
+    swing = fluid(model("dualpi2", 100, 20, 160), duration_s=140).after(40).queue_packets
+    assert round(float(np.std(swing) / np.mean(swing)), 1) == 0.4
+    # Reno's gain goes with W/p: so much smaller is p in packets.
+    assert round(float(stability(model("pie", 20, 40, 110)).gain_margin) * 4.7 / 6.9, 1) == 1.8
