@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from numpy.typing import NDArray
 
     from tidegate.studies.stability.verdicts import Verdict
@@ -67,8 +68,11 @@ def draw_maps(path: Path) -> Path:
 
 
 def _map(
-    axes: Axes, up: NDArray[np.float64], margin: NDArray[np.float64], window: object
-) -> object:
+    axes: Axes,
+    up: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    window: NDArray[np.float64],
+) -> QuadMesh:
     # A loop without a crossing has all the margin there is.
     shown = np.log2(np.clip(np.nan_to_num(margin, nan=_SHOWN), 1 / _SHOWN, _SHOWN))
     colours = axes.pcolormesh(

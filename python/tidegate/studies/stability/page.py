@@ -36,12 +36,19 @@ def text(root: Path, found: Sequence[Verdict]) -> str:
     parts = {
         "right": f"{right} of {len(promised)}",
         "cases": len(found),
+        "maps": _figure(MAPS, "Gain margin of each queue over flows, rate and round trip"),
+        "verdicts": _figure(VERDICTS, "Spread of the queue and unused time, by gain margin"),
         "tips": _tips(),
         "by-queue": _by_queue(found),
         "wrong": _cases(verdict for verdict in promised if not verdict.right),
         "between": _cases(verdict for verdict in found if verdict.promise is Promise.BETWEEN),
     }
     return filled(root / TEMPLATE, parts)
+
+
+def _figure(path: str, words: str) -> str:
+    """A figure, from where the page is."""
+    return f"![{words}](../{path.removeprefix('docs/')})"
 
 
 def _tips() -> str:
