@@ -20,8 +20,8 @@ pub use crate::traffic::{
     Cbr, Distribution, Greedy, OnOff, PausePlan, ShortFlows, Traffic, Transfer, Video, WritesPlan,
 };
 pub use conex::{
-    CarrierPlan, CheatPlan, ConexPlan, CreditPlan, Hoard, Late, LossForMark, Never, PerSignal,
-    Rfc7786, Understate,
+    CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark, Never,
+    PerSignal, Rfc7786, Understate,
 };
 pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,

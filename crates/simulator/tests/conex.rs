@@ -117,6 +117,8 @@ fn liars_declare_what_they_admit() {
     let [honest, _, credit] = declared("\"none\"");
     assert!(honest > 0.9 && credit > 1.0);
     assert_eq!(declared("\"never\""), [0.0; 3]);
+    let [marks, losses, given] = declared("\"credit-alone\"");
+    assert!(marks + losses == 0.0 && given > 1.0, "as much credit as is used up");
     for share in [0.1, 0.5, 0.9] {
         let [marks, losses, _] = declared(&format!("{{ kind = \"understate\", share = {share} }}"));
         assert!((marks / honest - share).abs() < 0.02, "{share}: {marks}");

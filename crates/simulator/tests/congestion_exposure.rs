@@ -3,6 +3,9 @@
 mod common;
 
 use common::plan_with;
+use common::scenarios::exact;
+use proptest::prelude::*;
+use proptest::sample::select;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
@@ -78,6 +81,72 @@ fn without_congestion_policers_and_auditors_change_nothing() {
     assert_eq!(count(&with_all, "", "entry", "declared_mark_packets"), 0);
 }
 
+/// A network whose queue holds all that may ever be in flight, and serves that within a propagation delay.
+fn calm() -> impl Strategy<Value = String> {
+    let traffic = select(vec![
+        r#"{ kind = "greedy" }"#,
+        r#"{ kind = "transfer", size = "90 kB", pause = "20 ms" }"#,
+        r#"{ kind = "transfer", size = "9 kB", pause = "5 ms", pause_distribution = "exponential" }"#,
+        r#"{ kind = "on-off", on = "300 ms", off = "100 ms" }"#,
+    ]);
+    let tcp = (
+        select(vec!["sack", "rack", "newreno"]),
+        select(vec!["cubic", "reno", "compound"]),
+        select(vec!["", "ecn = true\n", "ecn = true\nfeedback = \"accurate\"\n"]),
+    );
+    (1..4u32, 1..5u32, 10..45u32, 2..40u32, traffic, tcp).prop_map(
+        |(users, flows, window, delay, traffic, (recovery, controller, feedback))| {
+            let in_flight = users * flows * (window + 1);
+            let mbps = in_flight * 1500 * 8 / (1000 * delay) + 1;
+            format!(
+                "version = 1\nwarm_up = \"0 s\"\nduration = \"3 s\"\n\
+                 [bottleneck]\nrate = \"{mbps} Mb/s\"\ndelay = \"{delay} ms\"\n\
+                 buffer = \"{} packets\"\necn = true\n\
+                 [tcp]\nwindow_limit = \"{} B\"\nloss_recovery = \"{recovery}\"\n\
+                 congestion_control = \"{controller}\"\n{feedback}\
+                 [users.one]\ncount = {users}\nflows = {flows}\ntraffic = {traffic}\n",
+                2 * in_flight,
+                window * 1400,
+            )
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(exact(60))]
+
+    /// Whatever senders declare and whoever looks at it: as without ConEx, packet for packet.
+    #[test]
+    fn a_network_without_congestion_behaves_as_without_conex(
+        text in calm(),
+        conex in select(vec![
+            r#""per-signal""#,
+            r#""rfc7786""#,
+            r#"{ kind = "rfc7786", credit = "half-flight", carrier = "new-data" }"#,
+        ]),
+        curve in select(vec!["strict", "mild", "soft"]),
+        seed in 0..1000u64,
+    ) {
+        let policer = format!(
+            "[{{ kind = \"conex-policer\", fill_rate = \"1 packets/s\", depth = \"2 packets\", \
+             curve = \"{curve}\", charge_credit = false }}]"
+        );
+        let declare = ("tcp.conex", conex);
+        let looked_at =
+            [declare, ("users.one.entry", &policer), ("users.one.exit", "[\"conex-auditor\"]")];
+        let plain = run(&plan_with(&text, &[]), seed);
+        let declared = run(&plan_with(&text, &[declare]), seed);
+        let watched = run(&plan_with(&text, &looked_at), seed);
+        // A timer that fires in vain is taken for a loss, and declared.
+        prop_assume!(plain.flows.retransmits.iter().all(|&again| again == 0));
+        prop_assert_eq!(plain.flows.losses.iter().sum::<u64>(), 0, "{}", text);
+        prop_assert_eq!(format!("{:?}", plain.flows), format!("{:?}", declared.flows), "{}", text);
+        prop_assert_eq!(format!("{:?}", plain.links), format!("{:?}", declared.links), "{}", text);
+        prop_assert_eq!(&declared.digest, &watched.digest, "{}", text);
+        prop_assert!(count(&watched, "one", "entry", "conex_packets") > 0);
+    }
+}
+
 /// The same flows, where a fifth of all acknowledgements is lost.
 const LOSSY_WAY_BACK: &str = r#"
 version = 1
@@ -147,15 +216,10 @@ fn honest_and_cheat(overrides: &[(&str, &str)]) -> [f64; 2] {
 /// Lies that are found out at once: nothing declared, next to nothing, or credit alone.
 #[test]
 fn who_declares_nothing_gains_without_auditors_and_loses_everything_with_them() {
-    let cheat = |habit: &str| {
-        let policer =
-            r#"{ kind = "conex-policer", fill_rate = "60 packets/s", depth = "45 packets" }"#;
-        format!("[{{ kind = \"conex-cheat\", {habit} }}, {policer}]")
-    };
-    for habit in ["habit = \"never\"", "habit = \"credit\"", "habit = \"part\", share = 0.1"] {
-        let entry = cheat(habit);
-        let [honest, audited] = honest_and_cheat(&[("users.cheat.entry", &entry)]);
-        assert!(audited < 0.7 * honest, "{habit}: {audited} beside {honest}");
+    for cheat in ["\"never\"", "\"credit-alone\"", "{ kind = \"understate\", share = 0.1 }"] {
+        let lies = format!("{{ kind = \"rfc7786\", cheat = {cheat} }}");
+        let [honest, audited] = honest_and_cheat(&[("users.cheat.tcp.conex", &lies)]);
+        assert!(audited < 0.7 * honest, "{cheat}: {audited} beside {honest}");
     }
     let [honest, unaudited] = honest_and_cheat(&[("users.cheat.exit", "[]")]);
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");

@@ -6,7 +6,6 @@
 
 mod by_user;
 pub mod conex_auditor;
-pub mod conex_cheat;
 pub mod conex_policer;
 pub mod congestion_reporter;
 pub mod mark_counter;
@@ -15,7 +14,6 @@ pub mod random_marker;
 mod report;
 
 pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
-pub use conex_cheat::{ConexCheat, ConexCheatParams};
 pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
 pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
@@ -209,6 +207,5 @@ stages! {
     MarkCounter(MarkCounterParams);
     ConexPolicer(ConexPolicerParams);
     ConexAuditor(ConexAuditorParams);
-    ConexCheat(ConexCheatParams);
     RandomMarker(RandomMarkerParams);
 }

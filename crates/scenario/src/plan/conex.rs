@@ -33,6 +33,11 @@ parameters! {
 }
 
 parameters! {
+    /// It gives credit, and declares nothing of what it meets.
+    pub struct CreditAlone {}
+}
+
+parameters! {
     /// It declares a share.
     pub struct Understate {
         /// So much of what it has met.
@@ -73,6 +78,7 @@ choice! {
         /// Not at all.
         None = "none";
         Never(Never) = "never";
+        CreditAlone(CreditAlone) = "credit-alone";
         Understate(Understate) = "understate";
         Late(Late) = "late";
         LossForMark(LossForMark) = "loss-for-mark";

@@ -32,8 +32,8 @@ impl SubAssign for Met {
 /// How a sender lies.
 #[derive(Debug)]
 pub enum Cheat {
-    /// It declares nothing.
-    Never,
+    /// It declares nothing of what it has met.
+    Nothing,
     /// It declares a share. So much of what was met is not a whole packet or byte yet.
     Understate { share: f64, rest: [f64; 2] },
     /// It declares so much later.
@@ -49,7 +49,7 @@ impl Cheat {
     pub fn new(plan: &CheatPlan) -> Option<Self> {
         Some(match plan {
             CheatPlan::None => return None,
-            CheatPlan::Never(_) => Cheat::Never,
+            CheatPlan::Never(_) | CheatPlan::CreditAlone(_) => Cheat::Nothing,
             CheatPlan::Understate(Understate { share }) => {
                 Cheat::Understate { share: share.0, rest: [0.0; 2] }
             }
@@ -64,7 +64,7 @@ impl Cheat {
     /// What it will declare of what it has met, from now on.
     pub fn admits(&mut self, met: Met, now: Time) -> Met {
         match self {
-            Cheat::Never => Met::default(),
+            Cheat::Nothing => Met::default(),
             Cheat::Understate { share, rest } => {
                 let part = |met: i64, rest: &mut f64| {
                     let admitted = *rest + *share * met as f64;
@@ -119,7 +119,7 @@ impl Cheat {
 #[cfg(test)]
 mod tests {
     use tidegate_mechanisms::units::{Bytes, Share};
-    use tidegate_scenario::plan::{LossForMark, Never};
+    use tidegate_scenario::plan::{CreditAlone, LossForMark, Never};
 
     use super::*;
 
@@ -138,6 +138,7 @@ mod tests {
     fn each_liar_admits_what_it_says() {
         for (plan, loss, mark) in [
             (CheatPlan::Never(Never {}), 0, 0),
+            (CheatPlan::CreditAlone(CreditAlone {}), 0, 0),
             (CheatPlan::Understate(Understate { share: Share(0.5) }), 5, 10),
             (CheatPlan::Understate(Understate { share: Share(0.1) }), 1, 2),
             (CheatPlan::LossForMark(LossForMark {}), 30, 0),
