@@ -31,6 +31,7 @@ from tidegate.scenarios.reading import load_scenario
 if TYPE_CHECKING:
     import os
 
+    from tidegate.analysis.analyse import Analysis, analyse
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
     from tidegate.results.store import load
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tidegate.runs.sweeps import Sweep, load_sweep
 
 __all__ = [
+    "Analysis",
     "Comparison",
     "Issue",
     "LabError",
@@ -53,6 +55,7 @@ __all__ = [
     "TidegateError",
     "UsageError",
     "__version__",
+    "analyse",
     "compare",
     "compare_results",
     "lab",
@@ -69,10 +72,12 @@ __all__ = [
 
 # Tables cost a quarter of a second to import, which `tidegate --help` shall not pay.
 _LAZY = {
+    "Analysis": "tidegate.analysis.analyse",
     "Comparison": "tidegate.results.result",
     "Result": "tidegate.results.result",
     "SideBySide": "tidegate.results.comparing",
     "Sweep": "tidegate.runs.sweeps",
+    "analyse": "tidegate.analysis.analyse",
     "compare_results": "tidegate.results.comparing",
     "load": "tidegate.results.store",
     "load_sweep": "tidegate.runs.sweeps",

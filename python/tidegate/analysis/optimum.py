@@ -10,33 +10,25 @@ source whose marginal utility is the sum of the prices on its way is where it sh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.analysis.worth import Fairness, Term, Worth, worth
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csc_array
 
 # A link whose price times rate is a smaller share than this of the dearest one's is not full.
 _LEAST_SHARE = 1e-9
 # Nor is one with more room than this, of which the rates that were found leave no doubt.
 _SLACK = 0.3
 _NEWTON_STEPS = 200
-
-Fairness: TypeAlias = 'Literal["proportional", "vqm", "max-min"] | float'
-"""What a rate x is worth to one who pays w.
-
-`proportional`: ``w ln x``. `vqm`: ``w ln(x + w)``, what the modified source of virtual queue
-marking maximises (section 3.2.2, (5.1.2) and (5.1.3)); where it gives some next to nothing, rates
-are exact to a thousandth only. A number α: ``w x^(1 − α)/(1 − α)``; beyond 5 or so prices differ by
-more than numbers have digits. `max-min`: nobody can have more without somebody having less who has
-no more.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,85 +119,94 @@ def _solved(
     load: NDArray[np.float64],
     fairness: Fairness,
 ) -> Optimum:
-    """By an interior-point method, in rates and weights of about 1."""
-    import clarabel
-    from scipy import sparse
-
+    """By an interior-point method, in rates of about 1."""
     # The mean share of the narrowest link is the unit of rates.
     limits = np.array(list(capacities.values()))
     unit = float(min(limits / np.maximum(load.sum(axis=1), 1e-300)))
-    counts = np.array([flow.count for flow in flows])
     weights = np.array([flow.weight for flow in flows])
-    size = len(flows)
-    # Variables: rates x, then the worth t of each.
-    rows = [sparse.hstack([sparse.csc_matrix(load), sparse.csc_matrix((len(limits), size))])]
-    right = [limits / unit]
-    cones = [clarabel.NonnegativeConeT(len(limits))]
-    gains = counts * weights
-    for i in range(size):
-        block, side, cone, sign = _worth(i, size, weights[i] / unit, fairness)
-        rows.append(block)
-        right.append(side)
-        cones.append(cone)
-        gains[i] *= sign
+    asked = worth(fairness, weights)
+    # Prices of worth per rate go with the weights, which may be in any unit; others are rates'.
+    weight_unit = float(weights.max()) if asked.scales else unit
+    asked = replace(asked, weights=weights / weight_unit)
+    counts = np.array([flow.count for flow in flows])
+    rates, prices, status = _inner_point(limits / unit, load, counts, asked)
+    polished = _polished(prices, limits / unit, load, asked)
+    if polished is None and status not in ("Solved", "AlmostSolved"):
+        raise AnalysisError(f"the optimum was not found ({status})")
+    if polished is not None:
+        # Where that comes to an end it is the optimum, however near the first was.
+        prices = polished
+        rates = asked.rates((load > 0).T @ prices)
+    prices = prices * _unit_of_price(fairness, unit, weight_unit)
+    return Optimum(
+        tuple((rates * unit).tolist()), dict(zip(capacities, prices.tolist(), strict=True))
+    )
+
+
+def _unit_of_price(fairness: Fairness, unit: float, weight_unit: float) -> float:
+    """By what a price in units is multiplied to be that of the rates and weights as given."""
+    if isinstance(fairness, str):
+        return weight_unit / unit
+    return float(weight_unit * unit**-fairness)
+
+
+def _inner_point(
+    limits: NDArray[np.float64],
+    load: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    asked: Worth,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+    """Rates, prices, and how it ended. Variables: the rates x, then a worth t for each term of each of them."""
+    import clarabel
+    from scipy import sparse
+
+    size = len(counts)
+    terms = [(i, term) for i in range(size) for term in asked.terms(float(asked.weights[i]))]
+    gains = np.array([term.gain * counts[i] for i, term in terms])
     gain_unit = float(np.abs(gains).max())
-    objective = np.concatenate([np.zeros(size), -gains / gain_unit])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    variables = size + len(terms)
     solver = clarabel.DefaultSolver(
-        sparse.csc_matrix((2 * size, 2 * size)),
-        objective,
-        sparse.vstack(rows).tocsc(),
-        np.concatenate(right),
-        cones,
+        sparse.csc_array((variables, variables)),
+        np.concatenate([np.zeros(size), -gains / gain_unit]),
+        _matrix(load, [(size + k, i, term) for k, (i, term) in enumerate(terms)]),
+        np.concatenate([limits, *(term.constant for _, term in terms)]),
+        [clarabel.NonnegativeConeT(len(limits)), *(term.cone for _, term in terms)],
         settings,
     )
     found = solver.solve()
-    if str(found.status) not in ("Solved", "AlmostSolved"):
-        raise AnalysisError(f"the optimum was not found ({found.status})")
     prices = np.array(found.z)[: len(limits)] * gain_unit
-    asked = _Asked(weights, weights / unit, fairness)
-    polished = _polished(prices, limits / unit, load, asked)
-    if polished is None:
-        rates = np.array(found.x)[:size] * unit
-    else:
-        prices = polished
-        rates = asked.rates((load > 0).T @ prices) * unit
-    prices = prices * _unit_of_worth(fairness, unit) / unit
-    return Optimum(tuple(rates.tolist()), dict(zip(capacities, prices.tolist(), strict=True)))
+    return np.array(found.x)[:size], prices, str(found.status)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What sources ask for at a price."""
+def _matrix(load: NDArray[np.float64], terms: list[tuple[int, int, Term]]) -> csc_array:
+    """Rows of all constraints: the links', then three for each term with the columns t and x."""
+    from scipy import sparse
 
-    weights: NDArray[np.float64]
-    shifts: NDArray[np.float64]
-    fairness: Fairness
-
-    def rates(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rates whose marginal worth is the price of the way."""
-        if self.fairness == "vqm":
-            return np.maximum(self.weights / price - self.shifts, 0)
-        return np.asarray((self.weights / price) ** (1 / self._alpha))
-
-    def slopes(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How the rates change with it."""
-        if self.fairness == "vqm":
-            return np.where(self.rates(price) > 0, -self.weights / price**2, 0)
-        return -self.rates(price) / (self._alpha * price)
-
-    @property
-    def _alpha(self) -> float:
-        return 1.0 if isinstance(self.fairness, str) else float(self.fairness)
+    links, flows = np.nonzero(load)
+    rows, columns, values = [links], [flows], [load[links, flows]]
+    first = len(load) + 3 * np.arange(len(terms))
+    for part in range(3):
+        # A cone holds what is on the right minus what is in here.
+        by_worth = -np.array([term.of_worth[part] for _, _, term in terms], dtype=np.float64)
+        by_rate = -np.array([term.of_rate[part] for _, _, term in terms], dtype=np.float64)
+        rows += [first + part, first + part]
+        columns += [np.array([t for t, _, _ in terms]), np.array([x for _, x, _ in terms])]
+        values += [by_worth, by_rate]
+    shape = (len(load) + 3 * len(terms), load.shape[1] + len(terms))
+    entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    matrix = sparse.coo_array(entries, shape=shape).tocsc()
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def _polished(
     prices: NDArray[np.float64],
     limits: NDArray[np.float64],
     load: NDArray[np.float64],
-    asked: _Asked,
+    asked: Worth,
 ) -> NDArray[np.float64] | None:
     """Newton's method on the logarithms of the prices, such that what is asked fills every link.
 
@@ -236,36 +237,3 @@ def _polished(
     if np.any(excess > 1e-9) or np.any(excess[priced] < -1e-9):
         return None
     return polished
-
-
-def _worth(i: int, size: int, weight: float, fairness: Fairness) -> tuple[Any, ...]:
-    """Rows that bound the worth of rate i: their matrix, right side and cone, and its sign."""
-    import clarabel
-    from scipy import sparse
-
-    block = sparse.lil_matrix((3, 2 * size))
-    if fairness in ("proportional", "vqm", 1, 1.0):
-        # exp(t) ≤ x + shift
-        block[0, size + i] = -1.0
-        block[2, i] = -1.0
-        shift = weight if fairness == "vqm" else 0.0
-        return block, np.array([0.0, 1.0, shift]), clarabel.ExponentialConeT(), 1.0
-    alpha = float(fairness)
-    if alpha <= 0:
-        raise AnalysisError(f"alpha has to be above 0, not {alpha:g}")
-    if alpha < 1:
-        # |t| ≤ x^(1 − α) · 1^α
-        block[0, i] = -1.0
-        block[2, size + i] = -1.0
-        return block, np.array([0.0, 1.0, 0.0]), clarabel.PowerConeT(1 - alpha), 1 / (1 - alpha)
-    # 1 ≤ t^(1/α) x^((α − 1)/α), that is t ≥ x^(1 − α)
-    block[0, size + i] = -1.0
-    block[1, i] = -1.0
-    return block, np.array([0.0, 0.0, 1.0]), clarabel.PowerConeT(1 / alpha), 1 / (1 - alpha)
-
-
-def _unit_of_worth(fairness: Fairness, unit: float) -> float:
-    """By what the worth of a rate in units is multiplied to be that of the rate."""
-    if isinstance(fairness, str) or fairness == 1:
-        return 1.0
-    return float(unit ** (1 - fairness))

@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from tidegate.cli import (
+    analyse,
     catalogue,
     compare,
     doctor,
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
-        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused, 4 some points of a sweep"
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model for it, 4 some points of a sweep"
         " failed, 5 `--check` of `reproduce` or `league` missed or `--until` not reached, 6 the"
         " machine could not keep up with the lab, 69 no cluster, 77 privilege missing, 130"
         " interrupted."
@@ -52,6 +53,7 @@ def tidegate(
 
 
 app.command()(simulate.simulate)
+app.command()(analyse.analyse)
 app.command()(lab.lab)
 app.command()(compare.compare)
 app.command()(sweep.sweep)

@@ -1,0 +1,158 @@
+"""A scenario as the models see it: bundles of flows, links, and which of them are full."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tidegate.analysis.bottleneck import Bottleneck
+from tidegate.analysis.mapped.bundles import Bundle, bundles
+from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.mapped.signals import signal_of
+from tidegate.analysis.mapped.sources import source_of
+
+if TYPE_CHECKING:
+    from tidegate._native import Scenario
+    from tidegate.scenarios.plans import Link, Plan
+
+# Stages that neither drop nor mark.
+_LOOK_ON = ("activity-meter", "mark-counter", "congestion-reporter")
+# A link that is used to less than this share is not full.
+_FULL = 1 - 1e-6
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A scenario's network in the words of models."""
+
+    scenario: Scenario
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Every default filled in, in SI units."""
+        return self.scenario.plan()
+
+    @cached_property
+    def bundles(self) -> list[Bundle]:
+        """Groups of equal flows."""
+        found = bundles(self.plan)
+        if not found:
+            raise NoModelError("users", "nobody sends", "give a group at least one flow")
+        return found
+
+    @cached_property
+    def links(self) -> list[int]:
+        """Links of the network that data passes, as indices into the plan's, in its order."""
+        return sorted({i for bundle in self.bundles for i in bundle.links})
+
+    def link(self, index: int) -> Link:
+        """A link by its index."""
+        return self.plan["links"][index]
+
+    def key(self, index: int) -> str:
+        """Where a link stands in the scenario file."""
+        tables = tomllib.loads(self.scenario.to_toml())
+        name = self.link(index)["name"].removesuffix(".reverse")
+        if name in tables.get("links", {}):
+            return f"links.{name}"
+        return "parking_lot" if "parking_lot" in tables else "bottleneck"
+
+    @cached_property
+    def packet_bits(self) -> int:
+        """Size of everybody's packets, which models count in."""
+        sizes = {bundle.packet_bits for bundle in self.bundles}
+        if len(sizes) > 1:
+            largest = max(sizes)
+            other = next(bundle for bundle in self.bundles if bundle.packet_bits != largest)
+            raise NoModelError(
+                f"{other.key}.packet_size",
+                "models count packets of one size, and here are several",
+                f"set it to {largest // 8} B for everybody",
+            )
+        return sizes.pop()
+
+    @cached_property
+    def full_links(self) -> list[int]:
+        """Links that are full where everybody takes what he can get (max-min)."""
+        from tidegate.analysis.mapped.optimum import max_min_loads_bps
+
+        loads = max_min_loads_bps(self)
+        return [i for i in self.links if loads[i] >= _FULL * self.link(i)["rate_bps"]]
+
+    @cached_property
+    def full_link(self) -> int:
+        """The one link that is full."""
+        if not self.full_links:
+            raise NoModelError(
+                self.key(self.links[0]) + ".rate",
+                "no link is full, so that nothing has to be shared",
+                "a lower rate, or more flows, would fill it",
+            )
+        if len(self.full_links) > 1:
+            names = ", ".join(self.link(i)["name"] for i in self.full_links)
+            raise NoModelError(
+                self.key(self.full_links[1]) + ".rate",
+                f"several links are full ({names}), and this model is of one",
+                "the equilibrium and the optimum are of any network; make the rate of all links "
+                "but one larger",
+            )
+        return self.full_links[0]
+
+    @property
+    def capacity_pps(self) -> float:
+        """Of the full link, in packets/s."""
+        return self.link(self.full_link)["rate_bps"] / self.packet_bits
+
+    @property
+    def through(self) -> list[Bundle]:
+        """Who passes the full link."""
+        return [bundle for bundle in self.bundles if self.full_link in bundle.links]
+
+    def bottleneck(self) -> Bottleneck:
+        """The full link with those who pass it: first in, first out, without differentiation."""
+        self.check_plain(self.full_link)
+        kind = self.link(self.full_link)["differentiation"]["kind"]
+        if kind != "none":
+            raise NoModelError(
+                self.key(self.full_link) + ".differentiation",
+                f"{kind} gives everybody a probability of his own, for which this model has no law",
+                'set its kind to "none"',
+            )
+        for bundle in self.through:
+            self.check_unpoliced(bundle)
+        return Bottleneck(
+            capacity_pps=self.capacity_pps,
+            signal=signal_of(self.link(self.full_link), self.key(self.full_link), self.packet_bits),
+            sources=tuple(source_of(bundle) for bundle in self.through),
+        )
+
+    def check_plain(self, index: int) -> None:
+        """Whether a link is as models have it: constant, without losses of its own, one queue."""
+        link, key = self.link(index), self.key(index)
+        if link["rate_changes"]:
+            raise NoModelError(
+                f"{key}.rate_changes", "models are of a constant rate", "leave them out"
+            )
+        if link["loss"]:
+            raise NoModelError(f"{key}.loss", "losses on the wire have no law here", "set it to 0")
+        if link["scheduler"]["kind"] != "fifo":
+            raise NoModelError(
+                f"{key}.scheduler",
+                f"{link['scheduler']['kind']} has queues of its own for flows or customers",
+                "its optimum by max-min is computed; for the rest, leave it out",
+            )
+        stages = [*link["entry"], *link["exit"]]
+        if any(stage["kind"] not in _LOOK_ON for stage in stages):
+            raise NoModelError(f"{key}.entry", "stages at a link have no law here", "leave it out")
+
+    def check_unpoliced(self, bundle: Bundle) -> None:
+        """Whether nothing on a user's way drops or marks but queues."""
+        for stage in bundle.stages:
+            if stage["kind"] not in _LOOK_ON:
+                raise NoModelError(
+                    f"{bundle.key}.entry",
+                    f"{stage['kind']} drops or marks by a law that this model does not have",
+                    "leave it out",
+                )

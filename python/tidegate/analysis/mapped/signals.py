@@ -1,0 +1,89 @@
+"""Which law an AQM of a scenario follows; a table."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.signals import AdaptiveRed, PiecewiseLinear, Red, Signal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidegate.scenarios.plans import Chosen, Link
+
+_BITS_PER_BYTE = 8
+# By Floyd et al. 2001: half the target delay is min_th, and no less than this many packets.
+_LEAST_THRESHOLD_PACKETS = 5.0
+
+
+def signal_of(link: Link, key: str, packet_bits: int) -> Signal:
+    """The law of a link's AQM; `key` is the link's own in the scenario file."""
+    aqm = link["aqm"]
+    law = AQMS.get(aqm["kind"])
+    if law is None:
+        reason = WITHOUT_LAW.get(aqm["kind"], "has no law here")
+        raise NoModelError(
+            f"{key}.aqm",
+            f"{aqm['kind']} {reason}",
+            f"the nearest that has one is red (there are {', '.join(AQMS)})",
+        )
+    return law(link, aqm, packet_bits)
+
+
+def _red(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+    return Red(
+        min_threshold_packets=_packets(aqm, "min_threshold", packet_bits),
+        max_threshold_packets=_packets(aqm, "max_threshold", packet_bits),
+        max_probability=aqm["max_probability"],
+        weight=aqm["weight"],
+        gentle=aqm["gentle"],
+        spacing=aqm["spacing"],
+    )
+
+
+def _adaptive_red(link: Link, aqm: Chosen, packet_bits: int) -> Signal:
+    capacity_pps = link["rate_bps"] / packet_bits
+    automatic = max(_LEAST_THRESHOLD_PACKETS, capacity_pps * aqm["target_delay_s"] / 2)
+    low = _packets(aqm, "min_threshold", packet_bits) or automatic
+    weight = aqm["weight"]
+    return AdaptiveRed(
+        min_threshold_packets=low,
+        max_threshold_packets=_packets(aqm, "max_threshold", packet_bits) or 3 * low,
+        max_probability=aqm["max_probability"],
+        weight=-math.expm1(-1 / capacity_pps) if weight is None else weight,
+        spacing=aqm["spacing"],
+    )
+
+
+def _piecewise(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - the same
+    points = aqm["points"] or _named(aqm["function"])
+    return PiecewiseLinear(points=tuple((float(q), float(p)) for q, p in points))
+
+
+def _named(function: str) -> list[tuple[float, float]]:
+    """pf-Q0-Q1-Q2-p1, which the scenario's check has read already."""
+    first, second, third, probability = map(float, function.removeprefix("pf-").split("-", 3))
+    return [(first, 0.0), (second, probability), (third, 1.0)]
+
+
+def _packets(aqm: Chosen, name: str, packet_bits: int) -> float:
+    """A threshold in packets, 0 if it is not set."""
+    in_packets = aqm[f"{name}_packets"]
+    if in_packets is not None:
+        return float(in_packets)
+    return float((aqm[f"{name}_bytes"] or 0) * _BITS_PER_BYTE / packet_bits)
+
+
+AQMS: dict[str, Callable[[Link, Chosen, int], Signal]] = {
+    "red": _red,
+    "adaptive-red": _adaptive_red,
+    "piecewise-linear": _piecewise,
+}
+
+WITHOUT_LAW = {
+    "drop-tail": "signals by a full buffer alone, which is no probability of the queue",
+    "codel": "goes by time above its target, and has no transfer function",
+    "csfq": "judges each flow by its own rate, and has no law here",
+}

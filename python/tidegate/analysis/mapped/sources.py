@@ -1,0 +1,108 @@
+"""Which law a sender of a scenario follows; a table.
+
+A sender that is not in it has no law here, and the message says what is nearest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.sources import Cbr, Cubic, Reno, SbrmSteps, Scalable, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidegate.analysis.mapped.bundles import Bundle
+    from tidegate.scenarios.plans import Chosen
+
+_BITS_PER_BYTE = 8
+
+
+def source_of(bundle: Bundle) -> Source:
+    """The law of a bundle's flows."""
+    kind = bundle.traffic["kind"]
+    if kind == "cbr":
+        rate_pps = bundle.traffic["rate_bps"] / bundle.packet_bits
+        return Cbr(count=bundle.flows, base_rtt_s=bundle.base_rtt_s, offered_pps=rate_pps)
+    if kind != "greedy" or bundle.tcp is None:
+        raise NoModelError(
+            f"{bundle.key}.traffic",
+            f"traffic that comes and goes ({kind}) has no stationary law",
+            'the nearest are flows without end ("greedy") and constant rates ("cbr")',
+        )
+    sender = bundle.tcp["congestion_control"]
+    law = SENDERS.get(sender["kind"])
+    if law is None:
+        raise NoModelError(
+            f"{bundle.key}.tcp.congestion_control",
+            f"{sender['kind']} has no law here",
+            f"there are {', '.join(SENDERS)}, of which reno is the nearest",
+        )
+    return law(bundle, sender)
+
+
+def _reno(bundle: Bundle, sender: Chosen) -> Source:
+    return Reno(
+        count=bundle.flows,
+        base_rtt_s=bundle.base_rtt_s,
+        packets_per_ack=_packets_per_ack(bundle, counts=sender["byte_counting"]),
+    )
+
+
+def _cubic(bundle: Bundle, sender: Chosen) -> Source:  # noqa: ARG001 - it counts packets always
+    return Cubic(count=bundle.flows, base_rtt_s=bundle.base_rtt_s)
+
+
+def _scalable(bundle: Bundle, sender: Chosen) -> Source:
+    if not (bundle.tcp or {}).get("ecn"):
+        raise NoModelError(
+            f"{bundle.key}.tcp.ecn",
+            f"{sender['kind']} answers to losses as Reno does, and only to marks by its own law",
+            "set it to true, or the congestion control to reno",
+        )
+    return Scalable(count=bundle.flows, base_rtt_s=bundle.base_rtt_s)
+
+
+def _sbrm(bundle: Bundle, sender: Chosen) -> Source:
+    return SbrmSteps(
+        count=bundle.flows,
+        base_rtt_s=bundle.base_rtt_s,
+        gain=sender["kappa"],
+        willingness_pps=sender["willingness_to_pay"],
+    )
+
+
+def _packets_per_ack(bundle: Bundle, *, counts: bool) -> float:
+    """A receiver that delays ACKs sends one for two packets; who counts packets does not mind."""
+    delays = (bundle.tcp or {}).get("delayed_ack_s") is not None
+    return 2.0 if delays and not counts else 1.0
+
+
+SENDERS: dict[str, Callable[[Bundle, Chosen], Source]] = {
+    "reno": _reno,
+    "cubic": _cubic,
+    "linux-cubic": _cubic,
+    "dctcp": _scalable,
+    "prague": _scalable,
+    "sbrm": _sbrm,
+}
+
+
+def doubts(bundle: Bundle, source: Source) -> list[str]:
+    """Where a law is not quite what the sender does."""
+    told = []
+    tcp = bundle.tcp or {}
+    reference_s = tcp.get("congestion_control", {}).get("reference_rtt_s")
+    if isinstance(source, Scalable) and reference_s and bundle.base_rtt_s < reference_s:
+        told.append(
+            f"{bundle.key}: Prague slows its growth below a round trip of "
+            f"{1e3 * reference_s:g} ms, which 1/W − p/2 does not"
+        )
+    return told
+
+
+def window_limit_packets(bundle: Bundle) -> float | None:
+    """Largest window that the receiver allows, in full packets."""
+    limit_bytes = (bundle.tcp or {}).get("window_limit_bytes")
+    return limit_bytes * _BITS_PER_BYTE / bundle.packet_bits if limit_bytes else None

@@ -1,0 +1,85 @@
+"""Answers as people read them: words and tables, in units that fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+    from tidegate.analysis.views.answer import Answer, Rows, Value
+
+# Ending of a name: unit and by what the number is multiplied.
+_UNITS = {
+    "_pps": ("packets/s", 1.0), "_bps": ("Mb/s", 1e-6), "_packets": ("packets", 1.0),
+    "_hz": ("Hz", 1.0), "_deg": ("°", 1.0), "_erlang": ("Erlang", 1.0), "_bytes": ("B", 1.0),
+    "_s": ("ms", 1e3),
+}  # fmt: skip
+
+
+def paragraphs(view: str, answer: Answer) -> tuple[str, str]:
+    """What stands above and below the tables of an answer."""
+    mapped = "; ".join(f"{key} {_told(key, value)}" for key, value in answer.mapped.items())
+    above = [f"{view}: {answer.model}", f"  mapped to: {mapped}"]
+    above += [f"  {_verdict(answer.values)}"] if answer.values else []
+    below = [f"  assumes: {'; '.join(answer.assumptions)}"]
+    below += [f"  warning: {warning}" for warning in answer.warnings]
+    return "\n".join(above), "\n".join([*below, ""])
+
+
+def tables_of(answer: Answer) -> list[RenderableType]:
+    """One table for each of the answer's."""
+    return [_table(rows) for rows in answer.tables.values() if rows]
+
+
+def _verdict(values: Mapping[str, Value]) -> str:
+    return ", ".join(f"{_words(name)} {_told(name, value)}" for name, value in values.items())
+
+
+def _table(rows: Rows) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name, value in rows[0].items():
+        heading = _words(name) + (f" [{_unit(name)[0]}]" if _unit(name)[0] else "")
+        table.add_column(heading.replace("[", "\\["), justify=_side(value))
+    for row in rows:
+        table.add_row(*(_cell(name, value) for name, value in row.items()))
+    return table
+
+
+def _side(value: Value) -> str:
+    return "left" if isinstance(value, str) else "right"
+
+
+def _words(name: str) -> str:
+    ending = _ending(name)
+    return (name.removesuffix(ending) if ending else name).replace("_", " ")
+
+
+def _ending(name: str) -> str | None:
+    return next((ending for ending in _UNITS if name.endswith(ending)), None)
+
+
+def _unit(name: str) -> tuple[str, float]:
+    ending = _ending(name)
+    return _UNITS[ending] if ending else ("", 1.0)
+
+
+def _told(name: str, value: Value) -> str:
+    cell, (unit, _) = _cell(name, value), _unit(name)
+    return f"{cell} {unit}" if unit and isinstance(value, int | float) else cell
+
+
+def _cell(name: str, value: Value) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    _, scale = _unit(name)
+    return f"{value:,}" if isinstance(value, int) and scale == 1 else f"{value * scale:.4g}"

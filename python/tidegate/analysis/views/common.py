@@ -1,0 +1,85 @@
+"""What several views say of a bottleneck: what it was mapped to, and where its laws are strained."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.analysis.mapped.sources import doubts, window_limit_packets
+from tidegate.analysis.sources import SbrmSource
+
+if TYPE_CHECKING:
+    from tidegate.analysis.bottleneck import Bottleneck
+    from tidegate.analysis.mapped.network import Mapped
+    from tidegate.analysis.views.answer import Value
+
+FLUID_ASSUMPTIONS = (
+    "flows without end whose windows are smooth, with an ACK for each packet",
+    "each packet is signalled by itself, half a round trip before its sender learns of it",
+    "the queue neither runs empty nor over",
+)
+_SMALL_WINDOW = 2.0
+_TIMEOUTS = 0.1
+_NEARLY_ALL = 0.5
+
+
+def mapped_bottleneck(mapped: Mapped, bottleneck: Bottleneck) -> dict[str, Value]:
+    """Capacity, signal and groups in the model's own units."""
+    told: dict[str, Value] = {
+        "link": mapped.link(mapped.full_link)["name"],
+        "capacity_pps": mapped.capacity_pps,
+        "packet_bytes": mapped.packet_bits // 8,
+        "signal": str(bottleneck.signal),
+    }
+    for bundle, source in zip(mapped.through, bottleneck.sources, strict=True):
+        name = type(source).__name__
+        told[f"group {bundle.group}"] = (
+            f"{bundle.flows} × {name}, base round trip {1e3 * bundle.base_rtt_s:.4g} ms"
+        )
+    return told
+
+
+def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
+    """Where the laws are at their edge."""
+    at = bottleneck.equilibrium
+    told = []
+    for bundle, source, window, p in zip(
+        mapped.through, bottleneck.sources, at.window_packets, at.met_probability, strict=True
+    ):
+        told += doubts(bundle, source)
+        limit = window_limit_packets(bundle)
+        if source.clocked and window < _SMALL_WINDOW:
+            told.append(
+                f"{bundle.key}: a window of {window:.2g} packets is below {_SMALL_WINDOW:g}, where "
+                "timers, not the law, set the rate"
+            )
+        if source.clocked and limit and window > limit:
+            told.append(
+                f"{bundle.key}: a window of {window:.3g} packets is more than its receiver allows "
+                f"({limit:.3g})"
+            )
+        if source.clocked and p > _TIMEOUTS and not (bundle.tcp or {}).get("ecn"):
+            told.append(
+                f"{bundle.key}: every {1 / p:.1f}th packet is lost, which takes timers that the "
+                "law does not have"
+            )
+    if any(isinstance(source, SbrmSource) for source in bottleneck.sources):
+        told += _pays(bottleneck)
+    return (*told, *_queue(mapped, bottleneck))
+
+
+def _pays(bottleneck: Bottleneck) -> list[str]:
+    p = float(bottleneck.equilibrium.probability)
+    near = f"Σw is {100 * p:.0f} % of what the link carries: nearly every packet is marked"
+    return [near] if p > _NEARLY_ALL else []
+
+
+def _queue(mapped: Mapped, bottleneck: Bottleneck) -> list[str]:
+    link, key = mapped.link(mapped.full_link), mapped.key(mapped.full_link)
+    queue = float(bottleneck.equilibrium.queue_packets)
+    room = link["buffer_packets"] or (link["buffer_bytes"] or 0) * 8 / mapped.packet_bits
+    told = list(bottleneck.signal.strained(bottleneck.equilibrium.queue_packets))
+    if queue > room:
+        told.append(f"{key}.buffer: a queue of {queue:.0f} packets does not fit into {room:.0f}")
+    if queue < 1:
+        told.append(f"{key}: a queue of {queue:.2g} packets runs empty again and again")
+    return told

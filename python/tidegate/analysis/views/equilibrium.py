@@ -1,0 +1,44 @@
+"""The view `equilibrium`: where it will settle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.analysis.views.answer import Answer, Rows
+from tidegate.analysis.views.common import FLUID_ASSUMPTIONS, mapped_bottleneck, strained
+
+if TYPE_CHECKING:
+    from tidegate.analysis.mapped.network import Mapped
+
+
+def answer(mapped: Mapped) -> Answer:
+    """Rate and window of each group, queue and probability of each link."""
+    return _of_one_bottleneck(mapped)
+
+
+def _of_one_bottleneck(mapped: Mapped) -> Answer:
+    bottleneck = mapped.bottleneck()
+    at = bottleneck.equilibrium
+    groups: Rows = []
+    for bundle, rate, window, p, rtt in zip(
+        mapped.through, at.rate_pps, at.window_packets, at.met_probability, at.rtt_s, strict=True
+    ):
+        flow_bps = float(rate) * mapped.packet_bits
+        groups.append(
+            {
+                "group": bundle.group, "users": bundle.users, "flows": bundle.flows,
+                "rate_bps": flow_bps * bundle.flows_per_user, "flow_rate_bps": flow_bps,
+                "window_packets": float(window), "p": float(p), "rtt_s": float(rtt),
+            }
+        )  # fmt: skip
+    link = mapped.link(mapped.full_link)["name"]
+    queue = float(at.queue_packets)
+    row = {"link": link, "queue_packets": queue, "delay_s": queue / mapped.capacity_pps}
+    return Answer(
+        model="one bottleneck, table 5.5.1, (5.5.1) to (5.5.8)",
+        mapped=mapped_bottleneck(mapped, bottleneck),
+        assumptions=FLUID_ASSUMPTIONS,
+        warnings=strained(mapped, bottleneck),
+        tables={"groups": groups, "links": [{**row, "p": float(at.probability)}]},
+        drawn=bottleneck,
+    )

@@ -1,0 +1,81 @@
+"""The view `stability`: whether the queue settles, how far from swinging it is, and what tips it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.sources import Cubic
+from tidegate.analysis.stability import (
+    critical_capacity,
+    critical_count,
+    critical_delay,
+    stability,
+)
+from tidegate.analysis.views.answer import Answer, Rows, number
+from tidegate.analysis.views.common import FLUID_ASSUMPTIONS, mapped_bottleneck, strained
+
+if TYPE_CHECKING:
+    from tidegate.analysis.bottleneck import Bottleneck
+    from tidegate.analysis.mapped.network import Mapped
+
+
+def answer(mapped: Mapped) -> Answer:
+    """Verdict, margins, and the round trip, number of flows and rate at which it tips."""
+    bottleneck = mapped.bottleneck()
+    check_has_loop(mapped, bottleneck)
+    at = stability(bottleneck)
+    flows = sum(bundle.flows for bundle in mapped.through)
+    base_rtt_s = sum(b.flows * b.base_rtt_s for b in mapped.through) / flows
+    by_delay, by_count = critical_delay(bottleneck), critical_count(bottleneck)
+    by_capacity = critical_capacity(bottleneck)
+    groups: Rows = [
+        {
+            "group": bundle.group,
+            "base_rtt_s": bundle.base_rtt_s,
+            "critical_base_rtt_s": number(by_delay.factor * bundle.base_rtt_s),
+        }
+        for bundle in mapped.through
+    ]
+    return Answer(
+        model="linear loop of one bottleneck, (6.5.1) to (6.5.22), delays exact",
+        mapped=mapped_bottleneck(mapped, bottleneck),
+        assumptions=(*FLUID_ASSUMPTIONS, "a swing is small; all base round trips grow together"),
+        warnings=strained(mapped, bottleneck),
+        values={
+            "stable": bool(at.stable),
+            "gain_margin": number(at.gain_margin),
+            "phase_margin_deg": number(at.phase_margin_deg),
+            "critical_frequency_hz": number(at.critical_frequency_hz),
+            "critical_base_rtt_s": number(by_delay.factor * base_rtt_s),
+            "critical_flows": number(by_count.factor * flows),
+            "critical_rate_bps": number(
+                by_capacity.factor * mapped.capacity_pps * mapped.packet_bits
+            ),
+        },
+        tables={"groups": groups},
+        drawn=bottleneck,
+    )
+
+
+def check_has_loop(mapped: Mapped, bottleneck: Bottleneck) -> None:
+    """CUBIC's cubic law has none, and who only sends at a constant rate closes none."""
+    at = bottleneck.equilibrium
+    for bundle, source, p, rtt in zip(
+        mapped.through, bottleneck.sources, at.met_probability, at.rtt_s, strict=True
+    ):
+        if isinstance(source, Cubic) and not np.all(source.friendly(p, rtt)):
+            raise NoModelError(
+                f"{bundle.key}.tcp.congestion_control",
+                "CUBIC is beyond its Reno-friendly region here, where its window goes by the time "
+                "since the last loss and has no loop",
+                "its equilibrium is computed; reno, more flows or a shorter round trip have a loop",
+            )
+    if not any(source.clocked for source in bottleneck.sources):
+        raise NoModelError(
+            f"{mapped.through[0].key}.traffic",
+            "nobody answers to the queue, so that there is no loop",
+            "give a group traffic without end over TCP",
+        )

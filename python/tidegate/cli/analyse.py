@@ -1,0 +1,134 @@
+"""`tidegate analyse`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli.common import (
+    Format,
+    Quiet,
+    Set,
+    Shape,
+    command,
+    doubts,
+    overrides,
+    print_csv,
+    print_json,
+    print_tables,
+    remark,
+)
+
+if TYPE_CHECKING:
+    from tidegate.analysis.analyse import Analysis
+
+
+class View(StrEnum):
+    """What can be asked."""
+
+    optimum = "optimum"
+    equilibrium = "equilibrium"
+    stability = "stability"
+    fluid = "fluid"
+    activity = "activity"
+    blocking = "blocking"
+
+
+@command
+def analyse(
+    scenario: Annotated[Path, typer.Argument(help="Scenario file.", show_default=False)],
+    view: Annotated[
+        View | None, typer.Argument(help="What to ask; default: everything that has an answer.")
+    ] = None,
+    set_: Set = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", envvar="TIDEGATE_OUT",
+            help="Keep tables and JSON there; default with --plot: results/NAME-HASH-analysis.",
+        ),
+    ] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
+    shape: Shape = Format.table,
+    quiet: Quiet = False,
+) -> None:
+    """Compute what can be computed without simulating: in a second, and with the model's name.
+
+    How should it be shared (optimum), where does it settle (equilibrium), does it swing
+    (stability, fluid), what do activity meters show, how many calls fit (blocking)?
+
+    **Examples**
+
+    tidegate analyse scenarios/will-it-be-stable.toml
+
+    tidegate analyse scenarios/will-it-be-stable.toml stability --set users.all.count=50
+
+    tidegate analyse scenarios/two-cbr-users.toml equilibrium --format json
+    """
+    from tidegate.analysis.analyse import analyse_scenario
+    from tidegate.scenarios.reading import parse
+
+    read = parse(scenario, overrides(set_))
+    if not quiet:
+        doubts(scenario, read)
+    found = analyse_scenario(read, view.value if view else None)
+    folder, files = _kept(found, out, plot=plot) if out or plot else (None, [])
+    _print(found, shape, folder, files)
+    if folder and shape is not Format.table and not quiet:
+        remark(_told(folder, files))
+
+
+def _print(found: Analysis, shape: Format, folder: Path | None, files: list[Path]) -> None:
+    if shape is Format.json:
+        place = {"folder": str(folder) if folder else None, "figures": list(map(str, files))}
+        print_json({**found.to_dict(), **place})
+    elif shape is Format.csv:
+        print_csv(("view", "table", "row", "quantity", "value"), _cells(found))
+    else:
+        _print_tables(found)
+        if folder:
+            typer.echo(_told(folder, files))
+
+
+def _told(folder: Path, files: list[Path]) -> str:
+    names = ", ".join(path.name for path in files)
+    return f"analysis in {folder}" + (f": {names}" if names else "")
+
+
+def _kept(found: Analysis, out: str | None, *, plot: bool) -> tuple[Path, list[Path]]:
+    from tidegate.analysis.keeping import default_folder, keep
+    from tidegate.results.store import hand_over
+
+    folder = Path(out) if out else default_folder(found.scenario)
+    keep(found, folder)
+    files = found.plot(folder) if plot else []
+    hand_over(folder)
+    return folder, files
+
+
+def _cells(found: Analysis) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for view, one in found.answers.items():
+        rows += [[view, "", "", name, value] for name, value in one.values.items()]
+        for table, lines in one.tables.items():
+            for line in lines:
+                name, *others = line.items()
+                rows += [[view, table, name[1], quantity, value] for quantity, value in others]
+    return rows
+
+
+def _print_tables(found: Analysis) -> None:
+    from tidegate.analysis.show import paragraphs, tables_of
+
+    typer.echo(f"{found.scenario.name}\n")
+    for view, one in found.answers.items():
+        before, after = paragraphs(view, one)
+        typer.echo(before)
+        print_tables(tables_of(one))
+        typer.echo(after)
+    for view, one in found.views.items():
+        if not one.applies:
+            typer.echo(f"{view} does not apply: {one}")
