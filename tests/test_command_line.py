@@ -15,6 +15,7 @@ from support import COMMAND, ROOT, SMALL
 
 COMMANDS = (
     "simulate",
+    "analyse",
     "lab",
     "compare",
     "sweep",

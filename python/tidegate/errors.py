@@ -129,3 +129,15 @@ class AnalysisError(TidegateError):
     """No model gives an answer; the message says why, and what would."""
 
     exit_code = 3
+
+
+class NoEquilibriumError(AnalysisError):
+    """Sources and link do not settle anywhere: why, and the nearest thing that would."""
+
+    def __init__(self, reason: str, nearest: str) -> None:
+        self.reason = reason
+        self.nearest = nearest
+        super().__init__(reason, nearest)
+
+    def __str__(self) -> str:
+        return f"there is no equilibrium: {self.reason}; {self.nearest}"

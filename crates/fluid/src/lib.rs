@@ -15,10 +15,12 @@
 #![forbid(unsafe_code)]
 
 mod past;
+mod red;
 mod signal;
 mod source;
 
-pub use signal::{Controller, Queue, Signal};
+pub use red::{Adaptation, Red, Spacing};
+pub use signal::{Controller, Memory, Queue, Signal};
 pub use source::{Group, Law};
 
 use past::Past;
@@ -116,7 +118,7 @@ impl std::error::Error for FluidError {}
 struct State {
     windows: Vec<f64>,
     queue: f64,
-    memory: f64,
+    memory: Memory,
 }
 
 /// Follows a course from its beginning to its end.
@@ -183,14 +185,14 @@ struct Flow<'a> {
 struct Change {
     windows: Vec<f64>,
     queue: f64,
-    memory: f64,
+    memory: Memory,
 }
 
 impl<'a> Flow<'a> {
     fn new(bottleneck: &'a Bottleneck, step_s: f64, state: &State) -> Self {
         let groups = bottleneck.groups.iter().zip(&state.windows);
         let rate = |(group, window): (&Group, &f64)| {
-            window / group.rtt_s(state.queue, bottleneck.capacity_pps)
+            group.rate_pps(*window, state.queue, bottleneck.capacity_pps)
         };
         let probability = bottleneck.signal.probability(state.queue, state.memory);
         Flow {
@@ -213,7 +215,7 @@ impl<'a> Flow<'a> {
         let capacity = self.bottleneck.capacity_pps;
         let groups = self.bottleneck.groups.iter().zip(&state.windows);
         for (past, (group, window)) in self.rates.iter_mut().zip(groups) {
-            past.push(window / group.rtt_s(state.queue, capacity));
+            past.push(group.rate_pps(*window, state.queue, capacity));
         }
         self.probability.push(self.bottleneck.signal.probability(state.queue, state.memory));
     }
@@ -227,7 +229,7 @@ impl<'a> Flow<'a> {
         if !self.bottleneck.free_queue {
             state.queue = state.queue.max(0.0);
         }
-        let memory = state.memory + change.memory * time_s;
+        let memory = [0, 1].map(|i| state.memory[i] + change.memory[i] * time_s);
         state.memory = self.bottleneck.signal.bounded(memory);
     }
 

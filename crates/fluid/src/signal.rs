@@ -1,19 +1,19 @@
 //! What a queue says of itself, with what it remembers.
 
+use crate::red::{Adaptation, Red};
+
+/// What a signal goes on from: a mean queue or a probability, and a second such.
+pub type Memory = [f64; 2];
+
 /// A congestion signal.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Signal {
-    /// Random early detection, gentle; its memory is the mean queue r, r' = α c (b − r).
-    Red {
-        /// Where marking begins, in packets of mean queue.
-        min_threshold: f64,
-        /// Where the probability is `max_probability`; 1 at twice that.
-        max_threshold: f64,
-        /// p_max.
-        max_probability: f64,
-        /// α.
-        weight: f64,
-    },
+    /// Random early detection; its memory is the mean queue.
+    Red(Red),
+    /// Adaptive RED; its memory is the mean queue, and p_max.
+    AdaptiveRed(Red, Adaptation),
+    /// Of the present queue: straight lines between these points (queue in packets, probability).
+    Piecewise(Vec<(f64, f64)>),
     /// Single-bit resource marking (5.4.1): p = 1 − exp(−γ [b − b0]⁺).
     Sbrm {
         /// γ, per packet.
@@ -62,48 +62,47 @@ const STEPS: [(f64, f64); 6] =
 
 impl Signal {
     /// Its memory after queue and probability have long been the same.
-    pub fn settled(&self, queue: f64, probability: f64) -> f64 {
+    pub fn settled(&self, queue: f64, probability: f64) -> Memory {
         match self {
-            Signal::Red { .. } => queue,
-            Signal::Sbrm { .. } => 0.0,
-            Signal::Pie(_) | Signal::Pi2 { .. } => probability,
+            Signal::Red(_) => [queue, 0.0],
+            Signal::AdaptiveRed(red, _) => [queue, max_probability_at(red, queue, probability)],
+            Signal::Sbrm { .. } | Signal::Piecewise(_) => [0.0, 0.0],
+            Signal::Pie(_) | Signal::Pi2 { .. } => [probability, 0.0],
         }
     }
 
     /// How its memory changes, per second.
-    pub fn memory_slope(&self, queue: Queue, memory: f64) -> f64 {
+    pub fn memory_slope(&self, queue: Queue, memory: Memory) -> Memory {
+        let [first, second] = memory;
+        let averaged = |red: &Red| red.weight * queue.capacity_pps * (queue.packets - first);
         match self {
-            Signal::Red { weight, .. } => weight * queue.capacity_pps * (queue.packets - memory),
-            Signal::Sbrm { .. } => 0.0,
-            Signal::Pie(controller) => controller.slope(queue) / pie_divisor(memory),
-            Signal::Pi2 { controller, .. } => controller.slope(queue),
+            Signal::Red(red) => [averaged(red), 0.0],
+            Signal::AdaptiveRed(red, adapts) => [averaged(red), adapts.slope(red, first, second)],
+            Signal::Sbrm { .. } | Signal::Piecewise(_) => [0.0, 0.0],
+            Signal::Pie(controller) => [controller.slope(queue) / pie_divisor(first), 0.0],
+            Signal::Pi2 { controller, .. } => [controller.slope(queue), 0.0],
         }
     }
 
     /// Its memory, within the bounds that it has.
-    pub fn bounded(&self, memory: f64) -> f64 {
+    pub fn bounded(&self, memory: Memory) -> Memory {
         match self {
-            Signal::Red { .. } | Signal::Sbrm { .. } => memory,
-            Signal::Pie(_) | Signal::Pi2 { .. } => memory.clamp(0.0, 1.0),
+            Signal::Pie(_) | Signal::Pi2 { .. } => [memory[0].clamp(0.0, 1.0), 0.0],
+            _ => memory,
         }
     }
 
     /// Probability that it says.
-    pub fn probability(&self, queue: f64, memory: f64) -> f64 {
-        match *self {
-            Signal::Red { min_threshold, max_threshold, max_probability, .. } => {
-                let width = max_threshold - min_threshold;
-                let above = memory - max_threshold;
-                let probability = match above >= 0.0 {
-                    true => max_probability + (1.0 - max_probability) * above / max_threshold,
-                    false => max_probability * (memory - min_threshold) / width,
-                };
-                probability.clamp(0.0, 1.0)
-            }
+    pub fn probability(&self, queue: f64, memory: Memory) -> f64 {
+        let [first, second] = memory;
+        match self {
+            Signal::Red(red) => red.probability(first, red.max_probability),
+            Signal::AdaptiveRed(red, _) => red.probability(first, second),
             Signal::Sbrm { steepness, target } => {
                 -libm::expm1(-steepness * (queue - target).max(0.0))
             }
-            Signal::Pie(_) | Signal::Pi2 { .. } => memory,
+            Signal::Piecewise(points) => between(points, queue),
+            Signal::Pie(_) | Signal::Pi2 { .. } => first,
         }
     }
 
@@ -112,8 +111,28 @@ impl Signal {
         match self {
             Signal::Pi2 { coupling, .. } if scalable => (coupling * probability).min(1.0),
             Signal::Pi2 { .. } => probability * probability,
-            Signal::Red { .. } | Signal::Sbrm { .. } | Signal::Pie(_) => probability,
+            Signal::Red(red) | Signal::AdaptiveRed(red, _) => red.spacing.share(probability),
+            Signal::Sbrm { .. } | Signal::Pie(_) | Signal::Piecewise(_) => probability,
         }
+    }
+}
+
+/// p_max with which RED says this of a queue; as it begins where that says nothing.
+fn max_probability_at(red: &Red, queue: f64, probability: f64) -> f64 {
+    let above = queue - red.min_threshold;
+    match above > 0.0 && queue < red.max_threshold && probability > 0.0 {
+        true => probability * (red.max_threshold - red.min_threshold) / above,
+        false => red.max_probability,
+    }
+}
+
+/// On the straight line between the points around it; outside, the nearest point's.
+fn between(points: &[(f64, f64)], queue: f64) -> f64 {
+    let above = points.partition_point(|(at, _)| *at <= queue);
+    match (above.checked_sub(1).map(|i| points[i]), points.get(above)) {
+        (Some((from, low)), Some((to, high))) => low + (high - low) * (queue - from) / (to - from),
+        (Some((_, end)), None) | (None, Some(&(_, end))) => end,
+        (None, None) => 0.0,
     }
 }
 

@@ -1,7 +1,14 @@
 use super::*;
 
-const RED: Signal =
-    Signal::Red { min_threshold: 50.0, max_threshold: 550.0, max_probability: 0.1, weight: 1e-4 };
+const RED: Signal = Signal::Red(GENTLE);
+const GENTLE: Red = Red {
+    min_threshold: 50.0,
+    max_threshold: 550.0,
+    max_probability: 0.1,
+    weight: 1e-4,
+    gentle: true,
+    spacing: Spacing::Geometric,
+};
 const SBRM: Signal = Signal::Sbrm { steepness: 0.006, target: 50.0 };
 const PAYS: Law = Law::Sbrm { gain: 0.2, willingness_pps: 20.0 };
 
@@ -59,7 +66,7 @@ fn growth(bottleneck: &Bottleneck, duration_s: f64) -> f64 {
 
 #[test]
 fn what_is_settled_stays() {
-    for (law, signal) in [(Law::Reno, RED), (PAYS, SBRM), (Law::Scalable, SBRM)] {
+    for (law, signal) in [(Law::RENO, RED), (PAYS, SBRM), (Law::Scalable, SBRM)] {
         let bottleneck = bottleneck(law, signal, 0.05);
         let (queue, window) = settled(&bottleneck);
         let kept = run(&bottleneck, &course(window, queue, 20.0)).expect("can be followed");
@@ -73,9 +80,9 @@ fn what_is_settled_stays() {
 /// (6.5.21) as the fluid's own linearisation has it tips at 87.909 ms, (6.5.22) at 61.61 ms.
 #[test]
 fn the_swing_grows_beyond_the_critical_delay_and_not_before() {
-    for (law, signal, critical_s) in [(PAYS, SBRM, 0.087909), (Law::Reno, RED, 0.06161)] {
+    for (law, signal, critical_s) in [(PAYS, SBRM, 0.087909), (Law::RENO, RED, 0.06161)] {
         for (factor, grows) in [(0.99, false), (1.01, true)] {
-            let growth = growth(&bottleneck(law, signal, critical_s * factor), 40.0);
+            let growth = growth(&bottleneck(law, signal.clone(), critical_s * factor), 40.0);
             assert_eq!(growth > 1.0, grows, "{law:?} at {factor}: {growth}");
         }
     }
@@ -83,7 +90,7 @@ fn the_swing_grows_beyond_the_critical_delay_and_not_before() {
 
 #[test]
 fn a_real_queue_stays_at_zero_and_a_free_one_does_not() {
-    let mut unstable = bottleneck(Law::Reno, RED, 0.1);
+    let mut unstable = bottleneck(Law::RENO, RED, 0.1);
     let smallest = |bottleneck: &Bottleneck| {
         let kept = run(bottleneck, &course(10.0, 0.0, 60.0)).expect("can be followed");
         kept.queue.iter().copied().fold(f64::INFINITY, f64::min)
@@ -121,7 +128,7 @@ fn shorter_steps_change_next_to_nothing() {
 
 #[test]
 fn what_cannot_be_followed_is_told() {
-    let good = bottleneck(Law::Reno, RED, 0.05);
+    let good = bottleneck(Law::RENO, RED, 0.05);
     let at = course(10.0, 0.0, 1.0);
     let error = |bottleneck: &Bottleneck, course: &Course| {
         run(bottleneck, course).expect_err("cannot be followed").to_string()
@@ -143,19 +150,19 @@ fn controllers_go_by_their_rfcs() {
         Controller { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
     let above = Queue { packets: 19.0, slope_pps: 0.0, capacity_pps: 1000.0 };
     let rises = Queue { packets: 15.0, slope_pps: 100.0, capacity_pps: 1000.0 };
-    let slope = |signal: Signal, queue, memory| signal.memory_slope(queue, memory);
+    let slope = |signal: &Signal, queue, p| signal.memory_slope(queue, [p, 0.0])[0];
     for (p, divisor) in [(0.2, 1.0), (0.05, 2.0), (0.005, 8.0), (5e-4, 32.0), (5e-7, 2048.0)] {
         let want = 0.125 / 0.015 * 0.004 / divisor;
-        let got = slope(Signal::Pie(controller), above, p);
+        let got = slope(&Signal::Pie(controller), above, p);
         assert!((got - want).abs() < 1e-12, "{p}: {got} for {want}");
     }
     let pi2 = Signal::Pi2 { controller, coupling: 2.0 };
-    assert!((slope(pi2, rises, 1e-3) - 0.125).abs() < 1e-12);
+    assert!((slope(&pi2, rises, 1e-3) - 0.125).abs() < 1e-12);
     assert_eq!(
         (pi2.met(0.1, false), pi2.met(0.1, true), pi2.met(0.7, true)),
         (0.1 * 0.1, 0.2, 1.0)
     );
-    assert_eq!((pi2.bounded(1.2), pi2.bounded(-0.1)), (1.0, 0.0));
+    assert_eq!((pi2.bounded([1.2, 0.0])[0], pi2.bounded([-0.1, 0.0])[0]), (1.0, 0.0));
 }
 
 /// Whatever the probability from which it begins, PIE brings the delay to its target.
@@ -163,11 +170,70 @@ fn controllers_go_by_their_rfcs() {
 fn pie_settles_at_its_target() {
     let controller =
         Controller { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
-    let bottleneck = bottleneck(Law::Reno, Signal::Pie(controller), 0.03);
+    let bottleneck = bottleneck(Law::RENO, Signal::Pie(controller), 0.03);
     for probability in [0.0, 0.3] {
         let begins = Course { probability, ..course(1.0, 0.0, 100.0) };
         let kept = run(&bottleneck, &begins).expect("can be followed");
         let end = kept.queue.last().expect("was kept");
         assert!((end - 150.0).abs() < 0.1, "{end}");
     }
+}
+
+/// One over the mean gap at p = 1/n: n, (1 + n)/2 and (3 n − 1)/2 packets.
+#[test]
+fn spacing_decides_how_many_are_signalled() {
+    for (spacing, gap) in
+        [(Spacing::Geometric, 10.0), (Spacing::Uniform, 5.5), (Spacing::Wait, 14.5)]
+    {
+        assert!((spacing.share(0.1) - 1.0 / gap).abs() < 1e-12, "{spacing:?}");
+        assert_eq!((spacing.share(0.0), spacing.share(1.0)), (0.0, 1.0));
+    }
+}
+
+#[test]
+fn without_gentle_all_are_signalled_from_the_upper_threshold_on() {
+    let hard = Red { gentle: false, ..GENTLE };
+    let at = |red: &Red, mean| red.probability(mean, red.max_probability);
+    assert_eq!((at(&hard, 300.0), at(&hard, 550.0)), (0.05, 1.0));
+    assert_eq!((at(&GENTLE, 550.0), at(&GENTLE, 825.0), at(&GENTLE, 1100.0)), (0.1, 0.55, 1.0));
+}
+
+#[test]
+fn a_function_of_the_queue_goes_along_its_points() {
+    let signal = Signal::Piecewise(vec![(11.0, 0.0), (17.0, 0.01), (24.0, 1.0)]);
+    let at = |queue| signal.probability(queue, [0.0; 2]);
+    assert_eq!((at(0.0), at(11.0), at(17.0), at(24.0), at(90.0)), (0.0, 0.0, 0.01, 1.0, 1.0));
+    assert!((at(14.0) - 0.005).abs() < 1e-12 && (at(20.5) - 0.505).abs() < 1e-12);
+}
+
+/// From both sides, into the band that leaves p_max alone.
+#[test]
+fn adaptive_red_brings_the_mean_queue_between_its_marks() {
+    let adapts = Adaptation { interval_s: 0.5, increase: 0.01, decrease: 0.9 };
+    for max_probability in [0.02, 0.4] {
+        let red = Red {
+            max_probability,
+            min_threshold: 50.0,
+            max_threshold: 150.0,
+            weight: 2e-3,
+            ..GENTLE
+        };
+        let bottleneck = bottleneck(Law::RENO, Signal::AdaptiveRed(red, adapts), 0.03);
+        let kept = run(&bottleneck, &course(1.0, 0.0, 100.0)).expect("can be followed");
+        let late = &kept.queue[kept.queue.len() / 2..];
+        let mean = late.iter().sum::<f64>() / late.len() as f64;
+        assert!((89.0..111.0).contains(&mean), "{max_probability}: {mean}");
+    }
+}
+
+#[test]
+fn who_sends_at_a_constant_rate_leaves_the_rest_to_others() {
+    let mut bottleneck = bottleneck(Law::RENO, RED, 0.04);
+    let constant = Law::Cbr { rate_pps: 100.0 };
+    bottleneck.groups.push(Group { law: constant, count: 40.0, base_rtt_s: 0.04 });
+    let begins = Course { windows: vec![10.0, 1.0], ..course(1.0, 0.0, 100.0) };
+    let kept = run(&bottleneck, &begins).expect("can be followed");
+    let (queue, window) = (kept.queue[kept.queue.len() - 1], kept.windows[kept.windows.len() - 2]);
+    let rate_pps = window / (0.04 + queue / 10_000.0);
+    assert!((30.0 * rate_pps - 6000.0).abs() < 60.0, "{rate_pps}");
 }

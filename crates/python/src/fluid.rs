@@ -3,7 +3,9 @@
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tidegate_fluid::{Bottleneck, Controller, Course, Group, Law, Signal, run};
+use tidegate_fluid::{
+    Adaptation, Bottleneck, Controller, Course, Group, Law, Red, Signal, Spacing, run,
+};
 
 /// Equal sources: their law's name, how many, base round trip (s), and what the law takes.
 #[derive(FromPyObject)]
@@ -47,9 +49,11 @@ pub fn fluid<'py>(
 
 fn group(Sources { law, count, base_rtt_s, parameters }: Sources) -> PyResult<Group> {
     let law = match (law.as_str(), &parameters[..]) {
-        ("reno", []) => Law::Reno,
+        ("aimd", &[increase, decrease]) => Law::Aimd { increase, decrease },
         ("scalable", []) => Law::Scalable,
         ("sbrm", &[gain, willingness_pps]) => Law::Sbrm { gain, willingness_pps },
+        ("sbrm-steps", &[gain, willingness_pps]) => Law::SbrmSteps { gain, willingness_pps },
+        ("cbr", &[rate_pps]) => Law::Cbr { rate_pps },
         _ => return Err(PyValueError::new_err(format!("no law {law:?} of {parameters:?}"))),
     };
     Ok(Group { law, count, base_rtt_s })
@@ -57,8 +61,13 @@ fn group(Sources { law, count, base_rtt_s, parameters }: Sources) -> PyResult<Gr
 
 fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<Signal> {
     match (name, parameters) {
-        ("red", &[min_threshold, max_threshold, max_probability, weight]) => {
-            Ok(Signal::Red { min_threshold, max_threshold, max_probability, weight })
+        ("red", &[_, _, _, _, _, _]) => Ok(Signal::Red(red_of(parameters))),
+        ("adaptive-red", &[_, _, _, _, _, _, interval_s, increase, decrease]) => {
+            let adaptation = Adaptation { interval_s, increase, decrease };
+            Ok(Signal::AdaptiveRed(red_of(parameters), adaptation))
+        }
+        ("piecewise-linear", points) if points.len().is_multiple_of(2) => {
+            Ok(Signal::Piecewise(points.chunks(2).map(|point| (point[0], point[1])).collect()))
         }
         ("sbrm", &[steepness, target]) => Ok(Signal::Sbrm { steepness, target }),
         ("pie", &[target_s, interval_s, alpha_hz, beta_hz]) => {
@@ -69,5 +78,23 @@ fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<Signal> {
             Ok(Signal::Pi2 { controller, coupling })
         }
         _ => Err(PyValueError::new_err(format!("no signal {name:?} of {parameters:?}"))),
+    }
+}
+
+/// Thresholds (packets), p_max, weight, 1 if gentle, and how signals are spaced: 0 each by itself, 1
+/// uniformly, 2 with a wait.
+fn red_of(parameters: &[f64]) -> Red {
+    let spacing = match parameters[5] {
+        1.0 => Spacing::Uniform,
+        2.0 => Spacing::Wait,
+        _ => Spacing::Geometric,
+    };
+    Red {
+        min_threshold: parameters[0],
+        max_threshold: parameters[1],
+        max_probability: parameters[2],
+        weight: parameters[3],
+        gentle: parameters[4] != 0.0,
+        spacing,
     }
 }

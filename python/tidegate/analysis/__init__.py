@@ -29,6 +29,8 @@ from tidegate.analysis.friendliness import (
 )
 from tidegate.analysis.optimum import Flow, Optimum, optimum
 from tidegate.analysis.pie import Pi2, Pie, pie_gain
+from tidegate.analysis.piecewise import PiecewiseLinear
+from tidegate.analysis.red import AdaptiveRed, Red
 from tidegate.analysis.shares import (
     CbrUser,
     Shares,
@@ -36,31 +38,46 @@ from tidegate.analysis.shares import (
     intended_shares_bps,
     smallest_rate_reaching_bps,
 )
-from tidegate.analysis.signals import Red, SbrmQueue, Signal
-from tidegate.analysis.sources import Reno, SbrmSource, Scalable, Source
+from tidegate.analysis.signals import SbrmQueue, Signal
+from tidegate.analysis.sources import (
+    Cbr,
+    Cubic,
+    Reno,
+    SbrmSource,
+    SbrmSteps,
+    Scalable,
+    Source,
+)
 from tidegate.analysis.stability import (
     Stability,
+    stability,
+)
+from tidegate.analysis.tipping import (
     Tipping,
     critical_capacity,
     critical_count,
     critical_delay,
     scaled,
-    stability,
 )
 
 __all__ = [
+    "AdaptiveRed",
     "Bottleneck",
+    "Cbr",
     "CbrUser",
+    "Cubic",
     "Equilibrium",
     "Flow",
     "Meter",
     "Optimum",
     "Pi2",
     "Pie",
+    "PiecewiseLinear",
     "Red",
     "Reno",
     "SbrmQueue",
     "SbrmSource",
+    "SbrmSteps",
     "Scalable",
     "Shares",
     "Signal",

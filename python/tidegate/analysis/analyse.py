@@ -38,6 +38,11 @@ class Analysis:
         return {name: one for name, one in self.views.items() if isinstance(one, Answer)}
 
     @property
+    def silences(self) -> dict[str, Silence]:
+        """Views that do not."""
+        return {name: one for name, one in self.views.items() if isinstance(one, Silence)}
+
+    @property
     def tables(self) -> dict[str, pa.Table]:
         """Arrow tables by view and name, such as ``equilibrium_groups``; a view's own as its name.
 

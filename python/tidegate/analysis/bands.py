@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegate.analysis.stability import scaled, stability
+from tidegate.analysis.stability import stability
+from tidegate.analysis.tipping import scaled
 
 if TYPE_CHECKING:
     from tidegate.analysis.bottleneck import Bottleneck

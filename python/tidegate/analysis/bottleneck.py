@@ -19,10 +19,10 @@ import numpy as np
 
 from tidegate.analysis.signals import Settled
 from tidegate.analysis.sources import SbrmSource
-from tidegate.errors import AnalysisError
+from tidegate.errors import AnalysisError, NoEquilibriumError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from tidegate.analysis.signals import Complexes, Signal
     from tidegate.analysis.sources import Reals, Source
@@ -33,6 +33,11 @@ SBRM with (6.5.20), whose factor γ exp(−γ (b − b0)) stands on both terms a
 comes half a round trip later than (6.4.5) has it. For other sources both are the same."""
 
 _HALVINGS = 100
+_WANT_MORE = (
+    "the sources want more than the link has, whatever the signal says",
+    "fewer of them, a smaller willingness to pay or a faster link would do",
+)
+_WANT_LESS = "the link is never full", "more sources or a slower link would do"
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Equilibrium:
     """Of each group."""
     rate_pps: tuple[Reals, ...]
     """Of one source of each group."""
+    exists: NDArray[np.bool_]
+    """Whether there is one; where not, every number is NaN."""
 
     @property
     def window_packets(self) -> tuple[Reals, ...]:
@@ -59,8 +66,9 @@ class Equilibrium:
 class Bottleneck:
     """A link of `capacity_pps` packets a second, a signal, and groups of sources.
 
-    Raises `AnalysisError` where there is no equilibrium: where what the sources ask at the largest
-    probability that the signal can give is more than the link has.
+    Without an equilibrium, as where what the sources ask at the largest probability that the signal
+    can give is more than the link has, its numbers are NaN; where no case has one,
+    `NoEquilibriumError` is raised.
     """
 
     capacity_pps: ArrayLike
@@ -70,29 +78,53 @@ class Bottleneck:
     @cached_property
     def equilibrium(self) -> Equilibrium:
         """The one probability at which the rates fill the link (section 5.5)."""
-        capacity = np.asarray(self.capacity_pps, dtype=np.float64)
-        shapes = [np.asarray(capacity)]
-        shapes += [np.asarray(value) for source in self.sources for value in vars(source).values()]
-        shapes += [np.asarray(value) for value in vars(self.signal).values()]
-        shape = np.broadcast_shapes(*(value.shape for value in shapes))
+        self._check()
         # The probability's logit is halved in, so that small ones keep their digits.
-        low, high = np.full(shape, -30.0), np.full(shape, 30.0)
-        if np.any(self._excess(_probability(high)) > 0) or np.any(
-            self._excess(_probability(low)) < 0
-        ):
-            raise AnalysisError(
-                "there is no equilibrium: the sources want more than the link has, whatever the "
-                "signal says (fewer of them, a smaller willingness to pay, or a faster link)"
-            )
+        low, high = np.full(self.shape, -30.0), np.full(self.shape, 30.0)
+        too_much = self._excess(_probability(high)) > 0
+        exists = ~too_much & ~(self._excess(_probability(low)) < 0)
+        if not exists.any():
+            raise NoEquilibriumError(*(_WANT_MORE if too_much.any() else _WANT_LESS))
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             wants_more = self._excess(_probability(middle)) > 0
             low, high = np.where(wants_more, middle, low), np.where(wants_more, high, middle)
         probability = _probability((low + high) / 2)
+        exists &= self.signal.reaches(probability)
+        if not exists.any():
+            raise NoEquilibriumError(*self.signal.unreached)
+        probability = np.where(exists, probability, np.nan)
         rtts, met = self._rtts(probability), self._met(probability)
         rates = [s.rate_pps(p, rtt) for s, p, rtt in zip(self.sources, met, rtts, strict=True)]
-        queue = np.broadcast_to(self._queue_packets(probability), shape)
-        return Equilibrium(np.asarray(queue), probability, tuple(met), tuple(rtts), tuple(rates))
+        queue = np.asarray(np.broadcast_to(self._queue_packets(probability), self.shape))
+        return Equilibrium(queue, probability, tuple(met), tuple(rtts), tuple(rates), exists)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """To which its parameters broadcast."""
+        return np.broadcast_shapes(*(np.shape(value) for value in self._numbers()))
+
+    def _numbers(self) -> list[ArrayLike]:
+        of_sources = [value for source in self.sources for value in vars(source).values()]
+        return [self.capacity_pps, *self.signal.numbers(), *of_sources]
+
+    def _check(self) -> None:
+        """Tell of everything that is no number, or not above zero and has to be."""
+        named = {"capacity_pps": self.capacity_pps}
+        for i, source in enumerate(self.sources):
+            named |= {f"sources[{i}].{name}": value for name, value in vars(source).items()}
+        wrong = [
+            f"{name} is {np.asarray(value)[~_positive(value)].flat[0]:g}"
+            for name, value in named.items()
+            if not np.all(_positive(value))
+        ]
+        if not self.sources:
+            wrong.append("there are no sources")
+        numbers = np.concatenate([np.ravel(value) for value in self.signal.numbers()])
+        if not np.all(np.isfinite(numbers) & (numbers >= 0)):
+            wrong.append(f"{self.signal} has what is no number from 0 on")
+        if wrong:
+            raise AnalysisError(f"every number has to be above 0: {'; '.join(wrong)}")
 
     def _queue_packets(self, probability: Reals) -> Reals:
         return self.signal.queue_packets(probability, np.asarray(self.capacity_pps))
@@ -123,6 +155,8 @@ class Bottleneck:
         back = np.zeros_like(s)
         groups = zip(self.sources, at.window_packets, at.met_probability, at.rtt_s, strict=True)
         for source, window, met, rtt in groups:
+            if not source.clocked:
+                continue  # what it sends depends on nothing
             slopes = source.slopes(window, met, rtt)
             count, half = np.asarray(source.count), np.exp(-rtt / 2 * s)
             met_slope = self.signal.met_slope(at.probability, scalable=source.scalable)
@@ -139,3 +173,8 @@ class Bottleneck:
 
 def _probability(logit: Reals) -> Reals:
     return np.asarray(1 / (1 + np.exp(-logit)))
+
+
+def _positive(value: ArrayLike) -> NDArray[np.bool_]:
+    array = np.asarray(value, dtype=np.float64)
+    return np.asarray((array > 0) & np.isfinite(array))

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tidegate.errors import AnalysisError
 
@@ -46,6 +45,8 @@ def servers_for(load_erlang: float, blocking: float) -> int:
 
 def load_for(servers: int, blocking: float) -> float:
     """The load at which this share is lost, in Erlang."""
+    from scipy.optimize import brentq
+
     _check_blocking(blocking)
     if servers < 1:
         raise AnalysisError("without servers every call is lost")

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tidegate import _native
-from tidegate.analysis.sources import Reals, Reno, SbrmSource, Scalable, Source
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
     from tidegate.analysis.bottleneck import Bottleneck
     from tidegate.analysis.signals import Signal
+    from tidegate.analysis.sources import Reals, Source
 
 Start = Literal["cold", "near"]
 """`cold`: windows of one packet and an empty queue. `near`: at the equilibrium, slightly off."""
@@ -136,25 +136,15 @@ def swing_hz(trajectory: Trajectory) -> float:
 
 
 def _signal(signal: Signal) -> tuple[str, list[float]]:
-    return signal.law, [_number(value) for value in vars(signal).values()]
+    return signal.law, [_number(value) for value in signal.numbers()]
 
 
 def _source(source: Source) -> _native._Sources:
-    parameters: list[float] = []
-    match source:
-        case Reno():
-            law = "reno"
-        case Scalable():
-            law = "scalable"
-        case SbrmSource():
-            law, parameters = "sbrm", [_number(source.gain), _number(source.willingness_pps)]
-        case _:
-            raise AnalysisError(f"{type(source).__name__} has no fluid")
     return {
-        "law": law,
+        "law": source.law,
         "count": _number(source.count),
         "base_rtt_s": _number(source.base_rtt_s),
-        "parameters": parameters,
+        "parameters": [_number(value) for value in source.numbers()],
     }
 
 

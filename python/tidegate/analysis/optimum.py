@@ -156,7 +156,10 @@ def _inner_point(
     counts: NDArray[np.float64],
     asked: Worth,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
-    """Rates, prices, and how it ended. Variables: the rates x, then a worth t for each term of each of them."""
+    """Rates, prices, and how it ended.
+
+    Variables: the rates x, then a worth t for each term of each of them.
+    """
     import clarabel
     from scipy import sparse
 
@@ -182,7 +185,7 @@ def _inner_point(
 
 
 def _matrix(load: NDArray[np.float64], terms: list[tuple[int, int, Term]]) -> csc_array:
-    """Rows of all constraints: the links', then three for each term with the columns t and x."""
+    """Rows of all constraints: the links', then three for each term; columns: x, then t."""
     from scipy import sparse
 
     links, flows = np.nonzero(load)

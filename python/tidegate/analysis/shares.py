@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tidegate.analysis.activity import stationary_activity
 
@@ -98,6 +97,8 @@ def smallest_rate_reaching_bps(
 
     The candidates (ascending) bracket the first crossing, which is then refined.
     """
+    from scipy.optimize import brentq
+
     goal_bps *= 1.0 - 1e-12
     below: float | None = None
     for rate in candidates_bps:
@@ -127,6 +128,8 @@ def _throughput(
 
 def _root(excess_at: Callable[[float], float]) -> float:
     """Give the x > 0 at which the rising function `excess_at` is zero."""
+    from scipy.optimize import brentq
+
     return math.exp(
         brentq(lambda ln_x: excess_at(math.exp(ln_x)), -_LN_X_LIMIT, _LN_X_LIMIT, xtol=1e-13)
     )

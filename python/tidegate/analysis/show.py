@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ def _table(rows: Rows) -> RenderableType:
     return table
 
 
-def _side(value: Value) -> str:
+def _side(value: Value) -> Literal["left", "right"]:
     return "left" if isinstance(value, str) else "right"
 
 

@@ -46,6 +46,9 @@ class Source(ABC):
     count: ArrayLike
     base_rtt_s: ArrayLike
 
+    law: ClassVar[str]
+    """Name of the law in the fluid (`crates/fluid`), which takes its `numbers`."""
+
     scalable: ClassVar[bool] = False
     """Whether it answers to marks in proportion, as L4S asks (RFC 9331)."""
 
@@ -60,10 +63,20 @@ class Source(ABC):
     def slopes(self, window: Reals, probability: Reals, rtt_s: Reals) -> Slopes:
         """Derivatives of g at an equilibrium."""
 
+    def numbers(self) -> list[ArrayLike]:
+        """The law's own parameters, in the order in which the fluid takes them."""
+        return []
+
 
 @dataclass(frozen=True, kw_only=True)
 class Aimd(Source):
     """Adds to the window and cuts a share of it: ``g = a (1 − p)/W − b p W``."""
+
+    law = "aimd"
+
+    def numbers(self) -> list[ArrayLike]:
+        """A and b."""
+        return [self.increase, self.decrease]
 
     @property
     @abstractmethod
@@ -156,6 +169,7 @@ class Scalable(Source):
     Requirements".
     """
 
+    law = "scalable"
     scalable = True
 
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
@@ -181,6 +195,12 @@ class SbrmSource(Source):
     gain: ArrayLike = 0.2
     willingness_pps: ArrayLike = 20.0
 
+    law = "sbrm"
+
+    def numbers(self) -> list[ArrayLike]:
+        """κ and w."""
+        return [self.gain, self.willingness_pps]
+
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
         """``x = w/p``, whatever the round trip."""
         return np.asarray(self.willingness_pps) / probability + 0 * rtt_s
@@ -198,6 +218,8 @@ class SbrmSource(Source):
 @dataclass(frozen=True, kw_only=True)
 class SbrmSteps(SbrmSource):
     """SBRM by its steps (5.1.2), (5.1.3): ``g = κ ((1 − p) w R/W − p)``, so ``p x = (1 − p) w``."""
+
+    law = "sbrm-steps"
 
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
         """``x = (1 − p) w/p``, whatever the round trip."""
@@ -221,7 +243,12 @@ class Cbr(Source):
 
     offered_pps: ArrayLike
 
-    clocked: ClassVar[bool] = False
+    law = "cbr"
+    clocked = False
+
+    def numbers(self) -> list[ArrayLike]:
+        """What it sends."""
+        return [self.offered_pps]
 
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
         """What it sends."""

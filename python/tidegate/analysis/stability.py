@@ -7,19 +7,17 @@ negative real axis, it must be shorter than 1. Everything is computed for arrays
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegate.analysis.bottleneck import Bottleneck, Form
-from tidegate.errors import AnalysisError
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
+    from tidegate.analysis.bottleneck import Bottleneck, Form
     from tidegate.analysis.signals import Complexes
     from tidegate.analysis.sources import Reals
 
@@ -27,13 +25,11 @@ if TYPE_CHECKING:
 _LOWEST, _HIGHEST, _STEPS = 2e-3, 40.0, 64
 _HALVINGS = 45
 _J = np.complex128(1j)
-# So many multiples of a parameter are tried, from a fiftieth to fifty times the present one.
-_FACTORS = np.geomspace(0.02, 50.0, 61)
 
 
 @dataclass(frozen=True)
 class Stability:
-    """How far a loop is from oscillating; NaN where it has no such crossing.
+    """How far a loop is from oscillating; NaN where it has no such crossing, or no equilibrium.
 
     Attributes
     ----------
@@ -43,37 +39,41 @@ class Stability:
         How far its phase is from half a circle where its gain is 1; negative if unstable.
     critical_frequency_hz
         Of the crossing with the negative real axis: of an oscillation that begins.
+    exists
+        Whether there is an equilibrium at all.
     """
 
     gain_margin: Reals
     phase_margin_deg: Reals
     critical_frequency_hz: Reals
+    exists: NDArray[np.bool_]
 
     @property
     def stable(self) -> NDArray[np.bool_]:
         """Whether it settles. A loop that never crosses the axis does."""
-        return ~(self.gain_margin < 1)
+        return self.exists & ~(self.gain_margin < 1)
 
 
 def stability(bottleneck: Bottleneck, *, form: Form = "fluid") -> Stability:
     """Margins of a loop, or of all loops of arrays of parameters."""
     frequencies = _frequencies(bottleneck)
-    loops = [bottleneck.loop(_J * omega, form=form) for omega in frequencies]
-    # What has no crossing is NaN from here on.
+    # What has no equilibrium or no crossing is NaN from here on.
     with np.errstate(invalid="ignore", divide="ignore"):
+        loops = [bottleneck.loop(_J * omega, form=form) for omega in frequencies]
         omega = _crossing(bottleneck, form, frequencies, loops)
         return Stability(
             gain_margin=np.asarray(-1 / bottleneck.loop(_J * omega, form=form).real),
             phase_margin_deg=_phase_margin(bottleneck, form, frequencies, loops),
             critical_frequency_hz=omega / (2 * np.pi),
+            exists=bottleneck.equilibrium.exists,
         )
 
 
-def _first_crossing(bottleneck: Bottleneck, form: Form) -> tuple[NDArray[np.bool_], Reals]:
-    """Whether a loop is stable, and the angular frequency at which it would oscillate."""
+def first_crossing(bottleneck: Bottleneck, form: Form) -> tuple[NDArray[np.bool_], Reals]:
+    """Whether a loop is stable where there is one, and at which angular frequency it oscillates."""
     frequencies = _frequencies(bottleneck)
-    loops = [bottleneck.loop(_J * omega, form=form) for omega in frequencies]
     with np.errstate(invalid="ignore", divide="ignore"):
+        loops = [bottleneck.loop(_J * omega, form=form) for omega in frequencies]
         omega = _crossing(bottleneck, form, frequencies, loops)
         length = -bottleneck.loop(_J * omega, form=form).real
     return ~(length > 1), omega
@@ -104,7 +104,7 @@ def _crossing(
     def below(omega: Reals) -> NDArray[np.float64]:
         return np.sign(bottleneck.loop(_J * omega, form=form).imag)
 
-    return _bisected(low, high, below)
+    return bisected(low, high, below)
 
 
 def _phase_margin(
@@ -120,13 +120,13 @@ def _phase_margin(
         found = (abs(here) >= 1) & (abs(there) < 1)
         low, high = np.where(found, before, low), np.where(found, after, high)
         phase = np.where(found, turned, phase)
-    omega = _bisected(low, high, lambda at: np.sign(abs(bottleneck.loop(_J * at, form=form)) - 1))
+    omega = bisected(low, high, lambda at: np.sign(abs(bottleneck.loop(_J * at, form=form)) - 1))
     exact = np.angle(bottleneck.loop(_J * omega, form=form))
     turns = np.round((phase - exact) / (2 * np.pi))
     return np.asarray(np.degrees(exact + 2 * np.pi * turns) + 180)
 
 
-def _bisected(low: Reals, high: Reals, side: Callable[[Reals], np.ndarray]) -> Reals:
+def bisected(low: Reals, high: Reals, side: Callable[[Reals], np.ndarray]) -> Reals:
     """Where `side` changes between the two; NaN stays."""
     at_low = side(low)
     for _ in range(_HALVINGS):
@@ -134,79 +134,3 @@ def _bisected(low: Reals, high: Reals, side: Callable[[Reals], np.ndarray]) -> R
         same = side(middle) == at_low
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     return np.asarray(np.sqrt(low * high))
-
-
-@dataclass(frozen=True)
-class Tipping:
-    """Where a loop changes between settling and oscillating; NaN where it never does.
-
-    `factor` is by what the varied parameter is multiplied to get there.
-    """
-
-    factor: Reals
-    frequency_hz: Reals
-
-
-def critical_delay(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
-    """By what all base round trips are multiplied at the nearest change of verdict."""
-    return _tipping(lambda factor: scaled(bottleneck, base_rtt=factor), form)
-
-
-def critical_count(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
-    """By what all numbers of sources are multiplied until the loop tips."""
-    return _tipping(lambda factor: scaled(bottleneck, count=factor), form)
-
-
-def critical_capacity(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
-    """By what the link's rate is multiplied until the loop tips."""
-    return _tipping(lambda factor: scaled(bottleneck, capacity=factor), form)
-
-
-def scaled(
-    bottleneck: Bottleneck,
-    *,
-    base_rtt: ArrayLike = 1.0,
-    count: ArrayLike = 1.0,
-    capacity: ArrayLike = 1.0,
-) -> Bottleneck:
-    """The same bottleneck with other round trips, numbers of sources, and rate."""
-    sources = tuple(
-        replace(
-            source,
-            base_rtt_s=np.asarray(source.base_rtt_s) * np.asarray(base_rtt),
-            count=np.asarray(source.count) * np.asarray(count),
-        )
-        for source in bottleneck.sources
-    )
-    capacity_pps = np.asarray(bottleneck.capacity_pps) * np.asarray(capacity)
-    return Bottleneck(capacity_pps=capacity_pps, signal=bottleneck.signal, sources=sources)
-
-
-def _tipping(with_factor: Callable[[ArrayLike], Bottleneck], form: Form) -> Tipping:
-    """The change of verdict that is nearest to the present, by ratio."""
-    verdicts: list[NDArray[np.bool_] | None] = []
-    for factor in _FACTORS:
-        try:
-            verdicts.append(_first_crossing(with_factor(factor), form)[0])
-        except AnalysisError:
-            verdicts.append(None)
-    shape = next((v.shape for v in verdicts if v is not None), ())
-    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
-    nearest = np.full(shape, np.inf)
-    for before, after, here, there in zip(
-        _FACTORS, _FACTORS[1:], verdicts, verdicts[1:], strict=False
-    ):
-        if here is None or there is None:
-            continue
-        distance = abs(np.log(before * after)) / 2
-        found = (here != there) & (distance < nearest)
-        nearest = np.where(found, distance, nearest)
-        low, high = np.where(found, before, low), np.where(found, after, high)
-
-    def side(factor: Reals) -> NDArray[np.bool_]:
-        return _first_crossing(with_factor(np.where(np.isnan(factor), 1, factor)), form)[0]
-
-    factor = _bisected(low, high, side)
-    _, omega = _first_crossing(with_factor(np.where(np.isnan(factor), 1, factor)), form)
-    frequency = np.where(np.isnan(factor), np.nan, omega / (2 * np.pi))
-    return Tipping(factor=factor, frequency_hz=frequency)

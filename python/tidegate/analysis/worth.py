@@ -15,6 +15,8 @@ import numpy as np
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 Vector: TypeAlias = "NDArray[np.float64]"
@@ -112,7 +114,7 @@ class Sbrm(Worth):
 
     def slopes(self, price: Vector) -> Vector:
         """−w exp(−λ)/p²."""
-        return -self.weights * np.exp(-price) / np.expm1(-price) ** 2
+        return np.asarray(-self.weights * np.exp(-price) / np.expm1(-price) ** 2)
 
 
 class SbrmSteps(Worth):
@@ -128,7 +130,7 @@ class SbrmSteps(Worth):
 
     def slopes(self, price: Vector) -> Vector:
         """−w exp(λ)/(exp(λ) − 1)²."""
-        return -self.weights * np.exp(price) / np.expm1(price) ** 2
+        return np.asarray(-self.weights * np.exp(price) / np.expm1(price) ** 2)
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,9 @@ class AlphaFair(Worth):
 
 def worth(fairness: Fairness, weights: Vector) -> Worth:
     """The utilities of flows with these weights."""
-    named = {"proportional": Proportional, "vqm": Vqm, "sbrm": Sbrm, "sbrm-steps": SbrmSteps}
+    named: dict[str, Callable[[Vector], Worth]] = {
+        "proportional": Proportional, "vqm": Vqm, "sbrm": Sbrm, "sbrm-steps": SbrmSteps,
+    }  # fmt: skip
     if isinstance(fairness, str):
         if fairness not in named:
             names = ", ".join([*named, "max-min"])

@@ -29,10 +29,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
-        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model for it, 4 some points of a sweep"
-        " failed, 5 `--check` of `reproduce` or `league` missed or `--until` not reached, 6 the"
-        " machine could not keep up with the lab, 69 no cluster, 77 privilege missing, 130"
-        " interrupted."
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model for it, 4 some"
+        " points of a sweep failed, 5 `--check` of `reproduce` or `league` missed or `--until` not"
+        " reached, 6 the machine could not keep up with the lab, 69 no cluster, 77 privilege"
+        " missing, 130 interrupted."
     ),
 )
 

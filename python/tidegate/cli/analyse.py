@@ -47,7 +47,8 @@ def analyse(
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", envvar="TIDEGATE_OUT",
+            metavar="DIR",
+            envvar="TIDEGATE_OUT",
             help="Keep tables and JSON there; default with --plot: results/NAME-HASH-analysis.",
         ),
     ] = None,
@@ -129,6 +130,5 @@ def _print_tables(found: Analysis) -> None:
         typer.echo(before)
         print_tables(tables_of(one))
         typer.echo(after)
-    for view, one in found.views.items():
-        if not one.applies:
-            typer.echo(f"{view} does not apply: {one}")
+    for view, silence in found.silences.items():
+        typer.echo(f"{view} does not apply: {silence}")

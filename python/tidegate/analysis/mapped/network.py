@@ -12,6 +12,7 @@ from tidegate.analysis.mapped.bundles import Bundle, bundles
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of
+from tidegate.errors import NoEquilibriumError
 
 if TYPE_CHECKING:
     from tidegate._native import Scenario
@@ -110,6 +111,7 @@ class Mapped:
         """Who passes the full link."""
         return [bundle for bundle in self.bundles if self.full_link in bundle.links]
 
+    @cached_property
     def bottleneck(self) -> Bottleneck:
         """The full link with those who pass it: first in, first out, without differentiation."""
         self.check_plain(self.full_link)
@@ -122,11 +124,24 @@ class Mapped:
             )
         for bundle in self.through:
             self.check_unpoliced(bundle)
-        return Bottleneck(
+        link, key = self.link(self.full_link), self.key(self.full_link)
+        bottleneck = Bottleneck(
             capacity_pps=self.capacity_pps,
-            signal=signal_of(self.link(self.full_link), self.key(self.full_link), self.packet_bits),
+            signal=signal_of(link, key, self.packet_bits),
             sources=tuple(source_of(bundle) for bundle in self.through),
         )
+        try:
+            windows = bottleneck.equilibrium.window_packets
+        except NoEquilibriumError as error:
+            raise NoModelError(f"{key}.aqm", error.reason, error.nearest) from None
+        for bundle, source, window in zip(self.through, bottleneck.sources, windows, strict=True):
+            if source.clocked and window < 1:
+                raise NoModelError(
+                    f"{bundle.key}.flows",
+                    f"a window of {float(window):.2g} packets is below one, where no law holds",
+                    "fewer flows, a longer round trip or a faster link would do",
+                )
+        return bottleneck
 
     def check_plain(self, index: int) -> None:
         """Whether a link is as models have it: constant, without losses of its own, one queue."""
@@ -137,7 +152,7 @@ class Mapped:
             )
         if link["loss"]:
             raise NoModelError(f"{key}.loss", "losses on the wire have no law here", "set it to 0")
-        if link["scheduler"]["kind"] != "fifo":
+        if link["scheduler"]["kind"] not in ("fifo", "dualpi2"):
             raise NoModelError(
                 f"{key}.scheduler",
                 f"{link['scheduler']['kind']} has queues of its own for flows or customers",

@@ -10,13 +10,14 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate.analysis.mapped.refusal import NoModelError
-from tidegate.analysis.optimum import Fairness, Flow, Optimum, optimum
+from tidegate.analysis.optimum import Flow, Optimum, optimum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
+    from tidegate.analysis.worth import Fairness
 
 _BY_TURNS = {"drr": True, "fq-codel": False, "dual-host": True}
 """Schedulers that serve in turn; whether they take turns by customer, or by flow."""

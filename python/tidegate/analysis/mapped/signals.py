@@ -6,11 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from tidegate.analysis.mapped.refusal import NoModelError
-from tidegate.analysis.signals import AdaptiveRed, PiecewiseLinear, Red, Signal
+from tidegate.analysis.pie import Pi2, Pie
+from tidegate.analysis.piecewise import PiecewiseLinear
+from tidegate.analysis.red import AdaptiveRed, Red
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tidegate.analysis.signals import Signal
     from tidegate.scenarios.plans import Chosen, Link
 
 _BITS_PER_BYTE = 8
@@ -19,7 +22,9 @@ _LEAST_THRESHOLD_PACKETS = 5.0
 
 
 def signal_of(link: Link, key: str, packet_bits: int) -> Signal:
-    """The law of a link's AQM; `key` is the link's own in the scenario file."""
+    """The law of a link's AQM, or of DualPI2's; `key` is the link's own in the scenario file."""
+    if link["scheduler"]["kind"] == "dualpi2":
+        return _dualpi2(link)
     aqm = link["aqm"]
     law = AQMS.get(aqm["kind"])
     if law is None:
@@ -76,10 +81,29 @@ def _packets(aqm: Chosen, name: str, packet_bits: int) -> float:
     return float((aqm[f"{name}_bytes"] or 0) * _BITS_PER_BYTE / packet_bits)
 
 
+def _pie(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+    return Pie(
+        target_s=aqm["target_s"],
+        update_interval_s=aqm["update_interval_s"],
+        alpha_hz=aqm["alpha"],
+        beta_hz=aqm["beta"],
+    )
+
+
+def _dualpi2(link: Link) -> Signal:
+    scheduler = link["scheduler"]
+    return Pi2.for_rtt(
+        target_s=scheduler["target_s"],
+        max_rtt_s=scheduler["max_rtt_s"],
+        coupling=scheduler["coupling"],
+    )
+
+
 AQMS: dict[str, Callable[[Link, Chosen, int], Signal]] = {
     "red": _red,
     "adaptive-red": _adaptive_red,
     "piecewise-linear": _piecewise,
+    "pie": _pie,
 }
 
 WITHOUT_LAW = {

@@ -1,4 +1,4 @@
-"""What several views say of a bottleneck: what it was mapped to, and where its laws are strained."""
+"""What several views say of a bottleneck: what it was mapped to, where laws are strained."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FLUID_ASSUMPTIONS = (
     "flows without end whose windows are smooth, with an ACK for each packet",
-    "each packet is signalled by itself, half a round trip before its sender learns of it",
+    "signals come one by one, half a round trip before their sender learns of them",
     "the queue neither runs empty nor over",
 )
 _SMALL_WINDOW = 2.0
@@ -77,7 +77,7 @@ def _queue(mapped: Mapped, bottleneck: Bottleneck) -> list[str]:
     link, key = mapped.link(mapped.full_link), mapped.key(mapped.full_link)
     queue = float(bottleneck.equilibrium.queue_packets)
     room = link["buffer_packets"] or (link["buffer_bytes"] or 0) * 8 / mapped.packet_bits
-    told = list(bottleneck.signal.strained(bottleneck.equilibrium.queue_packets))
+    told = list(bottleneck.signal.strained(queue))
     if queue > room:
         told.append(f"{key}.buffer: a queue of {queue:.0f} packets does not fit into {room:.0f}")
     if queue < 1:

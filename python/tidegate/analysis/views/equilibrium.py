@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.analysis.views.answer import Answer, Rows
+from tidegate.analysis.views.answer import Answer, Rows, Value
 from tidegate.analysis.views.common import FLUID_ASSUMPTIONS, mapped_bottleneck, strained
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def answer(mapped: Mapped) -> Answer:
 
 
 def _of_one_bottleneck(mapped: Mapped) -> Answer:
-    bottleneck = mapped.bottleneck()
+    bottleneck = mapped.bottleneck
     at = bottleneck.equilibrium
     groups: Rows = []
     for bundle, rate, window, p, rtt in zip(
@@ -33,12 +33,13 @@ def _of_one_bottleneck(mapped: Mapped) -> Answer:
         )  # fmt: skip
     link = mapped.link(mapped.full_link)["name"]
     queue = float(at.queue_packets)
-    row = {"link": link, "queue_packets": queue, "delay_s": queue / mapped.capacity_pps}
+    row: dict[str, Value] = {"link": link, "queue_packets": queue}
+    row |= {"delay_s": queue / mapped.capacity_pps, "p": float(at.probability)}
     return Answer(
         model="one bottleneck, table 5.5.1, (5.5.1) to (5.5.8)",
         mapped=mapped_bottleneck(mapped, bottleneck),
         assumptions=FLUID_ASSUMPTIONS,
         warnings=strained(mapped, bottleneck),
-        tables={"groups": groups, "links": [{**row, "p": float(at.probability)}]},
+        tables={"groups": groups, "links": [row]},
         drawn=bottleneck,
     )

@@ -24,7 +24,7 @@ _SETTLED = 0.02
 
 def answer(mapped: Mapped) -> Answer:
     """100 s from windows of one packet and an empty queue; the numbers are of the second half."""
-    bottleneck = mapped.bottleneck()
+    bottleneck = mapped.bottleneck
     check_has_loop(mapped, bottleneck)
     course = fluid(bottleneck, duration_s=_DURATION_S)
     later = course.after(_LATER_S)

@@ -1,4 +1,4 @@
-"""The view `stability`: whether the queue settles, how far from swinging it is, and what tips it."""
+"""The view `stability`: whether the queue settles, by what margin, and what tips it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ import numpy as np
 
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.sources import Cubic
-from tidegate.analysis.stability import (
-    critical_capacity,
-    critical_count,
-    critical_delay,
-    stability,
-)
+from tidegate.analysis.stability import stability
+from tidegate.analysis.tipping import critical_capacity, critical_count, critical_delay
 from tidegate.analysis.views.answer import Answer, Rows, number
 from tidegate.analysis.views.common import FLUID_ASSUMPTIONS, mapped_bottleneck, strained
 
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
 
 def answer(mapped: Mapped) -> Answer:
     """Verdict, margins, and the round trip, number of flows and rate at which it tips."""
-    bottleneck = mapped.bottleneck()
+    bottleneck = mapped.bottleneck
     check_has_loop(mapped, bottleneck)
     at = stability(bottleneck)
     flows = sum(bundle.flows for bundle in mapped.through)

@@ -1,0 +1,164 @@
+"""Figures of an analysis: Nyquist and Bode of the loop, the map around it, course and spectrum."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib import rc_context
+
+from tidegate.analysis.bottleneck import Bottleneck
+from tidegate.analysis.fluid import Trajectory
+from tidegate.analysis.stability import stability
+from tidegate.analysis.tipping import scaled
+from tidegate.errors import ResultError
+from tidegate.figures.look import COLOURS, INK, STYLE, look, new_figure, subtitle, write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from tidegate.analysis.analyse import Analysis
+    from tidegate.analysis.views.answer import Value
+
+# Beyond this the plane around the point −1 would be too small to be seen.
+_PLANE = 3.0
+_MAP_POINTS = 60
+_MAP_FACTORS = (0.1, 10.0)
+# Of a course, in seconds.
+_SHOWN_S = 20.0
+
+
+def draw(analysis: Analysis, folder: Path) -> list[Path]:
+    """All figures of the views that have one; return the files."""
+    files: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with rc_context(STYLE):
+            for view, one in analysis.answers.items():
+                title = f"{analysis.scenario.name}: {view}"
+                if view == "stability" and isinstance(one.drawn, Bottleneck):
+                    files += loop(one.drawn, title, one.values, folder)
+                if view == "fluid" and isinstance(one.drawn, Trajectory):
+                    files += course(one.drawn, title, folder)
+    except OSError as error:
+        raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
+    return files
+
+
+def loop(
+    bottleneck: Bottleneck, title: str, values: Mapping[str, Value], folder: Path
+) -> list[Path]:
+    """Nyquist and Bode plots, and the verdict over round trips and numbers of flows."""
+    critical = values.get("critical_frequency_hz")
+    middle = float(critical) if isinstance(critical, float) else 1.0
+    frequencies = np.geomspace(middle / 100, middle * 100, 2000)
+    values_there = bottleneck.loop(np.asarray(2j * np.pi * frequencies, dtype=np.complex128))
+    return [
+        _nyquist(values_there, title, folder),
+        _bode(frequencies, values_there, title, folder),
+        _map(bottleneck, title, folder),
+    ]
+
+
+def _nyquist(there: NDArray[np.complex128], title: str, folder: Path) -> Path:
+    figure, axes = new_figure(height=6.0)
+    axes.plot(there.real, there.imag, color=COLOURS[0], label="L(jω)")
+    axes.plot([-1], [0], "x", color=COLOURS[1], markersize=10, label="the point −1")
+    axes.set(xlim=(-_PLANE, _PLANE), ylim=(-_PLANE, _PLANE), xlabel="real", ylabel="imaginary")
+    axes.set_aspect("equal")
+    axes.legend()
+    subtitle(axes, title, "stable as long as the curve passes −1 on its right")
+    return write(figure, folder / "nyquist.png")
+
+
+def _bode(
+    frequencies: NDArray[np.float64], there: NDArray[np.complex128], title: str, folder: Path
+) -> Path:
+    figure, axes = new_figure(height=5.0)
+    axes.loglog(frequencies, abs(there), color=COLOURS[0])
+    axes.axhline(1, color=INK, linewidth=0.8)
+    axes.set(xlabel="frequency [Hz]", ylabel="gain")
+    _plain(axes)
+    axes.yaxis.label.set_color(COLOURS[0])
+    phases = axes.twinx()
+    turned = np.degrees(np.unwrap(np.angle(there)))
+    phases.plot(frequencies, turned, color=COLOURS[1], linestyle="--")
+    phases.axhline(-180, color=COLOURS[1], linewidth=0.8, linestyle=":")
+    phases.set(ylabel="phase [°]", ylim=(-720, 45))
+    phases.yaxis.label.set_color(COLOURS[1])
+    phases.grid(visible=False)
+    subtitle(axes, title, "gain, and phase (dashed); −180° dotted")
+    return write(figure, folder / "bode.png")
+
+
+def _map(bottleneck: Bottleneck, title: str, folder: Path) -> Path:
+    """Gain margin around the present case."""
+    factors = np.geomspace(*_MAP_FACTORS, _MAP_POINTS)
+    around = scaled(bottleneck, base_rtt=factors[:, None], count=factors[None, :])
+    at = stability(around)
+    # A loop that never crosses the axis has any margin; without an equilibrium there is none.
+    margins = np.where(np.isnan(at.gain_margin), _PLANE, at.gain_margin)
+    margins = np.where(at.exists, margins, np.nan)
+    flows = factors * sum(float(np.asarray(source.count)) for source in bottleneck.sources)
+    rtts_ms = 1e3 * factors * float(np.asarray(bottleneck.sources[0].base_rtt_s))
+    figure, axes = new_figure(height=5.5)
+    levels = (0.0, 0.5, 1.0, 2.0, np.inf)
+    shades = ("#b35806", "#fdb863", "#d8daeb", "#8073ac")
+    axes.contourf(
+        flows, rtts_ms, np.minimum(margins, 1e6), levels=(*levels[:-1], 1e7), colors=shades
+    )
+    axes.contour(flows, rtts_ms, margins, levels=(1.0,), colors=INK)
+    axes.plot(
+        [sum(float(np.asarray(s.count)) for s in bottleneck.sources)],
+        [1e3 * float(np.asarray(bottleneck.sources[0].base_rtt_s))],
+        "o",
+        color=INK,
+    )
+    axes.set(xscale="log", yscale="log", xlabel="flows", ylabel="base round trip [ms]")
+    _plain(axes)
+    below = "gain margin below 0.5, below 1 (line), below 2, above; the point is the scenario"
+    subtitle(axes, title, below)
+    return write(figure, folder / "stability-map.png")
+
+
+def course(trajectory: Trajectory, title: str, folder: Path) -> list[Path]:
+    """Queue and windows in the beginning, and the spectrum of the queue's second half."""
+    figure, axes = new_figure(height=4.5)
+    axes.plot(trajectory.time_s, trajectory.queue_packets, color=COLOURS[0])
+    axes.set(xlabel="time [s]", ylabel="queue [packets]", xlim=(0, _SHOWN_S), ylim=(0, None))
+    axes.yaxis.label.set_color(COLOURS[0])
+    windows = axes.twinx()
+    for number, window in enumerate(trajectory.window_packets):
+        shown = look(number + 1)
+        windows.plot(trajectory.time_s, window, color=shown.colour, linestyle=shown.dashes)
+    windows.set(ylabel="windows [packets]", ylim=(0, None))
+    windows.grid(visible=False)
+    subtitle(axes, title, "queue (left), and window of a flow of each group (right), from cold")
+    return [write(figure, folder / "fluid.png"), _spectrum(trajectory, title, folder)]
+
+
+def _spectrum(trajectory: Trajectory, title: str, folder: Path) -> Path:
+    from scipy import signal
+
+    later = trajectory.after(float(trajectory.time_s[-1]) / 2)
+    step_s = later.time_s[1] - later.time_s[0]
+    swing = later.queue_packets - later.queue_packets.mean()
+    frequencies, power = signal.periodogram(swing, 1 / step_s, window="hann")
+    figure, axes = new_figure(height=4.0)
+    axes.semilogx(frequencies[1:], np.sqrt(power[1:]), color=COLOURS[0])
+    axes.set(xlabel="frequency [Hz]", ylabel="packets/√Hz", xlim=(0.02, 20))
+    _plain(axes)
+    subtitle(axes, title, "spectrum of the queue's swing in the second half")
+    return write(figure, folder / "spectrum.png")
+
+
+def _plain(axes: Axes) -> None:
+    """Powers of ten as people write them."""
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
+            axis.set_minor_formatter(lambda _value, _place: "")

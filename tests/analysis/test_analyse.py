@@ -1,0 +1,199 @@
+"""A scenario in, answers out: what it is mapped to, and where no model applies."""
+
+import json
+
+import pytest
+from support import ROOT
+
+import tidegate
+from tidegate.analysis import Red, Reno, critical_delay, fluid, stability
+from tidegate.analysis.bottleneck import Bottleneck
+from tidegate.analysis.views import VIEWS
+from tidegate.errors import AnalysisError, ScenarioError, UsageError
+
+# The dissertation's example: 30 Reno flows, 10,000 packets/s of 1000 B, 70 ms, RED gentle.
+DISSERTATION = """\
+version = 1
+name = "dissertation"
+profile = "classic"
+
+[bottleneck]
+rate = "80 Mb/s"
+delay = "35 ms"
+buffer = "2000 packets"
+ecn = true
+
+[bottleneck.aqm]
+kind = "red"
+min_threshold = "50 packets"
+max_threshold = "550 packets"
+max_probability = 0.1
+weight = 1e-4
+gentle = true
+spacing = "geometric"
+
+[access]
+rate = "100 Gb/s"
+delay = "0 ms"
+
+[tcp]
+ecn = true
+congestion_control = "reno"
+
+[users.all]
+count = 30
+packet_size = "1000 B"
+"""
+
+
+def analysed(view, **set_):
+    return tidegate.analyse(
+        DISSERTATION, view, set={k.replace("__", "."): v for k, v in set_.items()}
+    )[view]
+
+
+def test_a_scenario_is_mapped_to_the_dissertations_example():
+    """Companion of the paper: critical delay of 61.6 ms, so that 70 ms swing."""
+    link = Bottleneck(capacity_pps=1e4, signal=Red(), sources=(Reno(count=30, base_rtt_s=0.07),))
+    found = analysed("stability").values
+    assert not found["stable"]
+    assert found["gain_margin"] == pytest.approx(float(stability(link).gain_margin), rel=1e-3)
+    assert found["critical_base_rtt_s"] == pytest.approx(0.0616, abs=1e-4)
+    critical = 0.07 * float(critical_delay(link).factor)
+    assert found["critical_base_rtt_s"] == pytest.approx(critical, rel=1e-3)
+    [group] = analysed("equilibrium").tables["groups"]
+    assert group["rate_bps"] == pytest.approx(80e6 / 30)
+    assert group["window_packets"] == pytest.approx(
+        float(link.equilibrium.window_packets[0]), rel=1e-3
+    )
+
+
+def test_the_fluid_says_the_same_as_the_loop():
+    assert not analysed("fluid").values["settles"]
+    assert analysed("fluid", bottleneck__delay="25 ms").values["settles"]
+    assert analysed("stability", bottleneck__delay="25 ms").values["stable"]
+
+
+def test_views_that_apply_come_first_and_the_others_say_why():
+    found = tidegate.analyse(DISSERTATION)
+    assert list(found.views) == list(VIEWS)
+    assert list(found.answers) == ["optimum", "equilibrium", "stability", "fluid"]
+    told = found.to_dict()["views"]
+    assert told["blocking"] == {
+        "applies": False,
+        "key": "users.all.traffic",
+        "reason": "nobody sends at a constant rate, as calls do",
+        "nearest": 'give a group traffic = { kind = "cbr", rate = … }, the rate of a call',
+    }
+    json.dumps(told, allow_nan=False)
+
+
+def test_tables_are_arrow_tables():
+    tables = tidegate.analyse(DISSERTATION).tables
+    assert {"stability", "equilibrium_groups", "equilibrium_links", "optimum_groups"} <= set(tables)
+    assert tables["stability"].column_names[:2] == ["stable", "gain_margin"]
+
+
+SILENT = [
+    ({"bottleneck.aqm": {"kind": "drop-tail"}}, "bottleneck.aqm: drop-tail .*red"),
+    ({"bottleneck.aqm": {"kind": "codel"}}, "bottleneck.aqm: codel .*transfer function.*red"),
+    ({"tcp.congestion_control": "bbr"}, "users.all.tcp.congestion_control: bbr .*reno"),
+    ({"bottleneck.loss": 0.01}, "bottleneck.loss: .*set it to 0"),
+    ({"users.all.traffic": {"kind": "transfer", "size": "1 MB"}}, "users.all.traffic: .*greedy"),
+    (
+        {"bottleneck.aqm.gentle": False, "bottleneck.aqm.max_probability": 0.0001},
+        "bottleneck.aqm: RED.s mean queue is at max_threshold",
+    ),
+    ({"users.all.count": 20000}, "users.all.flows: a window of 0.* is below one"),
+    ({"bottleneck.rate": "2 Gb/s", "access.rate": "10 Mb/s"}, "bottleneck.rate: no link is full"),
+]
+
+
+@pytest.mark.parametrize(("settings", "sentence"), SILENT)
+def test_where_no_model_applies_there_is_a_sentence_with_key_reason_and_remedy(settings, sentence):
+    with pytest.raises(AnalysisError, match=sentence) as told:
+        tidegate.analyse(DISSERTATION, "equilibrium", set=settings)
+    assert told.value.exit_code == 3
+
+
+def test_an_unknown_view_and_no_number_are_told():
+    with pytest.raises(UsageError, match="no view 'balance'; there are optimum, equilibrium"):
+        tidegate.analyse(DISSERTATION, "balance")
+    with pytest.raises(ScenarioError, match=r"users\.all\.count"):
+        tidegate.analyse(DISSERTATION, set={"users.all.count": 0})
+    with pytest.raises(ScenarioError, match=r"bottleneck\.rate"):
+        tidegate.analyse(DISSERTATION, set={"bottleneck.rate": float("nan")})
+
+
+def test_delayed_acks_and_spacing_are_counted():
+    """An ACK for two packets halves the growth; uniform spacing signals about twice as often."""
+    plain = analysed("equilibrium").tables["groups"][0]["p"]
+    delayed = analysed("equilibrium", tcp__delayed_ack="40 ms").tables["groups"][0]["p"]
+    assert delayed == pytest.approx(plain / 2, rel=0.05)
+    spread = analysed("equilibrium", bottleneck__aqm__spacing="uniform")
+    met, said = spread.tables["groups"][0]["p"], spread.tables["links"][0]["p"]
+    assert met == pytest.approx(2 * said / (1 + said))
+
+
+def test_strained_assumptions_are_told():
+    crowded = analysed("equilibrium", users__all__count=600, bottleneck__delay="5 ms").warnings
+    assert any("a window of" in warning and "below 2" in warning for warning in crowded)
+    small = analysed("equilibrium", bottleneck__buffer="40 packets").warnings
+    assert any("does not fit into 40" in warning for warning in small)
+
+
+def test_the_fluid_of_every_kind_of_queue_settles_at_its_equilibrium():
+    for aqm in (
+        {"kind": "pie"},
+        {"kind": "adaptive-red", "target_delay": "10 ms"},
+        {"kind": "piecewise-linear", "points": [[20, 0.0], [2000, 1.0]]},
+    ):
+        set_ = {"bottleneck.aqm": aqm, "bottleneck.delay": "5 ms"}
+        found = tidegate.analyse(DISSERTATION, set=set_)
+        queue = found["equilibrium"].tables["links"][0]["queue_packets"]
+        assert found["fluid"].values["settles"], aqm
+        assert found["fluid"].values["mean_queue_packets"] == pytest.approx(queue, rel=0.03), aqm
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("scenarios/*.toml")), ids=lambda path: path.stem)
+def test_every_scenario_has_answers_or_sentences(path):
+    found = tidegate.analyse(path)
+    json.dumps(found.to_dict(), allow_nan=False)
+    for one in found.views.values():
+        assert one.applies or all((one.key, one.reason, one.nearest))
+
+
+def test_the_command_prints_tables_and_json_and_ends_with_3_where_there_is_nothing(
+    tidegate_command,
+):
+    (tidegate_command.folder / "d.toml").write_text(DISSERTATION)
+    done = tidegate_command("analyse", "d.toml")
+    assert done.returncode == 0, done.stderr
+    for word in (
+        "(6.5.1)",
+        "gain margin",
+        "capacity",
+        "does not apply",
+        "assumes",
+    ):
+        assert word in done.stdout
+    found = tidegate_command.json("analyse", "d.toml", "equilibrium")
+    [group] = found["views"]["equilibrium"]["groups"]
+    assert {"group", "rate_bps", "window_packets", "p"} <= set(group)
+    silent = tidegate_command("analyse", "d.toml", "activity")
+    assert silent.returncode == 3
+    assert silent.stderr.startswith("users.*.meter: no user has an activity meter; ")
+    assert silent.stdout == ""
+
+
+def test_a_folder_keeps_what_was_computed(tidegate_command):
+    (tidegate_command.folder / "d.toml").write_text(DISSERTATION)
+    done = tidegate_command("analyse", "d.toml", "--out", "kept")
+    assert done.returncode == 0, done.stderr
+    kept = {path.name for path in (tidegate_command.folder / "kept").iterdir()}
+    assert {"analysis.json", "scenario.toml", "stability.parquet"} <= kept
+
+
+def test_a_trajectory_begins_where_it_is_told():
+    link = Bottleneck(capacity_pps=1e4, signal=Red(), sources=(Reno(count=30, base_rtt_s=0.05),))
+    assert fluid(link, duration_s=1).window_packets[0, 0] == 1
