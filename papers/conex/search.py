@@ -2,10 +2,11 @@
 
 Who is dropped, whether a dropped declaration costs its token and is made again, and which packet
 carries it, are not in the paper's text, or contradict the figures that it draws (README.md). So
-every combination of readings is put to the claims of these experiments, with one run a point; and
-then, with the one that is taken, each other assumption of base.toml is changed alone.
+every combination of readings is put to the claims of a few experiments, with one run a point. Taken
+is the one with the most claims that hold and stars that are the paper's; of several, the one with
+more claims. With it each other assumption of base.toml is then changed alone.
 
-A row's score is the number of claims that hold and of stars that are the paper's.
+With one run there is no interval, so that stars here rank the means themselves.
 
     python papers/conex/search.py                 do what is missing in search.csv, write SEARCH.md
     python papers/conex/search.py --jobs 1        with one core
@@ -26,6 +27,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegate.results.statistics import Estimate
 from tidegate.runs.execution import Threads
 from tidegate.studies.page import table, write_page
 from tidegate.studies.papers.experiments import Paper, load_paper
@@ -47,8 +49,11 @@ EXPERIMENTS = ("baseline", "fig8", "fig19", "table4")
 RATES = (1, 3, 5, 10, 20, 45, 90, 180)
 RUNS = 1
 SHOWN = {"strict": (1, 3, 10, 45, 180), "mild": (1, 3, 10, 45, 180)}
+CURVES = [f"{policer} r={r}" for policer, rates in SHOWN.items() for r in rates]
 HEAD = ("engine", "reading", "change", "held", "undecided", "stars")
 Row = dict[str, str]
+Key = tuple[str, str]
+"""Reading and change."""
 
 POLICER = {
     "drops": ("all", "declared"),
@@ -76,9 +81,11 @@ CHANGES: dict[str, list[Override]] = {
     "bucket empty at first": [("initial", '"0 packets"')],
     "RED's signals independent of each other": [("bottleneck.aqm.spacing", '"geometric"')],
     "RED's signals evenly spaced": [("bottleneck.aqm.spacing", '"uniform"')],
-    "RED's weight 0.0002": [("bottleneck.aqm.weight", "0.0002")],
+    "RED's weight 0.00004, ns-2's for packets of 500 bytes": [("bottleneck.aqm.weight", "0.00004")],
+    "RED's weight 0.002, Floyd and Jacobson's": [("bottleneck.aqm.weight", "0.002")],
     "RED's weight 0.02": [("bottleneck.aqm.weight", "0.02")],
-    "window of two segments at least under ECN": [("tcp.ecn_to_one", "false")],
+    "window of one segment under ECN, ns-2's Sack1": [("tcp.ecn_to_one", "true")],
+    "no time stamps": [("tcp.timestamps", "false")],
     "delayed ACKs": [("tcp.delayed_ack", '"100 ms"')],
     "smallest time-out 1 s": [("tcp.min_rto", '"1 s"')],
     "initial window 1": [("tcp.initial_window", "1")],
@@ -98,7 +105,7 @@ class Task:
     others: tuple[Override, ...]
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> Key:
         """What tells it from other rows."""
         return self.reading, self.change
 
@@ -153,23 +160,24 @@ class Search:
         """Read the paper's folder."""
         self.paper: Paper = load_paper("conex")
         self.executor = Threads(jobs)
-        self.chosen = [self.paper.experiments[name] for name in EXPERIMENTS]
         self.engine = self._fingerprint()
-        claims = [claim.id for one in self.chosen for claim in one.claims]
-        cells = [cell.id for one in self.chosen for cell in one.cells]
-        curves = [f"{policer} r={r}" for policer, rates in SHOWN.items() for r in rates]
-        self.columns = [*HEAD, *curves, *claims, *cells]
+        self.chosen = [self.paper.experiments[name] for name in EXPERIMENTS]
+        self.claims = [claim.id for one in self.chosen for claim in one.claims]
+        self.cells = [cell.id for one in self.chosen for cell in one.cells]
+        self.columns = [*HEAD, *CURVES, *self.claims, *self.cells]
 
     def measured(self, task: Task) -> Row:
         """Run a row's scenarios and put them to the claims."""
         wanted = {
             key: replace(series, settings=tuple(map(task.applied, _some(series.settings))))
             for key, series in wanted_series(self.paper, self.chosen, []).items()
+            if key[1] != "worded"
         }
         runner = Runner(native_engine, self.paper.measures, self.executor)
         measured = Points()
         fill(measured, _with_runs(wanted), runner, None)
-        measured = award(measured, wanted)
+        stars = award(_means(measured), wanted)
+        measured.points["table4", "stars"] = stars.series(("table4", "stars"))
         claims = {
             claim.id: judge_claim(claim, measured).verdict.value
             for one in self.chosen
@@ -202,6 +210,22 @@ class Search:
         return digest.hexdigest()[:8]
 
 
+def _means(measured: Points) -> Points:
+    """Give the same as if each mean were exact."""
+    return Points(
+        {
+            key: [
+                replace(
+                    point,
+                    metrics={name: Estimate(one.mean) for name, one in point.metrics.items()},
+                )
+                for point in points
+            ]
+            for key, points in measured.points.items()
+        }
+    )
+
+
 def _some(settings: Iterable[Setting]) -> list[Setting]:
     """Those with the filling rates that the search looks at."""
     return [one for one in settings if one.levels.get("r", RATES[0]) in RATES]
@@ -215,7 +239,7 @@ def _with_runs(wanted: Mapping[tuple[str, str], Series]) -> dict[tuple[str, str]
     }
 
 
-def read(engine: str) -> dict[tuple[str, str], Row]:
+def read(engine: str) -> dict[Key, Row]:
     """Rows that this engine has measured."""
     if not ROWS.is_file():
         return {}
@@ -243,29 +267,31 @@ def do(search: Search, wanted: Sequence[Task]) -> None:
     sys.stderr.write("\n")
 
 
+def score(row: Row) -> tuple[int, int]:
+    """Claims held and stars that are the paper's, and then claims alone."""
+    held = int(row["held"])
+    return held + int(row["stars"]), held
+
+
 def page(search: Search) -> None:
     """Write SEARCH.md: every row, and what each change does to the claims."""
-    rows = read(search.engine)
-    claims = [claim.id for one in search.chosen for claim in one.claims]
-    cells = sum(len(one.cells) for one in search.chosen)
-    curves = [f"{policer} r={r}" for policer, rates in SHOWN.items() for r in rates]
-    head = ["held", "undecided", "stars", *curves]
-    readings = sorted(
-        (row for row in rows.values() if not row["change"]),
-        key=lambda row: -int(row["held"]) - int(row["stars"]),
-    )
-    changes = [row for row in rows.values() if row["change"]]
-    taken = rows[TAKEN, ""]
+    rows = read(search.engine).values()
+    head = ["held", "undecided", "stars", *CURVES]
+    readings = sorted((row for row in rows if not row["change"]), key=score, reverse=True)
+    changes = [row for row in rows if row["change"]]
+    taken = readings[0]
+    if taken["reading"] != TAKEN:
+        raise SystemExit(f"{TAKEN!r} is taken, and {taken['reading']!r} has more")
     parts = [
         _HEAD.format(
             runs=RUNS, rates=", ".join(map(str, RATES)), names=", ".join(EXPERIMENTS),
-            claims=len(claims), cells=cells,
+            claims=len(search.claims), cells=len(search.cells),
         ),
         table(["reading", *head], [[_name(row), *(row[key] for key in head)] for row in readings]),
         _CHANGES,
         table(
             ["changed", *head, "claims that come out differently"],
-            [[row["change"], *(row[key] for key in head), _moved(row, taken, claims)]
+            [[row["change"], *(row[key] for key in head), _moved(row, taken, search.claims)]
              for row in changes],
         ),
     ]  # fmt: skip
@@ -287,15 +313,17 @@ _HEAD = """
 
 Written by `papers/conex/search.py`; `search.csv` has the verdict on each claim. Experiments:
 {names}, with {runs} run a point and filling rates of {rates} packets/s. What would need more runs
-to be told counts as undecided, and a gap that has to be seen beyond its interval as not seen. A row
-has how many of their {claims} claims hold and are undecided, how many of the {cells} stars are the
-paper's, and the unfairness at some filling rates (packets/s).
+to be told counts as undecided, and a gap that has to be seen beyond its interval as not seen; stars
+rank the means themselves. A row has how many of their {claims} claims hold and are undecided, how
+many of the {cells} stars are the paper's, and the unfairness at some filling rates (packets/s).
 
 ## How the policer is read
 
 Whether it stops all packets of a user or declared ones only; whether a dropped declaration costs
 its token; whether one goes on the next packet with new data or on any, retransmissions included;
 and whether what was declared on a lost packet is declared again.
+
+Taken is the reading with the most claims and stars; of several, the one with more claims.
 """
 
 _CHANGES = """

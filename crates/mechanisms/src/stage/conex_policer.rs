@@ -135,9 +135,9 @@ impl PolicerCurve {
         }
     }
 
-    /// The same at a fill in multiples of the depth.
+    /// The same at a fill in multiples of the depth; beyond one of them, either way, nothing changes any more.
     pub fn probability_at(self, fill: f64) -> f64 {
-        self.probability(Credit::MAX.times(fill), Credit::MAX)
+        self.probability(Credit::MAX.times(fill.clamp(-1.0, 1.0)), Credit::MAX)
     }
 
     /// How far below empty a bucket of this depth goes.

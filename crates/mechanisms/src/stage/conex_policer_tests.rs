@@ -64,16 +64,17 @@ fn count(policer: &ConexPolicer, user: u32, name: &str) -> u64 {
     found.expect("is counted")
 }
 
-/// Figure 6: drop probability over the fill, from −d to d, at its corners and half-way between them.
+/// Figure 6: drop probability over the fill, from −1.5 d to d, at its corners and half-way between them.
 #[test]
 fn drop_functions_are_those_of_figure_6() {
     for (curve, points) in [
-        (PolicerCurve::Strict, [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
-        (PolicerCurve::Mild, [1.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0]),
-        (PolicerCurve::Soft, [1.0, 0.5, 0.1, 0.05, 0.0, 0.0, 0.0]),
-        (PolicerCurve::Observe, [0.0; 7]),
+        (PolicerCurve::Strict, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
+        (PolicerCurve::Mild, [1.0, 1.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0]),
+        (PolicerCurve::Soft, [1.0, 1.0, 0.5, 0.1, 0.05, 0.0, 0.0, 0.0]),
+        (PolicerCurve::Observe, [0.0; 8]),
     ] {
-        for (share, want) in [-1.0, -0.5, -0.1, -0.05, 0.0, 0.001, 1.0].into_iter().zip(points) {
+        let shares = [-1.5, -1.0, -0.5, -0.1, -0.05, 0.0, 0.001, 1.0];
+        for (share, want) in shares.into_iter().zip(points) {
             let got = curve.probability_at(share);
             assert!((got - want).abs() < 1e-9, "{curve:?} at {share} d: {got}, not {want}");
         }

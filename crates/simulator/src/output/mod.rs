@@ -256,8 +256,9 @@ tables! {
     }
 
     /// One row per flow and thing that its application tells of itself, over the whole run up to the end of the
-    /// measured time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s` and `qoe`, from 1.5
-    /// to 5. Short flows: `begun`, `finished`, `completion_s` (their mean) and `longest_completion_s`.
+    /// measured time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s`, `ended_s` (when the
+    /// last of it was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean)
+    /// and `longest_completion_s`.
     pub struct ApplicationTable = "applications" only of "scenarios with videos or short flows" {
         /// Index of the flow.
         flow: U32;

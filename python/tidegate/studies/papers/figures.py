@@ -16,7 +16,7 @@ import numpy as np
 from tidegate.figures.look import STYLE, Look, look, write
 from tidegate.studies.papers.data import matches
 from tidegate.studies.papers.formulas import meter_trace
-from tidegate.studies.papers.traces import draw_trace
+from tidegate.studies.papers.traces import draw_throughput, draw_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,6 +78,8 @@ def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
     with mpl.rc_context(_STYLE):
         if spec.get("kind") == "traces":
             return _saved(_traces(experiment, measured), folder / experiment.name)
+        if spec.get("kind") == "throughput":
+            return _saved(_throughput(experiment, measured), folder / experiment.name)
         specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
         figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
         title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
@@ -111,6 +113,25 @@ def _traces(experiment: Experiment, measured: Points) -> Figure:
         own[0].set_title(str(point.levels[spec["factor"]]), loc="left")
         if point.trace is not None:
             draw_trace(list(own), point.trace, spec)
+    return figure
+
+
+def _throughput(experiment: Experiment, measured: Points) -> Figure:
+    """Give axes to each point: who sent how much over time."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    panels = [
+        (spec["panel_name"][name].format(**point.levels), point.traces)
+        for name in spec["series"]
+        for point in measured.series((experiment.name, name))
+    ]
+    figure = Figure((_WIDTH_INCHES, _PANEL_INCHES / 2 * len(panels)), layout="constrained")
+    figure.suptitle(experiment.title, x=0.01, ha="left", fontweight="bold")
+    axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for pair, (title, traces) in zip(axes, panels, strict=True):
+        pair.set_title(title, loc="left")
+        draw_throughput(pair, traces, spec["senders"])
     return figure
 
 

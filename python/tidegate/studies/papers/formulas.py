@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tidegate.analysis import Meter, burst_bytes_for_one_more, cbr_trace
+from tidegate.analysis import (
+    Meter,
+    burst_bytes_for_one_more,
+    cbr_trace,
+    policer_probability,
+    quality_of_experience,
+    red_probability,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,6 +54,14 @@ class Formulas(Protocol):
 
     def aicp_b_probability(self, fill: float, p: float) -> float:
         """AICP-b's drop probability."""
+        ...
+
+    def red_probabilities(self, averages: Sequence[float]) -> list[float]:
+        """RED's probability at these average queues."""
+        ...
+
+    def conex_policer_probabilities(self, fills: Sequence[float]) -> list[float]:
+        """The first ConEx policer's drop probability at these fills, in multiples of its depth."""
         ...
 
 
@@ -136,6 +151,22 @@ def afcp_drain(levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, f
     return {"drained_bytes": 0.0 if free else levels["depth_bytes"] / forwarded}
 
 
+def red_marking(levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
+    """What RED marks where its average queue is `avg` packets."""
+    return {"marking_probability": float(red_probability(scenario(()), levels["avg"])[0])}
+
+
+def conex_policing(levels: Mapping[str, Any], scenario: ScenarioWith) -> dict[str, float]:
+    """What the ConEx policer drops where its bucket of `d` packets has `fill` packets."""
+    share = levels["fill"] / levels["d"]
+    return {"drop_probability": float(policer_probability(scenario(()), share)[0])}
+
+
+def video_experience(levels: Mapping[str, Any], _: ScenarioWith) -> dict[str, float]:
+    """How a video is liked that stalled `N` times for `L` seconds."""
+    return {"qoe": float(quality_of_experience(levels["L"], levels["N"]))}
+
+
 def _meter(levels: Mapping[str, Any]) -> list[Override]:
     meter = "users.ug0.meter"
     return [
@@ -157,4 +188,7 @@ FORMULAS: Mapping[str, Callable[[Mapping[str, Any], ScenarioWith], dict[str, flo
     "activity-meter": activity_meter,
     "activity-burst": activity_burst,
     "afcp-drain": afcp_drain,
+    "red-marking": red_marking,
+    "conex-policing": conex_policing,
+    "video-experience": video_experience,
 }

@@ -26,8 +26,13 @@ class Point:
 
     levels: Mapping[str, Level]
     metrics: Mapping[str, Estimate]
-    trace: Trace | None = None
-    """Of the first run, where time series are sampled."""
+    traces: tuple[Trace, ...] = ()
+    """Of each run, where time series are sampled."""
+
+    @property
+    def trace(self) -> Trace | None:
+        """That of the first run."""
+        return self.traces[0] if self.traces else None
 
 
 @dataclass
@@ -124,7 +129,8 @@ def capped(series: Series, replications: int | None) -> int:
 def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:
     if series.model is None:
         runs = runner.runs(setting, capped(series, replications))
-        return Point(setting.levels, runner.measures.of(runs), runs[0].trace)
+        traces = tuple(run.trace for run in runs if run.trace is not None)
+        return Point(setting.levels, runner.measures.of(runs), traces)
     exact = compute(series.model, setting.levels, lambda more: runner.scenario(setting, more))
     return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidegate.figures.look import COLOURS, INK
+from tidegate.results.statistics import estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,6 +93,23 @@ def draw_trace(axes: Sequence[Axes], trace: Trace, spec: Mapping[str, Any]) -> N
     for pair in axes:
         pair.set_xlim(begin_s, end_s)
         pair.set_ylim(bottom=0)
+
+
+def draw_throughput(axes: Axes, traces: Sequence[Trace], names: Sequence[str]) -> None:
+    """Show throughput of each sender over time: the mean over runs, with its 95 % interval."""
+    rates = np.stack([trace.throughput_bps for trace in traces]) / _MEGA
+    time_s = traces[0].time_s
+    for column, (name, colour) in enumerate(zip(names, (COLOURS[1], COLOURS[0]), strict=False)):
+        found = [estimate(samples) for samples in rates[:, :, column].T.tolist()]
+        middle = np.array([one.mean for one in found])
+        half = np.array([one.ci95 if len(traces) > 1 else 0.0 for one in found])
+        axes.plot(time_s, middle, color=colour, linewidth=1.1, label=name)
+        axes.fill_between(
+            time_s, middle - half, middle + half, color=colour, alpha=0.3, linewidth=0
+        )
+    axes.set(xlabel="time (s)", ylabel="Mb/s", xlim=(0, time_s[-1]))
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(names))
 
 
 def _ratio(a: float, b: float) -> float:

@@ -18,8 +18,8 @@ enum State {
     Playing(Time, Span),
     /// Since then; so much has been played.
     Stalled(Time, Span),
-    /// All is played.
-    Done,
+    /// All is played, since then.
+    Done(Time),
 }
 
 /// A player, and what happened to it.
@@ -68,7 +68,7 @@ impl Player {
 
     /// Whether it plays, so that what comes changes nothing before it is looked at next.
     pub fn is_playing(&self) -> bool {
-        matches!(self.state, State::Playing(..) | State::Done)
+        matches!(self.state, State::Playing(..) | State::Done(_))
     }
 
     /// Video that has come.
@@ -95,7 +95,7 @@ impl Player {
             State::Playing(since, before) => {
                 let played = (before + now.since(since)).min(self.length);
                 if played == self.length {
-                    self.state = State::Done;
+                    self.state = State::Done(since + (self.length - before));
                 } else if !self.has_all() && self.received() <= played + self.stall_below {
                     self.stalls += 1;
                     self.state = State::Stalled(now, played);
@@ -118,7 +118,11 @@ impl Player {
             State::Starting => (Span::ZERO, Span::ZERO),
             State::Playing(since, before) => (Span::ZERO, before + now.since(since)),
             State::Stalled(since, played) => (now.since(since), played),
-            State::Done => (Span::ZERO, self.length),
+            State::Done(_) => (Span::ZERO, self.length),
+        };
+        let ended_s = match self.state {
+            State::Done(at) => at.as_secs(),
+            _ => f64::NAN,
         };
         let stalled_s = (self.stalled + under_way).as_secs();
         let mean_s = if self.stalls > 0 { stalled_s / f64::from(self.stalls) } else { 0.0 };
@@ -126,6 +130,7 @@ impl Player {
         each("mean_stall_s", mean_s);
         each("startup_s", self.startup.map_or(f64::NAN, Span::as_secs));
         each("played_s", played.min(self.length).as_secs());
+        each("ended_s", ended_s);
         each("qoe", quality_of_experience(mean_s, f64::from(self.stalls)));
     }
 }
@@ -192,6 +197,7 @@ pub mod tests {
         assert!((told(&player, now, "mean_stall_s") - stall_s).abs() < 0.1);
         let want = (600.0 - 2.2 / share) / (stall_s + play_s);
         assert!((told(&player, now, "stalls") - want).abs() < 1.5, "{want}");
+        assert!(told(&player, now, "ended_s").is_nan());
     }
 
     #[test]
@@ -202,6 +208,7 @@ pub mod tests {
         let (player, now) = played(2_000_000, 302);
         let done = ["stalls", "played_s", "qoe"].map(|name| told(&player, now, name));
         assert_eq!(done, [0.0, 300.0, 5.0]);
+        assert!((told(&player, now, "ended_s") - 301.24).abs() < 0.01);
     }
 
     /// The last 2 s come, and there are no 2.2 s any more to wait for.
