@@ -17,6 +17,7 @@ from tidegate.analysis.activity import (
 )
 from tidegate.analysis.bands import stable_delays
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
+from tidegate.analysis.eigenloci import critical_network_delay, network_stability
 from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, servers_for
 from tidegate.analysis.experience import quality_of_experience
 from tidegate.analysis.exposure import policer_probability, red_probability
@@ -27,6 +28,9 @@ from tidegate.analysis.friendliness import (
     tcp_probability,
     tcp_rate_bps,
 )
+from tidegate.analysis.maps import StabilityMap, stability_map
+from tidegate.analysis.models import Model, RenoRed, Sbrm, equilibrium, loop
+from tidegate.analysis.network import Link, Network, NetworkEquilibrium, Route
 from tidegate.analysis.optimum import Flow, Optimum, optimum
 from tidegate.analysis.pie import Pi2, Pie, pie_gain
 from tidegate.analysis.piecewise import PiecewiseLinear
@@ -68,13 +72,20 @@ __all__ = [
     "Cubic",
     "Equilibrium",
     "Flow",
+    "Link",
     "Meter",
+    "Model",
+    "Network",
+    "NetworkEquilibrium",
     "Optimum",
     "Pi2",
     "Pie",
     "PiecewiseLinear",
     "Red",
     "Reno",
+    "RenoRed",
+    "Route",
+    "Sbrm",
     "SbrmQueue",
     "SbrmSource",
     "SbrmSteps",
@@ -83,6 +94,7 @@ __all__ = [
     "Signal",
     "Source",
     "Stability",
+    "StabilityMap",
     "Tipping",
     "Trace",
     "Trajectory",
@@ -93,12 +105,16 @@ __all__ = [
     "critical_capacity",
     "critical_count",
     "critical_delay",
+    "critical_network_delay",
     "decay_s",
+    "equilibrium",
     "erlang_b",
     "fluid",
     "growth_per_s",
     "intended_shares_bps",
     "load_for",
+    "loop",
+    "network_stability",
     "onset_s",
     "optimum",
     "pie_gain",
@@ -112,6 +128,7 @@ __all__ = [
     "smallest_rate_reaching_bps",
     "smallest_smooth_inertia_s",
     "stability",
+    "stability_map",
     "stable_delays",
     "stationary_activity",
     "swing_hz",

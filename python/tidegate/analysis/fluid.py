@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from tidegate import _native
+from tidegate.analysis.models import bottleneck_of
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
     from tidegate.analysis.bottleneck import Bottleneck
+    from tidegate.analysis.models import Model
     from tidegate.analysis.signals import Signal
     from tidegate.analysis.sources import Reals, Source
 
@@ -49,7 +51,7 @@ class Trajectory:
 
 
 def fluid(
-    bottleneck: Bottleneck,
+    model: Model,
     *,
     duration_s: float = 100.0,
     start: Start = "cold",
@@ -61,6 +63,8 @@ def fluid(
 
     Parameters
     ----------
+    model
+        A bottleneck, a model of it, or a scenario.
     free_queue
         Let the queue fall below zero, as the dissertation's own simulation did (section 6.7.1).
     step_s
@@ -74,6 +78,7 @@ def fluid(
     AnalysisError
         Where a parameter is an array, a law has no fluid, or a step jumps over the shortest delay.
     """
+    bottleneck = bottleneck_of(model)
     shortest_s = min(_number(source.base_rtt_s) for source in bottleneck.sources)
     step_s = step_s or min(1e-3, shortest_s / 40)
     at = bottleneck.equilibrium

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.analysis.models import bottleneck_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from tidegate.analysis.bottleneck import Bottleneck, Form
+    from tidegate.analysis.models import Model
     from tidegate.analysis.signals import Complexes
     from tidegate.analysis.sources import Reals
 
@@ -54,8 +57,9 @@ class Stability:
         return self.exists & ~(self.gain_margin < 1)
 
 
-def stability(bottleneck: Bottleneck, *, form: Form = "fluid") -> Stability:
+def stability(model: Model, *, form: Form = "fluid") -> Stability:
     """Margins of a loop, or of all loops of arrays of parameters."""
+    bottleneck = bottleneck_of(model)
     frequencies = _frequencies(bottleneck)
     # What has no equilibrium or no crossing is NaN from here on.
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidegate.analysis.bottleneck import Bottleneck, Form
+from tidegate.analysis.models import bottleneck_of
 from tidegate.analysis.stability import first_crossing
 from tidegate.errors import AnalysisError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from tidegate.analysis.models import Model
     from tidegate.analysis.sources import Reals
 
 # So many multiples of a parameter are tried, from a fiftieth to fifty times the present one.
@@ -32,26 +34,34 @@ _MOST_POINTS = 31
 class Tipping:
     """Where a loop changes between settling and oscillating; NaN where it never does.
 
-    `factor` is by what the varied parameter is multiplied to get there.
+    `factor` is by what the varied parameter is multiplied to get there, `value` what it is then:
+    base round trip of the first group in seconds, number of all sources, or the link's packets/s.
     """
 
     factor: Reals
     frequency_hz: Reals
+    value: Reals
 
 
-def critical_delay(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
+def critical_delay(model: Model, *, form: Form = "fluid") -> Tipping:
     """By what all base round trips are multiplied at the nearest change of verdict."""
-    return _tipping(bottleneck, lambda factor: scaled(bottleneck, base_rtt=factor), form)
+    bottleneck = bottleneck_of(model)
+    present = bottleneck.sources[0].base_rtt_s
+    return _tipping(bottleneck, lambda by: scaled(bottleneck, base_rtt=by), form, present)
 
 
-def critical_count(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
+def critical_count(model: Model, *, form: Form = "fluid") -> Tipping:
     """By what all numbers of sources are multiplied until the loop tips."""
-    return _tipping(bottleneck, lambda factor: scaled(bottleneck, count=factor), form)
+    bottleneck = bottleneck_of(model)
+    present = sum(np.asarray(source.count) for source in bottleneck.sources)
+    return _tipping(bottleneck, lambda by: scaled(bottleneck, count=by), form, present)
 
 
-def critical_capacity(bottleneck: Bottleneck, *, form: Form = "fluid") -> Tipping:
+def critical_capacity(model: Model, *, form: Form = "fluid") -> Tipping:
     """By what the link's rate is multiplied until the loop tips."""
-    return _tipping(bottleneck, lambda factor: scaled(bottleneck, capacity=factor), form)
+    bottleneck = bottleneck_of(model)
+    present = bottleneck.capacity_pps
+    return _tipping(bottleneck, lambda by: scaled(bottleneck, capacity=by), form, present)
 
 
 def scaled(
@@ -83,7 +93,10 @@ class _Verdicts:
 
 
 def _tipping(
-    bottleneck: Bottleneck, with_factor: Callable[[ArrayLike], Bottleneck], form: Form
+    bottleneck: Bottleneck,
+    with_factor: Callable[[ArrayLike], Bottleneck],
+    form: Form,
+    present: ArrayLike,
 ) -> Tipping:
     """The change of verdict that is nearest to the present, by ratio."""
     shape = bottleneck.shape
@@ -103,7 +116,8 @@ def _tipping(
         low, high = _narrowed(with_factor, low, high, points, form)
     factor = np.sqrt(low * high)
     _, omega = first_crossing(with_factor(np.where(found, factor, 1)), form)
-    return Tipping(factor=factor, frequency_hz=np.where(found, omega / (2 * np.pi), np.nan))
+    frequency_hz = np.where(found, omega / (2 * np.pi), np.nan)
+    return Tipping(factor, frequency_hz, np.asarray(factor * np.asarray(present)))
 
 
 def _chunks(size: int) -> list[NDArray[np.float64]]:

@@ -9,8 +9,7 @@ from matplotlib import rc_context
 
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.fluid import Trajectory
-from tidegate.analysis.stability import stability
-from tidegate.analysis.tipping import scaled
+from tidegate.analysis.maps import StabilityMap, stability_map
 from tidegate.errors import ResultError
 from tidegate.figures.look import COLOURS, INK, STYLE, look, new_figure, subtitle, write
 
@@ -98,27 +97,38 @@ def _bode(
 def _map(bottleneck: Bottleneck, title: str, folder: Path) -> Path:
     """Gain margin around the present case."""
     factors = np.geomspace(*_MAP_FACTORS, _MAP_POINTS)
-    around = scaled(bottleneck, base_rtt=factors[:, None], count=factors[None, :])
-    at = stability(around)
+    flows = sum(float(np.asarray(source.count)) for source in bottleneck.sources)
+    base_rtt_s = float(np.asarray(bottleneck.sources[0].base_rtt_s))
+    around = stability_map(bottleneck, base_rtt_s=base_rtt_s * factors, flows=flows * factors)
+    return draw_map(around, title, folder, here=(base_rtt_s, flows))
+
+
+_HEADINGS = {
+    "base_rtt_s": ("base round trip [ms]", 1e3),
+    "flows": ("flows", 1.0),
+    "capacity_pps": ("rate of the link [packets/s]", 1.0),
+}
+
+
+def draw_map(
+    over: StabilityMap, title: str, folder: Path, *, here: tuple[float, float] | None = None
+) -> Path:
+    """Gain margin over two quantities; the point is the present case."""
+    at = over.stability
     # A loop that never crosses the axis has any margin; without an equilibrium there is none.
     margins = np.where(np.isnan(at.gain_margin), _PLANE, at.gain_margin)
     margins = np.where(at.exists, margins, np.nan)
-    flows = factors * sum(float(np.asarray(source.count)) for source in bottleneck.sources)
-    rtts_ms = 1e3 * factors * float(np.asarray(bottleneck.sources[0].base_rtt_s))
+    (tall, tall_scale), (wide, wide_scale) = (_HEADINGS[name] for name in over.names)
+    rows, columns = over.axes[0] * tall_scale, over.axes[1] * wide_scale
     figure, axes = new_figure(height=5.5)
     levels = (0.0, 0.5, 1.0, 2.0, np.inf)
     shades = ("#b35806", "#fdb863", "#d8daeb", "#8073ac")
-    axes.contourf(
-        flows, rtts_ms, np.minimum(margins, 1e6), levels=(*levels[:-1], 1e7), colors=shades
-    )
-    axes.contour(flows, rtts_ms, margins, levels=(1.0,), colors=INK)
-    axes.plot(
-        [sum(float(np.asarray(s.count)) for s in bottleneck.sources)],
-        [1e3 * float(np.asarray(bottleneck.sources[0].base_rtt_s))],
-        "o",
-        color=INK,
-    )
-    axes.set(xscale="log", yscale="log", xlabel="flows", ylabel="base round trip [ms]")
+    shown = np.minimum(margins, 1e6)
+    axes.contourf(columns, rows, shown, levels=(*levels[:-1], 1e7), colors=shades)
+    axes.contour(columns, rows, margins, levels=(1.0,), colors=INK)
+    if here:
+        axes.plot([here[1] * wide_scale], [here[0] * tall_scale], "o", color=INK)
+    axes.set(xscale="log", yscale="log", xlabel=wide, ylabel=tall)
     _plain(axes)
     below = "gain margin below 0.5, below 1 (line), below 2, above; the point is the scenario"
     subtitle(axes, title, below)

@@ -12,10 +12,14 @@ from tidegate.analysis.mapped.bundles import Bundle, bundles
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of
+from tidegate.analysis.network import Link as NetworkLink
+from tidegate.analysis.network import Network, Route
 from tidegate.errors import NoEquilibriumError
 
 if TYPE_CHECKING:
     from tidegate._native import Scenario
+    from tidegate.analysis.signals import Signal
+    from tidegate.analysis.sources import Source
     from tidegate.scenarios.plans import Link, Plan
 
 # Stages that neither drop nor mark.
@@ -96,8 +100,7 @@ class Mapped:
             raise NoModelError(
                 self.key(self.full_links[1]) + ".rate",
                 f"several links are full ({names}), and this model is of one",
-                "the equilibrium and the optimum are of any network; make the rate of all links "
-                "but one larger",
+                "the optimum, the equilibrium and the verdict on stability are of any network",
             )
         return self.full_links[0]
 
@@ -114,34 +117,81 @@ class Mapped:
     @cached_property
     def bottleneck(self) -> Bottleneck:
         """The full link with those who pass it: first in, first out, without differentiation."""
-        self.check_plain(self.full_link)
-        kind = self.link(self.full_link)["differentiation"]["kind"]
-        if kind != "none":
-            raise NoModelError(
-                self.key(self.full_link) + ".differentiation",
-                f"{kind} gives everybody a probability of his own, for which this model has no law",
-                'set its kind to "none"',
-            )
-        for bundle in self.through:
-            self.check_unpoliced(bundle)
-        link, key = self.link(self.full_link), self.key(self.full_link)
+        self._check_model(self.full_link)
         bottleneck = Bottleneck(
             capacity_pps=self.capacity_pps,
-            signal=signal_of(link, key, self.packet_bits),
+            signal=self._signal(self.full_link),
             sources=tuple(source_of(bundle) for bundle in self.through),
         )
         try:
             windows = bottleneck.equilibrium.window_packets
         except NoEquilibriumError as error:
-            raise NoModelError(f"{key}.aqm", error.reason, error.nearest) from None
+            raise self._unsettled(self.full_link, error) from None
         for bundle, source, window in zip(self.through, bottleneck.sources, windows, strict=True):
-            if source.clocked and window < 1:
-                raise NoModelError(
-                    f"{bundle.key}.flows",
-                    f"a window of {float(window):.2g} packets is below one, where no law holds",
-                    "fewer flows, a longer round trip or a faster link would do",
-                )
+            _check_window(bundle, source, float(window))
         return bottleneck
+
+    @cached_property
+    def network(self) -> Network:
+        """All links that have a law, and everybody; those that are full must have one."""
+        routes = tuple(self._route(bundle) for bundle in self.bundles)
+        used = {name for route in routes for name in route.links}
+        links = {}
+        for i in self.links:
+            if self.link(i)["name"] in used:
+                capacity_pps = self.link(i)["rate_bps"] / self.packet_bits
+                links[self.link(i)["name"]] = NetworkLink(
+                    capacity_pps=capacity_pps, signal=self._signal(i)
+                )
+        network = Network(links=links, routes=routes)
+        try:
+            windows = network.equilibrium.window_packets
+        except NoEquilibriumError as error:
+            raise self._unsettled(self.full_links[0], error) from None
+        for bundle, route, window in zip(self.bundles, routes, windows, strict=True):
+            _check_window(bundle, route.source, window)
+        return network
+
+    def _route(self, bundle: Bundle) -> Route:
+        """Over links that are full, or have a law and may be."""
+        way = [i for i in bundle.links if i in self.full_links or self._has_law(i)]
+        if not set(way) & set(self.full_links):
+            raise NoModelError(
+                f"{bundle.key}.flows",
+                "no link on its way is full, so that nothing holds it",
+                "give it a way over a full link",
+            )
+        for i in way:
+            self._check_model(i)
+        return Route(source=source_of(bundle), links=tuple(self.link(i)["name"] for i in way))
+
+    def _has_law(self, index: int) -> bool:
+        try:
+            self._check_model(index)
+            self._signal(index)
+        except NoModelError:
+            return False
+        return True
+
+    def _signal(self, index: int) -> Signal:
+        return signal_of(self.link(index), self.key(index), self.packet_bits)
+
+    def _check_model(self, index: int) -> None:
+        """Whether a link and those who pass it are as this model has them."""
+        self.check_plain(index)
+        kind = self.link(index)["differentiation"]["kind"]
+        if kind != "none":
+            raise NoModelError(
+                f"{self.key(index)}.differentiation",
+                f"{kind} gives everybody a probability of his own, for which this model has no law",
+                'set its kind to "none"',
+            )
+        for bundle in self.bundles:
+            if index in bundle.links:
+                self.check_unpoliced(bundle)
+
+    def _unsettled(self, index: int, error: NoEquilibriumError) -> NoModelError:
+        return NoModelError(f"{self.key(index)}.aqm", error.reason, error.nearest)
 
     def check_plain(self, index: int) -> None:
         """Whether a link is as models have it: constant, without losses of its own, one queue."""
@@ -171,3 +221,12 @@ class Mapped:
                     f"{stage['kind']} drops or marks by a law that this model does not have",
                     "leave it out",
                 )
+
+
+def _check_window(bundle: Bundle, source: Source, window: float) -> None:
+    if source.clocked and window < 1:
+        raise NoModelError(
+            f"{bundle.key}.flows",
+            f"a window of {window:.2g} packets is below one, where no law holds",
+            "fewer flows, a longer round trip or a faster link would do",
+        )

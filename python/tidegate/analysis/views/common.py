@@ -8,8 +8,13 @@ from tidegate.analysis.mapped.sources import doubts, window_limit_packets
 from tidegate.analysis.sources import SbrmSource
 
 if TYPE_CHECKING:
-    from tidegate.analysis.bottleneck import Bottleneck
+    from collections.abc import Sequence
+
+    from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
+    from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
+    from tidegate.analysis.network import Network, NetworkEquilibrium
+    from tidegate.analysis.sources import Source
     from tidegate.analysis.views.answer import Value
 
 FLUID_ASSUMPTIONS = (
@@ -38,13 +43,35 @@ def mapped_bottleneck(mapped: Mapped, bottleneck: Bottleneck) -> dict[str, Value
     return told
 
 
+def mapped_network(mapped: Mapped, network: Network) -> dict[str, Value]:
+    """The same of several links."""
+    told: dict[str, Value] = {"packet_bytes": mapped.packet_bits // 8}
+    for name, link in network.links.items():
+        told[f"link {name}"] = f"{link.capacity_pps:.5g} packets/s, {link.signal}"
+    for bundle, route in zip(mapped.bundles, network.routes, strict=True):
+        told[f"group {bundle.group}"] = (
+            f"{bundle.flows} × {type(route.source).__name__}, base round trip "
+            f"{1e3 * bundle.base_rtt_s:.4g} ms, over {', '.join(route.links)}"
+        )
+    return told
+
+
 def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
-    """Where the laws are at their edge."""
+    """Where the laws of one bottleneck are at their edge."""
     at = bottleneck.equilibrium
-    told = []
-    for bundle, source, window, p in zip(
-        mapped.through, bottleneck.sources, at.window_packets, at.met_probability, strict=True
-    ):
+    told = strained_windows(mapped.through, bottleneck.sources, at)
+    if any(isinstance(source, SbrmSource) for source in bottleneck.sources):
+        told = (*told, *_pays(bottleneck))
+    return (*told, *_queue(mapped, bottleneck))
+
+
+def strained_windows(
+    bundles: Sequence[Bundle], sources: Sequence[Source], at: Equilibrium | NetworkEquilibrium
+) -> tuple[str, ...]:
+    """Where windows are too small or too large for the laws."""
+    told: list[str] = []
+    windows, met = map(float, at.window_packets), map(float, at.met_probability)
+    for bundle, source, window, p in zip(bundles, sources, windows, met, strict=True):
         told += doubts(bundle, source)
         limit = window_limit_packets(bundle)
         if source.clocked and window < _SMALL_WINDOW:
@@ -59,12 +86,10 @@ def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
             )
         if source.clocked and p > _TIMEOUTS and not (bundle.tcp or {}).get("ecn"):
             told.append(
-                f"{bundle.key}: every {1 / p:.1f}th packet is lost, which takes timers that the "
-                "law does not have"
+                f"{bundle.key}: one packet in {1 / p:.1f} is lost, which takes timers that the law "
+                "does not have"
             )
-    if any(isinstance(source, SbrmSource) for source in bottleneck.sources):
-        told += _pays(bottleneck)
-    return (*told, *_queue(mapped, bottleneck))
+    return tuple(told)
 
 
 def _pays(bottleneck: Bottleneck) -> list[str]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.analysis.views.answer import Answer, Rows, Value
-from tidegate.analysis.views.common import FLUID_ASSUMPTIONS, mapped_bottleneck, strained
+from tidegate.analysis.views.common import (
+    FLUID_ASSUMPTIONS,
+    mapped_bottleneck,
+    mapped_network,
+    strained,
+    strained_windows,
+)
 
 if TYPE_CHECKING:
     from tidegate.analysis.mapped.network import Mapped
@@ -13,6 +19,8 @@ if TYPE_CHECKING:
 
 def answer(mapped: Mapped) -> Answer:
     """Rate and window of each group, queue and probability of each link."""
+    if len(mapped.full_links) > 1:
+        return _of_a_network(mapped)
     return _of_one_bottleneck(mapped)
 
 
@@ -42,4 +50,36 @@ def _of_one_bottleneck(mapped: Mapped) -> Answer:
         warnings=strained(mapped, bottleneck),
         tables={"groups": groups, "links": [row]},
         drawn=bottleneck,
+    )
+
+
+def _of_a_network(mapped: Mapped) -> Answer:
+    network = mapped.network
+    at = network.equilibrium
+    groups: Rows = []
+    for bundle, rate, window, p, rtt in zip(
+        mapped.bundles, at.rate_pps, at.window_packets, at.met_probability, at.rtt_s, strict=True
+    ):
+        flow_bps = rate * mapped.packet_bits
+        groups.append(
+            {
+                "group": bundle.group, "users": bundle.users, "flows": bundle.flows,
+                "rate_bps": flow_bps * bundle.flows_per_user, "flow_rate_bps": flow_bps,
+                "window_packets": window, "p": p, "rtt_s": rtt,
+            }
+        )  # fmt: skip
+    links: Rows = [
+        {
+            "link": name, "full": name in at.full, "queue_packets": at.queue_packets[name],
+            "delay_s": at.queue_packets[name] / link.capacity_pps, "p": at.probability[name],
+        }
+        for name, link in network.links.items()
+    ]  # fmt: skip
+    return Answer(
+        model="several bottlenecks, (5.5.1) to (5.5.8) with 1 − p = Π (1 − p_l)",
+        mapped=mapped_network(mapped, network),
+        assumptions=FLUID_ASSUMPTIONS,
+        warnings=strained_windows(mapped.bundles, [route.source for route in network.routes], at),
+        tables={"groups": groups, "links": links},
+        drawn=network,
     )

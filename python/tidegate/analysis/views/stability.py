@@ -6,20 +6,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.analysis.eigenloci import critical_network_delay, network_stability
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.sources import Cubic
 from tidegate.analysis.stability import stability
 from tidegate.analysis.tipping import critical_capacity, critical_count, critical_delay
 from tidegate.analysis.views.answer import Answer, Rows, number
-from tidegate.analysis.views.common import FLUID_ASSUMPTIONS, mapped_bottleneck, strained
+from tidegate.analysis.views.common import (
+    FLUID_ASSUMPTIONS,
+    mapped_bottleneck,
+    mapped_network,
+    strained,
+    strained_windows,
+)
 
 if TYPE_CHECKING:
-    from tidegate.analysis.bottleneck import Bottleneck
+    from collections.abc import Sequence
+
+    from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
+    from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
+    from tidegate.analysis.network import NetworkEquilibrium
+    from tidegate.analysis.sources import Source
 
 
 def answer(mapped: Mapped) -> Answer:
     """Verdict, margins, and the round trip, number of flows and rate at which it tips."""
+    if len(mapped.full_links) > 1:
+        return _of_a_network(mapped)
     bottleneck = mapped.bottleneck
     check_has_loop(mapped, bottleneck)
     at = stability(bottleneck)
@@ -56,22 +70,65 @@ def answer(mapped: Mapped) -> Answer:
     )
 
 
+def _of_a_network(mapped: Mapped) -> Answer:
+    network = mapped.network
+    at = network.equilibrium
+    sources = [route.source for route in network.routes]
+    _check_laws(mapped.bundles, sources, at)
+    found = network_stability(network)
+    factor = critical_network_delay(network)
+    groups: Rows = [
+        {
+            "group": bundle.group,
+            "base_rtt_s": bundle.base_rtt_s,
+            "critical_base_rtt_s": number(factor * bundle.base_rtt_s),
+        }
+        for bundle in mapped.bundles
+    ]
+    flows = sum(bundle.flows for bundle in mapped.bundles)
+    base_rtt_s = sum(b.flows * b.base_rtt_s for b in mapped.bundles) / flows
+    return Answer(
+        model="eigenloci of several bottlenecks, (6.5.1) to (6.5.22) for each link, delays exact",
+        mapped=mapped_network(mapped, network),
+        assumptions=(
+            *FLUID_ASSUMPTIONS,
+            "each link is half a round trip from the source, and does not smooth what goes on",
+        ),
+        warnings=strained_windows(mapped.bundles, sources, at),
+        values={
+            "stable": bool(found.stable),
+            "gain_margin": number(found.gain_margin),
+            "phase_margin_deg": number(found.phase_margin_deg),
+            "critical_frequency_hz": number(found.critical_frequency_hz),
+            "critical_base_rtt_s": number(factor * base_rtt_s),
+        },
+        tables={"groups": groups},
+        drawn=network,
+    )
+
+
 def check_has_loop(mapped: Mapped, bottleneck: Bottleneck) -> None:
     """CUBIC's cubic law has none, and who only sends at a constant rate closes none."""
-    at = bottleneck.equilibrium
-    for bundle, source, p, rtt in zip(
-        mapped.through, bottleneck.sources, at.met_probability, at.rtt_s, strict=True
-    ):
-        if isinstance(source, Cubic) and not np.all(source.friendly(p, rtt)):
+    _check_laws(mapped.through, bottleneck.sources, bottleneck.equilibrium)
+
+
+def _check_laws(
+    bundles: Sequence[Bundle], sources: Sequence[Source], at: Equilibrium | NetworkEquilibrium
+) -> None:
+    groups = zip(bundles, sources, at.met_probability, at.rtt_s, strict=True)
+    for bundle, source, p, rtt in groups:
+        if isinstance(source, Cubic) and not np.all(
+            source.friendly(np.asarray(p), np.asarray(rtt))
+        ):
             raise NoModelError(
                 f"{bundle.key}.tcp.congestion_control",
                 "CUBIC is beyond its Reno-friendly region here, where its window goes by the time "
                 "since the last loss and has no loop",
                 "its equilibrium is computed; reno, more flows or a shorter round trip have a loop",
             )
-    if not any(source.clocked for source in bottleneck.sources):
+    if not any(source.clocked for source in sources):
         raise NoModelError(
-            f"{mapped.through[0].key}.traffic",
+            f"{bundles[0].key}.traffic",
             "nobody answers to the queue, so that there is no loop",
             "give a group traffic without end over TCP",
         )

@@ -1,0 +1,240 @@
+"""Several bottlenecks with any sources: where they settle, and their loop.
+
+As `tidegate.analysis.bottleneck`, for flows over more than one link. A packet passes unsignalled
+where each link lets it pass, and waits at each::
+
+    1 − p = Π (1 − p_l),    R = d + Σ b_l/c_l    over the links l of a flow's way
+
+A link whose sources want less than it has is not full: its queue and probability are zero. Every
+link is half a round trip from the source and half a round trip from its answer, and the queues do
+not smooth each other's arrivals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidegate.analysis.signals import Settled
+from tidegate.errors import AnalysisError, NoEquilibriumError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from tidegate.analysis.signals import Complexes, Signal
+    from tidegate.analysis.sources import Reals, Source
+
+_LEAST, _MOST = -30.0, 30.0
+"""Logits of the probabilities that are tried."""
+_HALVINGS = 60
+_SWEEPS = 400
+_EXACT = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A queue of the network."""
+
+    capacity_pps: float
+    signal: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """Equal sources, and the links on their way."""
+
+    source: Source
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NetworkEquilibrium:
+    """Where a network settles: by link, and by route."""
+
+    queue_packets: Mapping[str, float]
+    probability: Mapping[str, float]
+    met_probability: tuple[float, ...]
+    rtt_s: tuple[float, ...]
+    rate_pps: tuple[float, ...]
+    full: tuple[str, ...]
+    """Links that are."""
+
+    @property
+    def window_packets(self) -> tuple[float, ...]:
+        """Of one source of each route."""
+        return tuple(x * rtt for x, rtt in zip(self.rate_pps, self.rtt_s, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """Links by name, and who goes over them; one case, every parameter a number."""
+
+    links: Mapping[str, Link]
+    routes: tuple[Route, ...]
+
+    @cached_property
+    def equilibrium(self) -> NetworkEquilibrium:
+        """One probability for each link, at which it is full, or 0 where it is not.
+
+        Each link in turn is given the one that fills it, until all of them are (the dual problem's
+        descent by coordinates). With sources whose rate does not depend on queues that is the
+        optimum of their utilities; with others it is a fixed point.
+        """
+        logits = dict.fromkeys(self.links, _LEAST)
+        for _ in range(_SWEEPS):
+            moved = 0.0
+            for name in self.links:
+                before = logits[name]
+                logits[name] = self._filling(name, logits)
+                moved = max(moved, abs(logits[name] - before))
+            if moved < _EXACT:
+                return self._at(logits)
+        raise NoEquilibriumError(
+            "the links do not settle together", "one link with the same signal would do"
+        )
+
+    def _filling(self, name: str, logits: dict[str, float]) -> float:
+        """The logit with which this link is full, the others' as they are."""
+        link = self.links[name]
+
+        def excess(logit: float) -> float:
+            return self._load(name, {**logits, name: logit}) - link.capacity_pps
+
+        if excess(_LEAST) <= 0:
+            return _LEAST
+        if excess(_MOST) > 0:
+            raise NoEquilibriumError(
+                f"at {name} the sources want more than it has, whatever its signal says",
+                "fewer of them, a smaller willingness to pay or a faster link would do",
+            )
+        low, high = _LEAST, _MOST
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        logit = (low + high) / 2
+        if not np.all(link.signal.reaches(_probability(logit))):
+            raise NoEquilibriumError(*link.signal.unreached)
+        return logit
+
+    def _load(self, name: str, logits: dict[str, float]) -> float:
+        """What arrives there, in packets/s."""
+        load = 0.0
+        for route in self.routes:
+            if name in route.links:
+                met, rtt = self._met(route, logits), self._rtt_s(route, logits)
+                load += number_of(route.source.count) * number_of(route.source.rate_pps(met, rtt))
+        return load
+
+    def _met(self, route: Route, logits: dict[str, float]) -> Reals:
+        passed = 1.0
+        for name in route.links:
+            if logits[name] > _LEAST:
+                signal = self.links[name].signal
+                met = signal.met(_probability(logits[name]), scalable=route.source.scalable)
+                passed *= 1 - number_of(met)
+        # One that meets nothing would be without bounds.
+        return np.asarray(max(1 - passed, number_of(_probability(_LEAST))))
+
+    def _rtt_s(self, route: Route, logits: dict[str, float]) -> Reals:
+        waits = (self._queue(name, logits) / self.links[name].capacity_pps for name in route.links)
+        return np.asarray(number_of(route.source.base_rtt_s) + sum(waits))
+
+    def _queue(self, name: str, logits: dict[str, float]) -> float:
+        link = self.links[name]
+        if logits[name] <= _LEAST:
+            return 0.0
+        probability = _probability(logits[name])
+        return number_of(link.signal.queue_packets(probability, np.asarray(link.capacity_pps)))
+
+    def _at(self, logits: dict[str, float]) -> NetworkEquilibrium:
+        full = tuple(name for name in self.links if logits[name] > _LEAST)
+        met = [self._met(route, logits) for route in self.routes]
+        rtts = [self._rtt_s(route, logits) for route in self.routes]
+        rates = [
+            number_of(route.source.rate_pps(p, rtt))
+            for route, p, rtt in zip(self.routes, met, rtts, strict=True)
+        ]
+        if not full:
+            raise NoEquilibriumError("no link is full", "more sources or slower links would do")
+        return NetworkEquilibrium(
+            {name: self._queue(name, logits) for name in self.links},
+            {
+                name: number_of(_probability(logits[name])) if name in full else 0.0
+                for name in logits
+            },
+            tuple(map(number_of, met)),
+            tuple(map(number_of, rtts)),
+            tuple(rates),
+            full,
+        )
+
+    def loop(self, s: Complexes) -> Complexes:
+        """The open loop L(s), a matrix over the full links for each `s`: ``(s I + B)⁻¹ F``.
+
+        Its eigenvalues are the eigenloci; with one link it is the loop of `Bottleneck`.
+        """
+        at = self.equilibrium
+        size = len(at.full)
+        signals = np.stack([self._transfer(name, s) for name in at.full])
+        capacities = np.array([self.links[name].capacity_pps for name in at.full])
+        forward = np.zeros((len(s), size, size), dtype=np.complex128)
+        back = np.zeros_like(forward)
+        for number, route in enumerate(self.routes):
+            if not route.source.clocked:
+                continue
+            on = np.array([name in route.links for name in at.full], dtype=np.float64)
+            window, rtt = at.window_packets[number], at.rtt_s[number]
+            slopes = route.source.slopes(
+                np.asarray(window), np.asarray(at.met_probability[number]), np.asarray(rtt)
+            )
+            half = np.exp(-rtt / 2 * s)
+            told = signals * (on * self._met_slopes(number))[:, None] * half
+            waits = (on / capacities)[:, None]
+            answer = (
+                -number_of(slopes.of_probability) * told - number_of(slopes.of_round_trip) * waits
+            )
+            lag = s - window / rtt * number_of(slopes.of_window)
+            count = number_of(route.source.count) * window / rtt**2
+            # Rows are links at which it arrives, columns those whose queue it answers to.
+            forward += (count * half / lag * answer).T[:, None, :] * on[None, :, None]
+            back += (count * half * waits).T[:, None, :] * on[None, :, None]
+        matrix = np.linalg.solve(s[:, None, None] * np.eye(size) + back, forward)
+        return np.asarray(matrix, dtype=np.complex128)
+
+    def _transfer(self, name: str, s: Complexes) -> Complexes:
+        at, link = self.equilibrium, self.links[name]
+        settled = Settled(
+            np.asarray(at.probability[name]),
+            np.asarray(at.queue_packets[name]),
+            np.asarray(link.capacity_pps),
+        )
+        return link.signal.transfer(s, settled)
+
+    def _met_slopes(self, number: int) -> NDArray[np.float64]:
+        """How what a route meets changes with each full link's own probability."""
+        at, route = self.equilibrium, self.routes[number]
+        slopes = []
+        for name in at.full:
+            signal, p = self.links[name].signal, np.asarray(at.probability[name])
+            scalable = route.source.scalable
+            here = 1 - number_of(signal.met(p, scalable=scalable))
+            others = (1 - at.met_probability[number]) / max(here, 1e-12)
+            slopes.append(others * number_of(signal.met_slope(p, scalable=scalable)))
+        return np.array(slopes)
+
+
+def _probability(logit: float) -> Reals:
+    return np.asarray(1 / (1 + np.exp(-logit)))
+
+
+def number_of(value: object) -> float:
+    """A number that is no array."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim:
+        raise AnalysisError("a network is one case: every parameter is a number, none an array")
+    return float(array)
