@@ -17,6 +17,7 @@ mod ends;
 mod engine;
 mod event_queue;
 mod feeders;
+mod histogram;
 pub mod host;
 mod hosts;
 mod intervals;

@@ -4,9 +4,10 @@
 //! difference of two [readings](crate::link_reading), so that counting costs an addition and no comparison. The time
 //! that accepted packets spend here is counted in advance; a reading takes off what lies after it.
 
-use hdrhistogram::Histogram;
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Span;
+
+use crate::histogram::Histogram;
 
 /// What a link has accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,9 +41,8 @@ pub struct LinkProbe {
 /// What is kept of a monitored link.
 #[derive(Clone)]
 pub struct Monitor {
-    /// Time in the queue and in transmission, since the last reading, in nanoseconds, to one part
-    /// in a hundred.
-    pub sojourn: Histogram<u32>,
+    /// Time in the queue and in transmission, since the last reading.
+    pub sojourn: Histogram,
     /// Sum of it, packet-ns.
     pub sojourn_ns: u128,
     /// The same weighted with size, byte-ns.
@@ -78,15 +78,12 @@ pub struct GroupCounts {
     pub metered: u64,
 }
 
-/// Longest sojourn time that is told apart, ns.
-const MAX_SOJOURN_NS: u64 = 3_600_000_000_000;
-
 impl LinkProbe {
     /// A probe; `monitored_groups` is the number of user groups to tell apart.
     pub fn new(monitored_groups: Option<usize>) -> Self {
         let monitor = monitored_groups.map(|groups| {
             Box::new(Monitor {
-                sojourn: Histogram::new_with_max(MAX_SOJOURN_NS, 2).expect("bounds are valid"),
+                sojourn: Histogram::default(),
                 sojourn_ns: 0,
                 sojourn_byte_ns: 0,
                 lost_ns: 0,
@@ -162,7 +159,7 @@ impl Monitor {
         self.sojourn_ns += u128::from(ns);
         self.sojourn_byte_ns += u128::from(ns) * u128::from(bytes);
         self.busy_ns += u128::from(transmission.as_nanos());
-        self.sojourn.saturating_record(ns);
+        self.sojourn.record(sojourn);
         let counts = &mut self.groups[usize::from(group)];
         counts.accepted += 1;
         counts.accepted_bytes += bytes;

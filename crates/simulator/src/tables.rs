@@ -159,10 +159,8 @@ pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading])
         table.mean_backlog_bytes.push(per_time(was_passed.backlog_byte_ns, passed.backlog_byte_ns));
         let sojourn_s = (monitor.sojourn_ns - was.sojourn_ns) as f64 * 1e-9;
         table.mean_sojourn_s.push(mean(sojourn_s, accepted));
-        let at = |quantile: f64| match monitor.sojourn.is_empty() {
-            true => f64::NAN,
-            false => monitor.sojourn.value_at_quantile(quantile) as f64 * 1e-9,
-        };
+        let sojourn = &monitor.sojourn;
+        let at = |share| sojourn.quantile(share).map_or(f64::NAN, |at| at.as_nanos() as f64 * 1e-9);
         table.p95_sojourn_s.push(at(0.95));
         table.p99_sojourn_s.push(at(0.99));
         table.max_sojourn_s.push(at(1.0));
