@@ -45,8 +45,8 @@ pub struct Link {
     /// Whether a packet that finds the link idle passes, with nothing to draw or to record, and at the
     /// rate that there always is.
     plain: bool,
-    /// Whether the exact backlog matters for every packet. Otherwise departures are struck off
-    /// only when the list looks full.
+    /// Whether the exact backlog matters for every packet, as it does for an AQM and where bytes are limited.
+    /// Otherwise departures are struck off only when the list looks full.
     exact: bool,
 }
 
@@ -147,10 +147,11 @@ impl Link {
         });
         let wire_loss = (plan.loss > 0.0)
             .then(|| Box::new((plan.loss, Stream::new(seed, &format!("link/{number}/wire")))));
-        let exact = plan.monitored || management.is_some() || limit_bytes < u64::MAX;
+        let exact = management.is_some() || limit_bytes < u64::MAX;
         let changes: Vec<_> = plan.rate_changes.iter().rev().copied().collect();
         let unsteady = !changes.is_empty();
-        let plain = !exact && wire_loss.is_none() && limit_packets > 0 && !unsteady;
+        let plain =
+            !exact && !plan.monitored && wire_loss.is_none() && limit_packets > 0 && !unsteady;
         let probe = LinkProbe::new(plan.monitored.then_some(groups));
         let waiting = Ring::default();
         let rest = Rest {
@@ -248,8 +249,10 @@ impl Link {
         }
         if self.plain {
             self.offer_plain(parcel, now, owner)
-        } else {
+        } else if self.exact {
             self.judge(parcel, now, owner)
+        } else {
+            self.accept(parcel, now, owner, false)
         }
     }
 
@@ -271,23 +274,38 @@ impl Link {
         Ok(Forwarded { at: self.free_at + self.delay, newly_marked: false })
     }
 
-    /// Where more is asked.
+    /// Where the exact backlog matters.
     #[inline]
     fn judge(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Forwarded, DropReason> {
-        let (len, bytes, begins) = (parcel.len(), u64::from(parcel.len()), self.free_at.max(now));
-        let mut pace = self.pace();
+        let (packets, bytes) = (self.waiting_packets(), self.waiting_bytes());
         let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
-        let packets = rest.waiting_packets + self.run;
-        let waiting_bytes = rest.waiting_bytes + u64::from(self.run) * u64::from(self.run_len);
         let marked = rest.management.is_some() && {
             let first = rest.waiting.front().map_or(self.run_len, |first| first.len);
             let in_transmission = if packets == 0 { 0 } else { u64::from(first) };
-            let (packets, bytes) = (packets.saturating_sub(1), waiting_bytes - in_transmission);
+            let (packets, bytes) = (packets.saturating_sub(1), bytes - in_transmission);
             rest.manage(parcel, now, owner, (packets, bytes), now.since(self.free_at))?
         };
-        if packets >= self.limit_packets || waiting_bytes + bytes > rest.limit_bytes {
+        if bytes + u64::from(parcel.len()) > rest.limit_bytes {
+            return Err(self.overflow(owner, now, parcel.len()));
+        }
+        self.accept(parcel, now, owner, marked)
+    }
+
+    /// Accepts a packet where there is room for one more.
+    #[inline(always)]
+    fn accept(
+        &mut self,
+        parcel: &Parcel,
+        now: Time,
+        owner: Owner,
+        marked: bool,
+    ) -> Result<Forwarded, DropReason> {
+        let (len, bytes, begins) = (parcel.len(), u64::from(parcel.len()), self.free_at.max(now));
+        let mut pace = self.pace();
+        if self.waiting_packets() >= self.limit_packets {
             return Err(self.overflow(owner, now, len));
         }
+        let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
         if rest.unsteady {
             pace = self.pace_at(begins);
         }
@@ -316,6 +334,7 @@ impl Link {
     }
 
     /// The pace of what is sent from `start` on.
+    #[inline(never)]
     fn pace_at(&mut self, start: Time) -> Pace {
         if let Some(rest) = &mut self.rest {
             while let Some(change) = rest.changes.pop_if(|change| change.at <= start) {
@@ -494,6 +513,12 @@ impl Link {
     }
 }
 
+/// Whether what has this probability happens.
+#[inline(never)]
+fn happens((probability, rng): &mut (f64, Stream)) -> bool {
+    rng.unit() < *probability
+}
+
 impl Rest {
     /// Lets the AQM judge; returns whether it marks a packet that may pass. It sees the packets and bytes that
     /// wait, without the packet in transmission, as in ns-2, ns-3, INET and Linux.
@@ -531,7 +556,7 @@ impl Rest {
 
     #[inline]
     fn is_lost_on_wire(&mut self) -> bool {
-        self.wire_loss.as_mut().is_some_and(|loss| loss.1.unit() < loss.0)
+        self.wire_loss.as_mut().is_some_and(|loss| happens(loss))
     }
 
     /// Returns whether some still wait.
