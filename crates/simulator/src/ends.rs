@@ -7,7 +7,7 @@ use crate::applications::{Account, AnyApplication, Event, Route, System, Transfe
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
 use crate::network::Ways;
 use crate::output::ApplicationTable;
-use crate::packet::{Packet, flags};
+use crate::packet::{Parcel, flags};
 use crate::tcp::sender::SenderCounts;
 use crate::tcp::{TimerId, World};
 
@@ -62,23 +62,24 @@ impl<'a> Ends<'a> {
 
     /// A packet has reached its host. Returns the payload that it puts in order for the flow's receiver.
     #[inline]
-    pub fn deliver(&mut self, packet: &Packet, mut world: World) -> u64 {
+    pub fn deliver(&mut self, parcel: &Parcel, mut world: World) -> u64 {
+        let packet = &parcel.packet(world.now);
         let (id, backward) = (ConnectionId::of(packet), is_of_backward_half(packet));
         let connection = self.connections.get(packet.flow, id);
-        let Some(connection) = connection else { return self.deliver_elsewhere(packet, world) };
+        let Some(connection) = connection else { return self.deliver_elsewhere(parcel, world) };
         let listened = connection.listened;
         let Some(half) = connection.half(backward) else { return 0 };
         let mut door = world.door(half.address);
         if packet.has(flags::ACK) {
             let before = half.sender.una();
-            half.sender.on_ack(packet, &mut door);
+            half.sender.on_ack(parcel, &mut door);
             if half.sender.has_all_acknowledged() && half.sender.una() > before {
                 self.acknowledged(packet.flow, id, backward, &mut world);
             }
             return 0;
         }
         let before = half.received_bytes();
-        half.on_data(packet, &mut door);
+        half.on_data(parcel, &mut door);
         let bytes = half.received_bytes() - before;
         if listened && bytes > 0 {
             connection.accept(&mut world);
@@ -90,11 +91,12 @@ impl<'a> Ends<'a> {
 
     /// A packet of no connection: a datagram, or a late one of a connection that is gone.
     #[cold]
-    fn deliver_elsewhere(&mut self, packet: &Packet, world: World) -> u64 {
+    fn deliver_elsewhere(&mut self, parcel: &Parcel, world: World) -> u64 {
+        let packet = parcel.packet(world.now);
         if packet.has(flags::OPTIONS) {
             world.network.options.take(packet.word);
         }
-        match ConnectionId::of(packet) {
+        match ConnectionId::of(&packet) {
             ConnectionId::NONE => u64::from(packet.len - UDP_HEADER_BYTES),
             _ => 0,
         }

@@ -95,7 +95,7 @@ impl<'a> Engine<'a> {
         let applications = self.ends.applications(self.end);
         let limit = self.end + self.plan.drain_limit;
         // Samples go on.
-        self.run_events(limit, false);
+        self.run_events::<false>(limit);
         let ledger = self.network.ledger;
         assert_eq!(
             ledger.injected,
@@ -144,7 +144,7 @@ impl<'a> Engine<'a> {
     /// Runs up to `end` and reads all counters there.
     fn run_until(&mut self, end: Time, read: fn(&mut Link, Time) -> Reading) -> Readings {
         self.count_until(end);
-        self.run_events(end, true);
+        self.run_events::<true>(end);
         Readings {
             links: self.network.links.iter_mut().map(|link| read(link, end)).collect(),
             losses: self.network.losses.clone(),
@@ -169,8 +169,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Processes events that come before `end`: all of them, or until the awaited transfers are done.
-    fn run_events(&mut self, end: Time, all: bool) {
-        while all || self.ends.awaited > 0 {
+    fn run_events<const ALL: bool>(&mut self, end: Time) {
+        while ALL || self.ends.awaited > 0 {
             let (arrival, timer) = (self.network.transit.next_time(), self.timers.next_time());
             let next = arrival.min(timer);
             if next >= end {
@@ -201,9 +201,7 @@ impl<'a> Engine<'a> {
     /// A packet reaches the end of a link. As [`Network::advance`], but that the packet stays where it is.
     #[inline(always)]
     fn arrive(&mut self, at: Time, parcel: Parcel) {
-        if self.network.is_delivered(&parcel) {
-            self.deliver(at, parcel);
-        } else if let Some((at, parcel)) = self.network.forward(parcel, at) {
+        if let Some((at, parcel)) = self.network.arrive(parcel, at) {
             self.deliver(at, parcel);
         }
     }
@@ -211,12 +209,12 @@ impl<'a> Engine<'a> {
     /// A packet reaches the end of its route.
     #[inline(never)]
     fn deliver(&mut self, at: Time, parcel: Parcel) {
-        let packet = &parcel.packet(at);
         let Engine { network, timers, reached, ends, .. } = self;
+        let packet = &parcel.packet(at);
         if at < self.end {
             reached[packet.flow as usize].digest(packet);
         }
-        let payload_bytes = ends.deliver(packet, World { now: packet.at, network, timers });
+        let payload_bytes = ends.deliver(&parcel, World { now: at, network, timers });
         if packet.flags & (flags::ACK | flags::BACK) == 0 {
             self.count(packet, payload_bytes);
         }
@@ -251,6 +249,7 @@ impl<'a> Engine<'a> {
         }
     }
 
+    #[inline(never)]
     fn sample(&mut self) {
         let Engine { plan, network, ends, series, .. } = self;
         let next = series.sample(plan, &mut network.links, &network.stages, Some(ends));

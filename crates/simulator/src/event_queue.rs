@@ -10,11 +10,10 @@ use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
 
 /// Wake-ups of flows and probes.
-#[derive(Default)]
 pub struct Timers {
     heap: QuaternaryHeap<Reverse<u128>>,
     inserted: u32,
-    next: Option<Time>,
+    next: Time,
 }
 
 /// Whom a timer wakes.
@@ -59,20 +58,26 @@ impl Wake {
     }
 }
 
+impl Default for Timers {
+    fn default() -> Self {
+        Timers { heap: QuaternaryHeap::default(), inserted: 0, next: Time::NEVER }
+    }
+}
+
 impl Timers {
     /// When the next timer fires; [`Time::NEVER`] if none is set.
     #[inline]
     pub fn next_time(&self) -> Time {
-        self.next.unwrap_or(Time::NEVER)
+        self.next
     }
 
     /// Sets a timer. There is no cancelling: whoever is woken checks whether it still matters.
-    #[inline]
+    #[inline(never)]
     pub fn push(&mut self, at: Time, wake: Wake) {
         self.inserted = self.inserted.wrapping_add(1);
         let order = u128::from(self.inserted) << 32 | u128::from(wake.pack());
         self.heap.push(Reverse(u128::from(at.as_nanos()) << 64 | order));
-        self.next = Some(self.next_time().min(at));
+        self.next = self.next.min(at);
     }
 
     /// Takes the next timer.
@@ -80,7 +85,7 @@ impl Timers {
     pub fn pop(&mut self) -> Option<(Time, Wake)> {
         let time_of = |key: u128| Time::from_nanos((key >> 64) as u64);
         let Reverse(key) = self.heap.pop()?;
-        self.next = self.heap.peek().map(|next| time_of(next.0));
+        self.next = self.heap.peek().map_or(Time::NEVER, |next| time_of(next.0));
         Some((time_of(key), Wake::unpack(key as u32)))
     }
 }

@@ -12,7 +12,7 @@ use tidegate_scenario::plan::TcpPlan;
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers};
 pub use crate::packet::ReceivedBytes;
-use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, SackBlocks, flags};
+use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, Parcel, SackBlocks, flags};
 pub use crate::tcp::accecn::{ANSWERED_OPTION_BYTES, Ace, Codepoint, Outcome, handshake};
 pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
 pub use crate::tcp::sender::kernel::Kernel;
@@ -261,9 +261,8 @@ impl Host {
         self.on_ack(packet);
     }
 
-    fn on_ack(&mut self, mut packet: Packet) {
-        packet.at = self.now;
-        self.sending(|connection, door| connection.sender.on_ack(&packet, door));
+    fn on_ack(&mut self, packet: Packet) {
+        self.sending(|connection, door| connection.sender.on_ack(&Parcel::of(&packet), door));
     }
 
     /// A segment of data arrives.
@@ -279,7 +278,7 @@ impl Host {
                 | arrival.ecn.flags(),
             ..Packet::default()
         };
-        self.receiving(|connection, door| connection.on_data(&packet, door));
+        self.receiving(|connection, door| connection.on_data(&Parcel::of(&packet), door));
     }
 
     /// What has arrived in order is acknowledged by a packet that leaves for another reason. Returns what that

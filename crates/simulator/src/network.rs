@@ -208,7 +208,7 @@ impl<C: Contents> Network<C> {
 
     /// A sender's host lets go of a packet: it enters the first link after the host's jitter,
     /// behind the packets that left before. What is `prompt` waits for no burst of its own.
-    #[inline]
+    #[inline(never)]
     pub fn send_from_host(&mut self, parcel: Parcel, prompt: bool, now: Time) {
         let &FlowState { host, jitter_ns, burst_waits_to, .. } =
             &self.flow_states[parcel.flow() as usize];
@@ -216,7 +216,7 @@ impl<C: Contents> Network<C> {
             None => self.hosts.leave(host, now, jitter_ns),
             Some(end) => self.leave_in_burst(parcel.flow(), end, prompt, now),
         };
-        self.send(parcel, at);
+        self.enter(parcel, at);
     }
 
     /// When a packet enters whose burst waits until `end`: what is written meanwhile leaves with it.
@@ -231,10 +231,10 @@ impl<C: Contents> Network<C> {
 
     /// A receiver lets go of a packet: it enters the first link at once, or behind the packets that left
     /// before if its host sends data as well.
-    #[inline]
+    #[inline(never)]
     pub fn send_from_receiver(&mut self, parcel: Parcel, now: Time) {
         let at = if self.shared_hosts { self.behind_others(&parcel, now) } else { now };
-        self.send(parcel, at);
+        self.enter(parcel, at);
     }
 
     #[cold]
@@ -246,17 +246,32 @@ impl<C: Contents> Network<C> {
     /// A packet enters the network at its first hop.
     #[inline(never)]
     pub fn send(&mut self, parcel: Parcel, at: Time) {
+        self.enter(parcel, at);
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, parcel: Parcel, at: Time) {
         self.ledger.injected += 1;
-        let delivered = self.forward(parcel, at);
+        let delivered = self.forward(parcel, self.hop_of(&parcel), at);
         debug_assert!(delivered.is_none(), "nothing is delivered early from its first link");
     }
 
-    /// Moves a packet over the next link, and over those chained to it. Returns it if it is to be
+    #[inline(always)]
+    fn hop_of(&self, parcel: &Parcel) -> Hop {
+        self.hops[parcel.hop() as usize]
+    }
+
+    /// Moves a packet over the link of its next hop, and over those chained to it. Returns it if it is to be
     /// delivered early, and when.
     #[inline(always)]
-    pub fn forward(&mut self, mut parcel: Parcel, mut now: Time) -> Option<(Time, Parcel)> {
+    fn forward(
+        &mut self,
+        mut parcel: Parcel,
+        mut hop: Hop,
+        mut now: Time,
+    ) -> Option<(Time, Parcel)> {
         loop {
-            let Hop { link: number, staged, then } = self.hops[parcel.hop() as usize];
+            let Hop { link: number, staged, then } = hop;
             if staged {
                 parcel.rewrite(self.pass_stages(parcel, now)?);
                 if number == NO_LINK {
@@ -276,7 +291,7 @@ impl<C: Contents> Network<C> {
                 }
             }
             match then {
-                Then::Link => {}
+                Then::Link => hop = self.hop_of(&parcel),
                 Then::Host => {
                     self.ledger.delivered += 1;
                     return Some((now, parcel));
@@ -350,18 +365,18 @@ impl<C: Contents> Network<C> {
             Next::Packet(at, parcel) => (at, parcel),
             Next::Station(place) => self.depart(place)?,
         };
-        if self.is_delivered(&parcel) { Some((at, parcel)) } else { self.forward(parcel, at) }
+        self.arrive(parcel, at)
     }
 
-    /// Whether a packet has reached the end of its route; if so, it counts as delivered. It is to be
-    /// forwarded otherwise.
+    /// A packet has reached the end of a link. Returns it if a host gets it by that, and when: now, or early.
     #[inline(always)]
-    pub fn is_delivered(&mut self, parcel: &Parcel) -> bool {
-        if self.hops[parcel.hop() as usize].then != Then::Nothing {
-            return false;
+    pub fn arrive(&mut self, parcel: Parcel, at: Time) -> Option<(Time, Parcel)> {
+        let hop = self.hop_of(&parcel);
+        if hop.then == Then::Nothing {
+            self.ledger.delivered += 1;
+            return Some((at, parcel));
         }
-        self.ledger.delivered += 1;
-        true
+        self.forward(parcel, hop, at)
     }
 
     /// A packet passes the stages in front of its next link, or behind the last one. Returns what they

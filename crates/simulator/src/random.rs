@@ -121,7 +121,7 @@ impl SparseStream {
     }
 
     /// As [`Stream::up_to`].
-    #[inline]
+    #[inline(never)]
     pub fn up_to(&mut self, max: u64, stock: &mut [u32; FEW]) -> u64 {
         up_to(max, || self.word(stock))
     }

@@ -86,7 +86,12 @@ impl Series {
 
     /// Where the bytes are counted that arrive at `at`, after the next sample.
     fn reach(&mut self, at: Time) -> usize {
-        let samples = (at.since(self.next).as_nanos() - 1) / self.step.as_nanos() + 1;
+        let later = at.since(self.next);
+        let samples = match later <= self.step {
+            // Mostly it is the next, and a division takes as long as all the rest here.
+            true => 1,
+            false => (later.as_nanos() - 1) / self.step.as_nanos() + 1,
+        };
         let place = samples as usize * self.groups_in_all;
         if self.group_bytes.len() <= place {
             self.group_bytes.resize(place + self.groups_in_all, 0);

@@ -145,7 +145,7 @@ impl Transit {
     ///
     /// # Panics
     /// If nothing does.
-    #[inline]
+    #[inline(always)]
     pub fn take_next(&mut self) -> Next {
         let first = self.firsts.smallest();
         let first_apart = self.apart.first();

@@ -24,7 +24,7 @@ use tidegate_scenario::plan::TcpPlan;
 
 pub use door::{Address, Door, TimerId, World};
 
-use crate::packet::{Options, Packet, flags};
+use crate::packet::{Options, Parcel, flags};
 
 /// IPv4 and TCP headers without options.
 pub const HEADER_BYTES: u16 = 40;
@@ -100,10 +100,11 @@ impl Half {
 
     /// A data packet (or the connection request) arrives at the receiver.
     #[inline]
-    pub fn on_data(&mut self, packet: &Packet, door: &mut Door) {
-        if packet.has(flags::SYN) {
-            return self.answer(packet, door);
+    pub fn on_data(&mut self, parcel: &Parcel, door: &mut Door) {
+        if parcel.has(flags::SYN) {
+            return self.answer(parcel, door);
         }
+        let packet = &parcel.packet(door.now);
         if self.receiver.owes_other_echo(packet) {
             self.acknowledge(door);
         }
@@ -115,9 +116,10 @@ impl Half {
     }
 
     #[cold]
-    fn answer(&mut self, request: &Packet, door: &mut Door) {
+    fn answer(&mut self, request: &Parcel, door: &mut Door) {
+        let request = request.packet(door.now);
         self.answered = door.now;
-        let (flags, received_bytes) = self.receiver.on_request(request);
+        let (flags, received_bytes) = self.receiver.on_request(&request);
         let mut flags = flags::SYN | flags;
         let (mut len, mut ticket) = (self.sizes.syn, 0);
         if received_bytes.is_some() {

@@ -72,6 +72,7 @@ impl RoundTrip {
 
     /// A round trip counts the ticks of the clock that fall into it, eighths and quarters of them are whole
     /// numbers, and what is over is dropped (Jacobson 1988, appendix A; ns-2, `TcpAgent::rtt_update`).
+    #[inline(never)]
     fn sample_ticks(&mut self, rtt: Span, now: Time) {
         let tick = self.tick_ns;
         let ticks_at = |t: u64| (t / tick) as i64;

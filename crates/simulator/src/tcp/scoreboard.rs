@@ -208,10 +208,7 @@ impl Scoreboard {
 
     /// Keeps the highest three sacked segments up to date with newly sacked `bits`.
     fn note_top(&mut self, base: u64, mut bits: u64) {
-        for _ in 0..DUP_THRESH {
-            if bits == 0 {
-                return;
-            }
+        while bits != 0 {
             let bit = 63 - u64::from(bits.leading_zeros());
             bits &= !(1 << bit);
             let segment = base + bit + 1;

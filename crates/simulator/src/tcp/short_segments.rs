@@ -9,6 +9,7 @@ pub struct ShortSegments {
 
 impl ShortSegments {
     /// A segment has `missing_bytes` less than a full one. One that is known already is left as it is.
+    #[cold]
     pub fn note(&mut self, segment: u64, missing_bytes: u16) {
         let place = self.list.partition_point(|&(known, _)| known < segment);
         if self.list.get(place).is_none_or(|&(known, _)| known != segment) {
@@ -39,6 +40,7 @@ impl ShortSegments {
     }
 
     /// Forgets the segments below `end`. Returns what they lacked together, in bytes.
+    #[cold]
     pub fn release(&mut self, end: u64) -> u64 {
         let below = self.list.partition_point(|&(segment, _)| segment < end);
         self.list.drain(..below).map(|(_, missing)| u64::from(missing)).sum()

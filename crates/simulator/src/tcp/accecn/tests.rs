@@ -9,7 +9,7 @@ use tidegate_scenario::plan::OptionPlan;
 use super::handshake::Mode;
 use super::*;
 use crate::event_queue::Wake;
-use crate::packet::Packet;
+use crate::packet::{Packet, Parcel};
 use crate::tcp::tests::classic_with;
 use crate::tcp::timelines::bench::idle_network;
 use crate::tcp::{Door, Half};
@@ -211,7 +211,7 @@ impl World {
         if packet.has(flags::ECT) && self.happens(marked) {
             packet.flags |= flags::CE;
         }
-        self.act(|half, door| half.on_data(&packet, door));
+        self.act(|half, door| half.on_data(&Parcel::of(&packet), door));
     }
 
     fn deliver_ack(&mut self, missing: f64) -> Result<(), TestCaseError> {
@@ -224,7 +224,7 @@ impl World {
             return Ok(());
         }
         let una = self.half.sender.una();
-        self.act(|half, door| half.sender.on_ack(&packet, door));
+        self.act(|half, door| half.sender.on_ack(&Parcel::of(&packet), door));
         if self.half.sender.una() > una {
             let info = self.half.sender.info();
             prop_assert_eq!((info.marked, info.delivered_bytes[1]), counted);

@@ -38,7 +38,7 @@ use tidegate_scenario::plan::TcpPlan;
 use super::accecn::Outcome;
 use super::reduction::Progress;
 use super::{Door, Sizes};
-use crate::packet::{Options, Packet, SackBlocks, flags};
+use crate::packet::{Options, Packet, Parcel, SackBlocks, flags};
 use conex::Conex;
 use detection::Detection;
 use ecn::Ecn;
@@ -251,10 +251,18 @@ impl Sender {
 
     /// An acknowledgement (or the answer to the request) arrives.
     #[inline]
-    pub fn on_ack(&mut self, packet: &Packet, door: &mut Door) {
+    pub fn on_ack(&mut self, parcel: &Parcel, door: &mut Door) {
+        let packet = &parcel.packet(door.now);
         if self.is_expected(packet) {
-            return self.on_expected_ack(packet, door);
+            self.on_expected_ack(packet, door);
+        } else {
+            self.on_other_ack(parcel, door);
         }
+    }
+
+    #[inline(never)]
+    fn on_other_ack(&mut self, parcel: &Parcel, door: &mut Door) {
+        let mut packet = parcel.packet(door.now);
         let taken;
         let options = if packet.has(flags::OPTIONS) {
             taken = door.network.options.take(packet.word);
@@ -263,17 +271,21 @@ impl Sender {
             &Options::NONE
         };
         if packet.has(flags::SYN) {
-            self.on_syn_ack(packet, options, door);
-        } else if self.is_acceptable(packet) {
-            self.on_any_ack(packet, options, door);
-        } else if packet.has(flags::SACK) && packet.number < self.outstanding.una() {
-            // Overtaken by another ACK: what it says to have arrived beyond holds all the same.
-            let number = self.outstanding.una();
-            self.on_any_ack(&Packet { number, ..*packet }, options, door);
+            return self.on_syn_ack(&packet, options, door);
         }
+        if !self.is_acceptable(&packet) {
+            let una = self.outstanding.una();
+            if !packet.has(flags::SACK) || packet.number >= una {
+                return;
+            }
+            // Overtaken by another ACK: what it says to have arrived beyond holds all the same.
+            packet.number = una;
+        }
+        self.on_any_ack(&packet, options, door);
     }
 
     /// The request is answered.
+    #[cold]
     fn on_syn_ack(&mut self, packet: &Packet, options: &Options, door: &mut Door) {
         if self.recovery.phase() != Phase::SynSent {
             return;
@@ -330,16 +342,21 @@ impl Sender {
         if told.advances() && by_count && !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();
         }
-        self.count_marks(&told, now);
+        if self.ecn.answers_in_proportion() {
+            self.count_marks(&told, now);
+        }
         let rests = self.end_answered_reduction(now);
-        let turn = self.look_back(&told, now);
-        self.answer_echo(&told, door);
+        let looks_back = self.recovery.looks_back();
+        let turn = if looks_back { self.look_back(&told, now) } else { Turn::None };
+        if told.congestion {
+            self.answer_echo(door);
+        }
         let probing = self.recovery.phase() == Phase::Probing;
         let (lost, wait) = self.find_losses(&told, door);
         let next = self.next(&told, &lost);
         match next {
             Next::Enter => self.enter_recovery(door),
-            Next::Grow if !rests && !probing => self.grow(&told, in_flight, now),
+            Next::Grow if !rests && !probing => self.grow_after(&told, in_flight, now),
             _ => {}
         }
         self.reduce_or_leave(&told, &lost, now);
@@ -357,6 +374,7 @@ impl Sender {
     }
 
     /// Sends new segments, whose ACK tells whether a time-out was right; if there is none, it counts as right.
+    #[cold]
     fn ask_with_new(&mut self, door: &mut Door) {
         if !self.send_only_new(door) {
             self.recovery.take_time_out_as_right();
@@ -385,23 +403,27 @@ impl Sender {
     #[inline(always)]
     fn note(&mut self, told: &Told, now: Time) {
         if self.detection.note(told, self.outstanding.una()) {
-            self.window.reduce_at_once(self.in_flight(), now);
-            self.ecn.announce_reduction();
-            self.detection.forget_probe();
+            self.reduce_for_tail(now);
         }
     }
 
+    #[cold]
+    fn reduce_for_tail(&mut self, now: Time) {
+        self.window.reduce_at_once(self.in_flight(), now);
+        self.ecn.announce_reduction();
+        self.detection.forget_probe();
+    }
+
+    #[inline(never)]
     fn count_marks(&mut self, told: &Told, now: Time) {
-        if self.ecn.answers_in_proportion() {
-            self.window.count_marks(&Marks {
-                now,
-                delivered: told.delivered,
-                marked: told.marked,
-                una: self.outstanding.una(),
-                nxt: self.outstanding.nxt(),
-                repairing: self.recovery.phase() != Phase::Open,
-            });
-        }
+        self.window.count_marks(&Marks {
+            now,
+            delivered: told.delivered,
+            marked: told.marked,
+            una: self.outstanding.una(),
+            nxt: self.outstanding.nxt(),
+            repairing: self.recovery.phase() != Phase::Open,
+        });
     }
 
     /// Ends the reduction for a mark, if it was answered. Returns whether the window is to rest.
@@ -416,6 +438,7 @@ impl Sender {
     }
 
     /// Ends what an ACK shows to be over, or to have been in vain.
+    #[inline(never)]
     fn look_back(&mut self, told: &Told, now: Time) -> Turn {
         let has_more = self.recovery.phase() == Phase::Loss && self.available() > 0;
         let turn = self.recovery.look_back(told, &self.outstanding, has_more);
@@ -456,9 +479,9 @@ impl Sender {
 
     /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
     /// was outstanding.
-    fn answer_echo(&mut self, told: &Told, door: &mut Door) {
-        let lowered = self.ecn.answers_in_proportion() && self.window.lowers_for_marks();
-        if !told.congestion || lowered {
+    #[inline(never)]
+    fn answer_echo(&mut self, door: &mut Door) {
+        if self.ecn.answers_in_proportion() && self.window.lowers_for_marks() {
             return;
         }
         self.recovery.forbid_undo();
@@ -481,16 +504,22 @@ impl Sender {
     /// What the ACK shows to be lost, and how long until more may be.
     #[inline]
     fn find_losses(&mut self, told: &Told, door: &Door) -> (Lost, Option<Span>) {
-        if self.recovery.phase() != Phase::Probing {
-            return self.look_for_losses(door.now);
+        if self.recovery.phase() == Phase::Probing {
+            (self.judge_probing(told, door), None)
+        } else {
+            self.look_for_losses(door.now)
         }
+    }
+
+    #[cold]
+    fn judge_probing(&mut self, told: &Told, door: &Door) -> Lost {
         let (out, lost_before) = (&self.outstanding, self.outstanding.board().lost());
         let has_more = self.stream.ready(out.nxt()) > 0 && out.count() <= self.window.limit();
         if let Some(finding) = self.recovery.judge_probing(told, out, has_more) {
             self.answer(finding, door);
         }
         let segments = self.outstanding.board().lost().saturating_sub(lost_before);
-        (Lost { segments, ..Lost::default() }, None)
+        Lost { segments, ..Lost::default() }
     }
 
     #[inline]
@@ -539,15 +568,23 @@ impl Sender {
         self.window.grow(told, in_flight, srtt, &self.outstanding, now);
     }
 
+    /// The same where something has been amiss.
+    #[inline(never)]
+    fn grow_after(&mut self, told: &Told, in_flight: u32, now: Time) {
+        self.grow(told, in_flight, now);
+    }
+
     /// Ends the repair that is over, or lets the window come down further.
     fn reduce_or_leave(&mut self, told: &Told, lost: &Lost, now: Time) {
         if self.recovery.is_over(told, self.outstanding.una()) {
             let grows = self.recovery.phase() == Phase::Recovery && self.recovery.grows_at_end();
             self.leave(now);
             if grows {
-                self.grow(told, self.window.allowed(), now);
+                self.grow_after(told, self.window.allowed(), now);
             }
-        } else if matches!(self.recovery.phase(), Phase::Recovery | Phase::Reducing) {
+        } else if matches!(self.recovery.phase(), Phase::Recovery | Phase::Reducing)
+            && !self.window.is_reduced_at_once()
+        {
             self.window.reduce(Progress {
                 delivered: told.departed,
                 in_flight: self.in_flight(),

@@ -250,6 +250,12 @@ impl Recovery {
         self.points.phase == Phase::Reducing && una >= self.points.end + segments
     }
 
+    /// Whether an ACK is asked first what it ends.
+    #[inline]
+    pub fn looks_back(&self) -> bool {
+        matches!(self.time_outs, TimeOuts::ByTime(_))
+    }
+
     /// A kernel that tells losses by time looks first whether a repair is over, so that the ACK which ends
     /// it finds the sender open: it lets the window grow, and what it shows to be lost begins another.
     /// `has_more`: there are new segments that may be sent.

@@ -293,6 +293,7 @@ impl SendWindow {
     }
 
     /// An ACK during a reduction.
+    #[inline(never)]
     pub fn reduce(&mut self, progress: Progress) {
         let Window { cwnd, ssthresh } = self.window;
         self.window.cwnd = self.reduction.on_ack(cwnd, ssthresh, progress);

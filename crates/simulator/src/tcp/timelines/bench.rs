@@ -11,7 +11,7 @@ use tidegate_scenario::plan::{ConexPlan, FeedbackPlan};
 
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Receivers};
-use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, ReceivedBytes, SackBlocks, flags};
+use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, Parcel, ReceivedBytes, SackBlocks, flags};
 use crate::tcp::accecn::{Ace, Codepoint};
 use crate::tcp::sender::Purpose;
 use crate::tcp::tests::RULES_OF_NS2;
@@ -138,7 +138,7 @@ impl Bench {
             ["request", ref rest @ ..] => {
                 let flags = flags::SYN | Said::read(rest).flags;
                 let packet = Packet { at: now, flags, ..Packet::default() };
-                self.at_door(|connection, door| connection.on_data(&packet, door));
+                self.at_door(|connection, door| connection.on_data(&Parcel::of(&packet), door));
             }
             ["ack", ref rest @ ..] => self.acknowledge_all(rest),
             ["write", segments] => {
@@ -247,7 +247,7 @@ impl Bench {
             let options = Options { sack, received_bytes, ..Options::default() };
             packet.word = self.network.options.put(options);
         }
-        self.at_door(|connection, door| connection.sender.on_ack(&packet, door));
+        self.at_door(|connection, door| connection.sender.on_ack(&Parcel::of(&packet), door));
     }
 
     /// `segment 3 4 6-8` arrive at the receiver; `ce`, `cwr`, `psh` or `not-ect` at the end holds for all
@@ -270,7 +270,7 @@ impl Bench {
                 let (at, stamp) = (self.now, self.now);
                 let len = PACKET_BYTES;
                 let packet = Packet { at, stamp, number, len, flags: all, ..Packet::default() };
-                self.at_door(|connection, door| connection.on_data(&packet, door));
+                self.at_door(|connection, door| connection.on_data(&Parcel::of(&packet), door));
             }
         }
     }

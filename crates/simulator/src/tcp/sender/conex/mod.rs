@@ -133,6 +133,7 @@ impl Conex {
     }
 
     /// An ACK: what it tells of marks and, without SACK, of losses.
+    #[inline(never)]
     pub fn on_ack(&mut self, told: &Told, ecn: &Ecn, out: &Outstanding, now: Time) {
         self.under_way.on_ack(out.una());
         let (mark, segment) = (self.marked(told, ecn, out), self.full(1));
