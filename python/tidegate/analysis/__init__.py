@@ -23,6 +23,7 @@ from tidegate.analysis.experience import quality_of_experience
 from tidegate.analysis.exposure import policer_probability, red_probability
 from tidegate.analysis.fluid import Trajectory, fluid, growth_per_s, swing_hz
 from tidegate.analysis.friendliness import (
+    compatible_rate_bps,
     sbrm_probability,
     sbrm_rate_bps,
     tcp_probability,
@@ -34,6 +35,7 @@ from tidegate.analysis.network import Link, Network, NetworkEquilibrium, Route
 from tidegate.analysis.optimum import Flow, Optimum, optimum
 from tidegate.analysis.pie import Pi2, Pie, pie_gain
 from tidegate.analysis.piecewise import PiecewiseLinear
+from tidegate.analysis.policers import Customer, Policed, policed_shares
 from tidegate.analysis.red import AdaptiveRed, Red
 from tidegate.analysis.shares import (
     CbrUser,
@@ -70,6 +72,7 @@ __all__ = [
     "Cbr",
     "CbrUser",
     "Cubic",
+    "Customer",
     "Equilibrium",
     "Flow",
     "Link",
@@ -81,6 +84,7 @@ __all__ = [
     "Pi2",
     "Pie",
     "PiecewiseLinear",
+    "Policed",
     "Red",
     "Reno",
     "RenoRed",
@@ -102,6 +106,7 @@ __all__ = [
     "burst_bytes_for_one_more",
     "cbr_shares",
     "cbr_trace",
+    "compatible_rate_bps",
     "critical_capacity",
     "critical_count",
     "critical_delay",
@@ -118,6 +123,7 @@ __all__ = [
     "onset_s",
     "optimum",
     "pie_gain",
+    "policed_shares",
     "policer_probability",
     "quality_of_experience",
     "red_probability",

@@ -6,17 +6,31 @@ to Video Streaming", 2015, figures 2 and 6. The engine's own code computes them,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
-    from tidegate._native import Scenario
+
+class RedOfScenario(Protocol):
+    """What a scenario answers of its first RED."""
+
+    def red_probabilities(self, averages: Sequence[float]) -> list[float]:
+        """Probability at these average queues."""
 
 
-def red_probability(scenario: Scenario, average_queue: ArrayLike) -> NDArray[np.float64]:
+class PolicerOfScenario(Protocol):
+    """What a scenario answers of its first ConEx policer."""
+
+    def conex_policer_probabilities(self, fills: Sequence[float]) -> list[float]:
+        """Drop probability at these fills, in multiples of the depth."""
+
+
+def red_probability(scenario: RedOfScenario, average_queue: ArrayLike) -> NDArray[np.float64]:
     """RED's probability of a mark or a drop over the average queue: figure 2.
 
     Of the scenario's first link with RED, before marks are spaced out; the average queue is in
@@ -31,7 +45,7 @@ def red_probability(scenario: Scenario, average_queue: ArrayLike) -> NDArray[np.
     return np.asarray(scenario.red_probabilities(averages.tolist()))
 
 
-def policer_probability(scenario: Scenario, fill: ArrayLike) -> NDArray[np.float64]:
+def policer_probability(scenario: PolicerOfScenario, fill: ArrayLike) -> NDArray[np.float64]:
     """Drop probability of the scenario's first ConEx policer over the fill of its bucket: figure 6.
 
     The fill is in multiples of the bucket's depth; below 0, something is owed.

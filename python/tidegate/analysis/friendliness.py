@@ -23,6 +23,17 @@ def tcp_probability(rate_bps: float, *, rtt_s: float, segment_bytes: float = 150
     return (_TCP * segment_bytes * BITS_PER_BYTE / (rtt_s * rate_bps)) ** 2
 
 
+def compatible_rate_bps(
+    probability: float,
+    *,
+    rtt_s: float,
+    segment_bytes: float = 1500.0,
+    constant: float = math.sqrt(3 / 2),
+) -> float:
+    """What a TCP-compatible flow sends, ``k s/(T √p)``, as re-ECN's paper has it; k is √(3/2)."""
+    return constant * segment_bytes * BITS_PER_BYTE / (rtt_s * math.sqrt(probability))
+
+
 def sbrm_rate_bps(
     probability: float, *, willingness_pps: float, segment_bytes: float = 1500.0
 ) -> float:

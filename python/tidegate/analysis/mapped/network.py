@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Stages that neither drop nor mark.
 _LOOK_ON = ("activity-meter", "mark-counter", "congestion-reporter")
+# What they do is looked at where the equilibrium without them is known.
+_DECLARED = ("conex-policer", "conex-auditor")
 # A link that is used to less than this share is not full.
 _FULL = 1 - 1e-6
 
@@ -213,9 +215,9 @@ class Mapped:
             raise NoModelError(f"{key}.entry", "stages at a link have no law here", "leave it out")
 
     def check_unpoliced(self, bundle: Bundle) -> None:
-        """Whether nothing on a user's way drops or marks but queues."""
+        """Whether nothing on a user's way drops or marks but queues, or who declares congestion."""
         for stage in bundle.stages:
-            if stage["kind"] not in _LOOK_ON:
+            if stage["kind"] not in (*_LOOK_ON, *_DECLARED):
                 raise NoModelError(
                     f"{bundle.key}.entry",
                     f"{stage['kind']} drops or marks by a law that this model does not have",

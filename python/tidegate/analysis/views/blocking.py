@@ -40,7 +40,6 @@ def answer(mapped: Mapped) -> Answer:
                 "calls": servers, "offered_erlang": bundle.flows,
                 "blocking": float(erlang_b(servers, bundle.flows)),
                 "load_at_1_percent_erlang": load_for(servers, _BLOCKING),
-                "marking_threshold": rate_bps / link["rate_bps"],
             }
         )  # fmt: skip
     return Answer(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.analysis.mapped.policers import POLICING, check_not_policed, fill_of_stage_pps
+from tidegate.analysis.views import sharing
 from tidegate.analysis.views.answer import Answer, Rows, Value
 from tidegate.analysis.views.common import (
     FLUID_ASSUMPTIONS,
@@ -21,6 +23,15 @@ def answer(mapped: Mapped) -> Answer:
     """Rate and window of each group, queue and probability of each link."""
     if len(mapped.full_links) > 1:
         return _of_a_network(mapped)
+    kind = mapped.link(mapped.full_link)["differentiation"]["kind"]
+    constant = all(bundle.traffic["kind"] == "cbr" for bundle in mapped.through)
+    if constant and kind in ("none", "abc"):
+        return sharing.of_constant_rates(mapped)
+    if kind in POLICING:
+        return sharing.of_policed(mapped)
+    if any(fill_of_stage_pps(bundle) is not None for bundle in mapped.through):
+        check_not_policed(mapped)
+        return sharing.of_declared(mapped, _of_one_bottleneck(mapped))
     return _of_one_bottleneck(mapped)
 
 

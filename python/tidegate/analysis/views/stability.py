@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidegate.analysis.eigenloci import critical_network_delay, network_stability
+from tidegate.analysis.mapped.policers import check_not_policed
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.sources import Cubic
 from tidegate.analysis.stability import stability
@@ -109,6 +110,7 @@ def _of_a_network(mapped: Mapped) -> Answer:
 
 def check_has_loop(mapped: Mapped, bottleneck: Bottleneck) -> None:
     """CUBIC's cubic law has none, and who only sends at a constant rate closes none."""
+    check_not_policed(mapped)
     _check_laws(mapped.through, bottleneck.sources, bottleneck.equilibrium)
 
 

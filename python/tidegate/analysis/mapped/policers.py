@@ -1,0 +1,70 @@
+"""Differentiations and stages that police: who is charged for what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.mapped.sources import source_of
+from tidegate.analysis.policers import Customer
+
+if TYPE_CHECKING:
+    from tidegate.analysis.mapped.bundles import Bundle
+    from tidegate.analysis.mapped.network import Mapped
+
+POLICING = ("afcp", "icp", "aicp-a", "aicp-b")
+"""Differentiations that charge customers for congestion."""
+
+
+def customers(mapped: Mapped) -> tuple[Customer, ...]:
+    """Who passes the full link, each with a bucket of the link's differentiation."""
+    link = mapped.link(mapped.full_link)
+    differentiation, key = link["differentiation"], mapped.key(mapped.full_link)
+    if differentiation.get("charge") == "own":
+        raise NoModelError(
+            f"{key}.differentiation.charge",
+            "who is charged with a probability of his own has no equilibrium that is known here",
+            'set it to "aqm"',
+        )
+    fill_pps = differentiation["fill_rate_bps"] / mapped.packet_bits
+    return tuple(_customer(mapped, bundle, fill_pps) for bundle in mapped.through)
+
+
+def _customer(mapped: Mapped, bundle: Bundle, fill_pps: float) -> Customer:
+    mapped.check_unpoliced(bundle)
+    source = replace(source_of(bundle), count=bundle.flows_per_user)
+    return Customer(count=bundle.users, source=source, fill_pps=fill_pps)
+
+
+def fill_of_stage_pps(bundle: Bundle) -> float | None:
+    """What a bundle's users may declare, in packets/s, if a ConEx policer stands on their way."""
+    for stage in bundle.stages:
+        if stage["kind"] == "conex-policer":
+            in_packets = stage["fill_rate_packets_per_s"]
+            return float(in_packets or (stage["fill_rate_bps"] or 0) / bundle.packet_bits)
+    return None
+
+
+def declared_pps(mapped: Mapped) -> list[float]:
+    """Congestion that a user of each bundle declares where nobody is policed, in packets/s."""
+    at = mapped.bottleneck.equilibrium
+    return [
+        float(p * rate) * bundle.flows_per_user
+        for bundle, p, rate in zip(mapped.through, at.met_probability, at.rate_pps, strict=True)
+    ]
+
+
+def check_not_policed(mapped: Mapped) -> None:
+    """Where what a policer drops is declared as well, only those have a law who are not policed."""
+    for bundle, declares in zip(mapped.through, declared_pps(mapped), strict=True):
+        fill = fill_of_stage_pps(bundle)
+        if fill is not None and declares > fill:
+            raise NoModelError(
+                f"{bundle.key}.entry.fill_rate",
+                f"without policers a user declares {declares:.4g} packets/s, more than the "
+                f"{fill:.4g} that he may, so that he is policed; what is dropped is declared as "
+                "well and empties his bucket faster, and nothing settles before his window is at "
+                "its minimum",
+                f"from {declares:.4g} packets/s on he is not policed, and there is an equilibrium",
+            )
