@@ -58,6 +58,7 @@ from tidegate.analysis.stability import (
     Stability,
     stability,
 )
+from tidegate.analysis.theory import Theory, beside_theory, theory
 from tidegate.analysis.tipping import (
     Tipping,
     critical_capacity,
@@ -99,10 +100,12 @@ __all__ = [
     "Source",
     "Stability",
     "StabilityMap",
+    "Theory",
     "Tipping",
     "Trace",
     "Trajectory",
     "accepted_by_probes",
+    "beside_theory",
     "burst_bytes_for_one_more",
     "cbr_shares",
     "cbr_trace",
@@ -140,4 +143,5 @@ __all__ = [
     "swing_hz",
     "tcp_probability",
     "tcp_rate_bps",
+    "theory",
 ]

@@ -67,7 +67,7 @@ class Analysis:
         """Draw what can be drawn, and return the files."""
         from pathlib import Path
 
-        from tidegate.figures.analysis import draw
+        from tidegate.analysis.figures import draw
 
         return draw(self, Path(folder))
 

@@ -52,7 +52,7 @@ class StabilityMap:
 
     def plot(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Draw it, and return the file."""
-        from tidegate.figures.analysis import draw_map
+        from tidegate.analysis.figures import draw_map
 
         return [draw_map(self, "stability", Path(folder))]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tidegate._native import Scenario
+    from tidegate.analysis.theory import Predictions, Theory
     from tidegate.results.result import Result
 
 
@@ -47,6 +48,7 @@ def present(
     plot: bool,
     shape: Format,
     quiet: bool,
+    theories: Mapping[str, Theory] | None = None,
 ) -> None:
     """Write the result folder where wanted, and print; in this order, so that paths are told."""
     folder, failure = None, None
@@ -54,16 +56,16 @@ def present(
     try:
         if keep:
             folder = _save(results, out)
-            files = _draw(results, folder) if plot else []
+            files = _draw(results, folder, theories) if plot else []
     except ResultError as error:
         failure = error  # what was computed is printed all the same
     if shape is Format.json:
         place = {"folder": str(folder) if folder else None, "figures": list(map(str, files))}
-        print_json({**_json(results), **place})
+        print_json({**_json(results, theories), **place})
     elif shape is Format.csv:
-        _print_csv(results)
+        _print_csv(results, theories)
     else:
-        _print_tables(results, folder)
+        _print_tables(results, folder, theories)
     if folder and shape is not Format.table and not quiet:
         remark(told(folder, files))
     if failure:
@@ -84,17 +86,21 @@ def _save(results: Mapping[str, Result], out: str | None) -> Path:
     return folder
 
 
-def _draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
+def _draw(
+    results: Mapping[str, Result], folder: Path, theories: Mapping[str, Theory] | None
+) -> list[Path]:
     from tidegate.figures.results import draw
     from tidegate.results.store import hand_over
 
-    files = draw(results, folder)
+    files = draw(results, folder, _predicted(theories))
     hand_over(folder)
     return files
 
 
-def _print_tables(results: Mapping[str, Result], folder: Path | None) -> None:
-    from tidegate.results.show import rich_tables
+def _print_tables(
+    results: Mapping[str, Result], folder: Path | None, theories: Mapping[str, Theory] | None
+) -> None:
+    from tidegate.results.show import predicted_table, rich_tables
 
     first = next(iter(results.values()))
     count = first.replications
@@ -102,6 +108,10 @@ def _print_tables(results: Mapping[str, Result], folder: Path | None) -> None:
     origin = _kernel(first) if first.kind == "lab" else f"first digest {_digests(results)}"
     typer.echo(f"{first.scenario.name}: {runs}; {_measured(first)}; {origin}\n")
     print_tables(rich_tables(results, narrow=sys.stdout.isatty()))
+    if theories:
+        print_tables([predicted_table(results, _predicted(theories))])
+        for model in sorted({one.model for one in theories.values()}):
+            typer.echo(f"predicted by: {model}")
     for line in honesty(results):
         typer.echo(line)
     if folder:
@@ -148,7 +158,9 @@ def _measured(result: Result) -> str:
     return f"{result.scenario.duration_s:g} s measured after {result.scenario.warm_up_s:g} s"
 
 
-def _json(results: Mapping[str, Result]) -> dict[str, object]:
+def _json(
+    results: Mapping[str, Result], theories: Mapping[str, Theory] | None
+) -> dict[str, object]:
     first = next(iter(results.values()))
     several = len(results) > 1
     about = {
@@ -163,11 +175,30 @@ def _json(results: Mapping[str, Result]) -> dict[str, object]:
         for run in _runs(result)
     ]
     summary = [
-        {**({"variant": name} if several else {}), **row}
+        {**({"variant": name} if several else {}), **row, **_beside(row, name, theories)}
         for name, result in results.items()
         for row in result.summary().to_pylist()
     ]
-    return {"scenario": about, "runs": runs, "summary": summary}
+    models = {name: one.model for name, one in (theories or {}).items()}
+    told = {} if theories is None else {"theory": models if several else models.get("")}
+    return {"scenario": about, **told, "runs": runs, "summary": summary}
+
+
+def _predicted(theories: Mapping[str, Theory] | None) -> dict[str, Predictions]:
+    return {name: one.predicted for name, one in (theories or {}).items()}
+
+
+def _beside(
+    row: Mapping[str, Any], variant: str, theories: Mapping[str, Theory] | None
+) -> dict[str, float | None]:
+    """What is predicted of a row, and by which share its mean is above that."""
+    if theories is None:
+        return {}
+    from tidegate.analysis.theory import deviation
+
+    predicted = _predicted(theories).get(variant, {}).get((row["kind"], row["name"], row["metric"]))
+    above = None if predicted is None else deviation(row["mean"], predicted)
+    return {"predicted": predicted, "deviation": above}
 
 
 def _runs(result: Result) -> list[dict[str, object]]:
@@ -177,13 +208,14 @@ def _runs(result: Result) -> list[dict[str, object]]:
     return rows
 
 
-def _print_csv(results: Mapping[str, Result]) -> None:
+def _print_csv(results: Mapping[str, Result], theories: Mapping[str, Theory] | None) -> None:
     from tidegate.results.summary import Row, rows
 
     several = len(results) > 1
     body = [
-        [*([name] if several else []), *row]
+        [*([name] if several else []), *row, *_beside(row._asdict(), name, theories).values()]
         for name, result in results.items()
         for row in rows(result.averaged.tables)
     ]
-    print_csv([*(["variant"] if several else []), *Row._fields], body)
+    more = [] if theories is None else ["predicted", "deviation"]
+    print_csv([*(["variant"] if several else []), *Row._fields, *more], body)

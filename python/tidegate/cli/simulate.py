@@ -36,6 +36,7 @@ from tidegate.cli.outcome import check_keeping, present
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidegate.analysis.theory import Theory
     from tidegate.results.result import Result
     from tidegate.runs.precision import Until
 
@@ -65,6 +66,9 @@ def simulate(
     out: Out = None,
     save: Save = True,
     plot: Annotated[bool, typer.Option("--plot", help="Draw figures there, too.")] = False,
+    theory: Annotated[
+        bool, typer.Option("--theory", help="Lay what models predict beside it, and draw it, too.")
+    ] = False,
     shape: Shape = Format.table,
     quiet: Quiet = False,
 ) -> None:
@@ -81,6 +85,8 @@ def simulate(
     tidegate simulate scenarios/evening-peak.toml --against bottleneck.differentiation.kind=none
 
     tidegate simulate scenarios/evening-peak.toml --format json | jq .runs
+
+    tidegate simulate scenarios/parking-lot.toml --theory
     """
     from tidegate.runs.precision import until_of
     from tidegate.runs.simulation import name_variants, seeds_of, simulate_all
@@ -109,9 +115,27 @@ def simulate(
         )  # fmt: skip
     if not quiet:
         _left_empty_handed(results)
-    present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet)
+    theories = _theories(results) if theory else None
+    present(results, out=out, keep=save, plot=plot, shape=shape, quiet=quiet, theories=theories)
     if enough:
         _imprecise(results, enough)
+
+
+def _theories(results: Mapping[str, Result]) -> dict[str, Theory]:
+    """What models predict of each variant; of the others, why nothing."""
+    from tidegate.analysis.theory import theory_or_why
+
+    found = {}
+    for name, result in results.items():
+        one = theory_or_why(result.scenario)
+        variant = f"{name}: " if name else ""
+        if isinstance(one, str):
+            remark(f"{variant}nothing is predicted: {one}")
+            continue
+        found[name] = one
+        for warning in one.warnings:
+            remark(f"{variant}warning: {warning}")
+    return found
 
 
 def _imprecise(results: Mapping[str, Result], enough: Until) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -36,30 +36,48 @@ if TYPE_CHECKING:
     from tidegate.results.result import Result
 
 
+_EXPECTED: dict[str, Any] = {"colors": INK, "linestyles": ":", "linewidth": 2.0, "zorder": 3}
+"""How a prediction crosses a bar."""
+
 HATCHES = ("", "//", "..", "xx", "--", "++")
 """A colour that comes again is told from the first by these."""
 
 
-def draw(results: Mapping[str, Result], folder: Path) -> list[Path]:
-    """Draw all figures of one result, or of variants in the same axes; return the files."""
+Predicted: TypeAlias = "Mapping[str, Mapping[tuple[str, str, str], float]]"
+"""What models predict, by variant, and by kind, name and metric of a summary's row."""
+
+
+def draw(
+    results: Mapping[str, Result], folder: Path, predicted: Predicted | None = None
+) -> list[Path]:
+    """Draw all figures of one result, or of variants in the same axes; return the files.
+
+    What is predicted is drawn as a dotted line beside it.
+    """
+    expected = predicted or {}
     results = {name: result.averaged for name, result in results.items()}
     if not all(result.replications for result in results.values()):
         return []  # a lab in which the machine never kept up
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with rc_context(STYLE):
-            return [*_bars(results, folder), *_groups(results, folder), *_queues(results, folder)]
+            return [
+                *_bars(results, folder, expected),
+                *_groups(results, folder),
+                *_queues(results, folder, expected),
+            ]
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
 
 
-def _bars(results: Mapping[str, Result], folder: Path) -> list[Path]:
+def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> list[Path]:
     """Throughput per user of every group, with confidence intervals."""
     groups = _first(results).scenario.groups
     figure, axes = new_figure(height=1.7 + 0.42 * len(groups) * len(results))
     largest = max(numbers(r.groups, "throughput_bps").max(initial=0.0) for r in results.values())
     unit, scale = rate_unit(float(largest))
     thick = 0.8 / len(results)
+    labels_of = list(results)
     _, labels = split_names(list(results))
     places = np.arange(len(groups))
     for number, (label, result) in enumerate(zip(labels, results.values(), strict=True)):
@@ -75,6 +93,10 @@ def _bars(results: Mapping[str, Result], folder: Path) -> list[Path]:
             hatch=HATCHES[number // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0,
             error_kw={"ecolor": INK, "capsize": 3, "elinewidth": 1.2},
         )  # fmt: skip
+        for y, group in zip(at, groups, strict=True):
+            value = expected.get(labels_of[number], {}).get(("group", group, "throughput_bps"))
+            if value is not None:
+                axes.vlines(value * scale, y - thick / 2, y + thick / 2, **_EXPECTED)
         for y, mean, end in zip(at, means, means + half, strict=True):
             axes.annotate(
                 f"{mean:.3g}", (end, y), (5, 0), textcoords="offset points", va="center",
@@ -110,7 +132,7 @@ def _groups(results: Mapping[str, Result], folder: Path) -> list[Path]:
     return files
 
 
-def _queues(results: Mapping[str, Result], folder: Path) -> list[Path]:
+def _queues(results: Mapping[str, Result], folder: Path, expected: Predicted) -> list[Path]:
     """Backlog over time, one figure per bottleneck."""
     files = []
     for link, _, _ in _first(results).scenario.bottlenecks:
@@ -122,7 +144,9 @@ def _queues(results: Mapping[str, Result], folder: Path) -> list[Path]:
         if curves:
             path = folder / f"queue-{file_name(link)}.png"
             title = f"{link}: queue over time"
-            files.append(_lines(results, curves, title, "backlog [packets]", path))
+            key = ("link", link, "mean_backlog_packets")
+            level = {name: values[key] for name, values in expected.items() if key in values}
+            files.append(_lines(results, curves, title, "backlog [packets]", path, level))
     return files
 
 
@@ -132,6 +156,7 @@ def _lines(
     title: str,
     label: str,
     path: Path,
+    expected: Mapping[str, float] | None = None,
 ) -> Path:
     """Mean over replications with a band of 95 % confidence, a line per variant."""
     figure, axes = new_figure(height=4.2)
@@ -145,6 +170,8 @@ def _lines(
         low = np.maximum(mean - half, 0.0)
         axes.fill_between(time, low, mean + half, color=drawn.colour, alpha=0.22, linewidth=0)
         axes.plot(time, mean, color=drawn.colour, linestyle=drawn.dashes, label=shown)
+        if expected and name in expected:
+            axes.axhline(expected[name], color=drawn.colour, linestyle=":", linewidth=1.4)
     warm_up = _first(results).scenario.warm_up_s
     end = max(float(time[-1]) for time, _ in curves.values())
     axes.set_xlim(0.0, end)

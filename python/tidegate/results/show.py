@@ -83,6 +83,29 @@ def rich_tables(results: Mapping[str, Result], *, narrow: bool = False) -> list[
     return [*(rich_table(grid, narrow=narrow) for grid in drawn), Text(told + "\n", style="dim")]
 
 
+def predicted_table(
+    results: Mapping[str, Result], predicted: Mapping[str, Mapping[tuple[str, str, str], float]]
+) -> RenderableType:
+    """What models predict by kind, name and metric, beside the means: a table for a terminal."""
+    several = len(results) > 1
+    heads = ["", "quantity", "simulated", "predicted", "deviation"]
+    grid = Grid("Beside theory", ["variant"] * several + heads)
+    grid.text_columns = 2 + several
+    quantities = {quantity.metric: quantity for quantity in (*GROUP_COLUMNS, *LINK_COLUMNS)}
+    for name, values in predicted.items():
+        every = [row for row in rows(results[name].averaged.tables) if row.runs]
+        for row in every:
+            expected = values.get((row.kind, row.name, row.metric))
+            if expected is None or row.metric not in quantities:
+                continue
+            column = _fitted(quantities[row.metric], [row]) or quantities[row.metric]
+            measured = uncertain(Estimate(row.mean, row.ci95, row.runs), column.scale)
+            above = f"{100 * (row.mean / expected - 1):+.1f} %" if expected else "–"
+            cells = [row.name, _heading(column), measured, f"{expected * column.scale:.4g}", above]
+            grid.cells.append([*([name] if several else []), *cells])
+    return rich_table(grid)
+
+
 def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
     """Draw a grid for a terminal, which may be narrow, or for a pipe."""
     from rich import box
