@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::{Span, Time};
 
-use crate::random::{FEW, SparseStream, Stream};
+use crate::random::{SparseStream, Stream};
 
 /// From so many hosts on, memory costs more than making random numbers does.
 const MANY: usize = 4096;
@@ -13,14 +13,15 @@ pub enum Hosts {
     Few(Vec<Host<Stream>>),
     /// Many, with few random numbers in stock.
     Many {
-        /// What is asked for each packet.
+        /// The run's.
+        seed: u64,
+        /// By number.
         hosts: Vec<Host<SparseStream>>,
-        /// Their random numbers.
-        stocks: Vec<[u32; FEW]>,
     },
 }
 
-/// A host.
+/// A host: in one cache line where there are many.
+#[repr(align(64))]
 pub struct Host<S> {
     /// When its last packet has entered, or will have.
     entered: Time,
@@ -48,8 +49,8 @@ impl Hosts {
             let host = |number| Host::new(Stream::new(seed, &name(number)));
             return Hosts::Few((0..count).map(host).collect());
         }
-        let host = |number| Host::new(SparseStream::new(seed, &name(number)));
-        Hosts::Many { hosts: (0..count).map(host).collect(), stocks: vec![[0; FEW]; count] }
+        let host = |number| Host::new(SparseStream::new(&name(number)));
+        Hosts::Many { seed, hosts: (0..count).map(host).collect() }
     }
 
     /// When a packet enters that leaves at `now`, after up to so much jitter.
@@ -61,9 +62,9 @@ impl Hosts {
                 let jitter = if jitter_ns > 0 { host.random.up_to(jitter_ns) } else { 0 };
                 host.enter(now + Span::from_nanos(jitter))
             }
-            Hosts::Many { hosts, stocks } => {
-                let (host, stock) = (&mut hosts[host as usize], &mut stocks[host as usize]);
-                let jitter = if jitter_ns > 0 { host.random.up_to(jitter_ns, stock) } else { 0 };
+            Hosts::Many { hosts, seed } => {
+                let host = &mut hosts[host as usize];
+                let jitter = if jitter_ns > 0 { host.random.up_to(*seed, jitter_ns) } else { 0 };
                 host.enter(now + Span::from_nanos(jitter))
             }
         }
@@ -74,9 +75,7 @@ impl Hosts {
         Span::from_nanos(match self {
             _ if jitter_ns == 0 => 0,
             Hosts::Few(hosts) => hosts[host as usize].random.up_to(jitter_ns),
-            Hosts::Many { hosts, stocks } => {
-                hosts[host as usize].random.up_to(jitter_ns, &mut stocks[host as usize])
-            }
+            Hosts::Many { hosts, seed } => hosts[host as usize].random.up_to(*seed, jitter_ns),
         })
     }
 
@@ -92,6 +91,11 @@ impl Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_hosts_each_has_a_cache_line() {
+        assert_eq!(size_of::<Host<SparseStream>>(), 64);
+    }
 
     #[test]
     fn many_hosts_jitter_as_few_do() {

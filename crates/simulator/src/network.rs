@@ -38,12 +38,13 @@ pub struct Ways {
     pub reverse: u32,
 }
 
-/// Per-flow state of the network.
+/// Per-flow state of the network, in half a cache line.
+#[repr(align(32))]
 struct FlowState {
     owner: Owner,
     jitter_ns: u64,
-    /// Until when its burst waits, where one delay holds up a whole burst.
-    burst_waits_to: Option<Time>,
+    /// Until when its burst waits, where one delay holds up a whole burst; else [`Time::NEVER`].
+    burst_waits_to: Time,
     /// The host of its sender.
     host: u32,
     /// The host of its receiver, if that sends data as well; else [`NO_HOST`].
@@ -171,10 +172,10 @@ impl<C: Contents> Network<C> {
             network.flow_states.push(FlowState {
                 owner: Owner { group: group as u16, user, scalable },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
-                burst_waits_to: flow
-                    .tcp
-                    .as_ref()
-                    .and_then(|tcp| tcp.jitter_per_burst.then_some(Time::ZERO)),
+                burst_waits_to: match flow.tcp.as_deref() {
+                    Some(tcp) if tcp.jitter_per_burst => Time::ZERO,
+                    _ => Time::NEVER,
+                },
                 host: host_of_link[flow.forward[0] as usize],
                 far_host,
             });
@@ -213,8 +214,8 @@ impl<C: Contents> Network<C> {
         let &FlowState { host, jitter_ns, burst_waits_to, .. } =
             &self.flow_states[parcel.flow() as usize];
         let at = match burst_waits_to {
-            None => self.hosts.leave(host, now, jitter_ns),
-            Some(end) => self.leave_in_burst(parcel.flow(), end, prompt, now),
+            Time::NEVER => self.hosts.leave(host, now, jitter_ns),
+            end => self.leave_in_burst(parcel.flow(), end, prompt, now),
         };
         self.enter(parcel, at);
     }
@@ -224,7 +225,7 @@ impl<C: Contents> Network<C> {
         let state = &mut self.flow_states[flow as usize];
         if end <= now && !prompt {
             end = now + self.hosts.jitter(state.host, state.jitter_ns);
-            state.burst_waits_to = Some(end);
+            state.burst_waits_to = end;
         }
         self.hosts.follow(state.host, now.max(end))
     }

@@ -103,44 +103,46 @@ fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
     rng
 }
 
-/// Words that are kept of a sparse stream: one block.
-pub const FEW: usize = 16;
+/// Words that are kept of a sparse stream: with what else is known of a host they fill a cache line.
+const FEW: usize = 10;
 
-/// A [`Stream`] without its stock of numbers, which is a quarter of a stream's and lies elsewhere.
+/// A [`Stream`] with few numbers in stock, made anew when they are used up.
 pub struct SparseStream {
-    seed: u64,
     stream: u64,
-    /// Words drawn so far.
-    count: u64,
+    /// Words made so far.
+    made: u32,
+    /// Of them, those left in stock: the last ones.
+    left: u32,
+    stock: [u32; FEW],
 }
 
 impl SparseStream {
-    /// The stream of the component called `name` in the run with this seed.
-    pub fn new(seed: u64, name: &str) -> Self {
-        SparseStream { seed, stream: fnv1a(name.as_bytes()), count: 0 }
+    /// The stream of the component called `name`.
+    pub fn new(name: &str) -> Self {
+        SparseStream { stream: fnv1a(name.as_bytes()), made: 0, left: 0, stock: [0; FEW] }
     }
 
-    /// As [`Stream::up_to`].
+    /// As [`Stream::up_to`], in the run with this seed.
     #[inline(never)]
-    pub fn up_to(&mut self, max: u64, stock: &mut [u32; FEW]) -> u64 {
-        up_to(max, || self.word(stock))
+    pub fn up_to(&mut self, seed: u64, max: u64) -> u64 {
+        up_to(max, || self.word(seed))
     }
 
     #[inline]
-    fn word(&mut self, stock: &mut [u32; FEW]) -> u32 {
-        let place = self.count as usize % FEW;
-        if place == 0 {
-            self.fill(stock);
+    fn word(&mut self, seed: u64) -> u32 {
+        if self.left == 0 {
+            self.fill(seed);
         }
-        self.count += 1;
-        stock[place]
+        self.left -= 1;
+        self.stock[FEW - 1 - self.left as usize]
     }
 
     #[inline(never)]
-    fn fill(&self, stock: &mut [u32; FEW]) {
-        let mut rng = generator(self.seed, self.stream);
-        rng.set_word_pos(self.count.into());
-        stock.fill_with(|| rng.next_u32());
+    fn fill(&mut self, seed: u64) {
+        let mut rng = generator(seed, self.stream);
+        rng.set_word_pos(self.made.into());
+        self.stock.fill_with(|| rng.next_u32());
+        (self.made, self.left) = (self.made + FEW as u32, FEW as u32);
     }
 }
 
@@ -166,11 +168,10 @@ mod tests {
     /// In words of 32 bits and of 64, which are seldom where a block ends.
     #[test]
     fn a_sparse_stream_gives_the_numbers_of_the_stream() {
-        let (mut stream, mut sparse) = (Stream::new(9, "host"), SparseStream::new(9, "host"));
-        let mut stock = [0; FEW];
+        let (mut stream, mut sparse) = (Stream::new(9, "host"), SparseStream::new("host"));
         for draw in 0..300 {
             let max = if draw % 5 == 0 { u64::MAX / 3 } else { 120_000 };
-            assert_eq!(sparse.up_to(max, &mut stock), stream.up_to(max), "draw {draw}");
+            assert_eq!(sparse.up_to(9, max), stream.up_to(max), "draw {draw}");
         }
     }
 
