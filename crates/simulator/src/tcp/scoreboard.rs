@@ -114,12 +114,6 @@ impl Scoreboard {
         self.bits(segment).sacked >> (segment & 63) & 1 == 1
     }
 
-    /// Whether a segment between `una` and `nxt` is lost.
-    #[inline]
-    pub fn is_lost(&self, segment: u64) -> bool {
-        self.bits(segment).lost >> (segment & 63) & 1 == 1
-    }
-
     /// Whether a segment between `una` and `nxt` was lost, and sent again.
     #[inline]
     pub fn is_repaired(&self, segment: u64) -> bool {

@@ -259,8 +259,9 @@ mod tests {
         fn duplicate(&mut self, block: (u64, u64), points: &Points, now: Time) -> Judgement {
             let blocks: SackBlocks = [block, (0, 0), (0, 0)];
             let reading = Reading { now, min_rtt: Span::from_millis(100) };
-            let arrivals = self.out.take(0, &blocks, reading);
-            let told = Told { duplicate: true, samples: arrivals.samples, ..Told::default() };
+            let mut samples = None;
+            self.out.take(0, &blocks, reading, &mut samples);
+            let told = Told { duplicate: true, samples: samples.as_ref(), ..Told::default() };
             self.detection.note(&told, self.out.una());
             let judged = self.detection.judge(&self.out, points, &self.feedback, now);
             judged.unwrap_or(Judgement::NOTHING)

@@ -12,7 +12,7 @@ use crate::tcp::round_trip::RoundTrip;
 
 /// What an ACK tells.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub struct Told<'a> {
     /// Segments by which the acknowledgement moved.
     pub acknowledged: u32,
     /// Segments that have arrived, and were not known to.
@@ -40,10 +40,10 @@ pub struct Told {
     /// How long the segment that it answers was on its way, where the receiver tells when it arrived.
     pub one_way_delay: Option<Span>,
     /// Round-trip times by segment, where the sender knows them.
-    pub samples: Option<Samples>,
+    pub samples: Option<&'a Samples>,
 }
 
-impl Told {
+impl Told<'_> {
     /// Whether new data is acknowledged.
     #[inline]
     pub fn advances(&self) -> bool {
@@ -133,11 +133,17 @@ impl Feedback {
         Reading { now, min_rtt: self.min_rtt }
     }
 
-    /// Reads an ACK of new data while nothing is amiss.
+    /// Reads an ACK of new data while nothing is amiss; `samples` is where round-trip times lie, if there are any.
     #[inline]
-    pub fn read_expected(&mut self, packet: &Packet, out: &mut Outstanding, now: Time) -> Told {
-        let arrivals = out.take_expected(packet.number, self.reading(now));
-        let rtt = self.measure(packet, &arrivals, false, now);
+    pub fn read_expected<'a>(
+        &mut self,
+        packet: &Packet,
+        out: &mut Outstanding,
+        samples: &'a mut Option<Samples>,
+    ) -> Told<'a> {
+        let arrivals = out.take_expected(packet.number, self.reading(packet.at), samples);
+        let samples = samples.as_ref();
+        let rtt = self.measure(packet, &arrivals, samples, false);
         Told {
             acknowledged: arrivals.acknowledged,
             delivered: arrivals.delivered,
@@ -152,25 +158,26 @@ impl Feedback {
             echo: packet.stamp,
             rtt,
             one_way_delay: None,
-            samples: arrivals.samples,
+            samples,
         }
     }
 
     /// Reads any other ACK, with the blocks that count, which are its own or none, and its other options.
     #[inline(always)]
-    pub fn read(
+    pub fn read<'a>(
         &mut self,
         packet: &Packet,
         (sack, options): (&SackBlocks, &Options),
         stage: Stage,
         ecn: &mut Ecn,
         out: &mut Outstanding,
-        now: Time,
-    ) -> Told {
-        let arrivals = out.take(packet.number, sack, self.reading(now));
+        samples: &'a mut Option<Samples>,
+    ) -> Told<'a> {
+        let arrivals = out.take(packet.number, sack, self.reading(packet.at), samples);
+        let samples = samples.as_ref();
         let marks = ecn.read(packet, options.received_bytes, &arrivals);
-        let Arrivals { acknowledged, delivered, sacked, bytes, samples, overtaken_by } = arrivals;
-        let rtt = self.measure(packet, &arrivals, stage == Stage::Repairing, now);
+        let Arrivals { acknowledged, delivered, sacked, bytes, overtaken_by } = arrivals;
+        let rtt = self.measure(packet, &arrivals, samples, stage == Stage::Repairing);
         let news = !self.sack || delivered > 0;
         let duplicate = acknowledged == 0 && !out.is_empty() && news;
         let mut departed = delivered;
@@ -220,9 +227,10 @@ impl Feedback {
         &mut self,
         packet: &Packet,
         arrivals: &Arrivals,
+        samples: Option<&Samples>,
         repairing: bool,
-        now: Time,
     ) -> Option<Span> {
+        let now = packet.at;
         let echoed = (arrivals.acknowledged > 0).then(|| now.since(packet.stamp));
         let (estimate, rtt) = match &mut self.clock {
             Clock::Echo => (echoed, echoed),
@@ -237,7 +245,6 @@ impl Feedback {
                 (rtt, rtt)
             }
             Clock::EachSegment { echo } => {
-                let samples = arrivals.samples.as_ref();
                 let rtt = samples.and_then(Samples::of_path);
                 self.min_rtt = rtt.map_or(self.min_rtt, |rtt| rtt.min(self.min_rtt));
                 let estimate = samples.and_then(Samples::for_estimate);
@@ -313,8 +320,8 @@ mod tests {
         Time::ZERO + Span::from_millis(n)
     }
 
-    fn ack(number: u64, stamp_ms: u64) -> Packet {
-        Packet { number, stamp: ms(stamp_ms), flags: flags::ACK, ..Packet::default() }
+    fn ack(number: u64, at_ms: u64) -> Packet {
+        Packet { at: ms(at_ms), number, flags: flags::ACK, ..Packet::default() }
     }
 
     /// A reader with these options, and ten segments that left at 0, 1, … 9 ms.
@@ -331,12 +338,14 @@ mod tests {
     #[test]
     fn without_timestamps_one_segment_is_timed_at_a_time() {
         let (mut feedback, _, mut out) = reader("", Memory::None);
-        let mut rtt = |number, at| feedback.read_expected(&ack(number, 0), &mut out, ms(at)).rtt;
-        assert_eq!([rtt(1, 100), rtt(2, 101)], [Some(Span::from_millis(100)), None]);
+        let mut rtt = |feedback: &mut Feedback, number, at| {
+            feedback.read_expected(&ack(number, at), &mut out, &mut None).rtt
+        };
+        let both = [rtt(&mut feedback, 1, 100), rtt(&mut feedback, 2, 101)];
+        assert_eq!(both, [Some(Span::from_millis(100)), None]);
         feedback.on_sent(10, ms(110));
         feedback.on_repair();
-        let told = feedback.read_expected(&ack(3, 0), &mut out, ms(120));
-        assert_eq!(told.rtt, None, "Karn");
+        assert_eq!(rtt(&mut feedback, 3, 120), None, "Karn");
     }
 
     #[test]
@@ -346,7 +355,8 @@ mod tests {
             ("timestamps = true, loss_recovery = \"rack\"", Memory::Times, 99),
         ] {
             let (mut feedback, _, mut out) = reader(options, memory);
-            let told = feedback.read_expected(&ack(2, 0), &mut out, ms(100));
+            let mut samples = None;
+            let told = feedback.read_expected(&ack(2, 100), &mut out, &mut samples);
             assert_eq!(told.rtt, Some(Span::from_millis(want)), "{options}");
         }
     }
@@ -356,18 +366,14 @@ mod tests {
     fn duplicates_stand_for_segments_that_nobody_names() {
         let (mut feedback, mut ecn, mut out) = reader("loss_recovery = \"newreno\"", Memory::None);
         let mut read = |number| {
-            let (packet, options) = (ack(number, 0), Options::default());
-            feedback.read(
-                &packet,
-                (&options.sack, &options),
-                Stage::Open,
-                &mut ecn,
-                &mut out,
-                ms(100),
-            )
+            let (packet, options) = (ack(number, 100), Options::default());
+            let blocks = (&options.sack, &options);
+            let (ecn, out) = (&mut ecn, &mut out);
+            let mut samples = None;
+            let told = feedback.read(&packet, blocks, Stage::Open, ecn, out, &mut samples);
+            (told.departed, told.delivered, told.duplicate)
         };
-        assert_eq!([read(0), read(0), read(0)].map(|told| told.departed), [1; 3]);
-        let told = read(5);
-        assert_eq!((told.departed, told.delivered, told.duplicate), (2, 5, false));
+        assert_eq!([read(0), read(0), read(0)].map(|(departed, ..)| departed), [1; 3]);
+        assert_eq!(read(5), (2, 5, false));
     }
 }

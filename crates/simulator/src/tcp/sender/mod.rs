@@ -317,7 +317,8 @@ impl Sender {
     #[inline]
     fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
         let in_flight = self.outstanding.count();
-        let told = self.feedback.read_expected(packet, &mut self.outstanding, door.now);
+        let mut samples = None;
+        let told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
         self.note(&told, door.now);
         self.grow(&told, in_flight, door.now);
         self.rearm(door);
@@ -330,7 +331,8 @@ impl Sender {
     fn on_any_ack(&mut self, packet: &Packet, options: &Options, door: &mut Door) {
         let now = door.now;
         let in_flight = self.in_flight();
-        let told = self.read(packet, options, now);
+        let mut samples = None;
+        let told = self.read(packet, options, &mut samples);
         if let Some(conex) = &mut self.conex {
             conex.on_ack(&told, &self.ecn, &self.outstanding, now);
         }
@@ -383,7 +385,12 @@ impl Sender {
     }
 
     #[inline]
-    fn read(&mut self, packet: &Packet, options: &Options, now: Time) -> Told {
+    fn read<'a>(
+        &mut self,
+        packet: &Packet,
+        options: &Options,
+        samples: &'a mut Option<Samples>,
+    ) -> Told<'a> {
         let Sender { feedback, ecn, outstanding, recovery, .. } = self;
         let stage = match recovery.phase() {
             Phase::Loss => Stage::AllLost,
@@ -392,7 +399,7 @@ impl Sender {
         };
         let (ignores_sacks, none) = (recovery.ignores_sacks(), SackBlocks::default());
         let sack = if ignores_sacks { &none } else { &options.sack };
-        let mut told = feedback.read(packet, (sack, options), stage, ecn, outstanding, now);
+        let mut told = feedback.read(packet, (sack, options), stage, ecn, outstanding, samples);
         if ignores_sacks {
             told.duplicate = feedback.is_duplicate(&told, options);
         }
@@ -627,7 +634,7 @@ impl Sender {
     /// data that arrives would put off the time-out of a retransmission for ever.
     fn head_is_younger(&self, told: &Told, now: Time) -> bool {
         let out = &self.outstanding;
-        let rtt = told.samples.as_ref().and_then(Samples::of_first_sacked);
+        let rtt = told.samples.and_then(Samples::of_first_sacked);
         let Some(rtt) = rtt.filter(|_| !out.is_empty()) else { return false };
         out.sent_at(out.una()).is_some_and(|sent| rtt > now.since(sent))
     }

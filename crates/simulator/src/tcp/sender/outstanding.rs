@@ -68,8 +68,6 @@ pub struct Lost {
     pub segments: u32,
     /// Retransmissions.
     pub repairs: u32,
-    /// Payload of the segments.
-    pub bytes: u64,
 }
 
 impl Lost {
@@ -90,8 +88,6 @@ pub struct Arrivals {
     pub sacked: u32,
     /// Payload delivered.
     pub bytes: u64,
-    /// Round-trip times, where the sender remembers when segments left.
-    pub samples: Option<Samples>,
     /// By how many segments one that was sent once was overtaken, where the sender remembers that; 0 if
     /// none was.
     pub overtaken_by: u32,
@@ -221,38 +217,43 @@ impl Outstanding {
 
     /// Takes an ACK of new data in while nothing is sacked, lost or sent again.
     #[inline]
-    pub fn take_expected(&mut self, ack: u64, reading: Reading) -> Arrivals {
+    pub fn take_expected(
+        &mut self,
+        ack: u64,
+        reading: Reading,
+        samples: &mut Option<Samples>,
+    ) -> Arrivals {
         let una = self.una;
-        let samples = (self.memory == Memory::Times).then(|| {
-            let mut samples = Samples::default();
+        if self.memory == Memory::Times {
+            let samples = samples.insert(Samples::default());
             samples.arrive(&self.times, una, Named::ByNumber, reading);
             if ack - 1 > una {
                 samples.arrive(&self.times, ack - 1, Named::ByNumber, reading);
             }
-            samples
-        });
+        }
         let count = self.board.advance(una, ack);
         self.una = ack;
         let mut bytes = u64::from(count) * self.mss;
         if !self.short.is_empty() {
             bytes -= self.short.release(ack);
         }
-        Arrivals {
-            acknowledged: count,
-            delivered: count,
-            sacked: 0,
-            bytes,
-            samples,
-            overtaken_by: 0,
-        }
+        Arrivals { acknowledged: count, delivered: count, sacked: 0, bytes, overtaken_by: 0 }
     }
 
     /// Takes any other ACK in.
     #[inline(always)]
-    pub fn take(&mut self, ack: u64, blocks: &SackBlocks, reading: Reading) -> Arrivals {
+    pub fn take(
+        &mut self,
+        ack: u64,
+        blocks: &SackBlocks,
+        reading: Reading,
+        samples: &mut Option<Samples>,
+    ) -> Arrivals {
         let sacked_before = self.short_bytes(Scoreboard::is_sacked);
         let mut arrivals = match self.memory {
-            Memory::Times => self.take_timed(ack, blocks, reading),
+            Memory::Times => {
+                self.take_timed(ack, blocks, reading, samples.insert(Samples::default()))
+            }
             _ => self.take_by(ack, blocks, |_, _| {}),
         };
         arrivals.bytes = u64::from(arrivals.delivered) * self.mss;
@@ -264,8 +265,13 @@ impl Outstanding {
     }
 
     #[inline(never)]
-    fn take_timed(&mut self, ack: u64, blocks: &SackBlocks, reading: Reading) -> Arrivals {
-        let mut samples = Samples::default();
+    fn take_timed(
+        &mut self,
+        ack: u64,
+        blocks: &SackBlocks,
+        reading: Reading,
+        samples: &mut Samples,
+    ) -> Arrivals {
         let highest_before = self.highest_arrived();
         for segment in (self.una..ack).filter(|segment| !self.board.is_sacked(*segment)) {
             samples.arrive(&self.times, segment, Named::ByNumber, reading);
@@ -280,7 +286,7 @@ impl Outstanding {
         } else {
             0
         };
-        Arrivals { samples: Some(samples), overtaken_by, ..arrivals }
+        Arrivals { overtaken_by, ..arrivals }
     }
 
     /// The segment after the highest that is sacked, or else acknowledged (Linux, `tcp_highest_sack_seq`).
@@ -353,7 +359,6 @@ impl Outstanding {
     fn lose_more(&mut self, judgement: &Judgement, now: Time) -> Lost {
         let (una, nxt) = (self.una, self.nxt);
         let lost_before = self.board.lost();
-        let short_before = self.short_bytes(Scoreboard::is_lost);
         if judgement.below > una {
             self.board.mark_lost_below(una, nxt, judgement.below);
         }
@@ -361,9 +366,7 @@ impl Outstanding {
             self.board.mark_head_lost(una, nxt);
         }
         let repairs = self.lose_repairs(judgement.repairs, now);
-        let segments = self.board.lost() - lost_before;
-        let short = self.short_bytes(Scoreboard::is_lost) - short_before;
-        Lost { segments, repairs, bytes: u64::from(segments) * self.mss - short }
+        Lost { segments: self.board.lost() - lost_before, repairs }
     }
 
     /// Returns how many, where the loss of a retransmission is news as any other (RFC 8985).
@@ -443,7 +446,7 @@ mod tests {
     #[test]
     fn bytes_are_delivered_once_whether_they_are_sacked_or_acknowledged_first() {
         let mut out = ten(Memory::None);
-        let mut take = |ack, blocks| out.take(ack, &blocks, READING).bytes;
+        let mut take = |ack, blocks| out.take(ack, &blocks, READING, &mut None).bytes;
         assert_eq!(take(1, blocks((3, 5), (0, 0))), 1_000 + 1_100);
         assert_eq!(take(1, blocks((7, 8), (3, 5))), 300);
         assert_eq!(take(4, SackBlocks::default()), 2_000, "the fourth is known to have arrived");
@@ -451,11 +454,11 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_lost_by_what_segments_had() {
+    fn what_is_lost_is_in_flight_no_more() {
         let mut out = ten(Memory::None);
-        out.take(0, &blocks((4, 7), (0, 0)), READING);
+        out.take(0, &blocks((4, 7), (0, 0)), READING, &mut None);
         let lost = out.lose(&Judgement { below: 4, ..Judgement::NOTHING }, Time::ZERO);
-        assert_eq!(lost, Lost { segments: 4, repairs: 0, bytes: 3_100 });
+        assert_eq!(lost, Lost { segments: 4, repairs: 0 });
         assert_eq!((out.pipe(), out.next_repair()), (3, Some(0)));
     }
 
@@ -467,12 +470,12 @@ mod tests {
             out.lose(&Judgement { below: 3, repairs, ..Judgement::NOTHING }, Time::ZERO);
             out.board().retransmitted()
         };
-        out.take(0, &blocks((3, 10), (0, 0)), READING);
+        out.take(0, &blocks((3, 10), (0, 0)), READING, &mut None);
         overtaken(&mut out, 10);
         out.repair(0, Time::ZERO);
         assert_eq!(overtaken(&mut out, 10), 1, "nothing sent later has arrived");
         out.add(0, Time::ZERO);
-        out.take(0, &blocks((10, 11), (3, 10)), READING);
+        out.take(0, &blocks((10, 11), (3, 10)), READING, &mut None);
         assert_eq!(overtaken(&mut out, 11), 0);
         assert_eq!(out.next_repair(), Some(0));
     }
@@ -499,7 +502,7 @@ mod tests {
     fn after_a_time_out_what_is_sacked_counts_unless_all_is_sent_again() {
         for (go_back, sacked) in [(false, 2), (true, 0)] {
             let mut out = ten(Memory::None);
-            out.take(0, &blocks((4, 6), (0, 0)), READING);
+            out.take(0, &blocks((4, 6), (0, 0)), READING, &mut None);
             out.give_up(10, go_back);
             assert_eq!((out.board().sacked(), out.board().lost()), (sacked, 10 - sacked));
         }

@@ -426,13 +426,13 @@ mod tests {
         let mut out = Outstanding::new(Memory::None, 1_460);
         (0..nxt).for_each(|_| _ = out.add(0, Time::ZERO));
         let reading = Reading { now: Time::ZERO, min_rtt: Span::ZERO };
-        out.take(una, &SackBlocks::default(), reading);
+        out.take(una, &SackBlocks::default(), reading, &mut None);
         let mut recovery = Recovery::new(&classic_with(options));
         recovery.open();
         (recovery, out)
     }
 
-    fn acknowledges(segments: u32) -> Told {
+    fn acknowledges(segments: u32) -> Told<'static> {
         Told { acknowledged: segments, delivered: segments, ..Told::default() }
     }
 
@@ -492,7 +492,7 @@ mod tests {
         assert_eq!(recovery.look_back(&acknowledges(1), &out, true), Turn::OnlyNew);
         let mut original = Samples::default();
         original.first_original = 4;
-        let told = Told { samples: Some(original), ..acknowledges(1) };
+        let told = Told { samples: Some(&original), ..acknowledges(1) };
         assert_eq!(recovery.look_back(&told, &out, true), Turn::TakeBack);
     }
 }

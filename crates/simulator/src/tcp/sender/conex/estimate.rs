@@ -69,11 +69,11 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    fn duplicate() -> Told {
+    fn duplicate() -> Told<'static> {
         Told { duplicate: true, ..Told::default() }
     }
 
-    fn advance() -> Told {
+    fn advance() -> Told<'static> {
         Told { acknowledged: 3, ..Told::default() }
     }
 
