@@ -4,13 +4,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from markdown_tables import table
 from support import ROOT
 
 from tidegate.analysis import fluid, stability, stable_delays
 from tidegate.runs.execution import Threads
 from tidegate.studies import running
 from tidegate.studies.running import Trial
-from tidegate.studies.stability import cases, page, verdicts
+from tidegate.studies.stability import abc_page, abc_tcp, cases, page, verdicts
 from tidegate.studies.stability.cases import Case, model
 from tidegate.studies.stability.verdicts import Promise, Verdict
 
@@ -76,3 +77,26 @@ def test_what_the_page_says_of_models_is_so():
     assert round(float(np.std(swing) / np.mean(swing)), 1) == 0.4
     # Reno's gain goes with W/p: so much smaller is p in packets.
     assert round(float(stability(model("pie", 20, 40, 110)).gain_margin) * 4.7 / 6.9, 1) == 1.8
+
+
+def test_the_page_on_abc_is_what_the_results_make_of_its_template():
+    written = (ROOT / abc_page.PAGE).read_text(encoding="utf-8")
+    assert written == abc_page.text(ROOT), "run `make stability ARGS=--page`"
+
+
+def test_abc_over_tcp_has_eighteen_cells_of_table_2_or_more():
+    cells = abc_tcp.published(ROOT, abc_tcp.TABLE2)
+    assert len(cells) == 24
+    assert sum(abc_tcp.near(cell.ratio, want) for cell, want in cells.items()) >= 18
+
+
+def test_what_was_simulated_of_table_2_is_what_the_paper_s_reproduction_has():
+    reproduced = {
+        (int(row["D_b_ms"]), int(row["u_0"]), float(row["gamma"])): float(row["ours"].split()[0])
+        for row in table("papers/abc/RESULTS.md", "gamma", "ours")
+        if row["metric"] == "throughput_ratio_T_R" and "u_0" in row
+    }
+    for cell, found in abc_tcp.kept(ROOT).items():
+        if cell.law == "paper":
+            ours = reproduced[cell.delay_ms, cell.heavy, cell.gamma]
+            assert found["ratio"] == pytest.approx(ours, rel=0.06)

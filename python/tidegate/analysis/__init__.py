@@ -1,10 +1,13 @@
 """What can be computed without a simulation.
 
-Activity of CBR traffic and shares of CBR users (ABC); where a bottleneck with adaptive sources
-settles, whether it is stable, and how it moves in time; how many calls fit; what RED
-and the policers of declared congestion (ConEx) do at which fill; how a video that stalls is liked.
+Activity of CBR traffic and shares of CBR users (ABC), and of customers with TCP; where a bottleneck
+with adaptive sources settles, whether it is stable, and how it moves in time; how many calls fit;
+what RED and the policers of declared congestion (ConEx) do at which fill; how a video that stalls
+is liked.
 """
 
+from tidegate.analysis.abc_loop import AbcMargins, abc_stability
+from tidegate.analysis.abc_tcp import AbcOverTcp
 from tidegate.analysis.activity import (
     Meter,
     Trace,
@@ -17,6 +20,7 @@ from tidegate.analysis.activity import (
 )
 from tidegate.analysis.bands import stable_delays
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
+from tidegate.analysis.customers import CustomerGroup, Shared
 from tidegate.analysis.eigenloci import critical_network_delay, network_stability
 from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, servers_for
 from tidegate.analysis.experience import quality_of_experience
@@ -29,10 +33,12 @@ from tidegate.analysis.friendliness import (
     tcp_probability,
     tcp_rate_bps,
 )
+from tidegate.analysis.loci import LociMargin, loci_margin
 from tidegate.analysis.maps import StabilityMap, stability_map
 from tidegate.analysis.models import Model, RenoRed, Sbrm, equilibrium, loop
 from tidegate.analysis.network import Link, Network, NetworkEquilibrium, Route
 from tidegate.analysis.optimum import Flow, Optimum, optimum
+from tidegate.analysis.padhye import Padhye
 from tidegate.analysis.pie import Pi2, Pie, pie_gain
 from tidegate.analysis.piecewise import PiecewiseLinear
 from tidegate.analysis.policers import Customer, Policed, policed_shares
@@ -68,20 +74,25 @@ from tidegate.analysis.tipping import (
 )
 
 __all__ = [
+    "AbcMargins",
+    "AbcOverTcp",
     "AdaptiveRed",
     "Bottleneck",
     "Cbr",
     "CbrUser",
     "Cubic",
     "Customer",
+    "CustomerGroup",
     "Equilibrium",
     "Flow",
     "Link",
+    "LociMargin",
     "Meter",
     "Model",
     "Network",
     "NetworkEquilibrium",
     "Optimum",
+    "Padhye",
     "Pi2",
     "Pie",
     "PiecewiseLinear",
@@ -95,6 +106,7 @@ __all__ = [
     "SbrmSource",
     "SbrmSteps",
     "Scalable",
+    "Shared",
     "Shares",
     "Signal",
     "Source",
@@ -104,6 +116,7 @@ __all__ = [
     "Tipping",
     "Trace",
     "Trajectory",
+    "abc_stability",
     "accepted_by_probes",
     "beside_theory",
     "burst_bytes_for_one_more",
@@ -121,6 +134,7 @@ __all__ = [
     "growth_per_s",
     "intended_shares_bps",
     "load_for",
+    "loci_margin",
     "loop",
     "network_stability",
     "onset_s",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.analysis.loci import followed
 from tidegate.analysis.stability import Stability
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def network_stability(network: Network) -> Stability:
     """
     omega = _frequencies(network)
     eigenvalues = np.asarray(np.linalg.eigvals(network.loop(omega * _J)), dtype=np.complex128)
-    loci = _followed(eigenvalues)
+    loci = followed(eigenvalues)
     longest, critical = 0.0, np.nan
     for locus in loci.T:
         length, at = _longest_crossing(omega, locus)
@@ -81,18 +82,6 @@ def slower(network: Network, factor: float) -> Network:
 def _frequencies(network: Network) -> NDArray[np.float64]:
     rtts = network.equilibrium.rtt_s
     return np.geomspace(_LOWEST / max(rtts), _HIGHEST / min(rtts), _FREQUENCIES)
-
-
-def _followed(eigenvalues: Complexes) -> Complexes:
-    """Each column one eigenvalue, from frequency to frequency."""
-    loci = eigenvalues.copy()
-    for row in range(1, len(loci)):
-        left = list(range(loci.shape[1]))
-        for column in range(loci.shape[1]):
-            nearest = min(left, key=lambda i: abs(eigenvalues[row, i] - loci[row - 1, column]))
-            left.remove(nearest)
-            loci[row, column] = eigenvalues[row, nearest]
-    return loci
 
 
 def _longest_crossing(omega: NDArray[np.float64], locus: Complexes) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""``python -m tidegate.studies.stability``: simulate, keep the results, write the page."""
+"""``python -m tidegate.studies.stability``: simulate, keep the results, write the pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
 from tidegate.studies import running
 from tidegate.studies.running import Trial
-from tidegate.studies.stability import cases, figures, page, verdicts
+from tidegate.studies.stability import abc_figure, abc_page, abc_tcp, cases, figures, page, verdicts
 
 _RUNS = 3
 
@@ -25,10 +25,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if not given.page:
             simulate(given.root)
+            abc_tcp.simulate(given.root)
         found = verdicts.read(given.root / page.RESULTS)
         figures.draw_maps(given.root / page.MAPS)
         figures.draw_verdicts(found, given.root / page.VERDICTS)
         page.write(given.root, found)
+        abc_figure.draw(given.root / abc_page.MAPS)
+        abc_page.write(given.root)
     except TidegateError as error:
         sys.stderr.write(f"stability: {error}\n")
         return error.exit_code

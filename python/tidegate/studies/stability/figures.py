@@ -39,8 +39,8 @@ _FLOWS = np.geomspace(5, 500, 100)
 _RATES = np.geomspace(10, 1000, 100)
 # Margins beyond these look alike.
 _SHOWN = 8.0
-_COLOURS = "PuOr"
-_PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
+COLOURS = "PuOr"
+PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 
 
 def draw_maps(path: Path) -> Path:
@@ -73,10 +73,9 @@ def _map(
     margin: NDArray[np.float64],
     window: NDArray[np.float64],
 ) -> QuadMesh:
-    # A loop without a crossing has all the margin there is.
-    shown = np.log2(np.clip(np.nan_to_num(margin, nan=_SHOWN), 1 / _SHOWN, _SHOWN))
+    shown = shown_margin(margin)
     colours = axes.pcolormesh(
-        RTT_MS, up, shown, cmap=_COLOURS, vmin=-3, vmax=3, shading="nearest", rasterized=True
+        RTT_MS, up, shown, cmap=COLOURS, vmin=-3, vmax=3, shading="nearest", rasterized=True
     )
     axes.contour(RTT_MS, up, shown, levels=[-1, 0, 1], colors=INK, linewidths=[0.8, 1.8, 0.8])
     axes.contourf(RTT_MS, up, window, levels=[0, 2], colors="none", hatches=["///"])
@@ -84,9 +83,14 @@ def _map(
     axes.set_yscale("log")
     axes.grid(visible=False)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(_PLAIN)
+        axis.set_major_formatter(PLAIN)
         axis.set_minor_formatter(NullFormatter())
     return colours
+
+
+def shown_margin(margin: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Margins as a map has them, base 2; a loop without a crossing has all the margin there is."""
+    return np.asarray(np.log2(np.clip(np.nan_to_num(margin, nan=_SHOWN), 1 / _SHOWN, _SHOWN)))
 
 
 def draw_verdicts(found: Sequence[Verdict], path: Path) -> Path:
@@ -111,8 +115,8 @@ def draw_verdicts(found: Sequence[Verdict], path: Path) -> Path:
         for axes in (spread, unused):
             axes.set_xscale("log")
             axes.set_xlabel("gain margin")
-            axes.xaxis.set_major_formatter(_PLAIN)
-        unused.yaxis.set_major_formatter(_PLAIN)
+            axes.xaxis.set_major_formatter(PLAIN)
+        unused.yaxis.set_major_formatter(PLAIN)
         spread.legend()
         return write(figure, path)
 

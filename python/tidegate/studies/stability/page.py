@@ -36,8 +36,8 @@ def text(root: Path, found: Sequence[Verdict]) -> str:
     parts = {
         "right": f"{right} of {len(promised)}",
         "cases": len(found),
-        "maps": _figure(MAPS, "Gain margin of each queue over flows, rate and round trip"),
-        "verdicts": _figure(VERDICTS, "Spread of the queue and unused time, by gain margin"),
+        "maps": figure(MAPS, "Gain margin of each queue over flows, rate and round trip"),
+        "verdicts": figure(VERDICTS, "Spread of the queue and unused time, by gain margin"),
         "tips": _tips(),
         "by-queue": _by_queue(found),
         "wrong": _cases(verdict for verdict in promised if not verdict.right),
@@ -46,7 +46,7 @@ def text(root: Path, found: Sequence[Verdict]) -> str:
     return filled(root / TEMPLATE, parts)
 
 
-def _figure(path: str, words: str) -> str:
+def figure(path: str, words: str) -> str:
     """A figure, from where the page is."""
     return f"![{words}](../{path.removeprefix('docs/')})"
 
