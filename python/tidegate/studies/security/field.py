@@ -1,0 +1,108 @@
+"""What is run: every strategy against every defence, and honest users before auditors."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import UsageError
+from tidegate.scenarios.reading import load_scenario
+from tidegate.studies.book import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tidegate._native import Scenario
+
+GROUPS = ("honest", "cheat", "light")
+"""Who has stages in `base.toml`."""
+HONEST = "honest"
+"""The strategy that others are measured by."""
+AUDITED = "both"
+"""The defence that nobody should get the better of."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario, and the names that it has in books and tables."""
+
+    book: str
+    name: str
+    title: str
+    scenario: Scenario
+    hash: str
+    """Of what the files say."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """The study's data."""
+
+    folder: Path
+    content: Mapping[str, Any]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers of flows that the cheat may have; the first is an honest user's."""
+        return list(self.content["sizes"])
+
+    def titles(self, kind: str) -> dict[str, str]:
+        """What strategies, defences or honest situations are called on the page."""
+        return {name: table["title"] for name, table in self.content[kind].items()}
+
+    def gains(self, defence: str) -> list[Case]:
+        """Every strategy in every size against a defence."""
+        ends = self.content["defences"][defence]["without"]
+        bare: dict[str, Any] = {f"users.{group}.{end}": [] for group in GROUPS for end in ends}
+        return [
+            self._case(defence, entry(name, size), table, {**bare, **_flows(table, size)})
+            for name, table in self.content["strategies"].items()
+            for size in self.sizes
+        ]
+
+    def audited(self) -> list[Case]:
+        """Honest users before auditors, without a policer."""
+        return [
+            self._case(
+                HONEST, name, table, _unpoliced(table.get("base", "base.toml") == "base.toml")
+            )
+            for name, table in self.content[HONEST].items()
+        ]
+
+    def _case(self, book: str, name: str, table: Mapping[str, Any], given: dict[str, Any]) -> Case:
+        base = self.folder / table.get("base", "base.toml")
+        settings, more = {**table.get("set", {}), **given}, table.get("add", {})
+        scenario = load_scenario(base, set=settings, add=more)
+        matters = fingerprint(_toml(base), settings, more)
+        return Case(book, name, table["title"], scenario, matters)
+
+
+def read(folder: Path) -> Field:
+    """Read the study's data."""
+    return Field(folder, _toml(folder / "study.toml"))
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def entry(strategy: str, size: int) -> str:
+    """Name of a strategy with so many flows.
+
+    >>> entry("never", 16)
+    'never-16'
+    """
+    return f"{strategy}-{size}"
+
+
+def _flows(table: Mapping[str, Any], size: int) -> dict[str, Any]:
+    return {"users.cheat.flows": size - table.get("honest_flows", 0)}
+
+
+def _unpoliced(has_policers: bool) -> dict[str, Any]:
+    return {f"users.{group}.entry": [] for group in GROUPS} if has_policers else {}
