@@ -36,27 +36,41 @@ class Case:
     time_s: float
     in_ns2: bool = False
     overrides: tuple[str, ...] = ()
+    relative_to: str = "S1"
+    """The scenario that it is compared with."""
 
-    def variant(self, name: str, *overrides: str) -> "Case":
+    def variant(self, name: str, *overrides: str, relative_to: str = "S1") -> "Case":
         """The same with other values for some keys."""
-        return Case(name, self.file, self.time_s, overrides=overrides)
+        return Case(name, self.file, self.time_s, overrides=overrides, relative_to=relative_to)
 
 
 S1 = Case("S1", "scenarios/s1-dumbbell.toml", 1000, in_ns2=True)
+# ns-2 sets S2 up in 2 s, as long as it takes for 100 s of it.
+S2 = Case("S2", "scenarios/s2-red-ecn.toml", 1000, in_ns2=True)
+POLICER = '[{kind="conex-policer", fill_rate="45 packets/s", depth="45 packets"}]'
 S4 = Case("S4", "bench/s4-many-users.toml", 3)
 """A second of start and the two after it."""
 CASES = {
     case.name: case
     for case in (
         S1,
-        # ns-2 sets S2 up in 2 s, as long as it takes for 100 s of it.
-        Case("S2", "scenarios/s2-red-ecn.toml", 1000, in_ns2=True),
+        S2,
         Case("S3", "scenarios/s3-parking-lot.toml", 5, in_ns2=True),
         # The rest is not what S1 was tuned for; ns-2 lacks the mechanism, or would take hours.
         S1.variant("S1-linux", 'profile="linux"'),
         S1.variant("S1-DRR", 'bottleneck.scheduler={kind="drr"}'),
         S1.variant("S1-FQ-CoDel", 'bottleneck.scheduler={kind="fq-codel"}'),
         Case("ABC-S1", "scenarios/s1-dumbbell-abc.toml", 1000),
+        # FullConEx with a mild policer, as Sanhaji et al. 2015 have it (docs/conex.md).
+        S2.variant(
+            "ConEx-S2",
+            'tcp.feedback="accurate"',
+            'tcp.accurate_option="off"',
+            'tcp.conex={kind="per-signal", carrier="new-data"}',
+            f"users.heavy.entry={POLICER}",
+            f"users.light.entry={POLICER}",
+            relative_to="S2",
+        ),
         S4,
         S4.variant("S4-linux", 'profile="linux"'),
     )
@@ -78,9 +92,10 @@ def run_tidegate(case: Case, time_s: float) -> child.Outcome:
 
 
 def measure(case: Case, repetitions: int, with_ns2: bool) -> Row:
-    """Measure one scenario; its runs alternate with those of S1 and of ns-2."""
+    """Measure one scenario; its runs alternate with those of `relative_to` and of ns-2."""
     ours, theirs = Measurement(), Measurement()
-    s1 = ours if case is S1 else Measurement()
+    other = CASES[case.relative_to]
+    beside = ours if case is other else Measurement()
     with_ns2 = with_ns2 and case.in_ns2
     if with_ns2:
         # Queue monitors cost a little, so this run only counts; the timed ones are its equals.
@@ -92,10 +107,10 @@ def measure(case: Case, repetitions: int, with_ns2: bool) -> Row:
         outcome = run_tidegate(case, case.time_s)
         results.append(outcome.result)
         ours.add(outcome, run_tidegate(case, SETUP_S).cpu_s)
-        if s1 is not ours:
-            beside = run_tidegate(S1, S1.time_s)
-            s1.packets = beside.result["packets"]
-            s1.add(beside, run_tidegate(S1, SETUP_S).cpu_s)
+        if beside is not ours:
+            outcome = run_tidegate(other, other.time_s)
+            beside.packets = outcome.result["packets"]
+            beside.add(outcome, run_tidegate(other, SETUP_S).cpu_s)
         if with_ns2:
             theirs.add(ns2.run(case.name, time=case.time_s), ns2.run(case.name, time=SETUP_S).cpu_s)
     first = results[0]
@@ -105,7 +120,7 @@ def measure(case: Case, repetitions: int, with_ns2: bool) -> Row:
     if ours.packets == 0:
         raise child.ChildFailedError(f"{case.name}: no packet left a bottleneck queue")
     work = Work(case.time_s, first["flows"], first["hops"], first["events"])
-    return Row(case.name, work, ours, s1, theirs if with_ns2 else None)
+    return Row(case.name, work, ours, beside, theirs if with_ns2 else None, case.relative_to)
 
 
 def build() -> None:

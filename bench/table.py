@@ -7,15 +7,16 @@ import child
 
 BARS = {"S1": 5.0, "S2": 4.5, "S3": 8.0}
 """How many times as fast as ns-2 the project wants to be at least, on a loaded machine."""
-BARS_OF_S1 = {
+BARS_OF_OTHERS = {
     "S1-linux": 0.75,
     "S1-DRR": 0.6,
     "S1-FQ-CoDel": 0.5,
     "ABC-S1": 0.75,
     "S4": 0.35,
     "S4-linux": 0.22,
+    "ConEx-S2": 0.8,
 }
-"""At least this share of S1's speed."""
+"""At least this share of the speed of the scenario it is compared with."""
 
 
 @dataclass
@@ -77,9 +78,11 @@ class Row:
     scenario: str
     work: Work
     ours: Measurement
-    s1: Measurement
-    """S1 in runs that alternated with these."""
+    beside: Measurement
+    """The scenario it is compared with, in runs that alternated with these."""
     ns2: Measurement | None
+    relative_to: str = "S1"
+    """Which that is."""
 
     @property
     def ns_per_hop(self) -> float:
@@ -87,9 +90,9 @@ class Row:
         return self.ours.net_cpu_s / self.work.hops * 1e9
 
     @property
-    def relative_to_s1(self) -> float:
-        """Our net packets per CPU second over those of S1."""
-        return self.ours.packets_per_cpu_s / self.s1.packets_per_cpu_s
+    def relative(self) -> float:
+        """Our net packets per CPU second over those of the scenario it is compared with."""
+        return self.ours.packets_per_cpu_s / self.beside.packets_per_cpu_s
 
     @property
     def bytes_per_flow(self) -> float:
@@ -119,7 +122,8 @@ class Row:
             "scenario": self.scenario,
             "packets_per_cpu_s": ours.packets_per_cpu_s,
             "ns_per_hop": self.ns_per_hop,
-            "relative_to_s1": self.relative_to_s1,
+            "relative_to": self.relative_to,
+            "relative": self.relative,
             "peak_rss_mib": ours.peak_rss_mib,
             "bytes_per_flow": self.bytes_per_flow,
             "ns2_packets_per_cpu_s": ns2 and ns2.packets_per_cpu_s,
@@ -145,7 +149,7 @@ class Row:
 
 TITLES = (
     *("scenario", "simulator", "packets", "net pkt/s", "gross", "set-up s", "peak MiB"),
-    *("KiB/flow", "ns/hop", "of S1", "bar", "ratio", "of runs", "bar"),
+    *("KiB/flow", "ns/hop", "relative", "to", "bar", "ratio", "of runs", "bar"),
 )
 
 
@@ -163,11 +167,12 @@ def lines_of(row: Row) -> list[tuple[str, ...]]:
         ratio = f"{row.ratio:.2f}"
         runs = "{:.2f} to {:.2f}".format(*row.ratio_range)
         bar = f"{BARS[row.scenario]:.1f}"
-    bar_of_s1 = BARS_OF_S1.get(row.scenario)
+    bar_of_other = BARS_OF_OTHERS.get(row.scenario)
     ours = (
         *(row.scenario, "tidegate", *speed(row.ours)),
         *(f"{row.bytes_per_flow / 1024:.1f}", f"{row.ns_per_hop:.1f}"),
-        *(f"{row.relative_to_s1:.2f}", "-" if bar_of_s1 is None else f"{bar_of_s1:.2f}"),
+        *(f"{row.relative:.2f}", row.relative_to),
+        "-" if bar_of_other is None else f"{bar_of_other:.2f}",
         *(ratio, runs, bar),
     )
     if row.ns2 is None:
