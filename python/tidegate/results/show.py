@@ -64,14 +64,25 @@ LINK_COLUMNS = (
     Quantity("drop_ratio", "dropped", "%", 100),
     Quantity("marks", "marked", "packets", optional=True),
 )
+APPLICATION_COLUMNS = (
+    Quantity("stalls", "stalls", "a video", optional=True),
+    Quantity("mean_stall_s", "a stall", "s", optional=True),
+    Quantity("startup_s", "until it starts", "s", optional=True),
+    Quantity("qoe", "QoE", "1.5 to 5", optional=True),
+    Quantity("finished", "transfers", "a flow", optional=True),
+    Quantity("completion_s", "transfer time", "s", optional=True),
+)
+_NONE = Estimate(math.nan, math.nan, 0)
 
 
 def grids(results: Mapping[str, Result]) -> list[Grid]:
-    """Who got what, and how the bottlenecks fared."""
-    return [
+    """Who got what, how the bottlenecks fared, and what videos and short flows tell."""
+    drawn = [
         _grid("Who got what", "group", "group", results, GROUP_COLUMNS),
         _grid("Bottlenecks", "link", "link", results, LINK_COLUMNS),
+        _grid("Applications", "application", "group", results, APPLICATION_COLUMNS),
     ]
+    return [grid for grid in drawn if grid.cells]
 
 
 def rich_tables(results: Mapping[str, Result], *, narrow: bool = False) -> list[RenderableType]:
@@ -205,7 +216,7 @@ def _grid(
         for number, (name, metrics) in enumerate(variant.items()):
             values = {row.metric: Estimate(row.mean, row.ci95, row.runs) for row in metrics}
             first = [label if number == 0 else ""] * several
-            cells = [uncertain(values[c.metric], c.scale) for c in kept]
+            cells = [uncertain(values.get(c.metric, _NONE), c.scale) for c in kept]
             grid.cells.append([*first, name, *cells])
         grid.breaks.append(len(grid.cells) - 1)
     return grid

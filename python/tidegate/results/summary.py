@@ -32,13 +32,18 @@ LINK_METRICS = (
     "p95_sojourn_s", "p99_sojourn_s", "max_sojourn_s", "drop_ratio", "drops_full", "drops_aqm",
     "drops_wire", "drops_policer", "marks",
 )  # fmt: skip
+APPLICATION_METRICS = (
+    "stalls", "mean_stall_s", "startup_s", "qoe", "begun", "finished", "completion_s",
+    "longest_completion_s",
+)  # fmt: skip
+"""What videos and short flows tell of themselves: means over a group's flows."""
 
 
 class Row(NamedTuple):
-    """One metric of one group or link."""
+    """One metric of one group, link, or group's applications."""
 
     kind: str
-    """``group`` or ``link``."""
+    """``group``, ``link`` or ``application``."""
     name: str
     metric: str
     unit: str
@@ -50,9 +55,14 @@ class Row(NamedTuple):
 
 
 def rows(tables: Tables) -> Iterator[Row]:
-    """All metrics of all groups and bottlenecks."""
+    """All metrics of all groups and bottlenecks, and of applications that tell of themselves."""
     yield from _rows("group", tables["groups"], "group", GROUP_METRICS)
     yield from _rows("link", bottlenecks(tables["links"]), "name", LINK_METRICS)
+    for name, metric, part in _told(tables):
+        runs = part.group_by("replication").aggregate([("amount", "mean")])
+        yield Row(
+            "application", name, metric, unit_of(metric), *estimate(numbers(runs, "amount_mean"))
+        )
 
 
 class Measure(NamedTuple):
@@ -78,7 +88,28 @@ def measures(tables: Tables) -> list[Measure]:
             found += [
                 Measure(kind, name, metric, float(values[row])) for metric, values in known.items()
             ]
+    found += [
+        Measure("application", name, metric, _mean(numbers(part, "amount")))
+        for name, metric, part in _told(tables)
+    ]
     return found
+
+
+def _told(tables: Tables) -> Iterator[tuple[str, str, pa.Table]]:
+    """What a group's applications tell of themselves: the group, what, and a row a flow."""
+    told = tables.get("applications")
+    if told is None:
+        return
+    for name, part in by_name(told, "group"):
+        what = part["what"].cast(pa.string())
+        for metric in APPLICATION_METRICS:
+            if (found := part.filter(pc.equal(what, metric))).num_rows:
+                yield name, metric, found
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def estimated(
