@@ -24,7 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = {".git", ".venv", "target", "results", "_build", ".pytest_cache"}
 # What another file is written from: its links are meant from there.
 TEMPLATES = {
-    path for folder in ("league", "fidelity", "tools") for path in (ROOT / folder).rglob("page.md")
+    path
+    for folder in ("league", "fidelity", "security", "tools")
+    for path in (ROOT / folder).rglob("page.md")
 }
 FENCED = re.compile(r"^(```+|~~~+|:::+).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
