@@ -1,6 +1,8 @@
 """How Sphinx builds the documentation."""
 
 import re
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tidegate
@@ -8,12 +10,15 @@ import tidegate
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 project = "tidegate"
 author = "the tidegate contributors"
 copyright = "the tidegate contributors, Apache-2.0"
 version = release = tidegate.__version__
 
 extensions = [
+    "computed",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",

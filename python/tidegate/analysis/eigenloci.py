@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegate.analysis.loci import followed
 from tidegate.analysis.stability import Stability
 
 if TYPE_CHECKING:
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     from tidegate.analysis.network import Network
     from tidegate.analysis.signals import Complexes
 
-_FREQUENCIES = 4000
+_FREQUENCIES = 1000
 _LOWEST, _HIGHEST = 2e-3, 60.0
 """Radians per the longest and the shortest round trip."""
-_FACTORS = np.geomspace(0.1, 10, 25)
-_HALVINGS = 30
+_FACTORS = np.geomspace(0.1, 10, 17)
+_HALVINGS = 20
 _J = np.complex128(1j)
 
 
@@ -34,19 +33,12 @@ def network_stability(network: Network) -> Stability:
     The loop is stable as long as none of them encloses −1.
     """
     omega = _frequencies(network)
-    eigenvalues = np.asarray(np.linalg.eigvals(network.loop(omega * _J)), dtype=np.complex128)
-    loci = followed(eigenvalues)
-    longest, critical = 0.0, np.nan
-    for locus in loci.T:
-        length, at = _longest_crossing(omega, locus)
-        if length > longest:
-            longest, critical = length, at
-    margin = 1 / longest if longest else np.nan
-    phases = [_phase_margin(locus) for locus in loci.T]
-    known = [phase for phase in phases if not np.isnan(phase)]
+    loci = np.asarray(np.linalg.eigvals(network.loop(omega * _J)), dtype=np.complex128)
+    here, there = loci[:-1], _nearest(loci)
+    length, critical = _longest_crossing(omega, here, there)
     return Stability(
-        np.asarray(margin),
-        np.asarray(min(known, default=np.nan)),
+        np.asarray(1 / length),
+        np.asarray(_phase_margin_deg(here, there)),
         np.asarray(critical / (2 * np.pi)),
         np.asarray(True),
     )
@@ -84,25 +76,32 @@ def _frequencies(network: Network) -> NDArray[np.float64]:
     return np.geomspace(_LOWEST / max(rtts), _HIGHEST / min(rtts), _FREQUENCIES)
 
 
-def _longest_crossing(omega: NDArray[np.float64], locus: Complexes) -> tuple[float, float]:
-    """How far out it crosses the negative real axis, and at which angular frequency."""
-    here, there = locus[:-1], locus[1:]
+def _nearest(loci: Complexes) -> Complexes:
+    """Of each eigenvalue, the nearest one at the next frequency."""
+    distance = abs(loci[1:, None, :] - loci[:-1, :, None])
+    return np.take_along_axis(loci[1:], distance.argmin(axis=2), axis=1)
+
+
+def _longest_crossing(
+    omega: NDArray[np.float64], here: Complexes, there: Complexes
+) -> tuple[float, float]:
+    """How far out the negative real axis is crossed, and at which angular frequency; NaN if not."""
     turns = here.imag * there.imag < 0
     part = np.where(turns, here.imag / np.where(turns, here.imag - there.imag, 1), 0)
     length = np.where(turns, -(here.real + part * (there.real - here.real)), 0)
-    best = int(length.argmax())
-    if length[best] <= 0:
-        return 0.0, float("nan")
-    return float(length[best]), float(omega[best] * (omega[best + 1] / omega[best]) ** part[best])
+    row, column = np.unravel_index(int(length.argmax()), length.shape)
+    if length[row, column] <= 0:
+        return float("nan"), float("nan")
+    step = omega[row + 1] / omega[row]
+    return float(length[row, column]), float(omega[row] * step ** part[row, column])
 
 
-def _phase_margin(locus: Complexes) -> float:
-    """At the highest frequency with a gain of 1, in degrees."""
-    gain = np.log(abs(locus))
-    falls = np.flatnonzero((gain[:-1] >= 0) & (gain[1:] < 0))
-    if not falls.size:
+def _phase_margin_deg(here: Complexes, there: Complexes) -> float:
+    """The smallest where a gain falls through 1, from half a circle down to minus half; or NaN."""
+    before, after = np.log(abs(here)), np.log(abs(there))
+    falls = (before >= 0) & (after < 0)
+    if not falls.any():
         return float("nan")
-    last = falls[-1]
-    part = gain[last] / (gain[last] - gain[last + 1])
-    here, there = np.degrees(np.unwrap(np.angle(locus)))[last : last + 2]
-    return float(here + part * (there - here) + 180)
+    part = before[falls] / (before[falls] - after[falls])
+    at = here[falls] * (there[falls] / here[falls]) ** part
+    return float(np.min(np.degrees(np.angle(-at))))

@@ -114,6 +114,7 @@ def draw_map(
     over: StabilityMap, title: str, folder: Path, *, here: tuple[float, float] | None = None
 ) -> Path:
     """Gain margin over two quantities; the point is the present case."""
+    folder.mkdir(parents=True, exist_ok=True)
     at = over.stability
     # A loop that never crosses the axis has any margin; without an equilibrium there is none.
     margins = np.where(np.isnan(at.gain_margin), _PLANE, at.gain_margin)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = -30.0, 30.0
 """Logits of the probabilities that are tried."""
-_HALVINGS = 60
+# A root is enclosed so often between two of so many points: to 1e-10 of a logit.
+_STAGES, _POINTS = 8, 33
 _SWEEPS = 400
 _EXACT = 1e-9
 
@@ -85,6 +86,9 @@ class Network:
         descent by coordinates). With sources whose rate does not depend on queues that is the
         optimum of their utilities; with others it is a fixed point.
         """
+        for route in self.routes:
+            for value in vars(route.source).values():
+                number_of(value)
         logits = dict.fromkeys(self.links, _LEAST)
         for _ in range(_SWEEPS):
             moved = 0.0
@@ -102,54 +106,55 @@ class Network:
         """The logit with which this link is full, the others' as they are."""
         link = self.links[name]
 
-        def excess(logit: float) -> float:
+        def excess(logit: Reals) -> Reals:
             return self._load(name, {**logits, name: logit}) - link.capacity_pps
 
-        if excess(_LEAST) <= 0:
-            return _LEAST
-        if excess(_MOST) > 0:
-            raise NoEquilibriumError(
-                f"at {name} the sources want more than it has, whatever its signal says",
-                "fewer of them, a smaller willingness to pay or a faster link would do",
-            )
         low, high = _LEAST, _MOST
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        for _ in range(_STAGES):
+            between = np.linspace(low, high, _POINTS)
+            wants_more = excess(between) > 0
+            if not wants_more[0]:
+                return _LEAST
+            if wants_more[-1]:
+                raise NoEquilibriumError(
+                    f"at {name} the sources want more than it has, whatever its signal says",
+                    "fewer of them, a smaller willingness to pay or a faster link would do",
+                )
+            last = int(np.flatnonzero(wants_more)[-1])
+            low, high = float(between[last]), float(between[last + 1])
         logit = (low + high) / 2
         if not np.all(link.signal.reaches(_probability(logit))):
             raise NoEquilibriumError(*link.signal.unreached)
         return logit
 
-    def _load(self, name: str, logits: dict[str, float]) -> float:
+    def _load(self, name: str, logits: Mapping[str, float | Reals]) -> Reals:
         """What arrives there, in packets/s."""
-        load = 0.0
+        load = np.zeros_like(np.asarray(logits[name]))
         for route in self.routes:
             if name in route.links:
                 met, rtt = self._met(route, logits), self._rtt_s(route, logits)
-                load += number_of(route.source.count) * number_of(route.source.rate_pps(met, rtt))
+                load = load + np.asarray(route.source.count) * route.source.rate_pps(met, rtt)
         return load
 
-    def _met(self, route: Route, logits: dict[str, float]) -> Reals:
-        passed = 1.0
+    def _met(self, route: Route, logits: Mapping[str, float | Reals]) -> Reals:
+        passed = np.asarray(1.0)
         for name in route.links:
-            if logits[name] > _LEAST:
-                signal = self.links[name].signal
-                met = signal.met(_probability(logits[name]), scalable=route.source.scalable)
-                passed *= 1 - number_of(met)
+            p = np.where(logits[name] > _LEAST, _probability(logits[name]), 0.0)
+            passed = passed * (1 - self.links[name].signal.met(p, scalable=route.source.scalable))
         # One that meets nothing would be without bounds.
-        return np.asarray(max(1 - passed, number_of(_probability(_LEAST))))
+        return np.asarray(np.maximum(1 - passed, _probability(_LEAST)))
 
-    def _rtt_s(self, route: Route, logits: dict[str, float]) -> Reals:
-        waits = (self._queue(name, logits) / self.links[name].capacity_pps for name in route.links)
-        return np.asarray(number_of(route.source.base_rtt_s) + sum(waits))
+    def _rtt_s(self, route: Route, logits: Mapping[str, float | Reals]) -> Reals:
+        rtt_s = np.asarray(route.source.base_rtt_s, dtype=np.float64)
+        for name in route.links:
+            rtt_s = rtt_s + self._queue(name, logits[name]) / self.links[name].capacity_pps
+        return rtt_s
 
-    def _queue(self, name: str, logits: dict[str, float]) -> float:
+    def _queue(self, name: str, logit: float | Reals) -> Reals:
+        """Of a link with this logit; none where it is not full."""
         link = self.links[name]
-        if logits[name] <= _LEAST:
-            return 0.0
-        probability = _probability(logits[name])
-        return number_of(link.signal.queue_packets(probability, np.asarray(link.capacity_pps)))
+        queue = link.signal.queue_packets(_probability(logit), np.asarray(link.capacity_pps))
+        return np.where(logit > _LEAST, queue, 0.0)
 
     def _at(self, logits: dict[str, float]) -> NetworkEquilibrium:
         full = tuple(name for name in self.links if logits[name] > _LEAST)
@@ -162,7 +167,7 @@ class Network:
         if not full:
             raise NoEquilibriumError("no link is full", "more sources or slower links would do")
         return NetworkEquilibrium(
-            {name: self._queue(name, logits) for name in self.links},
+            {name: float(self._queue(name, logits[name])) for name in self.links},
             {
                 name: number_of(_probability(logits[name])) if name in full else 0.0
                 for name in logits
@@ -228,7 +233,7 @@ class Network:
         return np.array(slopes)
 
 
-def _probability(logit: float) -> Reals:
+def _probability(logit: float | Reals) -> Reals:
     return np.asarray(1 / (1 + np.exp(-logit)))
 
 
