@@ -197,3 +197,15 @@ def test_a_folder_keeps_what_was_computed(tidegate_command):
 def test_a_trajectory_begins_where_it_is_told():
     link = Bottleneck(capacity_pps=1e4, signal=Red(), sources=(Reno(count=30, base_rtt_s=0.05),))
     assert fluid(link, duration_s=1).window_packets[0, 0] == 1
+
+
+def test_abc_over_tcp_is_mapped_from_a_scenario():
+    """As docs/analysis/abc-over-tcp.md; evening-peak's expectation is 1.0 beside 0.9 Mb/s."""
+    path = ROOT / "scenarios/abc-on-pie.toml"
+    heavy, light = tidegate.analyse(path, "equilibrium")["equilibrium"].tables["groups"]
+    assert heavy["rate_bps"] == pytest.approx(0.98e6, rel=0.02)
+    assert heavy["rate_bps"] + 10 * light["rate_bps"] == pytest.approx(10e6, rel=1e-6)
+    assert heavy["p"] > light["p"]
+    assert tidegate.analyse(path, "stability")["stability"].values["stable"]
+    with pytest.raises(AnalysisError, match=r"users\.udp\.traffic: .*Reno's law"):
+        tidegate.analyse(ROOT / "scenarios/udp-against-tcp.toml", "equilibrium")

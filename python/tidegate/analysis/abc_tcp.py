@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tidegate.analysis.customers import CustomerGroup, Shared
 from tidegate.errors import AnalysisError
@@ -108,6 +107,8 @@ class AbcOverTcp:
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq
+
     try:
         return float(brentq(excess, low, high, xtol=1e-12))
     except ValueError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis.mapped.network import Mapped
 from tidegate.analysis.mapped.refusal import NoModelError
-from tidegate.analysis.views import VIEWS, answer
+from tidegate.analysis.views import VIEWS, ask
 from tidegate.analysis.views.answer import Answer, Silence
 from tidegate.errors import AnalysisError, UsageError
 from tidegate.scenarios.reading import Settings, Source, load_scenario
@@ -107,13 +107,13 @@ def analyse_scenario(scenario: Scenario, view: str | None = None) -> Analysis:
         raise UsageError(f"no view {view!r}; there are {', '.join(VIEWS)}")
     mapped = Mapped(scenario)
     if view is not None:
-        return Analysis(scenario, {view: answer(view, mapped)})
+        return Analysis(scenario, {view: ask(view, mapped)})
     return Analysis(scenario, {name: _answer_or_silence(name, mapped) for name in VIEWS})
 
 
 def _answer_or_silence(view: str, mapped: Mapped) -> Answer | Silence:
     try:
-        return answer(view, mapped)
+        return ask(view, mapped)
     except NoModelError as error:
         return Silence(error.key, error.reason, error.nearest)
     except AnalysisError as error:

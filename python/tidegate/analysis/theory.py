@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tidegate.analysis.mapped.network import Mapped
-from tidegate.analysis.views import answer
+from tidegate.analysis.views import ask
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def theory(scenario: Scenario) -> Theory:
         Where no model applies.
     """
     mapped = Mapped(scenario)
-    found = answer("equilibrium", mapped)
+    found = ask("equilibrium", mapped)
     predicted: Predictions = {}
     # A group may be several of the model's: users with other ways. Their mean is the group's.
     users: dict[str, float] = {}

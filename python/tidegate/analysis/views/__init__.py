@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 VIEWS = ("optimum", "equilibrium", "stability", "fluid", "activity", "blocking")
 
 
-def answer(view: str, mapped: Mapped) -> Answer:
+def ask(view: str, mapped: Mapped) -> Answer:
     """The answer of a view; `NoModelError` where no model applies."""
     from importlib import import_module
 

@@ -27,6 +27,8 @@ def answer(mapped: Mapped) -> Answer:
     constant = all(bundle.traffic["kind"] == "cbr" for bundle in mapped.through)
     if constant and kind in ("none", "abc"):
         return sharing.of_constant_rates(mapped)
+    if kind == "abc":
+        return sharing.of_abc(mapped)
     if kind in POLICING:
         return sharing.of_policed(mapped)
     if any(fill_of_stage_pps(bundle) is not None for bundle in mapped.through):

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.analysis.mapped.abc import abc_over_tcp, doubts_about_cubic
 from tidegate.analysis.mapped.policers import customers, declared_pps
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.policers import policed_shares
 from tidegate.analysis.shares import CbrUser, cbr_shares
 from tidegate.analysis.views.answer import Answer, Rows, Value
-from tidegate.errors import NoEquilibriumError
+from tidegate.errors import AnalysisError, NoEquilibriumError
 
 if TYPE_CHECKING:
+    from tidegate.analysis.abc_tcp import AbcOverTcp
+    from tidegate.analysis.customers import Shared
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.signals import Signal
@@ -71,6 +74,60 @@ def _link(mapped: Mapped, key: str, probability: float) -> dict[str, Value]:
     if probability > 0 and np.all(signal.reaches(p)):
         row["queue_packets"] = float(signal.queue_packets(p, np.asarray(mapped.capacity_pps)))
     return row
+
+
+def of_abc(mapped: Mapped) -> Answer:
+    """ABC over TCP, in no paper."""
+    model = abc_over_tcp(mapped)
+    at = _settled(mapped, model)
+    groups: Rows = []
+    for bundle, rate, loss, activity in zip(
+        mapped.through, at.throughput_pps, at.loss, at.state, strict=True
+    ):
+        row: dict[str, Value] = {"group": bundle.group, "users": bundle.users}
+        row |= {"rate_bps": rate * mapped.packet_bits, "p": loss, "activity": activity}
+        groups.append(row)
+    link: dict[str, Value] = {"link": mapped.link(mapped.full_link)["name"]}
+    link |= {"queue_packets": at.queue_packets, "p": at.probability}
+    return Answer(
+        model="ABC over TCP, Menth and Zeitler 2015, (5), (7), (11) with Padhye's formula",
+        mapped=mapped_abc(mapped, model),
+        assumptions=ABC_ASSUMPTIONS,
+        warnings=doubts_about_cubic(mapped),
+        tables={"groups": groups, "links": [{**link, "mean_activity": at.mean_state}]},
+        drawn=model,
+    )
+
+
+ABC_ASSUMPTIONS = (
+    "flows without end, whose rates go by Padhye's formula of the loss of their user",
+    "activities are at their stationary values",
+)
+
+
+def mapped_abc(mapped: Mapped, model: AbcOverTcp) -> dict[str, Value]:
+    """Capacity, signal and users in the model's own units."""
+    told: dict[str, Value] = {
+        "link": mapped.link(mapped.full_link)["name"],
+        "capacity_pps": mapped.capacity_pps,
+        "gamma": model.gamma,
+        "signal": str(model.signal),
+    }
+    for bundle, users in zip(mapped.through, model.customers, strict=True):
+        told[f"group {bundle.group}"] = (
+            f"{bundle.users} users × {bundle.flows_per_user:g} flows, base round trip "
+            f"{1e3 * bundle.base_rtt_s:.4g} ms, reference rate {users.reference_pps:.4g} packets/s"
+        )
+    return told
+
+
+def _settled(mapped: Mapped, model: AbcOverTcp) -> Shared:
+    try:
+        return model.equilibrium
+    except AnalysisError as error:
+        raise NoModelError(
+            mapped.key(mapped.full_link) + ".aqm", str(error), "other numbers of flows would do"
+        ) from None
 
 
 def of_policed(mapped: Mapped) -> Answer:

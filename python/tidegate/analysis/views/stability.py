@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.analysis.abc_loop import abc_stability
 from tidegate.analysis.eigenloci import critical_network_delay, network_stability
+from tidegate.analysis.mapped.abc import abc_over_tcp, doubts_about_cubic
 from tidegate.analysis.mapped.policers import check_not_policed
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.sources import Cubic
@@ -20,6 +22,7 @@ from tidegate.analysis.views.common import (
     strained,
     strained_windows,
 )
+from tidegate.analysis.views.sharing import ABC_ASSUMPTIONS, mapped_abc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +38,8 @@ def answer(mapped: Mapped) -> Answer:
     """Verdict, margins, and the round trip, number of flows and rate at which it tips."""
     if len(mapped.full_links) > 1:
         return _of_a_network(mapped)
+    if mapped.link(mapped.full_link)["differentiation"]["kind"] == "abc":
+        return _of_abc(mapped)
     bottleneck = mapped.bottleneck
     check_has_loop(mapped, bottleneck)
     at = stability(bottleneck)
@@ -105,6 +110,34 @@ def _of_a_network(mapped: Mapped) -> Answer:
         },
         tables={"groups": groups},
         drawn=network,
+    )
+
+
+def _of_abc(mapped: Mapped) -> Answer:
+    """Of the queue with all groups, and of users in a group against each other."""
+    model = abc_over_tcp(mapped)
+    found = abc_stability(model)
+    worst = found.worst
+    groups: Rows = [
+        {
+            "group": bundle.group,
+            "own_gain_margin": None if own is None else number(own.gain_margin),
+        }
+        for bundle, own in zip(mapped.through, found.own, strict=True)
+    ]
+    return Answer(
+        model="loop of ABC over TCP: the meter's pole ln 2/I, the mean activity, the AQM",
+        mapped=mapped_abc(mapped, model),
+        assumptions=(*ABC_ASSUMPTIONS, "a swing is small"),
+        warnings=doubts_about_cubic(mapped),
+        values={
+            "stable": found.stable,
+            "gain_margin": number(worst.gain_margin),
+            "critical_frequency_hz": number(worst.frequency_hz),
+            "queue_gain_margin": number(found.joint.gain_margin),
+        },
+        tables={"groups": groups},
+        drawn=model,
     )
 
 
