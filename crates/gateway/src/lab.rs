@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::Plan;
+use tidegate_scenario::plan::{LinkPlan, Plan};
 use tidegate_simulator::Emulated;
 
 use crate::LabError;
@@ -46,6 +46,7 @@ pub struct LabRun {
 
 /// Runs a scenario once, in real time.
 pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
+    refuse_prices_in_packets(plan)?;
     let hosts = Hosts::build(plan, options.ip)?;
     if options.verbose {
         tell_how_to_look_inside(plan, &hosts);
@@ -73,6 +74,17 @@ pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
     let load = load?;
     honesty.stall_s = load.stall.as_secs();
     Ok(LabRun { emulated, load, honesty, deviations: hosts.deviations.clone() })
+}
+
+/// A mark is a price that real packets can carry; explicit prices and four bits have no place in them.
+fn refuse_prices_in_packets(plan: &Plan) -> Result<(), LabError> {
+    let in_word = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_word());
+    if !plan.links.iter().any(in_word) {
+        return Ok(());
+    }
+    let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
+                write price_encoding = { kind = \"one-bit\", base = 1.06 }";
+    Err(LabError::Missing(vec![line.to_owned()]))
 }
 
 /// Packets that hosts have sent and nobody fetched in time.

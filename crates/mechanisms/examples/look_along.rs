@@ -80,6 +80,7 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
         room: Capacity { packets: u32::MAX, bytes: u64::MAX },
         rate: Rate::mbps(8_000),
         packet,
+        price_encoding: None,
     };
     let aqm = match kind {
         "red" => {

@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
     let room = Capacity { packets: given.get("limit")? as u32, bytes: u64::MAX };
-    let place = |rate: Rate, packet: Bytes| Place { room, rate, packet };
+    let place = |rate: Rate, packet: Bytes| Place { room, rate, packet, price_encoding: None };
     // For an AQM that goes by the time of a packet: a byte takes a nanosecond.
     let by_time = Rate::mbps(8_000);
     let (params, place) = match kind {

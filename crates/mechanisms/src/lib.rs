@@ -11,6 +11,7 @@ pub mod bottleneck;
 pub mod ingress;
 pub mod parameters;
 pub mod power;
+pub mod price;
 pub mod registry;
 pub mod sender;
 pub mod stage;

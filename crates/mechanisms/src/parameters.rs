@@ -31,7 +31,7 @@ pub enum Value {
     Memory(Memory),
     /// From 0 to 1000.
     Factor(Factor),
-    /// Above 0, at most 4000.
+    /// Above 0, at most 10⁹.
     Demand(Demand),
     /// Time, or not at all.
     OrOff(OrOff),
@@ -72,7 +72,7 @@ pub enum Kind {
     Memory,
     /// From 0 to 1000.
     Factor,
-    /// Above 0, at most 4000.
+    /// Above 0, at most 10⁹.
     Demand,
     /// Time, or the word `off`.
     OrOff,

@@ -50,10 +50,15 @@ pub struct Memory(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Factor(pub f64);
 
-/// What a flow offers to pay, in segments per second: above 0, at most 4000, which is what the kernel's
-/// program has bits for.
+/// What a flow offers to pay, in segments per second times the unit of prices: above 0, at most 10⁹. A kernel's
+/// program has bits for [`Demand::MOST_IN_KERNELS`].
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Demand(pub f64);
+
+impl Demand {
+    /// Above this, our kernel programs overflow.
+    pub const MOST_IN_KERNELS: f64 = 4_000.0;
+}
 
 /// A whole number from `MIN` to `MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,6 +12,7 @@ use crate::fit;
 use crate::issue::nearest;
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
+use crate::prices;
 use crate::resolve::AtHosts;
 use crate::value::OrOff;
 
@@ -77,6 +78,11 @@ fn options_fit(tcp: &Tcp, own: &Tcp, reader: &mut Reader) {
         let name = settled.congestion_control.about().name;
         reader.wrong_at("ecn", format!("{name} lives by ECN: leave this key out"));
     }
+    if settled.congestion_control.needs_ecn() && !settled.ecn {
+        let name = settled.congestion_control.about().name;
+        let key = if own.gives("congestion_control") { "congestion_control" } else { "ecn" };
+        reader.wrong_at(key, format!("{name} goes by congestion marks: write ecn = true"));
+    }
     let told_by = settled.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
     if let Some(feedback) = told_by
         && !(settled.ecn || settled.congestion_control.is_scalable())
@@ -102,6 +108,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
         fit::aqms(file, reader);
     }
     let network = network.filter(|network| can_be_searched(file, network, reader));
+    prices::of(file, network.as_ref(), reader);
     let nodes = network.as_ref().map(Network::nodes).unwrap_or_default();
     let network = network.as_ref().map(|network| (network, &nodes));
     reader.within("users", |reader| {

@@ -20,7 +20,8 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
             // The parameters are not even good by themselves, or another hop has told.
             return;
         }
-        if let Err((key, message)) = Aqm::new(aqm.0.clone(), &place(rate, buffer, file.packet_size))
+        if let Err((key, message)) =
+            Aqm::new(aqm.0.clone(), &place(rate, buffer, file.packet_size, file.price_encoding()))
         {
             nested(reader, &path, |reader| reader.wrong_at(key, message));
         }

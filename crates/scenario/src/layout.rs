@@ -268,6 +268,7 @@ fn flow(
         (HostJitter::Auto, Profile::Linux) => LINUX_JITTER.min(slowest()),
         (HostJitter::Auto, Profile::Classic | Profile::Linux2629) => slowest(),
     };
+    let reads_prices = tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.reads_prices());
     FlowPlan {
         user: owner,
         forward,
@@ -278,6 +279,7 @@ fn flow(
         jitter,
         traffic: traffic.clone(),
         tcp: tcp.clone(),
+        prices: file.price_encoding().filter(|_| reads_prices),
     }
 }
 

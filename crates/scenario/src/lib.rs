@@ -24,6 +24,7 @@ mod network;
 mod overrides;
 mod parameter;
 pub mod plan;
+mod prices;
 mod quantity;
 #[cfg(test)]
 mod reference;

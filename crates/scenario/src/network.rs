@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 
 use crate::file::{Bottleneck, File, Link, ParkingLot, RateChange};
@@ -18,13 +19,14 @@ const REVERSE_BUFFER: Buffer = Buffer::Packets(10_000);
 
 /// A link as planned, with the mechanisms of a section of the file.
 macro_rules! with_mechanisms {
-    ($file:expr, $plain:expr) => {
+    ($file:expr, $plain:expr, $price_encoding:expr) => {
         LinkPlan {
             monitored: true,
             mechanisms: Arc::new(MechanismsPlan {
                 packet_size: $plain.packet_size,
                 loss: $file.loss.0,
                 aqm: $file.aqm.0.clone(),
+                price_encoding: $price_encoding,
                 differentiation: $file.differentiation.0.clone(),
                 scheduler: $file.scheduler.0.clone(),
                 rate_changes: rate_changes(&$file.rate_changes),
@@ -47,12 +49,14 @@ pub(crate) struct Network {
     numbers: BTreeMap<String, u32>,
     /// Links that leave a node, ascending.
     leaving: BTreeMap<String, Vec<usize>>,
+    price_encoding: Option<Encoding>,
 }
 
 impl Network {
     /// The network of the file's topology; empty if it has none.
     pub fn of(file: &File) -> Network {
-        let mut network = Network::default();
+        let price_encoding = file.price_encoding();
+        let mut network = Network { price_encoding, ..Network::default() };
         if let Some(bottleneck) = &file.bottleneck {
             network.add_bottleneck(bottleneck, file.packet_size);
         }
@@ -98,7 +102,7 @@ impl Network {
         let (left, right) = DUMBBELL;
         let Bottleneck { rate, delay, buffer, .. } = *file;
         let plain = LinkPlan::plain("bottleneck".to_owned(), rate, delay, buffer, packet_size);
-        let link = with_mechanisms!(file, plain);
+        let link = with_mechanisms!(file, plain, self.price_encoding);
         let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
         self.add(left, right, link);
         self.add(right, left, back);
@@ -110,7 +114,7 @@ impl Network {
             let (rate, delay) = (file.rate.at(hop), file.delay.at(hop));
             let name = format!("{from}-{to}");
             let plain = LinkPlan::plain(name, rate, delay, file.buffer.at(hop), packet_size);
-            let link = with_mechanisms!(file, plain);
+            let link = with_mechanisms!(file, plain, self.price_encoding);
             let back = way_back(format!("{to}-{from}"), &link, file.duplex);
             self.add(&from, &to, link);
             self.add(&to, &from, back);
@@ -122,7 +126,7 @@ impl Network {
         let plain = LinkPlan::plain(name.to_owned(), rate, delay, buffer, packet_size);
         // What a link carried says how busy it was only if its rate stays.
         let monitored = file.bottleneck || !file.rate_changes.0.is_empty();
-        let link = LinkPlan { monitored, ..with_mechanisms!(file, plain) };
+        let link = LinkPlan { monitored, ..with_mechanisms!(file, plain, self.price_encoding) };
         if file.duplex {
             let back = way_back(format!("{name}.reverse"), &link, true);
             self.add(&file.to, &file.from, back);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tidegate_mechanisms::bottleneck::scheduler::{Capacity, SchedulerParams};
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
@@ -108,6 +109,8 @@ pub struct MechanismsPlan {
     pub loss: f64,
     /// The congestion signal.
     pub aqm: AqmParams,
+    /// How prices travel in this scenario, if it says so.
+    pub price_encoding: Option<Encoding>,
     /// Who the signal falls on.
     pub differentiation: DifferentiationParams,
     /// Which packet leaves next.
@@ -154,6 +157,7 @@ impl LinkPlan {
             packet_size,
             loss: 0.0,
             aqm: AqmParams::DropTail,
+            price_encoding: None,
             differentiation: DifferentiationParams::None,
             scheduler: SchedulerParams::Fifo,
             rate_changes: Vec::new(),
@@ -168,17 +172,22 @@ impl LinkPlan {
 
     /// What its mechanisms are told of it.
     pub fn place(&self) -> Place {
-        place(self.rate, self.buffer, self.packet_size)
+        place(self.rate, self.buffer, self.packet_size, self.price_encoding)
     }
 }
 
 /// Where the mechanisms of such a link stand.
-pub(crate) fn place(rate: Rate, buffer: Buffer, packet: Bytes) -> Place {
+pub(crate) fn place(
+    rate: Rate,
+    buffer: Buffer,
+    packet: Bytes,
+    price_encoding: Option<Encoding>,
+) -> Place {
     let room = match buffer {
         Buffer::Packets(packets) => Capacity { packets, bytes: u64::MAX },
         Buffer::Bytes(bytes) => Capacity { packets: u32::MAX, bytes: bytes.get() },
     };
-    Place { room, rate, packet }
+    Place { room, rate, packet, price_encoding }
 }
 
 /// A stage of a user.
@@ -225,6 +234,8 @@ pub struct FlowPlan {
     pub traffic: Traffic,
     /// The TCP that carries it, the same for all flows of a group; `None` for UDP.
     pub tcp: Option<Arc<TcpPlan>>,
+    /// How prices travel to its sender, if that reads them.
+    pub prices: Option<Encoding>,
 }
 
 impl FlowPlan {

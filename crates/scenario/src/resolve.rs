@@ -1,5 +1,6 @@
 //! Fills in the defaults that depend on other keys, so that nothing is left open.
 
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::Span;
 
 use crate::file::{Access, File, Intervals, Start, Tcp, User};
@@ -39,6 +40,13 @@ fn sample_interval(duration: Span) -> Span {
     let decade = 10u64.pow(least.ilog10());
     let round = [1, 2, 5, 10].map(|digit| digit * decade);
     Span::from_nanos(*round.iter().find(|step| **step >= least).expect("10 decades are enough"))
+}
+
+impl File {
+    /// How prices travel, if the file says so.
+    pub fn price_encoding(&self) -> Option<Encoding> {
+        self.price_encoding.as_ref().map(|chosen| (&chosen.0).into())
+    }
 }
 
 impl TcpPlan {

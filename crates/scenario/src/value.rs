@@ -115,8 +115,8 @@ number! {
     { "exclusiveMinimum": 0, "maximum": 1000 }
 }
 number! {
-    Demand: "a number above 0, at most 4000", |x| x > 0.0 && x <= 4000.0,
-    { "exclusiveMinimum": 0, "maximum": 4000 }
+    Demand: "a number above 0, at most 1000000000", |x| x > 0.0 && x <= 1e9,
+    { "exclusiveMinimum": 0, "maximum": 1_000_000_000 }
 }
 
 fn is_word(node: &Node, word: &str) -> bool {

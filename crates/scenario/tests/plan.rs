@@ -3,11 +3,10 @@
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::parameters::Choice;
 use tidegate_mechanisms::sender::{
-    CubicGrowth, CubicParams, DctcpParams, PragueParams, RenoParams, SbrmParams, SenderParams,
-    SlowStartExit,
+    CubicGrowth, CubicParams, DctcpParams, PragueParams, RenoParams, SenderParams, SlowStartExit,
 };
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Bytes, Demand, OrOff, Rate, Share, Span, Whole};
+use tidegate_mechanisms::units::{Bytes, OrOff, Rate, Span, Whole};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{Buffer, LinkPlan, PausePlan, Plan, StandPlan, Traffic};
 
@@ -165,16 +164,12 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
 
 #[test]
 fn what_only_a_kernel_has_is_valid_and_named_as_such_at_its_key() {
-    let sbrm = DUMBBELL.replace("\"reno\" }", "{ kind = \"sbrm\", kappa = 0.5 } }");
-    let scenario = scenario(&sbrm);
-    let plan = scenario.plan();
-    let tcp = plan.flows[3].tcp.as_deref().expect("greedy");
-    let sbrm = SbrmParams { willingness_to_pay: Demand(20.0), kappa: Share(0.5) };
-    assert_eq!(tcp.congestion_control, SenderParams::Sbrm(sbrm));
-    let lacks: Vec<_> = scenario.simulator_lacks().iter().map(ToString::to_string).collect();
+    let own = DUMBBELL.replace("\"reno\" }", "\"bbr\" }");
+    let lacks =
+        scenario(&own).simulator_lacks().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
         lacks,
-        ["line 17: users.light.tcp.congestion_control: the simulator has no SBRM; run it on a \
+        ["line 17: users.light.tcp.congestion_control: the simulator has no BBR; run it on a \
           kernel with `tidegate lab`"]
     );
 

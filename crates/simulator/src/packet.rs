@@ -16,8 +16,10 @@ pub struct Packet {
     pub stamp: Time,
     /// The flow it belongs to.
     pub flow: u32,
-    /// Data: an activity or a price. Acknowledgement: the echo of a price. As the bits of an `f32`. With
-    /// [`flags::OPTIONS`]: the ticket of its options, which have that as well.
+    /// Data: an activity, as the bits of an `f32`, or what it carries of prices
+    /// ([`tidegate_mechanisms::price::Encoding::write`]). Acknowledgement: what it tells of those
+    /// ([`tidegate_mechanisms::price::Gathered::take`]). With [`flags::OPTIONS`]: the ticket of its options,
+    /// which have that as well.
     pub word: u32,
     /// Where it is on its way: an index into the network's hops.
     pub hop: u32,

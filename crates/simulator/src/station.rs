@@ -4,7 +4,9 @@
 //! The [`Link`](crate::link::Link) around it has the rate, the delay and the pipe. What is here is what
 //! waits, and the packet in transmission.
 
+use tidegate_mechanisms::bottleneck::Moment;
 use tidegate_mechanisms::bottleneck::scheduler::{Line, Queued, Scheduler};
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::LinkPlan;
 
@@ -20,6 +22,8 @@ pub struct Station {
     rng: Stream,
     ecn: bool,
     ecn_marks_all: bool,
+    /// How and when packets learn of its price, if they carry it.
+    tells_price: Option<(Encoding, Moment)>,
     /// The packets here, by handle: each is put down once, and taken when it has left.
     shelf: Shelf,
     sending: Option<Sending>,
@@ -100,11 +104,13 @@ impl Station {
 
     /// A station with this scheduler.
     pub fn holding(scheduler: Scheduler, plan: &LinkPlan, number: usize, seed: u64) -> Box<Self> {
+        let asks_price = plan.aqm.asks_price();
         Box::new(Station {
             scheduler,
             rng: Stream::new(seed, &format!("link/{number}/aqm")),
-            ecn: plan.ecn,
+            ecn: plan.ecn || asks_price.is_some(),
             ecn_marks_all: plan.ecn_marks_all,
+            tells_price: plan.price_encoding.filter(Encoding::is_in_word).zip(asks_price),
             shelf: Shelf::default(),
             sending: None,
             idle_since: Time::ZERO,
@@ -119,7 +125,7 @@ impl Station {
 
     /// A packet arrives at `now`. What is lost for it is in `lost` afterwards.
     pub fn arrive(&mut self, parcel: Parcel, owner: Owner, now: Time, probe: &mut LinkProbe) {
-        let activity = parcel.activity();
+        let activity = if self.tells_price.is_some() { 0.0 } else { parcel.activity() };
         probe.on_activity(owner.group, activity);
         let queued = Queued {
             handle: self.shelf.put(parcel, owner.group, now),
@@ -146,6 +152,22 @@ impl Station {
             lost.push(slot.parcel);
         };
         scheduler.enqueue(queued, &line, || rng.unit(), lose);
+        if let Some((_, Moment::Arrival)) = self.tells_price {
+            self.tell_price(queued.handle);
+        }
+    }
+
+    /// A packet that carries prices learns of the one that is asked here; acknowledgements have other things in their
+    /// word.
+    fn tell_price(&mut self, handle: u32) {
+        const OTHERS: u32 = flags::ACK | flags::REPORT | flags::OPTIONS;
+        let Station { tells_price, scheduler, rng, shelf, .. } = self;
+        let parcel = &mut shelf.slots[handle as usize].parcel;
+        if let Some(((encoding, _), price)) = tells_price.zip(scheduler.price())
+            && parcel.flags() & OTHERS == 0
+        {
+            parcel.set_word(encoding.write(parcel.word(), price, || rng.unit()));
+        }
     }
 
     /// The transmitter is free: takes the next packet, if any, which is sent for as long as
@@ -165,6 +187,10 @@ impl Station {
         };
         let next = scheduler.dequeue(now, || rng.unit(), lose)?;
         let Queued { handle, marked, .. } = next;
+        if let Some((_, Moment::Departure)) = self.tells_price {
+            self.tell_price(handle);
+        }
+        let Station { shelf, .. } = self;
         let len = next.len as u16;
         let transmission = transmission(len);
         let departs = now + transmission;

@@ -32,7 +32,7 @@ fn beginning(plan: Plan) -> Plan {
     }
 }
 
-/// BBR and SBRM are a kernel's alone.
+/// BBR is a kernel's alone.
 fn is_simulated(plan: &Plan) -> bool {
     plan.flows
         .iter()

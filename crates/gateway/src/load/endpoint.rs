@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
 use socket2::{Domain, Protocol, Socket, Type};
 use tidegate_mechanisms::sender::{SbrmParams, SenderParams};
+use tidegate_mechanisms::units::Demand;
 use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
@@ -194,6 +195,14 @@ impl<'a> Endpoints<'a> {
         else {
             return Ok(());
         };
+        if willingness_to_pay.0 > Demand::MOST_IN_KERNELS {
+            let line = format!(
+                "willingness_to_pay = {}: tg_sbrm has bits for {} at most; simulate it, or offer less",
+                willingness_to_pay.0,
+                Demand::MOST_IN_KERNELS
+            );
+            return Err(LabError::Missing(vec![line]));
+        }
         let parameters = [kappa.0, willingness_to_pay.0].map(|x| ((x * Q20) as u32).to_ne_bytes());
         system::set_option(socket, SBRM_LEVEL, SBRM_SET_PARAMETERS, parameters.as_flattened())
             .map_err(|error| self.error("the parameters of tg_sbrm are refused", &error))

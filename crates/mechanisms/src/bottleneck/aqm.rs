@@ -1,6 +1,6 @@
 //! How congested, behind one door.
 
-use super::{Arrival, Head, Place, Signal, falls};
+use super::{Arrival, Head, Moment, Place, Signal, falls};
 use crate::parameters::{Mistake, Parameters, choices};
 use crate::registry::About;
 use crate::units::Time;
@@ -18,6 +18,11 @@ pub trait ManageQueue: Sized {
 
     /// Whether it has thresholds to stretch, by [`ManageQueue::stretched_probability`].
     const HAS_THRESHOLDS: bool = false;
+
+    /// Whether its signal is a price, and of which packets it is asked: then nothing is dropped for it, and packets
+    /// that are not ECN-capable pass. One that is no mark is written into packets by whoever asks for
+    /// [`ManageQueue::price`].
+    const ASKS_PRICE: Option<Moment> = None;
 
     /// Why no differentiation goes on it, if none does.
     const UNDIFFERENTIATED: Option<&'static str> = None;
@@ -67,15 +72,16 @@ pub trait ManageQueue: Sized {
 
     /// The packet to send now, if there is one. `pop` takes packets from the front of the queue.
     /// `signal` gets those that are signalled on as they leave: it drops one (and returns `None`) or
-    /// marks and returns it.
+    /// marks and returns it. `draw` gives a random number in [0, 1).
     #[inline]
     fn dequeue<P>(
         &mut self,
         now: Time,
+        draw: impl FnMut() -> f64,
         mut pop: impl FnMut() -> Option<Head<P>>,
         signal: impl FnMut(P) -> Option<P>,
     ) -> Option<P> {
-        let _ = (now, signal);
+        let _ = (now, draw, signal);
         pop().map(|head| head.packet)
     }
 
@@ -84,6 +90,12 @@ pub trait ManageQueue: Sized {
 
     /// The queue length that it has averaged, in its own unit.
     fn average_backlog(&self) -> Option<f64> {
+        None
+    }
+
+    /// The price that it asks of the packet that arrived last, or left, if it asks any.
+    #[inline]
+    fn price(&self) -> Option<f64> {
         None
     }
 }
@@ -119,6 +131,14 @@ macro_rules! aqms {
                 }
             }
 
+            /// See [`ManageQueue::ASKS_PRICE`].
+            pub const fn asks_price(&self) -> Option<Moment> {
+                match self {
+                    AqmParams::DropTail => None,
+                    $(AqmParams::$name(_) => $name::ASKS_PRICE,)+
+                }
+            }
+
             /// See [`ManageQueue::UNDIFFERENTIATED`].
             pub const fn undifferentiated(&self) -> Option<&'static str> {
                 match self {
@@ -145,6 +165,15 @@ macro_rules! aqms {
                     $(Aqm::$name(_) => $name::SEES_DEPARTURES,)+
                 }
             }
+
+            /// Whether it asks a price: see [`ManageQueue::ASKS_PRICE`].
+            #[inline]
+            pub(super) const fn asks_price(&self) -> bool {
+                match self {
+                    Aqm::DropTail => false,
+                    $(Aqm::$name(_) => $name::ASKS_PRICE.is_some(),)+
+                }
+            }
         }
 
         /// Does the same with whatever AQM it is.
@@ -166,6 +195,11 @@ aqms! {
     csfq::Csfq(CsfqParams);
     pie::Pie(PieParams);
     codel::Codel(CodelParams);
+    pc1::Pc1(Pc1Params);
+    pc2::Pc2(Pc2Params);
+    pc3::Pc3(Pc3Params);
+    virtual_queue::VirtualQueue(VirtualQueueParams);
+    sbrm_queue::SbrmQueue(SbrmQueueParams);
 }
 
 impl Aqm {
@@ -182,6 +216,7 @@ impl Aqm {
         self.on_verdict(signalled);
         match (signalled, self.is_forced()) {
             (false, _) => Signal::None,
+            (true, false) if self.asks_price() => Signal::Price,
             (true, false) => Signal::Congestion,
             (true, true) => Signal::Forced,
         }
@@ -226,19 +261,26 @@ impl Aqm {
     pub(super) fn dequeue<P>(
         &mut self,
         now: Time,
+        draw: impl FnMut() -> f64,
         mut pop: impl FnMut() -> Option<Head<P>>,
         signal: impl FnMut(P) -> Option<P>,
     ) -> Option<P> {
         each!(
             self,
             drop_tail => pop().map(|head| head.packet),
-            own => own.dequeue(now, pop, signal)
+            own => own.dequeue(now, draw, pop, signal)
         )
     }
 
     /// See [`ManageQueue::state_bytes`].
     pub fn state_bytes(&self) -> usize {
         each!(self, drop_tail => 0, own => own.state_bytes())
+    }
+
+    /// See [`ManageQueue::price`].
+    #[inline]
+    pub(super) fn price(&self) -> Option<f64> {
+        each!(self, drop_tail => None, own => own.price())
     }
 
     /// See [`ManageQueue::average_backlog`].

@@ -171,6 +171,7 @@ impl ManageQueue for Codel {
     fn dequeue<P>(
         &mut self,
         now: Time,
+        _draw: impl FnMut() -> f64,
         pop: impl FnMut() -> Option<Head<P>>,
         signal: impl FnMut(P) -> Option<P>,
     ) -> Option<P> {

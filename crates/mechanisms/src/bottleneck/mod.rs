@@ -18,11 +18,17 @@ pub mod csfq;
 pub mod differentiation;
 mod drop_tail;
 pub mod icp;
+pub mod pc1;
+pub mod pc2;
+pub mod pc3;
 pub mod pie;
 pub mod piecewise_linear;
 pub mod red;
+pub mod sampled_price;
+pub mod sbrm_queue;
 pub mod scheduler;
 pub mod token_bucket;
+pub mod virtual_queue;
 
 pub use abc::{Abc, AbcParams};
 pub use adaptive_red::{AdaptiveRed, AdaptiveRedParams};
@@ -35,12 +41,19 @@ pub use codel::{Codel, CodelParams, CodelRules, CodelState, Head};
 pub use csfq::{Csfq, CsfqParams};
 pub use differentiation::{Differentiate, Differentiation, DifferentiationParams};
 pub use icp::{Icp, IcpCurve, IcpParams};
+pub use pc1::{Pc1, Pc1Params};
+pub use pc2::{Pc2, Pc2Params};
+pub use pc3::{Pc3, Pc3Params};
 pub use pie::{Pie, PieDecay, PieParams};
 pub use piecewise_linear::{PiecewiseLinear, PiecewiseLinearParams};
 pub use red::{Red, RedParams, RedSpacing};
+pub use sbrm_queue::{SbrmPrice, SbrmQueue, SbrmQueueParams};
 pub use scheduler::Scheduler;
 pub use token_bucket::TokenBuckets;
+pub use virtual_queue::{VirtualQueue, VirtualQueueParams};
 
+use crate::parameters::Mistake;
+use crate::price::Encoding;
 use crate::units::{Bytes, Rate, Span, Time};
 
 /// Where a mechanism stands.
@@ -52,13 +65,33 @@ pub struct Place {
     pub rate: Rate,
     /// Size of a full packet on the wire, which counts as a typical one.
     pub packet: Bytes,
+    /// How prices travel, for those that ask one; a scenario need not say so.
+    pub price_encoding: Option<Encoding>,
 }
 
 impl Place {
+    /// How prices travel. Fails with the key and the reason where the scenario does not say so.
+    fn price_encoding(&self) -> Result<Encoding, Mistake> {
+        let message = "asks a price, and the scenario does not say how prices travel: give e.g. \
+                       price_encoding = { kind = \"one-bit\", base = 1.06 }";
+        self.price_encoding.ok_or_else(|| ("kind", message.to_owned()))
+    }
+
     /// Time of a typical packet on the link.
     pub const fn packet_time(&self) -> Span {
         self.rate.transmission_time(self.packet)
     }
+}
+
+/// When a packet learns of a price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// As it arrives.
+    Arrival,
+    /// As it leaves.
+    Departure,
+    /// As it leaves, by a mark, however prices travel elsewhere.
+    MarkedDeparture,
 }
 
 /// A packet that arrives at a queue, and the queue as it finds it.
@@ -91,6 +124,8 @@ pub enum Signal {
     /// The AQM has lost hold of the queue (RED with `hard_drop`: the average has reached its upper end).
     /// As [`Signal::Congestion`], but even ECN-capable packets are dropped.
     Forced,
+    /// A price is asked of the packet: mark it if it is ECN-capable, and never drop it.
+    Price,
     /// The customer's policer has decided on the packet. One that is part of the AQM may signal by
     /// a mark as the AQM would; one in front of the queue drops, ECN-capable packets too.
     Policed {
@@ -129,7 +164,10 @@ impl Signal {
     pub const fn verdict(self, may_mark: bool) -> Verdict {
         match self {
             Signal::None => Verdict::Pass,
-            Signal::Congestion | Signal::Policed { may_mark: true } if may_mark => Verdict::Mark,
+            Signal::Congestion | Signal::Price | Signal::Policed { may_mark: true } if may_mark => {
+                Verdict::Mark
+            }
+            Signal::Price => Verdict::Pass,
             Signal::Congestion | Signal::Forced => Verdict::Drop(DropReason::Aqm),
             Signal::Policed { .. } => Verdict::Drop(DropReason::Policer),
         }
@@ -168,6 +206,12 @@ impl Judge {
     pub fn on_overflow(&mut self, user: u32, now: Time, len: Bytes) {
         self.aqm.on_overflow();
         self.differentiation.on_overflow(user, now, len);
+    }
+
+    /// The price that the AQM asks, if it asks one.
+    #[inline]
+    pub fn price(&self) -> Option<f64> {
+        self.aqm.price()
     }
 
     /// Bytes that the two remember from packet to packet.

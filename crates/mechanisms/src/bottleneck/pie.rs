@@ -152,6 +152,7 @@ impl ManageQueue for Pie {
     fn dequeue<P>(
         &mut self,
         now: Time,
+        _draw: impl FnMut() -> f64,
         mut pop: impl FnMut() -> Option<Head<P>>,
         _signal: impl FnMut(P) -> Option<P>,
     ) -> Option<P> {

@@ -2,6 +2,7 @@
 
 use super::{Ack, Marks, Window};
 use crate::parameters::{Parameters, choices};
+use crate::price::Encoding;
 use crate::registry::About;
 use crate::units::{Span, Time};
 
@@ -25,6 +26,12 @@ pub trait Sender {
 
     /// Whether receivers are to tell when segments arrived, for the one-way delay.
     const READS_ONE_WAY_DELAY: bool = false;
+
+    /// Whether it has no use without ECN, whose marks are answered once a round trip.
+    const NEEDS_ECN: bool = false;
+
+    /// Whether it goes by the price of its path, of which receivers are to tell then.
+    const READS_PRICES: bool = false;
 }
 
 /// A congestion controller that the simulator has.
@@ -35,6 +42,12 @@ pub trait Control: Sender + Sized {
 
     /// For a new connection.
     fn new(params: Self::Params) -> Self;
+
+    /// How prices travel in the scenario. Told before anything else, and only to one that reads them, where the
+    /// scenario says so.
+    fn set_price_encoding(&mut self, encoding: Encoding) {
+        let _ = encoding;
+    }
 
     /// Lets the window grow. Called outside loss recovery only.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
@@ -159,6 +172,22 @@ macro_rules! senders {
                 }
             }
 
+            /// See [`Sender::NEEDS_ECN`].
+            pub const fn needs_ecn(&self) -> bool {
+                match self {
+                    $(SenderParams::$name(_) => $name::NEEDS_ECN,)+
+                    $(SenderParams::$kernel(_) => $kernel::NEEDS_ECN,)+
+                }
+            }
+
+            /// See [`Sender::READS_PRICES`].
+            pub const fn reads_prices(&self) -> bool {
+                match self {
+                    $(SenderParams::$name(_) => $name::READS_PRICES,)+
+                    $(SenderParams::$kernel(_) => $kernel::READS_PRICES,)+
+                }
+            }
+
             /// See [`Sender::SPREADS_SEGMENTS`].
             pub const fn spreads_segments(&self) -> bool {
                 match self {
@@ -187,12 +216,20 @@ senders! {
     vegas::Vegas(VegasParams);
     compound::Compound(CompoundParams);
     ledbat::Ledbat(LedbatParams);
+    direct_window::DirectWindow(DirectWindowParams);
+    vegas_cp::VegasCp(VegasCpParams);
+    sbrm::Sbrm(SbrmParams);
+    tcp_rm::TcpRm(TcpRmParams);
     [in kernels alone]
     bbr::Bbr(BbrParams);
-    sbrm::Sbrm(SbrmParams);
 }
 
 impl Controller {
+    /// See [`Control::set_price_encoding`].
+    pub fn set_price_encoding(&mut self, encoding: Encoding) {
+        each!(self, own => own.set_price_encoding(encoding));
+    }
+
     /// See [`Control::on_ack`].
     #[inline]
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {

@@ -21,16 +21,20 @@ pub mod compound;
 pub mod controller;
 pub mod cubic;
 pub mod dctcp;
+pub mod direct_window;
 pub mod hystart;
 pub mod ledbat;
 pub mod linux_cubic;
 pub mod linux_hystart;
 pub mod marked_share;
 pub mod prague;
+mod pricing;
 pub mod reno;
 pub mod sbrm;
 pub mod slow_start;
+pub mod tcp_rm;
 pub mod vegas;
+pub mod vegas_cp;
 pub mod whole_segments;
 
 pub use bbr::BbrParams;
@@ -38,15 +42,18 @@ pub use compound::{Compound, CompoundParams};
 pub use controller::{Control, Controller, Sender, SenderParams};
 pub use cubic::{Cubic, CubicGrowth, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
+pub use direct_window::{DirectWindow, DirectWindowParams, PriceReading};
 pub use hystart::{HyStart, HyStartParams};
 pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_cubic::LinuxCubic;
 pub use linux_hystart::{LinuxHyStart, LinuxHyStartParams};
 pub use prague::{Prague, PragueParams};
 pub use reno::{Reno, RenoParams};
-pub use sbrm::SbrmParams;
+pub use sbrm::{Sbrm, SbrmParams};
 pub use slow_start::SlowStartExit;
+pub use tcp_rm::{TcpRm, TcpRmParams};
 pub use vegas::{Vegas, VegasParams};
+pub use vegas_cp::{RateBy, VegasCp, VegasCpParams};
 
 use crate::units::{Span, Time};
 
@@ -107,6 +114,8 @@ pub struct Marks {
     pub delivered: u32,
     /// How many of them were marked.
     pub marked: u32,
+    /// What it tells of prices that packets carried ([`crate::price::Gathered::take`]), for those who read them; else 0.
+    pub prices: u32,
     /// First segment not acknowledged, now.
     pub una: u64,
     /// Next segment to be sent for the first time.
@@ -121,7 +130,7 @@ pub const MIN_SSTHRESH: f64 = 2.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Factor, OrOff, Share};
+    use crate::units::{Demand, Factor, OrOff, Share, Whole};
 
     /// An ordinary ACK of one segment, `now_ms` after the start.
     pub(super) fn ack_at(now_ms: u64) -> Ack {
@@ -142,10 +151,10 @@ mod tests {
     /// An ACK that delivers nothing, `now_ms` after the start.
     pub(super) fn marks_at(now_ms: u64, una: u64, nxt: u64) -> Marks {
         let now = Time::from_nanos(now_ms * 1_000_000);
-        Marks { now, delivered: 0, marked: 0, una, nxt, repairing: false }
+        Marks { now, delivered: 0, marked: 0, prices: 0, una, nxt, repairing: false }
     }
 
-    fn all() -> [Controller; 8] {
+    fn all() -> [Controller; 12] {
         let (whole_segments, byte_counting) = (false, false);
         let cubic = |growth| {
             SenderParams::Cubic(CubicParams { growth, slow_start_exit: SlowStartExit::Loss })
@@ -168,6 +177,25 @@ mod tests {
                 k: Share(0.75),
                 gamma: Factor(30.0),
                 zeta: Factor(1.0),
+            }),
+            SenderParams::Sbrm(SbrmParams { willingness_to_pay: Demand(20.0), kappa: Share(0.2) }),
+            SenderParams::TcpRm(TcpRmParams {
+                willingness_to_pay: Demand(20.0),
+                kappa: Share(0.1),
+            }),
+            SenderParams::VegasCp(VegasCpParams {
+                willingness_to_pay: Demand(20.0),
+                history: Whole(50),
+                rate_by: RateBy::Rtt,
+                slow_start: true,
+            }),
+            SenderParams::DirectWindow(DirectWindowParams {
+                willingness_to_pay: Demand(20.0),
+                kappa: Share(0.01),
+                price: PriceReading::Path,
+                history: Whole(50),
+                largest_step: None,
+                slow_start: true,
             }),
             SenderParams::Reno(RenoParams { whole_segments, byte_counting }),
             cubic(CubicGrowth::Linux),

@@ -192,7 +192,8 @@ mod tests {
                 let marked = u32::from(credit >= 1.0);
                 credit -= f64::from(marked);
                 let nxt = una + window.cwnd as u64;
-                let marks = Marks { delivered: 1, marked, now, una, nxt, repairing: false };
+                let prices = 0;
+                let marks = Marks { delivered: 1, marked, prices, now, una, nxt, repairing: false };
                 prague.on_marks(&mut window, &marks);
                 prague.on_ack(&mut window, &Ack { marked, srtt: Some(rtt), ..ack_at(0) });
             }

@@ -2,6 +2,7 @@
 
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_mechanisms::price::EncodingParams;
 use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, QueueLength, Rate, Span};
 
 use crate::chosen::Chosen;
@@ -189,6 +190,9 @@ impl Access {
 
 /// How a queue signals congestion, with its parameters.
 pub(crate) type Aqm = Chosen<AqmParams>;
+
+/// How prices travel, with its parameters.
+pub(crate) type PriceEncoding = Chosen<EncodingParams>;
 
 /// Whom the signals of the AQM fall on, with its parameters.
 pub(crate) type Differentiation = Chosen<DifferentiationParams>;

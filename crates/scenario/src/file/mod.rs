@@ -65,6 +65,9 @@ section! {
         optional tcp: Tcp;
         /// Dumbbell: all users share this one link. One of bottleneck, parking_lot, links.
         optional bottleneck: Bottleneck;
+        /// How prices travel from queues to sources, the same for all of them. What queues ask that have a price
+        /// (aqm "pc1", "pc2", "pc3", "virtual-queue") needs one.
+        optional price_encoding: PriceEncoding;
         /// Link between each user and the network.
         optional access: Access;
         /// Link between the network and each user's far end. Without it the far end stands

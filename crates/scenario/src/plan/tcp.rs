@@ -89,11 +89,11 @@ parameters! {
         pub limited_transmit: bool = "true",
         /// RFC 7323 timestamps: 12 bytes of every segment, and a round-trip sample per ACK.
         pub timestamps: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
-        /// ECN, RFC 3168. Always on for dctcp and prague.
+        /// ECN, RFC 3168. Always on for senders that answer each mark: dctcp, prague, sbrm, direct-window and vegas-cp.
         pub ecn: bool = "false",
         /// How the receiver tells of marks, whatever the controller is; what is not "classic" needs ECN. With
         /// "classic", dctcp and prague answer to marks as to losses, and their packets carry ECT(0). Default:
-        /// "dctcp" for dctcp and prague, which live by exact feedback, else "classic".
+        /// "dctcp" for those that answer each mark, which live by exact feedback, else "classic".
         pub feedback: Option<FeedbackPlan>,
         /// With "accurate" feedback: which acknowledgements have its option. The default is Linux's.
         pub accurate_option: OptionPlan = "each",

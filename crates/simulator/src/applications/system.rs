@@ -77,7 +77,12 @@ impl Route<'_> {
         let tcp = self.plan.tcp.as_deref().expect("an application that opens connections has TCP");
         let packet_size = self.plan.packet_size.get() as u16;
         let timer = TimerId::new(id.place(), from == End::Receiver);
-        Half::new(tcp, packet_size, Address::new(self.flow, id.word(), timer, self.ways))
+        let mut half =
+            Half::new(tcp, packet_size, Address::new(self.flow, id.word(), timer, self.ways));
+        if let Some(encoding) = self.plan.prices {
+            half.read_prices(encoding);
+        }
+        half
     }
 }
 

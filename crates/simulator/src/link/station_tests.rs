@@ -147,7 +147,8 @@ fn all_mechanisms_that_can_run_in_both_do() {
     };
     let aqms: Vec<_> = AqmParams::KINDS.iter().map(|kind| kind.0).collect();
     let left: Vec<_> = aqms.into_iter().filter(|kind| missing(kind, &AQMS)).collect();
-    assert_eq!(left, ["pie", "codel"], "they see departures");
+    let sees_departures = ["pie", "codel", "pc1", "pc2", "pc3", "virtual-queue", "sbrm-queue"];
+    assert_eq!(left, sees_departures, "they see departures");
     for (kind, ..) in DifferentiationParams::KINDS {
         assert!(!missing(kind, &DIFFERENTIATIONS), "{kind}");
     }

@@ -19,6 +19,7 @@ mod short_segments;
 #[cfg(test)]
 mod timelines;
 
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
 
@@ -86,6 +87,12 @@ impl Half {
         Half { address, sender, receiver, sizes, answered: Time::ZERO }
     }
 
+    /// Its sender reads prices, which travel so.
+    pub fn read_prices(&mut self, encoding: Encoding) {
+        self.sender.read_prices(encoding);
+        self.receiver.gather_prices(encoding);
+    }
+
     /// Payload that the receiver has in order.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
@@ -139,13 +146,14 @@ impl Half {
         let mut flags = self.receiver.capable();
         flags |= if congestion { flags::ECE } else { 0 };
         let (mut len, mut ticket) = (self.sizes.header, 0);
-        let (blocks, received_at) = (self.receiver.sack_blocks(), self.receiver.received_at());
-        if blocks.is_some() || received_at.is_some() {
+        let blocks = self.receiver.sack_blocks();
+        if blocks.is_some() || self.receiver.tells_more() {
             flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
             let sack = blocks.unwrap_or_default();
             let used = sack.iter().filter(|(start, end)| start < end).count();
             len += Sizes::sack_option(used);
-            let options = Options { sack, received_at, ..Options::default() };
+            let (received_at, word) = self.receiver.tell_more();
+            let options = Options { word, sack, received_at, ..Options::default() };
             ticket = door.network.options.put(options);
         }
         door.send_ack(self.receiver.next, echo, len, flags, ticket);
@@ -163,10 +171,11 @@ impl Half {
         let len = self.sizes.header + Sizes::sack_option(used) + size;
         let received_bytes = fitted.map(|fitted| fitted.bytes);
         let mut ticket = 0;
-        let received_at = self.receiver.received_at();
-        if used > 0 || received_bytes.is_some() || received_at.is_some() {
+        let tells_more = self.receiver.tells_more();
+        if used > 0 || received_bytes.is_some() || tells_more {
             flags |= flags::OPTIONS | if used > 0 { flags::SACK } else { 0 };
-            let options = Options { sack, received_bytes, received_at, ..Options::default() };
+            let (received_at, word) = self.receiver.tell_more();
+            let options = Options { word, sack, received_bytes, received_at };
             ticket = door.network.options.put(options);
         }
         door.send_ack(self.receiver.next, echo, len, flags, ticket);

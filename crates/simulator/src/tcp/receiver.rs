@@ -12,6 +12,7 @@
 
 use std::collections::VecDeque;
 
+use tidegate_mechanisms::price::{Encoding, Gathered};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, OptionPlan, TcpPlan};
 
@@ -86,6 +87,10 @@ pub struct Receiver {
     /// When the segment that had it arrived, and whether acknowledgements say so.
     echoed_at: Time,
     tells_arrival: bool,
+    /// What segments have carried of prices since the last acknowledgement, for a sender that reads them.
+    prices: Option<Box<Gathered>>,
+    /// Acknowledgements have more to say than what they acknowledge, whatever has arrived.
+    tells_more: bool,
     /// When the delayed acknowledgement is due.
     pub due: Time,
     /// When the pending timer fires; [`Time::NEVER`] if none.
@@ -131,6 +136,8 @@ impl Receiver {
             echo: Time::ZERO,
             echoed_at: Time::ZERO,
             tells_arrival: plan.congestion_control.reads_one_way_delay(),
+            prices: None,
+            tells_more: plan.congestion_control.reads_one_way_delay(),
             due: Time::NEVER,
             timer_at: Time::NEVER,
         }
@@ -142,10 +149,26 @@ impl Receiver {
         self.next * self.mss - self.missing_bytes
     }
 
-    /// When the segment arrived whose timestamp is echoed, if the sender wants to know.
+    /// The sender reads prices, which travel so.
+    pub fn gather_prices(&mut self, encoding: Encoding) {
+        if encoding.is_in_word() {
+            self.prices = Some(Box::new(Gathered::new(encoding)));
+            self.tells_more = true;
+        }
+    }
+
+    /// Whether acknowledgements have options even where nothing is amiss.
     #[inline]
-    pub fn received_at(&self) -> Option<Time> {
-        self.tells_arrival.then_some(self.echoed_at)
+    pub fn tells_more(&self) -> bool {
+        self.tells_more
+    }
+
+    /// What the next acknowledgement says beside blocks and counters: when the segment arrived whose timestamp is
+    /// echoed, if the sender wants to know, and what segments carried of prices.
+    #[inline]
+    pub fn tell_more(&mut self) -> (Option<Time>, u32) {
+        let prices = self.prices.as_mut().map_or(0, |gathered| gathered.take());
+        (self.tells_arrival.then_some(self.echoed_at), prices)
     }
 
     /// The connection request is answered: with these flags, and counters if there are any.
@@ -355,6 +378,9 @@ impl Receiver {
     /// RFC 3168, section 6.1.3, or RFC 8257, section 3.2. Returns whether the sender has to know at
     /// once.
     fn note_congestion(&mut self, packet: &Packet) -> bool {
+        if let Some(gathered) = &mut self.prices {
+            gathered.add(packet.word);
+        }
         if let Some(counted) = &mut self.counted {
             let missing = u32::from(self.full - packet.len);
             return counted.note(Codepoint::of(packet), self.mss as u32 - missing);
@@ -595,6 +621,28 @@ mod tests {
         assert_eq!(rx.on_ack_sent().0, Time::from_nanos(100));
         rx.on_segment(&segment(2));
         assert_eq!(rx.on_ack_sent().0, Time::from_nanos(102));
+    }
+
+    /// In order, out of order, or filling a hole: an ACK tells the price of the segments that it answers.
+    #[test]
+    fn prices_are_told_beside_blocks() {
+        let mut plan = crate::tcp::tests::classic();
+        plan.ecn = true;
+        let mut rx = Receiver::new(&plan, true, SIZES);
+        assert!(!rx.tells_more());
+        rx.gather_prices(Encoding::NATURAL);
+        assert!(!rx.tells_more(), "marks are ECN's");
+        rx.gather_prices(Encoding::Explicit);
+        assert!(rx.tells_more());
+        let mut arrive = |number, price: f32| {
+            rx.on_segment(&Packet { word: price.to_bits(), ..segment(number) });
+            rx.on_ack_sent();
+            (rx.sack_blocks().is_some(), f32::from_bits(rx.tell_more().1))
+        };
+        assert_eq!(arrive(0, 3.0), (false, 3.0));
+        assert_eq!(arrive(2, 5.0), (true, 5.0));
+        assert_eq!(arrive(3, 7.0), (true, 7.0));
+        assert_eq!(arrive(1, 9.0), (false, 9.0));
     }
 
     #[test]

@@ -44,7 +44,8 @@ fn head() -> impl Strategy<Value = String> {
             format!(
                 "profile = \"{profile}\"\nwarm_up = \"{warm_up} ms\"\nduration = \"{duration} ms\"\n\
                  host_jitter = \"{jitter}\"\nsample_interval = \"{sampling}\"\n\
-                 drain_limit = \"{drain} s\"\n"
+                 drain_limit = \"{drain} s\"\n\
+                 price_encoding = {{ kind = \"one-bit\", base = 1.2 }}\n"
             )
         })
 }
@@ -68,6 +69,8 @@ fn tcp() -> impl Strategy<Value = String> {
                 "\"vegas\"",
                 "\"compound\"",
                 "\"ledbat\"",
+                "\"sbrm\"",
+                "{ kind = \"direct-window\", price = \"mark\", slow_start = false }",
             ],
         ),
         one_of(
@@ -161,6 +164,12 @@ fn scheduled() -> impl Strategy<Value = String> {
         r#"aqm = { kind = "csfq", averaging = "20 ms", link_averaging = "50 ms", window = "50 ms" }"#,
         r#"aqm = { kind = "codel" }"#,
         r#"aqm = { kind = "codel", target = "0.2 ms", interval = "5 ms" }"#,
+        r#"aqm = { kind = "pc1", gamma = 0.1, interval = "2 ms" }"#,
+        r#"aqm = { kind = "pc2", gamma = 0.1, target = "2 kB" }"#,
+        r#"aqm = { kind = "pc3", gamma = 0.1, target = "1 kB" }"#,
+        r#"aqm = { kind = "virtual-queue", scale = 0.5 }"#,
+        r#"aqm = { kind = "sbrm-queue", gamma = 0.1, target = "2 kB" }"#,
+        r#"aqm = { kind = "sbrm-queue", gamma = 0.1, target = "2 kB", price = "pc3", interval = "3 ms" }"#,
         r#"scheduler = { kind = "drr" }"#,
         r#"scheduler = { kind = "drr", quantum = "300 B" }"#,
         r#"scheduler = { kind = "fq-codel", target = "1 ms", interval = "10 ms" }"#,

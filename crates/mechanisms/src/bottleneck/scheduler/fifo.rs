@@ -1,6 +1,6 @@
 //! First come, first served, with an AQM that must see departures.
 
-use super::queue::mark_or;
+use super::queue::mark_or_pass;
 use super::{Capacity, Line, Queue, Queued};
 use crate::bottleneck::{Arrival, DropReason, Head, Judge, Verdict};
 use crate::units::{Bytes, Time};
@@ -56,7 +56,7 @@ impl Fifo {
     pub fn dequeue(
         &mut self,
         now: Time,
-        _draw: impl FnMut() -> f64,
+        draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         let Fifo { queue, judge, .. } = self;
@@ -66,13 +66,20 @@ impl Fifo {
             let sojourn = now.since(packet.arrived);
             Some(Head { packet, sojourn, backlog_packets, backlog_bytes })
         };
-        judge.aqm.dequeue(now, pop, mark_or(lose))
+        let prices = judge.aqm.asks_price();
+        judge.aqm.dequeue(now, draw, pop, mark_or_pass(prices, lose))
     }
 
     /// Packets and bytes that wait.
     #[inline]
     pub fn backlog(&self) -> (u32, u64) {
         (self.queue.len(), self.queue.bytes())
+    }
+
+    /// The price that the judge asks, if it asks one.
+    #[inline]
+    pub fn price(&self) -> Option<f64> {
+        self.judge.price()
     }
 
     /// Bytes that the judge remembers.

@@ -209,6 +209,15 @@ impl Scheduler {
         each!(self, own => own.dequeue(now, draw, lose))
     }
 
+    /// The price that it asks of the packet that arrived last, or left, if it asks any.
+    #[inline]
+    pub fn price(&self) -> Option<f64> {
+        match self {
+            Scheduler::Fifo(own) => own.price(),
+            _ => None,
+        }
+    }
+
     /// See [`Discipline::backlog`].
     #[inline]
     pub fn backlog(&self) -> (u32, u64) {
@@ -236,6 +245,7 @@ pub(crate) mod tests {
             room: Capacity { packets, bytes: u64::MAX },
             rate: Rate::mbps(10),
             packet: Bytes::new(1500),
+            price_encoding: None,
         }
     }
 

@@ -63,11 +63,23 @@ impl Queue {
 /// What a signal does to a packet: it is marked and goes if that will do, else it is lost.
 #[inline]
 pub(super) fn mark_or(
+    lose: impl FnMut(Queued, DropReason),
+) -> impl FnMut(Queued) -> Option<Queued> {
+    mark_or_pass(false, lose)
+}
+
+/// The same, where what may not be marked passes if the signal is a `price`.
+#[inline]
+pub(super) fn mark_or_pass(
+    price: bool,
     mut lose: impl FnMut(Queued, DropReason),
 ) -> impl FnMut(Queued) -> Option<Queued> {
     move |packet| {
         if packet.may_mark {
             return Some(Queued { marked: true, ..packet });
+        }
+        if price {
+            return Some(packet);
         }
         lose(packet, DropReason::Aqm);
         None

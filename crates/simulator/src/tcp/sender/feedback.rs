@@ -39,6 +39,8 @@ pub struct Told<'a> {
     pub rtt: Option<Span>,
     /// How long the segment that it answers was on its way, where the receiver tells when it arrived.
     pub one_way_delay: Option<Span>,
+    /// What segments carried of prices, as the receiver tells it; 0 if it does not.
+    pub prices: u32,
     /// Round-trip times by segment, where the sender knows them.
     pub samples: Option<&'a Samples>,
 }
@@ -158,6 +160,7 @@ impl Feedback {
             echo: packet.stamp,
             rtt,
             one_way_delay: None,
+            prices: 0,
             samples,
         }
     }
@@ -199,6 +202,7 @@ impl Feedback {
             echo: packet.stamp,
             rtt,
             one_way_delay: options.received_at.map(|at| at.since(packet.stamp)),
+            prices: options.word,
             samples,
         }
     }
@@ -358,6 +362,19 @@ mod tests {
             let mut samples = None;
             let told = feedback.read_expected(&ack(2, 100), &mut out, &mut samples);
             assert_eq!(told.rtt, Some(Span::from_millis(want)), "{options}");
+        }
+    }
+
+    #[test]
+    fn prices_are_read_in_recovery_too() {
+        let (mut feedback, mut ecn, mut out) = reader("", Memory::None);
+        let sack = [(3, 5), (0, 0), (0, 0)];
+        for stage in [Stage::Open, Stage::Repairing, Stage::AllLost] {
+            let options = Options { word: 7, sack, ..Options::default() };
+            let (packet, blocks) = (ack(0, 0), (&options.sack, &options));
+            let mut samples = None;
+            let told = feedback.read(&packet, blocks, stage, &mut ecn, &mut out, &mut samples);
+            assert_eq!(told.prices, 7, "{stage:?}");
         }
     }
 

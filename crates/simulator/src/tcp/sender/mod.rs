@@ -31,6 +31,7 @@ mod transmit;
 mod undo;
 mod window;
 
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::Marks;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
@@ -117,6 +118,11 @@ impl Sender {
             transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
             counts: SenderCounts::default(),
         }
+    }
+
+    /// Its controller goes by prices, which travel so.
+    pub fn read_prices(&mut self, encoding: Encoding) {
+        self.window.read_prices(encoding);
     }
 
     /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill a
@@ -344,7 +350,7 @@ impl Sender {
         if told.advances() && by_count && !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();
         }
-        if self.ecn.answers_in_proportion() {
+        if self.ecn.answers_in_proportion() || told.prices != 0 {
             self.count_marks(&told, now);
         }
         let rests = self.end_answered_reduction(now);
@@ -427,6 +433,7 @@ impl Sender {
             now,
             delivered: told.delivered,
             marked: told.marked,
+            prices: told.prices,
             una: self.outstanding.una(),
             nxt: self.outstanding.nxt(),
             repairing: self.recovery.phase() != Phase::Open,

@@ -4,6 +4,7 @@
 //! to tell: an ACK that finds the window full; or, as in Linux since 3.16, one that comes within a
 //! round trip of a moment at which it was full, or, in slow start, at which half of it was in use.
 
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::{Ack, Controller, MIN_SSTHRESH, Marks, Window};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
@@ -105,6 +106,11 @@ impl SendWindow {
             restarts_at: plan.slow_start_after_idle.then_some(plan.initial_window.0),
             forgiven_requests: plan.forgiven_requests,
         }
+    }
+
+    /// The controller goes by prices, which travel so.
+    pub fn read_prices(&mut self, encoding: Encoding) {
+        self.controller.set_price_encoding(encoding);
     }
 
     /// Congestion window and slow-start threshold.

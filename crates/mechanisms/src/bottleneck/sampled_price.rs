@@ -1,0 +1,284 @@
+//! What the price rules of REM have in common: samples of the queue and of the rate at which it is fed, and how packets
+//! learn of the price.
+//!
+//! A queue is constant between a packet's arrival and the next event, be it an arrival or a departure, and so are
+//! all samples in between: whoever sees both catches up at either, over idle times too, and needs no timer.
+
+use core::marker::PhantomData;
+
+use super::{Arrival, Head, ManageQueue, Moment, Place};
+use crate::parameters::{Mistake, Parameters};
+use crate::price::Encoding;
+use crate::registry::About;
+use crate::units::{Bytes, QueueLength, Span, Time};
+
+/// Why no differentiation goes on a price.
+pub(super) const ONE_FOR_ALL: &str =
+    "asks all packets the same price, and sources pay what they like";
+
+/// A price rule: parameters, which say how λ is computed from a sample.
+pub trait PriceRule: Parameters {
+    /// What it is.
+    const ENTRY: About;
+
+    /// The rule and γ, per packet, and the time between two samples.
+    fn rule(&self) -> (Rule, f64, Span);
+}
+
+/// A queue that asks arriving packets the price of a rule.
+#[derive(Clone, Debug)]
+pub struct PriceQueue<R> {
+    price: SampledPrice,
+    encoding: Encoding,
+    /// What waited before the packet that arrived last.
+    before: (u32, u64),
+    rule: PhantomData<R>,
+}
+
+impl<R: PriceRule> ManageQueue for PriceQueue<R> {
+    type Params = R;
+
+    const ABOUT: About = R::ENTRY;
+
+    const SEES_DEPARTURES: bool = true;
+
+    const UNDIFFERENTIATED: Option<&'static str> = Some(ONE_FOR_ALL);
+
+    const ASKS_PRICE: Option<Moment> = Some(Moment::Arrival);
+
+    fn new(params: R, place: &Place) -> Result<Self, Mistake> {
+        let (rule, gamma, interval) = params.rule();
+        let price = SampledPrice::new(rule, gamma, interval, place)?;
+        let encoding = place.price_encoding()?;
+        Ok(PriceQueue { price, encoding, before: (0, 0), rule: PhantomData })
+    }
+
+    #[inline]
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.before = (arrival.backlog_packets, arrival.backlog_bytes);
+        self.price.on_arrival(arrival);
+        self.encoding.mark_probability(self.price.get())
+    }
+
+    #[inline]
+    fn on_overflow(&mut self) {
+        self.price.set_backlog(self.before.0, self.before.1);
+    }
+
+    #[inline]
+    fn dequeue<P>(
+        &mut self,
+        now: Time,
+        _draw: impl FnMut() -> f64,
+        mut pop: impl FnMut() -> Option<Head<P>>,
+        _signal: impl FnMut(P) -> Option<P>,
+    ) -> Option<P> {
+        let head = pop()?;
+        self.price.on_departure(now, head.backlog_packets, head.backlog_bytes);
+        Some(head.packet)
+    }
+
+    #[inline]
+    fn price(&self) -> Option<f64> {
+        Some(self.price.get())
+    }
+
+    fn state_bytes(&self) -> usize {
+        size_of::<SampledPrice>()
+    }
+}
+
+/// A link's price, and what it is computed from.
+#[derive(Clone, Debug)]
+pub(super) struct SampledPrice {
+    rule: Rule,
+    gamma: f64,
+    unit: Unit,
+    interval: Span,
+    /// c, packets per sample.
+    capacity: f64,
+    /// Size of an average packet, bytes.
+    packet: f64,
+    next_sample: Time,
+    /// Bytes that have arrived since the last sample.
+    arrived: u64,
+    /// ŷ, packets per sample.
+    rate: f64,
+    /// b since the last event, packets.
+    backlog: f64,
+    /// λ.
+    price: f64,
+}
+
+/// How λ is computed from a sample.
+#[derive(Clone, Copy, Debug)]
+pub enum Rule {
+    /// (5.2.3), with the weight δ of a new sample of the rate.
+    Pc1 {
+        /// δ.
+        weight: f64,
+    },
+    /// (5.2.4).
+    Pc2 {
+        /// b₀.
+        target: QueueLength,
+    },
+    /// (5.2.5).
+    Pc3 {
+        /// α.
+        alpha: f64,
+        /// b₀.
+        target: QueueLength,
+        /// δ.
+        weight: f64,
+    },
+}
+
+/// What a queue is counted in; in either case the result is packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unit {
+    Packets,
+    Bytes,
+}
+
+impl Rule {
+    fn unit(self) -> Unit {
+        match self {
+            Rule::Pc2 { target: QueueLength::Bytes(_) }
+            | Rule::Pc3 { target: QueueLength::Bytes(_), .. } => Unit::Bytes,
+            _ => Unit::Packets,
+        }
+    }
+}
+
+/// The key and the reason, if the buffer cannot hold a target: it would never be reached.
+pub(super) fn misfit(target: QueueLength, place: &Place) -> Option<Mistake> {
+    let (fits, room) = match target {
+        QueueLength::Packets(packets) => {
+            (packets < place.room.packets, QueueLength::Packets(place.room.packets))
+        }
+        QueueLength::Bytes(bytes) => {
+            (bytes.get() < place.room.bytes, QueueLength::Bytes(Bytes::new(place.room.bytes)))
+        }
+    };
+    (!fits).then(|| ("target", format!("{target} is not below the buffer, {room}")))
+}
+
+impl SampledPrice {
+    /// Before the first packet; γ is per packet.
+    pub(super) fn new(
+        rule: Rule,
+        gamma: f64,
+        interval: Span,
+        place: &Place,
+    ) -> Result<Self, Mistake> {
+        if let Rule::Pc2 { target } | Rule::Pc3 { target, .. } = rule
+            && let Some(mistake) = misfit(target, place)
+        {
+            return Err(mistake);
+        }
+        let packet = place.packet.as_f64();
+        Ok(SampledPrice {
+            unit: rule.unit(),
+            rule,
+            gamma,
+            interval,
+            capacity: place.rate.as_bytes_per_sec() * interval.as_secs() / packet,
+            packet,
+            next_sample: Time::ZERO + interval,
+            arrived: 0,
+            rate: 0.0,
+            backlog: 0.0,
+            price: 0.0,
+        })
+    }
+
+    /// λ, as of the last event.
+    #[inline]
+    pub(super) fn get(&self) -> f64 {
+        self.price
+    }
+
+    /// A packet arrives, and waits.
+    #[inline]
+    pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
+        self.catch_up(arrival.now);
+        let len = arrival.len.get();
+        self.arrived += len;
+        self.set_backlog(arrival.backlog_packets + 1, arrival.backlog_bytes + len);
+    }
+
+    /// A packet leaves so many packets and bytes behind.
+    #[inline]
+    pub(super) fn on_departure(&mut self, now: Time, packets: u32, bytes: u64) {
+        self.catch_up(now);
+        self.set_backlog(packets, bytes);
+    }
+
+    /// So many packets and bytes wait.
+    #[inline]
+    pub(super) fn set_backlog(&mut self, packets: u32, bytes: u64) {
+        self.backlog = match self.unit {
+            Unit::Packets => f64::from(packets),
+            Unit::Bytes => bytes as f64 / self.packet,
+        };
+    }
+
+    /// The samples that were due until now.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while self.next_sample <= now {
+            if self.is_at_rest() {
+                return self.skip(now);
+            }
+            self.sample();
+            self.next_sample += self.interval;
+        }
+    }
+
+    /// Nothing waits and nothing comes, so that the price stays at 0.
+    fn is_at_rest(&self) -> bool {
+        self.price == 0.0 && self.backlog == 0.0 && self.arrived == 0 && self.rate <= self.capacity
+    }
+
+    #[cold]
+    fn skip(&mut self, now: Time) {
+        let samples = now.since(self.next_sample).as_nanos() / self.interval.as_nanos() + 1;
+        self.rate *= libm::pow(1.0 - self.weight(), samples as f64);
+        self.next_sample += self.interval * samples;
+    }
+
+    fn weight(&self) -> f64 {
+        match self.rule {
+            Rule::Pc1 { weight } | Rule::Pc3 { weight, .. } => weight,
+            Rule::Pc2 { .. } => 1.0,
+        }
+    }
+
+    fn sample(&mut self) {
+        let packets = core::mem::take(&mut self.arrived) as f64 / self.packet;
+        let weight = self.weight();
+        self.rate = (1.0 - weight) * self.rate + weight * packets;
+        let (excess, gamma, b) = (self.rate - self.capacity, self.gamma, self.backlog);
+        self.price = match self.rule {
+            Rule::Pc1 { .. } => self.price + gamma * excess,
+            Rule::Pc2 { target } => gamma * (b - self.target(target)),
+            Rule::Pc3 { alpha, target, .. } => {
+                self.price + gamma * (alpha * (b - self.target(target)) + excess)
+            }
+        }
+        .max(0.0);
+    }
+
+    #[inline]
+    fn target(&self, target: QueueLength) -> f64 {
+        match target {
+            QueueLength::Packets(packets) => f64::from(packets),
+            QueueLength::Bytes(bytes) => bytes.as_f64() / self.packet,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sampled_price_tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! VQM, the virtual queue mechanism: beside the queue runs a smaller and slower one that only counts, and from when that
+//! overflows until it is empty every packet that leaves is marked.
+//! R. Gibbens, F. Kelly, "Resource pricing and the evolution of congestion control", Automatica 35(12), 1999; S.
+//! Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for future IP networks",
+//! dissertation, 2005, section 5.1.1.
+//!
+//! ```text
+//! v ← max(0, v − f c Δt)                      c the link's rate
+//! v ← v + L, if that is at most f q_max       per arriving packet of L bytes
+//! overflow, if it is more                     λ = 1 from here on until v = 0, else λ = 0
+//! ```
+//!
+//! The price is 1 or 0, and `price_encoding` says what becomes of it: "maximum" marks what leaves while it is 1, so that
+//! a packet is marked or not, however many links mark it; "explicit" counts the links ("n bit").
+//!
+//! The packet that overflows the virtual queue is lost to it, and to it alone. All that arrives counts, also what the
+//! queue itself has no room for.
+
+use super::sampled_price::ONE_FOR_ALL;
+use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
+use crate::parameters;
+use crate::parameters::Mistake;
+use crate::price::Encoding;
+use crate::registry::About;
+use crate::units::{QueueLength, Share, Time};
+
+parameters! {
+    /// Virtual queue: from when a smaller and slower queue would overflow until it would be empty every packet is
+    /// marked. Needs price_encoding.
+    pub struct VirtualQueueParams {
+        /// f: size and rate of the virtual queue, as a part of the queue's.
+        pub scale: Share = "0.9",
+        /// q_max: size of the queue. Default: the buffer.
+        pub capacity: Option<QueueLength>,
+    }
+}
+
+/// State of one virtual queue.
+#[derive(Clone, Debug)]
+pub struct VirtualQueue {
+    /// f c, bytes per nanosecond.
+    rate: f64,
+    /// f q_max, bytes.
+    capacity: f64,
+    encoding: Encoding,
+    /// v, as of `at`.
+    level: f64,
+    at: Time,
+    /// It has overflowed, and has not been empty since.
+    overflowed: bool,
+}
+
+impl ManageQueue for VirtualQueue {
+    type Params = VirtualQueueParams;
+
+    const ABOUT: About = About {
+        name: "virtual-queue",
+        title: "Virtual queue",
+        source: "Gibbens and Kelly, Automatica 35(12), 1999; Zimmermann 2005, section 5.1.1",
+        usage: r#"bottleneck.aqm = { kind = "virtual-queue", scale = 0.9, capacity = "300 packets" }"#,
+        file: "bottleneck/virtual_queue.rs",
+        text: include_str!("virtual_queue.rs"),
+    };
+
+    const SEES_DEPARTURES: bool = true;
+
+    const UNDIFFERENTIATED: Option<&'static str> = Some(ONE_FOR_ALL);
+
+    const ASKS_PRICE: Option<Moment> = Some(Moment::Departure);
+
+    fn new(params: VirtualQueueParams, place: &Place) -> Result<Self, Mistake> {
+        let VirtualQueueParams { scale: Share(scale), capacity } = params;
+        let packet = place.packet.get();
+        let capacity = match capacity {
+            Some(QueueLength::Packets(packets)) => u64::from(packets) * packet,
+            Some(QueueLength::Bytes(bytes)) => bytes.get(),
+            None => place.room.bytes.min(u64::from(place.room.packets) * packet),
+        };
+        Ok(VirtualQueue {
+            rate: scale * place.rate.as_bytes_per_sec() / 1e9,
+            capacity: scale * capacity as f64,
+            encoding: place.price_encoding()?,
+            level: 0.0,
+            at: Time::ZERO,
+            overflowed: false,
+        })
+    }
+
+    #[inline]
+    fn probability(&mut self, arrival: &Arrival) -> f64 {
+        self.drain(arrival.now);
+        let level = self.level + arrival.len.as_f64();
+        if level > self.capacity {
+            self.overflowed = true;
+        } else {
+            self.level = level;
+        }
+        0.0
+    }
+
+    #[inline]
+    fn dequeue<P>(
+        &mut self,
+        now: Time,
+        draw: impl FnMut() -> f64,
+        mut pop: impl FnMut() -> Option<Head<P>>,
+        mut signal: impl FnMut(P) -> Option<P>,
+    ) -> Option<P> {
+        let packet = pop()?.packet;
+        self.drain(now);
+        let price = self.price().unwrap_or(0.0);
+        if falls(self.encoding.mark_probability(price), draw) {
+            signal(packet)
+        } else {
+            Some(packet)
+        }
+    }
+
+    #[inline]
+    fn price(&self) -> Option<f64> {
+        Some(if self.overflowed { 1.0 } else { 0.0 })
+    }
+
+    fn state_bytes(&self) -> usize {
+        size_of::<f64>() + size_of::<Time>() + size_of::<bool>()
+    }
+}
+
+impl VirtualQueue {
+    #[inline]
+    fn drain(&mut self, now: Time) {
+        let gone = self.rate * now.since(self.at).as_nanos() as f64;
+        self.at = now;
+        self.level = (self.level - gone).max(0.0);
+        if self.level == 0.0 {
+            self.overflowed = false;
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! How prices travel: what a queue makes of a packet for the price that it asks, and what a source reads of
+//! the price of its path. S. Zimmermann, "Congestion pricing as scalable, efficient and stable congestion control for
+//! future IP networks", dissertation, 2005, sections 4.2.3, 5.1.1, 5.2.1 and 5.4.1.
+//!
+//! ```text
+//! explicit     p ← p + λ                             the packet carries the sum
+//! one-bit      m = 1 − φ^(−λ)     (5.2.1)            marked with probability m, so that over a path
+//!              p = −log_φ(1 − m)  (5.2.2)            unmarked shares multiply and prices add
+//! four-bit     the same with four bases, a bit each  read where the share of marks is nearest to one half
+//! maximum      m = min(λ, 1)                         so that a price of 1 marks, however many ask it (5.1.1)
+//! ```
+//!
+//! An explicit price, and the four bits, stand in a packet where an activity stands else: in 32 bits. One bit is the
+//! mark of ECN. A price never drops a packet: what is not ECN-capable passes unmarked.
+//!
+//! A virtual queue asks the price 1 or 0: encoded explicitly it counts the links that mark ("n bit").
+
+use crate::parameters::Mistake;
+use crate::units::Factor;
+use crate::{choice, parameters};
+
+/// Bits of the four-bit encoding.
+pub const BITS: usize = 4;
+
+parameters! {
+    /// Each packet carries the sum of the prices of its path.
+    pub struct ExplicitParams {}
+}
+
+parameters! {
+    /// A packet is marked with probability 1 − φ^(−λ).
+    pub struct OneBitParams {
+        /// φ, above 1: the same for all links and sources.
+        pub base: Factor,
+    }
+    check base_is_above_one;
+}
+
+parameters! {
+    /// Four bits, each set with probability 1 − φ^(−λ), for four φ.
+    pub struct FourBitParams {
+        /// φ of the first bit, the largest.
+        pub base_1: Factor = "1.06",
+        /// φ of the second, smaller.
+        pub base_2: Factor = "1.007",
+        /// φ of the third, smaller.
+        pub base_3: Factor = "1.001",
+        /// φ of the fourth, the smallest, above 1.
+        pub base_4: Factor = "1.00015",
+    }
+    check bases_descend;
+}
+
+parameters! {
+    /// A packet is marked with probability λ, so that with prices of 0 and 1 the largest of the path counts.
+    pub struct MaximumParams {}
+}
+
+choice! {
+    /// How prices travel from links to sources.
+    pub enum EncodingParams as PriceEncoding {
+        Explicit(ExplicitParams) = "explicit";
+        OneBit(OneBitParams) = "one-bit";
+        FourBit(FourBitParams) = "four-bit";
+        Maximum(MaximumParams) = "maximum";
+    }
+}
+
+fn too_small(base: f64) -> String {
+    format!("{base} is not above 1; write e.g. 1.06")
+}
+
+fn base_is_above_one(params: &OneBitParams) -> Option<Mistake> {
+    let Factor(base) = params.base;
+    (base <= 1.0).then(|| ("base", too_small(base)))
+}
+
+fn bases_descend(params: &FourBitParams) -> Vec<Mistake> {
+    const KEYS: [&str; BITS] = ["base_1", "base_2", "base_3", "base_4"];
+    let bases = params.bases();
+    let mut mistakes = Vec::new();
+    for (bit, base) in bases.into_iter().enumerate() {
+        if base <= 1.0 {
+            mistakes.push((KEYS[bit], too_small(base)));
+        } else if bit > 0 && base >= bases[bit - 1] {
+            let message = format!("{base} is not below {}, {}", KEYS[bit - 1], bases[bit - 1]);
+            mistakes.push((KEYS[bit], message));
+        }
+    }
+    mistakes
+}
+
+impl FourBitParams {
+    fn bases(&self) -> [f64; BITS] {
+        [self.base_1, self.base_2, self.base_3, self.base_4].map(|base| base.0)
+    }
+}
+
+/// What a queue makes of a packet for a price.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Encoding {
+    /// Adds it.
+    Explicit,
+    /// Marks; the logarithm of φ.
+    OneBit(f64),
+    /// Sets bits; the logarithms of their φ.
+    FourBit([f64; BITS]),
+    /// Marks where it is 1.
+    Maximum,
+}
+
+impl From<&EncodingParams> for Encoding {
+    fn from(params: &EncodingParams) -> Self {
+        match params {
+            EncodingParams::Explicit(_) => Encoding::Explicit,
+            EncodingParams::OneBit(own) => Encoding::OneBit(libm::log(own.base.0)),
+            EncodingParams::FourBit(own) => Encoding::FourBit(own.bases().map(libm::log)),
+            EncodingParams::Maximum(_) => Encoding::Maximum,
+        }
+    }
+}
+
+impl Encoding {
+    /// One bit with base e.
+    pub const NATURAL: Encoding = Encoding::OneBit(1.0);
+
+    /// Whether packets carry it in their word, and not as a mark.
+    #[inline]
+    pub const fn is_in_word(&self) -> bool {
+        matches!(self, Encoding::Explicit | Encoding::FourBit(_))
+    }
+
+    /// The probability with which a price marks a packet.
+    #[inline]
+    pub fn mark_probability(&self, price: f64) -> f64 {
+        match self {
+            Encoding::OneBit(ln_base) => -libm::expm1(-price * ln_base),
+            Encoding::Maximum => price.min(1.0),
+            Encoding::Explicit | Encoding::FourBit(_) => 0.0,
+        }
+    }
+
+    /// The word of a packet that came with this one and is asked a price. `draw` gives a random number in [0, 1).
+    #[inline]
+    pub fn write(&self, word: u32, price: f64, mut draw: impl FnMut() -> f64) -> u32 {
+        match self {
+            Encoding::Explicit => (f32::from_bits(word) + price as f32).to_bits(),
+            Encoding::FourBit(ln_bases) if price > 0.0 => {
+                let set = |bit: usize, ln_base: &f64| {
+                    u32::from(draw() < -libm::expm1(-price * ln_base)) << bit
+                };
+                let mut set = set;
+                ln_bases.iter().enumerate().fold(word, |word, (bit, base)| word | set(bit, base))
+            }
+            _ => word,
+        }
+    }
+
+    /// The price of a path over which so many of the last `packets` arrived marked, or with the given bit (5.2.2).
+    /// Where all were it is as if half a packet was not, since no share of marks stands for a price without end.
+    #[inline]
+    fn price_of(&self, bit: usize, marked: f64, packets: f64) -> f64 {
+        let share = marked / packets;
+        let unmarked = (1.0 - share).max(0.5 / packets);
+        match self {
+            Encoding::OneBit(ln_base) => -libm::log(unmarked) / ln_base,
+            Encoding::FourBit(ln_bases) => -libm::log(unmarked) / ln_bases[bit],
+            Encoding::Maximum | Encoding::Explicit => share,
+        }
+    }
+}
+
+/// What a receiver gathers of the prices of segments until it acknowledges them: the mean of explicit prices, or
+/// how many segments there were and how many had each of the four bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Gathered {
+    encoding: Encoding,
+    segments: u32,
+    sum: f64,
+    with_bit: [u32; BITS],
+}
+
+/// Room for a count in the word of an acknowledgement.
+const COUNT_BITS: u32 = 6;
+const MOST: u32 = (1 << COUNT_BITS) - 1;
+
+impl Gathered {
+    /// Nothing yet.
+    pub const fn new(encoding: Encoding) -> Self {
+        Gathered { encoding, segments: 0, sum: 0.0, with_bit: [0; BITS] }
+    }
+
+    /// A segment arrives with this word.
+    #[inline]
+    pub fn add(&mut self, word: u32) {
+        self.segments += 1;
+        if self.encoding == Encoding::Explicit {
+            self.sum += f64::from(f32::from_bits(word));
+        } else {
+            for (bit, count) in self.with_bit.iter_mut().enumerate() {
+                *count += word >> bit & 1;
+            }
+        }
+    }
+
+    /// What an acknowledgement says of them. It begins anew.
+    #[inline]
+    pub fn take(&mut self) -> u32 {
+        let Gathered { encoding, segments, sum, with_bit } =
+            core::mem::replace(self, Gathered::new(self.encoding));
+        if encoding == Encoding::Explicit {
+            return ((sum / f64::from(segments.max(1))) as f32).to_bits();
+        }
+        let counts = with_bit.into_iter().rev().chain([segments]);
+        counts.fold(0, |word, count| word << COUNT_BITS | count.min(MOST))
+    }
+}
+
+/// The price of a path as its source knows it: as it is told, or by the marks of the last packets.
+#[derive(Clone, Debug)]
+pub struct PathPrice {
+    encoding: Encoding,
+    /// What was told last, where prices are explicit.
+    told: Option<f64>,
+    /// A bit each of the last packets, oldest at `next` once it is full.
+    history: Box<[u8]>,
+    next: usize,
+    len: usize,
+    with_bit: [u32; BITS],
+}
+
+impl PathPrice {
+    /// Before the first packet; estimates go by so many of the last.
+    ///
+    /// # Panics
+    /// If that is none.
+    pub fn new(encoding: Encoding, history: u32) -> Self {
+        assert!(history > 0, "an estimate goes by one packet at least");
+        let history = if encoding == Encoding::Explicit { 0 } else { history as usize };
+        let history = vec![0; history].into();
+        PathPrice { encoding, told: None, history, next: 0, len: 0, with_bit: [0; BITS] }
+    }
+
+    /// An acknowledgement tells of `delivered` packets, of which `marked` were marked, and in a word of prices that
+    /// packets carried.
+    pub fn on_ack(&mut self, delivered: u32, marked: u32, word: u32) {
+        match self.encoding {
+            Encoding::Explicit => self.told = Some(f32::from_bits(word).into()),
+            Encoding::FourBit(_) => self.add_counts(word),
+            Encoding::OneBit(_) | Encoding::Maximum => {
+                (marked..delivered).for_each(|_| self.add(0));
+                (0..marked).for_each(|_| self.add(1));
+            }
+        }
+    }
+
+    /// Counts of bits, as [`Gathered::take`] has them. Which of the packets had which is not told.
+    fn add_counts(&mut self, word: u32) {
+        let count = |place: usize| word >> (place as u32 * COUNT_BITS) & MOST;
+        let [_, counts @ ..] = [0, 1, 2, 3, 4].map(count);
+        let segments = count(0);
+        for packet in 0..segments {
+            let bits = counts.iter().enumerate();
+            let bits = bits.fold(0, |bits, (bit, count)| {
+                let set = packet < *count;
+                bits | u8::from(set) << bit
+            });
+            self.add(bits);
+        }
+    }
+
+    fn add(&mut self, bits: u8) {
+        let forgotten = core::mem::replace(&mut self.history[self.next], bits);
+        for (bit, count) in self.with_bit.iter_mut().enumerate() {
+            *count += u32::from(bits >> bit & 1);
+            *count -= u32::from(forgotten >> bit & 1);
+        }
+        self.next = (self.next + 1) % self.history.len();
+        self.len = (self.len + 1).min(self.history.len());
+    }
+
+    /// p; `None` before anything is known.
+    pub fn get(&self) -> Option<f64> {
+        if self.encoding == Encoding::Explicit {
+            return self.told;
+        }
+        let packets = self.len as f64;
+        let marked = |bit: usize| f64::from(self.with_bit[bit]);
+        let from_half = |bit: &usize| (marked(*bit) / packets - 0.5).abs();
+        let bits = if let Encoding::FourBit(_) = self.encoding { BITS } else { 1 };
+        let best = (0..bits).min_by(|a, b| from_half(a).total_cmp(&from_half(b)))?;
+        (self.len > 0).then(|| self.encoding.price_of(best, marked(best), packets))
+    }
+}
+
+#[cfg(test)]
+#[path = "price_tests.rs"]
+mod tests;

@@ -1,0 +1,24 @@
+//! What sources that pay for congestion have in common.
+
+use super::{Ack, Window};
+
+/// The round trip, seconds; 0 before there is one.
+#[inline]
+pub(super) fn rtt_s(ack: &Ack) -> f64 {
+    ack.rtt.or(ack.srtt).map_or(0.0, |rtt| rtt.as_secs())
+}
+
+/// TCP's slow start, up to the threshold.
+#[inline]
+pub(super) fn slow_start(window: &mut Window, segments: u32) {
+    window.cwnd = (window.cwnd + f64::from(segments)).min(window.ssthresh);
+}
+
+/// Moves the window by a step, but not below one segment. What has been `told` to come down begins no slow start.
+#[inline]
+pub(super) fn step(window: &mut Window, step: f64, told: bool) {
+    window.cwnd = (window.cwnd + step).max(1.0);
+    if told {
+        window.ssthresh = window.ssthresh.min(window.cwnd);
+    }
+}

@@ -1,0 +1,191 @@
+//! Vegas/CP, REM's source: once a round trip the window moves by a segment, until the flow is charged what it pays.
+//! S. Athuraliya, S. Low, "Optimization flow control, II: implementation", 2000; equation numbers from S. Zimmermann,
+//! "Congestion pricing as scalable, efficient and stable congestion control for future IP networks", dissertation,
+//! 2005, section 5.2.1.
+//!
+//! ```text
+//! once per round trip:   p x < w    cwnd ← cwnd + 1                 (5.2.7)
+//!                        p x > w    cwnd ← cwnd − 1                 x = cwnd/RTT
+//! ```
+//!
+//! w is the flow's willingness to pay per second, and p the price of its path: what packets say with explicit prices, an
+//! estimate by the marks of the last packets (`history`) else. x is by the round trip of the last ACK, or by the
+//! shortest ever (`rate_by`).
+//!
+//! Slow start is that of [Vegas](vegas.md), which doubles every other round trip until segments wait, or none. A
+//! window is never below one segment, and one that is not full does not grow. Losses are answered as by Reno. Packets
+//! carry ECT(1), since no mark is answered as RFC 3168 has it.
+
+use super::pricing::rtt_s;
+use super::reno::BETA;
+use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Vegas, VegasParams, Window};
+use crate::price::{Encoding, PathPrice};
+use crate::registry::About;
+use crate::units::{Demand, Factor, Whole};
+use crate::{parameters, words};
+
+parameters! {
+    /// Once a round trip the window moves by a segment, until the flow is charged what it pays (Zimmermann 2005, section
+    /// 5.2.1). Needs price_encoding. Has ECN.
+    pub struct VegasCpParams {
+        /// What the flow offers to pay, w, in segments per second times the unit of prices.
+        pub willingness_to_pay: Demand = "1000.0",
+        /// Packets whose marks estimate the price.
+        pub history: Whole<1, 10_000> = "50",
+        /// By which round trip the rate is told.
+        pub rate_by: RateBy = "rtt",
+        /// Begin with the slow start of Vegas.
+        pub slow_start: bool = "true",
+    }
+}
+
+words! {
+    /// By which round trip the rate is told.
+    pub enum RateBy {
+        /// That of the last ACK.
+        Rtt = "rtt",
+        /// The shortest.
+        LeastRtt = "least-rtt",
+    }
+}
+
+/// State of one source.
+#[derive(Clone, Debug)]
+pub struct VegasCp {
+    willingness: f64,
+    history: u32,
+    rate_by: RateBy,
+    path: Option<PathPrice>,
+    least_rtt_s: f64,
+    /// Slow start, if there is any.
+    vegas: Option<Vegas>,
+}
+
+/// Of the original (Brakmo and Peterson 1995).
+const VEGAS: VegasParams =
+    VegasParams { alpha: Factor(1.0), beta: Factor(3.0), gamma: Factor(1.0) };
+
+impl Sender for VegasCp {
+    type Params = VegasCpParams;
+
+    const ABOUT: About = About {
+        name: "vegas-cp",
+        title: "Vegas/CP",
+        source: "Athuraliya and Low 2000; Zimmermann 2005, section 5.2.1",
+        usage: r#"tcp.congestion_control = { kind = "vegas-cp", willingness_to_pay = 1000 }"#,
+        file: "sender/vegas_cp.rs",
+        text: include_str!("vegas_cp.rs"),
+    };
+
+    const IS_SCALABLE: bool = true;
+
+    const READS_PRICES: bool = true;
+}
+
+impl Control for VegasCp {
+    const LOWERS_FOR_MARKS: bool = true;
+
+    fn new(params: VegasCpParams) -> Self {
+        let VegasCpParams { willingness_to_pay, history, rate_by, slow_start } = params;
+        VegasCp {
+            willingness: willingness_to_pay.0,
+            history: history.0,
+            rate_by,
+            path: None,
+            least_rtt_s: f64::INFINITY,
+            vegas: slow_start.then(|| Vegas::new(VEGAS)),
+        }
+    }
+
+    fn set_price_encoding(&mut self, encoding: Encoding) {
+        self.path = Some(PathPrice::new(encoding, self.history));
+    }
+
+    #[inline]
+    fn on_marks(&mut self, _: &mut Window, marks: &Marks) {
+        if let Some(path) = &mut self.path {
+            path.on_ack(marks.delivered, marks.marked, marks.prices);
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let rtt_s = rtt_s(ack);
+        self.least_rtt_s = self.least_rtt_s.min(rtt_s);
+        if let Some(vegas) = &mut self.vegas
+            && window.in_slow_start()
+        {
+            return vegas.on_ack(window, ack);
+        }
+        if ack.round_start {
+            self.on_round_trip(window, rtt_s, ack.window_limited);
+        }
+    }
+
+    fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
+        (BETA * window.cwnd).max(MIN_SSTHRESH)
+    }
+
+    fn beta(&self) -> f64 {
+        BETA
+    }
+}
+
+impl VegasCp {
+    fn on_round_trip(&mut self, window: &mut Window, rtt_s: f64, limited: bool) {
+        let Some(price) = self.path.as_ref().and_then(PathPrice::get) else { return };
+        let rtt_s = match self.rate_by {
+            RateBy::Rtt => rtt_s,
+            RateBy::LeastRtt => self.least_rtt_s,
+        };
+        let charge = price * window.cwnd / rtt_s;
+        if charge < self.willingness && limited {
+            window.cwnd += 1.0;
+        } else if charge > self.willingness {
+            window.cwnd = (window.cwnd - 1.0).max(1.0);
+        }
+        window.ssthresh = window.ssthresh.min(window.cwnd);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ack_at, marks_at};
+    use super::*;
+
+    fn source(rate_by: RateBy) -> VegasCp {
+        let willingness_to_pay = Demand(1_000.0);
+        let (history, slow_start) = (Whole(50), false);
+        let params = VegasCpParams { willingness_to_pay, history, rate_by, slow_start };
+        let mut source = VegasCp::new(params);
+        source.set_price_encoding(Encoding::Explicit);
+        source
+    }
+
+    /// By hand: ten segments in 100 ms are 100 a second, which 1000 a second pay at a price of 10.
+    #[test]
+    fn the_window_moves_by_a_segment_a_round_trip_until_the_charge_is_what_is_paid() {
+        for (price, want) in [(9.9f32, 11.0), (10.0, 10.0), (10.1, 9.0)] {
+            let (mut source, mut window) =
+                (source(RateBy::Rtt), Window { cwnd: 10.0, ssthresh: 5.0 });
+            let prices = price.to_bits();
+            source.on_marks(&mut window, &Marks { delivered: 1, prices, ..marks_at(0, 1, 10) });
+            for round_start in [true, false, false] {
+                source.on_ack(&mut window, &Ack { round_start, ..ack_at(0) });
+            }
+            assert_eq!(window.cwnd, want, "{price}");
+        }
+    }
+
+    #[test]
+    fn the_rate_may_be_told_by_the_shortest_round_trip() {
+        let (mut source, mut window) =
+            (source(RateBy::LeastRtt), Window { cwnd: 10.0, ssthresh: 5.0 });
+        let prices = 9.0f32.to_bits();
+        source.on_marks(&mut window, &Marks { delivered: 1, prices, ..marks_at(0, 1, 10) });
+        let short = Some(crate::units::Span::from_millis(80));
+        source.on_ack(&mut window, &Ack { rtt: short, ..ack_at(0) });
+        source.on_ack(&mut window, &Ack { round_start: true, ..ack_at(0) });
+        assert_eq!(window.cwnd, 9.0, "125 a second at a price of 9");
+    }
+}

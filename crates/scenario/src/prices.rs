@@ -1,0 +1,144 @@
+//! Whether prices get from the queues that ask them to the sources that go by them.
+
+use tidegate_mechanisms::sender::{DirectWindowParams, PriceReading, SenderParams};
+use tidegate_mechanisms::stage::StageParams;
+
+use crate::check::nested;
+use crate::field::Reader;
+use crate::file::{File, User};
+use crate::network::Network;
+
+/// Every mistake; routes are looked at where the network is known.
+pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
+    not_beside_activities(file, network, reader);
+    for (name, user) in &file.users.entries {
+        let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
+        let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
+        if let Some(message) = unheard(file, user, network) {
+            nested(reader, &path, |reader| reader.wrong_at("congestion_control", message));
+            if !own {
+                return; // It is said of all groups that have it.
+            }
+        }
+    }
+}
+
+/// A packet has one word, for an activity or for what it carries of prices.
+fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Reader) {
+    if !file.price_encoding().is_some_and(|encoding| encoding.is_in_word()) {
+        return;
+    }
+    let of_users = file.users.entries.iter().filter_map(|(name, user)| {
+        let stages = user.entry.0.iter().chain(&user.exit.0);
+        let writes = stages.map(|stage| &stage.0).any(StageParams::writes_signal);
+        (user.meter.is_some() || writes).then(|| format!("users.{name}"))
+    });
+    let of_links = network.into_iter().flat_map(|network| &network.links).filter_map(|link| {
+        let mut stages = link.entry.iter().chain(&link.exit);
+        stages.any(StageParams::writes_signal).then(|| link.name.clone())
+    });
+    if let Some(place) = of_users.chain(of_links).next() {
+        let message = format!(
+            "prices would stand where the activities from {place} do: a packet has room for either; encode \
+             prices in one bit, or leave the meter out"
+        );
+        reader.wrong_at("price_encoding", message);
+    }
+}
+
+/// Why a source that goes by prices would hear of none.
+fn unheard(file: &File, user: &User, network: Option<&Network>) -> Option<String> {
+    let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten()?;
+    let sender = tcp.congestion_control;
+    let by_mark = matches!(
+        sender,
+        SenderParams::DirectWindow(DirectWindowParams { price: PriceReading::Mark, .. })
+    );
+    if !sender.reads_prices() || by_mark {
+        return None;
+    }
+    let name = sender.about().name;
+    let Some(encoding) = file.price_encoding() else {
+        return Some(format!(
+            "{name} goes by prices, and the scenario does not say how they travel: give e.g. \
+             price_encoding = {{ kind = \"explicit\" }}"
+        ));
+    };
+    let (network, (from, to)) = (network?, user.ends());
+    let path = network.path(from, to)?;
+    let speaks = |link: &u32| {
+        let link = &network.links[*link as usize];
+        link.aqm.asks_price().is_some() || (!encoding.is_in_word() && link.ecn)
+    };
+    (!path.iter().any(speaks)).then(|| {
+        let how = if encoding.is_in_word() { "" } else { ", or marks by ECN" };
+        format!(
+            "{name} goes by prices, and no link between {from} and {to} asks any{how}: give one of them \
+             e.g. aqm = {{ kind = \"pc3\", target = \"18 packets\" }}"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+
+    const EXPLICIT: &str = r#"price_encoding = { kind = "explicit" }"#;
+    const ONE_BIT: &str = r#"price_encoding = { kind = "one-bit", base = 1.06 }"#;
+
+    fn mistakes(head: &str, aqm: &str, users: &str) -> Vec<String> {
+        let text = format!(
+            "version = 1\n{head}\n[bottleneck]\nrate = \"10 Mb/s\"\naqm = {aqm}\n[users.a]\n{users}\n"
+        );
+        let told = Scenario::parse(&text, &[]).err().unwrap_or_default();
+        told.iter().map(ToString::to_string).collect()
+    }
+
+    fn tell(told: &[String], wanted: &[&str]) {
+        let all = told.iter().zip(wanted).all(|(told, wanted)| told.contains(wanted));
+        assert!(all && told.len() == wanted.len(), "{told:#?} {wanted:#?}");
+    }
+
+    const PC3: &str = r#"{ kind = "pc3", target = "10 packets" }"#;
+    const SOURCE: &str = "tcp.congestion_control = \"direct-window\"";
+
+    #[test]
+    fn whoever_goes_by_prices_needs_a_way_to_hear_of_them() {
+        tell(&mistakes(EXPLICIT, PC3, SOURCE), &[]);
+        let no_way = "does not say how";
+        tell(&mistakes("", "\"drop-tail\"", SOURCE), &[no_way]);
+        tell(&mistakes("", PC3, ""), &["does not say how prices travel"]);
+        tell(&mistakes(EXPLICIT, "\"drop-tail\"", SOURCE), &["asks any: give"]);
+        tell(&mistakes(ONE_BIT, "\"codel\"", SOURCE), &["asks any, or marks by ECN"]);
+        tell(&mistakes(ONE_BIT, "\"codel\"\necn = true", SOURCE), &[]);
+        let by_mark = r#"tcp.congestion_control = { kind = "direct-window", price = "mark" }"#;
+        tell(&mistakes("", "\"drop-tail\"", by_mark), &[]);
+    }
+
+    #[test]
+    fn prices_and_activities_do_not_share_a_word() {
+        let metered = format!("{SOURCE}\nmeter = {{ reference_rate = \"1 Mb/s\" }}");
+        tell(&mistakes(EXPLICIT, PC3, &metered), &["room for either"]);
+        tell(&mistakes(ONE_BIT, PC3, &metered), &[]);
+    }
+
+    #[test]
+    fn all_that_is_wrong_with_prices_is_told_at_once_at_its_key() {
+        let head = r#"price_encoding = { kind = "four-bit", base_3 = 1.01, base_4 = 1.0 }"#;
+        let aqm = r#"{ kind = "pc3", target = "10 packets", interval = "0 s" }"#;
+        let users =
+            r#"tcp.congestion_control = { kind = "sbrm", willingness_to_pay = 0, kappa = 0 }"#;
+        let wanted = [
+            "price_encoding.base_3",
+            "price_encoding.base_4",
+            "aqm.interval",
+            "willingness_to_pay",
+            "kappa",
+        ];
+        tell(&mistakes(head, aqm, users), &wanted);
+        let beyond = r#"{ kind = "pc3", target = "100 packets" }"#;
+        tell(&mistakes(EXPLICIT, beyond, SOURCE), &["aqm.target: 100 packets is not below"]);
+        let needs_ecn = "tcp.congestion_control = \"tcp-rm\"";
+        tell(&mistakes("", "\"drop-tail\"", needs_ecn), &["write ecn = true"]);
+    }
+}

@@ -1,0 +1,91 @@
+//! Prices in whole runs: queues that ask them, packets and acknowledgements that carry them, sources that pay.
+
+mod common;
+
+use common::{link, plan_with};
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+const SBRM: &str = include_str!("../../../scenarios/sbrm.toml");
+const EXPLICIT: &str = include_str!("../../../scenarios/explicit-prices.toml");
+
+fn simulate(scenario: &str, more: &[(&str, &str)]) -> RunOutput {
+    run(&plan_with(scenario, more), 1)
+}
+
+fn near(got: f64, want: f64, tolerance: f64) -> bool {
+    (got / want - 1.0).abs() < tolerance
+}
+
+/// Mean rate of the flows of a group, bit/s, the groups being of equal size.
+fn rates(output: &RunOutput, groups: usize) -> Vec<f64> {
+    let flows = &output.flows.throughput_bps;
+    let each = flows.len() / groups;
+    flows.chunks(each).map(|own| own.iter().sum::<f64>() / each as f64).collect()
+}
+
+/// (1 − m) w = m x for the steps (5.1.2), (5.1.3), and w = m x for (4.2.3) on marks: on one link m = Σw/(c + Σw) or
+/// Σw/c, and b = b₀ − ln(1 − m)/γ. Here c = 1250 packets/s, Σw = 700.
+#[test]
+fn both_variants_of_sbrm_settle_where_the_marks_cost_what_is_paid() {
+    let by_mark = |w: &str| {
+        format!(
+            "{{ kind = \"direct-window\", price = \"mark\", willingness_to_pay = {w}, kappa = 0.05 }}"
+        )
+    };
+    let names = ["bronze", "silver", "gold"].map(|n| format!("users.{n}.tcp.congestion_control"));
+    let second: Vec<_> = names.iter().zip(["100", "200", "400"].map(by_mark)).collect();
+    let second: Vec<_> = second.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    // 10 − ln(1 − m)/0.02, by hand.
+    for (more, marked, want) in
+        [(&[][..], 700.0 / 1_950.0, 32.23), (&second[..], 700.0 / 1_250.0, 51.05)]
+    {
+        let output = simulate(SBRM, more);
+        let place = link(&output, "bottleneck");
+        let share = output.links.marks[place] as f64
+            / (output.links.departed_bytes[place] as f64 / 1_000.0);
+        let backlog = output.links.mean_backlog_packets[place];
+        println!("marked {share:.3} for {marked:.3}, backlog {backlog:.1} for {want:.1}");
+        assert!(near(share, marked, 0.05) && near(backlog, want, 0.1));
+        let rates = rates(&output, 3);
+        assert!(near(rates[1] / rates[0], 2.0, 0.15) && near(rates[2] / rates[0], 4.0, 0.15));
+        assert_eq!(output.links.drops_full[place], 0);
+    }
+}
+
+/// The optimum of Σ w ln x over two links: whoever takes both has a third of either, whatever round trips and however
+/// prices travel.
+#[test]
+fn whoever_takes_two_links_pays_for_both() {
+    let one_bit = r#"{ kind = "one-bit", base = 1.06 }"#;
+    // For prices of 0.4 and 0.8: one bit is set in about half of all packets at either.
+    let four_bit =
+        r#"{ kind = "four-bit", base_1 = 9.0, base_2 = 3.0, base_3 = 1.5, base_4 = 1.1 }"#;
+    for (key, value, tolerance) in [
+        ("users.one.access.delay", "30 ms", 0.06),
+        ("users.both.access.delay", "40 ms", 0.06),
+        ("price_encoding", one_bit, 0.12),
+        ("price_encoding", four_bit, 0.12),
+    ] {
+        let rates = rates(&simulate(EXPLICIT, &[(key, value)]), 3);
+        println!("{key} = {value}: {rates:.0?}");
+        for rate in &rates[..2] {
+            assert!(near(rate / rates[2], 2.0, tolerance), "{rates:?}");
+        }
+    }
+}
+
+/// A price marks, tells, and never drops: flows without ECN pass a queue that would mark them all.
+#[test]
+fn what_is_not_ecn_capable_passes_a_price_unmarked() {
+    let reno: Vec<_> = ["bronze", "silver", "gold"]
+        .map(|n| (format!("users.{n}.tcp.congestion_control"), "\"reno\"".to_owned()))
+        .into();
+    let mut more: Vec<_> = reno.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    more.push(("bottleneck.aqm.gamma", "100.0"));
+    more.push(("tcp.window_limit", "\"60 kB\""));
+    let output = simulate(SBRM, &more);
+    let place = link(&output, "bottleneck");
+    assert_eq!((output.links.marks[place], output.links.drops_aqm[place]), (0, 0));
+    assert!(output.links.mean_backlog_packets[place] > 12.0);
+}
