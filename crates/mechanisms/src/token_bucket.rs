@@ -221,6 +221,12 @@ impl BucketRule {
 }
 
 impl TokenBucket {
+    /// What was there when it was looked at last; without taking, more can only have come in.
+    #[inline]
+    pub const fn fill_before(&self) -> Credit {
+        self.fill
+    }
+
     /// What is there now.
     #[inline]
     pub fn fill(&mut self, rule: &BucketRule, now: Time) -> Credit {

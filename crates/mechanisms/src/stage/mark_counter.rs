@@ -126,6 +126,7 @@ impl Stage for MarkCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Bytes;
 
     fn packet(user: u32, ecn: Ecn, declared: Declared) -> Passing {
         Passing { ecn, declared, ..Passing::of_user(user) }
@@ -162,6 +163,23 @@ mod tests {
         counter.counts(&mut |user, _, _| users.push(user));
         users.dedup();
         assert_eq!(users, [1, 3], "whoever sent nothing is not counted");
+    }
+
+    /// RFC 6789, section 2: 1 GB while 0.2 % of it meets congestion and 3 GB with 0.1 % are a congestion-volume
+    /// of 2 MB and 3 MB.
+    #[test]
+    fn congestion_volume_is_what_was_sent_times_the_congestion_it_met() {
+        let mut counter = MarkCounter::new(MarkCounterParams {});
+        for (packets, one_in) in [(100_000, 500), (300_000, 1_000)] {
+            for number in 0..packets {
+                let ecn = if number % one_in == 0 { Ecn::Ce } else { Ecn::Ect0 };
+                let len = Bytes::new(10_000);
+                let mut packet = Passing { len, ..packet(1, ecn, Declared::default()) };
+                counter.pass(&mut packet, || panic!("drew"));
+            }
+        }
+        assert_eq!(count_of(&counter, 1, "seen_bytes"), 4_000_000_000);
+        assert_eq!(count_of(&counter, 1, "marked_bytes"), 5_000_000);
     }
 
     #[test]

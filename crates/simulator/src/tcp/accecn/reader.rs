@@ -10,6 +10,10 @@
 //! seven eighths of what such an ACK delivers may count too much. Where more than four packets an
 //! ACK are the rule, as with ACKs that are thinned out, it is the smallest instead, as in Linux: there one mark in
 //! ten thousand would else count as many, and marks are missed where an ACK tells of eight and more.
+//!
+//! Where bytes were marked and no packet was, somebody changes what is fed back, and the sender is not ECN-capable
+//! from then on (section 3.2.3.2.5): if ACE cannot have wrapped, and the ACK before had the option too, so that
+//! nothing is made good.
 
 use super::received::{BYTES_MODULUS, FIRST_BYTES, FIRST_PACKETS};
 use super::{Ace, Outcome};
@@ -78,6 +82,8 @@ pub struct Reader {
     bytes: [u64; 3],
     /// Marked bytes that the sender has been told of.
     told_bytes: u64,
+    /// The last ACK said how many bytes were marked.
+    in_step: bool,
 }
 
 impl Reader {
@@ -93,6 +99,7 @@ impl Reader {
             marked: 0,
             bytes: [0; 3],
             told_bytes: 0,
+            in_step: false,
         }
     }
 
@@ -134,10 +141,16 @@ impl Reader {
         if !(core::mem::take(&mut self.newer) || ack.progresses) || self.outcome.deaf {
             return ToldMarks::default();
         }
+        let known = self.bytes[1];
         let by_option = self.read_option(ack);
+        let was_in_step = core::mem::replace(&mut self.in_step, by_option);
         self.note_delivered(ack);
         let behind = u64::from(ack.ace.get()).wrapping_sub(self.marked + u64::from(FIRST_PACKETS));
         let least = (behind % u64::from(ACE_MODULUS)) as u32;
+        let is_exact = was_in_step && (1..ACE_MODULUS).contains(&ack.delivered);
+        if is_exact && least == 0 && self.bytes[1] > known {
+            self.outcome.capable = false;
+        }
         let segments = match by_option {
             true => self.explained(least),
             false => self.supposed(least, ack.delivered),
@@ -289,6 +302,23 @@ mod tests {
         // Short segments: twelve of 700 B are no fewer than nine full ones, and twelve modulo 8 is four.
         let told = reader.read(&with_option(ack(30, 12), [63_000, 26_400, 0]));
         assert_eq!((told.segments, told.bytes), (12, 8_400));
+    }
+
+    /// Section 3.2.3.2.5: somebody takes marks out of the flags.
+    #[test]
+    fn marked_bytes_without_a_marked_packet_end_ecn() {
+        let capable = |acks: [Arrived; 3]| {
+            let mut reader = reader();
+            acks.iter().for_each(|ack| _ = reader.read(ack));
+            reader.may_be_capable()
+        };
+        let first = with_option(ack(0, 1), [1_000, 0, 0]);
+        let marked = with_option(ack(1, 2), [2_000, 1_000, 0]);
+        assert!(capable([first, marked, with_option(ack(3, 2), [2_000, 3_000, 0])]));
+        assert!(!capable([first, marked, with_option(ack(1, 2), [3_000, 2_000, 0])]));
+        assert!(capable([first, marked, with_option(ack(9, 8), [2_000, 9_000, 0])]), "it wrapped");
+        let made_good = with_option(ack(1, 1), [2_000, 1_000, 0]);
+        assert!(capable([first, ack(1, 1), made_good]), "one came without the option");
     }
 
     #[test]

@@ -200,9 +200,12 @@ impl Received {
     /// at least.
     pub fn on_ack(&mut self, room: Room, round_trip: Span, now: Time) -> Option<Fitted> {
         self.tells_of_twice = false;
-        let due = !self.blocked && self.is_due(round_trip, now);
+        self.sent = false;
+        if self.blocked || !self.is_due(round_trip, now) {
+            return None;
+        }
         let ect_1_first = self.ect_1_first || self.bytes[0] == 0;
-        let fitted = fit(self.fields_needed(ect_1_first), room).filter(|_| due);
+        let fitted = fit(self.fields_needed(ect_1_first), room);
         self.sent = fitted.is_some();
         let (fields, size, blocks) = fitted?;
         self.owed = self.owed.saturating_sub(1);

@@ -68,6 +68,7 @@ proptest! {
             let segments = marked.iter().filter(|marked| **marked).count() as u32;
             prop_assert_eq!((told.segments, told.bytes), (segments, u64::from(segments * MSS)));
         }
+        prop_assert!(reader.may_be_capable(), "nobody has changed anything");
     }
 
     /// The limit of three bits: seven packets an ACK.
