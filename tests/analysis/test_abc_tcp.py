@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from abc_fluid import AbcFluid
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shared_fluid import AbcFluid
 
 from tidegate.analysis import (
     AbcOverTcp,

@@ -11,7 +11,7 @@ from tidegate.analysis import fluid, stability, stable_delays
 from tidegate.runs.execution import Threads
 from tidegate.studies import running
 from tidegate.studies.running import Trial
-from tidegate.studies.stability import abc_page, abc_tcp, cases, page, verdicts
+from tidegate.studies.stability import abc_page, abc_tcp, aicp, cases, page, verdicts
 from tidegate.studies.stability.cases import Case, model
 from tidegate.studies.stability.verdicts import Promise, Verdict
 
@@ -100,3 +100,13 @@ def test_what_was_simulated_of_table_2_is_what_the_paper_s_reproduction_has():
         if cell.law == "paper":
             ours = reproduced[cell.delay_ms, cell.heavy, cell.gamma]
             assert found["ratio"] == pytest.approx(ours, rel=0.06)
+
+
+def test_of_aicp_what_has_a_margin_is_calm_and_what_has_none_swings():
+    for policer, found in aicp.kept(ROOT).items():
+        spread = found["queue_sd_packets"] / found["queue_packets"]
+        margin = policer.margin.gain_margin
+        assert (spread < 0.25) == (margin > 1), (policer, spread, margin)
+        if margin > 0.1:
+            measured = (found["heavy_pps"], found["light_pps"])
+            assert measured == pytest.approx(policer.link.equilibrium.throughput_pps, rel=0.15)

@@ -18,6 +18,7 @@ from tidegate.analysis.activity import (
     smallest_smooth_inertia_s,
     stationary_activity,
 )
+from tidegate.analysis.aicp_tcp import AicpA, AicpB, AicpOverTcp, aicp_stability
 from tidegate.analysis.bands import stable_delays
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
 from tidegate.analysis.customers import CustomerGroup, Shared
@@ -77,6 +78,9 @@ __all__ = [
     "AbcMargins",
     "AbcOverTcp",
     "AdaptiveRed",
+    "AicpA",
+    "AicpB",
+    "AicpOverTcp",
     "Bottleneck",
     "Cbr",
     "CbrUser",
@@ -118,6 +122,7 @@ __all__ = [
     "Trajectory",
     "abc_stability",
     "accepted_by_probes",
+    "aicp_stability",
     "beside_theory",
     "burst_bytes_for_one_more",
     "cbr_shares",

@@ -55,7 +55,7 @@ def loci_margin(
     for step, which in np.argwhere(crosses):
         ends = omega[step], omega[step + 1]
         at, value = _crossing(loop, *ends, loci[step, which], loci[step + 1, which])
-        if -1 / value.real < worst.gain_margin:
+        if value.real < -_NOTHING and -1 / value.real < worst.gain_margin:
             worst = LociMargin(float(-1 / value.real), at / (2 * np.pi))
     return worst
 

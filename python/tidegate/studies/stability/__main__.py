@@ -11,7 +11,16 @@ from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
 from tidegate.studies import running
 from tidegate.studies.running import Trial
-from tidegate.studies.stability import abc_figure, abc_page, abc_tcp, cases, figures, page, verdicts
+from tidegate.studies.stability import (
+    abc_figure,
+    abc_page,
+    abc_tcp,
+    aicp,
+    cases,
+    figures,
+    page,
+    verdicts,
+)
 
 _RUNS = 3
 
@@ -26,6 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not given.page:
             simulate(given.root)
             abc_tcp.simulate(given.root)
+            aicp.simulate(given.root)
         found = verdicts.read(given.root / page.RESULTS)
         figures.draw_maps(given.root / page.MAPS)
         figures.draw_verdicts(found, given.root / page.VERDICTS)

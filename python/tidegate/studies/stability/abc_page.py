@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidegate.studies.page import filled, table, write_page
+from tidegate.studies.stability import aicp
 from tidegate.studies.stability.abc_tcp import TABLE2, TABLE3, Cell, kept, near, published
 from tidegate.studies.stability.page import figure
 from tidegate.studies.stability.verdicts import STEADY_MARGIN
@@ -40,6 +41,7 @@ def text(root: Path) -> str:
         "joint": _joint(),
         "maps": figure(MAPS, "Gain margin of users' modes over γ, inertia and number of users"),
         "inertia": inertia,
+        "aicp": aicp.results_table(root),
         "most-above": f"{100 * (above - 1):.0f} %",
         "most-below": f"{100 * (below - 1):.0f} %",
     }

@@ -1,6 +1,6 @@
-"""ABC over TCP followed in time: the equations of `tidegate.analysis.abc_loop`, not linearised.
+"""Links that tell customers apart, followed in time: the models' equations, not linearised.
 
-Apart from the model's own code but for the law of TCP's windows; slow and plain, as a judge of it.
+Apart from the models' own code but for the law of TCP's rate; slow and plain, as a judge of them.
 """
 
 from dataclasses import dataclass, field
@@ -118,3 +118,39 @@ class AbcFluid:
         above = sum(n * x * (a - mean) for n, x, a in zip(counts, arriving, carried, strict=True))
         into = sum(n * x * (1 - p) for n, x, p in zip(counts, arriving, losses, strict=True))
         return np.array([*moved, *metered, share * above, into - link.capacity_pps])
+
+
+class AicpFluid(AbcFluid):
+    """AICP-b, with Reno: fills in the place of activities, and no average."""
+
+    def losses(self, fills, _mean, queue):
+        own = np.interp(queue, *np.transpose(self.points))
+        return [self.link.policing.loss(own, min(fill, 1.0)) for fill in fills]
+
+    def remember(self, state):
+        windows, fills, mean, queue = self.split(state)
+        now = {
+            "rate": self.rates(windows, queue),
+            "activity": fills,
+            "loss": self.losses(fills, mean, queue),
+        }
+        for name, values in now.items():
+            for past, value in zip(self.past[name], values, strict=True):
+                past.values.append(value)
+
+    def change(self, state, ahead_s):
+        windows, fills, mean, queue = self.split(state)
+        link = self.link
+        arriving, _ = self.at_queue(queue, ahead_s)
+        losses = self.losses(fills, mean, queue)
+        own = np.interp(queue, *np.transpose(self.points))
+        moved = []
+        for n, each in enumerate(link.customers):
+            rtt_s = each.rtt_s(queue, link.capacity_pps)
+            met = self.past["loss"][n].ago((rtt_s / 2 - ahead_s) / self.step_s)
+            acks = self.past["rate"][n].ago((rtt_s - ahead_s) / self.step_s) / each.flows.count
+            moved.append(((1 - met) / windows[n] - met * windows[n] / 2) * acks)
+        through = [x * (1 - p) for x, p in zip(arriving, losses, strict=True)]
+        filled = [(link.fill_pps - own * y) / link.depth_packets for y in through]
+        into = sum(each.count * y for each, y in zip(link.customers, through, strict=True))
+        return np.array([*moved, *filled, 0.0, into - link.capacity_pps])
