@@ -1,5 +1,7 @@
 """The best shares: published numbers, closed forms, and the conditions of an optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,7 +45,7 @@ def test_one_link_is_shared_by_weight():
         min_size=1,
         max_size=12,
     ),
-    st.sampled_from([0.5, 1, 2, "proportional", "vqm"]),
+    st.sampled_from([0.5, 1, 2, "proportional", "vqm", "sbrm", "sbrm-steps"]),
 )
 def test_everywhere_marginal_worth_is_the_price_of_the_way(capacities, ways, fairness):
     """Karush, Kuhn and Tucker: a rate is worth its price, and only a full link has one."""
@@ -52,6 +54,11 @@ def test_everywhere_marginal_worth_is_the_price_of_the_way(capacities, ways, fai
         Flow(links=tuple(f"l{i % len(capacities)}" for i in sorted(way)), count=n, weight=w)
         for way, n, w in ways
     ]
+    if fairness == "sbrm":
+        # Nobody has less than he pays for: Σ w is below every link.
+        paid = {link: sum(f.count * f.weight for f in flows if link in f.links) for link in links}
+        least = max(paid[link] / capacity for link, capacity in links.items())
+        flows = [replace(flow, weight=flow.weight * 0.8 / least) for flow in flows]
     best = optimum(links, flows, fairness=fairness)
     used = dict.fromkeys(links, 0.0)
     for flow, rate in zip(flows, best.rates, strict=True):
@@ -59,6 +66,10 @@ def test_everywhere_marginal_worth_is_the_price_of_the_way(capacities, ways, fai
         if fairness == "vqm":
             marginal = flow.weight / (rate + flow.weight)
             assert price == pytest.approx(marginal, rel=1e-3) or (rate < 1e-3 and price > marginal)
+        elif fairness == "sbrm":
+            assert price == pytest.approx(-np.log1p(-flow.weight / rate), rel=1e-4)
+        elif fairness == "sbrm-steps":
+            assert price == pytest.approx(np.log1p(flow.weight / rate), rel=1e-4)
         else:
             alpha = 1 if fairness == "proportional" else fairness
             assert price == pytest.approx(flow.weight * rate**-alpha, rel=1e-4)

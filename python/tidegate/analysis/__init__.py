@@ -43,6 +43,7 @@ from tidegate.analysis.padhye import Padhye
 from tidegate.analysis.pie import Pi2, Pie, pie_gain
 from tidegate.analysis.piecewise import PiecewiseLinear
 from tidegate.analysis.policers import Customer, Policed, policed_shares
+from tidegate.analysis.prices import DirectWindow, Pc2, Pc3, TcpRm
 from tidegate.analysis.red import AdaptiveRed, Red
 from tidegate.analysis.shares import (
     CbrUser,
@@ -87,6 +88,7 @@ __all__ = [
     "Cubic",
     "Customer",
     "CustomerGroup",
+    "DirectWindow",
     "Equilibrium",
     "Flow",
     "Link",
@@ -97,6 +99,8 @@ __all__ = [
     "NetworkEquilibrium",
     "Optimum",
     "Padhye",
+    "Pc2",
+    "Pc3",
     "Pi2",
     "Pie",
     "PiecewiseLinear",
@@ -116,6 +120,7 @@ __all__ = [
     "Source",
     "Stability",
     "StabilityMap",
+    "TcpRm",
     "Theory",
     "Tipping",
     "Trace",

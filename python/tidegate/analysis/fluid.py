@@ -141,10 +141,14 @@ def swing_hz(trajectory: Trajectory) -> float:
 
 
 def _signal(signal: Signal) -> tuple[str, list[float]]:
+    if signal.law is None:
+        raise AnalysisError(f"{type(signal).__name__} has no fluid; its loop and equilibrium do")
     return signal.law, [_number(value) for value in signal.numbers()]
 
 
 def _source(source: Source) -> _native._Sources:
+    if source.law is None:
+        raise AnalysisError(f"{type(source).__name__} has no fluid; its loop and equilibrium do")
     return {
         "law": source.law,
         "count": _number(source.count),

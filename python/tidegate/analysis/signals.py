@@ -35,8 +35,8 @@ class Settled:
 class Signal(ABC):
     """What a bottleneck says of its congestion."""
 
-    law: ClassVar[str]
-    """Name of the law in the fluid (`crates/fluid`), which takes its `numbers`."""
+    law: ClassVar[str | None] = None
+    """Name of the law in the fluid (`crates/fluid`), which takes its `numbers`; None without."""
 
     def numbers(self) -> list[ArrayLike]:
         """Its parameters as numbers, in the order in which the fluid takes them."""

@@ -46,8 +46,8 @@ class Source(ABC):
     count: ArrayLike
     base_rtt_s: ArrayLike
 
-    law: ClassVar[str]
-    """Name of the law in the fluid (`crates/fluid`), which takes its `numbers`."""
+    law: ClassVar[str | None] = None
+    """Name of the law in the fluid (`crates/fluid`), which takes its `numbers`; None without."""
 
     scalable: ClassVar[bool] = False
     """Whether it answers to marks in proportion, as L4S asks (RFC 9331)."""
@@ -195,7 +195,7 @@ class SbrmSource(Source):
     gain: ArrayLike = 0.2
     willingness_pps: ArrayLike = 20.0
 
-    law = "sbrm"
+    law: ClassVar[str | None] = "sbrm"
 
     def numbers(self) -> list[ArrayLike]:
         """κ and w."""
