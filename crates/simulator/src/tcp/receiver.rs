@@ -66,15 +66,8 @@ pub struct Receiver {
     echo_congestion: bool,
     /// An ECN-capable segment has arrived.
     capable_seen: bool,
-    delay: Option<DelayedAckPlan>,
+    delaying: Option<Box<Delaying>>,
     quick: u32,
-    /// The delay of acknowledgements, where it adapts.
-    ack_delay: Option<AckDelay>,
-    /// The window it offers, where it is tuned.
-    window: Option<ReceiveWindow>,
-    /// The receiver's own retransmission time-out, for the silence after which it acknowledges
-    /// quickly; its only round-trip sample is that of the handshake, which takes timestamps.
-    silence: RoundTrip,
     timestamps: bool,
     answered: Option<Time>,
     /// When the last segment in order arrived.
@@ -97,6 +90,29 @@ pub struct Receiver {
     pub timer_at: Time,
 }
 
+/// What a receiver has that delays acknowledgements.
+struct Delaying {
+    plan: DelayedAckPlan,
+    /// The delay, where it adapts.
+    adapted: Option<AckDelay>,
+    /// The window it offers, where it is tuned.
+    window: Option<ReceiveWindow>,
+    /// The receiver's own retransmission time-out, for the silence after which it acknowledges
+    /// quickly; its only round-trip sample is that of the handshake, which takes timestamps.
+    silence: RoundTrip,
+}
+
+impl Delaying {
+    fn new(plan: DelayedAckPlan, tcp: &TcpPlan, mss: u64) -> Self {
+        Delaying {
+            plan,
+            adapted: plan.adaptive.then(|| AckDelay::new(plan.timeout)),
+            window: plan.autotuning.then(|| ReceiveWindow::new(mss)),
+            silence: RoundTrip::new(tcp.rto()),
+        }
+    }
+}
+
 impl Receiver {
     /// A receiver before the first segment.
     pub fn new(plan: &TcpPlan, sack: bool, sizes: Sizes) -> Self {
@@ -117,17 +133,10 @@ impl Receiver {
                 .then(|| Box::new(Received::new(plan.accurate_option))),
             echo_congestion: false,
             capable_seen: false,
-            delay: plan.delayed_acks(),
+            delaying: plan
+                .delayed_acks()
+                .map(|delay| Box::new(Delaying::new(delay, plan, sizes.mss()))),
             quick: plan.delayed_acks().map_or(0, |delay| delay.quick_acks),
-            ack_delay: plan
-                .delayed_acks()
-                .filter(|delay| delay.adaptive)
-                .map(|delay| AckDelay::new(delay.timeout)),
-            window: plan
-                .delayed_acks()
-                .filter(|delay| delay.autotuning)
-                .map(|_| ReceiveWindow::new(sizes.mss())),
-            silence: RoundTrip::new(plan.rto()),
             timestamps: plan.timestamps,
             answered: None,
             last_arrival: Time::ZERO,
@@ -213,7 +222,8 @@ impl Receiver {
         now: Time,
     ) -> (Ace, Option<Fitted>, SackBlocks) {
         let mut blocks = blocks.unwrap_or_default();
-        let round_trip = self.silence.srtt().unwrap_or(Span::ZERO);
+        let delaying = self.delaying.as_ref();
+        let round_trip = delaying.and_then(|own| own.silence.srtt()).unwrap_or(Span::ZERO);
         let (timestamps, sack) = (self.timestamps, self.sack);
         let Some(counted) = &mut self.counted else { return (Ace::NONE, None, blocks) };
         if let Some(segment) = counted.twice().filter(|_| sack) {
@@ -256,31 +266,35 @@ impl Receiver {
 
     /// Grants quick ACKs anew where Linux does (`tcp_event_data_recv`, `tcp_enter_quickack_mode`).
     #[inline]
-    fn renew_quick_acks(&mut self, packet: &Packet, delay: DelayedAckPlan) {
+    fn renew_quick_acks(&mut self, packet: &Packet) {
+        let tells_of_loss = self.tells_of_loss(packet);
+        let Some(delaying) = self.delaying.as_deref_mut() else { return };
+        let Delaying { plan: delay, adapted, window, silence } = delaying;
         if let Some(answered) = self.answered.take() {
             if self.timestamps {
-                self.silence.sample(packet.at.since(answered), packet.at);
+                silence.sample(packet.at.since(answered), packet.at);
             }
-            if let Some(window) = &mut self.window {
+            if let Some(window) = window {
                 window.begin(answered, packet.at, packet.stamp);
             }
         } else {
             let in_order = packet.number == self.next;
             let gap = packet.at.since(self.last_arrival);
-            let again = packet.number < self.next
-                || (delay.quick_acks_out_of_order && self.tells_of_loss(packet));
-            let silent = in_order && gap > self.silence.rto();
+            let again =
+                packet.number < self.next || (delay.quick_acks_out_of_order && tells_of_loss);
+            let silent = in_order && gap > silence.rto();
             if (again || silent) && delay.quick_acks_again {
                 self.quick = delay.quick_acks;
             }
-            if let Some(delay) = &mut self.ack_delay {
+            if let Some(delay) = adapted {
                 if again {
                     delay.deflate();
                 } else if in_order {
-                    delay.on_gap(gap, self.silence.rto());
+                    delay.on_gap(gap, silence.rto());
                 }
             }
         }
+        let delay = *delay;
         if packet.number == self.next {
             self.last_arrival = packet.at;
         }
@@ -315,10 +329,10 @@ impl Receiver {
     #[inline]
     pub fn on_segment(&mut self, packet: &Packet) -> Reply {
         let segment = packet.number;
-        if let Some(delay) = self.delay
+        if let Some(Delaying { plan: delay, .. }) = self.delaying.as_deref()
             && (delay.quick_acks_again || delay.adaptive || delay.autotuning)
         {
-            self.renew_quick_acks(packet, delay);
+            self.renew_quick_acks(packet);
         }
         if segment <= self.last_ack {
             self.echo = packet.stamp;
@@ -342,7 +356,8 @@ impl Receiver {
             }
             // Linux: a window that grows grants a quick ACK, if none is left over.
             let received_bytes = self.received_bytes();
-            if let Some(window) = &mut self.window
+            if let Some(delaying) = self.delaying.as_deref_mut()
+                && let Some(window) = &mut delaying.window
                 && window.on_segment(packet.at, packet.stamp, received_bytes)
             {
                 self.quick |= 1;
@@ -353,13 +368,14 @@ impl Receiver {
                 self.insert(segment);
             }
         }
-        let Some(delay) = self.delay else { return Reply::Now };
+        let Some(delaying) = self.delaying.as_deref() else { return Reply::Now };
+        let Delaying { plan: delay, adapted, silence, .. } = delaying;
         self.unacknowledged += 1;
         at_once |= delay.quick_push && packet.has(flags::PSH);
         if at_once || self.quick > 0 || self.unacknowledged >= SEGMENTS_PER_ACK {
             Reply::Now
         } else if self.unacknowledged == 1 {
-            let adapted = self.ack_delay.map(|delay| delay.delay(&self.silence));
+            let adapted = adapted.map(|delay| delay.delay(silence));
             Reply::Later(adapted.unwrap_or(delay.timeout))
         } else {
             Reply::Wait
@@ -469,8 +485,8 @@ impl Receiver {
 
     /// An acknowledgement waited for a second segment in vain.
     pub fn on_delay_missed(&mut self) {
-        if let Some(delay) = &mut self.ack_delay {
-            delay.on_missed(self.silence.rto());
+        if let Some(Delaying { adapted: Some(delay), silence, .. }) = self.delaying.as_deref_mut() {
+            delay.on_missed(silence.rto());
         }
     }
 
@@ -479,7 +495,7 @@ impl Receiver {
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0
-                && let Some(delay) = &mut self.ack_delay
+                && let Some(Delaying { adapted: Some(delay), .. }) = self.delaying.as_deref_mut()
             {
                 delay.deflate();
             }
