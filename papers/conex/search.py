@@ -1,7 +1,8 @@
 """Search over what the paper leaves open: search.csv has all that was measured, SEARCH.md its gist.
 
-Who is dropped, whether a dropped declaration costs its token and is made again, and which packet
-carries it, are not in the paper's text, or contradict the figures that it draws (README.md). So
+Who is dropped, whether a dropped declaration costs its token and is made again, which packet
+carries it, and how full a bucket is at first are not in the paper's text, or contradict the figures
+that it draws (README.md). So
 every combination of readings is put to the claims of a few experiments, with one run a point. Taken
 is the one with the most claims that hold and stars that are the paper's; of several, the one with
 more claims. With it each other assumption of base.toml is then changed alone.
@@ -58,16 +59,19 @@ Key = tuple[str, str]
 POLICER = {
     "drops": ("all", "declared"),
     "charge_dropped": ("true", "false"),
+    "initial": ("", '"0 packets"'),
 }
 SENDER = {
     "carrier": ("new-data", "any"),
     "repeats_lost": ("false", "true"),
 }
-TAKEN = "declared, dropped ones are free, on new data, once"
-LITERAL = "all, dropped ones cost, on any data, once"
+TAKEN = "declared, dropped ones are free, empty at first, on new data, once"
+LITERAL = "all, dropped ones cost, full at first, on any data, once"
 WORDS = {
     ("charge_dropped", "true"): "dropped ones cost",
     ("charge_dropped", "false"): "dropped ones are free",
+    ("initial", ""): "full at first",
+    ("initial", '"0 packets"'): "empty at first",
     ("carrier", "new-data"): "on new data",
     ("carrier", "any"): "on any data",
     ("repeats_lost", "false"): "once",
@@ -78,7 +82,6 @@ WORDS = {
 CHANGES: dict[str, list[Override]] = {
     "floor of the bucket 0": [("floor", '"0 packets"')],
     "floor of the bucket ten depths": [("floor", '"450 packets"')],
-    "bucket empty at first": [("initial", '"0 packets"')],
     "RED's signals independent of each other": [("bottleneck.aqm.spacing", '"geometric"')],
     "RED's signals evenly spaced": [("bottleneck.aqm.spacing", '"uniform"')],
     "RED's weight 0.00004, ns-2's for packets of 500 bytes": [("bottleneck.aqm.weight", "0.00004")],
@@ -132,12 +135,13 @@ def _bare(entry: str) -> str:
 def reading_tasks() -> list[Task]:
     """Every combination of readings."""
     found = []
-    for drops, charge, carrier, repeats in product(*POLICER.values(), *SENDER.values()):
+    for drops, charge, initial, carrier, repeats in product(*POLICER.values(), *SENDER.values()):
         sender = f'{{ kind = "per-signal", carrier = "{carrier}", repeats_lost = {repeats} }}'
-        told = [drops, WORDS["charge_dropped", charge], WORDS["carrier", carrier]]
-        name = ", ".join([*told, WORDS["repeats_lost", repeats]])
-        policer = (("drops", f'"{drops}"'), ("charge_dropped", charge))
-        found.append(Task(name, "", policer, (("tcp.conex", sender),)))
+        told = [drops, WORDS["charge_dropped", charge], WORDS["initial", initial]]
+        name = ", ".join([*told, WORDS["carrier", carrier], WORDS["repeats_lost", repeats]])
+        policer = [("drops", f'"{drops}"'), ("charge_dropped", charge)]
+        policer += [("initial", initial)] if initial else []
+        found.append(Task(name, "", tuple(policer), (("tcp.conex", sender),)))
     return found
 
 
@@ -320,8 +324,9 @@ many of the {cells} stars are the paper's, and the unfairness at some filling ra
 ## How the policer is read
 
 Whether it stops all packets of a user or declared ones only; whether a dropped declaration costs
-its token; whether one goes on the next packet with new data or on any, retransmissions included;
-and whether what was declared on a lost packet is declared again.
+its token; whether buckets are full or empty at first; whether a declaration goes on the next packet
+with new data or on any, retransmissions included; and whether what was declared on a lost packet is
+declared again.
 
 Taken is the reading with the most claims and stars; of several, the one with more claims.
 """

@@ -89,3 +89,95 @@ def test_a_token_for_every_mark_contradicts_figure_8s_axis():
     # p = 1.5/(rate RTT)^2; figure 16 draws at most 45 ms of queueing delay.
     light_marks_per_s = 1.5 / (light_packets_per_s * longest_s**2)
     assert drawn * light_marks_per_s > 1.05 * (rate + depth / run_s)
+
+
+def conex_claim(name):
+    text = (data_folder("papers") / "conex/expected/claims.toml").read_text(encoding="utf-8")
+    (claim,) = (one for one in tomllib.loads(text)["claim"] if one["id"] == name)
+    return claim["check"]
+
+
+def conex_setup(name):
+    text = (data_folder("papers") / "conex/paper.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["setups"][name]["set"]
+
+
+def number(text):
+    return float(text.split()[0])
+
+
+def test_stalls_of_ten_seconds_contradict_the_papers_80_per_cent():
+    """Figure 21's 80 % for heavy users leave a video 0.4 Mb/s, figure 22's stalls want 0.2."""
+    users = conex_setup("video")["users"]
+    light, link_mbps = users["light"], number(base("conex")["bottleneck"]["rate"])
+    share = conex_claim("conex-fig21-heavy-80pct-unpoliced")["expect"]
+    video_mbps = number(light["traffic"]["rate"]) / 1e3
+    of_its_rate = (1 - share) * link_mbps / light["count"] / video_mbps
+    starts_above_s, stalls_below_s = 2.2, 0.4  # section VI-B
+    stall_s = (starts_above_s - stalls_below_s) / of_its_rate
+    assert stall_s == pytest.approx(5.1, abs=0.05)
+    stalls = conex_claim("conex-fig22-stall-duration-unpoliced")
+    assert stall_s < stalls["expect"] * (1 - stalls["rel_tol"])
+    # As long as that only where the heavy users have nine tenths.
+    wanted = (starts_above_s - stalls_below_s) / stalls["expect"] * video_mbps
+    assert 1 - wanted * light["count"] / link_mbps == pytest.approx(0.9, abs=0.01)
+
+
+def test_compound_is_reno_where_450_flows_share_the_link():
+    """Its second window is α win^k - 1 > 0 from 16 segments on; no flow has so many.
+
+    From no policing, where all flows are equal, to the least unfairness that figure 13 may show.
+    """
+    scenario = base("conex")
+    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
+    link_packets_per_s = number(scenario["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
+    alpha, k, longest_s = 1 / 8, 0.75, 0.1 + 0.045  # figure 16 draws at most 45 ms of delay
+    opens_at = (1 / alpha) ** (1 / k)
+    assert opens_at == pytest.approx(16)
+    for unfairness in range(2, heavy["flows"] + 1):
+        light_flow = link_packets_per_s / (light["count"] + heavy["count"] * unfairness)
+        heavy_flow = light_flow * unfairness / heavy["flows"]
+        assert max(light_flow, heavy_flow) * longest_s < opens_at
+    # CUBIC in its Reno-friendly region has Reno's mean window, whatever its β (RFC 9438, 4.3).
+    beta = 0.7
+    increase = 3 * (1 - beta) / (1 + beta)
+    mean_square = increase / 2 * (1 + beta) / (1 - beta)
+    assert mean_square == pytest.approx(1.5)
+
+
+def signalled_share():
+    """Of section V's traffic: what RED has to drop of the other for the link to carry it."""
+    users = conex_setup("short")["users"]
+    link_mbps = number(base("conex")["bottleneck"]["rate"])
+    cross_mbps = number(users["cross"]["traffic"]["rate"])
+    shorts_mbps = 10 * PACKET_BITS / number(users["heavy"]["traffic"]["every"]) * 1e-3
+    return (cross_mbps + shorts_mbps - link_mbps) / cross_mbps
+
+
+def test_short_flows_cannot_declare_the_marks_of_their_last_round_trip():
+    """2 + 4 + 4 packets: the last four are acknowledged when nothing is left to send."""
+    heavy = conex_setup("short")["users"]["heavy"]["traffic"]
+    packets_per_s = 10 * heavy["share"] / (number(heavy["every"]) * 1e-3)
+    marks_per_s = packets_per_s * signalled_share()
+    limit = conex_claim("conex-fig20-heavy-policed-below-15")["to"]
+    assert marks_per_s == pytest.approx(limit, rel=0.02)
+    # So at 10 packets/s, which is below that limit, a heavy user is not policed.
+    assert marks_per_s * (2 + 4) / 10 < 10
+
+
+def test_marks_keep_short_flows_above_figure_20s_axis():
+    """Marks in the first three packets cost a round trip, whatever the window falls to.
+
+    Of the 8 packets after a first round trip that was marked, windows of at most 3 and 4 hold 7;
+    and of the last 4, after a mark on the first packet of the second one, a window below 4 does
+    not hold all.
+    """
+    aqm = base("conex")["bottleneck"]["aqm"]
+    low, high = number(aqm["min_threshold"]), number(aqm["max_threshold"])
+    share = signalled_share()
+    link_packets_per_s = number(base("conex")["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
+    queue_s = (low + share * (high - low)) / link_packets_per_s
+    round_trip_s = 0.1 + queue_s
+    slowed = 1 - (1 - share) ** 3
+    axis = conex_claim("conex-fig20-light-axis")
+    assert round_trip_s * (3 + slowed) > axis["max"] * (1 + axis["slack"])

@@ -33,7 +33,9 @@ def test_a_report_has_every_cell_and_a_figure(papers, tmp_path):
     report = (written / "RESULTS.md").read_text(encoding="utf-8")
     assert report.count("| throughput_ratio_T_R |") == 12
     assert report.count("| mean_queue_length_Q_avg |") == 12
-    assert "Written by `tidegate reproduce abc/table4`, with at most 8 runs a point" in report
+    assert (
+        "Written by `tidegate reproduce abc/table4 --quick`, with at most 8 runs a point" in report
+    )
     assert (written / "figures" / "table4.png").stat().st_size > 10_000
     assert (written / "figures" / "table4.svg").exists()
 

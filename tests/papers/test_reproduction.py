@@ -95,7 +95,9 @@ def test_same_scenario_and_seed_run_once():
     assert runner.run_count == 5
 
 
-@pytest.mark.parametrize(("most", "own", "want"), [(None, 10, 30), (3, None, 3), (3, 10, 10)])
+@pytest.mark.parametrize(
+    ("most", "own", "want"), [(None, 10, 30), (3, None, 3), (3, 10, 10), (20, 10, 20)]
+)
 def test_a_series_may_need_more_runs_in_a_hurry(most, own, want):
     assert capped(Series("s", (), 30, quick_replications=own), most) == want
     assert capped(Series("s", (), 2, quick_replications=own), 3) == 2

@@ -24,6 +24,7 @@ from tidegate.cli.common import (
     typed,
 )
 from tidegate.errors import UsageError
+from tidegate.runs.execution import MAX_REPLICATIONS
 
 if TYPE_CHECKING:
     from tidegate.studies.papers.reproduction import Reproduced
@@ -42,6 +43,16 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Every cell and claim, with fewer runs.")
     ] = False,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            "--replications",
+            "-r",
+            min=1,
+            max=MAX_REPLICATIONS,
+            help="At most so many runs a point.",
+        ),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="End with 5 where something deviates without explanation."),
@@ -76,6 +87,8 @@ def reproduce(
 
     tidegate reproduce abc
 
+    tidegate reproduce conex --replications 6
+
     tidegate reproduce abc/table2 --check --format json
     """
     from tidegate.studies.papers.reproduction import paper_names
@@ -88,8 +101,8 @@ def reproduce(
         raise UsageError("--report is about whole papers in full: drop --quick, --out, EXPERIMENT")
     with executor(engine, scheduler, jobs) as where:
         done = run(
-            target, quick=quick, progress=not quiet, report=report, out=None if report else out,
-            executor=where,
+            target, quick=quick, replications=replications, progress=not quiet, report=report,
+            out=None if report else out, executor=where,
         )  # fmt: skip
     outcomes = [summary for one in done for summary in one.summaries]
     if shape is Format.json:

@@ -120,10 +120,10 @@ def with_more_runs(
 
 
 def capped(series: Series, replications: int | None) -> int:
-    """Give runs a point of this series, whose own number for a hurry comes before all others'."""
+    """Give runs a point of this series, at least its own number for a hurry."""
     if replications is None:
         return series.replications
-    return min(series.replications, series.quick_replications or replications)
+    return min(series.replications, max(replications, series.quick_replications or 0))
 
 
 def _point(series: Series, setting: Setting, runner: Runner, replications: int | None) -> Point:

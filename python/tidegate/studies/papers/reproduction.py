@@ -50,6 +50,7 @@ def reproduce(
     target: str | None = None,
     *,
     quick: bool = False,
+    replications: int | None = None,
     progress: Showing = False,
     write: bool = True,
     report: bool = False,
@@ -62,6 +63,8 @@ def reproduce(
     Gives one object per paper, with one for each experiment: how many cells lie within their
     tolerance and how many claims hold, what the runs leave undecided, what deviates but is
     explained, and what is not (`ok` is then false). Each cell and claim stands in one place.
+
+    `replications` is how many runs a point has at most; `quick` takes a few.
 
     Writes a report with figures to a folder of its own below `out` (default: `results`), such as
     `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead.
@@ -85,6 +88,7 @@ def reproduce(
             paper,
             experiment,
             quick=quick,
+            replications=replications,
             progress=progress,
             folder=folder,
             engine=engine,
@@ -106,6 +110,7 @@ def _reproduce(
     only: str | None,
     *,
     quick: bool,
+    replications: int | None,
     progress: Showing,
     folder: Path | None,
     engine: Engine,
@@ -117,7 +122,8 @@ def _reproduce(
         explanations = relevant(explanations, chosen)
     studied = [*chosen, paper.traits] if only is None and paper.traits else chosen
     measured = Points()
-    replications = paper.quick_replications if quick else None
+    if replications is None and quick:
+        replications = paper.quick_replications
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
         always = paper.quick_overrides if quick else ()
@@ -129,7 +135,7 @@ def _reproduce(
         def decided(claim: Claim) -> ClaimVerdict:
             """Undecided at the paper's own counts: more runs of what it compares may tell."""
             first = judge_claim(claim, measured)
-            if quick or not first.undecided:
+            if replications is not None or not first.undecided:
                 return first
             points = {id(point): point for point in first.undecided_points}
             more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
@@ -151,6 +157,7 @@ def _reproduce(
     from tidegate.studies.papers.report import Effort, write_report
 
     asked = f"{paper.name}/{only}" if only else paper.name
+    asked += " --quick" if quick else f" --replications {replications}" if replications else ""
     effort = Effort(
         asked, runner.run_count, runner.packets, cpu_seconds() - started_cpu_s, replications
     )
