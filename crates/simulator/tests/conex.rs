@@ -3,6 +3,9 @@
 mod common;
 
 use common::plan_with;
+use common::scenarios::exact;
+use proptest::prelude::*;
+use proptest::sample::select;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
@@ -62,6 +65,41 @@ fn each_mark_is_declared_once_but_for_what_is_on_its_way() {
         let bytes = count(&output, "entry", "declared_mark_bytes");
         assert_eq!(bytes, 1500.0 * declared);
         assert_eq!(count(&output, "entry", "declared_loss_packets"), 0.0);
+    }
+}
+
+proptest! {
+    #![proptest_config(exact(60))]
+
+    /// Any round trip, window, number of flows, and way to be told of marks.
+    #[test]
+    fn what_is_declared_of_marks_is_what_was_met_but_for_what_is_on_its_way(
+        (flows, window, delay_ms) in (1..6u32, 4..60u32, 1..60u32),
+        feedback in select(vec!["\"dctcp\"", "\"accurate\""]),
+        conex in select(vec![SIGNALS, BYTES]),
+        recovery in select(vec!["\"sack\"", "\"rack\""]),
+        seed in 0..1000u64,
+    ) {
+        let [flows_text, limit, delay] =
+            [flows.to_string(), format!("\"{} B\"", window * 1460), format!("\"{delay_ms} ms\"")];
+        let options = [
+            conex,
+            ("tcp.ecn", "true"),
+            ("tcp.feedback", feedback),
+            ("tcp.loss_recovery", recovery),
+            ("tcp.window_limit", &limit),
+            ("bottleneck.aqm.gentle", "true"),
+            ("bottleneck.buffer", "\"1000 packets\""),
+            ("bottleneck.delay", &delay),
+            ("users.one.flows", &flows_text),
+            ("duration", "\"10 s\""),
+        ];
+        let output = run(&plan_with(NETWORK, &options), seed);
+        prop_assume!(output.flows.retransmits.iter().all(|&again| again == 0));
+        let met = count(&output, "exit", "marked_packets");
+        let declared = count(&output, "entry", "declared_mark_packets");
+        prop_assert!(declared <= met, "{} of {}", declared, met);
+        prop_assert!(met - declared <= f64::from(flows * window), "{} of {}", declared, met);
     }
 }
 
