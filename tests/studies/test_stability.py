@@ -7,11 +7,19 @@ import pytest
 from markdown_tables import table
 from support import ROOT
 
-from tidegate.analysis import fluid, stability, stable_delays
+from tidegate.analysis import (
+    Bottleneck,
+    Pi2,
+    Scalable,
+    critical_delay,
+    fluid,
+    stability,
+    stable_delays,
+)
 from tidegate.runs.execution import Threads
 from tidegate.studies import running
 from tidegate.studies.running import Trial
-from tidegate.studies.stability import abc_page, abc_tcp, aicp, cases, page, verdicts
+from tidegate.studies.stability import abc_page, abc_tcp, aicp, cases, mixed, page, verdicts
 from tidegate.studies.stability.cases import Case, model
 from tidegate.studies.stability.verdicts import Promise, Verdict
 
@@ -73,6 +81,10 @@ def test_what_the_page_says_of_models_is_so():
     )
     ranges = stable_delays(model("pie", 100, 20, 1), smallest=1, largest=400)
     assert [(round(low), round(high)) for low, high in ranges] == [(1, 82), (92, 109)]
+    alone = Bottleneck(
+        capacity_pps=1e8 / 12_000, signal=Pi2(), sources=(Scalable(count=20, base_rtt_s=0.1),)
+    )
+    assert round(100 * float(critical_delay(alone).factor)) == 135
     swing = fluid(model("dualpi2", 100, 20, 160), duration_s=140).after(40).queue_packets
     assert round(float(np.std(swing) / np.mean(swing)), 1) == 0.4
     # Reno's gain goes with W/p: so much smaller is p in packets.
@@ -110,3 +122,13 @@ def test_of_aicp_what_has_a_margin_is_calm_and_what_has_none_swings():
         if margin > 0.1:
             measured = (found["heavy_pps"], found["light_pps"])
             assert measured == pytest.approx(policer.link.equilibrium.throughput_pps, rel=0.15)
+
+
+def test_mixed_flows_on_dualpi2_are_calm_where_the_model_has_a_margin_of_two():
+    for mix, found in mixed.kept(ROOT).items():
+        spread = found["queue_sd_packets"] / found["queue_packets"]
+        if mix.gain_margin >= verdicts.STEADY_MARGIN:
+            assert spread < verdicts.STEADY_SPREAD
+            assert found["utilization"] > verdicts.STEADY_UTILIZATION
+        if mix.gain_margin < 1:
+            assert spread > verdicts.STEADY_SPREAD

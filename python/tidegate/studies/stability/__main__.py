@@ -18,6 +18,7 @@ from tidegate.studies.stability import (
     aicp,
     cases,
     figures,
+    mixed,
     page,
     verdicts,
 )
@@ -36,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             simulate(given.root)
             abc_tcp.simulate(given.root)
             aicp.simulate(given.root)
+            mixed.simulate(given.root)
         found = verdicts.read(given.root / page.RESULTS)
         figures.draw_maps(given.root / page.MAPS)
         figures.draw_verdicts(found, given.root / page.VERDICTS)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis import stable_delays
 from tidegate.studies.page import filled, table, write_page
+from tidegate.studies.stability import mixed
 from tidegate.studies.stability.cases import FOLDER, TITLES, model
 from tidegate.studies.stability.verdicts import Promise
 
@@ -41,6 +42,7 @@ def text(root: Path, found: Sequence[Verdict]) -> str:
         "tips": _tips(),
         "by-queue": _by_queue(found),
         "wrong": _cases(verdict for verdict in promised if not verdict.right),
+        "mixed": mixed.results_table(root),
         "between": _cases(verdict for verdict in found if verdict.promise is Promise.BETWEEN),
     }
     return filled(root / TEMPLATE, parts)
