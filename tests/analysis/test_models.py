@@ -8,6 +8,7 @@ from tidegate.analysis import (
     Bottleneck,
     Cbr,
     Cubic,
+    Flow,
     Pi2,
     Pie,
     PiecewiseLinear,
@@ -21,8 +22,10 @@ from tidegate.analysis import (
     Scalable,
     critical_delay,
     equilibrium,
+    fluid,
     growth_per_s,
     loop,
+    optimum,
     scaled,
     stability,
     stability_map,
@@ -156,3 +159,27 @@ def test_more_flows_on_a_link_as_much_faster_change_nothing(signal):
     )
     assert one.gain_margin == pytest.approx(float(ten.gain_margin))
     assert one.phase_margin_deg == pytest.approx(float(ten.phase_margin_deg))
+
+
+def test_models_draw_themselves_and_are_tables(tmp_path):
+    model = RenoRed(n=30, c_pps=10e3, d_s=0.07)
+    names = {path.name for path in model.bottleneck.plot(tmp_path)}
+    assert names == {"nyquist.png", "bode.png", "stability-map.png"}
+    swing = fluid(model, duration_s=10)
+    assert {path.name for path in swing.plot(tmp_path)} == {"fluid.png", "spectrum.png"}
+    assert swing.table.column_names == [
+        "time_s", "queue_packets", "probability", "window_0_packets",
+    ]  # fmt: skip
+
+
+def test_an_optimum_of_a_scenario_is_by_user():
+    best = optimum("scenarios/parking-lot.toml")
+    assert best.rates == pytest.approx((5e6 / 3, 5e6, 5e6, 5e6))
+    equal = optimum("scenarios/parking-lot.toml", fairness="max-min")
+    assert equal.rates == pytest.approx((10e6 / 3,) * 4)
+
+
+def test_who_pays_for_more_than_a_link_has_is_told():
+    flows = [Flow(links=("first",), count=30, weight=40.0)]
+    with pytest.raises(AnalysisError, match=r"'first' \(1200 of 1000\)"):
+        optimum({"first": 1000.0}, flows, fairness="sbrm")

@@ -131,3 +131,15 @@ def test_without_abc_constant_rates_lose_alike():
 def test_a_compatible_rate_is_s_over_t_root_p_times_a_constant():
     rate_bps = compatible_rate_bps(0.01, rtt_s=0.1, segment_bytes=1500)
     assert rate_bps == pytest.approx(math.sqrt(1.5) * 1500 * 8 / 0.1 / 0.1)
+
+
+def test_by_aicp_both_are_held_as_well_each_at_a_loss_of_his_own():
+    """Y = r/p, whatever the flows; the bucket of who would take more is emptier."""
+    aicp = {"bottleneck__differentiation": {"kind": "aicp-b"}}
+    heavy, light = groups(CPQ, **aicp).values()
+    assert heavy["rate_bps"] == pytest.approx(5e6, rel=1e-4)
+    assert light["rate_bps"] == pytest.approx(5e6, rel=1e-4)
+    assert heavy["p"] > light["p"]
+    assert heavy["fill"] < light["fill"] < 1
+    with pytest.raises(AnalysisError, match=r"differentiation\.charge: .*aqm"):
+        groups(CPQ, bottleneck__differentiation={"kind": "aicp-a"})

@@ -22,7 +22,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tidegate.analysis.customers import CustomerGroup, Shared
 from tidegate.analysis.loci import LociMargin, loci_margin
@@ -128,6 +127,8 @@ class AicpOverTcp:
             total = sum(each.count * y for each, y in zip(self.customers, through, strict=True))
             return total - self.capacity_pps
 
+        from scipy.optimize import brentq
+
         try:
             return self._at(_probability(brentq(excess, -20.0, 20.0, xtol=1e-12)))
         except ValueError as error:
@@ -150,6 +151,8 @@ class AicpOverTcp:
         self, customers: CustomerGroup, probability: float, queue: float
     ) -> tuple[float, float, float]:
         """Loss, fill and offered rate of a customer."""
+        from scipy.optimize import brentq
+
         rtt_s = customers.rtt_s(queue, self.capacity_pps)
 
         def charged_pps(loss: float) -> float:

@@ -10,18 +10,17 @@ from matplotlib import rc_context
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.fluid import Trajectory
 from tidegate.analysis.maps import StabilityMap, stability_map
+from tidegate.analysis.stability import stability
 from tidegate.errors import ResultError
 from tidegate.figures.look import COLOURS, INK, STYLE, look, new_figure, subtitle, write
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from tidegate.analysis.analyse import Analysis
-    from tidegate.analysis.views.answer import Value
 
 # Beyond this the plane around the point −1 would be too small to be seen.
 _PLANE = 3.0
@@ -40,20 +39,19 @@ def draw(analysis: Analysis, folder: Path) -> list[Path]:
             for view, one in analysis.answers.items():
                 title = f"{analysis.scenario.name}: {view}"
                 if view == "stability" and isinstance(one.drawn, Bottleneck):
-                    files += loop(one.drawn, title, one.values, folder)
+                    files += draw_loop(one.drawn, title, folder)
                 if view == "fluid" and isinstance(one.drawn, Trajectory):
-                    files += course(one.drawn, title, folder)
+                    files += draw_course(one.drawn, title, folder)
     except OSError as error:
         raise ResultError(f"cannot write figures to {folder}: {error.strerror}") from error
     return files
 
 
-def loop(
-    bottleneck: Bottleneck, title: str, values: Mapping[str, Value], folder: Path
-) -> list[Path]:
+def draw_loop(bottleneck: Bottleneck, title: str, folder: Path) -> list[Path]:
     """Nyquist and Bode plots, and the verdict over round trips and numbers of flows."""
-    critical = values.get("critical_frequency_hz")
-    middle = float(critical) if isinstance(critical, float) else 1.0
+    folder.mkdir(parents=True, exist_ok=True)
+    critical = float(stability(bottleneck).critical_frequency_hz)
+    middle = 1.0 if np.isnan(critical) else critical
     frequencies = np.geomspace(middle / 100, middle * 100, 2000)
     values_there = bottleneck.loop(np.asarray(2j * np.pi * frequencies, dtype=np.complex128))
     return [
@@ -136,8 +134,9 @@ def draw_map(
     return write(figure, folder / "stability-map.png")
 
 
-def course(trajectory: Trajectory, title: str, folder: Path) -> list[Path]:
+def draw_course(trajectory: Trajectory, title: str, folder: Path) -> list[Path]:
     """Queue and windows in the beginning, and the spectrum of the queue's second half."""
+    folder.mkdir(parents=True, exist_ok=True)
     figure, axes = new_figure(height=4.5)
     axes.plot(trajectory.time_s, trajectory.queue_packets, color=COLOURS[0])
     axes.set(xlabel="time [s]", ylabel="queue [packets]", xlim=(0, _SHOWN_S), ylim=(0, None))

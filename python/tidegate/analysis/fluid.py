@@ -17,6 +17,11 @@ from tidegate.analysis.models import bottleneck_of
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    import pyarrow as pa
+
     from tidegate.analysis.bottleneck import Bottleneck
     from tidegate.analysis.models import Model
     from tidegate.analysis.signals import Signal
@@ -38,6 +43,27 @@ class Trajectory:
     queue_packets: Reals
     probability: Reals
     window_packets: Reals
+
+    @property
+    def table(self) -> pa.Table:
+        """A row for each moment: time, queue, probability, and the window of each group."""
+        import pyarrow as pa
+
+        columns = {
+            "time_s": self.time_s,
+            "queue_packets": self.queue_packets,
+            "probability": self.probability,
+        }
+        windows = {f"window_{i}_packets": w for i, w in enumerate(self.window_packets)}
+        return pa.table({**columns, **windows})
+
+    def plot(self, folder: str | os.PathLike[str], title: str = "fluid") -> list[Path]:
+        """Draw queue and windows in the beginning, and the spectrum of the second half."""
+        from pathlib import Path
+
+        from tidegate.analysis.figures import draw_course
+
+        return draw_course(self, title, Path(folder))
 
     def after(self, time_s: float) -> Trajectory:
         """What came later."""

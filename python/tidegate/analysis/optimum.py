@@ -11,7 +11,7 @@ source whose marginal utility is the sum of the prices on its way is where it sh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
     from scipy.sparse import csc_array
+
+    from tidegate.scenarios.reading import Source
 
 # A link whose price times rate is a smaller share than this of the dearest one's is not full.
 _LEAST_SHARE = 1e-9
@@ -53,26 +55,50 @@ class Optimum:
 
 
 def optimum(
-    capacities: Mapping[str, float],
-    flows: Sequence[Flow],
+    capacities: Mapping[str, float] | Source,
+    flows: Sequence[Flow] | None = None,
     *,
     fairness: Fairness = "proportional",
 ) -> Optimum:
     """Rates that are worth most.
+
+    Parameters
+    ----------
+    capacities
+        Of the links by name, with `flows`; or a scenario, with what that says of weights: rates are
+        then of a user of each group of equal flows, in bit/s.
+    flows
+        Who goes over which links.
+    fairness
+        What a rate is worth.
 
     Raises
     ------
     AnalysisError
         For links that are not there, ways without a link, and what is not above zero.
     """
+    if flows is None:
+        return _of_scenario(capacities, fairness)
+    capacities = cast("Mapping[str, float]", capacities)
     _check(capacities, flows)
     names = list(capacities)
     on = np.array([[name in flow.links for flow in flows] for name in names], dtype=np.float64)
     counts = np.array([flow.count for flow in flows])
+    if fairness == "sbrm":
+        _check_paid(capacities, counts * [flow.weight for flow in flows], on)
     if fairness == "max-min":
         rates = _filled(np.array(list(capacities.values())), on, counts)
         return Optimum(tuple(rates.tolist()), dict.fromkeys(names, 0.0))
     return _solved(capacities, flows, on * counts, fairness)
+
+
+def _of_scenario(scenario: Source, fairness: Fairness) -> Optimum:
+    from tidegate.analysis.mapped.network import Mapped
+    from tidegate.analysis.mapped.optimum import sharing, solved
+    from tidegate.scenarios.reading import load_scenario
+
+    mapped = Mapped(load_scenario(scenario))
+    return solved(mapped, sharing(mapped)._replace(fairness=fairness))
 
 
 def _check(capacities: Mapping[str, float], flows: Sequence[Flow]) -> None:
@@ -91,6 +117,22 @@ def _check(capacities: Mapping[str, float], flows: Sequence[Flow]) -> None:
         raise AnalysisError(
             "counts, weights and capacities have to be above 0, and ways lead over links that are "
             f"there: {'; '.join(wrong)}"
+        )
+
+
+def _check_paid(
+    capacities: Mapping[str, float], pays: NDArray[np.float64], on: NDArray[np.float64]
+) -> None:
+    """Under (4.2.3) nobody has less than he pays for."""
+    full = [
+        f"{name!r} ({paid:g} of {capacity:g})"
+        for (name, capacity), paid in zip(capacities.items(), on @ pays, strict=True)
+        if paid >= capacity
+    ]
+    if full:
+        raise AnalysisError(
+            f"flows pay for all that a link has or more: {', '.join(full)}; smaller weights, or "
+            "fairness 'sbrm-steps', would do"
         )
 
 

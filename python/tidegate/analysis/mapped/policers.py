@@ -13,21 +13,14 @@ if TYPE_CHECKING:
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
 
-POLICING = ("afcp", "icp", "aicp-a", "aicp-b")
+POLICING = ("afcp", "icp")
 """Differentiations that charge customers for congestion."""
 
 
 def customers(mapped: Mapped) -> tuple[Customer, ...]:
     """Who passes the full link, each with a bucket of the link's differentiation."""
     link = mapped.link(mapped.full_link)
-    differentiation, key = link["differentiation"], mapped.key(mapped.full_link)
-    if differentiation.get("charge") == "own":
-        raise NoModelError(
-            f"{key}.differentiation.charge",
-            "who is charged with a probability of his own has no equilibrium that is known here",
-            'set it to "aqm"',
-        )
-    fill_pps = differentiation["fill_rate_bps"] / mapped.packet_bits
+    fill_pps = link["differentiation"]["fill_rate_bps"] / mapped.packet_bits
     return tuple(_customer(mapped, bundle, fill_pps) for bundle in mapped.through)
 
 

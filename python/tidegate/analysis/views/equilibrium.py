@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.analysis.mapped.aicp import AICP
 from tidegate.analysis.mapped.policers import POLICING, check_not_policed, fill_of_stage_pps
 from tidegate.analysis.views import sharing
 from tidegate.analysis.views.answer import Answer, Rows, Value
@@ -16,7 +17,16 @@ from tidegate.analysis.views.common import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tidegate.analysis.mapped.network import Mapped
+
+
+_TOLD_APART: dict[str, Callable[[Mapped], Answer]] = {
+    "abc": sharing.of_abc,
+    **dict.fromkeys(AICP, sharing.of_aicp),
+    **dict.fromkeys(POLICING, sharing.of_policed),
+}
 
 
 def answer(mapped: Mapped) -> Answer:
@@ -27,10 +37,8 @@ def answer(mapped: Mapped) -> Answer:
     constant = all(bundle.traffic["kind"] == "cbr" for bundle in mapped.through)
     if constant and kind in ("none", "abc"):
         return sharing.of_constant_rates(mapped)
-    if kind == "abc":
-        return sharing.of_abc(mapped)
-    if kind in POLICING:
-        return sharing.of_policed(mapped)
+    if kind in _TOLD_APART:
+        return _TOLD_APART[kind](mapped)
     if any(fill_of_stage_pps(bundle) is not None for bundle in mapped.through):
         check_not_policed(mapped)
         return sharing.of_declared(mapped, _of_one_bottleneck(mapped))

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegate.analysis.mapped.abc import abc_over_tcp, doubts_about_cubic
+from tidegate.analysis.mapped.abc import abc_over_tcp
+from tidegate.analysis.mapped.aicp import aicp_over_tcp
+from tidegate.analysis.mapped.customers import doubts_about_cubic
 from tidegate.analysis.mapped.policers import customers, declared_pps
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
@@ -18,6 +20,7 @@ from tidegate.errors import AnalysisError, NoEquilibriumError
 
 if TYPE_CHECKING:
     from tidegate.analysis.abc_tcp import AbcOverTcp
+    from tidegate.analysis.aicp_tcp import AicpOverTcp
     from tidegate.analysis.customers import Shared
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
@@ -105,6 +108,47 @@ ABC_ASSUMPTIONS = (
 )
 
 
+def of_aicp(mapped: Mapped) -> Answer:
+    """AICP over TCP: each meets what the fill of his bucket makes of the queue's probability."""
+    model = aicp_over_tcp(mapped)
+    at = _settled(mapped, model)
+    groups: Rows = []
+    for bundle, rate, loss, fill in zip(
+        mapped.through, at.throughput_pps, at.loss, at.state, strict=True
+    ):
+        row: dict[str, Value] = {"group": bundle.group, "users": bundle.users}
+        row |= {"rate_bps": rate * mapped.packet_bits, "p": loss, "fill": fill}
+        groups.append({**row, "policed": fill < 1})
+    link: dict[str, Value] = {"link": mapped.link(mapped.full_link)["name"]}
+    link |= {"queue_packets": at.queue_packets, "p": at.probability}
+    return Answer(
+        model="AICP over TCP, Wagner 2014, section IV-C, with Padhye's formula",
+        mapped=mapped_aicp(mapped, model),
+        assumptions=AICP_ASSUMPTIONS,
+        warnings=doubts_about_cubic(mapped),
+        tables={"groups": groups, "links": [link]},
+        drawn=model,
+    )
+
+
+AICP_ASSUMPTIONS = (
+    "flows without end, whose rates go by Padhye's formula of the loss of their customer",
+    "buckets are where they stay: full, or as full as what their customer causes",
+)
+
+
+def mapped_aicp(mapped: Mapped, model: AicpOverTcp) -> dict[str, Value]:
+    """Capacity, signal and buckets in the model's own units."""
+    return {
+        "link": mapped.link(mapped.full_link)["name"],
+        "capacity_pps": mapped.capacity_pps,
+        "signal": str(model.signal),
+        "policing": str(model.policing),
+        "fill_pps": model.fill_pps,
+        "depth_packets": model.depth_packets,
+    }
+
+
 def mapped_abc(mapped: Mapped, model: AbcOverTcp) -> dict[str, Value]:
     """Capacity, signal and users in the model's own units."""
     told: dict[str, Value] = {
@@ -121,7 +165,7 @@ def mapped_abc(mapped: Mapped, model: AbcOverTcp) -> dict[str, Value]:
     return told
 
 
-def _settled(mapped: Mapped, model: AbcOverTcp) -> Shared:
+def _settled(mapped: Mapped, model: AbcOverTcp | AicpOverTcp) -> Shared:
     try:
         return model.equilibrium
     except AnalysisError as error:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from tidegate.analysis.abc_loop import abc_stability
+from tidegate.analysis.aicp_tcp import aicp_stability
 from tidegate.analysis.eigenloci import critical_network_delay, network_stability
-from tidegate.analysis.mapped.abc import abc_over_tcp, doubts_about_cubic
+from tidegate.analysis.mapped.abc import abc_over_tcp
+from tidegate.analysis.mapped.aicp import AICP, aicp_over_tcp
+from tidegate.analysis.mapped.customers import doubts_about_cubic
 from tidegate.analysis.mapped.policers import check_not_policed
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.sources import Cubic
 from tidegate.analysis.stability import stability
 from tidegate.analysis.tipping import critical_capacity, critical_count, critical_delay
-from tidegate.analysis.views.answer import Answer, Rows, number
+from tidegate.analysis.views.answer import Answer, Rows, Value, number
 from tidegate.analysis.views.common import (
     FLUID_ASSUMPTIONS,
     mapped_bottleneck,
@@ -22,12 +25,18 @@ from tidegate.analysis.views.common import (
     strained,
     strained_windows,
 )
-from tidegate.analysis.views.sharing import ABC_ASSUMPTIONS, mapped_abc
+from tidegate.analysis.views.sharing import (
+    ABC_ASSUMPTIONS,
+    AICP_ASSUMPTIONS,
+    mapped_abc,
+    mapped_aicp,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
+    from tidegate.analysis.loci import LociMargin
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.network import NetworkEquilibrium
@@ -38,8 +47,11 @@ def answer(mapped: Mapped) -> Answer:
     """Verdict, margins, and the round trip, number of flows and rate at which it tips."""
     if len(mapped.full_links) > 1:
         return _of_a_network(mapped)
-    if mapped.link(mapped.full_link)["differentiation"]["kind"] == "abc":
+    kind = mapped.link(mapped.full_link)["differentiation"]["kind"]
+    if kind == "abc":
         return _of_abc(mapped)
+    if kind in AICP:
+        return _of_aicp(mapped)
     bottleneck = mapped.bottleneck
     check_has_loop(mapped, bottleneck)
     at = stability(bottleneck)
@@ -117,28 +129,50 @@ def _of_abc(mapped: Mapped) -> Answer:
     """Of the queue with all groups, and of users in a group against each other."""
     model = abc_over_tcp(mapped)
     found = abc_stability(model)
-    worst = found.worst
-    groups: Rows = [
-        {
-            "group": bundle.group,
-            "own_gain_margin": None if own is None else number(own.gain_margin),
-        }
-        for bundle, own in zip(mapped.through, found.own, strict=True)
-    ]
     return Answer(
         model="loop of ABC over TCP: the meter's pole ln 2/I, the mean activity, the AQM",
         mapped=mapped_abc(mapped, model),
         assumptions=(*ABC_ASSUMPTIONS, "a swing is small"),
-        warnings=doubts_about_cubic(mapped),
-        values={
-            "stable": found.stable,
-            "gain_margin": number(worst.gain_margin),
-            "critical_frequency_hz": number(worst.frequency_hz),
-            "queue_gain_margin": number(found.joint.gain_margin),
-        },
-        tables={"groups": groups},
         drawn=model,
+        **_of_modes(mapped, found.joint, found.own),
     )
+
+
+def _of_aicp(mapped: Mapped) -> Answer:
+    """The same, where buckets fill and empty slowly."""
+    model = aicp_over_tcp(mapped)
+    joint, own = aicp_stability(model)
+    return Answer(
+        model="loop of AICP over TCP: the buckets as slow states, the AQM",
+        mapped=mapped_aicp(mapped, model),
+        assumptions=(*AICP_ASSUMPTIONS, "a swing is small"),
+        drawn=model,
+        **_of_modes(mapped, joint, own),
+    )
+
+
+class _Modes(TypedDict):
+    warnings: tuple[str, ...]
+    values: dict[str, Value]
+    tables: dict[str, Rows]
+
+
+def _of_modes(mapped: Mapped, joint: LociMargin, own: tuple[LociMargin | None, ...]) -> _Modes:
+    """Margins of the queue with all groups, and of users in a group against each other."""
+    worst = min(
+        [joint, *(one for one in own if one is not None)], key=lambda margin: margin.gain_margin
+    )
+    groups: Rows = [
+        {"group": bundle.group, "own_gain_margin": None if one is None else number(one.gain_margin)}
+        for bundle, one in zip(mapped.through, own, strict=True)
+    ]
+    values: dict[str, Value] = {
+        "stable": worst.stable,
+        "gain_margin": number(worst.gain_margin),
+        "critical_frequency_hz": number(worst.frequency_hz),
+        "queue_gain_margin": number(joint.gain_margin),
+    }
+    return {"warnings": doubts_about_cubic(mapped), "values": values, "tables": {"groups": groups}}
 
 
 def check_has_loop(mapped: Mapped, bottleneck: Bottleneck) -> None:
