@@ -94,6 +94,7 @@ fuzz: ## random bytes for packets, scenarios and settings (nightly Rust and carg
 bench: $(RUNTIME) ## speed of the engine (against ns-2 where installed); writes target/bench.json
 	cargo build --release --locked --quiet --package tidegate-bench
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/analysis.py
 
 reproduce: $(NATIVE) ## every paper, cell by cell; writes papers/*/RESULTS.md and figures
 	$(BIN)/tidegate reproduce --report

@@ -60,6 +60,16 @@ def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
     """Where the laws of one bottleneck are at their edge."""
     at = bottleneck.equilibrium
     told = strained_windows(mapped.through, bottleneck.sources, at)
+    apart = mapped.link(mapped.full_link)["scheduler"]["kind"] == "dualpi2"
+    told = (
+        *told,
+        *(
+            f"{bundle.key}: scalable flows wait in a queue of their own, next to none, and meet a "
+            "ramp besides; here they wait with the others"
+            for bundle, source in zip(mapped.through, bottleneck.sources, strict=True)
+            if apart and source.scalable
+        ),
+    )
     if any(isinstance(source, SbrmSource) for source in bottleneck.sources):
         told = (*told, *_pays(bottleneck))
     return (*told, *_queue(mapped, bottleneck))
