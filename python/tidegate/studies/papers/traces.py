@@ -108,7 +108,9 @@ def draw_throughput(axes: Axes, traces: Sequence[Trace], names: Sequence[str]) -
             time_s, middle - half, middle + half, color=colour, alpha=0.3, linewidth=0
         )
     axes.set(xlabel="time (s)", ylabel="Mb/s", xlim=(0, time_s[-1]))
-    axes.set_ylim(bottom=0)
+    # Intervals of few runs are wider than what any run has.
+    axes.set_ylim(0, 1.05 * rates.max())
+    axes.label_outer()
     axes.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(names))
 
 
