@@ -25,6 +25,8 @@ _POINTS = 1200
 _HALVINGS = 40
 # An eigenvalue that is always 0 is so up to rounding.
 _NOTHING = 1e-9
+# Crossings that are nearly as far out as the farthest are looked at closely, too.
+_NEARLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,11 @@ def loci_margin(
     """Margin of L, given as a stack of matrices at angular frequencies between these."""
     omega = np.geomspace(lowest, highest, _POINTS)
     loci = followed(np.linalg.eigvals(loop(omega)).astype(np.complex128))
-    crosses = (loci.imag[:-1] * loci.imag[1:] < 0) & (loci.real[:-1] + loci.real[1:] < -_NOTHING)
+    about = (loci.real[:-1] + loci.real[1:]) / 2
+    crosses = (loci.imag[:-1] * loci.imag[1:] < 0) & (about < -_NOTHING)
+    farthest = np.min(about, where=crosses, initial=0.0)
     worst = LociMargin(float("inf"), float("nan"))
-    for step, which in np.argwhere(crosses):
+    for step, which in np.argwhere(crosses & (about <= _NEARLY * farthest)):
         ends = omega[step], omega[step + 1]
         at, value = _crossing(loop, *ends, loci[step, which], loci[step + 1, which])
         if value.real < -_NOTHING and -1 / value.real < worst.gain_margin:

@@ -9,9 +9,8 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tidegate.analysis.abc_loop import own_margins
 from tidegate.figures.look import INK, STYLE, write
-from tidegate.studies.stability.abc_tcp import link_of
+from tidegate.studies.stability.abc_tcp import link_of, own_margin
 from tidegate.studies.stability.figures import COLOURS, PLAIN, shown_margin
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def draw(path: Path) -> Path:
 def _map(
     axes: Axes, up: NDArray[np.float64], link: Callable[[float, float], AbcOverTcp]
 ) -> QuadMesh:
-    margins = [[_own_margin(link(value, inertia_s)) for inertia_s in _INERTIA_S] for value in up]
+    margins = [[own_margin(link(value, inertia_s)) for inertia_s in _INERTIA_S] for value in up]
     shown = shown_margin(np.array(margins))
     colours = axes.pcolormesh(
         _INERTIA_S, up, shown, cmap=COLOURS, vmin=-3, vmax=3, shading="nearest", rasterized=True
@@ -78,8 +77,3 @@ def _map(
     axes.xaxis.set_major_formatter(PLAIN)
     axes.grid(visible=False)
     return colours
-
-
-def _own_margin(link: AbcOverTcp) -> float:
-    own = own_margins(link)
-    return min(margin.gain_margin for margin in own if margin is not None)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from tidegate.studies.page import filled, table, write_page
 from tidegate.studies.stability import aicp
-from tidegate.studies.stability.abc_tcp import TABLE2, TABLE3, Cell, kept, near, published
+from tidegate.studies.stability.abc_tcp import (
+    TABLE2,
+    TABLE3,
+    Cell,
+    kept,
+    near,
+    own_margin,
+    published,
+)
 from tidegate.studies.stability.page import figure
 from tidegate.studies.stability.verdicts import STEADY_MARGIN
 
@@ -106,7 +114,7 @@ def _inertia(root: Path) -> tuple[str, float, float]:
     rows, above, below = [], 0.0, 0.0
     for cell, ratio in cells.items():
         rise = ratio / cells[replace(cell, inertia_s=4.8)]
-        margin = min(own.gain_margin for own in cell.margins.own if own is not None)
+        margin = own_margin(cell.link)
         above = max(above, rise) if margin >= STEADY_MARGIN else above
         below = max(below, rise) if margin < 1 else below
         numbers = (f"{cell.inertia_s:g}", f"{margin:.2f}", f"{ratio:.2f}", f"{rise:.2f}")

@@ -17,6 +17,7 @@ from tidegate.analysis import (
     Shared,
     abc_stability,
 )
+from tidegate.analysis.abc_loop import own_margins
 from tidegate.runs.execution import Threads
 from tidegate.scenarios.reading import load_scenario
 from tidegate.studies import running
@@ -196,6 +197,5 @@ def near(value: float, want: float) -> bool:
 
 
 def own_margin(link: AbcOverTcp) -> float:
-    """The smallest margin of the meters' own modes; what ABC adds to a queue."""
-    own = [margin.gain_margin for margin in abc_stability(link).own if margin is not None]
-    return min(own)
+    """The smallest margin of users against each other, which is what ABC adds to a queue."""
+    return min(margin.gain_margin for margin in own_margins(link) if margin is not None)
