@@ -48,6 +48,7 @@ S1 = Case("S1", "scenarios/s1-dumbbell.toml", 1000, in_ns2=True)
 # ns-2 sets S2 up in 2 s, as long as it takes for 100 s of it.
 S2 = Case("S2", "scenarios/s2-red-ecn.toml", 1000, in_ns2=True)
 POLICER = '[{kind="conex-policer", fill_rate="45 packets/s", depth="45 packets"}]'
+S3 = Case("S3", "scenarios/s3-parking-lot.toml", 5, in_ns2=True)
 S4 = Case("S4", "bench/s4-many-users.toml", 3)
 """A second of start and the two after it."""
 CASES = {
@@ -55,7 +56,7 @@ CASES = {
     for case in (
         S1,
         S2,
-        Case("S3", "scenarios/s3-parking-lot.toml", 5, in_ns2=True),
+        S3,
         # The rest is not what S1 was tuned for; ns-2 lacks the mechanism, or would take hours.
         S1.variant("S1-linux", 'profile="linux"'),
         S1.variant("S1-DRR", 'bottleneck.scheduler={kind="drr"}'),
@@ -70,6 +71,22 @@ CASES = {
             f"users.heavy.entry={POLICER}",
             f"users.light.entry={POLICER}",
             relative_to="S2",
+        ),
+        # Prices: at most 3,200 flows share a link of 600 packets a millisecond.
+        S3.variant(
+            "S3-EPF",
+            'price_encoding={kind="explicit"}',
+            'parking_lot.aqm={kind="pc3",gamma=0.00001,target="400 packets"}',
+            'tcp.congestion_control={kind="direct-window",willingness_to_pay=1000,kappa=0.01}',
+            "tcp.timestamps=true",
+            relative_to="S3",
+        ),
+        S3.variant(
+            "S3-SBRM",
+            'parking_lot.aqm={kind="sbrm-queue",gamma=0.001,target="400 packets"}',
+            'tcp.congestion_control={kind="sbrm",willingness_to_pay=100,kappa=0.1}',
+            "tcp.timestamps=true",
+            relative_to="S3",
         ),
         S4,
         S4.variant("S4-linux", 'profile="linux"'),

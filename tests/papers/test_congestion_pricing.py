@@ -1,4 +1,4 @@
-"""The analysis of the congestion pricing dissertation: what is read, and what it comes to."""
+"""The congestion pricing dissertation: what is read of it, and what it comes to."""
 
 from collections import Counter
 
@@ -10,8 +10,13 @@ from tidegate.studies.papers.experiments import load_paper
 
 CLAIMS = {
     "formulas": 8,
+    "table4.4.3": 2,
+    "table5.2.2": 3,
+    "table5.4.1": 27,
     "table5.5.1": 7,
     "fig5.6.1": 5,
+    "table5.6.1": 3,
+    "table5.6.2": 1,
     "table6.6.2": 10,
     "fig6.6.5": 4,
     "fig6.6.8": 4,
@@ -67,6 +72,18 @@ def test_the_table_agrees_but_for_four_of_its_146_numbers():
 
 
 def test_a_part_is_all_its_experiments(paper):
-    with pytest.raises(reproduction.ReproductionError, match="there are analysis, formulas"):
+    with pytest.raises(
+        reproduction.ReproductionError, match="there are analysis, simulation, formulas"
+    ):
         reproduction.reproduce("congestion_pricing/nothing", write=False)
-    assert {experiment.part for experiment in paper.experiments.values()} == {"analysis"}
+    parts = {name: experiment.part for name, experiment in paper.experiments.items()}
+    assert set(parts.values()) == {"analysis", "simulation"}
+    simulated = {name for name, part in parts.items() if part == "simulation"}
+    assert simulated == {"table4.4.3", "table5.2.2", "table5.4.1", "table5.6.1", "table5.6.2"}
+
+
+def test_explicit_prices_in_the_parking_lot_come_to_the_printed_numbers():
+    [whole] = reproduction.reproduce("congestion_pricing/table4.4.3", quick=True, write=False)
+    [summary] = whole.summaries
+    assert (summary["cells"], summary["cells_within"]) == (10, 10)
+    assert (summary["claims"], summary["claims_held"]) == (2, 2)

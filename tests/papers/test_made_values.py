@@ -4,6 +4,9 @@ import math
 
 import pytest
 
+from tidegate.results.statistics import Estimate
+from tidegate.studies.papers.data import Datum
+from tidegate.studies.papers.derivations import derived
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.points import Point, Points
 from tidegate.studies.papers.selection import data
@@ -66,6 +69,14 @@ def test_a_difference_is_of_two_places_that_are_alike_in_all_else():
 def test_a_spread_is_relative_to_the_mean():
     assert means({"derive": {"spread": "d"}}) == pytest.approx([0.4, 1.2])
     assert math.isnan(means({"derive": {"spread": "d"}}, [({"d": 1}, -1.0), ({"d": 2}, 1.0)])[0])
+
+
+def test_an_interval_is_relative_to_its_mean():
+    datum = Datum({}, Estimate(-4.0, 1.0, 3), ())
+    found = derived([datum], {"interval": "relative"}, lambda _: [])
+    assert [one.value.mean for one in found] == [0.25]
+    with pytest.raises(ReproductionError, match="no interval 'absolute'"):
+        derived([datum], {"interval": "absolute"}, lambda _: [])
 
 
 def valley(best, factor="r", **levels):

@@ -10,6 +10,7 @@ crossing      { of = factor, level = number }: up to where values stay below a l
               level relative to the value at one place, { of = factor, rise = 0.1, from = level }
 width         { over = factor, below = expression }: on how much of the axis values are below it
 spread        largest less smallest over this factor, as a share of their mean
+interval      "relative": half of the 95 % interval, as a share of the mean
 least_step    at the how-manieth level of this factor (from 0) the value is least
 beside_least  { over = factor, keep = side, metric = name }: the data `below`, `at`, `near` (a step
               away at most) or `from` the level at which that metric is least in their curve or,
@@ -173,6 +174,15 @@ def _below_zero(start: tuple[float, float], end: tuple[float, float]) -> float:
     return (x1 - x0) * min(y0, y1) / (min(y0, y1) - max(y0, y1))
 
 
+def _interval(found: list[Datum], kind: str) -> list[Datum]:
+    if kind != "relative":
+        raise ReproductionError(f"no interval {kind!r}; there is relative")
+    return [
+        Datum(d.levels, Estimate(d.value.ci95 / abs(d.value.mean), runs=d.value.runs), d.points)
+        for d in found
+    ]
+
+
 def _least_step(found: list[Datum], factor: str) -> list[Datum]:
     def step(curve: list[Datum]) -> Estimate:
         ordered = sorted(curve, key=lambda datum: float(datum.levels[factor]))
@@ -245,6 +255,7 @@ _DERIVATIONS: Mapping[str, Callable[[list[Datum], Any], list[Datum]]] = {
     "crossing": _crossing,
     "width": _width,
     "spread": lambda found, factor: _of_curves(found, factor, spread),
+    "interval": _interval,
     "least_step": _least_step,
     "having": _having,
 }
