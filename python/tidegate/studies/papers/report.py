@@ -67,7 +67,7 @@ def _head(paper: Paper, effort: Effort) -> str:
     counts = (
         "the paper's own numbers of runs"
         if effort.replications is None
-        else f"at most {effort.replications} runs a point, not the paper's numbers"
+        else f"at most {effort.replications} runs a point (few series have more), not the paper's"
     )
     return f"""
 # {paper.title}: our results beside the paper's
