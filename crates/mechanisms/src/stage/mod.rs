@@ -180,7 +180,7 @@ macro_rules! stages {
             /// See [`Stage::pass`].
             #[inline]
             pub fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
-                match self { $(AnyStage::$name(stage) => stage.pass(packet, draw),)+ }
+                match self { $(AnyStage::$name(stage) => pass(stage, packet, draw),)+ }
             }
 
             /// See [`Stage::levels`].
@@ -199,6 +199,12 @@ macro_rules! stages {
             }
         }
     };
+}
+
+/// A function of its own for each kind: in one for all, what a single kind needs would be computed for every packet.
+#[inline(never)]
+fn pass<S: Stage>(stage: &mut S, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
+    stage.pass(packet, draw)
 }
 
 stages! {
