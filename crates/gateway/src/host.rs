@@ -233,7 +233,7 @@ fn check(plan: &Plan, ip: IpVersion) -> Result<(), LabError> {
         return Err(LabError::Setup(format!("Linux has ports for {room} flows, no more")));
     }
     for flow in &plan.flows {
-        let application = &flow.traffic;
+        let application = &*flow.traffic;
         if !matches!(application, Traffic::Greedy(_) | Traffic::Transfer(_) | Traffic::Cbr(_)) {
             let name = name_of(plan, flow.user);
             return Err(LabError::Setup(format!("{name}: the lab has no such traffic")));

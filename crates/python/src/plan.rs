@@ -117,7 +117,7 @@ fn flow<'py>(
     all.set_item("start_from_s", at_second(plan.start.from))?;
     all.set_item("start_to_s", at_second(plan.start.to))?;
     all.set_item("host_jitter_s", in_seconds(plan.jitter))?;
-    all.set_item("traffic", chosen(py, &plan.traffic)?)?;
+    all.set_item("traffic", chosen(py, &*plan.traffic)?)?;
     let tcp = plan.tcp.as_ref().map(|tcp| senders.options(py, tcp));
     all.set_item("tcp", tcp.transpose()?)?;
     Ok(all)

@@ -80,7 +80,7 @@ fn add_flows(
     let (from, to) = user.ends();
     let there = network.path(from, to).expect("routes are checked on reading");
     let back = network.path(to, from).expect("routes are checked on reading");
-    let carried = (user.traffic.0.clone(), tcp(file, user));
+    let carried = (Arc::new(user.traffic.0.clone()), tcp(file, user));
     let hosts = user.hosts_in(file).map(|(place, _, at)| (&parts[place], at));
     for (number, own) in parts[group].iter().enumerate() {
         let host = hosts.map(|(hosts, at)| (&hosts[number], at));
@@ -257,7 +257,7 @@ fn flow(
     owner: usize,
     (forward, reverse): (Vec<u32>, Vec<u32>),
     stands: Vec<StandPlan>,
-    (traffic, tcp): &(Traffic, Option<Arc<TcpPlan>>),
+    (traffic, tcp): &(Arc<Traffic>, Option<Arc<TcpPlan>>),
 ) -> FlowPlan {
     let packet_size = user.packet_size.unwrap_or(file.packet_size);
     let Start { from, to } = user.start.expect("resolved");

@@ -230,8 +230,8 @@ pub struct FlowPlan {
     /// Host jitter: each packet leaves its sender after a uniform delay of up to this much,
     /// without overtaking.
     pub jitter: Span,
-    /// What it sends.
-    pub traffic: Traffic,
+    /// What it sends, the same for all flows of a group.
+    pub traffic: Arc<Traffic>,
     /// The TCP that carries it, the same for all flows of a group; `None` for UDP.
     pub tcp: Option<Arc<TcpPlan>>,
     /// How prices travel to its sender, if that reads them.

@@ -288,7 +288,7 @@ fn only_transfers_without_repetition_prolong_a_run() {
         "{ kind = 'transfer', size = '1 MB', pause = '8 s', pause_distribution = 'exponential' }";
     let repeated = plan_with(DUMBBELL, &[(traffic, repeated)]);
     assert_eq!(repeated.drain_limit, Span::ZERO);
-    let Traffic::Transfer(transfer) = &repeated.flows[0].traffic else { panic!() };
+    let Traffic::Transfer(transfer) = &*repeated.flows[0].traffic else { panic!() };
     assert_eq!(transfer.pauses(), Some(PausePlan::Exponential(Span::from_secs(8))));
 }
 

@@ -116,7 +116,7 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
         return cannot("leave room for the activity");
     }
     let mut all = vec![if endpoints.ip == IpVersion::V4 { "-4" } else { "-6" }.to_owned()];
-    match &flow.traffic {
+    match &*flow.traffic {
         Traffic::Cbr(Cbr { rate }) => {
             let (payload, packet) = (endpoints.udp_payload() as u64, flow.packet_size.get());
             let payload_bps = u128::from(rate.as_bps()) * u128::from(payload) / u128::from(packet);

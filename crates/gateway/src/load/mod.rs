@@ -104,7 +104,7 @@ impl<'a> Load<'a> {
         for (number, flow) in plan.flows.iter().enumerate() {
             let endpoints = Endpoints::new(plan, number, hosts);
             let by_iperf3 = options.generator == Generator::Iperf3;
-            flows.push(match &flow.traffic {
+            flows.push(match &*flow.traffic {
                 Traffic::Greedy(_) | Traffic::Cbr(_) if by_iperf3 => {
                     Flow::Iperf3(Box::new(Iperf3Flow::new(flow, endpoints)?))
                 }

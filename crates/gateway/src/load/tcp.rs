@@ -59,7 +59,7 @@ impl<'a> TcpFlow<'a> {
         poller: &Poller,
     ) -> Result<Self, LabError> {
         let number = endpoints.number;
-        let transfer = match &flow.traffic {
+        let transfer = match &*flow.traffic {
             Traffic::Transfer(transfer) => Some(Transfer {
                 size_bytes: transfer.size.get(),
                 pause: transfer.pauses(),

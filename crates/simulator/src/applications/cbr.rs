@@ -17,7 +17,7 @@ impl Application for Cbr {
     const NAME: &'static str = "cbr";
 
     fn of(flow: &FlowPlan) -> Option<Self> {
-        let Traffic::Cbr(plan::Cbr { rate }) = flow.traffic else { return None };
+        let Traffic::Cbr(plan::Cbr { rate }) = *flow.traffic else { return None };
         let packet_size = flow.packet_size;
         Some(Cbr { rate, packet_size, started: Time::ZERO, sent: 0 })
     }

@@ -11,7 +11,7 @@ impl Application for Greedy {
     const NAME: &'static str = "greedy";
 
     fn of(flow: &FlowPlan) -> Option<Self> {
-        matches!(flow.traffic, Traffic::Greedy(_)).then_some(Greedy)
+        matches!(*flow.traffic, Traffic::Greedy(_)).then_some(Greedy)
     }
 
     fn start(&mut self, system: &mut System) {

@@ -33,7 +33,7 @@ impl Application for OnOff {
     const OVERLAPS: bool = true;
 
     fn of(flow: &FlowPlan) -> Option<Self> {
-        let Traffic::OnOff(plan) = &flow.traffic else { return None };
+        let Traffic::OnOff(plan) = &*flow.traffic else { return None };
         Some(OnOff {
             plan: plan.clone(),
             packet_size: flow.packet_size,

@@ -31,7 +31,7 @@ impl Application for ShortFlows {
     const OVERLAPS: bool = true;
 
     fn of(flow: &FlowPlan) -> Option<Self> {
-        let Traffic::ShortFlows(plan) = &flow.traffic else { return None };
+        let Traffic::ShortFlows(plan) = &*flow.traffic else { return None };
         Some(ShortFlows {
             plan: plan.clone(),
             open: Vec::new(),

@@ -25,7 +25,7 @@ impl Application for Transfer {
     const NAME: &'static str = "pause";
 
     fn of(flow: &FlowPlan) -> Option<Self> {
-        let Traffic::Transfer(plan) = &flow.traffic else { return None };
+        let Traffic::Transfer(plan) = &*flow.traffic else { return None };
         let (size, pause, writes) = (plan.size, plan.pauses(), plan.writes());
         Some(Transfer { size, pause, writes, under_way: None, transferred: 0 })
     }

@@ -25,7 +25,7 @@ impl Application for Video {
     const LISTENS: bool = true;
 
     fn of(flow: &FlowPlan) -> Option<Self> {
-        let Traffic::Video(plan) = &flow.traffic else { return None };
+        let Traffic::Video(plan) = &*flow.traffic else { return None };
         Some(Video { server: Server::new(plan), player: Player::new(plan), connection: None })
     }
 
