@@ -121,7 +121,7 @@ impl<'a> Ends<'a> {
         let account = &mut self.accounts[flow as usize];
         let before = account.closed.replace(id).and_then(|id| self.connections.release(id));
         if let Some(gone) = before.filter(|gone| !gone.superseded) {
-            add(&mut account.counts, &gone.forward.sender.counts);
+            add(account.counts_mut(), &gone.forward.sender.counts);
         }
         self.tell(flow, Event::Closed(id), world);
     }
@@ -186,7 +186,7 @@ impl<'a> Ends<'a> {
 
     /// What each flow's sender has sent so far.
     pub fn sent(&self) -> Vec<SenderCounts> {
-        let mut sent: Vec<SenderCounts> = self.accounts.iter().map(|own| own.counts).collect();
+        let mut sent: Vec<SenderCounts> = self.accounts.iter().map(|own| own.counts()).collect();
         for connection in self.connections.iter().filter(|connection| !connection.superseded) {
             add(
                 &mut sent[connection.forward.address.flow as usize],

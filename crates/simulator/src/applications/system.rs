@@ -24,8 +24,8 @@ pub struct TransferRecord {
 /// What is kept of a flow beside its application and its connections.
 #[derive(Default)]
 pub struct Account {
-    /// What has been sent but over connections that there still are.
-    pub counts: SenderCounts,
+    /// What has been sent but over connections that there still are, if there is any.
+    counts: Option<Box<SenderCounts>>,
     /// Connections opened so far.
     opened: u32,
     /// The one that was opened last.
@@ -36,6 +36,16 @@ pub struct Account {
 }
 
 impl Account {
+    /// What has been sent but over connections that there still are.
+    pub fn counts(&self) -> SenderCounts {
+        self.counts.as_deref().copied().unwrap_or_default()
+    }
+
+    /// The same, to be added to.
+    pub fn counts_mut(&mut self) -> &mut SenderCounts {
+        self.counts.get_or_insert_default()
+    }
+
     /// The connection that was opened last.
     pub fn latest(&self) -> Option<ConnectionId> {
         self.latest
@@ -47,9 +57,9 @@ impl Account {
         let before = self.closed.and_then(|id| connections.get(flow, id));
         if let Some(before) = before.filter(|before| !before.superseded) {
             before.superseded = true;
-            add(&mut self.counts, &before.forward.sender.counts);
+            add(self.counts_mut(), &before.forward.sender.counts);
         }
-        core::mem::take(&mut self.counts)
+        self.counts.take().map_or_else(SenderCounts::default, |counts| *counts)
     }
 }
 
@@ -182,7 +192,7 @@ impl System<'_, '_> {
         let (none, nobody) = (ConnectionId::NONE.word(), TimerId::new(0, false));
         let address = Address::new(self.route.flow, none, nobody, self.route.ways);
         self.world.door(address).send_data(number, size.get() as u16, 0);
-        self.account.counts.sent += 1;
+        self.account.counts_mut().sent += 1;
     }
 
     /// Asks to be woken. There is no cancelling: whoever is woken looks whether it still matters.

@@ -69,9 +69,6 @@ pub struct Receiver {
     delaying: Option<Box<Delaying>>,
     quick: u32,
     timestamps: bool,
-    answered: Option<Time>,
-    /// When the last segment in order arrived.
-    last_arrival: Time,
     unacknowledged: u32,
     /// Acknowledged up to here.
     last_ack: u64,
@@ -100,6 +97,10 @@ struct Delaying {
     /// The receiver's own retransmission time-out, for the silence after which it acknowledges
     /// quickly; its only round-trip sample is that of the handshake, which takes timestamps.
     silence: RoundTrip,
+    /// When the connection request was answered, until the first segment arrives.
+    answered: Option<Time>,
+    /// When the last segment in order arrived.
+    last_arrival: Time,
 }
 
 impl Delaying {
@@ -109,6 +110,8 @@ impl Delaying {
             adapted: plan.adaptive.then(|| AckDelay::new(plan.timeout)),
             window: plan.autotuning.then(|| ReceiveWindow::new(mss)),
             silence: RoundTrip::new(tcp.rto()),
+            answered: None,
+            last_arrival: Time::ZERO,
         }
     }
 }
@@ -138,8 +141,6 @@ impl Receiver {
                 .map(|delay| Box::new(Delaying::new(delay, plan, sizes.mss()))),
             quick: plan.delayed_acks().map_or(0, |delay| delay.quick_acks),
             timestamps: plan.timestamps,
-            answered: None,
-            last_arrival: Time::ZERO,
             unacknowledged: 0,
             last_ack: 0,
             echo: Time::ZERO,
@@ -182,7 +183,9 @@ impl Receiver {
 
     /// The connection request is answered: with these flags, and counters if there are any.
     pub fn on_request(&mut self, request: &Packet) -> (u32, Option<ReceivedBytes>) {
-        self.answered = Some(request.at);
+        if let Some(delaying) = &mut self.delaying {
+            delaying.answered = Some(request.at);
+        }
         let capable = request.flags & flags::ECT;
         let Some(counted) = &mut self.counted else {
             // The sender may have fallen back.
@@ -269,8 +272,8 @@ impl Receiver {
     fn renew_quick_acks(&mut self, packet: &Packet) {
         let tells_of_loss = self.tells_of_loss(packet);
         let Some(delaying) = self.delaying.as_deref_mut() else { return };
-        let Delaying { plan: delay, adapted, window, silence } = delaying;
-        if let Some(answered) = self.answered.take() {
+        let Delaying { plan: delay, adapted, window, silence, answered, last_arrival } = delaying;
+        if let Some(answered) = answered.take() {
             if self.timestamps {
                 silence.sample(packet.at.since(answered), packet.at);
             }
@@ -279,7 +282,7 @@ impl Receiver {
             }
         } else {
             let in_order = packet.number == self.next;
-            let gap = packet.at.since(self.last_arrival);
+            let gap = packet.at.since(*last_arrival);
             let again =
                 packet.number < self.next || (delay.quick_acks_out_of_order && tells_of_loss);
             let silent = in_order && gap > silence.rto();
@@ -296,7 +299,7 @@ impl Receiver {
         }
         let delay = *delay;
         if packet.number == self.next {
-            self.last_arrival = packet.at;
+            *last_arrival = packet.at;
         }
         let latched = self.ecn && !self.each_mark && self.counted.is_none();
         if latched && delay.quick_acks_again && !delay.quick_acks_out_of_order {

@@ -118,7 +118,7 @@ pub struct Recovery {
     /// Timestamps tell what was sent again in vain.
     stamped: bool,
     /// What the reduction under way may be taken back to.
-    undo: Option<Undo>,
+    undo: Option<Box<Undo>>,
 }
 
 impl Recovery {
@@ -264,7 +264,7 @@ impl Recovery {
         let TimeOuts::ByTime(premature) = &mut self.time_outs else { return Turn::None };
         premature.note(told);
         let over = out.una() >= self.points.end;
-        let in_vain = self.undo.is_some_and(|undo| undo.is_in_vain(told.echo));
+        let in_vain = self.undo.as_ref().is_some_and(|undo| undo.is_in_vain(told.echo));
         let taken_back = told.advances() && in_vain;
         match self.points.phase {
             Phase::Recovery if over => {
@@ -345,7 +345,7 @@ impl Recovery {
     /// A reduction begins that may turn out to be without reason; one that was `marked` has one.
     pub fn remember(&mut self, window: Window, marked: bool) {
         if let TimeOuts::ByTime(_) = self.time_outs {
-            self.undo = Some(Undo::new(window, marked));
+            self.undo = Some(Box::new(Undo::new(window, marked)));
         }
     }
 
