@@ -171,7 +171,8 @@ impl<'a> Engine<'a> {
     /// Processes events that come before `end`: all of them, or until the awaited transfers are done.
     fn run_events<const ALL: bool>(&mut self, end: Time) {
         while ALL || self.ends.awaited > 0 {
-            let (arrival, timer) = (self.network.transit.next_time(), self.timers.next_time());
+            let arrival = self.network.transit.next_time_in_run();
+            let timer = self.timers.next_time();
             let next = arrival.min(timer);
             if next >= end {
                 return;

@@ -108,10 +108,21 @@ impl Transit {
     /// When something happens next; [`Time::NEVER`] if nothing does.
     #[inline]
     pub fn next_time(&self) -> Time {
-        match self.firsts.smallest().min(self.apart.first()) {
+        match self.first() {
             u64::MAX => Time::NEVER,
             first => time_of(first),
         }
+    }
+
+    /// The same in a run, which has ended when nothing happens any more.
+    #[inline]
+    pub fn next_time_in_run(&self) -> Time {
+        time_of(self.first())
+    }
+
+    #[inline]
+    fn first(&self) -> u64 {
+        self.firsts.smallest().min(self.apart.first())
     }
 
     /// A packet is on its way to the far end of a link.
