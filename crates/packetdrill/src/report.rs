@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::mistake::Mistake;
+use crate::mistake::ScriptMistake;
 use crate::player::{TICKS, Verdict};
 
 /// One script.
@@ -11,7 +11,7 @@ pub struct Outcome {
     /// Its path below the folder that was asked for.
     pub script: String,
     /// What became of it, and the ticks a second of the clock; a mistake of its own, if it could not be read.
-    pub verdict: Result<(Verdict, u32), Mistake>,
+    pub verdict: Result<(Verdict, u32), ScriptMistake>,
 }
 
 impl Outcome {

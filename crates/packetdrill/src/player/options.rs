@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::Span;
 
-use crate::mistake::Mistake;
+use crate::mistake::ScriptMistake;
 use crate::script::Script;
 
 /// What a script says of how it is to be played.
@@ -54,12 +54,12 @@ impl Options {
     ///
     /// # Errors
     /// A value that is none.
-    pub fn of(script: &Script) -> Result<Self, Mistake> {
+    pub fn of(script: &Script) -> Result<Self, ScriptMistake> {
         let mut options = Options::default();
         for setting in &script.options {
             let number = || match setting.value.parse::<f64>() {
                 Ok(number) if (0.0..1e9).contains(&number) => Ok(number),
-                _ => Err(Mistake::new(
+                _ => Err(ScriptMistake::new(
                     setting.line,
                     format!("--{}={:?} is not a number", setting.name, setting.value),
                 )),

@@ -18,7 +18,7 @@ use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, OptionPlan, TcpPlan}
 
 use super::Sizes;
 use super::accecn::handshake::Mode;
-use super::accecn::{Ace, Codepoint, Fitted, Outcome, Received, Room};
+use super::accecn::{Ace, Codepoint, Fitted, OptionRoom, Outcome, Received};
 use super::ack_delay::AckDelay;
 use super::receive_window::ReceiveWindow;
 use super::round_trip::RoundTrip;
@@ -234,7 +234,7 @@ impl Receiver {
             blocks[0] = (segment, segment + 1);
         }
         let used = blocks.iter().filter(|(start, end)| start < end).count();
-        let fitted = counted.on_ack(Room { timestamps, blocks: used }, round_trip, now);
+        let fitted = counted.on_ack(OptionRoom { timestamps, blocks: used }, round_trip, now);
         let kept = fitted.map_or(used, |fitted| fitted.blocks);
         blocks[kept..].fill((0, 0));
         (counted.ace(), fitted, blocks)

@@ -22,7 +22,7 @@ mod received;
 
 pub use handshake::Outcome;
 pub use reader::{Arrived, Reader, ToldMarks};
-pub use received::{Fitted, Received, Room};
+pub use received::{Fitted, OptionRoom, Received};
 
 use crate::packet::{Packet, flags};
 

@@ -31,7 +31,7 @@ const OPTION_SPACE: u16 = 40;
 
 /// What room a packet has for the option.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct OptionRoom {
     /// It has timestamps.
     pub timestamps: bool,
     /// SACK blocks that are to go along.
@@ -50,7 +50,7 @@ pub struct Fitted {
 }
 
 /// How many fields fit beside how many SACK blocks, and with what size; at least `least` fields have to.
-fn fit(least: u8, room: Room) -> Option<(u8, u16, usize)> {
+fn fit(least: u8, room: OptionRoom) -> Option<(u8, u16, usize)> {
     let timestamps = if room.timestamps { TIMESTAMP_BYTES } else { 0 };
     let fewest = if least == 0 { room.blocks } else { room.blocks.min(2) };
     (fewest..=room.blocks).rev().find_map(|blocks| {
@@ -198,7 +198,7 @@ impl Received {
 
     /// An ACK leaves: its option, if it has one. `round_trip` is the time of which it is to be in three ACKs
     /// at least.
-    pub fn on_ack(&mut self, room: Room, round_trip: Span, now: Time) -> Option<Fitted> {
+    pub fn on_ack(&mut self, room: OptionRoom, round_trip: Span, now: Time) -> Option<Fitted> {
         self.tells_of_twice = false;
         self.sent = false;
         if self.blocked || !self.is_due(round_trip, now) {
@@ -258,14 +258,14 @@ mod tests {
         fitted.map(|fitted| fitted.bytes.counters)
     }
 
-    const ROOM: Room = Room { timestamps: true, blocks: 0 };
+    const ROOM: OptionRoom = OptionRoom { timestamps: true, blocks: 0 };
     const ROUND_TRIP: Span = Span::from_millis(90);
 
     /// 12 bytes of timestamps, 20 of two SACK blocks: two counters fit into what is left, and stand in
     /// for no padding; of three blocks the last gives way.
     #[test]
     fn as_many_counters_go_along_as_fit_beside_two_sack_blocks() {
-        let fits = |least, timestamps, blocks| fit(least, Room { timestamps, blocks });
+        let fits = |least, timestamps, blocks| fit(least, OptionRoom { timestamps, blocks });
         assert_eq!(fits(0, true, 0), Some((3, 12, 0)));
         assert_eq!(fits(1, true, 1), Some((3, 12, 1)));
         assert_eq!(fits(1, true, 2), Some((2, 8, 2)));
@@ -291,7 +291,7 @@ mod tests {
     /// Where one of ECT(0) and ECT(1) is used alone, two fields say everything.
     #[test]
     fn the_option_begins_with_the_counter_that_moves() {
-        let room = Room { timestamps: true, blocks: 3 };
+        let room = OptionRoom { timestamps: true, blocks: 3 };
         for (capable, ect_1_first) in [(Codepoint::Ect0, false), (Codepoint::Ect1, true)] {
             let mut received = Received::new(OptionPlan::Each);
             received.note(capable, 1_000);

@@ -38,7 +38,7 @@ fn exchange(received: &mut Received, reader: &mut Reader, marked: &[bool]) -> To
     for &marked in marked {
         received.note(if marked { Codepoint::Ce } else { Codepoint::Ect0 }, MSS);
     }
-    let room = Room { timestamps: true, blocks: 0 };
+    let room = OptionRoom { timestamps: true, blocks: 0 };
     let option = received.on_ack(room, Span::ZERO, Time::ZERO).map(|fitted| fitted.bytes);
     let delivered = marked.len() as u32;
     let delivered_bytes = u64::from(delivered * MSS);
