@@ -6,8 +6,8 @@
 
 use crate::registry::{DefaultValue, Parameter};
 use crate::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span, TokenRate,
-    Tokens, Whole,
+    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
+    Step, TokenRate, Tokens, Whole,
 };
 
 /// A value of a parameter.
@@ -25,12 +25,16 @@ pub enum Value {
     Tokens(Tokens),
     /// Packets per second to the thousandth, or bits per second.
     TokenRate(TokenRate),
+    /// From 0 to 1.
+    Probability(Probability),
     /// Above 0, at most 1.
     Share(Share),
     /// From 0 to just below 1.
     Memory(Memory),
     /// From 0 to 1000.
     Factor(Factor),
+    /// Above 0, at most 1000.
+    Step(Step),
     /// Above 0, at most 10⁹.
     Demand(Demand),
     /// Time, or not at all.
@@ -47,6 +51,10 @@ pub enum Value {
     Points(Points),
     /// One of several mechanisms: its place among them, and a value for each of its parameters.
     Chosen(usize, Vec<Value>),
+    /// Several of those, in a row.
+    Row(Vec<Value>),
+    /// A list of tables: for each, a value for each of its parameters.
+    Tables(Vec<Vec<Value>>),
     /// The mechanism does without.
     Unset,
 }
@@ -66,12 +74,16 @@ pub enum Kind {
     Tokens,
     /// Packets per second, or bits per second.
     TokenRate,
+    /// From 0 to 1.
+    Probability,
     /// Above 0, at most 1.
     Share,
     /// From 0 to just below 1.
     Memory,
     /// From 0 to 1000.
     Factor,
+    /// Above 0, at most 1000.
+    Step,
     /// Above 0, at most 10⁹.
     Demand,
     /// Time, or the word `off`.
@@ -93,6 +105,23 @@ pub enum Kind {
     Points,
     /// One of these mechanisms.
     Choice(Offer),
+    /// Several of these mechanisms, in a row.
+    Row(Offer),
+    /// A list of tables, each with these parameters.
+    Tables(Form),
+}
+
+/// What each table of a list has.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// What it is called in a scenario file's types.
+    pub name: &'static str,
+    /// What it says.
+    pub about: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// What is wrong with the values of one, taken together.
+    pub mistakes: fn(Vec<Value>) -> Vec<Mistake>,
 }
 
 /// The mechanisms of which one can be chosen.
@@ -129,10 +158,16 @@ impl Kind {
             Kind::Bytes => "B",
             Kind::QueueLength | Kind::Tokens => "packets or B",
             Kind::TokenRate => "packets/s or bit/s",
-            Kind::Share | Kind::Memory | Kind::Factor | Kind::Count { .. } => "1",
+            Kind::Probability
+            | Kind::Share
+            | Kind::Memory
+            | Kind::Factor
+            | Kind::Step
+            | Kind::Count { .. } => "1",
             Kind::Demand => "segments/s",
             Kind::OrOff => "s, or off",
             Kind::Word(_) | Kind::Choice(_) => "word",
+            Kind::Row(_) | Kind::Tables(_) => "list",
             Kind::Flag => "true or false",
             Kind::Text => "text",
             Kind::Points => "[packets, probability], …",
@@ -178,9 +213,11 @@ parameter_types! {
     Rate => Rate;
     Span => Span;
     Bytes => Bytes;
+    Probability => Probability;
     Share => Share;
     Memory => Memory;
     Factor => Factor;
+    Step => Step;
     Demand => Demand;
     OrOff => OrOff;
     QueueLength => QueueLength;
@@ -252,6 +289,46 @@ impl<C: Choice> ParameterType for C {
     }
 }
 
+/// Mechanisms in a row.
+impl<C: Choice> ParameterType for Vec<C> {
+    const KIND: Kind = Kind::Row(Offer::of::<C>());
+
+    fn to_value(&self) -> Value {
+        Value::Row(self.iter().map(C::to_value).collect())
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Row(all) => all.into_iter().map(C::from_value).collect(),
+            other => panic!("{other:?} is no row"),
+        }
+    }
+}
+
+/// A list of tables that each have these parameters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables<P>(pub Vec<P>);
+
+impl<P: Parameters> ParameterType for Tables<P> {
+    const KIND: Kind = Kind::Tables(Form {
+        name: P::TYPE_NAME,
+        about: P::ABOUT,
+        parameters: P::ALL,
+        mistakes: |values| P::from_values(values).mistakes(),
+    });
+
+    fn to_value(&self) -> Value {
+        Value::Tables(self.0.iter().map(P::to_values).collect())
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Tables(all) => Tables(all.into_iter().map(P::from_values).collect()),
+            other => panic!("{other:?} is no list of tables"),
+        }
+    }
+}
+
 /// What is wrong with parameters that are well-formed one by one: the key, and why.
 pub type Mistake = (&'static str, String);
 
@@ -263,6 +340,8 @@ pub(crate) fn too_short(times: &[(&'static str, Span)]) -> Vec<Mistake> {
 
 /// The parameters of a mechanism.
 pub trait Parameters: Clone {
+    /// What they are called in code.
+    const TYPE_NAME: &'static str;
     /// What the mechanism does, for whoever sets it.
     const ABOUT: &'static str;
     /// What can be set.
@@ -450,6 +529,7 @@ macro_rules! parameters {
         }
 
         impl $crate::parameters::Parameters for $name {
+            const TYPE_NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!($($about, "\n"),*);
             const ALL: &'static [$crate::registry::Parameter] = &[$(
                 $crate::registry::Parameter {

@@ -38,6 +38,10 @@ pub enum QueueLength {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Points(pub Vec<(f64, f64)>);
 
+/// How likely something is: from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Probability(pub f64);
+
 /// A part of a whole: above 0, at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
@@ -49,6 +53,10 @@ pub struct Memory(pub f64);
 /// A factor, or an exponent: from 0 to 1000.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Factor(pub f64);
+
+/// The distance of two neighbours on a scale: above 0, at most 1000.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Step(pub f64);
 
 /// What a flow offers to pay, in segments per second times the unit of prices: above 0, at most 10⁹. A kernel's
 /// program has bits for [`Demand::MOST_IN_KERNELS`].

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyList};
 use tidegate_mechanisms::parameters::{Choice, Kind, Parameters, Value};
 use tidegate_mechanisms::registry::Parameter;
 use tidegate_mechanisms::units::{QueueLength, Span, Time, TokenRate, Tokens};
-use tidegate_scenario::plan::{FlowPlan, LinkPlan, Plan, TcpPlan};
+use tidegate_scenario::plan::{FlowPlan, LinkMechanisms, LinkPlan, Plan, TcpPlan};
 
 /// The nearest number to what the file says: 60 s are 60.0, which a product with 1e-9 is not.
 pub fn in_seconds(span: Span) -> f64 {
@@ -61,23 +61,8 @@ fn link<'py>(py: Python<'py>, plan: &LinkPlan) -> PyResult<Bound<'py, PyDict>> {
     all.set_item("rate_bps", plan.rate.as_bps())?;
     all.set_item("delay_s", in_seconds(plan.delay))?;
     set(&all, "buffer", Kind::QueueLength, Value::QueueLength(plan.buffer))?;
-    all.set_item("loss", plan.loss)?;
-    all.set_item("aqm", chosen(py, &plan.aqm)?)?;
-    all.set_item("differentiation", chosen(py, &plan.differentiation)?)?;
-    all.set_item("scheduler", chosen(py, &plan.scheduler)?)?;
-    all.set_item("ecn", plan.ecn)?;
-    all.set_item("ecn_marks_all", plan.ecn_marks_all)?;
     all.set_item("monitored", plan.monitored)?;
-    for (key, stages) in [("entry", &plan.entry), ("exit", &plan.exit)] {
-        all.set_item(key, list(py, stages.iter().map(|stage| chosen(py, stage)))?)?;
-    }
-    let changes = plan.rate_changes.iter().map(|change| {
-        let own = PyDict::new(py);
-        own.set_item("at_s", at_second(change.at))?;
-        own.set_item("rate_bps", change.rate.as_bps())?;
-        Ok(own)
-    });
-    all.set_item("rate_changes", list(py, changes)?)?;
+    all.update(parameters(py, LinkMechanisms::ALL, plan.declared.to_values())?.as_mapping())?;
     Ok(all)
 }
 
@@ -168,9 +153,11 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
         (Value::Span(span), _) => in_seconds(span).into_py_any(py)?,
         (Value::OrOff(time), _) => time.span().map(in_seconds).into_py_any(py)?,
         (Value::Bytes(bytes), _) => bytes.get().into_py_any(py)?,
+        (Value::Probability(probability), _) => probability.0.into_py_any(py)?,
         (Value::Share(share), _) => share.0.into_py_any(py)?,
         (Value::Memory(memory), _) => memory.0.into_py_any(py)?,
         (Value::Factor(factor), _) => factor.0.into_py_any(py)?,
+        (Value::Step(step), _) => step.0.into_py_any(py)?,
         (Value::Demand(demand), _) => demand.0.into_py_any(py)?,
         (Value::Word(word), _) => word.into_py_any(py)?,
         (Value::Count(count), _) => count.into_py_any(py)?,
@@ -180,7 +167,18 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
         (Value::Chosen(place, values), Kind::Choice(offer)) => {
             of_kind(py, &offer.kinds[place], values)?.into_py_any(py)?
         }
-        (Value::Unset | Value::Chosen(..), _) => py.None(),
+        (Value::Row(all), Kind::Row(offer)) => {
+            let each = all.into_iter().map(|one| match one {
+                Value::Chosen(place, values) => of_kind(py, &offer.kinds[place], values),
+                other => unreachable!("{other:?} is no mechanism"),
+            });
+            list(py, each)?.into_py_any(py)?
+        }
+        (Value::Tables(all), Kind::Tables(form)) => {
+            let each = all.into_iter().map(|values| parameters(py, form.parameters, values));
+            list(py, each)?.into_py_any(py)?
+        }
+        (Value::Unset | Value::Chosen(..) | Value::Row(_) | Value::Tables(_), _) => py.None(),
         (Value::QueueLength(_) | Value::Tokens(_) | Value::TokenRate(_), _) => {
             unreachable!("is set above")
         }

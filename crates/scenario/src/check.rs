@@ -4,10 +4,9 @@ use tidegate_mechanisms::sender::SenderParams;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
-use crate::chosen::Chosen;
 use crate::document::Table;
 use crate::field::{PathIssue, Reader};
-use crate::file::{File, Tcp, User, packet_size_mistake};
+use crate::file::{Access, File, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
 use crate::network::{DUMBBELL, Network};
@@ -52,7 +51,7 @@ pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
     if intervals.length == Span::ZERO {
         reader.within("intervals", |reader| reader.wrong_at("length", "must not be zero"));
     }
-    let whole = intervals.length.as_nanos().saturating_mul(intervals.count.0);
+    let whole = intervals.length.as_nanos().saturating_mul(intervals.count.0.into());
     if document.get("duration").is_some() && file.duration.as_nanos() != whole {
         reader.wrong_at("duration", "give intervals or a duration, not both");
     }
@@ -162,21 +161,22 @@ fn packets(file: &File, reader: &mut Reader) {
         nested(reader, path, |reader| holds(buffer, largest, reader));
     };
     if let Some(bottleneck) = &file.bottleneck {
-        holds_packet(&["bottleneck"], bottleneck.buffer);
+        holds_packet(&["bottleneck"], bottleneck.line.buffer);
     }
     if let Some(lot) = &file.parking_lot {
         let hops = 0..lot.buffer.len().unwrap_or(1);
         hops.for_each(|hop| holds_packet(&["parking_lot"], lot.buffer.at(hop)));
     }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        holds_packet(&["links", name], link.buffer);
+        holds_packet(&["links", name], link.line.buffer);
     }
     for (key, link) in [("access", &file.access), ("egress", &file.egress)] {
-        link.iter().filter_map(|link| link.buffer).for_each(|buffer| holds_packet(&[key], buffer));
+        let buffer = link.as_ref().and_then(Access::buffer);
+        buffer.iter().for_each(|buffer| holds_packet(&[key], *buffer));
     }
     for (name, user) in &file.users.entries {
         for (key, link) in [("access", &user.access), ("egress", &user.egress)] {
-            let buffer = link.as_ref().and_then(|link| link.buffer);
+            let buffer = link.as_ref().and_then(Access::buffer);
             buffer.iter().for_each(|buffer| holds_packet(&["users", name, key], *buffer));
         }
     }
@@ -209,9 +209,9 @@ fn totals(file: &File, reader: &mut Reader) {
         reader.wrong_at("users", format!("{flows} flows in all; at most {MAX_FLOWS}"));
     }
     let stages = sum(|user| {
-        let meters = user.meter.as_ref().map_or(0, |meter| meter.meters.0);
-        let of_each = |stage: &Chosen<StageParams>| stage.0.in_turn().len() as u64;
-        let others = user.entry.0.iter().chain(&user.exit.0).map(of_each).sum::<u64>();
+        let meters = user.meter.as_ref().map_or(0, |meter| u64::from(meter.meters.0));
+        let of_each = |stage: &StageParams| stage.in_turn().len() as u64;
+        let others = user.entry.iter().chain(&user.exit).map(of_each).sum::<u64>();
         user.count.0 * (meters + others)
     });
     if stages > MAX_STAGES {
@@ -310,7 +310,7 @@ fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
         Some((_, _, AtHosts::Sending)) => &[
             ("access", user.access.is_some()),
             ("meter", user.meter.is_some()),
-            ("entry", !user.entry.0.is_empty()),
+            ("entry", !user.entry.is_empty()),
         ],
         Some((_, _, AtHosts::Receiving)) => &[("egress", user.egress.is_some())],
     };

@@ -3,13 +3,14 @@
 use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
-use tidegate_mechanisms::parameters::{Choice, Offer};
+use tidegate_mechanisms::parameters::{Choice, Offer, ParameterType};
 use tidegate_mechanisms::stage::StageParams;
 
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
 use crate::given::GivenChoice;
-use crate::parameter::{offer_schema, write_chosen};
+use crate::parameter::{kind_schema, offer_schema, read_value, write_chosen};
+use crate::rows::write_row;
 use crate::schema::Definitions;
 
 /// A mechanism with its parameters: a name, or a table whose `kind` says which other keys it has.
@@ -19,13 +20,6 @@ pub(crate) struct Chosen<C>(pub C);
 impl<C: Choice> Field for Chosen<C> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let offer = Offer::of::<C>();
-        if let Some(message) = stands_elsewhere(node, &offer) {
-            match node.value {
-                Value::Table(_) => reader.wrong_at("kind", message),
-                _ => drop(reader.wrong::<()>(message)),
-            }
-            return None;
-        }
         let given = GivenChoice::read(&offer, node, reader)?;
         let values = given.values(&offer, reader)?;
         Some(Chosen(C::from_values(given.place, values)))
@@ -41,6 +35,21 @@ impl<C: Choice> Field for Chosen<C> {
     }
 }
 
+/// Mechanisms in a row, in the order in which packets pass them.
+impl<C: Choice> Field for Vec<C> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        read_value(Self::KIND, node, reader).map(Self::from_value)
+    }
+
+    fn write(&self) -> Value {
+        write_row(&Offer::of::<C>(), self.iter().map(C::to_value).collect())
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        kind_schema(Self::KIND, definitions)
+    }
+}
+
 impl<C: Choice> Chosen<C> {
     /// What is chosen.
     pub fn name(&self) -> &'static str {
@@ -49,7 +58,7 @@ impl<C: Choice> Chosen<C> {
 }
 
 /// Where the mechanism belongs that somebody has given here, as FQ-CoDel for an AQM.
-fn stands_elsewhere(node: &Node, here: &Offer) -> Option<String> {
+pub(crate) fn stands_elsewhere(node: &Node, here: &Offer) -> Option<String> {
     let named = match &node.value {
         Value::Table(table) => &table.get("kind")?.value,
         name => name,

@@ -1,7 +1,10 @@
 //! The macros that declare the sections of the file: a struct, its reader, its writer and its JSON
 //! Schema, all from one list of keys with their doc comments.
 
-/// Declares a table of the file: each entry is `required`, `optional` or has a `default`.
+/// Declares a table of the file that is put together of others: each entry is `required`, `optional` or has
+/// a `default`, and of `parts` the keys stand among its own. Tables of nothing but quantities, numbers, words
+/// and mechanisms are [`parameters!`](tidegate_mechanisms::parameters), which are read by
+/// [`crate::table`].
 ///
 /// An entry that cannot be read counts as absent from then on, so that the rest of the table is
 /// still checked; its mistake is on record, and nothing is built from a file with mistakes.
@@ -18,7 +21,9 @@ macro_rules! section {
         impl $crate::field::Section for $name {
             const NAME: &'static str = stringify!($name);
             const DOC: &'static str = concat!($($doc, "\n"),*);
-            const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
+            fn keys() -> Vec<&'static str> {
+                [$( $crate::declare::keys_of!($mode $ty, stringify!($key)) ),*].concat()
+            }
             fn read_table(
                 table: &$crate::document::Table,
                 reader: &mut $crate::field::Reader,
@@ -38,15 +43,9 @@ macro_rules! section {
                 -> (serde_json::Map<String, serde_json::Value>, Vec<serde_json::Value>) {
                 let mut properties = serde_json::Map::new();
                 let mut required = Vec::new();
-                $(
-                    let mut property = <$ty as $crate::field::Field>::schema(definitions);
-                    property["description"] =
-                        $crate::schema::describe(concat!($($about, "\n"),*));
-                    $( property["default"] = $crate::schema::json(
-                        &<$ty as $crate::field::Field>::write(&$default)); )?
-                    $crate::declare::require_entry!($mode required, stringify!($key));
-                    properties.insert(stringify!($key).to_owned(), property);
-                )*
+                $( $crate::declare::describe_entry!(
+                    $mode $ty, definitions, properties, required,
+                    stringify!($key), concat!($($about, "\n"),*) $(, $default)?); )*
                 (properties, required)
             }
         }
@@ -58,7 +57,19 @@ macro_rules! entry_type {
     ($mode:ident $ty:ty) => { $ty };
 }
 
+macro_rules! keys_of {
+    (parts $ty:ty, $key:expr) => {
+        <$ty as $crate::field::Section>::keys()
+    };
+    ($mode:ident $ty:ty, $key:expr) => {
+        vec![$key]
+    };
+}
+
 macro_rules! read_entry {
+    (parts $ty:ty, $table:ident, $reader:ident, $key:expr) => {
+        <$ty as $crate::field::Section>::read_table($table, $reader)
+    };
     (required $ty:ty, $table:ident, $reader:ident, $key:expr) => {
         $reader.required::<$ty>($table, $key)
     };
@@ -71,6 +82,9 @@ macro_rules! read_entry {
 }
 
 macro_rules! write_entry {
+    (parts $value:expr, $table:ident, $key:expr) => {
+        $table.0.extend($crate::field::Section::write_table(&$value).0);
+    };
     (optional $value:expr, $table:ident, $key:expr) => {
         if let Some(value) = &$value {
             $table.0.push(($key.to_owned(), $crate::field::Field::write(value).into()));
@@ -81,6 +95,25 @@ macro_rules! write_entry {
     };
 }
 
+macro_rules! describe_entry {
+    (parts $ty:ty, $definitions:ident, $properties:ident, $required:ident, $key:expr, $about:expr) => {
+        let (properties, required) = <$ty as $crate::field::Section>::properties($definitions);
+        $properties.extend(properties);
+        $required.extend(required);
+    };
+    (
+        $mode:ident $ty:ty, $definitions:ident, $properties:ident, $required:ident,
+        $key:expr, $about:expr $(, $default:expr)?
+    ) => {
+        let mut property = <$ty as $crate::field::Field>::schema($definitions);
+        property["description"] = $crate::schema::describe($about);
+        $( property["default"] =
+            $crate::schema::json(&<$ty as $crate::field::Field>::write(&$default)); )?
+        $crate::declare::require_entry!($mode $required, $key);
+        $properties.insert($key.to_owned(), property);
+    };
+}
+
 macro_rules! require_entry {
     (required $required:ident, $key:expr) => {
         $required.push($key.into());
@@ -88,4 +121,6 @@ macro_rules! require_entry {
     ($mode:ident $required:ident, $key:expr) => {};
 }
 
-pub(crate) use {entry_type, read_entry, require_entry, section, write_entry};
+pub(crate) use {
+    describe_entry, entry_type, keys_of, read_entry, require_entry, section, write_entry,
+};

@@ -7,12 +7,11 @@ use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::stage::StageParams;
 
 use crate::check::nested;
-use crate::chosen::Chosen;
 use crate::field::{PathIssue, Reader};
-use crate::file::{Differentiation, File, User};
+use crate::file::{File, User};
 use crate::layout;
 use crate::network::Network;
-use crate::plan::{self, LinkPlan, ReportWay};
+use crate::plan::{self, LinkMechanisms, LinkPlan, ReportWay};
 use crate::resolve::AtHosts;
 
 /// Every doubt about a checked file.
@@ -36,9 +35,9 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
 /// Whether there is somebody for each stage that reports, and a way to there.
 fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
     let of_users =
-        file.users.entries.iter().flat_map(|(_, user)| user.entry.0.iter().chain(&user.exit.0));
+        file.users.entries.iter().flat_map(|(_, user)| user.entry.iter().chain(&user.exit));
     let of_links = network.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
-    let mut all = of_users.map(|stage| &stage.0).chain(of_links);
+    let mut all = of_users.chain(of_links);
     if !all.any(|stage| stage.reports_to().is_some()) {
         return;
     }
@@ -77,8 +76,8 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
 impl User {
     /// Whether an activity meter stands where its packets enter the network.
     fn is_metered(&self, file: &File) -> bool {
-        let writes = |stage: &Chosen<StageParams>| stage.0.writes_signal();
-        let own = |user: &User| user.meter.is_some() || user.entry.0.iter().any(writes);
+        let writes = StageParams::writes_signal;
+        let own = |user: &User| user.meter.is_some() || user.entry.iter().any(writes);
         match self.hosts_in(file) {
             Some((_, hosts, AtHosts::Sending)) => own(hosts),
             _ => own(self),
@@ -86,33 +85,21 @@ impl User {
     }
 }
 
-fn is_abc(differentiation: &Differentiation) -> bool {
-    matches!(differentiation.0, DifferentiationParams::Abc(_))
+fn is_abc(link: &LinkMechanisms) -> bool {
+    matches!(link.differentiation, DifferentiationParams::Abc(_))
 }
 
 fn nobody_is_metered(file: &File, reader: &mut Reader) {
-    let mut doubt = |path: &[&str], differentiation: &Differentiation| {
+    for (path, _) in file.link_mechanisms().filter(|(_, link)| is_abc(link)) {
         let message = "abc acts on what meters have measured, and no group of users has one: \
                        give users.NAME.meter";
-        if is_abc(differentiation) {
-            nested(reader, path, |reader| reader.wrong_at("differentiation", message));
-        }
-    };
-    if let Some(bottleneck) = &file.bottleneck {
-        doubt(&["bottleneck"], &bottleneck.differentiation);
-    }
-    if let Some(lot) = &file.parking_lot {
-        doubt(&["parking_lot"], &lot.differentiation);
-    }
-    for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        doubt(&["links", name], &link.differentiation);
+        nested(reader, &path, |reader| reader.wrong_at("differentiation", message));
     }
 }
 
 fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
     for (name, user) in file.users.entries.iter().filter(|(_, user)| !user.is_metered(file)) {
-        let abc = |link: &LinkPlan| matches!(link.differentiation, DifferentiationParams::Abc(_));
-        if let Some(link) = way(network, user, Direction::There).find(|link| abc(link)) {
+        if let Some(link) = way(network, user, Direction::There).find(|link| is_abc(link)) {
             let message = format!(
                 "has no meter, so that abc at {} takes all its packets for inactive and spares them",
                 link.name
@@ -149,7 +136,7 @@ fn way<'a>(
 fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let size = user.packet_size.unwrap_or(file.packet_size);
     let own = [Some(user.access_link(file)), user.egress_link(file)];
-    let own = own.into_iter().flatten().filter_map(|link| link.delay);
+    let own = own.into_iter().flatten().map(|link| link.delay);
     let own: u128 = own.map(|delay| u128::from(delay.as_nanos())).sum();
     let propagation = |shared: &[&LinkPlan]| -> u128 {
         own + shared.iter().map(|link| u128::from(link.delay.as_nanos())).sum::<u128>()

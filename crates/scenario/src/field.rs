@@ -118,7 +118,8 @@ impl Reader {
 pub(crate) trait Section: Sized {
     const NAME: &'static str;
     const DOC: &'static str;
-    const KEYS: &'static [&'static str];
+    /// In the order of their declaration.
+    fn keys() -> Vec<&'static str>;
     /// Reads all known keys of `table`; unknown ones are the caller's.
     fn read_table(table: &Table, reader: &mut Reader) -> Option<Self>;
     fn write_table(&self) -> Table;
@@ -129,7 +130,7 @@ pub(crate) trait Section: Sized {
 impl<S: Section> Field for S {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let table = reader.table(node)?;
-        reader.known_keys(table, S::KEYS);
+        reader.known_keys(table, &S::keys());
         S::read_table(table, reader)
     }
     fn write(&self) -> Value {

@@ -1,17 +1,18 @@
 //! Whether mechanisms fit the links that they stand at.
 
-use tidegate_mechanisms::bottleneck::Aqm;
+use tidegate_mechanisms::bottleneck::{Aqm, AqmParams};
 use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Rate};
 
 use crate::check::nested;
 use crate::field::{PathIssue, Reader};
-use crate::file::{self, Differentiation, File, Stages, User};
+use crate::file::{Bottleneck, File, User};
 use crate::plan::place;
 
 /// Parameters of an AQM may be good by themselves and not fit the link.
 pub(crate) fn aqms(file: &File, reader: &mut Reader) {
-    let mut fits = |path: &[&str], aqm: &file::Aqm, rate: Rate, buffer: QueueLength| {
+    let mut fits = |path: &[&str], aqm: &AqmParams, rate: Rate, buffer: QueueLength| {
         let path = [path, &["aqm"]].concat();
         let is_here = |mistake: &PathIssue| {
             path.len() <= mistake.path.len() && path.iter().zip(&mistake.path).all(|(a, b)| a == b)
@@ -21,22 +22,24 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
             return;
         }
         if let Err((key, message)) =
-            Aqm::new(aqm.0.clone(), &place(rate, buffer, file.packet_size, file.price_encoding()))
+            Aqm::new(aqm.clone(), &place(rate, buffer, file.packet_size, file.price_encoding()))
         {
             nested(reader, &path, |reader| reader.wrong_at(key, message));
         }
     };
     if let Some(bottleneck) = &file.bottleneck {
-        fits(&["bottleneck"], &bottleneck.aqm, bottleneck.rate, bottleneck.buffer);
+        let Bottleneck { line, mechanisms, .. } = bottleneck;
+        fits(&["bottleneck"], &mechanisms.aqm, line.rate, line.buffer);
     }
     if let Some(lot) = &file.parking_lot {
         let mut hops: Vec<_> =
             (0..lot.hops.count()).map(|hop| (lot.rate.at(hop), lot.buffer.at(hop))).collect();
         hops.dedup();
-        hops.iter().for_each(|(rate, buffer)| fits(&["parking_lot"], &lot.aqm, *rate, *buffer));
+        let aqm = &lot.mechanisms.aqm;
+        hops.iter().for_each(|(rate, buffer)| fits(&["parking_lot"], aqm, *rate, *buffer));
     }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        fits(&["links", name], &link.aqm, link.rate, link.buffer);
+        fits(&["links", name], &link.mechanisms.aqm, link.line.rate, link.line.buffer);
     }
 }
 
@@ -45,21 +48,11 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     let users = &file.users.entries;
     let size = |user: &User| user.packet_size.unwrap_or(file.packet_size);
     let largest = users.iter().map(|(_, user)| size(user)).max().unwrap_or(file.packet_size);
-    let mut link = |path: &[&str], differentiation: &Differentiation, ends: [&Stages; 2]| {
-        let path = |last: &'static str| [path, &[last]].concat();
-        tell(&path("differentiation"), differentiation.0.misfit(largest), reader);
-        stages(&path("entry"), ends[0], largest, reader);
-        stages(&path("exit"), ends[1], largest, reader);
-    };
-    if let Some(bottleneck) = &file.bottleneck {
-        let ends = [&bottleneck.entry, &bottleneck.exit];
-        link(&["bottleneck"], &bottleneck.differentiation, ends);
-    }
-    if let Some(lot) = &file.parking_lot {
-        link(&["parking_lot"], &lot.differentiation, [&lot.entry, &lot.exit]);
-    }
-    for (name, own) in file.links.iter().flat_map(|links| &links.entries) {
-        link(&["links", name], &own.differentiation, [&own.entry, &own.exit]);
+    for (path, link) in file.link_mechanisms() {
+        let path = |last: &'static str| [&path[..], &[last]].concat();
+        tell(&path("differentiation"), link.differentiation.misfit(largest), reader);
+        stages(&path("entry"), &link.entry, largest, reader);
+        stages(&path("exit"), &link.exit, largest, reader);
     }
     for (name, user) in users {
         stages(&["users", name, "entry"], &user.entry, size(user), reader);
@@ -67,11 +60,11 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     }
 }
 
-fn stages(path: &[&str], stages: &Stages, packet: Bytes, reader: &mut Reader) {
-    for (number, stage) in stages.0.iter().enumerate() {
+fn stages(path: &[&str], stages: &[StageParams], packet: Bytes, reader: &mut Reader) {
+    for (number, stage) in stages.iter().enumerate() {
         let number = number.to_string();
         let path = [path, &[number.as_str()]].concat();
-        tell(&path, stage.0.misfit(packet), reader);
+        tell(&path, stage.misfit(packet), reader);
     }
 }
 
@@ -83,10 +76,9 @@ fn tell(path: &[&str], misfit: Option<Mistake>, reader: &mut Reader) {
 
 #[cfg(test)]
 mod tests {
-    use tidegate_mechanisms::bottleneck::{AqmParams, PiecewiseLinearParams};
+    use tidegate_mechanisms::bottleneck::PiecewiseLinearParams;
 
     use super::*;
-    use crate::chosen::Chosen;
     use crate::{Scenario, check, resolve};
 
     #[test]
@@ -110,7 +102,7 @@ mod tests {
         let function = Some("no function".to_owned());
         let params = PiecewiseLinearParams { function, points: None, count_transmission: false };
         let aqm = AqmParams::PiecewiseLinear(params);
-        file.parking_lot.as_mut().expect("is there").aqm = Chosen(aqm);
+        file.parking_lot.as_mut().expect("is there").mechanisms.aqm = aqm;
 
         let mut reader = Reader::default();
         check::whole(&resolve::resolve(file), &mut reader);

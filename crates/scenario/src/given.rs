@@ -4,6 +4,7 @@
 use tidegate_mechanisms::parameters::{Kind, Mistake, Offer, Value as Parameter};
 use tidegate_mechanisms::registry;
 
+use crate::chosen::stands_elsewhere;
 use crate::document::{Node, Table, Value};
 use crate::field::{Reader, read_choice, read_kind};
 use crate::parameter::{not_given, read_value, write_value};
@@ -141,6 +142,13 @@ impl GivenChoice {
 
     /// Reads a mechanism's name, or a table whose `kind` it is and which may have its parameters.
     pub fn read(offer: &Offer, node: &Node, reader: &mut Reader) -> Option<Self> {
+        if let Some(message) = stands_elsewhere(node, offer) {
+            match node.value {
+                Value::Table(_) => reader.wrong_at("kind", message),
+                _ => drop(reader.wrong::<()>(message)),
+            }
+            return None;
+        }
         let place_of = |name| offer.kinds.iter().position(|kind| kind.0 == name);
         if let Value::Text(_) = node.value {
             let names: Vec<_> = offer.kinds.iter().map(|kind| kind.0).collect();

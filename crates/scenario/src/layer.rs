@@ -61,9 +61,14 @@ impl<P: Layered> Layer<P> {
         self.given.gives(P::ALL, key)
     }
 
+    /// What this layer says of an option that is no choice.
+    pub fn value(&self, key: &str) -> Option<&Parameter> {
+        self.given.value(P::ALL, key)
+    }
+
     /// Whether this layer switches an option off.
     pub fn denies(&self, key: &str) -> bool {
-        self.given.value(P::ALL, key) == Some(&Parameter::Flag(false))
+        self.value(key) == Some(&Parameter::Flag(false))
     }
 }
 

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Factor, Span, Time, Whole};
+use tidegate_mechanisms::units::{Span, Time};
 
-use crate::file::{Access, File, Meter, Profile, Start, User};
+use crate::file::{File, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    FlowPlan, GroupPlan, LinkPlan, Plan, StagePlan, StandPlan, StartPlan, TcpPlan, Traffic,
-    UserPlan,
+    AccessPlan, FlowPlan, GroupPlan, LinkPlan, Plan, StagePlan, StandPlan, StartPlan, TcpPlan,
+    Traffic, UserPlan,
 };
 use crate::resolve::AtHosts;
 use crate::value::{HostJitter, OrOff};
@@ -21,7 +20,7 @@ pub(crate) fn plan(file: &File) -> Plan {
     let mut plan = Plan {
         warm_up: file.warm_up,
         duration: file.duration,
-        intervals: file.intervals.as_ref().map_or(1, |intervals| intervals.count.small()),
+        intervals: file.intervals.as_ref().map_or(1, |intervals| intervals.count.0),
         drain_limit: if has_single_transfers(file) { file.drain_limit } else { Span::ZERO },
         sample_interval: file.sample_interval.and_then(OrOff::span),
         links: network.links.clone(),
@@ -169,11 +168,9 @@ struct OwnLinks {
 
 impl OwnLinks {
     fn of(file: &File, user: &User) -> Self {
-        let set = "resolved";
-        let plain = |end: &str, link: Access| {
-            let (rate, delay) = (link.rate.expect(set), link.delay.expect(set));
-            let (buffer, packet_size) = (link.buffer.expect(set), file.packet_size);
-            LinkPlan::plain(end.to_owned(), rate, delay, buffer, packet_size)
+        let plain = |end: &str, link: AccessPlan| {
+            let AccessPlan { rate, delay, buffer } = link;
+            LinkPlan::plain(end.to_owned(), rate, delay, buffer, file.packet_size)
         };
         let at = user.hosts_in(file).map(|(_, _, at)| at);
         let access = Some(user.access_link(file)).filter(|_| at != Some(AtHosts::Sending));
@@ -216,7 +213,8 @@ fn add_stages(
     name: &str,
     far: usize,
 ) -> (Vec<StandPlan>, Vec<StandPlan>) {
-    let meter = user.meter.iter().map(|meter| (format!("{name}.meter"), meter.params()));
+    let meter = user.meter.clone().map(StageParams::ActivityMeter);
+    let meter = meter.map(|meter| (format!("{name}.meter"), meter));
     let named = |place: &'static str, stages: Vec<StageParams>| {
         stages.into_iter().enumerate().map(move |(i, stage)| (format!("{name}.{place}.{i}"), stage))
     };
@@ -227,22 +225,10 @@ fn add_stages(
         let number = |stage| u32::try_from(stage).expect("the number of stages is checked");
         StandPlan { back: false, hop, in_turn: (first..plan.stages.len()).map(number).collect() }
     };
-    let entry = meter.chain(named("entry", user.entry.params()));
+    let entry = meter.into_iter().chain(named("entry", user.entry.clone()));
     let entry = entry.map(|stage| stand(1, stage)).collect();
-    let exit = named("exit", user.exit.params()).map(|stage| stand(far, stage)).collect();
+    let exit = named("exit", user.exit.clone()).map(|stage| stand(far, stage)).collect();
     (entry, exit)
-}
-
-impl Meter {
-    fn params(&self) -> StageParams {
-        StageParams::ActivityMeter(ActivityMeterParams {
-            reference_rate: self.reference_rate,
-            inertia: self.inertia,
-            burst_allowance: self.burst_allowance,
-            granularity: self.granularity.map(|step| Factor(step.0)),
-            meters: Whole(self.meters.small()),
-        })
-    }
 }
 
 /// What real hosts have: the time from a segment's arrival to its ACK's leaving, 6,002 times on Linux 6.18 in

@@ -29,8 +29,10 @@ mod quantity;
 #[cfg(test)]
 mod reference;
 mod resolve;
+mod rows;
 mod schema;
 mod sweep;
+mod table;
 mod toml_text;
 mod traffic;
 mod value;
@@ -183,7 +185,7 @@ impl From<Vec<PathIssue>> for Found {
 /// Turns a document into a checked file with all defaults.
 fn read(document: &Table) -> Result<File, Found> {
     let mut reader = Reader::following(profile(document));
-    reader.known_keys(document, File::KEYS);
+    reader.known_keys(document, &File::keys());
     let file = File::read_table(document, &mut reader);
     if let Some(file) = &file {
         check::intervals(file, document, &mut reader);

@@ -2,43 +2,18 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::sync::Arc;
 
 use tidegate_mechanisms::price::Encoding;
-use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_mechanisms::units::{Bytes, Span};
 
-use crate::file::{Bottleneck, File, Link, ParkingLot, RateChange};
-use crate::plan::{Buffer, LinkPlan, MechanismsPlan, RateChangePlan};
-use crate::value::RateChanges;
+use crate::file::{Bottleneck, File, Link, ParkingLot};
+use crate::plan::{Buffer, Line, LinkPlan};
 
 /// Where users of a dumbbell send from and to.
 pub(crate) const DUMBBELL: (&str, &str) = ("left", "right");
 
 /// Buffer of the way back, which ACKs do not fill.
 const REVERSE_BUFFER: Buffer = Buffer::Packets(10_000);
-
-/// A link as planned, with the mechanisms of a section of the file.
-macro_rules! with_mechanisms {
-    ($file:expr, $plain:expr, $price_encoding:expr) => {
-        LinkPlan {
-            monitored: true,
-            mechanisms: Arc::new(MechanismsPlan {
-                packet_size: $plain.packet_size,
-                loss: $file.loss.0,
-                aqm: $file.aqm.0.clone(),
-                price_encoding: $price_encoding,
-                differentiation: $file.differentiation.0.clone(),
-                scheduler: $file.scheduler.0.clone(),
-                rate_changes: rate_changes(&$file.rate_changes),
-                ecn: $file.ecn,
-                ecn_marks_all: $file.ecn_marks_all,
-                entry: $file.entry.params(),
-                exit: $file.exit.params(),
-            }),
-            ..$plain
-        }
-    };
-}
 
 /// Unidirectional links between named nodes.
 #[derive(Debug, Default)]
@@ -100,9 +75,8 @@ impl Network {
 
     fn add_bottleneck(&mut self, file: &Bottleneck, packet_size: Bytes) {
         let (left, right) = DUMBBELL;
-        let Bottleneck { rate, delay, buffer, .. } = *file;
-        let plain = LinkPlan::plain("bottleneck".to_owned(), rate, delay, buffer, packet_size);
-        let link = with_mechanisms!(file, plain, self.price_encoding);
+        let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
+        let link = plain.with(file.mechanisms.clone(), self.price_encoding);
         let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
         self.add(left, right, link);
         self.add(right, left, back);
@@ -114,7 +88,7 @@ impl Network {
             let (rate, delay) = (file.rate.at(hop), file.delay.at(hop));
             let name = format!("{from}-{to}");
             let plain = LinkPlan::plain(name, rate, delay, file.buffer.at(hop), packet_size);
-            let link = with_mechanisms!(file, plain, self.price_encoding);
+            let link = plain.with(file.mechanisms.clone(), self.price_encoding);
             let back = way_back(format!("{to}-{from}"), &link, file.duplex);
             self.add(&from, &to, link);
             self.add(&to, &from, back);
@@ -122,11 +96,11 @@ impl Network {
     }
 
     fn add_free(&mut self, name: &str, file: &Link, packet_size: Bytes) {
-        let Link { rate, delay, buffer, .. } = *file;
-        let plain = LinkPlan::plain(name.to_owned(), rate, delay, buffer, packet_size);
+        let plain = plain(name.to_owned(), &file.line, packet_size);
         // What a link carried says how busy it was only if its rate stays.
-        let monitored = file.bottleneck || !file.rate_changes.0.is_empty();
-        let link = LinkPlan { monitored, ..with_mechanisms!(file, plain, self.price_encoding) };
+        let monitored = file.bottleneck || !file.mechanisms.rate_changes.0.is_empty();
+        let link =
+            LinkPlan { monitored, ..plain.with(file.mechanisms.clone(), self.price_encoding) };
         if file.duplex {
             let back = way_back(format!("{name}.reverse"), &link, true);
             self.add(&file.to, &file.from, back);
@@ -176,18 +150,14 @@ impl Network {
     }
 }
 
+fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
+    LinkPlan::plain(name, line.rate, line.delay, line.buffer, packet_size)
+}
+
 /// The way back of a link: an equal one, or one for ACKs alone.
 fn way_back(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
     if duplex {
         return LinkPlan { name, ..link.clone() };
     }
     LinkPlan::plain(name, link.rate, link.delay, REVERSE_BUFFER, link.packet_size)
-}
-
-fn rate_changes(file: &RateChanges) -> Vec<RateChangePlan> {
-    let planned = |change: &RateChange| {
-        let at = Time::ZERO + change.at;
-        RateChangePlan { at, rate: change.rate }
-    };
-    file.0.iter().map(planned).collect()
 }

@@ -1,16 +1,18 @@
 //! Parameters that are declared with a mechanism: reading, writing and describing their values.
 
 use serde_json::{Map, Value as Json, json};
-use tidegate_mechanisms::parameters::{Kind, Offer, Value as Parameter};
+use tidegate_mechanisms::parameters::{Form, Kind, Offer, Value as Parameter};
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, QueueLength, Rate, Share, Span, TokenRate, Tokens,
+    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
+    Step, TokenRate, Tokens,
 };
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader, read_choice};
 use crate::file::Profile;
 use crate::given::GivenChoice;
+use crate::rows;
 use crate::schema::{self, Definitions};
 use crate::value::{read_whole, whole_schema};
 
@@ -69,18 +71,32 @@ pub(crate) fn offer_schema(offer: &Offer, definitions: &mut Definitions) -> Json
     })
 }
 
+/// The schema of one table of a list.
+fn form_schema(form: &Form, definitions: &mut Definitions) -> Json {
+    definitions.refer(form.name, |definitions| {
+        let (properties, required) = properties(form.parameters, definitions);
+        schema::object(form.about, properties, required)
+    })
+}
+
 /// A default as a file has it. A unit test reads all of them.
 fn default_value(kind: Kind, text: &'static str) -> Value {
     match kind {
         Kind::Rate | Kind::Span | Kind::Bytes | Kind::QueueLength | Kind::OrOff => text.into(),
         Kind::Tokens | Kind::TokenRate => text.into(),
         Kind::Word(_) | Kind::Text | Kind::Choice(_) => text.into(),
-        Kind::Share | Kind::Memory | Kind::Factor | Kind::Demand => {
-            Value::Float(text.parse().expect("a number"))
-        }
+        Kind::Probability
+        | Kind::Share
+        | Kind::Memory
+        | Kind::Factor
+        | Kind::Step
+        | Kind::Demand => Value::Float(text.parse().expect("a number")),
         Kind::Count { .. } => Value::Integer(text.parse().expect("a whole number")),
         Kind::Flag => Value::Bool(text.parse().expect("true or false")),
-        Kind::Points => unreachable!("a list has no default in one word"),
+        Kind::Row(_) | Kind::Tables(_) if text == "[]" => Value::Array(Vec::new()),
+        Kind::Points | Kind::Row(_) | Kind::Tables(_) => {
+            unreachable!("a list has no other default than an empty one")
+        }
     }
 }
 
@@ -104,9 +120,11 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
         Kind::QueueLength => QueueLength::read(node, reader).map(Parameter::QueueLength),
         Kind::Tokens => Tokens::read(node, reader).map(Parameter::Tokens),
         Kind::TokenRate => TokenRate::read(node, reader).map(Parameter::TokenRate),
+        Kind::Probability => Probability::read(node, reader).map(Parameter::Probability),
         Kind::Share => Share::read(node, reader).map(Parameter::Share),
         Kind::Memory => Memory::read(node, reader).map(Parameter::Memory),
         Kind::Factor => Factor::read(node, reader).map(Parameter::Factor),
+        Kind::Step => Step::read(node, reader).map(Parameter::Step),
         Kind::Demand => Demand::read(node, reader).map(Parameter::Demand),
         Kind::OrOff => OrOff::read(node, reader).map(Parameter::OrOff),
         Kind::Word(words) => {
@@ -125,6 +143,8 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
             let values = choice.values(&offer, reader)?;
             Some(Parameter::Chosen(choice.place, values))
         }
+        Kind::Row(offer) => rows::read_row(offer, node, reader),
+        Kind::Tables(form) => rows::read_tables(&form, node, reader),
     }
 }
 
@@ -137,9 +157,11 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
         (Parameter::QueueLength(length), _) => length.write(),
         (Parameter::Tokens(tokens), _) => tokens.write(),
         (Parameter::TokenRate(rate), _) => rate.write(),
+        (Parameter::Probability(probability), _) => probability.write(),
         (Parameter::Share(share), _) => share.write(),
         (Parameter::Memory(memory), _) => memory.write(),
         (Parameter::Factor(factor), _) => factor.write(),
+        (Parameter::Step(step), _) => step.write(),
         (Parameter::Demand(demand), _) => demand.write(),
         (Parameter::OrOff(time), _) => time.write(),
         (Parameter::Word(word), _) => word.into(),
@@ -150,7 +172,11 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
         (Parameter::Chosen(place, values), Kind::Choice(offer)) => {
             write_chosen(&offer, place, values)
         }
-        (Parameter::Chosen(..), _) => unreachable!("only a choice is chosen from"),
+        (Parameter::Row(all), Kind::Row(offer)) => rows::write_row(&offer, all),
+        (Parameter::Tables(all), Kind::Tables(form)) => rows::write_tables(&form, all),
+        (Parameter::Chosen(..) | Parameter::Row(_) | Parameter::Tables(_), _) => {
+            unreachable!("a value is of its kind")
+        }
         (Parameter::Unset, _) => return None,
     })
 }
@@ -159,11 +185,17 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
 pub(crate) fn write_chosen(offer: &Offer, place: usize, values: Vec<Parameter>) -> Value {
     let (name, _, parameters) = offer.kinds[place];
     let mut table = Table(vec![("kind".to_owned(), Value::from(name).into())]);
-    for (parameter, value) in parameters.iter().zip(values) {
-        let value = write_value(parameter, value);
-        table.0.extend(value.map(|value| (parameter.name.to_owned(), value.into())));
-    }
+    table.0.extend(write_values(parameters, values).0);
     table.into()
+}
+
+/// A table of all that is set.
+pub(crate) fn write_values(parameters: &[registry::Parameter], values: Vec<Parameter>) -> Table {
+    let entry = |(parameter, value): (&registry::Parameter, _)| {
+        let value = write_value(parameter, value)?;
+        Some((parameter.name.to_owned(), value.into()))
+    };
+    Table(parameters.iter().zip(values).filter_map(entry).collect())
 }
 
 pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
@@ -174,9 +206,11 @@ pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::QueueLength => QueueLength::schema(definitions),
         Kind::Tokens => Tokens::schema(definitions),
         Kind::TokenRate => TokenRate::schema(definitions),
+        Kind::Probability => Probability::schema(definitions),
         Kind::Share => Share::schema(definitions),
         Kind::Memory => Memory::schema(definitions),
         Kind::Factor => Factor::schema(definitions),
+        Kind::Step => Step::schema(definitions),
         Kind::Demand => Demand::schema(definitions),
         Kind::OrOff => OrOff::schema(definitions),
         Kind::Word(words) => {
@@ -188,6 +222,8 @@ pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
         Kind::Text => String::schema(definitions),
         Kind::Points => Points::schema(definitions),
         Kind::Choice(offer) => offer_schema(&offer, definitions),
+        Kind::Row(offer) => rows::schema(&offer_schema(&offer, definitions)),
+        Kind::Tables(form) => rows::schema(&form_schema(&form, definitions)),
     }
 }
 

@@ -3,17 +3,14 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
-use tidegate_mechanisms::bottleneck::scheduler::{Capacity, SchedulerParams};
-use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
-pub use tidegate_mechanisms::units::QueueLength as Buffer;
-use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
+use tidegate_mechanisms::units::{Bytes, Span, Time};
 
 mod conex;
+mod link;
 mod tcp;
 mod ways;
 
@@ -24,6 +21,8 @@ pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark, Never,
     PerSignal, Rfc7786, Understate,
 };
+pub(crate) use link::place;
+pub use link::{AccessPlan, Buffer, Line, LinkMechanisms, LinkPlan, MechanismsPlan, RateChange};
 pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
     RtoPlan, TcpPlan,
@@ -78,116 +77,6 @@ pub struct UserPlan {
     /// The user at whose host he sits, mostly himself: an index into [`Plan::users`]. Mechanisms take all at
     /// one host for one customer.
     pub customer: usize,
-}
-
-/// A unidirectional link with the queue in front of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkPlan {
-    /// Such as `bottleneck`, `bottleneck.reverse`, `heavy.0.access`.
-    pub name: String,
-    /// Numbers of the nodes at its beginning and at its end. Hosts are nodes too.
-    pub ends: (u32, u32),
-    /// Bits on the wire per second.
-    pub rate: Rate,
-    /// Propagation delay.
-    pub delay: Span,
-    /// Room for waiting packets, the one in transmission included.
-    pub buffer: Buffer,
-    /// Whether histograms and time series are kept (bottlenecks), or counters alone.
-    pub monitored: bool,
-    /// The mechanisms in front of it and on it; their keys can be read as the link's own. Links that are alike
-    /// share them: with 100,000 users they would be most of the plan.
-    pub mechanisms: Arc<MechanismsPlan>,
-}
-
-/// What decides about packets in front of a link, and on it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MechanismsPlan {
-    /// Size of a full packet of the scenario.
-    pub packet_size: Bytes,
-    /// Probability that a packet is lost on the wire.
-    pub loss: f64,
-    /// The congestion signal.
-    pub aqm: AqmParams,
-    /// How prices travel in this scenario, if it says so.
-    pub price_encoding: Option<Encoding>,
-    /// Who the signal falls on.
-    pub differentiation: DifferentiationParams,
-    /// Which packet leaves next.
-    pub scheduler: SchedulerParams,
-    /// Other rates from some time on, in order of time. Nobody tells the mechanisms.
-    pub rate_changes: Vec<RateChangePlan>,
-    /// Whether the signal marks ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Whether it then marks packets that are not ECN-capable as well, against RFC 3168.
-    pub ecn_marks_all: bool,
-    /// Stages at its beginning.
-    pub entry: Vec<StageParams>,
-    /// Stages at its end.
-    pub exit: Vec<StageParams>,
-}
-
-impl Deref for LinkPlan {
-    type Target = MechanismsPlan;
-
-    fn deref(&self) -> &MechanismsPlan {
-        &self.mechanisms
-    }
-}
-
-/// A link's rate from some time on.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RateChangePlan {
-    /// For packets whose transmission begins from here on.
-    pub at: Time,
-    /// Bits on the wire per second.
-    pub rate: Rate,
-}
-
-impl LinkPlan {
-    /// A link without mechanisms, of which counters alone are kept; it has no place yet.
-    pub fn plain(
-        name: String,
-        rate: Rate,
-        delay: Span,
-        buffer: Buffer,
-        packet_size: Bytes,
-    ) -> Self {
-        let mechanisms = MechanismsPlan {
-            packet_size,
-            loss: 0.0,
-            aqm: AqmParams::DropTail,
-            price_encoding: None,
-            differentiation: DifferentiationParams::None,
-            scheduler: SchedulerParams::Fifo,
-            rate_changes: Vec::new(),
-            ecn: false,
-            ecn_marks_all: false,
-            entry: Vec::new(),
-            exit: Vec::new(),
-        };
-        let (ends, monitored) = ((0, 0), false);
-        LinkPlan { name, ends, rate, delay, buffer, monitored, mechanisms: mechanisms.into() }
-    }
-
-    /// What its mechanisms are told of it.
-    pub fn place(&self) -> Place {
-        place(self.rate, self.buffer, self.packet_size, self.price_encoding)
-    }
-}
-
-/// Where the mechanisms of such a link stand.
-pub(crate) fn place(
-    rate: Rate,
-    buffer: Buffer,
-    packet: Bytes,
-    price_encoding: Option<Encoding>,
-) -> Place {
-    let room = match buffer {
-        Buffer::Packets(packets) => Capacity { packets, bytes: u64::MAX },
-        Buffer::Bytes(bytes) => Capacity { packets: u32::MAX, bytes: bytes.get() },
-    };
-    Place { room, rate, packet, price_encoding }
 }
 
 /// A stage of a user.

@@ -29,8 +29,8 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
         return;
     }
     let of_users = file.users.entries.iter().filter_map(|(name, user)| {
-        let stages = user.entry.0.iter().chain(&user.exit.0);
-        let writes = stages.map(|stage| &stage.0).any(StageParams::writes_signal);
+        let mut stages = user.entry.iter().chain(&user.exit);
+        let writes = stages.any(StageParams::writes_signal);
         (user.meter.is_some() || writes).then(|| format!("users.{name}"))
     });
     let of_links = network.into_iter().flat_map(|network| &network.links).filter_map(|link| {

@@ -5,20 +5,16 @@ use std::path::Path;
 use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::parameters::{Choice, Parameters};
 use tidegate_mechanisms::registry::DefaultValue;
 use tidegate_mechanisms::sender::SenderParams;
 
-use crate::document::Value;
 use crate::field::Section;
-use crate::file::{
-    Access, Bottleneck, File, Intervals, Link, Meter, ParkingLot, Profile, RateChange, StartRange,
-    User,
-};
+use crate::file::{Bottleneck, File, Intervals, Link, ParkingLot, Profile, StartRange, User};
 use crate::parameter;
-use crate::plan::{Cbr, TcpPlan, Transfer};
+use crate::plan::{AccessPlan, Cbr, RateChange, TcpPlan, Transfer};
 use crate::schema::Definitions;
-use crate::toml_text::inline;
 
 /// `UPDATE=1 cargo test` writes the tables anew.
 #[test]
@@ -61,7 +57,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("bottleneck", keys::<Bottleneck>()),
         ("parking_lot", keys::<ParkingLot>()),
         ("links", keys::<Link>()),
-        ("access", keys::<Access>()),
+        ("access", options::<AccessPlan>()),
         ("aqms", kinds::<AqmParams>()),
         ("differentiations", kinds::<DifferentiationParams>()),
         ("schedulers", kinds::<SchedulerParams>()),
@@ -71,7 +67,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("transfer", parameters::<Transfer>()),
         ("cbr", parameters::<Cbr>()),
         ("start", keys::<StartRange>()),
-        ("meter", keys::<Meter>()),
+        ("meter", keys::<ActivityMeterParams>()),
         ("tcp", options::<TcpPlan>()),
         ("senders", kinds::<SenderParams>()),
         ("profiles", profiles()),
@@ -83,7 +79,7 @@ fn tables() -> Vec<(&'static str, String)> {
 fn keys<S: Section>() -> String {
     let mut definitions = Definitions::default();
     let properties = S::properties(&mut definitions);
-    table(S::KEYS, properties, &definitions)
+    table(&S::keys(), properties, &definitions)
 }
 
 /// The keys of an application.
@@ -246,17 +242,8 @@ fn mistakes() -> String {
 /// Access links are described by their defaults in words, since groups override them.
 #[test]
 fn access_links_are_what_their_keys_say() {
-    let mut definitions = Definitions::default();
-    let (properties, _) = Access::properties(&mut definitions);
-    for (key, node) in &Access::defaults().write_table().0 {
-        let description = properties[key]["description"].as_str().expect("described");
-        assert!(description.contains(&plain(&node.value)), "{key}: {description}");
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Text(text) => text.clone(),
-        other => inline(other),
+    for key in AccessPlan::ALL {
+        let DefaultValue::Value(default) = key.default else { panic!("{} has one", key.name) };
+        assert!(key.meaning.ends_with(&format!(" Default \"{default}\".")), "{}", key.meaning);
     }
 }

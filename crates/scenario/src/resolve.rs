@@ -3,22 +3,21 @@
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::Span;
 
-use crate::file::{Access, File, Intervals, Start, Tcp, User};
-use crate::plan::TcpPlan;
+use crate::file::{Access, File, Intervals, Profile, Start, Tcp, User};
+use crate::plan::{AccessPlan, TcpPlan};
 use crate::value::OrOff;
 
 /// The file with everything in it that the plan needs.
 pub(crate) fn resolve(mut file: File) -> File {
     if let Some(Intervals { count, length }) = &file.intervals {
-        file.duration = Span::from_nanos(length.as_nanos().saturating_mul(count.0));
+        file.duration = Span::from_nanos(length.as_nanos().saturating_mul(count.0.into()));
     }
     let tcp = file.tcp.unwrap_or_else(Tcp::nothing);
     let settled = tcp.settled(file.profile).map(TcpPlan::with_ecn_if_scalable);
     file.tcp = Some(settled.as_ref().map_or(tcp, Tcp::full));
-    let defaults = Access::defaults();
-    let access = file.access.as_ref().map_or_else(|| defaults.clone(), |own| own.over(&defaults));
-    file.access = Some(access);
-    file.egress = file.egress.map(|own| own.over(&defaults));
+    let settled = |own: &Access| Access::full(&access(own, file.profile));
+    file.access = Some(settled(file.access.as_ref().unwrap_or(&Access::nothing())));
+    file.egress = file.egress.as_ref().map(settled);
     let interval = file.sample_interval.unwrap_or(OrOff::On(sample_interval(file.duration)));
     file.sample_interval = Some(interval);
     let start = default_start(file.warm_up, file.duration);
@@ -84,26 +83,33 @@ impl User {
     }
 
     /// The access link, with the scenario's options where the group has none.
-    pub fn access_link(&self, file: &File) -> Access {
+    pub fn access_link(&self, file: &File) -> AccessPlan {
         if let Some((_, hosts, AtHosts::Sending)) = self.hosts_in(file) {
             return hosts.own_access_link(file);
         }
         self.own_access_link(file)
     }
 
-    fn own_access_link(&self, file: &File) -> Access {
-        let base = file.access.as_ref().expect("resolved");
-        self.access.as_ref().map_or_else(|| base.clone(), |own| own.over(base))
+    fn own_access_link(&self, file: &File) -> AccessPlan {
+        layered(self.access.as_ref(), file.access.as_ref(), file.profile)
     }
 
     /// The link at the far end, if there is one.
-    pub fn egress_link(&self, file: &File) -> Option<Access> {
+    pub fn egress_link(&self, file: &File) -> Option<AccessPlan> {
         if let Some((_, hosts, AtHosts::Receiving)) = self.hosts_in(file) {
             return Some(hosts.own_access_link(file));
         }
-        match (&self.egress, &file.egress) {
-            (Some(own), base) => Some(own.over(base.as_ref().unwrap_or(&Access::defaults()))),
-            (None, base) => base.clone(),
-        }
+        let (own, base) = (self.egress.as_ref(), file.egress.as_ref());
+        (own.is_some() || base.is_some()).then(|| layered(own, base, file.profile))
     }
+}
+
+/// A user's link with what he has, the scenario has, and else the defaults.
+fn layered(own: Option<&Access>, base: Option<&Access>, profile: Profile) -> AccessPlan {
+    let nothing = Access::nothing();
+    access(&own.unwrap_or(&nothing).over(base.unwrap_or(&nothing)), profile)
+}
+
+fn access(layer: &Access, profile: Profile) -> AccessPlan {
+    layer.settled(profile).expect("all of it has defaults, which fit together")
 }

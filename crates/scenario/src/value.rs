@@ -2,11 +2,10 @@
 
 use serde_json::{Value as Json, json};
 pub(crate) use tidegate_mechanisms::units::OrOff;
-use tidegate_mechanisms::units::{Demand, Factor, Memory, Points, Share, Span};
+use tidegate_mechanisms::units::{Demand, Factor, Memory, Points, Probability, Share, Span, Step};
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader};
-use crate::file::RateChange;
 use crate::schema::Definitions;
 
 /// A whole number between two bounds.
@@ -47,24 +46,13 @@ impl<const MIN: u64, const MAX: u64> Integer<MIN, MAX> {
     pub fn count(self) -> usize {
         usize::try_from(self.0).expect("bounds of counts fit")
     }
-    /// The value in 32 bits; for bounds that fit.
-    pub fn small(self) -> u32 {
-        u32::try_from(self.0).expect("bounds of this field fit 32 bits")
-    }
 }
 
 /// How many of something there are.
 pub(crate) type Count = Integer<1, 1_000_000>;
 
-/// Declares a number in an interval, or how to read one that a mechanism has. `$inside` tells whether
-/// `$x` is in it.
+/// How to read a number in an interval. `$inside` tells whether `$x` is in it.
 macro_rules! number {
-    ($(#[doc = $doc:literal])+ $name:ident: $expected:literal, |$x:ident| $inside:expr, $bounds:tt) => {
-        $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        pub(crate) struct $name(pub f64);
-        number! { $name: $expected, |$x| $inside, $bounds }
-    };
     ($name:ident: $expected:literal, |$x:ident| $inside:expr, $bounds:tt) => {
         impl Field for $name {
             fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
@@ -72,7 +60,11 @@ macro_rules! number {
                     Value::Integer(n) => *n as f64,
                     Value::Float(x) => *x,
                     other => {
-                        return reader.wrong(format!("expected {}, not {}", $expected, other.kind()));
+                        return reader.wrong(format!(
+                            "expected {}, not {}",
+                            $expected,
+                            other.kind()
+                        ));
                     }
                 };
                 match $inside && $x.is_finite() {
@@ -93,7 +85,6 @@ macro_rules! number {
 }
 
 number! {
-    /// From 0 to 1.
     Probability: "a probability from 0 to 1", |x| (0.0..=1.0).contains(&x),
     { "minimum": 0, "maximum": 1 }
 }
@@ -110,7 +101,6 @@ number! {
     { "minimum": 0, "maximum": 1000 }
 }
 number! {
-    /// More than 0, at most 1000.
     Step: "a number above 0, at most 1000", |x| x > 0.0 && x <= 1000.0,
     { "exclusiveMinimum": 0, "maximum": 1000 }
 }
@@ -167,11 +157,20 @@ impl Field for HostJitter {
 const MAX_ITEMS: usize = 10_000;
 
 pub(crate) fn read_list<T: Field>(items: &[Node], reader: &mut Reader) -> Option<Vec<T>> {
+    read_items(items, reader, T::read)
+}
+
+/// Reads each item of a list by `read`.
+pub(crate) fn read_items<T>(
+    items: &[Node],
+    reader: &mut Reader,
+    mut read: impl FnMut(&Node, &mut Reader) -> Option<T>,
+) -> Option<Vec<T>> {
     if items.len() > MAX_ITEMS {
         return reader.wrong(format!("{} values; at most {MAX_ITEMS}", items.len()));
     }
     let read = |(index, item): (usize, &Node)| {
-        reader.within(&index.to_string(), |reader| T::read(item, reader))
+        reader.within(&index.to_string(), |reader| read(item, reader))
     };
     let values: Vec<Option<T>> = items.iter().enumerate().map(read).collect();
     values.into_iter().collect()
@@ -217,31 +216,6 @@ impl<T: Field> Field for OneOrEach<T> {
     fn schema(definitions: &mut Definitions) -> Json {
         let one = T::schema(definitions);
         json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
-    }
-}
-
-/// Rates from some times on, in order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct RateChanges(pub Vec<RateChange>);
-
-impl Field for RateChanges {
-    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
-        let Value::Array(items) = &node.value else {
-            let kind = node.value.kind();
-            return reader.wrong(format!("expected a list of {{ at, rate }} tables, not {kind}"));
-        };
-        let changes: Vec<RateChange> = read_list(items, reader)?;
-        match changes.windows(2).find(|pair| pair[1].at <= pair[0].at) {
-            Some(pair) => reader
-                .wrong(format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at)),
-            None => Some(RateChanges(changes)),
-        }
-    }
-    fn write(&self) -> Value {
-        Value::Array(self.0.iter().map(|change| change.write().into()).collect())
-    }
-    fn schema(definitions: &mut Definitions) -> Json {
-        json!({ "type": "array", "items": RateChange::schema(definitions) })
     }
 }
 

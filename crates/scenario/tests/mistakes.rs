@@ -184,7 +184,7 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
         (
             "users.a",
             "meter = { reference_rate = \"5 b/s\", inertia = \"0 s\" }",
-            "users.a.meter.inertia: must not be zero",
+            "users.a.meter.inertia: must be longer than 0 s",
         ),
         ("users.a", "meter = { inertia = \"1 s\" }", "users.a.meter.reference_rate: missing"),
         ("users.a", "packet_size = \"20 B\"", "20 B is not from 64 B to 65535 B"),

@@ -11,7 +11,7 @@
 
 use tidegate_mechanisms::bottleneck::{Arrival, DropReason, Judge, Verdict};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{Buffer, LinkPlan, MechanismsPlan, RateChangePlan};
+use tidegate_scenario::plan::{Buffer, LinkPlan, RateChange};
 
 use crate::build;
 use crate::owner::Owner;
@@ -63,7 +63,7 @@ struct Rest {
     /// Room in bytes.
     limit_bytes: u64,
     /// Rates to come, last first.
-    changes: Vec<RateChangePlan>,
+    changes: Vec<RateChange>,
     /// Whether there were any.
     unsteady: bool,
     station: Option<Box<Station>>,
@@ -142,13 +142,13 @@ impl Link {
         let judge = if station.is_some() { None } else { build::judge(plan) };
         let management = judge.map(|judge| {
             let rng = Stream::new(seed, &format!("link/{number}/aqm"));
-            let MechanismsPlan { ecn, ecn_marks_all, .. } = *plan.mechanisms;
+            let (ecn, ecn_marks_all) = (plan.ecn, plan.ecn_marks_all);
             Box::new(Management { judge, ecn, ecn_marks_all, rng })
         });
-        let wire_loss = (plan.loss > 0.0)
-            .then(|| Box::new((plan.loss, Stream::new(seed, &format!("link/{number}/wire")))));
+        let wire_loss = (plan.loss.0 > 0.0)
+            .then(|| Box::new((plan.loss.0, Stream::new(seed, &format!("link/{number}/wire")))));
         let exact = management.is_some() || limit_bytes < u64::MAX;
-        let changes: Vec<_> = plan.rate_changes.iter().rev().copied().collect();
+        let changes: Vec<_> = plan.rate_changes.0.iter().rev().cloned().collect();
         let unsteady = !changes.is_empty();
         let plain =
             !exact && !plan.monitored && wire_loss.is_none() && limit_packets > 0 && !unsteady;
@@ -337,7 +337,7 @@ impl Link {
     #[inline(never)]
     fn pace_at(&mut self, start: Time) -> Pace {
         if let Some(rest) = &mut self.rest {
-            while let Some(change) = rest.changes.pop_if(|change| change.at <= start) {
+            while let Some(change) = rest.changes.pop_if(|change| Time::ZERO + change.at <= start) {
                 Pace { reciprocal: self.reciprocal, shift: self.shift } = Pace::new(change.rate);
             }
         }

@@ -6,7 +6,7 @@ use tidegate_mechanisms::stage::{
     AnyStage, Declared, Ecn, Passage, Passing, Report, Sequence, StageParams,
 };
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, MechanismsPlan, Plan, ReportWay};
+use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
 
 use crate::output::StageTable;
 use crate::packet::{Parcel, flags};
@@ -78,9 +78,9 @@ impl Stages {
             stages.add(stage.name.clone(), stage.params.clone(), seed);
         }
         for (number, link) in plan.links.iter().enumerate() {
-            let LinkPlan { name, mechanisms, .. } = link;
-            let MechanismsPlan { entry, exit, .. } = &**mechanisms;
-            for (end, place, all) in [(End::Beginning, "entry", entry), (End::Far, "exit", exit)] {
+            let name = &link.name;
+            let ends = [(End::Beginning, "entry", &link.entry), (End::Far, "exit", &link.exit)];
+            for (end, place, all) in ends {
                 let named = |(i, params): (usize, &StageParams)| {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
                 };

@@ -122,7 +122,7 @@ fn links_carry_no_more_than_their_rate(plan: &Plan, output: &RunOutput) {
 
 /// The lowest and the highest rate that a link has in the run.
 fn rates_bps(link: &LinkPlan) -> (f64, f64) {
-    let changes = link.rate_changes.iter().map(|change| change.rate);
+    let changes = link.rate_changes.0.iter().map(|change| change.rate);
     let rates = changes.chain([link.rate]).map(|rate| rate.as_bps() as f64);
     rates.fold((f64::INFINITY, 0.0), |(low, high), bps| (bps.min(low), bps.max(high)))
 }
@@ -211,7 +211,7 @@ fn drops_have_a_possible_reason(plan: &Plan, output: &RunOutput) {
         if planned.differentiation == DifferentiationParams::None {
             assert_eq!(links.drops_policer[number], 0, "{}", planned.name);
         }
-        if planned.loss == 0.0 {
+        if planned.loss.0 == 0.0 {
             assert_eq!(links.drops_wire[number], 0, "{}", planned.name);
         }
         if !planned.ecn && planned.aqm.asks_price().is_none() {

@@ -28,7 +28,7 @@ use crate::parameters::{Mistake, too_short};
 use crate::power::exp2;
 use crate::registry::About;
 use crate::stage::{Passage, Passing, Stage};
-use crate::units::{Bytes, Factor, Rate, Span, Time, Whole};
+use crate::units::{Bytes, Rate, Span, Step, Time, Whole};
 
 parameters! {
     /// Writes into each packet by how many doublings its user exceeds the reference rate.
@@ -40,7 +40,7 @@ parameters! {
         /// Burst allowance B: what passes at activity 0 after a pause.
         pub burst_allowance: Bytes = "0 B",
         /// Step g: activity is rounded up to a multiple of it. Without it, it is exact.
-        pub granularity: Option<Factor>,
+        pub granularity: Option<Step>,
         /// Meters that a user's packets take in turn, each with its share of R_r and B.
         pub meters: Whole<1, 1000> = "1",
     }
@@ -52,9 +52,6 @@ impl ActivityMeterParams {
         let mut mistakes = too_short(&[("inertia", self.inertia)]);
         if self.reference_rate.as_bps() < u64::from(self.meters.0) {
             mistakes.push(("reference_rate", "less than 1 b/s for each meter".to_owned()));
-        }
-        if self.granularity == Some(Factor(0.0)) {
-            mistakes.push(("granularity", "must be more than 0".to_owned()));
         }
         mistakes
     }

@@ -198,7 +198,7 @@ proptest! {
         let exact_params = params(1_000, 0.6, 0);
         let mut exact = ActivityMeter::new(exact_params.clone());
         let mut rounding =
-            ActivityMeter::new(ActivityMeterParams { granularity: Some(Factor(g)), ..exact_params });
+            ActivityMeter::new(ActivityMeterParams { granularity: Some(Step(g)), ..exact_params });
         let mut now = Time::ZERO;
         for gap_ns in gaps_ns {
             now += Span::from_nanos(gap_ns);

@@ -5,24 +5,24 @@ use tidegate_mechanisms::stage::StageParams;
 use super::{Direction, way};
 use crate::check::nested;
 use crate::field::Reader;
-use crate::file::{File, Stages, User};
+use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::{ConexPlan, CreditPlan, Rfc7786};
 
 /// A place of stages: where it is in the file, what stands there, and whose packets pass.
 struct Place<'a> {
     path: Vec<&'a str>,
-    stages: &'a Stages,
+    stages: &'a [StageParams],
     senders: Vec<&'a (String, User)>,
 }
 
 /// Every doubt about policers and auditors.
 pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for Place { path, stages, senders } in places(file, network) {
-        for (number, stage) in stages.0.iter().enumerate() {
+        for (number, stage) in stages.iter().enumerate() {
             let number = number.to_string();
             let path = [path.as_slice(), &[number.as_str()]].concat();
-            nested(reader, &path, |reader| at(&stage.0, &senders, file, reader));
+            nested(reader, &path, |reader| at(stage, &senders, file, reader));
         }
     }
 }
@@ -84,27 +84,22 @@ impl User {
 fn places<'a>(file: &'a File, network: &Network) -> Vec<Place<'a>> {
     let users = &file.users.entries;
     let mut places = Vec::new();
-    let mut ends = |path: &[&'a str], ends: [&'a Stages; 2], senders: Vec<&'a (String, User)>| {
-        for (end, stages) in ["entry", "exit"].into_iter().zip(ends) {
-            let path = [path, &[end]].concat();
-            places.push(Place { path, stages, senders: senders.clone() });
-        }
-    };
+    let mut ends =
+        |path: &[&'a str], ends: [&'a Vec<StageParams>; 2], senders: Vec<&'a (String, User)>| {
+            for (end, stages) in ["entry", "exit"].into_iter().zip(ends) {
+                let path = [path, &[end]].concat();
+                places.push(Place { path, stages, senders: senders.clone() });
+            }
+        };
     for user in users {
         ends(&["users", &user.0], [&user.1.entry, &user.1.exit], vec![user]);
     }
-    if let Some(bottleneck) = &file.bottleneck {
-        let all = users.iter().collect();
-        ends(&["bottleneck"], [&bottleneck.entry, &bottleneck.exit], all);
-    }
-    if let Some(lot) = &file.parking_lot {
-        ends(&["parking_lot"], [&lot.entry, &lot.exit], users.iter().collect());
-    }
-    for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        let takes = |(_, user): &&(String, User)| {
-            way(network, user, Direction::There).any(|of| of.name == *name)
+    for (path, link) in file.link_mechanisms() {
+        let takes = |(_, user): &&(String, User)| match path[..] {
+            ["links", name] => way(network, user, Direction::There).any(|of| of.name == name),
+            _ => true,
         };
-        ends(&["links", name], [&link.entry, &link.exit], users.iter().filter(takes).collect());
+        ends(&path, [&link.entry, &link.exit], users.iter().filter(takes).collect());
     }
     places
 }

@@ -1,56 +1,33 @@
-//! Links and what decides about packets in front of them.
+//! Links, as the file has them: a bottleneck, a row of links, links of any kind.
 
-use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
+use tidegate_mechanisms::parameters::Value;
 use tidegate_mechanisms::price::EncodingParams;
 use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, QueueLength, Rate, Span};
 
 use crate::chosen::Chosen;
 use crate::declare::section;
 use crate::field::Reader;
-use crate::file::Stages;
-use crate::file::scheduler::{Scheduler, has_one_mechanism};
-use crate::value::{Integer, OneOrEach, Probability, RateChanges};
+use crate::file::File;
+use crate::layer::{Layer, Layered};
+use crate::plan::{AccessPlan, Line, LinkMechanisms, RateChange};
+use crate::table::Tabled;
+use crate::value::{Integer, OneOrEach};
+
+impl Tabled for Line {}
+
+impl Tabled for LinkMechanisms {}
+
+impl Tabled for RateChange {}
 
 section! {
     /// The link that all users of a dumbbell share, from left to right. The way back has the same rate and
     /// delay and a buffer that ACKs do not fill, or is an equal link.
     pub struct Bottleneck {
-        /// Bits on the wire per second.
-        required rate: Rate;
-        /// Propagation delay, one way.
-        default delay: Span = Span::from_millis(5);
-        /// Room for waiting packets, the one in transmission included.
-        default buffer: QueueLength = QueueLength::Packets(100);
-        /// Probability that a packet is lost on the wire.
-        default loss: Probability = Probability(0.0);
-        /// How congestion is signalled.
-        default aqm: Aqm = Chosen(AqmParams::DropTail);
-        /// Mark ECN-capable packets where the AQM would drop others.
-        default ecn: bool = false;
-        /// With ecn: mark every packet, also one that is not ECN-capable (requests,
-        /// retransmissions). Against RFC 3168; simple models of queues do it.
-        default ecn_marks_all: bool = false;
-        /// Whom the signals of the AQM fall on.
-        default differentiation: Differentiation = Chosen(DifferentiationParams::None);
-        /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
-        /// that aqm and differentiation stay as they are.
-        default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
-        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
-        /// the mechanism.
-        default rate_changes: RateChanges = RateChanges::default();
-        /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
-        default entry: Stages = Stages::default();
-        /// Stages at its end.
-        default exit: Stages = Stages::default();
+        parts line: Line;
+        parts mechanisms: LinkMechanisms;
         /// An equal link leads back, which can carry data.
         default duplex: bool = false;
     }
-    check bottleneck_has_one_mechanism;
-}
-
-fn bottleneck_has_one_mechanism(link: &Bottleneck, reader: &mut Reader) {
-    has_one_mechanism(&link.scheduler, &link.aqm, &link.differentiation, reader);
 }
 
 section! {
@@ -64,27 +41,8 @@ section! {
         default delay: OneOrEach<Span> = OneOrEach::One(Span::from_millis(5));
         /// Room for waiting packets, the one in transmission included.
         default buffer: OneOrEach<QueueLength> = OneOrEach::One(QueueLength::Packets(100));
-        /// Probability that a packet is lost on the wire of a hop.
-        default loss: Probability = Probability(0.0);
-        /// How congestion is signalled, at each hop.
-        default aqm: Aqm = Chosen(AqmParams::DropTail);
-        /// Mark ECN-capable packets where the AQM would drop others.
-        default ecn: bool = false;
-        /// With ecn: mark every packet, also one that is not ECN-capable (requests,
-        /// retransmissions). Against RFC 3168; simple models of queues do it.
-        default ecn_marks_all: bool = false;
-        /// Whom the signals of the AQM fall on.
-        default differentiation: Differentiation = Chosen(DifferentiationParams::None);
-        /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
-        /// that aqm and differentiation stay as they are.
-        default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
-        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
-        /// the mechanism.
-        default rate_changes: RateChanges = RateChanges::default();
-        /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
-        default entry: Stages = Stages::default();
-        /// Stages at its end.
-        default exit: Stages = Stages::default();
+        /// The same at each hop.
+        parts mechanisms: LinkMechanisms;
         /// Equal links lead back, which can carry data.
         default duplex: bool = false;
     }
@@ -92,7 +50,6 @@ section! {
 }
 
 fn lists_match_hops(lot: &ParkingLot, reader: &mut Reader) {
-    has_one_mechanism(&lot.scheduler, &lot.aqm, &lot.differentiation, reader);
     let hops = lot.hops.count();
     let lists =
         [("rate", lot.rate.len()), ("delay", lot.delay.len()), ("buffer", lot.buffer.len())];
@@ -110,33 +67,8 @@ section! {
         required from: String;
         /// Node at its end.
         required to: String;
-        /// Bits on the wire per second.
-        required rate: Rate;
-        /// Propagation delay, one way.
-        default delay: Span = Span::from_millis(5);
-        /// Room for waiting packets, the one in transmission included.
-        default buffer: QueueLength = QueueLength::Packets(100);
-        /// Probability that a packet is lost on the wire.
-        default loss: Probability = Probability(0.0);
-        /// How congestion is signalled.
-        default aqm: Aqm = Chosen(AqmParams::DropTail);
-        /// Mark ECN-capable packets where the AQM would drop others.
-        default ecn: bool = false;
-        /// With ecn: mark every packet, also one that is not ECN-capable (requests,
-        /// retransmissions). Against RFC 3168; simple models of queues do it.
-        default ecn_marks_all: bool = false;
-        /// Whom the signals of the AQM fall on.
-        default differentiation: Differentiation = Chosen(DifferentiationParams::None);
-        /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
-        /// that aqm and differentiation stay as they are.
-        default scheduler: Scheduler = Chosen(SchedulerParams::Fifo);
-        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
-        /// the mechanism.
-        default rate_changes: RateChanges = RateChanges::default();
-        /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
-        default entry: Stages = Stages::default();
-        /// Stages at its end.
-        default exit: Stages = Stages::default();
+        parts line: Line;
+        parts mechanisms: LinkMechanisms;
         /// Keep statistics and series of its queue.
         default bottleneck: bool = true;
         /// An equal link leads back.
@@ -146,7 +78,6 @@ section! {
 }
 
 fn joins_two_nodes(link: &Link, reader: &mut Reader) {
-    has_one_mechanism(&link.scheduler, &link.aqm, &link.differentiation, reader);
     for (key, node) in [("from", &link.from), ("to", &link.to)] {
         if !crate::value::is_name(node) {
             reader.wrong_at(key, "a node has 1 to 64 letters, digits, \"-\" and \"_\"");
@@ -157,45 +88,36 @@ fn joins_two_nodes(link: &Link, reader: &mut Reader) {
     }
 }
 
-section! {
-    /// A user's own link, both ways.
-    pub struct Access {
-        /// Bits on the wire per second. Default "1 Gb/s".
-        optional rate: Rate;
-        /// Propagation delay, one way. Default "100 us".
-        optional delay: Span;
-        /// Room for waiting packets, the one in transmission included. Default "1000 packets".
-        optional buffer: QueueLength;
+impl File {
+    /// The mechanisms of its links, and where they stand in it.
+    pub fn link_mechanisms(&self) -> impl Iterator<Item = (Vec<&str>, &LinkMechanisms)> {
+        let bottleneck = self.bottleneck.iter().map(|own| (vec!["bottleneck"], &own.mechanisms));
+        let lot = self.parking_lot.iter().map(|own| (vec!["parking_lot"], &own.mechanisms));
+        let named = self.links.iter().flat_map(|links| &links.entries);
+        let named = named.map(|(name, own)| (vec!["links", name.as_str()], &own.mechanisms));
+        bottleneck.chain(lot).chain(named)
     }
+}
+
+/// A user's own link, where somebody has something to say of it.
+pub(crate) type Access = Layer<AccessPlan>;
+
+impl Layered for AccessPlan {
+    const NAME: &'static str = "Access";
 }
 
 impl Access {
-    /// These options, and where they are open, those of `base`.
-    pub fn over(&self, base: &Access) -> Access {
-        let Access { rate, delay, buffer } = self.clone();
-        Access {
-            rate: rate.or(base.rate),
-            delay: delay.or(base.delay),
-            buffer: buffer.or(base.buffer),
-        }
-    }
-    pub fn defaults() -> Access {
-        Access {
-            rate: Some(Rate::mbps(1_000)),
-            delay: Some(Span::from_micros(100)),
-            buffer: Some(QueueLength::Packets(1_000)),
+    /// Its buffer, where that is said.
+    pub fn buffer(&self) -> Option<QueueLength> {
+        match self.value("buffer") {
+            Some(Value::QueueLength(buffer)) => Some(*buffer),
+            _ => None,
         }
     }
 }
 
-/// How a queue signals congestion, with its parameters.
-pub(crate) type Aqm = Chosen<AqmParams>;
-
 /// How prices travel, with its parameters.
 pub(crate) type PriceEncoding = Chosen<EncodingParams>;
-
-/// Whom the signals of the AQM fall on, with its parameters.
-pub(crate) type Differentiation = Chosen<DifferentiationParams>;
 
 /// Smallest and largest packet, in bytes: room for TCP's headers, and the limit of IP.
 pub(crate) const PACKET_SIZES: std::ops::RangeInclusive<u64> = 64..=LARGEST_PACKET.get();

@@ -2,19 +2,16 @@
 
 mod link;
 mod profile;
-mod scheduler;
-mod stages;
 mod user;
 
 pub(crate) use link::*;
 pub(crate) use profile::*;
-pub(crate) use scheduler::*;
-pub(crate) use stages::*;
 pub(crate) use user::*;
 
 use serde_json::{Value as Json, json};
+use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::registry::ByProfile;
-use tidegate_mechanisms::units::{Bytes, Span};
+use tidegate_mechanisms::units::{Bytes, Span, Whole};
 
 use crate::declare::section;
 use crate::document::{Node, Table, Value};
@@ -22,6 +19,7 @@ use crate::field::{Field, Reader};
 use crate::layer::{Layer, Layered};
 use crate::plan::TcpPlan;
 use crate::schema::Definitions;
+use crate::table::Tabled;
 use crate::value::{HostJitter, Integer, Named, OrOff};
 
 section! {
@@ -112,15 +110,17 @@ impl Layered for TcpPlan {
     const NAME: &'static str = "Tcp";
 }
 
-section! {
+parameters! {
     /// Equal parts of the measurement, without gaps.
     pub struct Intervals {
         /// How many.
-        required count: Integer<1, 1000>;
+        pub count: Whole<1, 1000>,
         /// Length of each.
-        required length: Span;
+        pub length: Span,
     }
 }
+
+impl Tabled for Intervals {}
 
 /// Keys with the values that each is to take.
 #[derive(Clone, Debug, PartialEq)]

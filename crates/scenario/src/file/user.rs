@@ -1,16 +1,20 @@
 //! Users and what they send.
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::units::{Bytes, Rate, Span};
+use tidegate_mechanisms::ingress::ActivityMeterParams;
+use tidegate_mechanisms::parameters;
+use tidegate_mechanisms::stage::StageParams;
+use tidegate_mechanisms::units::{Bytes, Span};
 
-use super::{Access, Stages, Tcp};
+use super::{Access, Tcp};
 use crate::chosen::Chosen;
 use crate::declare::section;
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
 use crate::schema::Definitions;
+use crate::table::Tabled;
 use crate::traffic::{Greedy, Traffic};
-use crate::value::{Count, Integer, Step};
+use crate::value::{Count, Integer};
 
 section! {
     /// A group of equal users.
@@ -35,12 +39,12 @@ section! {
         /// that is shorter.
         optional start: Start;
         /// Activity meter in front of each user.
-        optional meter: Meter;
+        optional meter: ActivityMeterParams;
         /// Stages where each user's packets enter the network, behind the access link, in this order; each
         /// user has his own. A meter comes before them.
-        default entry: Stages = Stages::default();
+        default entry: Vec<StageParams> = Vec::new();
         /// Stages where they leave it, in front of the link at the far end if there is one.
-        default exit: Stages = Stages::default();
+        default exit: Vec<StageParams> = Vec::new();
         /// Full packet on the wire, where it differs from the scenario's.
         optional packet_size: Bytes;
         /// TCP options, where they differ from the scenario's.
@@ -52,31 +56,9 @@ section! {
     }
 }
 
-section! {
-    /// Activity meter: writes into each packet how far its user exceeds the reference rate.
-    pub struct Meter {
-        /// Rate R_r that the user is entitled to.
-        required reference_rate: Rate;
-        /// Inertia I: how slowly activity follows the rate.
-        default inertia: Span = Span::from_millis(600);
-        /// Burst allowance B: what a user may send at once before activity rises.
-        default burst_allowance: Bytes = Bytes::ZERO;
-        /// Activity is rounded up to a multiple of this. Without it, it is exact.
-        optional granularity: Step;
-        /// Number of meters that a user's packets pass in turn; reference rate and burst
-        /// allowance are divided among them.
-        default meters: Integer<1, 1000> = Integer(1);
-    }
-    check measures_something;
-}
-
-fn measures_something(meter: &Meter, reader: &mut Reader) {
-    if meter.inertia == Span::ZERO {
-        reader.wrong_at("inertia", "must not be zero");
-    }
-    if meter.reference_rate.as_bps() < meter.meters.0 {
-        reader.wrong_at("reference_rate", "less than 1 b/s for each meter");
-    }
+/// A meter needs no list of stages around it.
+impl Tabled for ActivityMeterParams {
+    const NAME: &'static str = "Meter";
 }
 
 /// When flows start: at a time, or uniformly between two.
@@ -86,15 +68,17 @@ pub(crate) struct Start {
     pub to: Span,
 }
 
-section! {
+parameters! {
     /// Uniform between two times.
     pub struct StartRange {
         /// Not before.
-        required from: Span;
+        pub from: Span,
         /// Not after.
-        required to: Span;
+        pub to: Span,
     }
 }
+
+impl Tabled for StartRange {}
 
 impl Field for Start {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {

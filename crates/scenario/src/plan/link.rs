@@ -1,0 +1,224 @@
+//! Links: what can be said of one, declared once for files and plans, and a link as planned.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tidegate_mechanisms::bottleneck::scheduler::{Capacity, SchedulerParams};
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Place};
+use tidegate_mechanisms::parameters;
+use tidegate_mechanisms::parameters::{Mistake, Tables};
+use tidegate_mechanisms::price::Encoding;
+use tidegate_mechanisms::stage::StageParams;
+pub use tidegate_mechanisms::units::QueueLength as Buffer;
+use tidegate_mechanisms::units::{Bytes, Probability, Rate, Span};
+
+parameters! {
+    /// What any link has.
+    pub struct Line {
+        /// Bits on the wire per second.
+        pub rate: Rate,
+        /// Propagation delay, one way.
+        pub delay: Span = "5 ms",
+        /// Room for waiting packets, the one in transmission included.
+        pub buffer: Buffer = "100 packets",
+    }
+}
+
+parameters! {
+    /// A user's own link, both ways.
+    pub struct AccessPlan {
+        /// Bits on the wire per second. Default "1 Gb/s".
+        pub rate: Rate = "1 Gb/s",
+        /// Propagation delay, one way. Default "100 us".
+        pub delay: Span = "100 us",
+        /// Room for waiting packets, the one in transmission included. Default "1000 packets".
+        pub buffer: Buffer = "1000 packets",
+    }
+}
+
+parameters! {
+    /// What decides about packets in front of a link, and on it.
+    pub struct LinkMechanisms {
+        /// Probability that a packet is lost on the wire.
+        pub loss: Probability = "0.0",
+        /// How congestion is signalled.
+        pub aqm: AqmParams = "drop-tail",
+        /// Mark ECN-capable packets where the AQM would drop others.
+        pub ecn: bool = "false",
+        /// With ecn: mark every packet, also one that is not ECN-capable (requests,
+        /// retransmissions). Against RFC 3168; simple models of queues do it.
+        pub ecn_marks_all: bool = "false",
+        /// Whom the signals of the AQM fall on.
+        pub differentiation: DifferentiationParams = "none",
+        /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
+        /// that aqm and differentiation stay as they are.
+        pub scheduler: SchedulerParams = "fifo",
+        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
+        /// the mechanism.
+        pub rate_changes: Tables<RateChange> = "[]",
+        /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
+        pub entry: Vec<StageParams> = "[]",
+        /// Stages at its end.
+        pub exit: Vec<StageParams> = "[]",
+    }
+    check LinkMechanisms::mistakes;
+}
+
+parameters! {
+    /// A link's rate from some time on.
+    pub struct RateChange {
+        /// When, after the start of the run, warm-up included.
+        pub at: Span,
+        /// Bits on the wire per second.
+        pub rate: Rate,
+    }
+}
+
+impl LinkMechanisms {
+    /// None.
+    pub fn none() -> Self {
+        LinkMechanisms {
+            loss: Probability(0.0),
+            aqm: AqmParams::DropTail,
+            ecn: false,
+            ecn_marks_all: false,
+            differentiation: DifferentiationParams::None,
+            scheduler: SchedulerParams::Fifo,
+            rate_changes: Tables(Vec::new()),
+            entry: Vec::new(),
+            exit: Vec::new(),
+        }
+    }
+
+    fn mistakes(&self) -> Vec<Mistake> {
+        let own = match self.scheduler {
+            SchedulerParams::Fifo => self.misplaced_differentiation().into_iter().collect(),
+            _ => self.has_no_place(),
+        };
+        own.into_iter().chain(self.goes_back_in_time()).collect()
+    }
+
+    /// Some AQMs have no probability that could differ from packet to packet, and AICP-a moves thresholds.
+    fn misplaced_differentiation(&self) -> Option<Mistake> {
+        let message = match (self.aqm.undifferentiated(), &self.differentiation) {
+            (_, DifferentiationParams::None) => return None,
+            (Some(why), _) => format!("{why}; give differentiation.kind = \"none\""),
+            (None, DifferentiationParams::AicpA(_)) if !self.aqm.has_thresholds() => {
+                "aicp-a moves the thresholds of RED; give aqm.kind = \"red\" or \"adaptive-red\""
+                    .to_owned()
+            }
+            (None, _) => return None,
+        };
+        Some(("differentiation", message))
+    }
+
+    /// A scheduler that is not first come, first served leaves nothing to decide on arrivals.
+    fn has_no_place(&self) -> Vec<Mistake> {
+        let aqm = (
+            self.aqm != AqmParams::DropTail,
+            "aqm",
+            "only with the scheduler \"fifo\"; others bring their own signal",
+        );
+        let differentiation = (
+            self.differentiation != DifferentiationParams::None,
+            "differentiation",
+            "only with the scheduler \"fifo\"; others share by themselves",
+        );
+        let given = [aqm, differentiation].into_iter().filter(|(is_there, ..)| *is_there);
+        given.map(|(_, key, message)| (key, message.to_owned())).collect()
+    }
+
+    fn goes_back_in_time(&self) -> Option<Mistake> {
+        let pair = self.rate_changes.0.windows(2).find(|pair| pair[1].at <= pair[0].at)?;
+        let message = format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at);
+        Some(("rate_changes", message))
+    }
+}
+
+/// A unidirectional link with the queue in front of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkPlan {
+    /// Such as `bottleneck`, `bottleneck.reverse`, `heavy.0.access`.
+    pub name: String,
+    /// Numbers of the nodes at its beginning and at its end. Hosts are nodes too.
+    pub ends: (u32, u32),
+    /// Bits on the wire per second.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Room for waiting packets, the one in transmission included.
+    pub buffer: Buffer,
+    /// Whether histograms and time series are kept (bottlenecks), or counters alone.
+    pub monitored: bool,
+    /// The mechanisms in front of it and on it; their keys can be read as the link's own. Links that are alike
+    /// share them: with 100,000 users they would be most of the plan.
+    pub mechanisms: Arc<MechanismsPlan>,
+}
+
+/// What decides about packets in front of a link, and on it, with what it has to know of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MechanismsPlan {
+    /// Size of a full packet of the scenario.
+    pub packet_size: Bytes,
+    /// How prices travel in this scenario, if it says so.
+    pub price_encoding: Option<Encoding>,
+    /// As declared.
+    pub declared: LinkMechanisms,
+}
+
+impl Deref for LinkPlan {
+    type Target = MechanismsPlan;
+
+    fn deref(&self) -> &MechanismsPlan {
+        &self.mechanisms
+    }
+}
+
+impl Deref for MechanismsPlan {
+    type Target = LinkMechanisms;
+
+    fn deref(&self) -> &LinkMechanisms {
+        &self.declared
+    }
+}
+
+impl LinkPlan {
+    /// A link without mechanisms, of which counters alone are kept; it has no place yet.
+    pub fn plain(
+        name: String,
+        rate: Rate,
+        delay: Span,
+        buffer: Buffer,
+        packet_size: Bytes,
+    ) -> Self {
+        let declared = LinkMechanisms::none();
+        let mechanisms = MechanismsPlan { packet_size, price_encoding: None, declared };
+        let (ends, monitored) = ((0, 0), false);
+        LinkPlan { name, ends, rate, delay, buffer, monitored, mechanisms: mechanisms.into() }
+    }
+
+    /// The same with mechanisms, which are watched.
+    pub(crate) fn with(self, declared: LinkMechanisms, price_encoding: Option<Encoding>) -> Self {
+        let mechanisms = MechanismsPlan { packet_size: self.packet_size, price_encoding, declared };
+        LinkPlan { monitored: true, mechanisms: mechanisms.into(), ..self }
+    }
+
+    /// What its mechanisms are told of it.
+    pub fn place(&self) -> Place {
+        place(self.rate, self.buffer, self.packet_size, self.price_encoding)
+    }
+}
+
+/// Where the mechanisms of such a link stand.
+pub(crate) fn place(
+    rate: Rate,
+    buffer: Buffer,
+    packet: Bytes,
+    price_encoding: Option<Encoding>,
+) -> Place {
+    let room = match buffer {
+        Buffer::Packets(packets) => Capacity { packets, bytes: u64::MAX },
+        Buffer::Bytes(bytes) => Capacity { packets: u32::MAX, bytes: bytes.get() },
+    };
+    Place { room, rate, packet, price_encoding }
+}

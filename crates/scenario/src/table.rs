@@ -1,0 +1,39 @@
+//! Tables of the file that are nothing but parameters: declared once, read by what that declaration says.
+
+use serde_json::{Map, Value as Json};
+use tidegate_mechanisms::parameters::Parameters;
+
+use crate::document::Table;
+use crate::field::{Reader, Section};
+use crate::given::Given;
+use crate::parameter::{properties, write_values};
+use crate::schema::Definitions;
+
+/// Parameters that stand in a table of their own, or among the keys of another.
+pub(crate) trait Tabled: Parameters {
+    /// What the table is called in the schema.
+    const NAME: &'static str = Self::TYPE_NAME;
+}
+
+impl<P: Tabled> Section for P {
+    const NAME: &'static str = <P as Tabled>::NAME;
+    const DOC: &'static str = P::ABOUT;
+
+    fn keys() -> Vec<&'static str> {
+        P::ALL.iter().map(|parameter| parameter.name).collect()
+    }
+
+    fn read_table(table: &Table, reader: &mut Reader) -> Option<Self> {
+        let mistakes = |values| P::from_values(values).mistakes();
+        let given = Given::read(P::ALL, table, reader);
+        given.values(P::ALL, mistakes, reader).map(P::from_values)
+    }
+
+    fn write_table(&self) -> Table {
+        write_values(P::ALL, self.to_values())
+    }
+
+    fn properties(definitions: &mut Definitions) -> (Map<String, Json>, Vec<Json>) {
+        properties(P::ALL, definitions)
+    }
+}
