@@ -116,7 +116,7 @@ def reproduce(
         _print_table(outcomes)
     for one in [] if quiet else done:
         remark(
-            f"{one.effort.target}: {one.effort.runs:,} runs, "
+            f"{one.effort.target}: {one.effort.runs:,} runs{_kept(one)}, "
             f"{one.effort.packets / 1e6:,.0f} million packets, {one.effort.cpu_s:,.0f} CPU seconds"
         )
         remark(f"wrote {one.folder}/RESULTS.md and figures")
@@ -130,6 +130,10 @@ _ELSEWHERE = ("undecided", "explained", "not explained")
 
 def _count(ids: object) -> str:
     return str(len(ids)) if isinstance(ids, list) else str(ids)
+
+
+def _kept(done: Reproduced) -> str:
+    return f" ({done.effort.kept:,} of them kept from before)" if done.effort.kept else ""
 
 
 def _cell(value: object) -> object:

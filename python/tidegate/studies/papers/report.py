@@ -32,6 +32,8 @@ class Effort:
     target: str
     """Such as `abc` or `abc/table2`."""
     runs: int
+    kept: int
+    """So many of these are of an earlier report in the same folder."""
     packets: int
     cpu_s: float
     """Not on the page: it would change with every machine and every run."""

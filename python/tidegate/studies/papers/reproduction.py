@@ -17,6 +17,7 @@ from tidegate.runs.progress import shown
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.experiments import Claim, Experiment, Paper, load_paper, paper_names
 from tidegate.studies.papers.explanations import load_explanations, weigh
+from tidegate.studies.papers.kept import KeptRuns
 from tidegate.studies.papers.outcome import Outcome
 from tidegate.studies.papers.points import Points, fill, with_more_runs
 from tidegate.studies.papers.runs import Engine, Runner, cpu_seconds, native_engine
@@ -67,7 +68,9 @@ def reproduce(
     `replications` is how many runs a point has at most; `quick` takes a few.
 
     Writes a report with figures to a folder of its own below `out` (default: `results`), such as
-    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead.
+    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead. What was read of
+    each run is kept beside the report (`points/`), so that the same again simulates nothing twice;
+    with `report` all is simulated anew.
     """
     names, experiment = _parse(target)
     if report and (quick or experiment or out):
@@ -91,6 +94,7 @@ def reproduce(
             replications=replications,
             progress=progress,
             folder=folder,
+            keeps=engine is native_engine and not report,
             engine=engine,
             executor=executor or Threads(),
         )
@@ -113,6 +117,7 @@ def _reproduce(
     replications: int | None,
     progress: Showing,
     folder: Path | None,
+    keeps: bool,
     engine: Engine,
     executor: Executor,
 ) -> Reproduced:
@@ -122,12 +127,15 @@ def _reproduce(
         explanations = relevant(explanations, chosen)
     studied = [*chosen, paper.traits] if only is None and paper.traits else chosen
     measured = Points()
+    kept = KeptRuns.beside(folder, paper.measures) if folder and keeps else None
     if replications is None and quick:
         replications = paper.quick_replications
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
         always = paper.quick_overrides if quick else ()
-        runner = Runner(engine, paper.measures, executor, on_progress, always)
+        runner = Runner(
+            engine, paper.measures, executor, on_progress, always, kept.runs if kept else {}
+        )
         wanted = wanted_series(paper, studied, explanations)
         fill(measured, wanted, runner, replications)
         measured = award(measured, wanted)
@@ -142,6 +150,8 @@ def _reproduce(
             return replace(judge_claim(claim, award(more, wanted)), repeated=len(points))
 
         claims = {claim.id: decided(claim) for experiment in chosen for claim in experiment.claims}
+    if kept:
+        kept.write(measured, wanted, runner)
     supports = weigh(explanations, measured)
     outcomes = [
         Outcome(
@@ -159,7 +169,12 @@ def _reproduce(
     asked = f"{paper.name}/{only}" if only else paper.name
     asked += " --quick" if quick else f" --replications {replications}" if replications else ""
     effort = Effort(
-        asked, runner.run_count, runner.packets, cpu_seconds() - started_cpu_s, replications
+        asked,
+        runner.run_count,
+        runner.kept_count,
+        runner.packets,
+        cpu_seconds() - started_cpu_s,
+        replications,
     )
     if folder is not None:
         write_report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import resource
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -59,6 +60,9 @@ class Engine(Protocol):
 _Scenario: TypeAlias = "tuple[str, tuple[Override, ...]]"
 """A base, and what is changed in it."""
 
+RunKey: TypeAlias = "tuple[str, int]"
+"""Hash of a scenario, and the seed."""
+
 
 @dataclass
 class Runner:
@@ -72,17 +76,24 @@ class Runner:
     on_progress: Progress = lambda _done, _total: None
     always: tuple[Override, ...] = ()
     """Changes to every scenario, after its own."""
-    _runs: dict[tuple[str, int], Run] = field(default_factory=dict)
+    kept: Mapping[RunKey, Run] = field(default_factory=dict)
+    """Runs that were done before, and need not be done again."""
+    _runs: dict[RunKey, Run] = field(default_factory=dict)
     _simulations: dict[_Scenario, tuple[str, Simulation]] = field(default_factory=dict)
 
     def prepare(self, wanted: Iterable[tuple[Setting, int]]) -> None:
         """Do all missing runs of these settings, so many of each."""
-        missing: dict[tuple[str, int], Simulation] = {}
+        missing: dict[RunKey, Simulation] = {}
         for setting, replications in wanted:
             scenario, simulation = self._simulation(setting)
             for seed in range(simulation.seed, simulation.seed + replications):
-                if (scenario, seed) not in self._runs:
-                    missing[scenario, seed] = simulation
+                key = (scenario, seed)
+                if key in self._runs:
+                    continue
+                if key in self.kept:
+                    self._runs[key] = self.kept[key]
+                else:
+                    missing[key] = simulation
         keep = self.measures.keep
         tasks = [Task(simulation, seed, keep) for (_, seed), simulation in missing.items()]
         done = work_off(tasks, self.executor or Threads(), self.on_progress)
@@ -95,14 +106,30 @@ class Runner:
         seeds = range(simulation.seed, simulation.seed + replications)
         return [self._runs[key, seed] for seed in seeds]
 
+    def all_runs(self, setting: Setting) -> tuple[str, dict[int, Run]]:
+        """Give the hash of a setting's scenario, and all runs of it by seed."""
+        scenario, simulation = self._simulation(setting)
+        runs = {}
+        for seed in itertools.count(simulation.seed):
+            key = (scenario, seed)
+            if key not in self._runs and key not in self.kept:
+                break
+            runs[seed] = self._runs[key] if key in self._runs else self.kept[key]
+        return scenario, runs
+
     def scenario(self, setting: Setting, more: Sequence[Override]) -> Simulation:
         """Give a changed scenario that is not to be run, only asked."""
         return self.engine(setting.base, [*setting.overrides, *more, *self.always])
 
     @property
     def run_count(self) -> int:
-        """Runs done so far."""
+        """Runs there are so far, those of before included."""
         return len(self._runs)
+
+    @property
+    def kept_count(self) -> int:
+        """How many of them are of before."""
+        return len(self._runs.keys() & self.kept.keys())
 
     @property
     def packets(self) -> int:
