@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import ROOT
 
+import tidegate
 from tidegate.analysis import (
     Bottleneck,
     DirectWindow,
@@ -17,6 +19,7 @@ from tidegate.analysis import (
     Sbrm,
     SbrmSource,
     TcpRm,
+    beside_theory,
     critical_delay,
     equilibrium,
     fluid,
@@ -178,3 +181,37 @@ def test_prices_have_no_fluid_yet_and_say_so():
     )
     with pytest.raises(AnalysisError, match="Pc3 has no fluid; its loop and equilibrium do"):
         fluid(bottleneck)
+
+
+def rates_mbps(path):
+    """Predicted by group."""
+    rows = tidegate.analyse(ROOT / path, "equilibrium")["equilibrium"].tables["groups"]
+    return {row["group"]: row["rate_bps"] / 1e6 for row in rows}
+
+
+def test_scenarios_with_prices_are_mapped():
+    """Three who pay 1 : 2 : 4; two links of whose prices who takes both pays the sum."""
+    sbrm = rates_mbps("scenarios/sbrm.toml")
+    assert sbrm == pytest.approx({"bronze": 10 / 7, "silver": 20 / 7, "gold": 40 / 7}, rel=1e-6)
+    told = rates_mbps("scenarios/explicit-prices.toml")
+    assert told == pytest.approx({"one": 16, "other": 16, "both": 8}, rel=1e-6)
+    rem = rates_mbps("scenarios/rem.toml")
+    assert rem["double"] == pytest.approx(2 * rem["single"])
+    marked = rates_mbps("scenarios/tcp-rm.toml")
+    assert marked["bronze"] < marked["gold"] < 4 * marked["bronze"]
+
+
+@pytest.mark.parametrize("path", ["scenarios/sbrm.toml", "scenarios/explicit-prices.toml"])
+def test_simulated_prices_share_as_predicted(path):
+    """Rates within a tenth, which nothing was fitted to."""
+    rows = beside_theory(tidegate.simulate(ROOT / path, replications=2)).to_pylist()
+    rates = [row for row in rows if row["metric"] == "throughput_bps"]
+    assert rates
+    assert all(abs(row["deviation"]) < 0.1 for row in rates), rates
+
+
+def test_what_prices_lack_is_told():
+    with pytest.raises(AnalysisError, match=r"Vegas/CP .* has no loop"):
+        tidegate.analyse(ROOT / "scenarios/rem.toml", "stability")
+    with pytest.raises(AnalysisError, match=r"price_encoding: .*largest price"):
+        tidegate.analyse(ROOT / "scenarios/virtual-queue.toml", "equilibrium")

@@ -43,7 +43,7 @@ from tidegate.analysis.padhye import Padhye
 from tidegate.analysis.pie import Pi2, Pie, pie_gain
 from tidegate.analysis.piecewise import PiecewiseLinear
 from tidegate.analysis.policers import Customer, Policed, policed_shares
-from tidegate.analysis.prices import DirectWindow, Pc2, Pc3, TcpRm
+from tidegate.analysis.prices import DirectWindow, Pc2, Pc3, TcpRm, VegasCp
 from tidegate.analysis.red import AdaptiveRed, Red
 from tidegate.analysis.shares import (
     CbrUser,
@@ -125,6 +125,7 @@ __all__ = [
     "Tipping",
     "Trace",
     "Trajectory",
+    "VegasCp",
     "abc_stability",
     "accepted_by_probes",
     "aicp_stability",

@@ -103,6 +103,14 @@ class DirectWindow(SbrmSource):
         )
 
 
+class VegasCp(DirectWindow):
+    """Vegas/CP, REM's source (5.2.7): a segment a round trip up or down, until ``λ x = w``.
+
+    It moves by a segment however far it is off, so that it settles as `DirectWindow` does, and has
+    no loop: the slopes are not its own.
+    """
+
+
 @dataclass(frozen=True, kw_only=True)
 class TcpRm(SbrmSource):
     """TCP/RM (5.6.1), (5.6.2): up as SBRM, and down by κ of the window in a round trip with marks.

@@ -7,8 +7,9 @@ are links of the network.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Bundle:
     tcp: Chosen | None
     stages: tuple[Chosen, ...]
     """Stages of a user on its way."""
+    price_base: float = math.e
+    """φ, with which prices become marks."""
 
     @property
     def key(self) -> str:
@@ -58,7 +61,7 @@ class Bundle:
         return float(rates[0]) if rates else None
 
 
-def bundles(plan: Plan) -> list[Bundle]:
+def bundles(plan: Plan, price_base: float = math.e) -> list[Bundle]:
     """All flows of a plan in bundles, in the order of the file."""
     shared = _shared(plan)
     alike: dict[tuple[object, ...], list[Flow]] = defaultdict(list)
@@ -77,7 +80,8 @@ def bundles(plan: Plan) -> list[Bundle]:
             repr([{**stage, "name": None} for stage in _stages(plan, flow)]),
         )
         alike[key].append(flow)
-    return [_bundle(plan, flows, shared) for flows in alike.values()]
+    found = (_bundle(plan, flows, shared) for flows in alike.values())
+    return [replace(bundle, price_base=price_base) for bundle in found]
 
 
 def base_rtt_s(links: list[Link], flow: Flow) -> float:

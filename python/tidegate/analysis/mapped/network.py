@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,9 +43,21 @@ class Mapped:
         return self.scenario.plan()
 
     @cached_property
+    def price_base(self) -> float:
+        """φ, with which prices become marks; e where they are told, which any base stands for."""
+        encoding = tomllib.loads(self.scenario.to_toml()).get("price_encoding", {})
+        if encoding.get("kind") == "maximum":
+            raise NoModelError(
+                "price_encoding",
+                "the largest price of a way has no law here, since prices do not add up",
+                'the nearest is { kind = "explicit" }',
+            )
+        return float(encoding.get("base", math.e))
+
+    @cached_property
     def bundles(self) -> list[Bundle]:
         """Groups of equal flows."""
-        found = bundles(self.plan)
+        found = bundles(self.plan, self.price_base)
         if not found:
             raise NoModelError("users", "nobody sends", "give a group at least one flow")
         return found
@@ -176,7 +189,7 @@ class Mapped:
         return True
 
     def _signal(self, index: int) -> Signal:
-        return signal_of(self.link(index), self.key(index), self.packet_bits)
+        return signal_of(self.link(index), self.key(index), self.packet_bits, self.price_base)
 
     def _check_model(self, index: int) -> None:
         """Whether a link and those who pass it are as this model has them."""

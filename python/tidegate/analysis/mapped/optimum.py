@@ -46,7 +46,9 @@ def sharing(mapped: Mapped) -> Sharing:
     pays = [_willingness(bundle) for bundle in mapped.bundles]
     if all(pay is not None for pay in pays):
         weights = [float(pay or 0) for pay in pays]
-        return Sharing("sbrm-steps", False, weights, "flows weigh what they are willing to pay")
+        senders = {(b.tcp or {})["congestion_control"]["kind"] for b in mapped.bundles}
+        fairness: Fairness = "sbrm-steps" if senders == {"sbrm"} else "proportional"
+        return Sharing(fairness, False, weights, "flows weigh what they are willing to pay")
     assigned = [bundle.reference_rate_bps for bundle in mapped.bundles]
     if all(assigned):
         weights = [float(rate or 0) for rate in assigned]

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.pie import Pi2, Pie
 from tidegate.analysis.piecewise import PiecewiseLinear
+from tidegate.analysis.prices import Pc2, Pc3
 from tidegate.analysis.red import AdaptiveRed, Red
+from tidegate.analysis.signals import SbrmQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,14 +23,18 @@ _BITS_PER_BYTE = 8
 _LEAST_THRESHOLD_PACKETS = 5.0
 
 
-def signal_of(link: Link, key: str, packet_bits: int) -> Signal:
-    """The law of a link's AQM, or of DualPI2's; `key` is the link's own in the scenario file."""
+def signal_of(link: Link, key: str, packet_bits: int, price_base: float = math.e) -> Signal:
+    """The law of a link's AQM, or of DualPI2's; `key` is the link's own in the scenario file.
+
+    Prices become marks with the base `price_base`.
+    """
     if link["scheduler"]["kind"] == "dualpi2":
         return _dualpi2(link)
-    aqm = link["aqm"]
-    law = AQMS.get(aqm["kind"])
+    aqm = {**link["aqm"], "price_base": price_base}
+    rule = "pc1" if aqm.get("price") == "pc1" else aqm["kind"]
+    law = AQMS.get(rule)
     if law is None:
-        reason = WITHOUT_LAW.get(aqm["kind"], "has no law here")
+        reason = WITHOUT_LAW.get(rule, "has no law here")
         raise NoModelError(
             f"{key}.aqm",
             f"{aqm['kind']} {reason}",
@@ -99,15 +105,46 @@ def _dualpi2(link: Link) -> Signal:
     )
 
 
+def _pc2(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+    return Pc2(
+        gamma_per_packet=aqm["gamma"],
+        target_packets=_packets(aqm, "target", packet_bits),
+        base=aqm["price_base"],
+    )
+
+
+def _pc3(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+    return Pc3(
+        gamma_per_packet=aqm["gamma"],
+        alpha=aqm["alpha"],
+        target_packets=_packets(aqm, "target", packet_bits),
+        interval_s=aqm["interval_s"],
+        base=aqm["price_base"],
+    )
+
+
+def _sbrm(link: Link, aqm: Chosen, packet_bits: int) -> Signal:
+    """SBRM marks with base e, whatever that of others is."""
+    if aqm["price"] == "pc3":
+        return _pc3(link, {**aqm, "price_base": math.e}, packet_bits)
+    target = _packets(aqm, "target", packet_bits)
+    return SbrmQueue(steepness_per_packet=aqm["gamma"], target_packets=target)
+
+
 AQMS: dict[str, Callable[[Link, Chosen, int], Signal]] = {
     "red": _red,
     "adaptive-red": _adaptive_red,
     "piecewise-linear": _piecewise,
     "pie": _pie,
+    "pc2": _pc2,
+    "pc3": _pc3,
+    "sbrm-queue": _sbrm,
 }
 
 WITHOUT_LAW = {
     "drop-tail": "signals by a full buffer alone, which is no probability of the queue",
     "codel": "goes by time above its target, and has no transfer function",
+    "pc1": "goes by the rate alone, and settles at any queue",
+    "virtual-queue": "marks by a queue that is not there, for which there is no law here",
     "csfq": "judges each flow by its own rate, and has no law here",
 }

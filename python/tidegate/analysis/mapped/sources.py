@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.analysis.mapped.refusal import NoModelError
-from tidegate.analysis.sources import Cbr, Cubic, Reno, SbrmSteps, Scalable, Source
+from tidegate.analysis.prices import DirectWindow, TcpRm, VegasCp
+from tidegate.analysis.sources import (
+    Cbr,
+    Cubic,
+    Reno,
+    SbrmSource,
+    SbrmSteps,
+    Scalable,
+    Source,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +82,38 @@ def _sbrm(bundle: Bundle, sender: Chosen) -> Source:
     )
 
 
+def _direct_window(bundle: Bundle, sender: Chosen) -> Source:
+    pays = {"gain": sender["kappa"], "willingness_pps": sender["willingness_to_pay"]}
+    same = {"count": bundle.flows, "base_rtt_s": bundle.base_rtt_s, **pays}
+    if sender["price"] == "mark":
+        return SbrmSource(**same)
+    return DirectWindow(**same, base=bundle.price_base)
+
+
+def _vegas_cp(bundle: Bundle, sender: Chosen) -> Source:
+    if sender["rate_by"] != "rtt":
+        raise NoModelError(
+            f"{bundle.key}.tcp.congestion_control.rate_by",
+            "a rate that is told by the least round trip is not the rate",
+            'set it to "rtt"',
+        )
+    return VegasCp(
+        count=bundle.flows,
+        base_rtt_s=bundle.base_rtt_s,
+        willingness_pps=sender["willingness_to_pay"],
+        base=bundle.price_base,
+    )
+
+
+def _tcp_rm(bundle: Bundle, sender: Chosen) -> Source:
+    return TcpRm(
+        count=bundle.flows,
+        base_rtt_s=bundle.base_rtt_s,
+        gain=sender["kappa"],
+        willingness_pps=sender["willingness_to_pay"],
+    )
+
+
 def _packets_per_ack(bundle: Bundle, *, counts: bool) -> float:
     """A receiver that delays ACKs sends one for two packets; who counts packets does not mind."""
     delays = (bundle.tcp or {}).get("delayed_ack_s") is not None
@@ -86,6 +127,9 @@ SENDERS: dict[str, Callable[[Bundle, Chosen], Source]] = {
     "dctcp": _scalable,
     "prague": _scalable,
     "sbrm": _sbrm,
+    "direct-window": _direct_window,
+    "vegas-cp": _vegas_cp,
+    "tcp-rm": _tcp_rm,
 }
 
 

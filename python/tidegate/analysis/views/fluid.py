@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidegate.analysis.fluid import Trajectory, fluid, swing_hz
+from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.views.answer import Answer, Rows, Value
 from tidegate.analysis.views.common import FLUID_ASSUMPTIONS, mapped_bottleneck, strained
 from tidegate.analysis.views.stability import check_has_loop
 from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
+    from tidegate.analysis.bottleneck import Bottleneck
     from tidegate.analysis.mapped.network import Mapped
 
 _DURATION_S = 100.0
@@ -26,6 +28,7 @@ def answer(mapped: Mapped) -> Answer:
     """100 s from windows of one packet and an empty queue; the numbers are of the second half."""
     bottleneck = mapped.bottleneck
     check_has_loop(mapped, bottleneck)
+    _check_has_fluid(mapped, bottleneck)
     course = fluid(bottleneck, duration_s=_DURATION_S)
     later = course.after(_LATER_S)
     queue = later.queue_packets
@@ -65,3 +68,17 @@ def _swing_hz(trajectory: Trajectory) -> float | None:
         return swing_hz(trajectory)
     except AnalysisError:
         return None
+
+
+def _check_has_fluid(mapped: Mapped, bottleneck: Bottleneck) -> None:
+    """Prices have none yet."""
+    nearest = "its equilibrium and loop are computed; SBRM by its queue has a fluid"
+    if bottleneck.signal.law is None:
+        kind = mapped.link(mapped.full_link)["aqm"]["kind"]
+        key = mapped.key(mapped.full_link)
+        raise NoModelError(f"{key}.aqm", f"{kind} has no fluid", nearest)
+    for bundle, source in zip(mapped.through, bottleneck.sources, strict=True):
+        if source.law is None:
+            raise NoModelError(
+                f"{bundle.key}.tcp.congestion_control", "prices have no fluid", nearest
+            )

@@ -14,6 +14,7 @@ from tidegate.analysis.mapped.aicp import AICP, aicp_over_tcp
 from tidegate.analysis.mapped.customers import doubts_about_cubic
 from tidegate.analysis.mapped.policers import check_not_policed
 from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.prices import VegasCp
 from tidegate.analysis.sources import Cubic
 from tidegate.analysis.stability import stability
 from tidegate.analysis.tipping import critical_capacity, critical_count, critical_delay
@@ -194,6 +195,12 @@ def _check_laws(
                 "CUBIC is beyond its Reno-friendly region here, where its window goes by the time "
                 "since the last loss and has no loop",
                 "its equilibrium is computed; reno, more flows or a shorter round trip have a loop",
+            )
+        if isinstance(source, VegasCp):
+            raise NoModelError(
+                f"{bundle.key}.tcp.congestion_control",
+                "Vegas/CP moves by a segment however far it is off, and has no loop",
+                "its equilibrium is computed; direct-window has a loop",
             )
     if not any(source.clocked for source in sources):
         raise NoModelError(
