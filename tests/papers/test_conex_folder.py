@@ -1,5 +1,8 @@
 """The data of papers/conex: complete, consistent, and understood by the scenario reader."""
 
+import csv
+import importlib
+import sys
 from collections import Counter
 
 import pytest
@@ -71,3 +74,25 @@ def test_levels_reach_the_scenario(paper):
         for setting in paper.experiments["fig19"].series["tcp"].settings
     }
     assert {name for name, text in variants.items() if 'kind = "red"' not in text} == {"DTConEx"}
+
+
+@pytest.fixture
+def search(monkeypatch, paper):
+    monkeypatch.syspath_prepend(str(paper.folder))
+    sys.modules.pop("search", None)
+    yield importlib.import_module("search")
+    sys.modules.pop("search", None)
+
+
+def test_what_is_taken_is_what_the_search_found(paper, search):
+    with search.ROWS.open(encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if not row["change"]]
+    assert {row["reading"] for row in rows} == {task.reading for task in search.reading_tasks()}
+    assert max(rows, key=search.score)["reading"] == search.TAKEN
+    (taken,) = (task for task in search.reading_tasks() if task.reading == search.TAKEN)
+    for setting in paper.experiments["fig8"].series["tcp"].settings:
+        ours, theirs = (
+            native_engine(one.base, one.overrides).to_toml()
+            for one in (setting, taken.applied(setting))
+        )
+        assert ours == theirs
