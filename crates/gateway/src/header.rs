@@ -33,14 +33,14 @@ pub fn write(bytes: &mut [u8], view: &View, header: Header) -> bool {
 
 /// What a sender declares: by the ConEx option (RFC 7837, IPv6), and by re-ECN's bit (IPv4).
 fn declared(bytes: &[u8], view: &View) -> Result<Declared, WireError> {
-    let re_echo = match view.source {
+    let re = match view.source {
         IpAddr::V4(_) => re_ecn::read(bytes)?.fields().1,
         IpAddr::V6(_) => false,
     };
     let conex = packet::read_conex(bytes, view, Cdo::default(), NO_TUNNELS)?;
-    Ok(conex.map_or(Declared { re_echo, ..Declared::default() }, |conex| {
+    Ok(conex.map_or(Declared { re, ..Declared::default() }, |conex| {
         let Declaration { loss, mark, credit } = conex.declaration;
-        Declared { conex: true, loss, mark, credit, re_echo }
+        Declared { conex: true, loss, mark, credit, re }
     }))
 }
 
@@ -49,17 +49,17 @@ const NO_TUNNELS: usize = 0;
 
 /// Declares something else. Returns whether the packet has room for it.
 fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, WireError> {
-    let Declared { conex, loss, mark, credit, re_echo } = declared;
+    let Declared { conex, loss, mark, credit, re } = declared;
     match view.source {
         IpAddr::V4(_) => {
             let (ecn, _) = re_ecn::read(bytes)?.fields();
-            re_ecn::write(bytes, Codepoint::of(ecn, re_echo))?;
+            re_ecn::write(bytes, Codepoint::of(ecn, re))?;
             Ok(!conex)
         }
         IpAddr::V6(_) => {
             let declaring = Conex::declaring(Declaration { loss, mark, credit });
             let conex = if conex { declaring } else { Conex::NOT_CONEX };
-            Ok(packet::write_conex(bytes, view, Cdo::default(), conex)? && !re_echo)
+            Ok(packet::write_conex(bytes, view, Cdo::default(), conex)? && !re)
         }
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     fn what_stages_write_is_read_again_where_the_packet_has_room_for_it() {
         let [v6, v4] = packets();
         let conex = Declared { conex: true, mark: true, credit: true, ..Declared::default() };
-        let re_ecn = Declared { re_echo: true, ..Declared::default() };
+        let re_ecn = Declared { re: true, ..Declared::default() };
         for (bytes, declared, room) in [
             (&v6, conex, true),
             (&v6, Declared::default(), true),

@@ -10,7 +10,7 @@ use crate::file::{Access, File, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
 use crate::network::{DUMBBELL, Network};
-use crate::plan::{FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
+use crate::plan::{ConexPlan, FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
 use crate::prices;
 use crate::resolve::AtHosts;
 use crate::value::OrOff;
@@ -93,6 +93,11 @@ fn options_fit(tcp: &Tcp, own: &Tcp, reader: &mut Reader) {
             feedback.word()
         );
         reader.wrong_at(key, message);
+    }
+    let re_ecn = matches!(settled.conex, ConexPlan::ReEcn(_));
+    if re_ecn && !(settled.ecn || settled.congestion_control.is_scalable()) {
+        let key = if own.gives("conex") { "conex" } else { "ecn" };
+        reader.wrong_at(key, "re-ECN declares in the ECN field: write ecn = true");
     }
 }
 

@@ -19,7 +19,7 @@ pub use crate::traffic::{
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark, Never,
-    PerSignal, Rfc7786, Understate,
+    PerSignal, ReEcn, Rfc7786, Understate,
 };
 pub(crate) use link::place;
 pub use link::{AccessPlan, Buffer, Line, LinkMechanisms, LinkPlan, MechanismsPlan, RateChange};

@@ -469,6 +469,25 @@ fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
 }
 
 #[test]
+fn re_ecn_without_ecn_and_with_a_lie_that_it_cannot_tell_is_refused() {
+    let (all, own) = ("tcp.conex", "users.a.tcp.conex");
+    for (given, key) in [
+        (&[(all, "\"re-ecn\"")][..], all),
+        (&[(own, "\"re-ecn\"")], own),
+        (
+            &[(all, "\"re-ecn\""), ("tcp.ecn", "true"), ("users.a.tcp.ecn", "false")],
+            "users.a.tcp.ecn",
+        ),
+    ] {
+        let message = "re-ECN declares in the ECN field: write ecn = true";
+        assert_eq!(overridden(given).expect_err(key), [format!("{key}: {message}")]);
+    }
+    let lie = "{ kind = \"re-ecn\", cheat = \"loss-for-mark\" }";
+    let found = overridden(&[(all, lie), ("tcp.ecn", "true")]).expect_err("a lie");
+    assert!(found[0].starts_with("tcp.conex.cheat: re-ECN has one codepoint"), "{found:?}");
+}
+
+#[test]
 fn a_misspelt_congestion_control_is_told_as_a_name_and_in_a_table() {
     for (given, key) in [
         ("\"cubci\"", "users.a.tcp.congestion_control"),

@@ -282,7 +282,7 @@ pub fn header_of(flags: u32) -> Header {
         loss: has(flags::LOSS),
         mark: has(flags::MARK),
         credit: has(flags::CREDIT),
-        re_echo: has(flags::RE),
+        re: has(flags::RE),
     };
     Header { ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE), declared }
 }
@@ -309,8 +309,8 @@ pub fn flags_of(header: Header, inner_ecn: Option<Ecn>, before: u32) -> u32 {
         Ecn::Ce => before & (ect | ect_1) | ce,
     };
     let inner = |field| TUNNEL | ecn(field, INNER_ECT, INNER_ECT_1, INNER_CE);
-    let Declared { conex, loss, mark, credit, re_echo } = header.declared;
-    let declared = [(conex, CONEX), (loss, LOSS), (mark, MARK), (credit, CREDIT), (re_echo, RE)];
+    let Declared { conex, loss, mark, credit, re } = header.declared;
+    let declared = [(conex, CONEX), (loss, LOSS), (mark, MARK), (credit, CREDIT), (re, RE)];
     let declared = declared.iter().filter(|(holds, _)| *holds).fold(0, |all, (_, flag)| all | flag);
     let other = before & !(ECT | ECT_1 | CE | INNER | DECLARED);
     other | ecn(header.ecn, ECT, ECT_1, CE) | inner_ecn.map_or(0, inner) | declared
@@ -336,8 +336,8 @@ mod tests {
             .flat_map(|(ecn, inner)| words.map(|bits| (ecn, inner, bits)))
         {
             let bit = |place: u32| bits >> place & 1 == 1;
-            let [conex, loss, mark, credit, re_echo] = [0, 1, 2, 3, 4].map(bit);
-            let declared = Declared { conex, loss, mark, credit, re_echo };
+            let [conex, loss, mark, credit, re] = [0, 1, 2, 3, 4].map(bit);
+            let declared = Declared { conex, loss, mark, credit, re };
             let own = flags::ACK | flags::SACK | flags::AE;
             let written = Passing { ecn, inner_ecn, declared, ..seen(own) };
             let flags = flags_of(Header { ecn, declared }, inner_ecn, own);

@@ -186,3 +186,40 @@ fn without_congestion_credit_alone_is_declared() {
     // 30 kB are 20 segments of 1460 bytes, for each of three flows.
     assert_eq!(count(&output, "entry", "declared_credit_packets"), 3.0 * 20.0);
 }
+
+/// A network in which packets of re-ECN are marked, or lost, and what this sender declares at either end.
+fn re_ecn(conex: &str, more: &[(&str, &str)]) -> RunOutput {
+    let conex = format!("{{ kind = \"re-ecn\", {conex} }}");
+    let mut options = vec![
+        ("tcp.conex", conex.as_str()),
+        ("tcp.ecn", "true"),
+        ("tcp.feedback", "\"accurate\""),
+        ("bottleneck.aqm.gentle", "true"),
+        ("bottleneck.buffer", "\"300 packets\""),
+        ("tcp.window_limit", "\"90 kB\""),
+    ];
+    options.extend(more);
+    with(&options)
+}
+
+/// As many packets are positive as were marked, but for those on their way; what is lost is declared as well, or
+/// what was declared on it again.
+#[test]
+fn positive_packets_answer_marks_one_by_one() {
+    let output = re_ecn("credit = \"off\"", &[]);
+    assert_eq!(output.flows.losses.iter().sum::<u64>(), 0);
+    let (met, positive) =
+        (count(&output, "exit", "marked_packets"), count(&output, "entry", "re_echo_packets"));
+    assert!(met > 50.0 && positive <= met && positive > met - IN_FLIGHT, "{positive} of {met}");
+
+    let lossy = [("bottleneck.loss", "0.01")];
+    let output = re_ecn("credit = \"off\"", &lossy);
+    let lost = output.flows.losses.iter().sum::<u64>() as f64;
+    let signals = count(&output, "exit", "marked_packets") + lost;
+    let positive = count(&output, "entry", "re_echo_packets");
+    assert!(lost > 50.0 && (signals - positive).abs() < IN_FLIGHT, "{positive} of {signals}");
+    let silent = re_ecn("credit = \"off\", losses = false", &lossy);
+    let met = count(&silent, "exit", "marked_packets");
+    let repeated = count(&silent, "entry", "re_echo_packets") - met;
+    assert!(repeated.abs() < IN_FLIGHT, "{repeated}");
+}

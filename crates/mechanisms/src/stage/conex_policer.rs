@@ -355,7 +355,7 @@ impl ConexPolicer {
                 counts.add(kind, packet.len);
             }
         };
-        let Declared { conex, loss, mark, credit, re_echo: _ } = packet.declared;
+        let Declared { conex, loss, mark, credit, re: _ } = packet.declared;
         count(conex, Kind::Conex);
         count(!conex, Kind::NotConex);
         count(conex && loss, Kind::DeclaredLoss);

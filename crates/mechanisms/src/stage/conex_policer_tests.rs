@@ -33,7 +33,7 @@ fn at(ms: u64) -> Time {
 }
 
 const CONEX: Declared =
-    Declared { conex: true, loss: false, mark: false, credit: false, re_echo: false };
+    Declared { conex: true, loss: false, mark: false, credit: false, re: false };
 const MARK: Declared = Declared { mark: true, ..CONEX };
 const LOSS: Declared = Declared { loss: true, ..CONEX };
 const CREDIT: Declared = Declared { credit: true, ..CONEX };
@@ -246,7 +246,7 @@ fn any_packets() -> impl Strategy<Value = Vec<Passing>> {
         let packet = |(gap, user, flags, len): (u64, u32, [bool; 5], u64)| {
             let [conex, loss, mark, credit, marked] = flags;
             ms += gap;
-            let declared = Declared { conex, loss, mark, credit, re_echo: false };
+            let declared = Declared { conex, loss, mark, credit, re: false };
             let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
             Passing { user, ecn, len: Bytes::new(len), ..packet(ms, declared) }
         };

@@ -1,13 +1,13 @@
 //! Mark counter: what users' packets say of congestion where they pass, by packets and by bytes.
 //! Congestion-volume as in B. Briscoe et al., RFC 6789 (congestion exposure: concepts), section 2; what
-//! senders declare as in RFC 7837 (ConEx), and the RE bit of re-ECN.
+//! senders declare as in RFC 7837 (ConEx), and positive packets of re-ECN.
 //!
 //! It changes nothing. For each user it keeps, in packets n and in bytes v,
 //!
 //! ```text
 //! seen       n ← n + 1,  v ← v + L                      every packet
 //! marked     n ← n + 1,  v ← v + L   where ECN is CE    v: congestion-volume met before this place
-//! declared   n ← n + 1,  v ← v + L   of each kind       loss, mark, credit (ConEx); re-echo (re-ECN)
+//! declared   n ← n + 1,  v ← v + L   of each kind       loss, mark, credit (ConEx); re-echo: ECT(1) without RE (re-ECN)
 //! reported   n, v ← what the latest report says         seen and marked further on
 //! ```
 //!
@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use super::by_user::ByUser;
-use super::{Declared, Ecn, Passage, Passing, Report, Stage};
+use super::{Declared, Ecn, Passage, Passing, ReEcn, Report, Stage};
 use crate::parameters;
 use crate::registry::About;
 
@@ -91,13 +91,13 @@ impl Stage for MarkCounter {
             *packets += u64::from(holds);
             *bytes += if holds { packet.len.get() } else { 0 };
         };
-        let Declared { loss, mark, credit, re_echo, conex: _ } = packet.declared;
+        let Declared { loss, mark, credit, .. } = packet.declared;
         count(true, Kind::Seen);
         count(packet.ecn == Ecn::Ce, Kind::Marked);
         count(loss, Kind::DeclaredLoss);
         count(mark, Kind::DeclaredMark);
         count(credit, Kind::DeclaredCredit);
-        count(re_echo, Kind::ReEcho);
+        count(packet.re_ecn() == ReEcn::Positive, Kind::ReEcho);
         Passage::On
     }
 
@@ -149,7 +149,7 @@ mod tests {
         for packet in [
             packet(1, Ecn::Ect0, Declared::default()),
             packet(1, Ecn::Ce, honest),
-            packet(3, Ecn::NotEct, Declared { loss: true, re_echo: true, ..honest }),
+            packet(3, Ecn::Ect1, Declared { loss: true, ..honest }),
         ] {
             assert_eq!(counter.pass(&mut { packet }, || panic!("drew")), Passage::On);
         }

@@ -17,7 +17,7 @@ pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
 pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
 pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
-pub use passing::{Declared, Ecn, Passing, Sequence};
+pub use passing::{Declared, Ecn, Passing, ReEcn, Sequence};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
 pub use report::Report;
 

@@ -36,6 +36,20 @@ impl Passing {
         self.ecn == Ecn::Ce || self.inner_ecn == Some(Ecn::Ce)
     }
 
+    /// What it says in a network with re-ECN: table I of A. Sanhaji et al., "ConEx Performance Evaluation and
+    /// Application to Video Streaming". ECT(1) without the RE bit is also what senders of RFC 9331 set (L4S).
+    #[inline]
+    pub const fn re_ecn(&self) -> ReEcn {
+        match (self.ecn, self.declared.re) {
+            (Ecn::NotEct, true) => ReEcn::Credit,
+            (Ecn::Ect1, true) => ReEcn::Neutral,
+            (Ecn::Ect1, false) => ReEcn::Positive,
+            (Ecn::Ce, true) => ReEcn::Negative,
+            (Ecn::Ce, false) => ReEcn::Cancelled,
+            (Ecn::NotEct, false) | (Ecn::Ect0, _) => ReEcn::Outside,
+        }
+    }
+
     /// A full packet at the beginning, for tests.
     #[cfg(test)]
     pub(crate) const fn of_user(user: u32) -> Self {
@@ -48,13 +62,7 @@ impl Passing {
             is_ack: false,
             ecn: Ecn::Ect0,
             inner_ecn: None,
-            declared: Declared {
-                conex: false,
-                loss: false,
-                mark: false,
-                credit: false,
-                re_echo: false,
-            },
+            declared: Declared { conex: false, loss: false, mark: false, credit: false, re: false },
             signal: 0.0,
         }
     }
@@ -96,6 +104,23 @@ pub struct Declared {
     pub mark: bool,
     /// ConEx: credit (C).
     pub credit: bool,
-    /// Re-ECN: the bit beside the ECN field.
-    pub re_echo: bool,
+    /// Re-ECN: the RE bit, which says something together with the ECN field: [`Passing::re_ecn`].
+    pub re: bool,
+}
+
+/// What a packet says in a network with re-ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReEcn {
+    /// Its sender does not take part.
+    Outside,
+    /// Takes part, and has nothing to declare.
+    Neutral,
+    /// Declares a mark or a loss.
+    Positive,
+    /// Was marked on the way.
+    Negative,
+    /// Declares, and was marked on the way; or a packet of ECN of today that was marked, which looks the same.
+    Cancelled,
+    /// Credit.
+    Credit,
 }

@@ -66,7 +66,7 @@ fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mu
 }
 
 const fn declares(conex: &ConexPlan) -> bool {
-    !matches!(conex, ConexPlan::Off)
+    matches!(conex, ConexPlan::Rfc7786(_) | ConexPlan::PerSignal(_))
 }
 
 const fn gives_credit(conex: &ConexPlan) -> bool {

@@ -113,12 +113,34 @@ parameters! {
     }
 }
 
+parameters! {
+    /// As re-ECN has it, in the ECN field and the RE bit: packets are positive for the bytes that were marked or
+    /// lost, and credit comes first. Needs ECN.
+    pub struct ReEcn {
+        /// Credit that is declared before congestion is met.
+        pub credit: CreditPlan = "half-flight",
+        /// Losses are declared, as marks are. Else what was declared on a packet that is lost is declared again.
+        pub losses: bool = "true",
+        /// After so long without a packet the network may have forgotten the flow, and credit begins anew.
+        pub idle: Span = "1 s",
+        /// How the sender lies about what it has met.
+        pub cheat: CheatPlan = "none",
+    }
+    check lies_as_it_can;
+}
+
+fn lies_as_it_can(re_ecn: &ReEcn) -> Option<Mistake> {
+    let message = "re-ECN has one codepoint for losses and marks: take another, such as \"never\"";
+    matches!(re_ecn.cheat, CheatPlan::LossForMark(_)).then(|| ("cheat", message.to_owned()))
+}
+
 choice! {
-    /// What a sender declares of the congestion it has met (ConEx).
+    /// What a sender declares of the congestion it has met (ConEx, re-ECN).
     pub enum ConexPlan as Conex {
         /// Nothing.
         Off = "off";
         Rfc7786(Rfc7786) = "rfc7786";
         PerSignal(PerSignal) = "per-signal";
+        ReEcn(ReEcn) = "re-ecn";
     }
 }

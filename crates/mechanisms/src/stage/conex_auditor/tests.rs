@@ -19,7 +19,7 @@ fn at(ms: u64) -> Time {
 }
 
 const CONEX: Declared =
-    Declared { conex: true, loss: false, mark: false, credit: false, re_echo: false };
+    Declared { conex: true, loss: false, mark: false, credit: false, re: false };
 const MARK: Declared = Declared { mark: true, ..CONEX };
 const LOSS: Declared = Declared { loss: true, ..CONEX };
 const CREDIT: Declared = Declared { credit: true, ..CONEX };

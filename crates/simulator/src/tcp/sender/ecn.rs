@@ -78,6 +78,15 @@ impl Ecn {
         matches!(self.feedback, Feedback::Each | Feedback::Counted(_))
     }
 
+    /// Whether segments may be ECN-capable: both ends have agreed on it, and nothing speaks against it.
+    pub fn may_be_capable(&self) -> bool {
+        match &self.feedback {
+            Feedback::None => false,
+            Feedback::Counted(counted) => counted.reader.may_be_capable(),
+            Feedback::Latched | Feedback::Each => true,
+        }
+    }
+
     /// Whether the controller is told of every mark, and answers in proportion.
     #[inline]
     pub fn answers_in_proportion(&self) -> bool {

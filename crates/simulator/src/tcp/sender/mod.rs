@@ -108,7 +108,7 @@ impl Sender {
         Sender {
             stream: Stream::new(mss),
             outstanding: Outstanding::new(detection.memory(), mss),
-            conex: Conex::new(plan, mss, feedback.uses_sack()),
+            conex: Conex::new(plan, &sizes, feedback.uses_sack()),
             feedback,
             ecn: Ecn::new(plan, mss),
             detection,

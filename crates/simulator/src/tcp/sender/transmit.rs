@@ -194,7 +194,7 @@ impl Sender {
         let pushed = missing_bytes > 0 || self.stream.is_pushed(segment);
         flags |= self.transmit.push_flag(pushed);
         if self.conex.is_some() {
-            flags |= self.declare(segment, again, door.now);
+            flags = self.declared(flags, segment, again, door.now);
         }
         self.transmit.note_activity(door.now);
         self.counts.sent += 1;
@@ -205,17 +205,23 @@ impl Sender {
         }
     }
 
-    /// What a segment that leaves declares. One that leaves again was lost, as far as the sender knows.
+    /// The flags of a segment that leaves, with what it declares. One that leaves again was lost, as far as the
+    /// sender knows.
     #[inline(never)]
-    fn declare(&mut self, segment: u64, again: bool, now: Time) -> u32 {
-        let Some(conex) = &mut self.conex else { return 0 };
+    fn declared(&mut self, flags: u32, segment: u64, again: bool, now: Time) -> u32 {
+        let Some(conex) = &mut self.conex else { return flags };
+        let own = conex.own_flags();
+        if own != 0 && !self.ecn.may_be_capable() {
+            return flags;
+        }
         let (out, srtt) = (&self.outstanding, self.feedback.round_trip().srtt());
         let bytes = self.transmit.sizes.mss() - u64::from(out.missing_bytes(segment));
         if again {
             let by_acks = self.recovery.phase() == Phase::Recovery;
             conex.on_repair(&Repair { segment, bytes, by_acks, now, srtt }, out);
         }
-        conex.declare(&Leaving { segment, bytes, again, in_flight: out.pipe(), now })
+        let in_flight = out.pipe();
+        flags & !own | conex.declare(&Leaving { segment, bytes, again, in_flight, now })
     }
 
     /// A probe for losses at the tail is due: a new segment, whatever the window, or the last one again.

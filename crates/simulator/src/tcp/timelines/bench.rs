@@ -59,6 +59,7 @@ pub struct Bench {
     scalable: bool,
     /// Its packets declare congestion.
     conex: bool,
+    re_ecn: bool,
     now: Time,
     /// The segments up to here have been sent before.
     sent_below: u64,
@@ -109,7 +110,8 @@ impl Bench {
             ecn_fallback: tcp.ecn_fallback,
             ecn_on_repairs: tcp.ecn_on_repairs,
             scalable: tcp.is_scalable(),
-            conex: tcp.conex != ConexPlan::Off,
+            conex: !matches!(tcp.conex, ConexPlan::Off | ConexPlan::ReEcn(_)),
+            re_ecn: matches!(tcp.conex, ConexPlan::ReEcn(_)),
             now: Time::ZERO,
             sent_below: 0,
             requested: Time::ZERO,
@@ -340,7 +342,14 @@ impl Bench {
         // RFC 3168, section 6.1.5: what is sent again is not ECN-capable, but of scalable senders and in ns-2.
         let capable = self.ecn && (!again || self.scalable || self.ecn_on_repairs);
         let mut suffix = String::from(if again { "r" } else { "" });
-        if self.accurate {
+        if self.re_ecn {
+            suffix += match (packet.has(flags::RE), packet.has(flags::ECT_1)) {
+                (true, true) => "",
+                (true, false) => "+C",
+                (false, true) => "+P",
+                (false, false) => "+Not-ECT",
+            };
+        } else if self.accurate {
             suffix += if packet.has(flags::ECT) { "" } else { "+Not-ECT" };
         } else {
             assert_eq!(packet.has(flags::ECT), capable, "ECT of segment {}", packet.number);

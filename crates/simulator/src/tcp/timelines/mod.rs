@@ -11,7 +11,8 @@
 //!                                                 "probe", "late" (reordering) and "delayed"
 //! ```
 //!
-//! Of a sender that declares congestion (ConEx), `4r+L+E+C` is a packet with a loss, a mark and credit.
+//! Of a sender that declares congestion (ConEx), `4r+L+E+C` is a packet with a loss, a mark and credit; of one
+//! with re-ECN, `4+P` is a positive packet.
 //!
 //! Segments have 1460 bytes (1448 with timestamps). What stands after `#` is a comment. Where a
 //! timeline differs, the test prints the one that was measured.

@@ -38,6 +38,11 @@ impl Credit {
         self.level = (self.level - amount.max(0)).max(0);
     }
 
+    /// None has been given: an auditor may have forgotten it.
+    pub fn begin_anew(&mut self) {
+        self.level = 0;
+    }
+
     /// A packet leaves with so much payload. Returns whether it gives credit.
     pub fn give(&mut self, bytes: i64, in_flight_bytes: i64) -> bool {
         let gives = self.flight_per_credit * self.level < in_flight_bytes;

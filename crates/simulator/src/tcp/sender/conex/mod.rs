@@ -17,6 +17,8 @@
 //! (estimate); ECN that tells each mark, that echoes congestion, or none. What is declared on a packet
 //! that is lost may be declared again (under_way).
 //!
+//! Re-ECN counts bytes on the wire, and says both in one codepoint (re_ecn).
+//!
 //! Packets with payload carry it, retransmissions included; requests and acknowledgements declare nothing.
 //! It takes no bytes on the wire, as in the paper, where it stands in the IPv4 header. RFC 7786 lets
 //! negative gauges be set to zero after a round trip; these keep them. How a sender lies is a thing of its own
@@ -25,24 +27,33 @@
 mod cheat;
 mod credit;
 mod estimate;
+mod re_ecn;
 mod under_way;
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{CarrierPlan, CheatPlan, ConexPlan, PerSignal, Rfc7786, TcpPlan};
+use tidegate_scenario::plan::{
+    CarrierPlan, CheatPlan, ConexPlan, CreditPlan, PerSignal, Rfc7786, TcpPlan,
+};
 
 use super::ecn::Ecn;
 use super::feedback::Told;
 use super::outstanding::Outstanding;
 use crate::packet::flags;
+use crate::tcp::Sizes;
 use cheat::{Cheat, Met};
 use credit::Credit;
 use estimate::Estimate;
+use re_ecn::ReEcn;
 use under_way::UnderWay;
 
 /// What amounts are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
-    Bytes,
+    /// Bytes of payload.
+    Payload,
+    /// Bytes on the wire, of packets with such headers.
+    Wire { header: u64 },
+    /// Packets, whatever their size.
     Packets,
 }
 
@@ -91,38 +102,50 @@ pub struct Conex {
     under_way: UnderWay,
     /// Of RFC 7786, without SACK.
     estimate: Option<Estimate>,
+    re_ecn: Option<ReEcn>,
+}
+
+/// What a plan has of what all kinds have.
+struct Kind<'a> {
+    unit: Unit,
+    credit: CreditPlan,
+    carrier: CarrierPlan,
+    repeats_lost: bool,
+    cheat: &'a CheatPlan,
 }
 
 impl Conex {
-    /// As a plan has it, for segments of `mss` bytes; `None` if nothing is declared.
-    pub fn new(plan: &TcpPlan, mss: u64, sack: bool) -> Option<Box<Self>> {
-        let (unit, credit, carrier, repeats_lost, cheat) = match &plan.conex {
-            ConexPlan::Off => return None,
-            ConexPlan::Rfc7786(Rfc7786 { credit, carrier, repeats_lost, cheat }) => {
-                let credit = Credit::new(*credit).filter(|_| !matches!(cheat, CheatPlan::Never(_)));
-                (Unit::Bytes, credit, *carrier, *repeats_lost, cheat)
-            }
-            ConexPlan::PerSignal(PerSignal { carrier, repeats_lost, cheat }) => {
-                (Unit::Packets, None, *carrier, *repeats_lost, cheat)
-            }
+    /// As a plan has it, for segments of these sizes; `None` if nothing is declared.
+    pub fn new(plan: &TcpPlan, sizes: &Sizes, sack: bool) -> Option<Box<Self>> {
+        let Kind { unit, credit, carrier, repeats_lost, cheat } = Kind::of(&plan.conex, sizes)?;
+        let re_ecn = match &plan.conex {
+            ConexPlan::ReEcn(plan) => Some(ReEcn::new(plan)),
+            _ => None,
         };
         Some(Box::new(Conex {
             unit,
-            mss,
+            mss: sizes.mss(),
             gauges: Met::default(),
             cheat: Cheat::new(cheat),
-            credit,
+            credit: Credit::new(credit).filter(|_| !matches!(cheat, CheatPlan::Never(_))),
             carrier,
             echo_end: 0,
             under_way: UnderWay::new(repeats_lost),
-            estimate: (!sack && unit == Unit::Bytes).then(Estimate::default),
+            estimate: (!sack && unit == Unit::Payload).then(Estimate::default),
+            re_ecn,
         }))
+    }
+
+    /// The flags that it sets itself, beside those that it adds.
+    pub fn own_flags(&self) -> u32 {
+        if self.re_ecn.is_some() { re_ecn::ECN_FIELD } else { 0 }
     }
 
     /// What segments count for that have so much payload together.
     fn amount(&self, segments: u32, bytes: u64) -> i64 {
         match self.unit {
-            Unit::Bytes => bytes as i64,
+            Unit::Payload => bytes as i64,
+            Unit::Wire { header } => (bytes + u64::from(segments) * header) as i64,
             Unit::Packets => i64::from(segments),
         }
     }
@@ -148,14 +171,14 @@ impl Conex {
         match self.unit {
             _ if !told.congestion => 0,
             // Without SACK, what duplicates stand for has been delivered as well.
-            Unit::Bytes if self.estimate.is_some() => self.full(told.departed),
-            Unit::Bytes => told.delivered_bytes as i64,
+            Unit::Payload if self.estimate.is_some() => self.full(told.departed),
+            Unit::Payload => told.delivered_bytes as i64,
             // One that comes with the ACK of what follows all that is out tells of another mark.
-            Unit::Packets if out.una() >= self.echo_end => {
+            Unit::Packets | Unit::Wire { .. } if out.una() >= self.echo_end => {
                 self.echo_end = out.nxt() + 1;
-                1
+                self.full(1)
             }
-            Unit::Packets => 0,
+            Unit::Packets | Unit::Wire { .. } => 0,
         }
     }
 
@@ -164,7 +187,13 @@ impl Conex {
         if met == Met::default() {
             return;
         }
-        self.spend_credit(met.loss + met.mark);
+        let met = match &self.re_ecn {
+            Some(re_ecn) => re_ecn.declarable(met),
+            None => {
+                self.spend_credit(met.loss + met.mark);
+                met
+            }
+        };
         self.gauges += match &mut self.cheat {
             None => met,
             Some(cheat) => cheat.admits(met, now),
@@ -187,7 +216,7 @@ impl Conex {
             None => amount,
         };
         self.meet(Met { loss: news, mark: 0 }, now);
-        if let (Some(credit), Some(srtt)) = (&mut self.credit, srtt) {
+        if let (None, Some(credit), Some(srtt)) = (&self.re_ecn, &mut self.credit, srtt) {
             credit.note_loss(now, srtt);
         }
         let declared = self.under_way.on_repair(segment, amount);
@@ -230,14 +259,23 @@ impl Conex {
             declared = self.choose();
             self.gauges -= counted(declared, amount);
         }
+        if self.re_ecn.as_mut().is_some_and(|re_ecn| re_ecn.was_idle(now)) {
+            self.credit.iter_mut().for_each(Credit::begin_anew);
+        }
         let in_flight_bytes = (u64::from(in_flight) * self.mss) as i64;
-        let asked = self.credit.as_mut().is_some_and(|own| own.give(bytes as i64, in_flight_bytes));
-        let hoarded = self.cheat.as_mut().is_some_and(|cheat| cheat.hoards(bytes as i64));
+        // Re-ECN has no codepoint for a packet that declares and gives credit as well.
+        let may = self.re_ecn.is_none() || declared == 0;
+        let asked =
+            may && self.credit.as_mut().is_some_and(|own| own.give(bytes as i64, in_flight_bytes));
+        let hoarded = may && self.cheat.as_mut().is_some_and(|cheat| cheat.hoards(bytes as i64));
         if asked || hoarded {
             declared |= flags::CREDIT;
         }
         self.under_way.note(segment, declared);
-        flags::CONEX | declared
+        match self.re_ecn {
+            Some(_) => ReEcn::coded(declared),
+            None => flags::CONEX | declared,
+        }
     }
 
     /// What the gauges ask for; in the paper a packet stands for one signal.
@@ -248,6 +286,35 @@ impl Conex {
             Unit::Packets if loss != 0 => loss,
             _ => loss | mark,
         }
+    }
+}
+
+impl<'a> Kind<'a> {
+    fn of(plan: &'a ConexPlan, sizes: &Sizes) -> Option<Self> {
+        Some(match plan {
+            ConexPlan::Off => return None,
+            ConexPlan::Rfc7786(Rfc7786 { credit, carrier, repeats_lost, cheat }) => Kind {
+                unit: Unit::Payload,
+                credit: *credit,
+                carrier: *carrier,
+                repeats_lost: *repeats_lost,
+                cheat,
+            },
+            ConexPlan::PerSignal(PerSignal { carrier, repeats_lost, cheat }) => Kind {
+                unit: Unit::Packets,
+                credit: CreditPlan::Off,
+                carrier: *carrier,
+                repeats_lost: *repeats_lost,
+                cheat,
+            },
+            ConexPlan::ReEcn(plan) => Kind {
+                unit: Unit::Wire { header: sizes.header.into() },
+                credit: plan.credit,
+                carrier: CarrierPlan::Any,
+                repeats_lost: !plan.losses,
+                cheat: &plan.cheat,
+            },
+        })
     }
 }
 
