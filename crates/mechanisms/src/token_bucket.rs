@@ -203,6 +203,12 @@ impl BucketRule {
         self.depth
     }
 
+    /// The same, of buckets into which something else comes: tokens per second.
+    #[must_use]
+    pub const fn filled_at(self, tokens_per_sec: u64) -> Self {
+        BucketRule { tokens_per_sec, ..self }
+    }
+
     /// A bucket at the beginning.
     pub const fn bucket(&self, now: Time) -> TokenBucket {
         TokenBucket { fill: self.initial, last: now }
@@ -225,6 +231,11 @@ impl TokenBucket {
     #[inline]
     pub const fn fill_before(&self) -> Credit {
         self.fill
+    }
+
+    /// When it was looked at last.
+    pub const fn last(&self) -> Time {
+        self.last
     }
 
     /// What is there now.

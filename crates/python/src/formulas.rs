@@ -5,7 +5,10 @@ use tidegate_mechanisms::bottleneck::{
     Afcp, AicpA, AicpB, AqmParams, Arrival, Differentiate, DifferentiationParams, ManageQueue, Red,
 };
 use tidegate_mechanisms::ingress::ActivityMeter;
-use tidegate_mechanisms::stage::{Stage as _, StageParams};
+use tidegate_mechanisms::stage::re_ecn_policer::tcp_fair_bytes_per_sec;
+use tidegate_mechanisms::stage::{
+    ReEcnDropper, ReEcnPolicer, ReEcnPolicerParams, Stage as _, StageParams,
+};
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{Plan, StagePlan};
 
@@ -78,11 +81,43 @@ pub fn red_probabilities(plan: &Plan, averages: &[f64]) -> Result<Vec<f64>, Stri
     Ok(averages.iter().map(|&average| red.probability_at(average)).collect())
 }
 
+/// All stages, of users and then of links.
+fn stages(plan: &Plan) -> impl Iterator<Item = &StageParams> {
+    let links = plan.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+    plan.stages.iter().map(|stage| &stage.params).chain(links)
+}
+
+fn re_ecn_policer(plan: &Plan) -> Result<&ReEcnPolicerParams, String> {
+    let policer = stages(plan).find_map(|stage| match stage {
+        StageParams::ReEcnPolicer(params) => Some(params),
+        _ => None,
+    });
+    policer.ok_or_else(|| "no re-ECN policer".to_owned())
+}
+
+/// What the first re-ECN policer allows [B/s] to full packets of which a share `p` is positive.
+pub fn re_ecn_allowed(plan: &Plan, p: f64) -> Result<f64, String> {
+    let params = re_ecn_policer(plan)?;
+    let round_trip_s = params.round_trip.ok_or("no round-trip time")?.as_secs();
+    Ok(tcp_fair_bytes_per_sec(params.k.0, ARRIVAL.len.as_f64(), round_trip_s, p))
+}
+
+/// By how many bytes the fill of its bucket changes with a full packet that comes `elapsed_s` after the last,
+/// where a share `p` is positive, and this one if `positive`.
+pub fn re_ecn_change(plan: &Plan, elapsed_s: f64, p: f64, positive: bool) -> Result<f64, String> {
+    let elapsed = Span::from_secs_f64(elapsed_s);
+    Ok(ReEcnPolicer::change_bytes(re_ecn_policer(plan)?, ARRIVAL.len, elapsed, p, positive))
+}
+
+/// Of how many packets in a row that declare nothing a re-ECN dropper drops a share, from a flow with this
+/// balance, in packets.
+pub fn re_ecn_dropped_share(balance: f64, packets: f64) -> f64 {
+    ReEcnDropper::dropped_share(balance as i64, packets as u32)
+}
+
 /// The first ConEx policer's drop probability at these fills, in multiples of its bucket's depth.
 pub fn conex_policer_probabilities(plan: &Plan, fills: &[f64]) -> Result<Vec<f64>, String> {
-    let links = plan.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
-    let mut stages = plan.stages.iter().map(|stage| &stage.params).chain(links);
-    let policer = stages.find_map(|stage| match stage {
+    let policer = stages(plan).find_map(|stage| match stage {
         StageParams::ConexPolicer(params) => Some(params),
         _ => None,
     });

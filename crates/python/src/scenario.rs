@@ -119,6 +119,29 @@ impl Scenario {
         formulas::conex_policer_probabilities(&self.plan, &fills).map_err(PyValueError::new_err)
     }
 
+    /// What the first re-ECN policer allows [B/s] to full packets of which a share `p` is positive.
+    fn re_ecn_allowed(&self, p: f64) -> PyResult<f64> {
+        formulas::re_ecn_allowed(&self.plan, p).map_err(PyValueError::new_err)
+    }
+
+    /// By how many bytes the first re-ECN policer's fill changes with a full packet that declares nothing and comes
+    /// `elapsed_s` after the last, where a share `p` is positive.
+    fn re_ecn_change(&self, elapsed_s: f64, p: f64) -> PyResult<f64> {
+        formulas::re_ecn_change(&self.plan, elapsed_s, p, false).map_err(PyValueError::new_err)
+    }
+
+    /// The same with a positive packet.
+    fn re_ecn_change_by_positive(&self, elapsed_s: f64, p: f64) -> PyResult<f64> {
+        formulas::re_ecn_change(&self.plan, elapsed_s, p, true).map_err(PyValueError::new_err)
+    }
+
+    /// The share that a re-ECN dropper drops of so many packets in a row that declare nothing, from a flow
+    /// with this balance, in packets.
+    #[staticmethod]
+    fn re_ecn_dropped_share(balance: f64, packets: f64) -> f64 {
+        formulas::re_ecn_dropped_share(balance, packets)
+    }
+
     /// The overrides of each point of `[sweep]`, in the order of the file; none without.
     fn points(&self) -> Vec<Vec<(String, String)>> {
         self.parsed.points()

@@ -252,6 +252,7 @@ pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
         flow: parcel.flow(),
         sequence: None,
         is_ack: parcel.has(flags::ACK),
+        is_request: parcel.has(flags::SYN),
         ecn,
         inner_ecn: parcel.has(flags::TUNNEL).then_some(inner),
         declared,

@@ -213,12 +213,12 @@ fn positive_packets_answer_marks_one_by_one() {
     assert!(met > 50.0 && positive <= met && positive > met - IN_FLIGHT, "{positive} of {met}");
 
     let lossy = [("bottleneck.loss", "0.01")];
-    let output = re_ecn("credit = \"off\"", &lossy);
+    let output = re_ecn("credit = \"off\", losses = true", &lossy);
     let lost = output.flows.losses.iter().sum::<u64>() as f64;
     let signals = count(&output, "exit", "marked_packets") + lost;
     let positive = count(&output, "entry", "re_echo_packets");
     assert!(lost > 50.0 && (signals - positive).abs() < IN_FLIGHT, "{positive} of {signals}");
-    let silent = re_ecn("credit = \"off\", losses = false", &lossy);
+    let silent = re_ecn("credit = \"off\"", &lossy);
     let met = count(&silent, "exit", "marked_packets");
     let repeated = count(&silent, "entry", "re_echo_packets") - met;
     assert!(repeated.abs() < IN_FLIGHT, "{repeated}");

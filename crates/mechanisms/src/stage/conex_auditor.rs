@@ -44,17 +44,16 @@
 //! Packets outside ConEx, and acknowledgements, are not looked at.
 
 use super::by_user::ByUser;
+use super::slots::{Key, Slots};
 use super::{Declared, Passage, Passing, Stage};
 use crate::bottleneck::falls;
 use crate::parameters;
 use crate::parameters::{Mistake, too_short};
 use crate::registry::About;
 use crate::units::{Bytes, Share, Span, Time};
-use flow::{Balance, Flow, Key};
-use slots::Slots;
+use flow::{Balance, Flow};
 
 mod flow;
-mod slots;
 
 parameters! {
     /// Drops packets of senders who declare less congestion than their packets have met.
@@ -78,7 +77,7 @@ impl ConexAuditorParams {
         if !(1..=MAX_SLACK).contains(&slack) {
             mistakes.push(("slack", format!("{slack} B is not from 1 B to 1 GB")));
         }
-        let (least, most) = (Slots::LEAST_BYTES, MAX_MEMORY);
+        let (least, most) = (Slots::<Flow>::LEAST_BYTES, MAX_MEMORY);
         if !(least..=most).contains(&self.memory.get()) {
             mistakes
                 .push(("memory", format!("not from {least} B, which a few flows take, to 1 GB")));
@@ -100,7 +99,7 @@ pub struct ConexAuditor {
     slack: f64,
     /// 1 − τ.
     due: f64,
-    flows: Slots,
+    flows: Slots<Flow>,
     /// D.
     undeclared: f64,
     users: ByUser<Counts>,

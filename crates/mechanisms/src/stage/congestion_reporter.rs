@@ -108,6 +108,7 @@ mod tests {
             user,
             flow: 0,
             is_ack: false,
+            is_request: false,
             ecn,
             inner_ecn: None,
             declared: Declared::default(),

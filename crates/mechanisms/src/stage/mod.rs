@@ -11,7 +11,10 @@ pub mod congestion_reporter;
 pub mod mark_counter;
 mod passing;
 pub mod random_marker;
+pub mod re_ecn_dropper;
+pub mod re_ecn_policer;
 mod report;
+mod slots;
 
 pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
 pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
@@ -19,6 +22,8 @@ pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
 pub use passing::{Declared, Ecn, Passing, ReEcn, Sequence};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
+pub use re_ecn_dropper::{ReEcnDropper, ReEcnDropperParams};
+pub use re_ecn_policer::{ReEcnPolicer, ReEcnPolicerParams};
 pub use report::Report;
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
@@ -214,4 +219,6 @@ stages! {
     ConexPolicer(ConexPolicerParams);
     ConexAuditor(ConexAuditorParams);
     RandomMarker(RandomMarkerParams);
+    ReEcnPolicer(ReEcnPolicerParams);
+    ReEcnDropper(ReEcnDropperParams);
 }

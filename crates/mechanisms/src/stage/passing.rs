@@ -19,6 +19,8 @@ pub struct Passing {
     pub sequence: Option<Sequence>,
     /// It acknowledges, and carries no data.
     pub is_ack: bool,
+    /// It requests a connection.
+    pub is_request: bool,
     /// The ECN field; may be written: a mark.
     pub ecn: Ecn,
     /// In a tunnel, the ECN field of the inner header; may be written, also that it enters or leaves one.
@@ -50,8 +52,21 @@ impl Passing {
         }
     }
 
-    /// A full packet at the beginning, for tests.
-    #[cfg(test)]
+    /// A full packet at the beginning that says this.
+    pub(crate) fn in_re_ecn(says: ReEcn) -> Self {
+        let (ecn, re) = match says {
+            ReEcn::Outside => (Ecn::Ect0, false),
+            ReEcn::Neutral => (Ecn::Ect1, true),
+            ReEcn::Positive => (Ecn::Ect1, false),
+            ReEcn::Negative => (Ecn::Ce, true),
+            ReEcn::Cancelled => (Ecn::Ce, false),
+            ReEcn::Credit => (Ecn::NotEct, true),
+        };
+        let declared = Declared { re, ..Declared::default() };
+        Passing { ecn, declared, ..Passing::of_user(0) }
+    }
+
+    /// A full packet at the beginning, which says nothing.
     pub(crate) const fn of_user(user: u32) -> Self {
         Passing {
             now: Time::ZERO,
@@ -60,6 +75,7 @@ impl Passing {
             flow: 0,
             sequence: None,
             is_ack: false,
+            is_request: false,
             ecn: Ecn::Ect0,
             inner_ecn: None,
             declared: Declared { conex: false, loss: false, mark: false, credit: false, re: false },

@@ -1,4 +1,4 @@
-//! Doubts about what acts on declared congestion (ConEx), where nobody declares it or nobody may.
+//! Doubts about what acts on declared congestion (ConEx, re-ECN), where nobody declares it or nobody may.
 
 use tidegate_mechanisms::stage::StageParams;
 
@@ -7,7 +7,7 @@ use crate::check::nested;
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
-use crate::plan::{ConexPlan, CreditPlan, Rfc7786};
+use crate::plan::{ConexPlan, CreditPlan, ReEcn, Rfc7786};
 
 /// A place of stages: where it is in the file, what stands there, and whose packets pass.
 struct Place<'a> {
@@ -61,8 +61,39 @@ fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mu
                 reader.wrong::<()>(message);
             }
         }
+        StageParams::ReEcnPolicer(_) if nobody(declares_by_re_ecn) => {
+            let message = "nobody whose packets come here declares by re-ECN, so that everybody has the \
+                           fill rate: give tcp.conex = \"re-ecn\"";
+            reader.wrong::<()>(message);
+        }
+        StageParams::ReEcnDropper(_) => {
+            if nobody(declares_by_re_ecn) {
+                let message = "nobody whose packets come here declares by re-ECN, so that nothing is dropped: \
+                               give tcp.conex = \"re-ecn\"";
+                reader.wrong::<()>(message);
+            }
+            let short = senders.iter().filter(|(_, user)| user.has(file, may_be_short));
+            let short: Vec<_> = short.map(|(name, _)| name.as_str()).collect();
+            if !short.is_empty() {
+                let message = format!(
+                    "{} declare by re-ECN without credit, so that packets behind the first mark are dropped \
+                     for a round trip: give tcp.conex = {{ kind = \"re-ecn\", credit = \"half-flight\" }}",
+                    short.join(", ")
+                );
+                reader.wrong::<()>(message);
+            }
+        }
         _ => {}
     }
+}
+
+const fn declares_by_re_ecn(conex: &ConexPlan) -> bool {
+    matches!(conex, ConexPlan::ReEcn(_))
+}
+
+const fn may_be_short(conex: &ConexPlan) -> bool {
+    let ConexPlan::ReEcn(ReEcn { credit, .. }) = conex else { return false };
+    matches!(credit, CreditPlan::Off)
 }
 
 const fn declares(conex: &ConexPlan) -> bool {
@@ -146,5 +177,22 @@ mod tests {
         tell(&doubts("\"rfc7786\"", "bottleneck.exit", auditor), &[]);
         let none = r#"{ kind = "rfc7786", credit = "off" }"#;
         tell(&doubts(none, "users.a.exit", auditor), &["users.a.exit.0: a declare"]);
+    }
+
+    #[test]
+    fn re_ecn_where_nobody_declares_by_it_or_gives_no_credit_is_doubted() {
+        let policer = r#"{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "9 kB", round_trip = "9 ms" }"#;
+        let with = "\"re-ecn\"\nusers.a.tcp.ecn = true";
+        for (stage, message) in
+            [(policer, "has the fill rate"), ("\"re-ecn-dropper\"", "nothing is dropped")]
+        {
+            tell(&doubts("\"rfc7786\"", "users.a.entry", stage), &[message]);
+            tell(&doubts(with, "bottleneck.exit", stage), &[]);
+        }
+        let none = "{ kind = \"re-ecn\", credit = \"off\" }\nusers.a.tcp.ecn = true";
+        tell(
+            &doubts(none, "users.a.exit", "\"re-ecn-dropper\""),
+            &["a declare by re-ECN without credit"],
+        );
     }
 }

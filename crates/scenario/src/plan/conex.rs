@@ -114,13 +114,14 @@ parameters! {
 }
 
 parameters! {
-    /// As re-ECN has it, in the ECN field and the RE bit: packets are positive for the bytes that were marked or
-    /// lost, and credit comes first. Needs ECN.
+    /// As re-ECN has it, in the ECN field and the RE bit: packets are positive for the bytes that were
+    /// marked, and credit comes first. Needs ECN.
     pub struct ReEcn {
         /// Credit that is declared before congestion is met.
         pub credit: CreditPlan = "half-flight",
         /// Losses are declared, as marks are. Else what was declared on a packet that is lost is declared again.
-        pub losses: bool = "true",
+        /// A policer's own drops are losses: where they are declared, it drops for what it has dropped.
+        pub losses: bool = "false",
         /// After so long without a packet the network may have forgotten the flow, and credit begins anew.
         pub idle: Span = "1 s",
         /// How the sender lies about what it has met.

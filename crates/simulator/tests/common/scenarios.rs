@@ -154,6 +154,11 @@ fn row() -> impl Strategy<Value = &'static str> {
          buckets = \"one\", drops = \"declared\", not_conex = \"limit\", not_conex_rate = \"5 Mb/s\" }",
         "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"conex-auditor\", slack = \"3 kB\" }",
         "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"mark-counter\" }",
+        "{ kind = \"random-marker\", probability = 0.05 }, { kind = \"re-ecn-dropper\" }",
+        "{ kind = \"re-ecn-policer\", fill_rate = \"2 Mb/s\", depth = \"20 kB\", round_trip = \"20 ms\", \
+         measures = true }",
+        "{ kind = \"re-ecn-policer\", fill_rate = \"9 packets/s\", depth = \"9 packets\", \
+         buckets = \"by-user\", tokens = \"positive\", sanction = \"discard\", outside = \"pass\" }",
         "{ kind = \"mark-counter\" }, { kind = \"activity-meter\", reference_rate = \"1 Mb/s\", meters = 2 }",
     ])
 }

@@ -64,6 +64,22 @@ class Formulas(Protocol):
         """The first ConEx policer's drop probability at these fills, in multiples of its depth."""
         ...
 
+    def re_ecn_allowed(self, p: float) -> float:
+        """What the first re-ECN policer allows [B/s]."""
+        ...
+
+    def re_ecn_change(self, elapsed_s: float, p: float) -> float:
+        """By how many bytes a packet changes the first re-ECN policer's fill."""
+        ...
+
+    def re_ecn_change_by_positive(self, elapsed_s: float, p: float) -> float:
+        """By how many bytes a positive packet does."""
+        ...
+
+    def re_ecn_dropped_share(self, balance: float, packets: float) -> float:
+        """The share that a re-ECN dropper drops of a flow with this balance."""
+        ...
+
 
 class ScenarioWith(Protocol):
     """Gives the paper's scenario with changes to it, after those of the point itself."""

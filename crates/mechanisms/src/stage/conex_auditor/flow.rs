@@ -1,29 +1,10 @@
 //! What is known of a flow: its balance, and where it stands in its sequence.
 
-use core::num::NonZeroU64;
 use core::ops::{Add, Sub};
 
+use crate::stage::slots::{Key, Remembered};
 use crate::stage::{Declared, Passing, Sequence};
 use crate::units::{Span, Time};
-
-/// Which flow: its number, and its connection where headers show one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key(NonZeroU64);
-
-impl Key {
-    /// That of a packet.
-    pub fn of(packet: &Passing) -> Self {
-        let connection = packet.sequence.map_or(0, |sequence| sequence.connection);
-        let both = u64::from(packet.flow) << 32 | u64::from(connection);
-        Key(NonZeroU64::new(both | 1 << 63).expect("a bit is set"))
-    }
-
-    /// Spread over all bits.
-    pub const fn hash(self) -> u64 {
-        let mixed = self.0.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^ mixed >> 32
-    }
-}
 
 /// What was declared and what was met, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +106,16 @@ pub struct Flow {
     then: Met,
     /// and an allowance before: it has to be declared by now.
     due: Met,
+}
+
+impl Remembered for Flow {
+    fn key(&self) -> Key {
+        self.key
+    }
+
+    fn seen(&self) -> u64 {
+        self.seen.as_nanos()
+    }
 }
 
 impl Flow {

@@ -1,0 +1,399 @@
+//! Re-ECN policer: holds flows or users to the rate that TCP would have at the congestion that they declare.
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
+//! Applicability in Cellular Networks", ITC 23, 2011, section II.
+//!
+//! ```text
+//! B = k s/(T √p)      k ≤ √(3/2), s = mean packet size, T = round-trip time, p = 1/N
+//! N ← (1 − w) N + w n                         with each event that is declared, n packets after the one before
+//!
+//! tokens = "data"      f ← min(D, f + min(r, B) Δt) − s     per packet        r = what comes in at most,
+//! tokens = "positive"  f ← min(D, f + r Δt) − s             per positive one  D = depth, b_start at first
+//!
+//! where f < s    sanction = "discard"         the packet is dropped
+//!                sanction = "probability"     it is dropped with p_l = (B_i − B)/B_i, B_i = the rate that comes
+//! ```
+//!
+//! A packet that is dropped takes nothing; with p_l one that passes an empty bucket owes its size, up to D. The paper has both kinds of tokens, in one paragraph: the update, which it
+//! gives as an equation, takes each packet's size out of the bucket; a sentence before says that positive packets alone
+//! consume tokens. The first holds a flow to a rate that falls as it declares more, the second to an amount of
+//! congestion, whatever its rate. With "positive" tokens p_l compares positive volume with r.
+//!
+//! Where the paper leaves it open:
+//!
+//! - *Before anything is declared* p is not known and B has no bound: r is what comes in then, and never more. So
+//!   who declares nothing has r, whether he takes part or not.
+//! - *What p counts* is events: a positive packet begins one, and those within a round trip after it belong to it. TCP
+//!   answers once a round trip, however much of that was marked, and its formula holds for this p (RFC 5348, section
+//!   5.2). With signals = "each" every positive packet counts, as the paper's words have it: then slow start, in
+//!   which a queue marks half a window, is held against a flow for minutes.
+//! - *The first N* is at least that at which the rate that comes would be allowed (RFC 5348, section 6.3.1), since slow
+//!   start meets its first mark much earlier than TCP at that rate meets the next. What it may be is bounded by r.
+//! - *The moving average of p* is one of N, as in the paper's own letters: it remembers 1/w declarations, however rare
+//!   they are. Packets since the last one count as soon as they are more than N, so that whoever stops to
+//!   declare is believed little by little.
+//! - *Credit* declares nothing that was met: it does not count for p, but takes "positive" tokens.
+//! - *T* is configured. It may be measured as well, from a connection's request to its first data, which cannot be
+//!   made shorter than what is configured.
+//!
+//! Acknowledgements are not looked at.
+
+use super::by_user::ByUser;
+use super::slots::{Key, Slots};
+use super::{Passage, Passing, ReEcn, Stage};
+use crate::bottleneck::falls;
+use crate::parameters::Mistake;
+use crate::registry::About;
+use crate::token_bucket::TokenBucketParams;
+use crate::units::{Bytes, Factor, Share, Span, Time, TokenRate, Tokens};
+use crate::{parameters, words};
+use account::{Account, Law};
+
+mod account;
+
+parameters! {
+    /// Holds flows or users to the rate that TCP would have at the congestion that they declare by re-ECN.
+    pub struct ReEcnPolicerParams {
+        /// r: what comes into a bucket at most.
+        pub fill_rate: TokenRate,
+        /// D: what can be saved up.
+        pub depth: Tokens,
+        /// b_start: what is there at first. Default: a full bucket.
+        pub initial: Option<Tokens>,
+        /// Who has a bucket.
+        pub buckets: Held = "by-flow",
+        /// What takes tokens.
+        pub tokens: Taken = "data",
+        /// What becomes of packets that find the bucket empty.
+        pub sanction: Sanction = "probability",
+        /// k: at most √(3/2), which is TCP's.
+        pub k: Factor = "1.224744871391589",
+        /// T: round-trip time of whoever has a bucket, with tokens = "data".
+        pub round_trip: Option<Span>,
+        /// Measure T of each flow, from its request to its first data, and take it where it is longer.
+        pub measures: bool = "false",
+        /// What counts for p.
+        pub signals: Signals = "events",
+        /// w: weight of a new sample in N.
+        pub weight: Share = "0.125",
+        /// What becomes of packets outside re-ECN.
+        pub outside: Outside = "police",
+        /// With buckets = "by-flow": what flows may be remembered in.
+        pub memory: Bytes = "64 MB",
+    }
+    check ReEcnPolicerParams::mistakes;
+}
+
+words! {
+    /// Who has a bucket.
+    pub enum Held {
+        /// Each flow.
+        ByFlow = "by-flow",
+        /// Each user, for all his flows together.
+        ByUser = "by-user",
+    }
+}
+
+words! {
+    /// What takes tokens.
+    pub enum Taken {
+        /// Each packet; what comes in falls as more is declared.
+        Data = "data",
+        /// Positive packets and credit.
+        Positive = "positive",
+    }
+}
+
+words! {
+    /// What becomes of packets that find the bucket empty.
+    pub enum Sanction {
+        /// They are dropped.
+        Discard = "discard",
+        /// They are dropped with the probability by which they come too fast.
+        Probability = "probability",
+    }
+}
+
+words! {
+    /// What counts for p.
+    pub enum Signals {
+        /// Positive packets that are a round trip apart.
+        Events = "events",
+        /// Each positive packet.
+        Each = "each",
+    }
+}
+
+words! {
+    /// What becomes of packets outside re-ECN.
+    pub enum Outside {
+        /// As of those that declare nothing.
+        Police = "police",
+        /// They pass, and take nothing.
+        Pass = "pass",
+        /// They are dropped.
+        Drop = "drop",
+    }
+}
+
+/// √(3/2): TCP's constant with an acknowledgement for each packet.
+const MOST_K: f64 = 1.224_744_871_391_589;
+/// 1.2247449 stands for it.
+const ROUNDED: f64 = 1e-6;
+const MAX_MEMORY: u64 = 1_000_000_000;
+
+/// B [B/s]: what TCP has with packets of `size_bytes` and a round trip of `round_trip_s`, where a share p of
+/// them is marked. k ≤ √(3/2).
+pub fn tcp_fair_bytes_per_sec(k: f64, size_bytes: f64, round_trip_s: f64, p: f64) -> f64 {
+    k * size_bytes / (round_trip_s * libm::sqrt(p))
+}
+
+impl ReEcnPolicerParams {
+    fn bucket(&self) -> TokenBucketParams {
+        let (fill_rate, depth, initial) = (self.fill_rate, self.depth, self.initial);
+        let floor = (self.sanction == Sanction::Probability).then_some(depth);
+        TokenBucketParams { fill_rate, depth, floor, initial }
+    }
+
+    fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = self.bucket().mistakes();
+        mistakes.retain(|(key, _)| *key != "floor");
+        let data = self.tokens == Taken::Data;
+        let least = Slots::<Account>::LEAST_BYTES;
+        let wrong = [
+            (
+                self.k.0 > MOST_K + ROUNDED,
+                "k",
+                "is above √(3/2), at which a flow has more than TCP: at most 1.2247449".to_owned(),
+            ),
+            (
+                data && self.round_trip.is_none(),
+                "round_trip",
+                "missing; what TCP would have follows from it: give e.g. \"100 ms\"".to_owned(),
+            ),
+            (
+                self.round_trip.is_some_and(|span| span == Span::ZERO),
+                "round_trip",
+                "must not be zero".to_owned(),
+            ),
+            (
+                data && self.fill_rate.counts_packets(),
+                "fill_rate",
+                "counts packets, but tokens = \"data\" are bytes: give e.g. \"5 Mb/s\"".to_owned(),
+            ),
+            (
+                self.measures && self.buckets == Held::ByUser,
+                "measures",
+                "a user has no round-trip time of his own: leave it out, or buckets = \"by-flow\""
+                    .to_owned(),
+            ),
+            (
+                self.weight.0 == 0.0,
+                "weight",
+                "nothing would ever change what was declared first: above 0".to_owned(),
+            ),
+            (
+                !(least..=MAX_MEMORY).contains(&self.memory.get()),
+                "memory",
+                format!("not from {least} B, which a few flows take, to 1 GB"),
+            ),
+        ];
+        let wrong = wrong.into_iter().filter(|(is_wrong, ..)| *is_wrong);
+        mistakes.extend(wrong.map(|(_, key, message)| (key, message)));
+        mistakes
+    }
+}
+
+/// State of one policer.
+#[derive(Clone, Debug)]
+pub struct ReEcnPolicer {
+    law: Law,
+    sanction: Sanction,
+    outside: Outside,
+    measures: bool,
+    round_trip_s: f64,
+    accounts: Accounts,
+    counts: ByUser<Counts>,
+}
+
+/// The buckets.
+#[derive(Clone, Debug)]
+enum Accounts {
+    ByFlow(Slots<Account>),
+    ByUser(ByUser<Account>),
+}
+
+/// What is counted of a user.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    positive: [u64; 2],
+    credit: [u64; 2],
+    all: [u64; 2],
+    outside: [u64; 2],
+    /// When his first packet came, and when the first was dropped.
+    first: Time,
+    sanctioned: Option<Time>,
+    /// Of the bucket seen last: fill [B or packets], p, B [bit/s].
+    level: [f64; 3],
+}
+
+const EMPTY: Passage = Passage::Drop("bucket empty");
+const OUTSIDE: Passage = Passage::Drop("outside re-ECN");
+
+impl Stage for ReEcnPolicer {
+    type Params = ReEcnPolicerParams;
+
+    const ABOUT: About = About {
+        name: "re-ecn-policer",
+        title: "Re-ECN policer",
+        source: "Zhang et al., Metering Re-ECN, 2011, section II",
+        usage: r#"users.NAME.entry = [{ kind = "re-ecn-policer", fill_rate = "5 Mb/s", depth = "100 kB", round_trip = "100 ms" }]"#,
+        file: "stage/re_ecn_policer.rs",
+        text: include_str!("re_ecn_policer.rs"),
+    };
+
+    const HAS_LEVELS: bool = true;
+
+    fn new(params: ReEcnPolicerParams) -> Self {
+        let rule = params.bucket().rule();
+        ReEcnPolicer {
+            law: Law::new(&params, rule),
+            sanction: params.sanction,
+            outside: params.outside,
+            measures: params.measures,
+            round_trip_s: params.round_trip.map_or(0.0, Span::as_secs),
+            accounts: match params.buckets {
+                Held::ByFlow => Accounts::ByFlow(Slots::new(params.memory)),
+                Held::ByUser => Accounts::ByUser(ByUser::new()),
+            },
+            counts: ByUser::new(),
+        }
+    }
+
+    fn misfit(params: &ReEcnPolicerParams, packet: Bytes) -> Option<Mistake> {
+        params.bucket().misfit(packet)
+    }
+
+    fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
+        if packet.is_ack {
+            return Passage::On;
+        }
+        let says = packet.re_ecn();
+        let counts = self.counts.of(packet.user, || Counts::beginning(packet.now));
+        counts.see(says, packet.len);
+        match self.outside {
+            Outside::Pass if says == ReEcn::Outside => return Passage::On,
+            Outside::Drop if says == ReEcn::Outside => return OUTSIDE,
+            _ => {}
+        }
+        let (law, round_trip_s) = (&self.law, self.round_trip_s);
+        let begin = || Account::beginning(packet, law, round_trip_s);
+        let account = match &mut self.accounts {
+            Accounts::ByUser(accounts) => accounts.of(packet.user, begin),
+            Accounts::ByFlow(slots) => find_or_add(slots, Key::of(packet), begin),
+        };
+        if self.measures {
+            account.measure(packet, round_trip_s);
+        }
+        account.see(packet, law);
+        let p_drop = match account.is_empty(packet, law) {
+            false => 0.0,
+            true if self.sanction == Sanction::Discard => 1.0,
+            true => account.excess(law),
+        };
+        let dropped = falls(p_drop, draw);
+        if !dropped {
+            account.charge(packet, law);
+        }
+        counts.level = account.levels(packet.now, law);
+        if dropped {
+            counts.sanctioned.get_or_insert(packet.now);
+            return EMPTY;
+        }
+        Passage::On
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        for (user, counts) in self.counts.iter() {
+            let Counts { all, positive, credit, outside, first, sanctioned, .. } = counts;
+            for (name, count) in NAMES.iter().zip([all, positive, credit, outside]) {
+                name.iter().zip(count).for_each(|(name, count)| each(user, name, *count));
+            }
+            let until = sanctioned.map(|at| at.since(*first).as_nanos() / 1000);
+            until.into_iter().for_each(|us| each(user, "until_sanction_us", us));
+        }
+    }
+
+    fn levels(&self, user: u32, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        let Some(counts) = self.counts.get(user) else { return };
+        let names = ["fill", "declared_share", "allowed_bps"];
+        names.into_iter().zip(counts.level).for_each(|(name, level)| each(name, level));
+    }
+}
+
+/// Names of what is counted: packets, bytes.
+const NAMES: [[&str; 2]; 4] = [
+    ["policed_packets", "policed_bytes"],
+    ["positive_packets", "positive_bytes"],
+    ["credit_packets", "credit_bytes"],
+    ["outside_packets", "outside_bytes"],
+];
+
+fn find_or_add(
+    slots: &mut Slots<Account>,
+    key: Key,
+    begin: impl FnOnce() -> Account,
+) -> &mut Account {
+    if slots.find(key).is_none() {
+        slots.add(begin());
+    }
+    slots.find(key).expect("is there")
+}
+
+impl Counts {
+    const fn beginning(now: Time) -> Self {
+        let none = [0; 2];
+        let (positive, credit, all, outside) = (none, none, none, none);
+        Counts { positive, credit, all, outside, first: now, sanctioned: None, level: [0.0; 3] }
+    }
+
+    const fn see(&mut self, says: ReEcn, len: Bytes) {
+        let kind = match says {
+            ReEcn::Positive | ReEcn::Cancelled => &mut self.positive,
+            ReEcn::Credit => &mut self.credit,
+            ReEcn::Outside => &mut self.outside,
+            ReEcn::Neutral | ReEcn::Negative => &mut [0; 2],
+        };
+        kind[0] += 1;
+        kind[1] += len.get();
+        self.all[0] += 1;
+        self.all[1] += len.get();
+    }
+}
+
+impl ReEcnPolicer {
+    /// By how many bytes a bucket's fill changes, from half of the depth, with a packet of `len` that comes `elapsed`
+    /// after the last, where a share `p` is positive, and this one if `positive`: by the code that polices.
+    pub fn change_bytes(
+        params: &ReEcnPolicerParams,
+        len: Bytes,
+        elapsed: Span,
+        p: f64,
+        positive: bool,
+    ) -> f64 {
+        let law = Law::new(params, params.bucket().rule());
+        let round_trip_s = params.round_trip.map_or(0.0, Span::as_secs);
+        Account::change_bytes(&law, round_trip_s, (len, positive), elapsed, p)
+    }
+
+    /// Bytes that it remembers of flows.
+    pub const fn state_bytes(&self) -> usize {
+        match &self.accounts {
+            Accounts::ByFlow(slots) => slots.state_bytes(),
+            Accounts::ByUser(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "re_ecn_policer_tests.rs"]
+mod tests;

@@ -1,0 +1,264 @@
+//! A bucket, and what is known of whoever has it.
+
+use super::{ReEcnPolicerParams, Signals, Taken, tcp_fair_bytes_per_sec};
+use crate::stage::slots::{Key, Remembered};
+use crate::stage::{Passing, ReEcn};
+use crate::token_bucket::{BucketRule, Credit, TokenBucket};
+use crate::units::{Bytes, Span, Time, TokenRate, Tokens};
+
+/// What all accounts of a policer have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Law {
+    rule: BucketRule,
+    tokens: Taken,
+    counts_packets: bool,
+    /// r, in tokens per second.
+    most: f64,
+    k: f64,
+    weight: f64,
+    signals: Signals,
+}
+
+/// Of a flow, or of a user. Whatever is not needed exactly has four bytes, since there may be a million of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Account {
+    key: Key,
+    bucket: TokenBucket,
+    /// N; 0 before the first positive packet.
+    interval: f32,
+    /// Packets since the last event began, this one included.
+    since: u32,
+    /// When it did [ms].
+    event_ms: u32,
+    /// s, mean size of packets [B]; 0 before the first.
+    size: f32,
+    /// T [s]; 0 between a request and the first data, if it is measured.
+    round_trip_s: f32,
+    /// When the rate was measured last, or the request came [µs]; only differences count.
+    measured_us: u32,
+    /// What has come since that counts for it [B].
+    bytes: u32,
+    /// B_i, or positive volume with "positive" tokens [B/s].
+    rate: f32,
+}
+
+impl Remembered for Account {
+    fn key(&self) -> Key {
+        self.key
+    }
+
+    fn seen(&self) -> u64 {
+        self.bucket.last().as_nanos()
+    }
+}
+
+const fn micros(now: Time) -> u32 {
+    (now.as_nanos() / 1000) as u32
+}
+
+/// A rate is measured for at least so long.
+const LEAST_SPAN: Span = Span::from_millis(10);
+
+impl Law {
+    /// As parameters have it.
+    pub fn new(params: &ReEcnPolicerParams, rule: BucketRule) -> Self {
+        Law {
+            rule,
+            tokens: params.tokens,
+            counts_packets: params.fill_rate.counts_packets(),
+            most: match params.fill_rate {
+                TokenRate::Bits(rate) => rate.as_bps() as f64,
+                TokenRate::Packets { thousandths_per_sec } => thousandths_per_sec as f64,
+            },
+            k: params.k.0,
+            weight: params.weight.0,
+            signals: params.signals,
+        }
+    }
+
+    /// What a packet's size is in tokens.
+    fn size(&self, len: Bytes) -> Credit {
+        match self.counts_packets {
+            true => Credit::of_tokens(Tokens::Packets { thousandths: 1000 }),
+            false => Credit::of(len),
+        }
+    }
+
+    /// Whether a packet takes tokens.
+    fn takes(&self, says: ReEcn) -> bool {
+        match self.tokens {
+            Taken::Data => true,
+            Taken::Positive => {
+                matches!(says, ReEcn::Positive | ReEcn::Cancelled | ReEcn::Credit)
+            }
+        }
+    }
+}
+
+impl Account {
+    /// Before its first packet, which is this one.
+    pub fn beginning(packet: &Passing, law: &Law, round_trip_s: f64) -> Self {
+        Account {
+            key: Key::of(packet),
+            bucket: law.rule.bucket(packet.now),
+            interval: 0.0,
+            since: 0,
+            event_ms: 0,
+            size: 0.0,
+            round_trip_s: round_trip_s as f32,
+            measured_us: micros(packet.now),
+            bytes: 0,
+            rate: 0.0,
+        }
+    }
+
+    /// A packet has come: what comes in until then does at the rate from before, and what it says counts from
+    /// now on.
+    pub fn see(&mut self, packet: &Passing, law: &Law) {
+        self.bucket.fill(&self.rule(law), packet.now);
+        if packet.is_request {
+            return;
+        }
+        let len = packet.len.as_f64() as f32;
+        let weight = if self.size == 0.0 { 1.0 } else { law.weight as f32 };
+        self.size += weight * (len - self.size);
+        self.since = self.since.saturating_add(1);
+        let positive = matches!(packet.re_ecn(), ReEcn::Positive | ReEcn::Cancelled);
+        if positive && self.begins_event(packet.now, law) {
+            let n = self.since as f32;
+            let first = self.interval == 0.0;
+            self.interval = match first {
+                true => n.max(self.interval_of_rate(law)),
+                false => self.mean_with(n, law),
+            };
+            self.since = 0;
+        }
+        self.measure_rate(packet, law);
+    }
+
+    /// The N at which what comes would be allowed.
+    fn interval_of_rate(&self, law: &Law) -> f32 {
+        let packets_per_round_trip = self.rate * self.round_trip_s / self.size;
+        (packets_per_round_trip / law.k as f32).powi(2)
+    }
+
+    /// Whether a positive packet is not of the event before.
+    fn begins_event(&mut self, now: Time, law: &Law) -> bool {
+        let now_ms = (now.as_nanos() / 1_000_000) as u32;
+        let since_ms = f64::from(now_ms.wrapping_sub(self.event_ms));
+        let begins = self.interval == 0.0
+            || law.signals == Signals::Each
+            || since_ms >= 1e3 * f64::from(self.round_trip_s);
+        if begins {
+            self.event_ms = now_ms;
+        }
+        begins
+    }
+
+    /// So long ago the rate was measured.
+    const fn since_measured(&self, now: Time) -> Span {
+        Span::from_micros(micros(now).wrapping_sub(self.measured_us) as u64)
+    }
+
+    fn mean_with(&self, n: f32, law: &Law) -> f32 {
+        self.interval + law.weight as f32 * (n - self.interval)
+    }
+
+    fn measure_rate(&mut self, packet: &Passing, law: &Law) {
+        if law.takes(packet.re_ecn()) {
+            let tokens = if law.counts_packets { 1 } else { packet.len.get() as u32 };
+            self.bytes = self.bytes.saturating_add(tokens);
+        }
+        let span = self.since_measured(packet.now);
+        if span >= Span::from_secs_f64(self.round_trip_s.into()).max(LEAST_SPAN) {
+            self.rate = (f64::from(self.bytes) / span.as_secs()) as f32;
+            (self.bytes, self.measured_us) = (0, micros(packet.now));
+        }
+    }
+
+    /// A request begins a round trip, and data ends it; nobody has a shorter one than `least_s`.
+    pub fn measure(&mut self, packet: &Passing, least_s: f64) {
+        if packet.is_request {
+            (self.round_trip_s, self.measured_us, self.bytes) = (0.0, micros(packet.now), 0);
+        } else if self.round_trip_s == 0.0 {
+            let measured_s = self.since_measured(packet.now).as_secs();
+            self.round_trip_s = measured_s.max(least_s) as f32;
+        }
+    }
+
+    /// p; `None` before anything is declared.
+    fn declared_share(&self, law: &Law) -> Option<f64> {
+        (self.interval > 0.0).then(|| {
+            let open = self.since as f32;
+            let longer =
+                if open > self.interval { self.mean_with(open, law) } else { self.interval };
+            1.0 / f64::from(longer)
+        })
+    }
+
+    /// What comes in, in tokens per second.
+    fn tokens_per_sec(&self, law: &Law) -> f64 {
+        if law.tokens == Taken::Positive {
+            return law.most;
+        }
+        let round_trip_s = f64::from(self.round_trip_s);
+        let fair = self
+            .declared_share(law)
+            .filter(|_| round_trip_s > 0.0)
+            .map(|p| 8.0 * tcp_fair_bytes_per_sec(law.k, self.size.into(), round_trip_s, p));
+        fair.unwrap_or(law.most).min(law.most)
+    }
+
+    fn rule(&self, law: &Law) -> BucketRule {
+        law.rule.filled_at(self.tokens_per_sec(law) as u64)
+    }
+
+    /// Whether the bucket has nothing for this packet.
+    pub fn is_empty(&self, packet: &Passing, law: &Law) -> bool {
+        self.bucket.fill_at(&self.rule(law), packet.now) < law.size(packet.len)
+    }
+
+    /// p_l: the share of what comes that is beyond what comes in.
+    pub fn excess(&self, law: &Law) -> f64 {
+        let per_token = if law.counts_packets { 1000.0 } else { 8.0 };
+        let allowed = self.tokens_per_sec(law) / per_token;
+        (1.0 - allowed / f64::from(self.rate)).clamp(0.0, 1.0)
+    }
+
+    /// A packet passes.
+    pub fn charge(&mut self, packet: &Passing, law: &Law) {
+        if law.takes(packet.re_ecn()) {
+            self.bucket.take(&self.rule(law), packet.now, law.size(packet.len));
+        }
+    }
+
+    /// Fill [B or packets], p, and what comes in [bit/s or packets/s].
+    pub fn levels(&self, now: Time, law: &Law) -> [f64; 3] {
+        let fill = self.bucket.fill_at(&self.rule(law), now);
+        let (fill, per_sec) = match law.counts_packets {
+            true => (fill.as_packets(), self.tokens_per_sec(law) / 1000.0),
+            false => (fill.as_bytes(), self.tokens_per_sec(law)),
+        };
+        [fill, self.declared_share(law).unwrap_or(0.0), per_sec]
+    }
+
+    /// See [`super::ReEcnPolicer::change_bytes`].
+    pub fn change_bytes(
+        law: &Law,
+        round_trip_s: f64,
+        (len, positive): (Bytes, bool),
+        elapsed: Span,
+        p: f64,
+    ) -> f64 {
+        let says = if positive { ReEcn::Positive } else { ReEcn::Neutral };
+        let packet = |now| Passing { now, len, ..Passing::in_re_ecn(says) };
+        let mut account = Account::beginning(&packet(Time::ZERO), law, round_trip_s);
+        (account.interval, account.size) = ((1.0 / p) as f32, len.as_f64() as f32);
+        account.bucket.take(&law.rule, Time::ZERO, law.rule.depth().share(0.5));
+        let before = account.bucket.fill_at(&law.rule, Time::ZERO);
+        let now = Time::ZERO + elapsed;
+        account.see(&packet(now), law);
+        account.charge(&packet(now), law);
+        (account.bucket.fill_at(&account.rule(law), now) - before).as_bytes()
+    }
+}

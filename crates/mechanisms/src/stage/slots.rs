@@ -1,0 +1,156 @@
+//! Where stages remember flows: in as much memory as there is, and no more.
+
+use core::num::NonZeroU64;
+
+use super::Passing;
+use crate::units::Bytes;
+
+/// Which flow: its number, and its connection where headers show one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(NonZeroU64);
+
+impl Key {
+    /// That of a packet.
+    pub fn of(packet: &Passing) -> Self {
+        let connection = packet.sequence.map_or(0, |sequence| sequence.connection);
+        let both = u64::from(packet.flow) << 32 | u64::from(connection);
+        Key(NonZeroU64::new(both | 1 << 63).expect("a bit is set"))
+    }
+
+    /// Spread over all bits.
+    const fn hash(self) -> u64 {
+        let mixed = self.0.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 32
+    }
+}
+
+/// What is remembered of a flow.
+pub trait Remembered: Copy {
+    /// Whose it is.
+    fn key(&self) -> Key;
+
+    /// A time at which the flow was seen last, in any unit.
+    fn seen(&self) -> u64;
+}
+
+/// A flow may be in any of so many slots.
+const WAYS: usize = 8;
+
+/// Slots that the same flows share.
+type Set<T> = [Option<T>; WAYS];
+
+/// Slots of flows, in sets; a flow's key says which set.
+#[derive(Clone, Debug)]
+pub struct Slots<T> {
+    /// A power of two of them.
+    sets: Vec<Set<T>>,
+    most: usize,
+}
+
+impl<T: Remembered> Slots<T> {
+    /// What one set takes.
+    pub const LEAST_BYTES: u64 = size_of::<Set<T>>() as u64;
+
+    /// Room for flows in at most so many bytes; less of it until there are as many flows.
+    ///
+    /// # Panics
+    /// If that is less than [`Self::LEAST_BYTES`].
+    pub fn new(memory: Bytes) -> Self {
+        let fit = memory.get() / Self::LEAST_BYTES;
+        let most = 1 << fit.checked_ilog2().expect("room for a set");
+        Slots { sets: vec![[None; WAYS]], most }
+    }
+
+    /// The flow, if it is remembered.
+    #[inline]
+    pub fn find(&mut self, key: Key) -> Option<&mut T> {
+        let place = self.place(key);
+        self.sets[place].iter_mut().flatten().find(|flow| flow.key() == key)
+    }
+
+    /// Remembers a flow; if there is no room, in the place of one that was not seen for longest.
+    pub fn add(&mut self, flow: T) -> &mut T {
+        while self.sets.len() < self.most && self.set_of(flow.key()).iter().all(Option::is_some) {
+            self.grow();
+        }
+        let slots = self.set_of(flow.key()).iter_mut();
+        let oldest = slots.min_by_key(|slot| slot.map(|flow| flow.seen()));
+        oldest.expect("a set has slots").insert(flow)
+    }
+
+    /// Bytes taken.
+    pub const fn state_bytes(&self) -> usize {
+        self.sets.capacity() * size_of::<Set<T>>()
+    }
+
+    fn place(&self, key: Key) -> usize {
+        key.hash() as usize & (self.sets.len() - 1)
+    }
+
+    fn set_of(&mut self, key: Key) -> &mut Set<T> {
+        let place = self.place(key);
+        &mut self.sets[place]
+    }
+
+    /// Twice as many sets. The flows of one go to two of them, so that each has room.
+    #[cold]
+    fn grow(&mut self) {
+        let doubled = vec![[None; WAYS]; 2 * self.sets.len()];
+        let before = core::mem::replace(&mut self.sets, doubled);
+        for flow in before.into_iter().flatten().flatten() {
+            let free = self.set_of(flow.key()).iter_mut().find(|slot| slot.is_none());
+            *free.expect("there is room") = Some(flow);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    struct Flow {
+        key: Key,
+        seen: u64,
+    }
+
+    impl Remembered for Flow {
+        fn key(&self) -> Key {
+            self.key
+        }
+
+        fn seen(&self) -> u64 {
+            self.seen
+        }
+    }
+
+    const SET: u64 = Slots::<Flow>::LEAST_BYTES;
+
+    fn flow(number: u32) -> Flow {
+        let key = Key::of(&Passing { flow: number, ..Passing::of_user(0) });
+        Flow { key, seen: number.into() }
+    }
+
+    #[test]
+    fn flows_are_found_again_and_room_comes_with_them() {
+        let mut slots = Slots::new(Bytes::new(1_000_000));
+        assert_eq!(slots.state_bytes() as u64, SET);
+        for number in 0..1_000 {
+            slots.add(flow(number));
+            assert!((0..=number).step_by(37).all(|known| slots.find(flow(known).key).is_some()));
+            assert!(slots.find(flow(number + 1).key).is_none());
+        }
+    }
+
+    #[test]
+    fn the_flow_not_seen_for_longest_goes_when_there_is_no_more_room() {
+        let mut slots = Slots::new(Bytes::new(SET));
+        for number in 1..=8 {
+            slots.add(flow(number));
+        }
+        slots.find(flow(1).key).expect("is known").seen = u64::MAX;
+        slots.add(flow(9));
+        assert!(slots.find(flow(2).key).is_none());
+        assert!([1, 3, 8, 9].iter().all(|&number| slots.find(flow(number).key).is_some()));
+    }
+}

@@ -1,0 +1,104 @@
+//! Re-ECN in whole runs: senders declare, policers hold them to it, droppers find out who does not.
+
+mod common;
+
+use common::plan_with;
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+const NETWORK: &str = r#"
+version = 1
+profile = "classic"
+warm_up = "0 s"
+duration = "60 s"
+[bottleneck]
+rate = "20 Mb/s"
+delay = "20 ms"
+buffer = "200 packets"
+ecn = true
+aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "50 packets", gentle = true }
+[tcp]
+ecn = true
+feedback = "accurate"
+conex = "re-ecn"
+[users.victims]
+count = 4
+exit = ["re-ecn-dropper"]
+[users.other]
+exit = ["re-ecn-dropper"]
+"#;
+
+const POLICER: &str = r#"[{ kind = "re-ecn-policer", buckets = "by-user", fill_rate = "5 Mb/s", depth = "100 kB", round_trip = "50 ms" }]"#;
+
+/// The sum of a count of the stages of these users.
+fn count(output: &RunOutput, users: std::ops::Range<u32>, count: &str) -> f64 {
+    let table = &output.stages;
+    let rows = (0..table.value.len())
+        .filter(|&row| users.contains(&table.user[row]) && table.count[row] == count);
+    rows.map(|row| table.value[row]).sum::<u64>() as f64
+}
+
+fn mbps(output: &RunOutput, users: std::ops::Range<u32>) -> f64 {
+    let flows = &output.flows;
+    let own = (0..flows.user.len()).filter(|&flow| users.contains(&flows.user[flow]));
+    own.map(|flow| flows.throughput_bps[flow]).sum::<f64>() / 1e6
+}
+
+fn with(options: &[(&str, &str)]) -> RunOutput {
+    run(&plan_with(NETWORK, options), 1)
+}
+
+/// Behind the bottleneck what honest senders have declared is what was marked, and credit besides. Nobody loses
+/// anything to the dropper whose credit covers all that is in flight; with half of it hardly anybody does, where
+/// slow start ends in more marks than that.
+#[test]
+fn the_balance_of_honest_flows_is_their_credit() {
+    let negative = |output: &RunOutput| count(output, 0..5, "dropped: negative balance");
+    let half = with(&[]);
+    let sent = half.flows.packets_sent.iter().sum::<u64>() as f64;
+    assert!(negative(&half) < 1e-3 * sent, "{} of {sent}", negative(&half));
+    let output = with(&[("tcp.conex", r#"{ kind = "re-ecn", credit = "flight" }"#)]);
+    for user in 0..5 {
+        let of = |what| count(&output, user..user + 1, what);
+        let (positive, negative) = (of("positive_bytes"), of("negative_bytes"));
+        assert!(negative > 50e3 && of("credit_bytes") > 0.0, "{user}: {negative}");
+        let lost = output.flows.losses[user as usize] as f64 * 1500.0;
+        let on_its_way = 60.0 * 1500.0;
+        assert!(positive - negative <= lost && negative - positive < on_its_way, "{user}");
+        assert_eq!(of("dropped: negative balance") + of("dropped: nothing declared"), 0.0);
+    }
+}
+
+/// Whoever declares nothing of his marks has next to nothing behind a dropper, and without one more than others.
+#[test]
+fn who_declares_nothing_has_nothing_behind_a_dropper() {
+    let cheat = ("users.other.tcp.conex", r#"{ kind = "re-ecn", cheat = "never" }"#);
+    let audited = with(&[cheat]);
+    assert!(mbps(&audited, 4..5) < 0.1, "{}", mbps(&audited, 4..5));
+    let free = with(&[cheat, ("users.other.exit", "[]")]);
+    assert!(mbps(&free, 4..5) > 2.0);
+}
+
+/// A flood at ten times the fair share takes what victims have, but behind a policer.
+#[test]
+fn a_flood_is_held_to_the_fill_rate_and_victims_keep_what_they_had() {
+    let flood = ("users.other.traffic", r#"{ kind = "cbr", rate = "40 Mb/s" }"#);
+    let policed = [("users.victims.entry", POLICER), ("users.other.entry", POLICER)];
+    let before = mbps(&with(&policed), 0..4);
+    let open = mbps(&with(&[flood]), 0..4);
+    let held = with(&[&policed[..], &[flood]].concat());
+    assert!(open < 0.2 * before, "{open} of {before}");
+    assert!(mbps(&held, 0..4) > 0.85 * before, "{} of {before}", mbps(&held, 0..4));
+    assert!((mbps(&held, 4..5) - 5.0).abs() < 0.3, "{}", mbps(&held, 4..5));
+}
+
+/// Where nobody is marked, policers and droppers change nothing but what they count.
+#[test]
+fn without_congestion_re_ecn_stages_change_nothing() {
+    let free = [("tcp.window_limit", "\"15 kB\""), ("bottleneck.aqm", "\"drop-tail\"")];
+    let wide = r#"[{ kind = "re-ecn-policer", fill_rate = "9 Mb/s", depth = "100 kB", round_trip = "50 ms" }]"#;
+    let policed = [("users.victims.entry", wide), ("users.other.entry", wide)];
+    let plain =
+        with(&[&free[..], &[("users.victims.exit", "[]"), ("users.other.exit", "[]")]].concat());
+    assert_eq!(with(&[&free[..], &policed].concat()).digest, plain.digest);
+}
