@@ -1,0 +1,62 @@
+"""The data of papers/reecn: complete, consistent, and understood by the scenario reader."""
+
+from collections import Counter
+
+import pytest
+
+from tidegate.studies.papers.checks import KINDS
+from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.runs import native_engine
+
+CLAIMS = {
+    "functions": 6, "fig5": 1, "fig6": 4, "fig7": 3, "fig8": 6, "fig9": 2, "fig10": 6, "fig11": 3,
+    "fig12": 1, "fig13": 1,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return load_paper("reecn")
+
+
+def test_each_claim_belongs_to_one_experiment(paper):
+    claims = Counter(claim.id for one in paper.experiments.values() for claim in one.claims)
+    assert set(claims.values()) == {1}
+    assert {name: len(one.claims) for name, one in paper.experiments.items()} == CLAIMS
+    published = (paper.folder / "expected/claims.toml").read_text(encoding="utf-8")
+    assert published.count("[[claim]]") == sum(CLAIMS.values()) == 33
+
+
+def test_kinds_of_checks_are_known(paper):
+    for experiment in paper.experiments.values():
+        for claim in experiment.claims:
+            kinds = {part.get("check", {}).get("kind", claim.check["kind"]) for part in claim.parts}
+            assert kinds <= set(KINDS), claim.id
+
+
+def test_every_point_is_a_scenario(paper):
+    texts = {
+        native_engine(setting.base, setting.overrides).to_toml()
+        for experiment in paper.experiments.values()
+        for series in experiment.series.values()
+        for setting in (series.settings if series.simulated else ())
+    }
+    assert len(texts) > 70
+
+
+def test_mechanisms_differ_in_what_they_are(paper):
+    scenarios = {
+        setting.levels["mechanism"]: native_engine(setting.base, setting.overrides).to_toml()
+        for setting in paper.experiments["fig8"].series["tcp"].settings
+    }
+    having = {
+        part: {name for name, text in scenarios.items() if part in text}
+        for part in (
+            'kind = "red"',
+            "re-ecn-policer",
+            "re-ecn-dropper",
+            'conex = { kind = "re-ecn"',
+        )
+    }
+    assert having.pop('kind = "red"') == {"RED", "ECN", "Re-ECN"}
+    assert all(names == {"Re-ECN"} for names in having.values()), having
