@@ -171,7 +171,7 @@ def main() -> int:
         say(f"bench: {error}")
         return 1
     RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps([row.to_json() for row in rows], indent=2) + "\n")
+    RESULT.write_text(json.dumps([row.to_json(rows) for row in rows], indent=2) + "\n")
     print(render(rows))
     say(f"written to {RESULT.relative_to(ROOT)}")
     return 0

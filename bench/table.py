@@ -117,8 +117,15 @@ class Row:
         ratios = [ours / theirs for ours, theirs in pairs]
         return min(ratios), max(ratios)
 
-    def to_json(self) -> dict[str, object]:
-        """For `target/bench.json`; null where ns-2 was not measured."""
+    def relative_to_s1(self, rows: "list[Row]") -> float | None:
+        """The same over S1's, by way of the other's row; None where that was not measured."""
+        if self.relative_to == "S1":
+            return self.relative
+        through = (row for row in rows if row.scenario == self.relative_to)
+        return next((self.relative * row.relative for row in through), None)
+
+    def to_json(self, rows: "list[Row]") -> dict[str, object]:
+        """For `target/bench.json`, among all rows of the call; null where ns-2 was not measured."""
         ours, ns2 = self.ours, self.ns2
         return {
             "scenario": self.scenario,
@@ -126,6 +133,7 @@ class Row:
             "ns_per_hop": self.ns_per_hop,
             "relative_to": self.relative_to,
             "relative": self.relative,
+            "relative_to_s1": self.relative_to_s1(rows),
             "peak_rss_mib": ours.peak_rss_mib,
             "bytes_per_flow": self.bytes_per_flow,
             "ns2_packets_per_cpu_s": ns2 and ns2.packets_per_cpu_s,

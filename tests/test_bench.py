@@ -55,7 +55,11 @@ def test_ratio_is_that_of_the_medians_and_its_range_that_of_neighbours(row):
 
 def test_rows_are_compared_with_the_runs_of_another_beside_them(bench, row):
     assert row.relative == pytest.approx(0.1 / 0.2)
-    assert row.to_json()["relative_to"] == "S1"
+    assert row.to_json([row])["relative_to"] == "S1"
+    through = dataclasses.replace(row, scenario="ConEx-S2", relative_to="S2")
+    s2 = dataclasses.replace(row, scenario="S2")
+    assert through.relative_to_s1([s2, through]) == pytest.approx(0.5 * 0.5)
+    assert through.relative_to_s1([through]) is None
     cases = bench["run"].CASES
     assert cases["ConEx-S2"].relative_to == "S2"
     assert all(case.relative_to in cases for case in cases.values())
@@ -73,10 +77,10 @@ def test_every_scenario_of_the_benchmark_is_a_valid_file(bench):
 
 
 def test_json_has_null_where_ns2_is_missing(bench, row):
-    alone = dataclasses.replace(row, ns2=None).to_json()
+    alone = dataclasses.replace(row, ns2=None).to_json([row])
     assert alone["ns2_packets_per_cpu_s"] is None
     assert alone["ratio"] is None
-    assert alone.keys() == row.to_json().keys()
+    assert alone.keys() == row.to_json([row]).keys()
     assert alone["peak_rss_mib"] == 0.6
     assert alone["setup_cpu_s"] == [0.1, 0.1, 0.1]
     assert alone["setup_cpu_median_s"] == 0.1
