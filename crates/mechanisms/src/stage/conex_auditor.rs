@@ -38,6 +38,9 @@
 //! with L the packet's size: congestion that nobody declares costs a hundred times as much, since whoever evades a
 //! policer that way gains more than a few losses take from him. An honest sender gives credit with his first packets.
 //!
+//! Of those among them that no queue can mark (Not-ECT) losses cannot be seen without state, so that nothing would ever
+//! be held against them: all together they have a slack in each allowance, and the rest is dropped.
+//!
 //! Flows are kept in slots, eight of which may hold a flow. There are more of them as more flows come, up to
 //! `memory`; then a new flow takes the place of the one of its eight that was not seen for longest.
 //!
@@ -45,7 +48,7 @@
 
 use super::by_user::ByUser;
 use super::slots::{Key, Slots};
-use super::{Declared, Passage, Passing, Stage};
+use super::{Declared, Ecn, Passage, Passing, Stage};
 use crate::bottleneck::falls;
 use crate::parameters;
 use crate::parameters::{Mistake, too_short};
@@ -102,6 +105,8 @@ pub struct ConexAuditor {
     flows: Slots<Flow>,
     /// D.
     undeclared: f64,
+    /// Bytes that have passed lately of the undeclared that nobody can mark, and until when they were counted.
+    unmarkable: (f64, Time),
     users: ByUser<Counts>,
 }
 
@@ -136,6 +141,7 @@ impl Stage for ConexAuditor {
             due: 1.0 - params.tolerance.0,
             flows: Slots::new(params.memory),
             undeclared: 0.0,
+            unmarkable: (0.0, Time::ZERO),
             users: ByUser::new(),
         }
     }
@@ -197,6 +203,9 @@ impl ConexAuditor {
     fn judge_undeclared(&mut self, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
         self.users.of(packet.user, Counts::default).undeclared += 1;
         let len = packet.len.as_f64();
+        if packet.ecn == Ecn::NotEct {
+            return self.judge_unmarkable(packet.now, len);
+        }
         if packet.is_marked() {
             self.undeclared = (self.undeclared + UNDECLARED * len).min(UNDECLARED * self.slack);
         }
@@ -205,6 +214,16 @@ impl ConexAuditor {
         }
         self.undeclared = (self.undeclared - len).max(0.0);
         Passage::Drop("nothing declared")
+    }
+
+    /// A slack of them passes in each allowance.
+    fn judge_unmarkable(&mut self, now: Time, len: f64) -> Passage {
+        let (passed, last) = self.unmarkable;
+        let allowances = now.since(last).as_secs() / self.allowance.as_secs();
+        let passed = (passed - allowances * self.slack).max(0.0);
+        let passes = passed + len <= self.slack;
+        self.unmarkable = (passed + if passes { len } else { 0.0 }, now);
+        if passes { Passage::On } else { Passage::Drop("nothing declared, nor markable") }
     }
 }
 

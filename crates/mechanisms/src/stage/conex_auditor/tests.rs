@@ -146,6 +146,23 @@ fn whoever_declares_nothing_has_no_state_and_shares_one_balance() {
     assert_eq!(judged(&auditor, Passing { flow: 7, ..packet(1, 0, CREDIT) }), (0, ""));
 }
 
+/// Without marks nothing could be held against them: 6 kB pass in each half of a second.
+#[test]
+fn of_what_declares_nothing_and_cannot_be_marked_next_to_nothing_passes() {
+    let mut auditor = after([]);
+    let unmarkable = |ms, flow| Passing { flow, ecn: Ecn::NotEct, ..packet(ms, 0, CONEX) };
+    let passed = |auditor: &mut ConexAuditor, ms| {
+        (0..100)
+            .filter(|&flow| auditor.pass(&mut unmarkable(ms, flow), || 0.9) == Passage::On)
+            .count()
+    };
+    assert_eq!([0, 250, 10_000].map(|ms| passed(&mut auditor, ms)), [4, 2, 4]);
+    assert_eq!(judged(&auditor, unmarkable(10_000, 3)), (100, "nothing declared, nor markable"));
+    let credit = Passing { declared: CREDIT, ..unmarkable(10_000, 3) };
+    assert_eq!(judged(&auditor, credit), (0, ""), "who gives credit has a balance of his own");
+    assert_eq!(judged(&auditor, packet(10_000, 0, CONEX)), (0, ""), "and the others another");
+}
+
 /// How a sender declares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Habit {
