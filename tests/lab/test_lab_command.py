@@ -116,9 +116,12 @@ def test_congestion_control_of_ours_stays_in_the_kernel_while_the_runs_last(lab_
     assert "clang" in absent.stderr
     assert lab_command(*sbrm, "--check", TIDEGATE_BPF=str(program)).returncode == 77
     program.chmod(0o755)
-    # The other stand-in cannot simulate this controller: the run fails, and this ends all the same.
-    assert lab_command(*sbrm, TIDEGATE_BPF=str(program)).returncode == 1
+    assert lab_command(*sbrm, TIDEGATE_BPF=str(program)).returncode == 0
     assert log.read_text().split() == ["began", "ended"]
+    # It ends all the same where a run fails.
+    broken = {"TIDEGATE_BPF": str(program), "TIDEGATE_STAND_IN": "broken"}
+    assert lab_command(*sbrm, **broken).returncode == 1
+    assert log.read_text().split() == ["began", "ended"] * 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

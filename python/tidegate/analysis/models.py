@@ -118,7 +118,7 @@ def loop(model: Model, s: Complexes, *, form: Form = "fluid") -> Complexes:
     >>> import numpy as np
     >>> there = loop(Sbrm(n=30, c_pps=10e3, d_s=0.086), 2j * np.pi * np.array([1.0, 2.0]))
     >>> abs(there).round(1).tolist()
-    [2.7, 1.1]
+    [1.8, 0.9]
     """
     import numpy as np
 
