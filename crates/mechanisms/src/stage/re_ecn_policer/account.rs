@@ -218,8 +218,11 @@ impl Account {
         self.bucket.fill_at(&self.rule(law), packet.now) < law.size(packet.len)
     }
 
-    /// p_l: the share of what comes that is beyond what comes in.
+    /// p_l: the share of what comes that is beyond what comes in; all of it until a round trip has told how much comes.
     pub fn excess(&self, law: &Law) -> f64 {
+        if self.rate == 0.0 {
+            return 1.0;
+        }
         let per_token = if law.counts_packets { 1000.0 } else { 8.0 };
         let allowed = self.tokens_per_sec(law) / per_token;
         (1.0 - allowed / f64::from(self.rate)).clamp(0.0, 1.0)
