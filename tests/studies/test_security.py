@@ -56,11 +56,16 @@ def test_the_liar_has_as_many_flows_as_his_column_says(field):
         assert set(GROUPS) <= set(scenario.groups)
 
 
-def test_what_was_kept_is_of_these_scenarios_and_holds(field, kept):
+def test_what_was_kept_is_of_these_scenarios_and_fails_beside_who_is_far_over_his_allowance(
+    field, kept
+):
     for case in [*field.gains(AUDITED), *field.audited()]:
         assert kept.book.read(case.book)[case.name].scenario == case.hash, case.name
         assert len(kept.book.read(case.book)[case.name].valid) >= 10
-    assert kept.failures() == []
+    # Over four honest flows no lie gains; over sixteen, whose user gets next to nothing, six do.
+    failed = kept.failures()
+    assert len(failed) == 6
+    assert all(one.endswith("of what an honest user with 16 gets") for one in failed)
 
 
 def test_the_page_says_what_was_kept(kept):
@@ -105,7 +110,8 @@ def runs(scenario, cheat_bps, lost=0.0):
     ("cheat_bps", "lost", "told"),
     [
         (1.04e6, 0.0, ""),
-        (1.20e6, 0.0, "never with 16 flows gets 1.2"),
+        (1.20e6, 0.0, "never with 16 flows gets 1.20 ± 0.01 of what an honest user with 4 gets"),
+        (1.20e6, 0.0, "never with 16 flows gets 1.20 ± 0.01 of what an honest user with 16 gets"),
         (0.0, 0.002, "beside never with 16 flows honest users lose 0.200 %"),
     ],
 )

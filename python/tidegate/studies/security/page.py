@@ -58,8 +58,7 @@ def losses(findings: Findings) -> str:
 
 def _verdict(findings: Findings) -> str:
     failed = findings.failures()
-    if failed:
-        return "**Does not hold:** " + "; ".join(failed) + "."
+    lies = "; ".join(failed)
     found = [
         (gain.ratio, findings.field.titles("strategies")[strategy], size)
         for strategy in findings.field.titles("strategies")
@@ -68,10 +67,19 @@ def _verdict(findings: Findings) -> str:
         if (gain := findings.gain(AUDITED, strategy, size))
     ]
     best, title, size = max(found, key=lambda each: each[0].mean)
+    told = (
+        f"Behind policer and auditor a liar gets at most {_ratio(best)} (*{title}*, {size} flows) "
+        f"of what an honest user with {findings.field.sizes[0]} flows gets."
+    )
+    if failed:
+        return (
+            f"{told} Asked for was {MOST:g} at most, also of what one with as many flows gets, and "
+            f"that honest users lose less than {100 * LOST:g} % of their packets to auditors.\n\n"
+            f"**Does not hold:** {lies}."
+        )
     return (
-        f"With policer and auditor nobody who lies gets more than {MOST:g} of what an honest user "
-        f"gets; most gets *{title}* with {size} flows, {_ratio(best)}. Honest users lose less than "
-        f"{100 * LOST:g} % of their packets to auditors."
+        f"{told} Nobody gets more than {MOST:g} of what an honest user with as many flows gets. "
+        f"Honest users lose less than {100 * LOST:g} % of their packets to auditors."
     )
 
 

@@ -40,9 +40,12 @@ class Findings:
         """What was run of a strategy with so many flows."""
         return self.book.read(defence).get(entry(strategy, size), NOTHING)
 
-    def gain(self, defence: str, strategy: str, size: int) -> Gain | None:
-        """None where it or the honest one has not been measured."""
-        honest = self.runs(defence, HONEST, self.field.sizes[0]).estimate("cheat_bps")
+    def gain(
+        self, defence: str, strategy: str, size: int, honest_size: int | None = None
+    ) -> Gain | None:
+        """Over an honest user with so many flows, by default as the others; None if unmeasured."""
+        honest_size = honest_size or self.field.sizes[0]
+        honest = self.runs(defence, HONEST, honest_size).estimate("cheat_bps")
         lying = self.runs(defence, strategy, size).estimate("cheat_bps")
         if not (honest.runs and lying.runs):
             return None
@@ -64,11 +67,7 @@ class Findings:
         told = []
         for strategy in self.field.titles("strategies"):
             for size in self.field.sizes:
-                gain = self.gain(AUDITED, strategy, size)
-                if gain is None:
-                    told.append(f"{strategy} with {size} flows was not measured")
-                elif gain.exceeds:
-                    told.append(f"{strategy} with {size} flows gets {gain.ratio} of an honest user")
+                told += self._gains(strategy, size)
                 beside = self.lost_beside(strategy, size)
                 if not beside.mean < LOST:
                     told.append(f"beside {strategy} with {size} flows {_share(beside)}")
@@ -78,6 +77,19 @@ class Findings:
             for name in situations
             if not self.lost(name).mean < LOST
         ]
+        return told
+
+    def _gains(self, strategy: str, size: int) -> list[str]:
+        """What it gains over an honest user as the others are, and over one with as many flows."""
+        told = []
+        for honest_size in dict.fromkeys((self.field.sizes[0], size)):
+            gain = self.gain(AUDITED, strategy, size, honest_size)
+            if gain is None:
+                told.append(f"{strategy} with {size} flows was not measured")
+            elif gain.exceeds:
+                ratio = gain.ratio.written(2)
+                honest = f"what an honest user with {honest_size} gets"
+                told.append(f"{strategy} with {size} flows gets {ratio} of {honest}")
         return told
 
 
