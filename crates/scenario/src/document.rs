@@ -4,6 +4,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::issue::{Issue, MAX_MISTAKES};
+use crate::nesting;
 use crate::value::is_name;
 
 /// A place in the file, counted from 1.
@@ -84,6 +85,9 @@ impl Value {
 
 /// Parses a file.
 pub(crate) fn parse(text: &str) -> Result<Table, Vec<Issue>> {
+    if let Some(offset) = nesting::too_deep(text) {
+        return Err(vec![nested_issue(Lines::of(text).position(offset))]);
+    }
     let (root, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(convert_table(root.get_ref(), Origin::File));
@@ -93,6 +97,15 @@ pub(crate) fn parse(text: &str) -> Result<Table, Vec<Issue>> {
     let mut issues: Vec<Issue> = told.map(|error| syntax_issue(error, &lines)).collect();
     issues.dedup_by_key(|issue| issue.line);
     Err(issues)
+}
+
+fn nested_issue(at: Position) -> Issue {
+    let message = format!(
+        "stands in more than {} tables, as no key of a scenario does: leave it out",
+        nesting::MAX_DEPTH
+    );
+    let (line, column) = (Some(at.line), Some(at.column));
+    Issue { line, column, key: String::new(), message, suggestion: None }
 }
 
 fn syntax_issue(error: &toml::de::Error, lines: &Lines) -> Issue {
@@ -127,7 +140,7 @@ pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
         return None;
     }
     let mut path = Vec::new();
-    let mut table = convert_table(DeTable::parse(&document).ok()?.get_ref(), Origin::Override);
+    let mut table = parse_override(&document)?;
     loop {
         let (key, node) = table.0.pop()?;
         path.push(key);
@@ -143,11 +156,17 @@ pub(crate) fn split_key(key: &str) -> Option<Vec<String>> {
 pub(crate) fn parse_value(text: &str) -> Value {
     let as_toml = || {
         let document = format!("value = {text}");
-        let mut table = convert_table(DeTable::parse(&document).ok()?.get_ref(), Origin::Override);
+        let mut table = parse_override(&document)?;
         let (_, node) = table.0.pop()?;
         table.0.is_empty().then_some(node.value)
     };
     as_toml().unwrap_or_else(|| Value::Text(text.trim().to_owned()))
+}
+
+fn parse_override(document: &str) -> Option<Table> {
+    let deep = nesting::too_deep(document).is_some();
+    let root = (!deep).then(|| DeTable::parse(document).ok())??;
+    Some(convert_table(root.get_ref(), Origin::Override))
 }
 
 /// Sets the value at `path`, making tables on the way; a name on the way is that of a mechanism whose key

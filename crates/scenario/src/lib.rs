@@ -20,6 +20,7 @@ mod given;
 mod issue;
 mod layer;
 mod layout;
+mod nesting;
 mod network;
 mod overrides;
 mod parameter;

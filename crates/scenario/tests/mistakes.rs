@@ -49,6 +49,15 @@ fn the_base_of_these_tests_is_valid() {
 }
 
 #[test]
+fn tables_inside_one_another_have_an_end() {
+    let deep = |tables: usize| format!("a = {}1{}", "{ b.c = ".repeat(tables), " }".repeat(tables));
+    let told = messages(&deep(40)).remove(0);
+    let want = "line 1: stands in more than 80 tables, as no key of a scenario does: leave it out";
+    assert_eq!(told, want);
+    assert!(messages(&deep(39)).iter().all(|told| !told.contains("80 tables")));
+}
+
+#[test]
 fn each_mistake_is_told_with_place_expectation_and_remedy() {
     for (section, line, want) in [
         (
