@@ -62,7 +62,7 @@ fn tables(plan: &Plan, run: &LabRun, options: Options) -> Value {
         columns(emulated.link_series.clone()),
         columns(load.flow_series.clone()),
     ]);
-    let IntervalTables { groups, links } = emulated.intervals.clone();
+    let IntervalTables { groups, links, .. } = emulated.intervals.clone();
     if !groups.interval.is_empty() {
         tables.extend([columns(groups), columns(links)]);
     }

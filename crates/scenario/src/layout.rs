@@ -23,6 +23,7 @@ pub(crate) fn plan(file: &File) -> Plan {
         intervals: file.intervals.as_ref().map_or(1, |intervals| intervals.count.0),
         drain_limit: if has_single_transfers(file) { file.drain_limit } else { Span::ZERO },
         sample_interval: file.sample_interval.and_then(OrOff::span),
+        sampled_flows: file.sampled_flows.0 as u32,
         links: network.links.clone(),
         stages: Vec::new(),
         groups: Vec::new(),

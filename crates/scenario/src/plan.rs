@@ -50,6 +50,8 @@ pub struct Plan {
     pub drain_limit: Span,
     /// Step of the time series; `None` keeps none.
     pub sample_interval: Option<Span>,
+    /// Of so many flows of each group, from its first, they have what senders know.
+    pub sampled_flows: u32,
     /// Unidirectional links; routes refer to them by index.
     pub links: Vec<LinkPlan>,
     /// Stages of users; flows refer to them by index.

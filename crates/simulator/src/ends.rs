@@ -30,6 +30,17 @@ pub struct Ends<'a> {
     pub awaited: usize,
 }
 
+/// What a sender has at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Glance {
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Smoothed round-trip time, if there is one.
+    pub srtt_s: Option<f64>,
+    /// The price of its path as it knows it, if it goes by prices.
+    pub price: Option<f64>,
+}
+
 impl<'a> Ends<'a> {
     /// Hosts at rest, that enter the network by `ways`.
     pub fn new(plan: &'a Plan, seed: u64, ways: Vec<Ways>) -> Self {
@@ -196,15 +207,21 @@ impl<'a> Ends<'a> {
         sent
     }
 
-    /// Congestion window in segments and smoothed round-trip time in seconds of the connection that a flow
-    /// opened last; before there is one, the window that it will have. `None` without TCP.
-    pub fn window_of(&mut self, flow: usize) -> Option<(f64, Option<f64>)> {
+    /// What the connection that a flow opened last has; before there is one, the window that it will have. `None`
+    /// without TCP.
+    pub fn glance(&mut self, flow: usize) -> Option<Glance> {
         let tcp = self.plan.flows[flow].tcp.as_deref()?;
         let id = self.accounts[flow].latest();
         let connection = id.and_then(|id| self.connections.get(flow as u32, id));
         let sender = connection.map(|connection| &connection.forward.sender);
-        let window = sender.map(|sender| (sender.cwnd(), sender.srtt_s()));
-        Some(window.unwrap_or((f64::from(tcp.initial_window.0), None)))
+        Some(sender.map_or(
+            Glance { cwnd: f64::from(tcp.initial_window.0), srtt_s: None, price: None },
+            |sender| Glance {
+                cwnd: sender.cwnd(),
+                srtt_s: sender.srtt_s(),
+                price: sender.path_price(),
+            },
+        ))
     }
 
     /// Transfers that are under way, with their flows.

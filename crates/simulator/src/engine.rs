@@ -136,6 +136,7 @@ impl<'a> Engine<'a> {
             let after = self.run_until(start + length * (k + 1), Reading::in_passing);
             let before = last.as_ref().unwrap_or(before);
             intervals::measure(&mut tables, self.plan, k as u32, before, &after);
+            intervals::measure_flows(&mut tables.flows, self.plan, k as u32, before, &after);
             last = Some(after);
         }
         tables

@@ -4,7 +4,8 @@ use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 
 use crate::link_reading::Reading;
-use crate::output::{IntervalGroupTable, IntervalLinkTable, IntervalTables};
+use crate::output::{IntervalFlowTable, IntervalGroupTable, IntervalLinkTable, IntervalTables};
+use crate::readings::Readings;
 use tidegate_mechanisms::bottleneck::DropReason;
 
 /// Counters at one end of an interval: those of a simulation, or of a network between real hosts.
@@ -74,5 +75,32 @@ fn links(
         table.mean_backlog_packets.push(backlog / span_ns);
         table.drops.push((0..to.drops().len()).map(drops).sum());
         table.drops_policer.push(drops(DropReason::Policer as usize));
+    }
+}
+
+/// Adds what happened to each flow between two readings of a simulation, an interval apart.
+pub fn measure_flows(
+    table: &mut IntervalFlowTable,
+    plan: &Plan,
+    interval: u32,
+    before: &Readings,
+    after: &Readings,
+) {
+    let seconds = length(plan).as_secs();
+    for (i, flow) in plan.flows.iter().enumerate() {
+        let arrivals = after.received[i].arrivals.since(&before.received[i].arrivals);
+        let (sent, was) = (after.sent[i], before.sent[i]);
+        let acks = sent.acks - was.acks;
+        table.interval.push(interval);
+        table.flow.push(i as u32);
+        table.group.push(plan.users[flow.user].group as u32);
+        table.throughput_bps.push(8.0 * arrivals.bytes as f64 / seconds);
+        table.packets_delivered.push(arrivals.packets);
+        table.marks.push(arrivals.marked);
+        table.timeouts.push(sent.timeouts - was.timeouts);
+        table.mean_cwnd_packets.push(match acks {
+            0 => f64::NAN,
+            _ => (sent.cwnd_sum - was.cwnd_sum) / acks as f64,
+        });
     }
 }

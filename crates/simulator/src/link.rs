@@ -437,6 +437,14 @@ impl Link {
         (self.waiting_packets(), self.waiting_bytes())
     }
 
+    /// The price that its queue asks, if it asks any.
+    pub fn price(&self) -> Option<f64> {
+        if let Some(station) = self.station() {
+            return station.price();
+        }
+        self.rest.as_ref()?.management.as_ref()?.judge.price()
+    }
+
     /// The part of the accepted packets' time here that lies after `now`: packet-ns, byte-ns, and
     /// ns in transmission.
     pub fn time_to_come(&mut self, now: Time) -> [u128; 3] {

@@ -16,7 +16,7 @@ pub struct Series {
     pub groups: GroupSeries,
     /// Backlog of monitored links.
     pub links: LinkSeries,
-    /// Window and round-trip time of the first flow of each group.
+    /// Window, round-trip time and price of the first flows of each group.
     pub flows: FlowSeries,
     /// What stages have for the first user of each group.
     pub stages: StageSeries,
@@ -28,7 +28,7 @@ pub struct Series {
     /// Bytes that each group has received since the last sample or will have until the next, and between the
     /// samples after that: what arrives later may be known ahead of time.
     group_bytes: VecDeque<u64>,
-    /// The first flow of each group.
+    /// The first flows of each group.
     watched: Vec<usize>,
     /// The first user of each group.
     watched_users: Vec<u32>,
@@ -40,10 +40,12 @@ impl Series {
     /// Nothing sampled yet.
     pub fn new(plan: &Plan) -> Self {
         let groups_in_all = plan.groups.len();
-        let mut first_flow = vec![None; groups_in_all];
-        for (number, flow) in plan.flows.iter().enumerate() {
-            first_flow[plan.users[flow.user].group].get_or_insert(number);
-        }
+        let mut flows_of = vec![0; groups_in_all];
+        let is_watched = |&flow: &usize| {
+            let flows = &mut flows_of[plan.users[plan.flows[flow].user].group];
+            *flows += 1;
+            *flows <= plan.sampled_flows
+        };
         let mut first_user = vec![None; groups_in_all];
         for (number, user) in plan.users.iter().enumerate() {
             first_user[user.group].get_or_insert(number as u32);
@@ -59,7 +61,7 @@ impl Series {
             step: step.unwrap_or(Span::ZERO),
             groups_in_all,
             group_bytes: vec![0; groups_in_all].into(),
-            watched: first_flow.into_iter().flatten().collect(),
+            watched: (0..plan.flows.len()).filter(is_watched).collect(),
             watched_users: first_user.into_iter().flatten().collect(),
             monitored: (0..plan.links.len()).filter(monitored).collect(),
         }
@@ -118,15 +120,16 @@ impl Series {
         self.next
     }
 
-    /// Samples window and round-trip time: those of the connection that a flow opened last, or of the
+    /// Samples window, round-trip time and price: those of the connection that a flow opened last, or of the
     /// first to come.
     fn sample_flows(&mut self, now: Time, ends: &mut Ends) {
         for &flow in &self.watched {
-            let Some((cwnd, srtt_s)) = ends.window_of(flow) else { continue };
+            let Some(glance) = ends.glance(flow) else { continue };
             self.flows.time_s.push(now.as_secs());
             self.flows.flow.push(flow as u32);
-            self.flows.cwnd_packets.push(cwnd);
-            self.flows.srtt_s.push(srtt_s.unwrap_or(f64::NAN));
+            self.flows.cwnd_packets.push(glance.cwnd);
+            self.flows.srtt_s.push(glance.srtt_s.unwrap_or(f64::NAN));
+            self.flows.price.push(glance.price.unwrap_or(f64::NAN));
         }
     }
 
@@ -161,7 +164,9 @@ impl Series {
         for &number in &self.monitored {
             let link = &mut links[number];
             let (packets, bytes) = link.backlog(now);
+            let price = link.price().unwrap_or(f64::NAN);
             let Some(monitor) = link.monitor() else { continue };
+            self.links.price.push(price);
             self.links.time_s.push(now.as_secs());
             self.links.link.push(plan.links[number].name.clone());
             self.links.backlog_packets.push(packets);

@@ -225,6 +225,11 @@ impl Station {
         self.shelf.len() as u64
     }
 
+    /// The price that it asks, if it asks any.
+    pub fn price(&self) -> Option<f64> {
+        self.scheduler.price()
+    }
+
     /// Packets and bytes waiting or in transmission.
     pub fn backlog(&self) -> (u32, u64) {
         let (packets, bytes) = self.scheduler.backlog();

@@ -30,4 +30,21 @@ fn intervals_add_up_to_the_whole_and_leave_it_as_it_is() {
     assert!((sum(&links.utilization) / 4.0 - parts.links.utilization[row]).abs() < 1e-9);
     let backlog = sum(&links.mean_backlog_packets) / 4.0;
     assert!((backlog / parts.links.mean_backlog_packets[row] - 1.0).abs() < 1e-9);
+
+    let flows = &parts.intervals.flows;
+    let (in_all, count) = (&parts.flows, parts.flows.flow.len());
+    assert_eq!(flows.flow.len(), 4 * count);
+    for flow in 0..count {
+        let of = |column: &[u64]| column.iter().skip(flow).step_by(count).sum::<u64>();
+        assert_eq!(of(&flows.packets_delivered), in_all.packets_delivered[flow]);
+        assert_eq!(of(&flows.marks), in_all.marks[flow]);
+        assert_eq!(of(&flows.timeouts), in_all.timeouts[flow]);
+        let rate = flows.throughput_bps.iter().skip(flow).step_by(count).sum::<f64>() / 4.0;
+        assert!((rate - in_all.throughput_bps[flow]).abs() < 1e-3);
+        let mean = in_all.mean_cwnd_packets[flow];
+        let windows = flows.mean_cwnd_packets.iter().skip(flow).step_by(count);
+        let windows = windows.filter(|window| !window.is_nan());
+        let (least, most) = windows.fold((f64::MAX, 0.0f64), |(a, b), &w| (a.min(w), b.max(w)));
+        assert!(mean.is_nan() || (least..=most).contains(&mean), "{least} {mean} {most}");
+    }
 }

@@ -89,3 +89,40 @@ fn what_is_not_ecn_capable_passes_a_price_unmarked() {
     assert_eq!((output.links.marks[place], output.links.drops_aqm[place]), (0, 0));
     assert!(output.links.mean_backlog_packets[place] > 12.0);
 }
+
+/// What senders take for the price of their path is what its links ask together, up to what has changed since, and of
+/// so many flows of each group as the scenario says it is sampled.
+#[test]
+fn series_tell_what_links_ask_and_what_senders_know() {
+    let options = [("sample_interval", "10 ms"), ("sampled_flows", "2"), ("warm_up", "0 s")];
+    let quoted: Vec<_> = options.map(|(key, value)| (key, format!("\"{value}\""))).into();
+    let mut more: Vec<_> = quoted.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    more[1].1 = "2";
+    let output = simulate(EXPLICIT, &more);
+    let (links, flows) = (&output.link_series, &output.flow_series);
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    let asked = mean(links.price[links.price.len() / 2..].to_vec());
+    let both = output.flows.group.iter().position(|&group| group == 2).expect("a flow of `both`");
+    let known = |flow: usize| {
+        let rows = flows.flow.iter().zip(&flows.price).filter(|(of, _)| **of == flow as u32);
+        let of: Vec<_> = rows.map(|(_, price)| *price).collect();
+        mean(of[of.len() / 2..].to_vec())
+    };
+    println!(
+        "asked {asked:.3} a link, known {:.3} over one, {:.3} over two",
+        known(0),
+        known(both)
+    );
+    assert!(near(known(0), asked, 0.03) && near(known(both), 2.0 * asked, 0.03));
+    let mut sampled = flows.flow.clone();
+    sampled.sort_unstable();
+    sampled.dedup();
+    let in_group = |group: u32| {
+        let own = |&&flow: &&u32| output.flows.group[flow as usize] == group;
+        sampled.iter().filter(own).count()
+    };
+    let there = |group: u32| output.flows.group.iter().filter(|of| **of == group).count();
+    for group in 0..3 {
+        assert_eq!(in_group(group), there(group).min(2));
+    }
+}

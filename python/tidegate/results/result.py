@@ -46,13 +46,15 @@ class Result:
     group_series: pa.Table
     """Throughput of each group over time."""
     link_series: pa.Table
-    """Backlog, drops and marks of each bottleneck over time."""
+    """Backlog, drops, marks and price of each bottleneck over time."""
     flow_series: pa.Table
-    """Window and round-trip time of the first flow of each group over time."""
+    """Window, round-trip time and price of the first flows of each group over time."""
     interval_groups: pa.Table | None = None
     """Throughput of each group by interval; only of a scenario with intervals."""
     interval_links: pa.Table | None = None
     """Utilisation, backlog and drops of each bottleneck by interval; only with intervals."""
+    interval_flows: pa.Table | None = None
+    """Throughput, marks and window of each flow by interval; only simulated, with intervals."""
     stages: pa.Table | None = None
     """What stages counted, by user; only of a scenario with stages that count."""
     stage_series: pa.Table | None = None

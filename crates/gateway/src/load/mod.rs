@@ -276,6 +276,7 @@ impl<'a> Load<'a> {
             let cwnd = info.map_or(f64::NAN, |info| info.cwnd_packets.into());
             self.series.cwnd_packets.push(cwnd);
             self.series.srtt_s.push(info.and_then(|info| info.srtt_s).unwrap_or(f64::NAN));
+            self.series.price.push(f64::NAN);
         }
         Ok(())
     }

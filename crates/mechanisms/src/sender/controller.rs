@@ -49,6 +49,11 @@ pub trait Control: Sender + Sized {
         let _ = encoding;
     }
 
+    /// What it takes for the price of its path, if it goes by that and knows one.
+    fn path_price(&self) -> Option<f64> {
+        None
+    }
+
     /// Lets the window grow. Called outside loss recovery only.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
@@ -228,6 +233,11 @@ impl Controller {
     /// See [`Control::set_price_encoding`].
     pub fn set_price_encoding(&mut self, encoding: Encoding) {
         each!(self, own => own.set_price_encoding(encoding));
+    }
+
+    /// See [`Control::path_price`].
+    pub fn path_price(&self) -> Option<f64> {
+        each!(self, own => own.path_price())
     }
 
     /// See [`Control::on_ack`].

@@ -89,6 +89,10 @@ impl Control for DirectWindow {
         self.path = Some(path).filter(|_| self.params.price == PriceReading::Path);
     }
 
+    fn path_price(&self) -> Option<f64> {
+        self.path.as_ref().and_then(PathPrice::get)
+    }
+
     #[inline]
     fn on_marks(&mut self, _: &mut Window, marks: &Marks) {
         if let Some(path) = &mut self.path {

@@ -101,6 +101,10 @@ impl Control for VegasCp {
         self.path = Some(PathPrice::new(encoding, self.history));
     }
 
+    fn path_price(&self) -> Option<f64> {
+        self.path.as_ref().and_then(PathPrice::get)
+    }
+
     #[inline]
     fn on_marks(&mut self, _: &mut Window, marks: &Marks) {
         if let Some(path) = &mut self.path {

@@ -49,6 +49,8 @@ section! {
         /// Step of the time series, or "off". Default: a round value not below 1/300 of the
         /// duration.
         optional sample_interval: OrOff;
+        /// Of so many flows of each group, from its first, the time series have window, round trip and price.
+        default sampled_flows: Integer<1, 10_000> = Integer(1);
         /// How long after the measurement a run may go on until transfers without repetition are
         /// done.
         default drain_limit: Span = Span::from_secs(600);

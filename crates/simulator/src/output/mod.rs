@@ -37,14 +37,14 @@ pub struct RunOutput {
     pub group_series: GroupSeries,
     /// One row per sample and monitored link.
     pub link_series: LinkSeries,
-    /// One row per sample and flow (the first flow of each group).
+    /// One row per sample and flow (the first flows of each group).
     pub flow_series: FlowSeries,
     /// One row per sample, stage and level, for the first user of each group; empty without such stages.
     pub stage_series: StageSeries,
 }
 
 /// All tables, in the order of [`RunOutput::into_tables`].
-pub const SCHEMA: [TableSchema; 13] = [
+pub const SCHEMA: [TableSchema; 14] = [
     RunTable::SCHEMA,
     FlowTable::SCHEMA,
     LinkTable::SCHEMA,
@@ -55,6 +55,7 @@ pub const SCHEMA: [TableSchema; 13] = [
     FlowSeries::SCHEMA,
     IntervalGroupTable::SCHEMA,
     IntervalLinkTable::SCHEMA,
+    IntervalFlowTable::SCHEMA,
     StageTable::SCHEMA,
     StageSeries::SCHEMA,
     ApplicationTable::SCHEMA,
@@ -83,9 +84,12 @@ impl RunOutput {
             columns(self.link_series),
             columns(self.flow_series),
         ];
-        let IntervalTables { groups, links } = self.intervals;
+        let IntervalTables { groups, links, flows } = self.intervals;
         if !groups.interval.is_empty() {
             tables.extend([columns(groups), columns(links)]);
+        }
+        if !flows.interval.is_empty() {
+            tables.push(columns(flows));
         }
         if !self.stages.value.is_empty() {
             tables.push(columns(self.stages));
@@ -240,6 +244,26 @@ tables! {
         drops_policer: U64;
     }
 
+    /// One row per part of the measured time and flow, not on real Linux.
+    pub struct IntervalFlowTable = "interval_flows" only of "simulated scenarios with intervals" {
+        /// Number of the interval, from 0.
+        interval: U32;
+        /// Number of the flow, from 0.
+        flow: U32;
+        /// Its group.
+        group: Group;
+        /// Wire bytes that left the flow's last link.
+        throughput_bps: F64 in "bit/s";
+        /// Packets that reached the receiver.
+        packets_delivered: U64;
+        /// Of them, those that were marked CE.
+        marks: U64;
+        /// Retransmission time-outs.
+        timeouts: U64;
+        /// Mean congestion window over ACKs in segments, none without any.
+        mean_cwnd_packets: F64 in "packets";
+    }
+
     /// One row per stage, user whose packets it has seen, and thing that it counts, over the measured time.
     pub struct StageTable = "stages" only of "scenarios with stages that count" {
         /// Name of the stage: the user's or the link's, the place, and its number there.
@@ -312,6 +336,8 @@ tables! {
         drops_policer: U64;
         /// Marks within the interval.
         marks: U64;
+        /// The price that its queue asks, as of the last packet that came or left; none where it asks none.
+        price: F64 in "1";
     }
 
     /// One row per sample, stage and level, for the first user of each group.
@@ -328,7 +354,7 @@ tables! {
         amount: F64 in "as named";
     }
 
-    /// One row per sample and flow, for the first flow of each group.
+    /// One row per sample and flow, for the first flows of each group: as many as `sampled_flows`.
     pub struct FlowSeries = "flow_series" {
         /// When it was taken.
         time_s: F64 in "s";
@@ -338,6 +364,9 @@ tables! {
         cwnd_packets: F64 in "packets";
         /// Smoothed round-trip time, none before the first sample.
         srtt_s: F64 in "s";
+        /// The price of its path as the sender knows it; none for senders that do not go by prices, before the first
+        /// one, and on real Linux.
+        price: F64 in "1";
     }
 }
 
@@ -348,4 +377,6 @@ pub struct IntervalTables {
     pub groups: IntervalGroupTable,
     /// One row per interval and monitored link.
     pub links: IntervalLinkTable,
+    /// One row per interval and flow; empty on real Linux.
+    pub flows: IntervalFlowTable,
 }

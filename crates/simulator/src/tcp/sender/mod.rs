@@ -208,6 +208,11 @@ impl Sender {
         self.feedback.round_trip().srtt().map(|srtt| srtt.as_secs())
     }
 
+    /// The price of its path as it knows it, if it goes by prices.
+    pub fn path_price(&self) -> Option<f64> {
+        self.window.path_price()
+    }
+
     /// What the timer is set for.
     #[cfg(test)]
     pub(crate) fn awaits(&self) -> Purpose {

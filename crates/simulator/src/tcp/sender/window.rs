@@ -113,6 +113,11 @@ impl SendWindow {
         self.controller.set_price_encoding(encoding);
     }
 
+    /// What its controller takes for the price of its path.
+    pub fn path_price(&self) -> Option<f64> {
+        self.controller.path_price()
+    }
+
     /// Congestion window and slow-start threshold.
     #[inline]
     pub fn get(&self) -> Window {
