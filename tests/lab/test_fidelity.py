@@ -157,7 +157,7 @@ def test_an_invalid_run_does_not_count():
     assert found["queue_packets"].deviation == 0.0
 
 
-def test_explanations_stand_beside_the_cells_that_they_explain(checkout):
+def test_explanations_stand_beside_the_cells_that_they_explain(checkout, capsys):
     assert run(checkout, "fidelity") == 0
     book = Book(checkout / "fidelity/results")
     for case in cases(checkout):
@@ -173,12 +173,18 @@ def test_explanations_stand_beside_the_cells_that_they_explain(checkout):
     assert run(checkout, "fidelity", "--report") == 0
     page = checkout / "docs/fidelity.md"
     assert "Not explained yet: 01-small: mean queue" in page.read_text()
-    (checkout / "fidelity/explanations.toml").write_text(
-        '[[explanation]]\ncases = ["01-small"]\nmetrics = ["queue_packets"]\ntext = "Doubled."\n'
-    )
-    assert run(checkout, "fidelity", "--report") == 0
-    assert "*01-small: mean queue.* Doubled." in page.read_text()
-    assert "Not explained yet" not in page.read_text()
+    written = checkout / "fidelity/explanations.toml"
+    for told_apart in ("false", "true"):
+        written.write_text(
+            '[[explanation]]\nid = "twice"\ntext = "Doubled."\nderived_in = "tests/x.py::y"\n'
+            f'cells = [{{ case = "01-small", told_apart = {told_apart} }}]\n'
+        )
+        assert run(checkout, "fidelity", "--report") == 0
+        explained = "*01-small: mean queue.* Doubled. Derived in `tests/x.py::y`."
+        assert (explained in page.read_text()) == (told_apart == "true")
+        assert ("Not explained yet" in page.read_text()) == (told_apart == "false")
+        idle = "twice explains nothing any more" in capsys.readouterr().err
+        assert idle == (told_apart == "false")
 
 
 @pytest.mark.parametrize("study", ["abc", "mixes", "cpq"])

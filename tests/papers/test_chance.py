@@ -5,9 +5,10 @@ import math
 import pytest
 
 from tidegate.results.statistics import Estimate
+from tidegate.studies.explanations import read_explanations
 from tidegate.studies.papers.chance import tried
 from tidegate.studies.papers.experiments import Cell
-from tidegate.studies.papers.explanations import load_explanations, weigh
+from tidegate.studies.papers.explanations import PaperExplanation, weigh
 from tidegate.studies.papers.verdicts import CellVerdict
 
 from .synthetic import book
@@ -26,7 +27,7 @@ def supports(tmp_path, *ours):
         (measured.points["traits", f"a{i}"],) = book([({"u": 1}, value)]).points.values()
     file = tmp_path / "explanations.toml"
     file.write_text("".join(entries))
-    return weigh(load_explanations(file), measured)
+    return weigh(read_explanations(file, PaperExplanation), measured)
 
 
 def out(ours, experiment="e"):

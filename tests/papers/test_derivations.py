@@ -3,13 +3,11 @@
 import csv
 import math
 import tomllib
-from pathlib import Path
 
 import pytest
 
 from tidegate.data import data_folder
 from tidegate.studies.papers.experiments import TEN_PER_CENT
-from tidegate.studies.papers.explanations import load_explanations
 
 PACKET_BITS = 1500 * 8
 
@@ -29,15 +27,6 @@ def cell(paper, file, **levels):
 
 def jain(*shares):
     return sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
-
-
-@pytest.mark.parametrize("paper", ["abc", "conex", "cpq"])
-def test_every_derivation_that_an_explanation_names_is_a_test(paper):
-    root = Path(__file__).parents[2]
-    for one in load_explanations(data_folder("papers") / paper / "explanations.toml"):
-        if one.derived_in:
-            file, _, name = one.derived_in.partition("::")
-            assert f"def {name}(" in (root / file).read_text(encoding="utf-8"), one.id
 
 
 def test_reds_index_of_table_2_contradicts_the_papers_own_five_to_one():

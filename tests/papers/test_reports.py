@@ -62,7 +62,7 @@ def test_only_the_word_report_writes_the_papers_own_page(papers, tmp_path, monke
         return replace(paper, experiments=kept, traits=None)
 
     monkeypatch.setattr(reproduction, "load_paper", small)
-    monkeypatch.setattr(reproduction, "load_explanations", lambda _path: [])
+    monkeypatch.setattr(reproduction, "read_explanations", lambda *_: [])
     reproduction.reproduce("abc", engine=FakeSimulation)
     assert (tmp_path / "work/results/reproduce-abc/RESULTS.md").is_file()
     assert not (papers / "RESULTS.md").exists()

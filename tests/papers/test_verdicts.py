@@ -3,10 +3,11 @@
 import pytest
 
 from tidegate.results.statistics import Estimate
+from tidegate.studies.explanations import read_explanations
 from tidegate.studies.judging import Tolerance
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.experiments import TEN_PER_CENT, Cell, Claim, Experiment
-from tidegate.studies.papers.explanations import load_explanations, weigh
+from tidegate.studies.papers.explanations import PaperExplanation, weigh
 from tidegate.studies.papers.outcome import Outcome
 from tidegate.studies.papers.verdicts import CellVerdict, judge_cell, judge_claim
 
@@ -64,7 +65,7 @@ EXPLANATION = """
 id = "why"
 text = "because"
 claims = ["c"]
-cells = [{{ experiment = "e", where = {{ u = [1, 2] }} }}]
+cells = [{{ experiment = "e", u = [1, 2] }}]
 derived_in = "tests/x.py::test_x"
 [[explanation.shown_by]]
 series = "e:s"
@@ -82,7 +83,12 @@ def outcome(tmp_path, gap):
     out = CellVerdict(cell(9.0), Estimate(1.0), None)
     good = CellVerdict(cell(1.0), Estimate(1.0), None)
     experiment = Experiment("e", "", "", {}, (), (), None, "", {})
-    return Outcome(experiment, (out, good), (failing,), weigh(load_explanations(file), measured))
+    return Outcome(
+        experiment,
+        (out, good),
+        (failing,),
+        weigh(read_explanations(file, PaperExplanation), measured),
+    )
 
 
 def test_what_is_only_explained_is_neither_within_nor_held(tmp_path):
@@ -110,7 +116,7 @@ def test_an_undecided_claim_is_neither_held_nor_explained_nor_a_miss(tmp_path):
     part = {"metric": "m", "levels": levels}
     wide = book([({"u": 1}, 1.0), ({"u": 9}, 1.3)], half_width=0.3)
     undecided = judge_claim(Claim("c", "e", "t", "", "1", reversed_within, (part,)), wide)
-    supports = weigh(load_explanations(file), measured)
+    supports = weigh(read_explanations(file, PaperExplanation), measured)
     experiment = Experiment("e", "", "", {}, (), (), None, "", {})
     summary = Outcome(experiment, (), (undecided,), supports).summary("p")
     assert summary["ok"]
@@ -133,14 +139,14 @@ def test_an_explanation_without_a_measurement_is_refused(tmp_path):
     file = tmp_path / "explanations.toml"
     file.write_text('[[explanation]]\nid = "a"\ntext = "b"\nclaims = ["c"]\n')
     with pytest.raises(ReproductionError, match="names no measurement"):
-        load_explanations(file)
+        read_explanations(file, PaperExplanation)
 
 
 def test_an_explanation_of_a_cell_that_does_not_test_its_value_is_refused(tmp_path):
     file = tmp_path / "explanations.toml"
     file.write_text(EXPLANATION.format(gap=0.1).replace("derived_in", "# derived_in"))
     with pytest.raises(ReproductionError, match="tests no cell's value"):
-        load_explanations(file)
+        read_explanations(file, PaperExplanation)
 
 
 def test_another_assumption_explains_only_the_cells_that_it_brings_within(tmp_path):
@@ -153,7 +159,7 @@ def test_another_assumption_explains_only_the_cells_that_it_brings_within(tmp_pa
     other = book([({"u": 1}, 2.1), ({"u": 2}, 2.1)], "throughput_ratio_T_R")
     measured.points["traits", "other"] = next(iter(other.points.values()))
     cells = (cell(2.0), Cell("e", {"u": 2}, "throughput_ratio_T_R", 3.0, "1"))
-    supports = weigh(load_explanations(file), measured)
+    supports = weigh(read_explanations(file, PaperExplanation), measured)
     verdicts = tuple(judge_cell(one, measured) for one in cells)
     experiment = Experiment("e", "", "", {}, cells, (), None, "", {})
     summary = Outcome(experiment, verdicts, (), supports).summary("p")
@@ -172,6 +178,6 @@ def test_an_assumption_on_what_was_counted_reads_another_metric(tmp_path):
     measured = book([({"u": 1}, 5.0)], "throughput_ratio_T_R")
     (point,) = measured.points["e", "s"]
     point.metrics["unmarked_throughput_ratio"] = estimate(2.1)
-    (support,) = weigh(load_explanations(file), measured)
+    (support,) = weigh(read_explanations(file, PaperExplanation), measured)
     assert support.explains_cell(cell(2.0))
     assert not support.explains_cell(cell(5.0))

@@ -11,8 +11,14 @@ from tidegate.studies import page
 from tidegate.studies.fidelity import cpq_figure
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Study, read_cases
 from tidegate.studies.fidelity.pages import about_the_runs
-from tidegate.studies.fidelity.report import beyond, deviation, explained, tell_idle, unmeasured
-from tidegate.studies.fidelity.verdicts import agreements, read_explanations
+from tidegate.studies.fidelity.report import (
+    beyond,
+    deviation,
+    explained,
+    explanations_of,
+    unmeasured,
+)
+from tidegate.studies.fidelity.verdicts import agreements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,10 +70,9 @@ def verdict(found: Mapping[str, Agreement]) -> str:
 
 def parts(records: Sequence[Record], root: Path) -> dict[str, object]:
     """What the page tells of them."""
-    explanations = read_explanations(root / FOLDER / "explanations.toml")
     both = [record for record in records if record.runs(SIMULATED) and record.runs(LINUX)]
     off = beyond(records, METRICS)
-    tell_idle(explanations, off)
+    explanations = explanations_of(root / FOLDER, off)
     scenario = records[0].case.scenario
     intervals = max(
         cpq_figure.by_interval(record, side, "utilization").shape[-1]

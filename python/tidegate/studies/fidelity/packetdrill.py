@@ -3,55 +3,58 @@
 from __future__ import annotations
 
 import json
-import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.studies import page
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from tidegate.studies.explanations import Explanation
 
 RESULTS = "packetdrill.json"
 ACCURATE_ECN = "packetdrill-accurate-ecn.json"
-EXPLANATIONS = "packetdrill.toml"
+Row = dict[str, Any]
+"""What was found of a script."""
 
 
-def parts(folder: Path) -> dict[str, str]:
-    """The parts of the page, by name: a set of scripts each."""
+def parts(folder: Path, explanations: Sequence[Explanation]) -> dict[str, str]:
+    """The parts of the page, by name: a set of scripts each. `folder` has the runner's results."""
     return {
-        "packetdrill": section(folder),
-        "packetdrill-accurate-ecn": section(folder, ACCURATE_ECN),
+        "packetdrill": section(folder / RESULTS, explanations),
+        "packetdrill-accurate-ecn": section(folder / ACCURATE_ECN, explanations),
     }
 
 
-def section(folder: Path, results: str = RESULTS) -> str:
-    """How many scripts pass, and a table of them unless all do; nothing if none were played.
-
-    `folder` has the runner's results and the explanations.
-    """
-    if not (folder / results).is_file():
+def section(results: Path, explanations: Sequence[Explanation]) -> str:
+    """How many scripts pass, and a table of them unless all do; nothing if none were played."""
+    rows = _rows(results)
+    if not rows:
         return ""
-    rows = json.loads((folder / results).read_text(encoding="utf-8"))
-    reasons = _reasons(folder / EXPLANATIONS)
     passed = sum(row["verdict"] == "passed" for row in rows)
     if passed == len(rows):
         return f"**All {passed} scripts pass.**"
-    lines = [[f"`{row['script']}`", row["verdict"], _why(row, reasons)] for row in rows]
+    lines = [[f"`{row['script']}`", row["verdict"], _why(row, explanations)] for row in rows]
     table = page.table(["script", "verdict", "why"], lines)
     return f"**{passed} of {len(rows)} scripts pass.**\n\n{table}"
 
 
-def _reasons(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        return {}
-    found = tomllib.loads(path.read_text(encoding="utf-8"))["explanation"]
-    return {script: each["why"] for each in found for script in each["scripts"]}
+def deviating(folder: Path) -> list[Row]:
+    """What was found of each script that does not pass."""
+    rows = [*_rows(folder / RESULTS), *_rows(folder / ACCURATE_ECN)]
+    return [row for row in rows if row["verdict"] != "passed"]
 
 
-def _why(row: dict[str, str | int | None], reasons: dict[str, str]) -> str:
+def _rows(path: Path) -> list[Row]:
+    rows: list[Row] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    return rows
+
+
+def _why(row: Row, explanations: Sequence[Explanation]) -> str:
     if row["verdict"] == "passed":
         ticks = row.get("other_ticks")
         return f"with a clock of {ticks} ticks a second" if ticks else ""
     happened = f"line {row['line']}: {row['why']}".replace("<", "&lt;")
-    reason = reasons.get(str(row["script"]), "not explained yet")
-    return f"{happened} – {reason}"
+    reasons = [" ".join(one.paragraphs()) for one in explanations if one.covers(row)]
+    return f"{happened} – {' '.join(reasons) or 'not explained yet'}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.results.show import uncertain
 from tidegate.studies import page
+from tidegate.studies.explanations import Explanation, idle, read_explanations
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED
 from tidegate.studies.fidelity.measures import METRICS
 from tidegate.studies.fidelity.pages import invalid_runs, place_and_time
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.studies.fidelity.cases import Record
-    from tidegate.studies.fidelity.verdicts import Agreement, Explanation
+    from tidegate.studies.fidelity.verdicts import Agreement
 
+Cell = dict[str, Any]
+"""What explanations may name: case, metric, whether the difference is more than chance."""
 _NAMES = {metric: heading for metric, (heading, _, _) in METRICS.items()}
 
 
@@ -125,40 +128,42 @@ def percent(share: float, half: float) -> str:
     return f"{text} %" if math.isnan(half) else f"{text} ± {100 * half:.0f} %"
 
 
-def beyond(records: Sequence[Record], metrics: Iterable[str] = METRICS) -> list[tuple[str, str]]:
-    """Case and metric of every cell that is off by more than 10 %."""
+def beyond(records: Sequence[Record], metrics: Iterable[str] = METRICS) -> list[Cell]:
+    """Every cell that is off by more than 10 %."""
     return [
-        (record.case.name, metric)
+        {"case": record.case.name, "metric": metric, "told_apart": found.told_apart}
         for record in records
         for metric, found in agreements(record, metrics).items() if not found.within
     ]  # fmt: skip
 
 
-def tell_idle(explanations: Sequence[Explanation], cells: Sequence[tuple[str, str]]) -> None:
-    """Tell whoever watches of explanations that have nothing to explain any more."""
-    for explanation in explanations:
-        if not any(explanation.covers(*cell) for cell in cells):
-            say(f"explains nothing any more: {explanation.text[:60]!r}")
+def explanations_of(folder: Path, cells: Sequence[Cell]) -> list[Explanation]:
+    """Read what people found out; tell whoever watches of what explains nothing any more."""
+    found = read_explanations(folder / "explanations.toml", Explanation)
+    for name in idle(found, cells):
+        say(f"{folder / 'explanations.toml'}: {name} explains nothing any more")
+    return found
 
 
 def explained(
-    cells: Sequence[tuple[str, str]], explanations: Sequence[Explanation], names: Mapping[str, str]
+    cells: Sequence[Cell], explanations: Sequence[Explanation], names: Mapping[str, str]
 ) -> str:
-    """Why these cells (case and metric) differ, and which of them nobody has explained."""
+    """Why these cells differ, and which of them nobody has explained."""
     lines = ["## Where they differ by more than 10 %\n"]
     for explanation in explanations:
-        about = [f"{case}: {names[m]}" for case, m in cells if explanation.covers(case, m)]
+        about = [_name(cell, names) for cell in cells if explanation.covers(cell)]
         if about:
-            lines.append(f"- *{'; '.join(about)}.* {explanation.text}")
-    open_ = [
-        f"{case}: {names[metric]}"
-        for case, metric in cells if not any(e.covers(case, metric) for e in explanations)
-    ]  # fmt: skip
+            lines.append(f"- *{'; '.join(about)}.* {' '.join(explanation.paragraphs())}")
+    open_ = [_name(cell, names) for cell in cells if not any(e.covers(cell) for e in explanations)]
     if open_:
         lines.append(f"- Not explained yet: {'; '.join(open_)}.")
     if not cells:
         lines.append("Nowhere.")
     return "\n".join(lines) + "\n"
+
+
+def _name(cell: Cell, names: Mapping[str, str]) -> str:
+    return f"{cell['case']}: {names[cell['metric']]}"
 
 
 def unmeasured(records: Sequence[Record], measured: Sequence[Record]) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tidegate.errors import UsageError
 from tidegate.studies.fidelity import figure, packetdrill, report
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED, Study, read_case
-from tidegate.studies.fidelity.verdicts import read_explanations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,10 +42,10 @@ def table(records: Sequence[Record]) -> str:
 def parts(records: Sequence[Record], root: Path) -> dict[str, object]:
     """What the page tells of them."""
     folder = root / FOLDER
-    explanations = read_explanations(folder / "explanations.toml")
-    report.tell_idle(explanations, report.beyond(_on_both_sides(records)))
+    off = [*report.beyond(_on_both_sides(records)), *packetdrill.deviating(folder)]
+    explanations = report.explanations_of(folder, off)
     told = report.parts(records, explanations, folder / HELD_OUT / "page.md")
-    return {**told, **packetdrill.parts(folder)}
+    return {**told, **packetdrill.parts(folder, explanations)}
 
 
 def draw(records: Sequence[Record], root: Path) -> Path:

@@ -1,12 +1,10 @@
-"""Does the simulator say what Linux does? A deviation, how certain it is, and why it is there."""
+"""Does the simulator say what Linux does? A deviation, and how certain it is."""
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ResultError
 from tidegate.results.statistics import welch95
 from tidegate.studies.fidelity.cases import LINUX, SIMULATED
 from tidegate.studies.fidelity.measures import METRICS
@@ -14,7 +12,6 @@ from tidegate.studies.judging import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from tidegate.results.statistics import Estimate
     from tidegate.studies.fidelity.cases import Record
@@ -52,19 +49,6 @@ class Agreement:
         return not abs(self.deviation) <= self.uncertainty
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """Why metrics of some cases differ, in somebody's words."""
-
-    cases: tuple[str, ...]
-    metrics: tuple[str, ...]
-    text: str
-
-    def covers(self, case: str, metric: str) -> bool:
-        """Whether it is about this cell."""
-        return case in self.cases and metric in self.metrics
-
-
 def agreements(record: Record, metrics: Iterable[str] = METRICS) -> dict[str, Agreement]:
     """Those of the metrics that both sides have."""
     found = {}
@@ -82,17 +66,3 @@ def agreements(record: Record, metrics: Iterable[str] = METRICS) -> dict[str, Ag
 def agrees(found: dict[str, Agreement]) -> bool:
     """Whether throughput ratio and mean queue are within 10 %; one flow alone has no ratio."""
     return "queue_packets" in found and all(found[m].within for m in JUDGED if m in found)
-
-
-def read_explanations(path: Path) -> list[Explanation]:
-    """Read what people found out."""
-    if not path.is_file():
-        return []
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8")).get("explanation", [])
-        return [
-            Explanation(tuple(entry["cases"]), tuple(entry["metrics"]), entry["text"].strip())
-            for entry in content
-        ]
-    except (OSError, KeyError, TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
-        raise ResultError(f"{path}: {error!r}") from error

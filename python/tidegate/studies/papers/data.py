@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -39,25 +38,6 @@ class Group:
     def all(self) -> list[Datum]:
         """Every datum, whatever its level."""
         return [datum for data in self.data.values() for datum in data]
-
-
-def matches(levels: Mapping[str, Level], where: Mapping[str, Any]) -> bool:
-    """Whether a point has the levels that a `where` asks for: one, one of a list, or a range."""
-    return all(name in levels and _allowed(levels[name], want) for name, want in where.items())
-
-
-def _allowed(level: Level, want: object) -> bool:
-    match want:
-        case list():
-            return level in want
-        case dict():
-            return within(float(level), want)
-    return bool(level == want)
-
-
-def within(number: float, want: Mapping[str, float]) -> bool:
-    """Whether a number lies in `{ min = .., max = .. }`, of which either may be missing."""
-    return bool(want.get("min", -math.inf) <= number <= want.get("max", math.inf))
 
 
 def apart_from(factors: Collection[str], levels: Mapping[str, Level]) -> Place:

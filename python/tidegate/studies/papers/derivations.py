@@ -26,7 +26,8 @@ import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidegate.results.statistics import Estimate, joint95
-from tidegate.studies.papers.data import Datum, apart_from, curves, matches, points_of, within
+from tidegate.studies.matching import matches, within
+from tidegate.studies.papers.data import Datum, apart_from, curves, points_of
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.expressions import evaluate
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidegate.figures.look import STYLE, Look, look, write
-from tidegate.studies.papers.data import matches
+from tidegate.studies.matching import matches
 from tidegate.studies.papers.formulas import meter_trace
 from tidegate.studies.papers.traces import draw_throughput, draw_trace
 

@@ -277,15 +277,14 @@ def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> s
     for support in supports:
         one = support.explanation
         head = f'<a id="{one.id}"></a>\n\n### {one.id}'
-        shown = []
+        measured = []
         if support.findings:
             state = "does NOT show it any more (stale)" if support.stale else "shows it"
-            shown.append(f"Measured: {told(support.findings)}. This {state}.")
-        if one.derived_in:
-            shown.append(f"Derived in `{one.derived_in}`.")
+            measured.append(f"Measured: {told(support.findings)}. This {state}.")
+        told_of_it = [head, *one.paragraphs(*measured)]
         if one.assuming:
-            shown.append(_with_other_assumption(support, outcomes))
-        parts.append("\n\n".join([head, one.text, *shown]))
+            told_of_it.append(_with_other_assumption(support, outcomes))
+        parts.append("\n\n".join(told_of_it))
     return "\n\n".join(parts)
 
 

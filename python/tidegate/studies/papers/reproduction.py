@@ -14,9 +14,10 @@ from tidegate.data import check_source
 from tidegate.results.places import check_writable
 from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
+from tidegate.studies.explanations import read_explanations
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.experiments import Claim, Experiment, Paper, load_paper, paper_names
-from tidegate.studies.papers.explanations import load_explanations, weigh
+from tidegate.studies.papers.explanations import PaperExplanation, weigh
 from tidegate.studies.papers.kept import KeptRuns
 from tidegate.studies.papers.outcome import Outcome
 from tidegate.studies.papers.points import Points, fill, with_more_runs
@@ -122,7 +123,7 @@ def _reproduce(
     executor: Executor,
 ) -> Reproduced:
     chosen = _chosen(paper, only)
-    explanations = load_explanations(paper.folder / "explanations.toml")
+    explanations = read_explanations(paper.folder / "explanations.toml", PaperExplanation)
     if only is not None:
         explanations = relevant(explanations, chosen)
     studied = [*chosen, paper.traits] if only is None and paper.traits else chosen

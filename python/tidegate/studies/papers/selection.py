@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.papers.data import Datum, Group, Place, apart_from, matches
+from tidegate.studies.matching import matches
+from tidegate.studies.papers.data import Datum, Group, Place, apart_from
 from tidegate.studies.papers.derivations import derived
 from tidegate.studies.papers.errors import NothingLeftError, ReproductionError
 from tidegate.studies.papers.points import SeriesKey, series_key

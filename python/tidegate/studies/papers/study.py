@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.studies.papers.data import matches
+from tidegate.studies.matching import matches
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.selection import needs
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tidegate.studies.papers.experiments import Experiment, Paper, Series
-    from tidegate.studies.papers.explanations import Explanation
+    from tidegate.studies.papers.explanations import PaperExplanation
     from tidegate.studies.papers.points import SeriesKey
 
 
 def wanted_series(
-    paper: Paper, chosen: Sequence[Experiment], explanations: Iterable[Explanation]
+    paper: Paper, chosen: Sequence[Experiment], explanations: Iterable[PaperExplanation]
 ) -> dict[SeriesKey, Series]:
     """All series of the chosen experiments, and of others the points that verdicts rest on."""
     known = {experiment.name: experiment for experiment in paper.experiments.values()}
@@ -52,7 +52,7 @@ def wanted_series(
             for cell in experiment.cells
             if one.covers_cell(cell)
         ]
-        for key in one.assuming:
+        for key in one.measured_in:
             if key not in wanted:
                 selected.setdefault(key, []).extend(covered)
     for part, experiment_name in parts:
@@ -67,8 +67,8 @@ def wanted_series(
 
 
 def relevant(
-    explanations: Iterable[Explanation], chosen: Sequence[Experiment]
-) -> list[Explanation]:
+    explanations: Iterable[PaperExplanation], chosen: Sequence[Experiment]
+) -> list[PaperExplanation]:
     """Give the explanations that are listed for anything in the chosen experiments."""
     return [
         one

@@ -1,0 +1,48 @@
+"""The one form in which studies explain what deviates."""
+
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from tidegate.errors import ResultError
+from tidegate.studies.explanations import Explanation, idle, read_explanations
+from tidegate.studies.papers.explanations import PaperExplanation
+
+KINDS = {"papers": PaperExplanation, "fidelity": Explanation}
+FILES = [path for folder in KINDS for path in sorted((ROOT / folder).glob("**/explanations.toml"))]
+
+
+def written(file: Path) -> list[Explanation]:
+    return read_explanations(file, KINDS[file.relative_to(ROOT).parts[0]])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.parent.relative_to(ROOT)))
+def test_every_test_that_an_explanation_names_is_there(file):
+    for one in written(file):
+        if one.derived_in:
+            module, _, name = one.derived_in.partition("::")
+            assert f"def {name}(" in (ROOT / module).read_text(encoding="utf-8"), one.id
+    assert len({one.id for one in written(file)}) == len(written(file))
+
+
+def test_what_was_measured_ties_an_explanation_to_it():
+    one = Explanation(id="a", text="b", cells=[{"case": ["x", "y"], "told_apart": False}])
+    by_chance, real = ({"case": "x", "metric": "m", "told_apart": each} for each in (False, True))
+    assert one.covers(by_chance)
+    assert not one.covers(real)
+    assert idle([one], [real]) == ["a"]
+    assert idle([one], [real, by_chance]) == []
+
+
+def test_a_mistake_names_the_file_and_the_key(tmp_path):
+    file = tmp_path / "explanations.toml"
+    assert read_explanations(file, Explanation) == []
+    for text, want in (
+        ('id = "a"\ntext = "b"\ncases = ["x"]', "'cases'"),
+        ('id = "a"', "'text'"),
+        ("id =", "line 2"),
+    ):
+        file.write_text(f"[[explanation]]\n{text}\n")
+        with pytest.raises(ResultError, match=f"explanations.toml.*{want}"):
+            read_explanations(file, Explanation)
