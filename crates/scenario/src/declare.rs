@@ -1,126 +1,168 @@
-//! The macros that declare the sections of the file: a struct, its reader, its writer and its JSON
-//! Schema, all from one list of keys with their doc comments.
+//! Tables of the file that have others in them: groups of users, layers of options, lists, words beside quantities.
 
-/// Declares a table of the file that is put together of others: each entry is `required`, `optional` or has
-/// a `default`, and of `parts` the keys stand among its own. Tables of nothing but quantities, numbers, words
-/// and mechanisms are [`parameters!`](tidegate_mechanisms::parameters), which are read by
-/// [`crate::table`].
+use std::ops::Deref;
+
+use serde_json::{Map, Value as Json};
+
+use crate::document::{Table, Value};
+use crate::field::{Field, Reader, Section};
+use crate::schema::{self, Definitions};
+
+/// Declares a table of the file in the form of [`parameters!`](tidegate_mechanisms::parameters): what has a default, as
+/// a file would write it, or is an `Option` may be left out. There all is quantities, numbers, words and mechanisms,
+/// which an engine's plan can have and any crate declare; here each value is a [`Field`] of this crate.
 ///
 /// An entry that cannot be read counts as absent from then on, so that the rest of the table is
 /// still checked; its mistake is on record, and nothing is built from a file with mistakes.
 macro_rules! section {
     ($(#[doc = $doc:literal])* pub struct $name:ident {
-        $( $(#[doc = $about:literal])* $mode:ident $key:ident : $ty:ty $(= $default:expr)? ; )*
+        $( $(#[doc = $about:literal])* pub $key:ident: $ty:ty $(= $default:literal)?, )*
     } $(check $check:path;)?) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
-        pub(crate) struct $name {
-            $( $(#[doc = $about])* pub $key: $crate::declare::entry_type!($mode $ty), )*
+        pub(crate) struct $name { $( $(#[doc = $about])* pub $key: $ty, )* }
+
+        impl $name {
+            const ENTRIES: [$crate::declare::Key; [$(stringify!($key)),*].len()] = [$(
+                $crate::declare::Key {
+                    name: stringify!($key),
+                    about: concat!($($about, "\n"),*),
+                    default: &[$($default)?],
+                }
+            ),*];
         }
-        #[allow(unused_variables, unused_mut)]
+
         impl $crate::field::Section for $name {
             const NAME: &'static str = stringify!($name);
             const DOC: &'static str = concat!($($doc, "\n"),*);
             fn keys() -> Vec<&'static str> {
-                [$( $crate::declare::keys_of!($mode $ty, stringify!($key)) ),*].concat()
+                let [$($key),*] = &Self::ENTRIES;
+                [$( <$ty as $crate::declare::Entry>::names($key) ),*].concat()
             }
             fn read_table(
                 table: &$crate::document::Table,
                 reader: &mut $crate::field::Reader,
             ) -> Option<Self> {
-                $( let $key = $crate::declare::read_entry!(
-                    $mode $ty, table, reader, stringify!($key) $(, $default)?); )*
+                let [$($key),*] = &Self::ENTRIES;
+                $( let $key = $crate::declare::Entry::read_in(table, $key, reader); )*
                 let section = $name { $($key: $key?),* };
                 $( $check(&section, reader); )?
                 Some(section)
             }
             fn write_table(&self) -> $crate::document::Table {
+                let [$($key),*] = &Self::ENTRIES;
                 let mut table = $crate::document::Table::default();
-                $( $crate::declare::write_entry!($mode self.$key, table, stringify!($key)); )*
+                $( $crate::declare::Entry::write_in(&self.$key, &mut table, $key); )*
                 table
             }
-            fn properties(definitions: &mut $crate::schema::Definitions)
-                -> (serde_json::Map<String, serde_json::Value>, Vec<serde_json::Value>) {
-                let mut properties = serde_json::Map::new();
-                let mut required = Vec::new();
-                $( $crate::declare::describe_entry!(
-                    $mode $ty, definitions, properties, required,
-                    stringify!($key), concat!($($about, "\n"),*) $(, $default)?); )*
-                (properties, required)
+            fn properties(
+                definitions: &mut $crate::schema::Definitions,
+            ) -> $crate::declare::Properties {
+                let [$($key),*] = &Self::ENTRIES;
+                let mut all = $crate::declare::Properties::default();
+                $( <$ty as $crate::declare::Entry>::describe_in(&mut all, $key, definitions); )*
+                all
             }
         }
     };
 }
+pub(crate) use section;
 
-macro_rules! entry_type {
-    (optional $ty:ty) => { Option<$ty> };
-    ($mode:ident $ty:ty) => { $ty };
+/// What is declared of a key.
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// One text, as in a file, or none.
+    pub default: &'static [&'static str],
 }
 
-macro_rules! keys_of {
-    (parts $ty:ty, $key:expr) => {
-        <$ty as $crate::field::Section>::keys()
-    };
-    ($mode:ident $ty:ty, $key:expr) => {
-        vec![$key]
-    };
+/// What the schema says of a table's keys, and which of them are required.
+pub(crate) type Properties = (Map<String, Json>, Vec<Json>);
+
+/// What stands for a key of a section.
+pub(crate) trait Entry: Sized {
+    /// The keys that it takes.
+    fn names(key: &Key) -> Vec<&'static str> {
+        vec![key.name]
+    }
+    fn read_in(table: &Table, key: &Key, reader: &mut Reader) -> Option<Self>;
+    fn write_in(&self, table: &mut Table, key: &Key);
+    fn describe_in(all: &mut Properties, key: &Key, definitions: &mut Definitions);
 }
 
-macro_rules! read_entry {
-    (parts $ty:ty, $table:ident, $reader:ident, $key:expr) => {
-        <$ty as $crate::field::Section>::read_table($table, $reader)
-    };
-    (required $ty:ty, $table:ident, $reader:ident, $key:expr) => {
-        $reader.required::<$ty>($table, $key)
-    };
-    (optional $ty:ty, $table:ident, $reader:ident, $key:expr) => {
-        Some($reader.optional::<$ty>($table, $key))
-    };
-    (default $ty:ty, $table:ident, $reader:ident, $key:expr, $default:expr) => {
-        Some($reader.optional::<$ty>($table, $key).unwrap_or_else(|| $default))
-    };
-}
-
-macro_rules! write_entry {
-    (parts $value:expr, $table:ident, $key:expr) => {
-        $table.0.extend($crate::field::Section::write_table(&$value).0);
-    };
-    (optional $value:expr, $table:ident, $key:expr) => {
-        if let Some(value) = &$value {
-            $table.0.push(($key.to_owned(), $crate::field::Field::write(value).into()));
+/// It has to be given, unless there is a default.
+impl<T: Field> Entry for T {
+    fn read_in(table: &Table, key: &Key, reader: &mut Reader) -> Option<Self> {
+        match key.default {
+            [] => reader.required(table, key.name),
+            [text, ..] => reader.optional(table, key.name).or_else(|| Some(read_default(text))),
         }
-    };
-    ($mode:ident $value:expr, $table:ident, $key:expr) => {
-        $table.0.push(($key.to_owned(), $crate::field::Field::write(&$value).into()));
-    };
+    }
+    fn write_in(&self, table: &mut Table, key: &Key) {
+        table.0.push((key.name.to_owned(), self.write().into()));
+    }
+    fn describe_in(all: &mut Properties, key: &Key, definitions: &mut Definitions) {
+        Option::<T>::describe_in(all, key, definitions);
+        match key.default {
+            [] => all.1.push(key.name.into()),
+            [text, ..] => {
+                all.0[key.name]["default"] = schema::json(&read_default::<T>(text).write());
+            }
+        }
+    }
 }
 
-macro_rules! describe_entry {
-    (parts $ty:ty, $definitions:ident, $properties:ident, $required:ident, $key:expr, $about:expr) => {
-        let (properties, required) = <$ty as $crate::field::Section>::properties($definitions);
-        $properties.extend(properties);
-        $required.extend(required);
-    };
-    (
-        $mode:ident $ty:ty, $definitions:ident, $properties:ident, $required:ident,
-        $key:expr, $about:expr $(, $default:expr)?
-    ) => {
-        let mut property = <$ty as $crate::field::Field>::schema($definitions);
-        property["description"] = $crate::schema::describe($about);
-        $( property["default"] =
-            $crate::schema::json(&<$ty as $crate::field::Field>::write(&$default)); )?
-        $crate::declare::require_entry!($mode $required, $key);
-        $properties.insert($key.to_owned(), property);
-    };
+/// It may be left out.
+impl<T: Field> Entry for Option<T> {
+    fn read_in(table: &Table, key: &Key, reader: &mut Reader) -> Option<Self> {
+        Some(reader.optional(table, key.name))
+    }
+    fn write_in(&self, table: &mut Table, key: &Key) {
+        if let Some(value) = self {
+            value.write_in(table, key);
+        }
+    }
+    fn describe_in(all: &mut Properties, key: &Key, definitions: &mut Definitions) {
+        let mut property = T::schema(definitions);
+        property["description"] = schema::describe(key.about);
+        all.0.insert(key.name.to_owned(), property);
+    }
 }
 
-macro_rules! require_entry {
-    (required $required:ident, $key:expr) => {
-        $required.push($key.into());
-    };
-    ($mode:ident $required:ident, $key:expr) => {};
+/// A table whose keys stand among those of the one that has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Among<T>(pub T);
+
+impl<T> Deref for Among<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
-pub(crate) use {
-    describe_entry, entry_type, keys_of, read_entry, require_entry, section, write_entry,
-};
+impl<T: Section> Entry for Among<T> {
+    fn names(_: &Key) -> Vec<&'static str> {
+        T::keys()
+    }
+    fn read_in(table: &Table, _: &Key, reader: &mut Reader) -> Option<Self> {
+        T::read_table(table, reader).map(Among)
+    }
+    fn write_in(&self, table: &mut Table, _: &Key) {
+        table.0.extend(self.write_table().0);
+    }
+    fn describe_in(all: &mut Properties, _: &Key, definitions: &mut Definitions) {
+        let (properties, required) = T::properties(definitions);
+        all.0.extend(properties);
+        all.1.extend(required);
+    }
+}
+
+/// A default. The schema has all of them, so that none gets by which cannot be read.
+fn read_default<T: Field>(text: &'static str) -> T {
+    let value = match text {
+        "[]" => Value::Array(Vec::new()),
+        "true" | "false" => Value::Bool(text == "true"),
+        _ => text.parse().map_or_else(|_| text.into(), Value::Integer),
+    };
+    T::read(&value.into(), &mut Reader::default()).expect("a default can be read")
+}

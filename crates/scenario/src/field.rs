@@ -1,6 +1,6 @@
 //! What a field of a scenario file must be able to do: be read, be written, be described.
 //!
-//! The sections of the file are declared once, by the macros of [`crate::declare`], in the words of
+//! The sections of the file are declared once, by the macro of [`crate::declare`], in the words of
 //! their doc comments. Reader, writer and JSON Schema all come from that declaration, so they agree.
 
 use serde_json::{Value as Json, json};

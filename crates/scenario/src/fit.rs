@@ -102,7 +102,7 @@ mod tests {
         let function = Some("no function".to_owned());
         let params = PiecewiseLinearParams { function, points: None, count_transmission: false };
         let aqm = AqmParams::PiecewiseLinear(params);
-        file.parking_lot.as_mut().expect("is there").mechanisms.aqm = aqm;
+        file.parking_lot.as_mut().expect("is there").mechanisms.0.aqm = aqm;
 
         let mut reader = Reader::default();
         check::whole(&resolve::resolve(file), &mut reader);

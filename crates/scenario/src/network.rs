@@ -76,7 +76,7 @@ impl Network {
     fn add_bottleneck(&mut self, file: &Bottleneck, packet_size: Bytes) {
         let (left, right) = DUMBBELL;
         let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
-        let link = plain.with(file.mechanisms.clone(), self.price_encoding);
+        let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
         let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
         self.add(left, right, link);
         self.add(right, left, back);
@@ -88,7 +88,7 @@ impl Network {
             let (rate, delay) = (file.rate.at(hop), file.delay.at(hop));
             let name = format!("{from}-{to}");
             let plain = LinkPlan::plain(name, rate, delay, file.buffer.at(hop), packet_size);
-            let link = plain.with(file.mechanisms.clone(), self.price_encoding);
+            let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
             let back = way_back(format!("{to}-{from}"), &link, file.duplex);
             self.add(&from, &to, link);
             self.add(&to, &from, back);
@@ -100,7 +100,7 @@ impl Network {
         // What a link carried says how busy it was only if its rate stays.
         let monitored = file.bottleneck || !file.mechanisms.rate_changes.0.is_empty();
         let link =
-            LinkPlan { monitored, ..plain.with(file.mechanisms.clone(), self.price_encoding) };
+            LinkPlan { monitored, ..plain.with(file.mechanisms.0.clone(), self.price_encoding) };
         if file.duplex {
             let back = way_back(format!("{name}.reverse"), &link, true);
             self.add(&file.to, &file.from, back);

@@ -5,7 +5,7 @@ use tidegate_mechanisms::price::EncodingParams;
 use tidegate_mechanisms::units::{Bytes, LARGEST_PACKET, QueueLength, Rate, Span};
 
 use crate::chosen::Chosen;
-use crate::declare::section;
+use crate::declare::{Among, section};
 use crate::field::Reader;
 use crate::file::File;
 use crate::layer::{Layer, Layered};
@@ -23,10 +23,10 @@ section! {
     /// The link that all users of a dumbbell share, from left to right. The way back has the same rate and
     /// delay and a buffer that ACKs do not fill, or is an equal link.
     pub struct Bottleneck {
-        parts line: Line;
-        parts mechanisms: LinkMechanisms;
+        pub line: Among<Line>,
+        pub mechanisms: Among<LinkMechanisms>,
         /// An equal link leads back, which can carry data.
-        default duplex: bool = false;
+        pub duplex: bool = "false",
     }
 }
 
@@ -34,17 +34,17 @@ section! {
     /// Routers r0, r1, ... in a row. Lists have one value for each hop.
     pub struct ParkingLot {
         /// Number of links in the row; there is one router more.
-        required hops: Integer<1, 1000>;
+        pub hops: Integer<1, 1000>,
         /// Bits on the wire per second.
-        required rate: OneOrEach<Rate>;
+        pub rate: OneOrEach<Rate>,
         /// Propagation delay of a hop.
-        default delay: OneOrEach<Span> = OneOrEach::One(Span::from_millis(5));
+        pub delay: OneOrEach<Span> = "5 ms",
         /// Room for waiting packets, the one in transmission included.
-        default buffer: OneOrEach<QueueLength> = OneOrEach::One(QueueLength::Packets(100));
+        pub buffer: OneOrEach<QueueLength> = "100 packets",
         /// The same at each hop.
-        parts mechanisms: LinkMechanisms;
+        pub mechanisms: Among<LinkMechanisms>,
         /// Equal links lead back, which can carry data.
-        default duplex: bool = false;
+        pub duplex: bool = "false",
     }
     check lists_match_hops;
 }
@@ -64,15 +64,15 @@ section! {
     /// A link of a free topology.
     pub struct Link {
         /// Node at its beginning.
-        required from: String;
+        pub from: String,
         /// Node at its end.
-        required to: String;
-        parts line: Line;
-        parts mechanisms: LinkMechanisms;
+        pub to: String,
+        pub line: Among<Line>,
+        pub mechanisms: Among<LinkMechanisms>,
         /// Keep statistics and series of its queue.
-        default bottleneck: bool = true;
+        pub bottleneck: bool = "true",
         /// An equal link leads back.
-        default duplex: bool = true;
+        pub duplex: bool = "true",
     }
     check joins_two_nodes;
 }
@@ -91,10 +91,10 @@ fn joins_two_nodes(link: &Link, reader: &mut Reader) {
 impl File {
     /// The mechanisms of its links, and where they stand in it.
     pub fn link_mechanisms(&self) -> impl Iterator<Item = (Vec<&str>, &LinkMechanisms)> {
-        let bottleneck = self.bottleneck.iter().map(|own| (vec!["bottleneck"], &own.mechanisms));
-        let lot = self.parking_lot.iter().map(|own| (vec!["parking_lot"], &own.mechanisms));
+        let bottleneck = self.bottleneck.iter().map(|own| (vec!["bottleneck"], &*own.mechanisms));
+        let lot = self.parking_lot.iter().map(|own| (vec!["parking_lot"], &*own.mechanisms));
         let named = self.links.iter().flat_map(|links| &links.entries);
-        let named = named.map(|(name, own)| (vec!["links", name.as_str()], &own.mechanisms));
+        let named = named.map(|(name, own)| (vec!["links", name.as_str()], &*own.mechanisms));
         bottleneck.chain(lot).chain(named)
     }
 }

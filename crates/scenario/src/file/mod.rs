@@ -27,60 +27,60 @@ section! {
     /// ("10 Mb/s", "5 ms", "1500 B", "50 packets"); b is bit, B is byte, k is 1000, Ki is 1024.
     pub struct File {
         /// Version of this format: 1.
-        required version: Integer<1, 1>;
+        pub version: Integer<1, 1>,
         /// Short name. Default: the name of the file.
-        optional name: String;
+        pub name: Option<String>,
         /// What this scenario shows.
-        optional description: String;
+        pub description: Option<String>,
         /// Seed of the first replication; replication r runs with seed + r.
-        default seed: Integer<0, 1_000_000_000_000> = Integer(1);
+        pub seed: Integer<0, 1_000_000_000_000> = "1",
         /// How many independent runs to average over.
-        default replications: Integer<1, 10_000> = Integer(1);
+        pub replications: Integer<1, 10_000> = "1",
         /// Sets all TCP options together, and those of queues in which Linux and simulators differ;
         /// what is given overrides them one by one. "linux" is compared with today's kernel, "classic" with
         /// ns-2; "linux-2.6.29" was written by that kernel's source and not compared with it in runs.
-        default profile: Profile = Profile::default();
+        pub profile: Profile = "linux",
         /// Simulated first and left out of all results.
-        default warm_up: Span = Span::from_secs(5);
+        pub warm_up: Span = "5 s",
         /// Measured after the warm-up.
-        default duration: Span = Span::from_secs(30);
+        pub duration: Span = "30 s",
         /// Instead of a duration: equal parts of it, which are measured one by one as well.
-        optional intervals: Intervals;
+        pub intervals: Option<Intervals>,
         /// Step of the time series, or "off". Default: a round value not below 1/300 of the
         /// duration.
-        optional sample_interval: OrOff;
+        pub sample_interval: Option<OrOff>,
         /// Of so many flows of each group, from its first, the time series have window, round trip and price.
-        default sampled_flows: Integer<1, 10_000> = Integer(1);
+        pub sampled_flows: Integer<1, 10_000> = "1",
         /// How long after the measurement a run may go on until transfers without repetition are
         /// done.
-        default drain_limit: Span = Span::from_secs(600);
+        pub drain_limit: Span = "600 s",
         /// Each packet leaves its sender after a random delay of up to this much. "auto" is what hosts have
         /// with the profile linux, 50 us at most; with the others, as in research simulators, the transmission time of
         /// a full packet on the slowest link of its way, which keeps drop-tail queues from phase effects;
         /// "off" is none.
-        default host_jitter: HostJitter = HostJitter::Auto;
+        pub host_jitter: HostJitter = "auto",
         /// Full packet on the wire, all headers included.
-        default packet_size: Bytes = Bytes::new(1500);
+        pub packet_size: Bytes = "1500 B",
         /// TCP options of all users, where they differ from the profile.
-        optional tcp: Tcp;
+        pub tcp: Option<Tcp>,
         /// Dumbbell: all users share this one link. One of bottleneck, parking_lot, links.
-        optional bottleneck: Bottleneck;
+        pub bottleneck: Option<Bottleneck>,
         /// How prices travel from queues to sources, the same for all of them. What queues ask that have a price
         /// (aqm "pc1", "pc2", "pc3", "virtual-queue") needs one.
-        optional price_encoding: PriceEncoding;
+        pub price_encoding: Option<PriceEncoding>,
         /// Link between each user and the network.
-        optional access: Access;
+        pub access: Option<Access>,
         /// Link between the network and each user's far end. Without it the far end stands
         /// right behind the network.
-        optional egress: Access;
+        pub egress: Option<Access>,
         /// Parking lot: routers r0, r1, ... in a row, with a link from each to the next.
-        optional parking_lot: ParkingLot;
+        pub parking_lot: Option<ParkingLot>,
         /// Free topology: links between named nodes; packets take the path of least delay.
-        optional links: Named<Link>;
+        pub links: Option<Named<Link>>,
         /// Groups of equal users.
-        required users: Named<User>;
+        pub users: Named<User>,
         /// Only for `tidegate sweep`: dotted keys with the values to try, all combinations.
-        optional sweep: Sweep;
+        pub sweep: Option<Sweep>,
     }
 }
 

@@ -13,46 +13,46 @@ use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
 use crate::schema::Definitions;
 use crate::table::Tabled;
-use crate::traffic::{Greedy, Traffic};
-use crate::value::{Count, Integer};
+use crate::traffic::Traffic;
+use crate::value::Count;
 
 section! {
     /// A group of equal users.
     pub struct User {
         /// Number of users in the group.
-        default count: Count = Integer(1);
+        pub count: Count = "1",
         /// Flows of each user.
-        default flows: Count = Integer(1);
+        pub flows: Count = "1",
         /// Node that the users send from. In a dumbbell "left", if not given.
-        optional from: String;
+        pub from: Option<String>,
         /// Node that the users send to. In a dumbbell "right", if not given.
-        optional to: String;
+        pub to: Option<String>,
         /// Group at whose hosts these users sit, the first at the first and so on: they are the same
         /// customers, with more or other traffic, such as downloads beside uploads. Each host has one
         /// access link, which data and ACKs of all its flows share in both directions, and one row of
         /// entry stages, which see all that it sends. These users send from there, or receive there if
         /// `to` is where that group sends from. Default: each user has a host of his own.
-        optional hosts: String;
+        pub hosts: Option<String>,
         /// What each flow sends.
-        default traffic: Chosen<Traffic> = Chosen(Traffic::Greedy(Greedy {}));
+        pub traffic: Chosen<Traffic> = "greedy",
         /// When each flow starts. Default: uniform over the first second, or over the warm-up if
         /// that is shorter.
-        optional start: Start;
+        pub start: Option<Start>,
         /// Activity meter in front of each user.
-        optional meter: ActivityMeterParams;
+        pub meter: Option<ActivityMeterParams>,
         /// Stages where each user's packets enter the network, behind the access link, in this order; each
         /// user has his own. A meter comes before them.
-        default entry: Vec<StageParams> = Vec::new();
+        pub entry: Vec<StageParams> = "[]",
         /// Stages where they leave it, in front of the link at the far end if there is one.
-        default exit: Vec<StageParams> = Vec::new();
+        pub exit: Vec<StageParams> = "[]",
         /// Full packet on the wire, where it differs from the scenario's.
-        optional packet_size: Bytes;
+        pub packet_size: Option<Bytes>,
         /// TCP options, where they differ from the scenario's.
-        optional tcp: Tcp;
+        pub tcp: Option<Tcp>,
         /// Access link, where it differs from the scenario's.
-        optional access: Access;
+        pub access: Option<Access>,
         /// Link at the far end, where it differs from the scenario's.
-        optional egress: Access;
+        pub egress: Option<Access>,
     }
 }
 
