@@ -23,7 +23,7 @@ macro_rules! section {
         pub(crate) struct $name { $( $(#[doc = $about])* pub $key: $ty, )* }
 
         impl $name {
-            const ENTRIES: [$crate::declare::Key; [$(stringify!($key)),*].len()] = [$(
+            const KEYS: [$crate::declare::Key; [$(stringify!($key)),*].len()] = [$(
                 $crate::declare::Key {
                     name: stringify!($key),
                     about: concat!($($about, "\n"),*),
@@ -36,31 +36,31 @@ macro_rules! section {
             const NAME: &'static str = stringify!($name);
             const DOC: &'static str = concat!($($doc, "\n"),*);
             fn keys() -> Vec<&'static str> {
-                let [$($key),*] = &Self::ENTRIES;
-                [$( <$ty as $crate::declare::Entry>::names($key) ),*].concat()
+                let [$($key),*] = &Self::KEYS;
+                [$( <$ty as $crate::declare::Keyed>::names($key) ),*].concat()
             }
             fn read_table(
                 table: &$crate::document::Table,
                 reader: &mut $crate::field::Reader,
             ) -> Option<Self> {
-                let [$($key),*] = &Self::ENTRIES;
-                $( let $key = $crate::declare::Entry::read_in(table, $key, reader); )*
+                let [$($key),*] = &Self::KEYS;
+                $( let $key = $crate::declare::Keyed::read_in(table, $key, reader); )*
                 let section = $name { $($key: $key?),* };
                 $( $check(&section, reader); )?
                 Some(section)
             }
             fn write_table(&self) -> $crate::document::Table {
-                let [$($key),*] = &Self::ENTRIES;
+                let [$($key),*] = &Self::KEYS;
                 let mut table = $crate::document::Table::default();
-                $( $crate::declare::Entry::write_in(&self.$key, &mut table, $key); )*
+                $( $crate::declare::Keyed::write_in(&self.$key, &mut table, $key); )*
                 table
             }
             fn properties(
                 definitions: &mut $crate::schema::Definitions,
             ) -> $crate::declare::Properties {
-                let [$($key),*] = &Self::ENTRIES;
+                let [$($key),*] = &Self::KEYS;
                 let mut all = $crate::declare::Properties::default();
-                $( <$ty as $crate::declare::Entry>::describe_in(&mut all, $key, definitions); )*
+                $( <$ty as $crate::declare::Keyed>::describe_in(&mut all, $key, definitions); )*
                 all
             }
         }
@@ -80,7 +80,7 @@ pub(crate) struct Key {
 pub(crate) type Properties = (Map<String, Json>, Vec<Json>);
 
 /// What stands for a key of a section.
-pub(crate) trait Entry: Sized {
+pub(crate) trait Keyed: Sized {
     /// The keys that it takes.
     fn names(key: &Key) -> Vec<&'static str> {
         vec![key.name]
@@ -91,7 +91,7 @@ pub(crate) trait Entry: Sized {
 }
 
 /// It has to be given, unless there is a default.
-impl<T: Field> Entry for T {
+impl<T: Field> Keyed for T {
     fn read_in(table: &Table, key: &Key, reader: &mut Reader) -> Option<Self> {
         match key.default {
             [] => reader.required(table, key.name),
@@ -113,7 +113,7 @@ impl<T: Field> Entry for T {
 }
 
 /// It may be left out.
-impl<T: Field> Entry for Option<T> {
+impl<T: Field> Keyed for Option<T> {
     fn read_in(table: &Table, key: &Key, reader: &mut Reader) -> Option<Self> {
         Some(reader.optional(table, key.name))
     }
@@ -140,7 +140,7 @@ impl<T> Deref for Among<T> {
     }
 }
 
-impl<T: Section> Entry for Among<T> {
+impl<T: Section> Keyed for Among<T> {
     fn names(_: &Key) -> Vec<&'static str> {
         T::keys()
     }

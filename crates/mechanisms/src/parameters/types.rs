@@ -1,0 +1,162 @@
+//! The types that a parameter can have.
+
+use super::{Choice, Form, Kind, Offer, Parameters, Value};
+use crate::registry::DefaultValue;
+use crate::units::{
+    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
+    Step, TokenRate, Tokens, Whole,
+};
+
+/// The type of a parameter.
+pub trait ParameterType: Clone {
+    /// What may stand for it.
+    const KIND: Kind;
+    /// What it is where neither the file nor the declaration has a value.
+    const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Required;
+
+    /// As a value.
+    fn to_value(&self) -> Value;
+
+    /// From a value of its kind.
+    ///
+    /// # Panics
+    /// If the value is of another kind.
+    fn from_value(value: Value) -> Self;
+}
+
+macro_rules! parameter_types {
+    ($($ty:ty => $kind:ident;)*) => { $(
+        impl ParameterType for $ty {
+            const KIND: Kind = Kind::$kind;
+            fn to_value(&self) -> Value {
+                Value::$kind(self.clone())
+            }
+            fn from_value(value: Value) -> Self {
+                match value {
+                    Value::$kind(value) => value,
+                    other => panic!("{other:?} is no {}", stringify!($kind)),
+                }
+            }
+        }
+    )* };
+}
+
+parameter_types! {
+    Rate => Rate;
+    Span => Span;
+    Bytes => Bytes;
+    Probability => Probability;
+    Share => Share;
+    Memory => Memory;
+    Factor => Factor;
+    Step => Step;
+    Demand => Demand;
+    OrOff => OrOff;
+    QueueLength => QueueLength;
+    Tokens => Tokens;
+    TokenRate => TokenRate;
+    bool => Flag;
+    String => Text;
+    Points => Points;
+}
+
+/// Largest whole number where a declaration has no bounds of its own.
+const MAX_COUNT: u32 = 1_000_000;
+
+impl ParameterType for u32 {
+    const KIND: Kind = Kind::Count { min: 0, max: MAX_COUNT };
+
+    fn to_value(&self) -> Value {
+        Value::Count(*self)
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Count(count) => count,
+            other => panic!("{other:?} is no count"),
+        }
+    }
+}
+
+impl<const MIN: u32, const MAX: u32> ParameterType for Whole<MIN, MAX> {
+    const KIND: Kind = Kind::Count { min: MIN, max: MAX };
+
+    fn to_value(&self) -> Value {
+        Value::Count(self.0)
+    }
+
+    fn from_value(value: Value) -> Self {
+        Whole(u32::from_value(value))
+    }
+}
+
+/// What need not be set.
+impl<T: ParameterType> ParameterType for Option<T> {
+    const KIND: Kind = T::KIND;
+    const WITHOUT_DEFAULT: DefaultValue = DefaultValue::Unset;
+
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::Unset, T::to_value)
+    }
+
+    fn from_value(value: Value) -> Self {
+        (value != Value::Unset).then(|| T::from_value(value))
+    }
+}
+
+/// A mechanism with parameters of its own.
+impl<C: Choice> ParameterType for C {
+    const KIND: Kind = Kind::Choice(Offer::of::<C>());
+
+    fn to_value(&self) -> Value {
+        let (place, values) = self.to_values();
+        Value::Chosen(place, values)
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Chosen(place, values) => C::from_values(place, values),
+            other => panic!("{other:?} is no {}", C::NAME),
+        }
+    }
+}
+
+/// Mechanisms in a row.
+impl<C: Choice> ParameterType for Vec<C> {
+    const KIND: Kind = Kind::Row(Offer::of::<C>());
+
+    fn to_value(&self) -> Value {
+        Value::Row(self.iter().map(C::to_value).collect())
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Row(all) => all.into_iter().map(C::from_value).collect(),
+            other => panic!("{other:?} is no row"),
+        }
+    }
+}
+
+/// A list of tables that each have these parameters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables<P>(pub Vec<P>);
+
+impl<P: Parameters> ParameterType for Tables<P> {
+    const KIND: Kind = Kind::Tables(Form {
+        name: P::TYPE_NAME,
+        about: P::ABOUT,
+        parameters: P::ALL,
+        mistakes: |values| P::from_values(values).mistakes(),
+    });
+
+    fn to_value(&self) -> Value {
+        Value::Tables(self.0.iter().map(P::to_values).collect())
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Tables(all) => Tables(all.into_iter().map(P::from_values).collect()),
+            other => panic!("{other:?} is no list of tables"),
+        }
+    }
+}

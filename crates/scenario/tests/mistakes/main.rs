@@ -1,0 +1,62 @@
+//! What the user of a wrong file reads.
+
+mod doubts;
+mod networks;
+mod overrides;
+mod senders;
+mod values;
+
+use tidegate_scenario::{Issue, Scenario};
+
+fn issues(text: &str) -> Vec<Issue> {
+    Scenario::parse(text, &[]).expect_err("the file has mistakes")
+}
+
+fn messages(text: &str) -> Vec<String> {
+    issues(text).iter().map(Issue::to_string).collect()
+}
+
+/// A valid file, in which one line can be replaced or added.
+fn with(section: &str, line: &str) -> String {
+    let key = line.split('=').next().unwrap_or("").trim();
+    let mut text = String::new();
+    let mut here = section.is_empty();
+    if here {
+        text.push_str(&format!("{line}\n"));
+    }
+    for original in BASE.lines() {
+        if original.starts_with('[') {
+            here = original == format!("[{section}]");
+        }
+        let replaced = here && original.split('=').next().unwrap_or("").trim() == key;
+        if !replaced {
+            text.push_str(&format!("{original}\n"));
+        }
+        if here && original.starts_with('[') {
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    text
+}
+
+const BASE: &str = "version = 1
+warm_up = \"1 s\"
+[bottleneck]
+rate = \"10 Mb/s\"
+[access]
+[tcp]
+[users.a]
+flows = 2
+";
+
+#[test]
+fn the_base_of_these_tests_is_valid() {
+    Scenario::parse(BASE, &[]).expect("valid");
+}
+
+fn overridden(overrides: &[(&str, &str)]) -> Result<Scenario, Vec<String>> {
+    let overrides: Vec<_> =
+        overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Scenario::parse(BASE, &overrides)
+        .map_err(|issues| issues.iter().map(Issue::to_string).collect())
+}

@@ -1,0 +1,109 @@
+//! Who sits where, and which way packets take.
+
+use crate::messages;
+
+#[test]
+fn a_file_without_a_network_or_users_says_so() {
+    assert_eq!(
+        messages("version = 1\n"),
+        ["users: missing", "no network: give one of [bottleneck], [parking_lot], [links.NAME]",]
+    );
+}
+
+#[test]
+fn users_at_the_hosts_of_others_fit_there() {
+    let text = r#"
+version = 1
+[links.ab]
+from = "a"
+to = "b"
+rate = "1 Mb/s"
+[links.bc]
+from = "b"
+to = "c"
+rate = "1 Mb/s"
+[users.home]
+count = 2
+from = "a"
+to = "b"
+[users.fewer]
+from = "a"
+to = "c"
+hosts = "home"
+meter = { reference_rate = "1 Mb/s" }
+entry = [{ kind = "mark-counter" }]
+access = { rate = "1 Mb/s" }
+[users.receiving]
+count = 2
+from = "c"
+to = "a"
+hosts = "home"
+egress = { rate = "1 Mb/s" }
+[users.elsewhere]
+count = 2
+from = "b"
+to = "c"
+hosts = "home"
+[users.chained]
+count = 2
+from = "a"
+to = "b"
+hosts = "receiving"
+"#;
+    let theirs = "is what their hosts have: give it in users.home";
+    let want = [
+        "line 15: users.fewer.count: 1 users at the hosts of home, which has 2: write as many, one sits \
+         at each",
+        &format!("line 19: users.fewer.meter: {theirs}"),
+        &format!("line 20: users.fewer.entry: {theirs}"),
+        &format!("line 21: users.fewer.access: {theirs}"),
+        &format!("line 27: users.receiving.egress: {theirs}"),
+        "line 32: users.elsewhere.hosts: the hosts of home are at a, where a way from b to c neither begins \
+         nor ends",
+        "line 37: users.chained.hosts: the users of receiving sit at the hosts of home: name that group",
+    ];
+    assert_eq!(messages(text), want);
+}
+
+#[test]
+fn routes_are_checked() {
+    let network = "version = 1
+[links.ab]
+from = \"a\"
+to = \"berlin\"
+rate = \"1 Mb/s\"
+duplex = false
+";
+    for (users, want) in [
+        ("from = \"a\"", "users.x.to: missing; one of a, berlin"),
+        (
+            "from = \"a\"\nto = \"berln\"",
+            "there is no node \"berln\"; nodes are a, berlin; did you mean \"berlin\"?",
+        ),
+        ("from = \"berlin\"\nto = \"a\"", "no path leads from berlin to a"),
+        ("from = \"a\"\nto = \"berlin\"", "no path leads back from berlin to a"),
+        ("from = \"a\"\nto = \"a\"", "the users send from a to itself"),
+    ] {
+        let messages = messages(&format!("{network}[users.x]\n{users}\n"));
+        assert!(messages.iter().any(|message| message.contains(want)), "{users}: {messages:#?}");
+    }
+    let lot = "version = 1\n[parking_lot]\nhops = 2\nrate = [\"1 Mb/s\"]\n[users.x]\nfrom = \"r2\"\nto = \"r0\"\n";
+    assert_eq!(messages(lot), ["line 4: parking_lot.rate: 1 values for 2 hops"]);
+    let lot = lot.replace("[\"1 Mb/s\"]", "\"1 Mb/s\"");
+    assert!(
+        messages(&lot)[0]
+            .contains("from r2 back to r0 carries ACKs alone; write parking_lot.duplex = true")
+    );
+}
+
+#[test]
+fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
+    let groups: String =
+        (0..20_000).map(|i| format!("[users.g{i}]\nfrom = \"r0\"\nto = \"r1000\"\n")).collect();
+    let text = format!("version = 1\n[parking_lot]\nhops = 1000\nrate = \"1 Mb/s\"\n{groups}");
+    let messages = messages(&text);
+    assert_eq!(
+        messages,
+        ["line 5: users: 20000 groups over 2000 links; at most 500000 pairs of them"]
+    );
+}

@@ -1,0 +1,113 @@
+//! What senders and applications cannot be asked.
+
+use crate::{messages, overridden, with};
+
+#[test]
+fn dctcp_and_prague_without_ecn_are_refused_at_the_key_that_says_so() {
+    for controller in ["dctcp", "prague"] {
+        let text = with(
+            "users.a",
+            &format!("tcp = {{ congestion_control = \"{controller}\", ecn = false }}"),
+        );
+        let found = messages(&text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("users.a.tcp.ecn: ") && found[0].contains("lives by ECN"));
+    }
+}
+
+#[test]
+fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
+    let (exact, own) = ("tcp.feedback", "users.a.tcp.feedback");
+    for (given, key) in [
+        (&[(exact, "accurate")][..], exact),
+        (&[(own, "dctcp"), ("users.a.tcp.ecn", "false")], own),
+        (&[(exact, "dctcp"), ("tcp.ecn", "true"), ("users.a.tcp.ecn", "false")], "users.a.tcp.ecn"),
+    ] {
+        let found = overridden(given).expect_err(key);
+        let feedback = given[0].1;
+        let what =
+            format!("there are no marks without ECN of which {feedback:?} feedback could tell");
+        let remedy = "write ecn = true, or leave feedback out";
+        assert_eq!(found, [format!("{key}: {what}: {remedy}")]);
+    }
+    for given in [
+        [(own, "accurate"), ("users.a.tcp.ecn", "true")],
+        [(own, "classic"), ("users.a.tcp.congestion_control", "prague")],
+        [(own, "classic"), ("users.a.tcp.ecn", "false")],
+    ] {
+        assert!(overridden(&given).is_ok(), "{given:?}");
+    }
+}
+
+#[test]
+fn re_ecn_without_ecn_and_with_a_lie_that_it_cannot_tell_is_refused() {
+    let (all, own) = ("tcp.conex", "users.a.tcp.conex");
+    for (given, key) in [
+        (&[(all, "\"re-ecn\"")][..], all),
+        (&[(own, "\"re-ecn\"")], own),
+        (
+            &[(all, "\"re-ecn\""), ("tcp.ecn", "true"), ("users.a.tcp.ecn", "false")],
+            "users.a.tcp.ecn",
+        ),
+    ] {
+        let message = "re-ECN declares in the ECN field: write ecn = true";
+        assert_eq!(overridden(given).expect_err(key), [format!("{key}: {message}")]);
+    }
+    let lie = "{ kind = \"re-ecn\", cheat = \"loss-for-mark\" }";
+    let found = overridden(&[(all, lie), ("tcp.ecn", "true")]).expect_err("a lie");
+    assert!(found[0].starts_with("tcp.conex.cheat: re-ECN has one codepoint"), "{found:?}");
+}
+
+#[test]
+fn a_misspelt_congestion_control_is_told_as_a_name_and_in_a_table() {
+    for (given, key) in [
+        ("\"cubci\"", "users.a.tcp.congestion_control"),
+        ("{ kind = \"cubci\" }", "users.a.tcp.congestion_control.kind"),
+    ] {
+        let found = messages(&with("users.a", &format!("tcp.congestion_control = {given}")));
+        assert_eq!(found.len(), 1, "{found:?}");
+        let start = format!("line 8: {key}: \"cubci\" is none of reno, cubic, ");
+        assert!(found[0].starts_with(&start), "{found:?}");
+        assert!(found[0].ends_with("; did you mean \"cubic\"?"), "{found:?}");
+    }
+    let table = "tcp.congestion_control = { kind = \"cubic\", growth = \"linus\", kappa = 0.5 }";
+    let found = messages(&with("users.a", table));
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().any(|message| message.contains("kappa: unknown key; valid keys here")));
+    assert!(found.iter().any(|message| message.contains("did you mean \"linux\"?")));
+}
+
+#[test]
+fn keys_of_before_say_what_to_write_today() {
+    let found = messages(&with("users.a", "tcp = { hystart = true, kappa = 0.5 }"));
+    let retired = |key: &str| {
+        let start =
+            format!("line 8: users.a.tcp.{key}: is no key any more; write congestion_control");
+        found.iter().any(|message| message.starts_with(&start))
+    };
+    assert!(found.len() == 2 && retired("hystart") && retired("kappa"), "{found:#?}");
+}
+
+#[test]
+fn all_that_is_wrong_with_a_video_and_with_short_flows_is_told_at_once() {
+    let video = "traffic = { kind = \"video\", rate = \"1 Mb/s\", length = \"0 s\", chunk = \"3 MB\", \
+                 start_above = \"0.4 s\", stall_below = \"2.2 s\" }";
+    let short =
+        "traffic = { kind = \"short-flows\", size = \"0 B\", every = \"0 s\", shape = 0.0 }";
+    for (line, wants) in [
+        (
+            video,
+            [
+                "traffic.length: must not be zero",
+                "traffic.socket_buffer: less than a chunk of 3000000 B, which never finds room",
+                "is not above stall_below",
+            ],
+        ),
+        (short, ["traffic.size: a transfer has at least 1 B", "traffic.every", "traffic.shape"]),
+    ] {
+        let told = messages(&with("users.a", line));
+        for want in wants {
+            assert!(told.iter().any(|message| message.contains(want)), "{want}: {told:#?}");
+        }
+    }
+}
