@@ -145,23 +145,31 @@ impl Half {
         let (echo, congestion) = self.receiver.on_ack_sent();
         let mut flags = self.receiver.capable();
         flags |= if congestion { flags::ECE } else { 0 };
-        let (mut len, mut ticket) = (self.sizes.header, 0);
         let blocks = self.receiver.sack_blocks();
+        let (mut len, mut word) = (self.sizes.header, 0);
         if blocks.is_some() || self.receiver.tells_more() {
-            flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
-            let sack = blocks.unwrap_or_default();
-            let used = sack.iter().filter(|(start, end)| start < end).count();
-            len += Sizes::sack_option(used);
-            let (received_at, word) = self.receiver.tell_more();
-            let options = Options { word, sack, received_at, ..Options::default() };
-            ticket = door.network.options.put(options);
+            let (received_at, prices) = self.receiver.tell_more();
+            word = prices;
+            if blocks.is_some() || received_at.is_some() {
+                flags |= flags::OPTIONS | if blocks.is_some() { flags::SACK } else { 0 };
+                let sack = blocks.unwrap_or_default();
+                let used = sack.iter().filter(|(start, end)| start < end).count();
+                len += Sizes::sack_option(used);
+                let options = Options { word, sack, received_at, ..Options::default() };
+                word = door.network.options.put(options);
+            }
         }
-        door.send_ack(self.receiver.next, echo, len, flags, ticket);
+        door.send_ack(self.receiver.next, echo, len, flags, word);
     }
 
     /// The same with counters of marks.
     #[inline(never)]
     fn acknowledge_accurately(&mut self, door: &mut Door) {
+        if let Some(ace) = self.receiver.tell_packets_alone(door.now) {
+            let (echo, _) = self.receiver.on_ack_sent();
+            let flags = self.receiver.capable() | ace.flags();
+            return door.send_ack(self.receiver.next, echo, self.sizes.header, flags, 0);
+        }
         let blocks = self.receiver.sack_blocks();
         let (ace, fitted, sack) = self.receiver.tell_of_marks(blocks, door.now);
         let (echo, _) = self.receiver.on_ack_sent();

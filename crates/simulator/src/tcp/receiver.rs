@@ -218,6 +218,23 @@ impl Receiver {
         self.counted.is_some()
     }
 
+    /// What the next acknowledgement says of marks where it says nothing else: the counter of packets.
+    #[inline]
+    pub fn tell_packets_alone(&mut self, now: Time) -> Option<Ace> {
+        if !self.blocks.is_empty() || self.tells_more {
+            return None;
+        }
+        let round_trip = self.round_trip();
+        self.counted.as_mut()?.tell_packets_alone(round_trip, now)
+    }
+
+    /// The receiver's own, where it has one.
+    #[inline]
+    fn round_trip(&self) -> Span {
+        let delaying = self.delaying.as_ref();
+        delaying.and_then(|own| own.silence.srtt()).unwrap_or(Span::ZERO)
+    }
+
     /// What the next acknowledgement says of marks: the counter, the option, and the SACK blocks that go along.
     pub fn tell_of_marks(
         &mut self,
@@ -225,8 +242,7 @@ impl Receiver {
         now: Time,
     ) -> (Ace, Option<Fitted>, SackBlocks) {
         let mut blocks = blocks.unwrap_or_default();
-        let delaying = self.delaying.as_ref();
-        let round_trip = delaying.and_then(|own| own.silence.srtt()).unwrap_or(Span::ZERO);
+        let round_trip = self.round_trip();
         let (timestamps, sack) = (self.timestamps, self.sack);
         let Some(counted) = &mut self.counted else { return (Ace::NONE, None, blocks) };
         if let Some(segment) = counted.twice().filter(|_| sack) {
@@ -342,7 +358,7 @@ impl Receiver {
             self.echoed_at = packet.at;
         }
         let mut at_once = self.ecn && self.note_congestion(packet);
-        if self.counts_marks() {
+        if (segment != self.next || !self.blocks.is_empty()) && self.counts_marks() {
             self.note_whether_twice(segment);
         }
         if packet.len != self.full && segment >= self.next {

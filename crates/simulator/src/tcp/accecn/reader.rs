@@ -144,9 +144,8 @@ impl Reader {
         let known = self.bytes[1];
         let by_option = self.read_option(ack);
         let was_in_step = core::mem::replace(&mut self.in_step, by_option);
-        self.note_delivered(ack);
-        let behind = u64::from(ack.ace.get()).wrapping_sub(self.marked + u64::from(FIRST_PACKETS));
-        let least = (behind % u64::from(ACE_MODULUS)) as u32;
+        self.note_delivered(ack.delivered, ack.delivered_bytes);
+        let least = self.least(ack.ace);
         let is_exact = was_in_step && (1..ACE_MODULUS).contains(&ack.delivered);
         if is_exact && least == 0 && self.bytes[1] > known {
             self.outcome.capable = false;
@@ -164,13 +163,41 @@ impl Reader {
         ToldMarks { congestion: segments > 0, segments, bytes }
     }
 
+    /// Whether an ACK without the option that moves on by so many segments tells of no mark, however often ACE may
+    /// have wrapped.
+    #[inline]
+    pub fn has_no_news(&self, ace: Ace, delivered: u64) -> bool {
+        !self.outcome.deaf && delivered < u64::from(ACE_MODULUS) && self.least(ace) == 0
+    }
+
+    /// The same as [`Self::read`] for an ACK that [has no news](Self::has_no_news).
+    #[inline]
+    pub fn pass_over(&mut self, delivered: u32, delivered_bytes: u64) {
+        self.newer = false;
+        self.note_lack_of_option();
+        self.in_step = false;
+        self.note_delivered(delivered, delivered_bytes);
+    }
+
+    /// Marks that are new, modulo 8.
+    #[inline]
+    fn least(&self, ace: Ace) -> u32 {
+        let behind = u64::from(ace.get()).wrapping_sub(self.marked + u64::from(FIRST_PACKETS));
+        (behind % u64::from(ACE_MODULUS)) as u32
+    }
+
+    #[inline]
+    fn note_lack_of_option(&mut self) {
+        let late = self.delivered_bytes >= LATEST_FIRST_BYTES;
+        if self.trust == Trust::Unseen && late {
+            self.trust = Trust::Ignored;
+        }
+    }
+
     /// Takes the counters of an option. Returns whether there is one to go by.
     fn read_option(&mut self, ack: &Arrived) -> bool {
         let Some(option) = &ack.option else {
-            let late = self.delivered_bytes >= LATEST_FIRST_BYTES;
-            if self.trust == Trust::Unseen && late {
-                self.trust = Trust::Ignored;
-            }
+            self.note_lack_of_option();
             return false;
         };
         self.note_option(option);
@@ -189,11 +216,12 @@ impl Reader {
         option.get(1).is_some()
     }
 
-    fn note_delivered(&mut self, ack: &Arrived) {
-        self.delivered_bytes += ack.delivered_bytes;
-        let (mean, now) = (self.mean_delivered, ack.delivered.min(1_000) << MEAN_SHIFT);
+    #[inline]
+    fn note_delivered(&mut self, delivered: u32, delivered_bytes: u64) {
+        self.delivered_bytes += delivered_bytes;
+        let (mean, now) = (self.mean_delivered, delivered.min(1_000) << MEAN_SHIFT);
         self.mean_delivered = match mean {
-            _ if ack.delivered == 0 => mean,
+            _ if delivered == 0 => mean,
             0 => now,
             _ => ((mean << MEAN_SHIFT) - mean + now) >> MEAN_SHIFT,
         };
@@ -262,6 +290,31 @@ mod tests {
     fn with_option(ack: Arrived, [ect_0, ce, ect_1]: [u32; 3]) -> Arrived {
         let counters = [ect_0 + 1, ce, ect_1 + 1].map(|counter| counter % BYTES_MODULUS);
         Arrived { option: Some(ReceivedBytes { ect_1_first: true, fields: 3, counters }), ..ack }
+    }
+
+    /// Whatever came before: where there is no news, to pass over an ACK and to read it come to the same.
+    #[test]
+    fn an_ack_without_news_may_be_passed_over() {
+        let mut passed_over = 0;
+        for (marked, delivered) in (0..9).flat_map(|marked| (1..12).map(move |n| (marked, n))) {
+            let (mut reader, ack) = (reader(), ack(marked, delivered));
+            reader.read(&super::tests::ack(3, 4));
+            reader.note_newer();
+            let (mut other, before) = (reader.clone(), format!("{reader:?}"));
+            let told = reader.read(&ack);
+            if other.has_no_news(ack.ace, delivered.into()) {
+                other.pass_over(ack.delivered, ack.delivered_bytes);
+                assert_eq!(
+                    (told, format!("{other:?}")),
+                    (ToldMarks::default(), format!("{reader:?}"))
+                );
+                passed_over += 1;
+            } else {
+                assert!(told.congestion || delivered > 7, "{marked} of {delivered}");
+            }
+            assert_ne!(before, format!("{reader:?}"));
+        }
+        assert_eq!(passed_over, 7, "three marks, and up to seven segments");
     }
 
     #[test]

@@ -196,6 +196,16 @@ impl Received {
         self.when = when;
     }
 
+    /// An ACK without SACK blocks leaves. Returns the counter of marked packets if that is all that it tells.
+    #[inline]
+    pub fn tell_packets_alone(&mut self, round_trip: Span, now: Time) -> Option<Ace> {
+        if self.tells_of_twice || (!self.blocked && self.is_due(round_trip, now)) {
+            return None;
+        }
+        self.sent = false;
+        Some(self.ace())
+    }
+
     /// An ACK leaves: its option, if it has one. `round_trip` is the time of which it is to be in three ACKs
     /// at least.
     pub fn on_ack(&mut self, room: OptionRoom, round_trip: Span, now: Time) -> Option<Fitted> {

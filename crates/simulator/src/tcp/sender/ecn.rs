@@ -120,6 +120,23 @@ impl Ecn {
         }
     }
 
+    /// Whether an ACK without options of so many new segments tells of no mark, whatever came before.
+    #[inline]
+    pub fn has_no_news(&self, packet: &Packet, delivered: u64) -> bool {
+        match &self.feedback {
+            Feedback::Counted(counted) => counted.reader.has_no_news(Ace::of(packet), delivered),
+            _ => !packet.has(flags::ECE),
+        }
+    }
+
+    /// Takes such an ACK in, which delivers so much.
+    #[inline]
+    pub fn pass_over(&mut self, delivered: u32, delivered_bytes: u64) {
+        if let Feedback::Counted(counted) = &mut self.feedback {
+            counted.reader.pass_over(delivered, delivered_bytes);
+        }
+    }
+
     /// A reduction ends when so many segments more are acknowledged than were out when it began: the one
     /// that announces it has to arrive before the next echo is news; not so where each mark is told.
     #[inline]

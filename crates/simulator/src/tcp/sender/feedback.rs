@@ -7,7 +7,7 @@ use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 use super::ecn::Ecn;
 use super::outstanding::{Arrivals, Outstanding};
 use super::samples::{Reading, Samples};
-use crate::packet::{Options, Packet, SackBlocks};
+use crate::packet::{Options, Packet, SackBlocks, flags};
 use crate::tcp::round_trip::RoundTrip;
 
 /// What an ACK tells.
@@ -90,6 +90,8 @@ pub struct Feedback {
     named: Option<u64>,
     /// A measurement goes on through the repairs of a fast recovery, and counts when that ends.
     through_repairs: bool,
+    /// ACKs tell of prices, beside their options or in their word.
+    reads_prices: bool,
 }
 
 impl Feedback {
@@ -110,7 +112,25 @@ impl Feedback {
             min_rtt,
             named: None,
             through_repairs: plan.rtt_through_repairs,
+            reads_prices: false,
         }
+    }
+
+    /// From now on ACKs tell of prices.
+    pub fn read_prices(&mut self) {
+        self.reads_prices = true;
+    }
+
+    /// Whether ACKs tell of prices.
+    #[inline]
+    pub fn reads_prices(&self) -> bool {
+        self.reads_prices
+    }
+
+    /// What an ACK without options tells of prices.
+    #[inline]
+    pub fn prices_of(&self, packet: &Packet) -> u32 {
+        if self.reads_prices { packet.word } else { 0 }
     }
 
     /// Whether the connection agreed on SACK.
@@ -136,7 +156,7 @@ impl Feedback {
     }
 
     /// Reads an ACK of new data while nothing is amiss; `samples` is where round-trip times lie, if there are any.
-    #[inline]
+    #[inline(always)]
     pub fn read_expected<'a>(
         &mut self,
         packet: &Packet,
@@ -202,7 +222,10 @@ impl Feedback {
             echo: packet.stamp,
             rtt,
             one_way_delay: options.received_at.map(|at| at.since(packet.stamp)),
-            prices: options.word,
+            prices: match packet.has(flags::OPTIONS) {
+                true => options.word,
+                false => self.prices_of(packet),
+            },
             samples,
         }
     }
@@ -365,16 +388,21 @@ mod tests {
         }
     }
 
+    /// With blocks or without.
     #[test]
     fn prices_are_read_in_recovery_too() {
         let (mut feedback, mut ecn, mut out) = reader("", Memory::None);
-        let sack = [(3, 5), (0, 0), (0, 0)];
+        feedback.read_prices();
+        let beside_blocks =
+            Options { word: 7, sack: [(3, 5), (0, 0), (0, 0)], ..Options::default() };
         for stage in [Stage::Open, Stage::Repairing, Stage::AllLost] {
-            let options = Options { word: 7, sack, ..Options::default() };
-            let (packet, blocks) = (ack(0, 0), (&options.sack, &options));
-            let mut samples = None;
-            let told = feedback.read(&packet, blocks, stage, &mut ecn, &mut out, &mut samples);
-            assert_eq!(told.prices, 7, "{stage:?}");
+            let mut prices = |packet: &Packet, options: &Options| {
+                let (blocks, mut samples) = ((&options.sack, options), None);
+                feedback.read(packet, blocks, stage, &mut ecn, &mut out, &mut samples).prices
+            };
+            let with_options = Packet { flags: flags::ACK | flags::OPTIONS, ..ack(0, 0) };
+            assert_eq!(prices(&with_options, &beside_blocks), 7, "{stage:?}");
+            assert_eq!(prices(&Packet { word: 8, ..ack(0, 0) }, &Options::NONE), 8, "{stage:?}");
         }
     }
 

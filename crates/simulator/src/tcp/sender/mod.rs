@@ -123,6 +123,9 @@ impl Sender {
     /// Its controller goes by prices, which travel so.
     pub fn read_prices(&mut self, encoding: Encoding) {
         self.window.read_prices(encoding);
+        if encoding.is_in_word() {
+            self.feedback.read_prices();
+        }
     }
 
     /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill a
@@ -266,6 +269,8 @@ impl Sender {
         let packet = &parcel.packet(door.now);
         if self.is_expected(packet) {
             self.on_expected_ack(packet, door);
+        } else if self.has_no_news(packet) {
+            self.on_ack_without_news(parcel, door);
         } else {
             self.on_other_ack(parcel, door);
         }
@@ -311,12 +316,28 @@ impl Sender {
     /// Whether an ACK is of new data, and nothing is amiss or to be counted.
     #[inline]
     fn is_expected(&self, packet: &Packet) -> bool {
-        let out = &self.outstanding;
         packet.flags & (flags::SYN | flags::OPTIONS | flags::ECE) == 0
-            && self.recovery.phase() == Phase::Open
+            && self.moves_on(packet)
+            && !self.ecn.counts_marks()
+            && !self.feedback.reads_prices()
+    }
+
+    /// Whether an ACK is of new data, and nothing is amiss.
+    #[inline]
+    fn moves_on(&self, packet: &Packet) -> bool {
+        let out = &self.outstanding;
+        self.recovery.phase() == Phase::Open
             && out.board().is_clean()
             && (out.una() + 1..=out.nxt()).contains(&packet.number)
-            && !self.ecn.counts_marks()
+    }
+
+    /// The same where marks are counted or prices read, and it tells of no mark.
+    #[inline]
+    fn has_no_news(&self, packet: &Packet) -> bool {
+        packet.flags & (flags::SYN | flags::OPTIONS) == 0
+            && self.moves_on(packet)
+            && !self.recovery.looks_back()
+            && self.ecn.has_no_news(packet, packet.number - self.outstanding.una())
     }
 
     fn is_acceptable(&self, packet: &Packet) -> bool {
@@ -332,6 +353,28 @@ impl Sender {
         let told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
         self.note(&told, door.now);
         self.grow(&told, in_flight, door.now);
+        self.rearm(door);
+        self.count_ack();
+        self.send(door);
+    }
+
+    /// The same again, where marks are counted or prices read.
+    #[inline(never)]
+    fn on_ack_without_news(&mut self, parcel: &Parcel, door: &mut Door) {
+        let (packet, now) = (&parcel.packet(door.now), door.now);
+        let in_flight = self.in_flight();
+        let mut samples = None;
+        let mut told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
+        told.prices = self.feedback.prices_of(packet);
+        self.ecn.pass_over(told.delivered, told.delivered_bytes);
+        if let Some(conex) = &mut self.conex {
+            conex.on_ack(&told, &self.ecn, &self.outstanding, now);
+        }
+        self.note(&told, now);
+        if self.ecn.answers_in_proportion() || told.prices != 0 {
+            self.count_marks(&told, now);
+        }
+        self.grow_after(&told, in_flight, now);
         self.rearm(door);
         self.count_ack();
         self.send(door);

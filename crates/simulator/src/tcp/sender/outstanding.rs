@@ -216,7 +216,7 @@ impl Outstanding {
     }
 
     /// Takes an ACK of new data in while nothing is sacked, lost or sent again.
-    #[inline]
+    #[inline(always)]
     pub fn take_expected(
         &mut self,
         ack: u64,
