@@ -33,6 +33,9 @@ TABLES = {
         "throughput_bps": [1.0, 2.0, 6.0, 0.0, 0.0, 0.0],
     },
 }
+# A slow wave of ±1 around 30 under a fast one; and a histogram with most at 0 and a summit near 60.
+WAVE = [30.0 + slow + fast for slow in (1, -1) for fast in (5, -5) * 5]
+HILLS = [0.0] * 90 + [30.0] * 2 + [57.0] * 3 + [59.0] * 9 + [61.0] * 5 + [90.0]
 
 
 @pytest.mark.parametrize(
@@ -51,10 +54,23 @@ TABLES = {
         ),
         (Read("interval_groups", "throughput_bps", {"group": "ug1"}, by="interval"), (2.0, 3.0)),
         (Read("interval_groups", "throughput_bps", fold="jain", by="interval"), (0.9, 1.0)),
+        (Read("flows", "throughput_bps", {"group": "ug0"}, "deviation"), 1.0),
+        (Read("flows", "throughput_bps", {"group": "ug0"}, "variation"), 0.5),
+        (Read("flows", "throughput_bps", {"group": "ug0"}, "quotient"), 3.0),
     ],
 )
 def test_any_row_and_column_of_any_table_can_be_read(read, value):
     assert read.of(TABLES, GROUPS) == pytest.approx(value)
+
+
+def test_of_a_series_there_is_what_changes_slowly_and_what_it_is_at_most_often():
+    tables = {"link_series": {"backlog_packets": WAVE}}
+    assert Read("link_series", "backlog_packets", fold="slow-deviation").of(tables, []) == 1.0
+    tables = {"link_series": {"backlog_packets": HILLS}}
+    summit = Read("link_series", "backlog_packets", fold="summit").of(tables, [])
+    assert summit == pytest.approx(58.5)
+    flat = {"link_series": {"backlog_packets": [0.0, 0.0, 1.0]}}
+    assert math.isnan(Read("link_series", "backlog_packets", fold="summit").of(flat, []))
 
 
 def test_of_nothing_there_is_a_sum_and_no_mean():

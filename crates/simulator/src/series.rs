@@ -114,7 +114,7 @@ impl Series {
         self.sample_links(plan, now, links);
         self.sample_stages(now, stages);
         if let Some(ends) = ends {
-            self.sample_flows(now, ends);
+            self.sample_flows(plan, now, ends);
         }
         self.next = now + self.step;
         self.next
@@ -122,11 +122,12 @@ impl Series {
 
     /// Samples window, round-trip time and price: those of the connection that a flow opened last, or of the
     /// first to come.
-    fn sample_flows(&mut self, now: Time, ends: &mut Ends) {
+    fn sample_flows(&mut self, plan: &Plan, now: Time, ends: &mut Ends) {
         for &flow in &self.watched {
             let Some(glance) = ends.glance(flow) else { continue };
             self.flows.time_s.push(now.as_secs());
             self.flows.flow.push(flow as u32);
+            self.flows.group.push(plan.users[plan.flows[flow].user].group as u32);
             self.flows.cwnd_packets.push(glance.cwnd);
             self.flows.srtt_s.push(glance.srtt_s.unwrap_or(f64::NAN));
             self.flows.price.push(glance.price.unwrap_or(f64::NAN));

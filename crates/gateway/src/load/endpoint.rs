@@ -191,10 +191,15 @@ impl<'a> Endpoints<'a> {
             let line = format!("congestion control {name}: {error} ({remedy})");
             LabError::Missing(vec![line])
         })?;
-        let SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa }) = &tcp.congestion_control
+        let SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa, slow_start }) =
+            &tcp.congestion_control
         else {
             return Ok(());
         };
+        if !slow_start {
+            let line = "slow_start = false: tg_sbrm begins with slow start; simulate it, or leave that out";
+            return Err(LabError::Missing(vec![line.to_owned()]));
+        }
         if willingness_to_pay.0 > Demand::MOST_IN_KERNELS {
             let line = format!(
                 "willingness_to_pay = {}: tg_sbrm has bits for {} at most; simulate it, or offer less",

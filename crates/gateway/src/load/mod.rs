@@ -273,6 +273,7 @@ impl<'a> Load<'a> {
             let info = tcp.info()?;
             self.series.time_s.push(at.as_secs());
             self.series.flow.push(number as u32);
+            self.series.group.push(self.plan.users[self.plan.flows[number].user].group as u32);
             let cwnd = info.map_or(f64::NAN, |info| info.cwnd_packets.into());
             self.series.cwnd_packets.push(cwnd);
             self.series.srtt_s.push(info.and_then(|info| info.srtt_s).unwrap_or(f64::NAN));

@@ -51,7 +51,7 @@ pub use prague::{Prague, PragueParams};
 pub use reno::{Reno, RenoParams};
 pub use sbrm::{Sbrm, SbrmParams};
 pub use slow_start::SlowStartExit;
-pub use tcp_rm::{TcpRm, TcpRmParams};
+pub use tcp_rm::{RoundTripReading, TcpRm, TcpRmParams};
 pub use vegas::{Vegas, VegasParams};
 pub use vegas_cp::{RateBy, VegasCp, VegasCpParams};
 
@@ -178,10 +178,15 @@ mod tests {
                 gamma: Factor(30.0),
                 zeta: Factor(1.0),
             }),
-            SenderParams::Sbrm(SbrmParams { willingness_to_pay: Demand(20.0), kappa: Share(0.2) }),
+            SenderParams::Sbrm(SbrmParams {
+                willingness_to_pay: Demand(20.0),
+                kappa: Share(0.2),
+                slow_start: true,
+            }),
             SenderParams::TcpRm(TcpRmParams {
                 willingness_to_pay: Demand(20.0),
                 kappa: Share(0.1),
+                round_trip: RoundTripReading::Sample,
             }),
             SenderParams::VegasCp(VegasCpParams {
                 willingness_to_pay: Demand(20.0),

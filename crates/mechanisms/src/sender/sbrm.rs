@@ -12,9 +12,9 @@
 //! has it, too (`bpf/sbrm.bpf.c`).
 //!
 //! Slow start and the answer to losses are TCP's. Slow start ends with the first mark, which takes its step, as in our
-//! program. The dissertation is silent on that. A window is never below one segment, and one that is not full does not
-//! grow. Every mark has to be told, as DCTCP's receivers do, and packets carry ECT(1): the answer is in proportion to
-//! the marks (RFC 9331), not that of RFC 3168, for which ECT(0) stands.
+//! program; the dissertation is silent on that. There may be none (`slow_start`). A window is never below one segment,
+//! and one that is not full does not grow. Every mark has to be told, as DCTCP's receivers do, and packets carry ECT(1):
+//! the answer is in proportion to the marks (RFC 9331), not that of RFC 3168, for which ECT(0) stands.
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
@@ -31,6 +31,8 @@ parameters! {
         pub willingness_to_pay: Demand = "20.0",
         /// Step κ of the window, in segments per congestion mark.
         pub kappa: Share = "0.2",
+        /// Begin with slow start.
+        pub slow_start: bool = "true",
     }
 }
 
@@ -39,6 +41,7 @@ parameters! {
 pub struct Sbrm {
     kappa: f64,
     willingness: f64,
+    slow_start: bool,
 }
 
 impl Sender for Sbrm {
@@ -62,20 +65,20 @@ impl Control for Sbrm {
     const LOWERS_FOR_MARKS: bool = true;
 
     fn new(params: SbrmParams) -> Self {
-        let SbrmParams { willingness_to_pay: Demand(willingness), kappa: Share(kappa) } = params;
-        Sbrm { kappa, willingness }
+        let SbrmParams { willingness_to_pay, kappa, slow_start } = params;
+        Sbrm { kappa: kappa.0, willingness: willingness_to_pay.0, slow_start }
     }
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let marked = ack.marked.min(ack.acked);
         let unmarked = if ack.window_limited { ack.acked - marked } else { 0 };
-        if marked == 0 && window.in_slow_start() {
+        if marked == 0 && self.slow_start && window.in_slow_start() {
             return pricing::slow_start(window, unmarked);
         }
         let gain = self.kappa * self.willingness * rtt_s(ack) / window.cwnd;
         let step = gain * f64::from(unmarked) - self.kappa * f64::from(marked);
-        pricing::step(window, step, marked > 0);
+        pricing::step(window, step, marked > 0 || !self.slow_start);
     }
 
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
@@ -93,7 +96,19 @@ mod tests {
     use super::*;
 
     fn sbrm() -> Sbrm {
-        Sbrm::new(SbrmParams { willingness_to_pay: Demand(20.0), kappa: Share(0.2) })
+        sbrm_beginning(true)
+    }
+
+    fn sbrm_beginning(slow_start: bool) -> Sbrm {
+        let (willingness_to_pay, kappa) = (Demand(20.0), Share(0.2));
+        Sbrm::new(SbrmParams { willingness_to_pay, kappa, slow_start })
+    }
+
+    #[test]
+    fn without_slow_start_the_first_window_grows_by_a_share_of_w_already() {
+        let mut window = Window::new(10);
+        sbrm_beginning(false).on_ack(&mut window, &ack_at(0));
+        assert!((window.cwnd - 10.04).abs() < 1e-12 && !window.in_slow_start());
     }
 
     /// By hand: 0.2 · 0.1 s · 20/s = 0.4 segments over a window of 10, and 0.2 for a mark.

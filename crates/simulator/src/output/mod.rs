@@ -360,6 +360,8 @@ tables! {
         time_s: F64 in "s";
         /// Index of the flow.
         flow: U32;
+        /// Its group.
+        group: Group;
         /// Congestion window in segments.
         cwnd_packets: F64 in "packets";
         /// Smoothed round-trip time, none before the first sample.

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+
+def _lag(late: NDArray[Any], early: NDArray[Any]) -> float:
+    """By how many rows one column follows another: where the two are most alike.
+
+    >>> _lag(np.array([0, 0, 0, 1, 5, 2, 0, 0]), np.array([0, 1, 5, 2, 0, 0, 0, 0]))
+    2.0
+    """
+    a, b = np.asarray(late) - np.mean(late), np.asarray(early) - np.mean(early)
+    together = np.correlate(a, b, "full")
+    return float(np.argmax(together) - (len(b) - 1))
+
+
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -30,6 +42,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": np.sqrt,
     "max": lambda *values: functools.reduce(np.maximum, values),
     "min": lambda *values: functools.reduce(np.minimum, values),
+    # Of whole columns.
+    "largest": lambda *values: functools.reduce(np.maximum, map(np.max, values)),
+    "median": lambda *values: np.median(np.concatenate([np.atleast_1d(one) for one in values])),
+    "lag": _lag,
     "jain": lambda *values: sum(values) ** 2 / (len(values) * sum(value**2 for value in values)),
 }
 

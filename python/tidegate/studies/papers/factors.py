@@ -8,6 +8,10 @@ factor::
     [factors.abc.named.no]                      # a level with changes of its own
     "bottleneck.differentiation" = { kind = "none" }
 
+Keys that differ in a name alone are written as one, with the names in braces::
+
+    "users.{heavy,light}.flows" = 10            # users.heavy.flows and users.light.flows
+
 An experiment lists levels, and factors that vary together share a key::
 
     factors = { D_b_ms = [5, 50], "u_0/u_1" = [[1, 10], [9, 90]] }
@@ -16,6 +20,7 @@ An experiment lists levels, and factors that vary together share a key::
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +124,20 @@ def _filled(template: object, level: Level, others: Mapping[str, Level]) -> obje
 
 def overrides(changes: Mapping[str, Any]) -> tuple[Override, ...]:
     """Give changes as the engine reads them."""
-    return tuple((key, toml_literal(value)) for key, value in changes.items())
+    return tuple(
+        (key, toml_literal(value)) for keys, value in changes.items() for key in _keys(keys)
+    )
+
+
+def _keys(written: str) -> list[str]:
+    """Every key that one with names in braces stands for.
+
+    >>> _keys("users.{a,b}{,-later}.flows")
+    ['users.a.flows', 'users.a-later.flows', 'users.b.flows', 'users.b-later.flows']
+    """
+    parts = re.split(r"\{([^}]*)\}", written)
+    choices = [part.split(",") if odd % 2 else [part] for odd, part in enumerate(parts)]
+    return ["".join(chosen) for chosen in itertools.product(*choices)]
 
 
 def toml_literal(value: object) -> str:

@@ -16,6 +16,8 @@ import numpy as np
 from tidegate.figures.look import STYLE, Look, look, write
 from tidegate.studies.matching import matches
 from tidegate.studies.papers.formulas import meter_trace
+from tidegate.studies.papers.over_time import draw_over_time
+from tidegate.studies.papers.points import series_key
 from tidegate.studies.papers.traces import draw_throughput, draw_trace
 
 if TYPE_CHECKING:
@@ -78,6 +80,8 @@ def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
     with mpl.rc_context(_STYLE):
         if spec.get("kind") == "traces":
             return _saved(_traces(experiment, measured), folder / experiment.name)
+        if spec.get("kind") == "over-time":
+            return _saved(_over_time(experiment, measured), folder / experiment.name)
         if spec.get("kind") == "throughput":
             return _saved(_throughput(experiment, measured), folder / experiment.name)
         specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
@@ -113,6 +117,29 @@ def _traces(experiment: Experiment, measured: Points) -> Figure:
         own[0].set_title(str(point.levels[spec["factor"]]), loc="left")
         if point.trace is not None:
             draw_trace(list(own), point.trace, spec)
+    return figure
+
+
+def _over_time(experiment: Experiment, measured: Points) -> Figure:
+    """Give each level of a factor its panels, levels one below the other."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    points = [
+        point
+        for name in spec["series"]
+        for point in measured.series(series_key(name, experiment.name))
+        if point.curves
+    ]
+    panels = len(spec["panels"])
+    height = _PANEL_INCHES / 2.4 * panels * max(1, len(points))
+    figure = Figure((_WIDTH_INCHES, height), layout="constrained")
+    title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    axes = figure.subplots(panels * max(1, len(points)), 1, squeeze=False)[:, 0]
+    for number, point in enumerate(points):
+        own = list(axes[panels * number : panels * (number + 1)])
+        draw_over_time(own, spec["panel_name"].format(**point.levels), point.curves, spec)
     return figure
 
 

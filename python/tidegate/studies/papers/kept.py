@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.readings import Reading
     from tidegate.studies.papers.runs import RunKey, Runner
 
-_ABOUT = ("seed", "packets")
+_ABOUT = ("seed", "packets", "curves")
 
 
 @dataclass
@@ -74,9 +74,8 @@ class KeptRuns:
 def _read_by(measures: Measures) -> str:
     """What a kept reading depends on besides the scenario and the seed."""
     rules = [inspect.getsource(module) for module in (readings, expressions)]
-    return fingerprint(
-        build_id(), *rules, {name: repr(read) for name, read in measures.reads.items()}
-    )
+    reads = {name: repr(read) for name, read in {**measures.reads, **measures.curves}.items()}
+    return fingerprint(build_id(), *rules, reads)
 
 
 def _named(series: str, levels: Mapping[str, Level]) -> str:
@@ -85,7 +84,8 @@ def _named(series: str, levels: Mapping[str, Level]) -> str:
 
 def _line(seed: int, run: Run) -> dict[str, Any]:
     """All digits of what was read, so that what is read again gives the same page."""
-    return {"seed": seed, "packets": run.packets, **run.readings}
+    curves = {"curves": run.curves} if run.curves else {}
+    return {"seed": seed, "packets": run.packets, **curves, **run.readings}
 
 
 def _run(line: Mapping[str, Any]) -> Run:
@@ -93,4 +93,5 @@ def _run(line: Mapping[str, Any]) -> Run:
         return tuple(value) if isinstance(value, list) else value
 
     read = {name: reading(value) for name, value in line.items() if name not in _ABOUT}
-    return Run(read, line["packets"])
+    curves = {name: (tuple(at), tuple(is_)) for name, (at, is_) in line.get("curves", {}).items()}
+    return Run(read, line["packets"], curves=curves)

@@ -21,6 +21,7 @@ import numpy as np
 from tidegate.results.statistics import Estimate, estimate
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.expressions import evaluate_all, names_in
+from tidegate.studies.papers.over_time import Curve, CurveRead, read_curves
 from tidegate.studies.papers.readings import Read, Reading, read_reads
 from tidegate.studies.papers.traces import Trace, trace_of
 
@@ -53,6 +54,8 @@ class Run:
     """Left the bottleneck, warm-up included."""
     trace: Trace | None = None
     """Only where time series are sampled."""
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    """What figures show over time, of the first run of a point."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Measures:
 
     reads: Mapping[str, Read] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=dict)
+    curves: Mapping[str, CurveRead] = field(default_factory=dict)
 
     def keep(self, simulation: Simulation, columns: Columns) -> Run:
         """Read a run's tables."""
@@ -71,7 +75,14 @@ class Measures:
             {_WARM_UP: simulation.warm_up_s, **found},
             int(packets) if isinstance(packets, float) else 0,
             trace_of(columns, BOTTLENECK),
+            self._curves(simulation, columns),
         )
+
+    def _curves(self, simulation: Simulation, columns: Columns) -> dict[str, Curve]:
+        if not self.curves or columns["run"]["seed"][0] != simulation.seed:
+            return {}
+        found = {name: read.of(columns, simulation.groups) for name, read in self.curves.items()}
+        return {name: curve for name, curve in found.items() if curve is not None}
 
     def of(self, runs: Sequence[Run]) -> dict[str, Estimate]:
         """Every metric of a point, by name; one that has nothing to be read from is left out."""
@@ -103,7 +114,7 @@ def read_measures(head: Mapping[str, Any]) -> Measures:
     ]
     if wrong:
         raise ReproductionError("\n".join(wrong))
-    return Measures(reads, metrics)
+    return Measures(reads, metrics, read_curves(head.get("curves", {})))
 
 
 def _metric(entry: str | Mapping[str, str]) -> Metric:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tidegate.studies.papers.experiments import Series
     from tidegate.studies.papers.factors import Level, Setting
+    from tidegate.studies.papers.over_time import Curve
     from tidegate.studies.papers.runs import Runner
     from tidegate.studies.papers.traces import Trace
 
@@ -28,6 +29,8 @@ class Point:
     metrics: Mapping[str, Estimate]
     traces: tuple[Trace, ...] = ()
     """Of each run, where time series are sampled."""
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    """Of the first run, where the paper names any."""
 
     @property
     def trace(self) -> Trace | None:
@@ -130,7 +133,7 @@ def _point(series: Series, setting: Setting, runner: Runner, replications: int |
     if series.model is None:
         runs = runner.runs(setting, capped(series, replications))
         traces = tuple(run.trace for run in runs if run.trace is not None)
-        return Point(setting.levels, runner.measures.of(runs), traces)
+        return Point(setting.levels, runner.measures.of(runs), traces, runs[0].curves)
     exact = compute(series.model, setting.levels, lambda more: runner.scenario(setting, more))
     return Point(setting.levels, {metric: Estimate(value) for metric, value in exact.items()})
 

@@ -285,6 +285,23 @@ def two_links(levels: Mapping[str, Any]) -> dict[str, float]:
     return {"short": shares[1] / levels["c"], "long": shares[0] / levels["c"]}
 
 
+def ideal_window(levels: Mapping[str, Any]) -> dict[str, float]:
+    """Window at the optimum of the double bottleneck with `f` times its flows, over that with one.
+
+    Of the flow whose window scales worst; round trips are without queues (section 4.3.1).
+    """
+    links = {"first": 12_000.0, "second": 12_000.0}
+    ways = [("first",), ("second",), ("first", "second")]
+    weights = (100.0, 200.0, 400.0)
+
+    def rates(times: float) -> NDArray[np.float64]:
+        flows = [Flow(links=way, weight=w, count=4 * times) for way in ways for w in weights]
+        return np.asarray(optimum(links, flows).rates)
+
+    ratios = rates(levels["f"]) / rates(1.0)
+    return {"window_ratio": float(ratios[np.abs(ratios * levels["f"] - 1).argmax()])}
+
+
 def sbrm_marking(levels: Mapping[str, Any]) -> dict[str, float]:
     """Probability with which SBRM marks at a queue of b packets, by the law that the loop uses."""
     signal = SbrmQueue(steepness_per_packet=levels["gamma"], target_packets=levels["b0"])
@@ -335,6 +352,7 @@ PRICING: Mapping[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
     "pricing-ten-gigabits": ten_gigabits,
     "pricing-claimed": claimed,
     "pricing-two-links": two_links,
+    "pricing-ideal-window": ideal_window,
     "pricing-marking": sbrm_marking,
     "pricing-steepness": sbrm_steepness,
     "pricing-blocking": blocking,

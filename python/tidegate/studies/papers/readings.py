@@ -11,7 +11,10 @@ table    its name
 column   one of its columns, or an expression of them
 where    rows to keep: a value of a column, a list of values, or { min = .., max = .. }
 fold     what is made of these rows: sum (the default), mean, min, max, jain (Jain's index),
-         kinds (how many different values), or each, so that every row is a sample
+         deviation, variation (deviation over mean), slow-deviation (that of the means of ten rows
+         in a row), summit (where the histogram has its highest inner maximum), quotient (the first
+         row over the second), kinds (how many different values), or each, so that every row is a
+         sample
 by       a column: one number for each of its values, such as for each interval
 =======  =======================================================================================
 
@@ -42,6 +45,10 @@ Reading: TypeAlias = "float | tuple[float, ...] | None"
 
 Rows: TypeAlias = "NDArray[np.float64]"
 
+_ROWS_AT_A_TIME = 10
+# Of a histogram from the smallest to the largest value.
+_BARS = 30
+
 
 @dataclass(frozen=True)
 class Read:
@@ -69,7 +76,7 @@ class Read:
         table = tables.get(self.table)
         if table is None:
             return 0.0 if self.fold == "sum" else None
-        kept = _rows(table, self.where, groups)
+        kept = rows(table, self.where, groups)
         columns = {name: np.asarray(table[name])[kept] for name in names_in(self.column)}
         values = evaluate_all(self.column, columns)
         if self.by is None:
@@ -87,9 +94,10 @@ def read_reads(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Read]:
     return reads
 
 
-def _rows(
+def rows(
     table: Mapping[str, Any], where: Mapping[str, Any], groups: Sequence[str]
 ) -> NDArray[np.bool_]:
+    """Which rows of a table have what a `where` asks for."""
     count = len(next(iter(table.values())))
     kept = np.ones(count, dtype=bool)
     for name, want in where.items():
@@ -116,12 +124,40 @@ def _of_some(fold: Callable[[Rows], float]) -> Callable[[Rows], Reading]:
     return lambda values: float(fold(values)) if values.size else None
 
 
+def _over(top: np.floating[Any], bottom: np.floating[Any]) -> float:
+    return float(top / bottom) if bottom else float("nan")
+
+
+def _means_of_ten(values: Rows) -> Rows:
+    whole = values[: values.size // _ROWS_AT_A_TIME * _ROWS_AT_A_TIME]
+    return np.asarray(whole.reshape(-1, _ROWS_AT_A_TIME).mean(axis=1))
+
+
+def _summit(values: Rows) -> float:
+    """Middle of the highest bar of a histogram that has a lower one on either side, if any."""
+    bars, edges = np.histogram(values, bins=_BARS)
+    inner = [
+        number
+        for number in range(1, _BARS - 1)
+        if bars[number - 1] < bars[number] >= bars[number + 1] and bars[number + 1 :].any()
+    ]
+    if not inner:
+        return float("nan")
+    highest = max(inner, key=lambda number: bars[number])
+    return float((edges[highest] + edges[highest + 1]) / 2)
+
+
 _FOLDS: Mapping[str, Callable[[Rows], Reading]] = {
     "sum": lambda values: float(values.sum()),
     "mean": _of_some(np.mean),
     "min": _of_some(np.min),
     "max": _of_some(np.max),
     "jain": _of_some(jain_index),
+    "deviation": _of_some(np.std),
+    "variation": _of_some(lambda values: _over(np.std(values), np.mean(values))),
+    "slow-deviation": _of_some(lambda values: float(np.std(_means_of_ten(values)))),
+    "summit": _of_some(_summit),
+    "quotient": lambda values: _over(values[0], values[1]) if values.size > 1 else None,
     "kinds": lambda values: float(np.unique(values).size),
     "each": lambda values: tuple(values[~np.isnan(values)].tolist()) or None,
 }

@@ -55,11 +55,13 @@ class Trace:
 
 
 def trace_of(tables: Mapping[str, Mapping[str, Any]], link: str) -> Trace | None:
-    """Pick a link's trace from the engine's tables; `None` where nothing was sampled."""
+    """Pick a link's trace from the engine's tables; `None` where nothing was sampled of it."""
     series, groups = tables.get("link_series"), tables.get("group_series")
     if series is None or groups is None or len(series["time_s"]) == 0:
         return None
     rows = np.flatnonzero(np.asarray(series["link"]) == link)
+    if rows.size == 0:
+        return None
     time_s = np.asarray(series["time_s"], dtype=float)[rows]
     users = np.asarray(groups["group"])
     throughput = np.asarray(groups["throughput_bps"], dtype=float)
