@@ -1,13 +1,14 @@
 //! The ends of all flows: applications, and the connections that are open between them.
 
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
 use crate::applications::{Account, AnyApplication, Event, Route, System, TransferRecord, add};
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
+use crate::event_queue::Wake;
 use crate::network::Ways;
 use crate::output::ApplicationTable;
-use crate::packet::{Parcel, flags};
+use crate::packet::{Packet, Parcel, flags};
 use crate::tcp::sender::SenderCounts;
 use crate::tcp::{TimerId, World};
 
@@ -75,6 +76,9 @@ impl<'a> Ends<'a> {
     #[inline]
     pub fn deliver(&mut self, parcel: &Parcel, mut world: World) -> u64 {
         let packet = &parcel.packet(world.now);
+        if world.network.delayed_acks.is_due_before(world.now, packet.flow) {
+            self.acknowledge_before(packet, &mut world);
+        }
         let (id, backward) = (ConnectionId::of(packet), is_of_backward_half(packet));
         let connection = self.connections.get(packet.flow, id);
         let Some(connection) = connection else { return self.deliver_elsewhere(parcel, world) };
@@ -98,6 +102,40 @@ impl<'a> Ends<'a> {
             self.tell(packet.flow, Event::Arrived(at, id, bytes), &mut world);
         }
         if backward { 0 } else { bytes }
+    }
+
+    /// Before a segment is delivered ahead of time, acknowledgements leave that are due before, of all receivers
+    /// that share its receiver's line.
+    #[inline(never)]
+    fn acknowledge_before(&mut self, packet: &Packet, world: &mut World) {
+        let line = world.network.delayed_acks.line_of(packet.flow);
+        if let Some(line) = line.filter(|_| !packet.has(flags::ACK)) {
+            self.work_off(line, world.now, world);
+        }
+    }
+
+    /// Wakes the receivers on a line that want to be woken before `until`, each at its time.
+    fn work_off(&mut self, line: u32, until: Time, world: &mut World) {
+        while let Some((at, receiver)) = world.network.delayed_acks.take_before(until, line) {
+            let World { network, timers, .. } = world;
+            let Some(connection) = self.connections.at(receiver.place()) else { continue };
+            let half = &mut connection.forward;
+            // Else it is left over from a connection that had this place before.
+            if network.delayed_acks.line_of(half.address.flow) == Some(line) {
+                half.on_turn_in_line(&mut World { now: at, network, timers }.door(half.address));
+            }
+        }
+    }
+
+    /// The wake-up of a line comes.
+    pub fn wake_line(&mut self, line: u32, world: &mut World) {
+        if !world.network.delayed_acks.is_awake(line, world.now) {
+            return;
+        }
+        self.work_off(line, world.now + Span::from_nanos(1), world);
+        if let Some(at) = world.network.delayed_acks.next_wake(line) {
+            world.timers.push(at, Wake::DelayedAcks(line));
+        }
     }
 
     /// A packet of no connection: a datagram, or a late one of a connection that is gone.
@@ -191,7 +229,7 @@ impl<'a> Ends<'a> {
     pub fn wake_receiver(&mut self, timer: TimerId, world: &mut World) {
         let connection = self.connections.at(timer.place());
         if let Some(half) = connection.and_then(|at| at.half(timer.is_backward())) {
-            half.on_delayed_ack_timer(&mut world.door(half.address));
+            half.on_wake_of_receiver(&mut world.door(half.address));
         }
     }
 

@@ -248,6 +248,7 @@ impl<'a> Engine<'a> {
             Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut world),
             Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut world),
             Wake::DelayedAck(half) => ends.wake_receiver(TimerId(half), &mut world),
+            Wake::DelayedAcks(line) => ends.wake_line(line, &mut world),
         }
     }
 

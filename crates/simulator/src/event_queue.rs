@@ -25,6 +25,8 @@ pub enum Wake {
     Retransmit(u32),
     /// Delayed acknowledgement of a flow's receiver.
     DelayedAck(u32),
+    /// Delayed acknowledgements of all receivers on a line.
+    DelayedAcks(u32),
     /// Next packet of a constant-bit-rate source, or next write of an application over TCP.
     Application(u32),
     /// Time series.
@@ -40,7 +42,8 @@ impl Wake {
             Wake::Retransmit(id) => (1, id),
             Wake::DelayedAck(id) => (2, id),
             Wake::Application(id) => (3, id),
-            Wake::Sample => (4, 0),
+            Wake::DelayedAcks(id) => (4, id),
+            Wake::Sample => (5, 0),
         };
         debug_assert!(id < 1 << KIND_SHIFT);
         kind << KIND_SHIFT | id
@@ -53,6 +56,7 @@ impl Wake {
             1 => Wake::Retransmit(id),
             2 => Wake::DelayedAck(id),
             3 => Wake::Application(id),
+            4 => Wake::DelayedAcks(id),
             _ => Wake::Sample,
         }
     }

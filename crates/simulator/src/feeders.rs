@@ -217,8 +217,9 @@ fn punctual(plan: &Plan) -> Vec<bool> {
 
 /// Which flows' data may reach its receiver ahead of time.
 ///
-/// A receiver that does not delay acknowledgements depends on nothing but the order and times of
-/// the packets that arrive, which are known when they leave the last queue. So it can be served at
+/// A receiver depends on nothing but the order and times of the packets that arrive, which are known when they
+/// leave the last queue, and on its own clock, which can go ahead with them
+/// ([`DelayedAcks`](crate::delayed_acks::DelayedAcks)). So it can be served at
 /// once, at the time of arrival to come, and needs no event, provided that its acknowledgements
 /// enter their first link in order: everything that enters that link comes from such receivers, and
 /// their data over one last link; and that no stage there counts or drops. Behind a host that sends data as
@@ -254,7 +255,7 @@ impl EarlyDelivery {
             // Whoever acts on what arrives does so when it arrives.
             let (listens, overlaps) = AnyApplication::will_listen_or_overlap(flow);
             let at_once = match &flow.tcp {
-                Some(tcp) => tcp.delayed_acks().is_none() && !listens && !overlaps,
+                Some(_) => !listens && !overlaps,
                 None if !listens => continue,
                 None => false,
             };

@@ -180,7 +180,7 @@ impl Host {
             Wake::Retransmit(_) => {
                 self.sending(|connection, door| connection.sender.on_timer(door))
             }
-            Wake::DelayedAck(_) => self.receiving(Half::on_delayed_ack_timer),
+            Wake::DelayedAck(_) => self.receiving(Half::on_wake_of_receiver),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ mod build;
 mod calendar;
 mod connections;
 mod contents;
+mod delayed_acks;
 mod digest;
 mod emulation;
 mod ends;

@@ -11,6 +11,7 @@ use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, Rep
 
 use crate::connections::ConnectionId;
 use crate::contents::{Contents, InPacket};
+use crate::delayed_acks::DelayedAcks;
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::hosts::Hosts;
 use crate::link::{Departed, Forwarded, Link};
@@ -73,6 +74,8 @@ pub struct Network<C = InPacket> {
     pub transit: Transit,
     /// Options under way.
     pub options: OptionStore,
+    /// Delayed acknowledgements of receivers that are served ahead of time.
+    pub delayed_acks: DelayedAcks,
     /// Packets by what became of them.
     pub ledger: Ledger,
     /// Packets lost for any reason, by flow.
@@ -135,6 +138,7 @@ impl<C: Contents> Network<C> {
             links,
             transit: Transit::new(feeders.lanes(plan), stations.len()),
             options: OptionStore::default(),
+            delayed_acks: DelayedAcks::of(plan, early),
             ledger: Ledger::default(),
             losses: vec![0; plan.flows.len()],
             contents,

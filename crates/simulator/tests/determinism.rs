@@ -116,13 +116,16 @@ fn serving_receivers_ahead_of_time_changes_nothing() {
     ];
     let places = ["", "", "from = \"r0\"\nto = \"r3\"\n", "", ""];
     for (network, place) in networks.into_iter().zip(places) {
-        let text = format!(
-            "version = 1\nprofile = \"classic\"\nwarm_up = \"3 s\"\nduration = \"10 s\"\n{network}\n\
-             [users.a]\ncount = 3\nflows = 2\n{place}\n[users.b]\n{place}\
-             traffic = {{ kind = \"transfer\", size = \"300 kB\", pause = \"0.1 s\" }}\n"
-        );
-        for seed in 1..=5 {
-            assert_serving_ahead_changes_nothing(&plan_with(&text, &[]), seed);
+        // Without delayed acknowledgements, with, and with those whose delay adapts.
+        for profile in ["classic", "linux", "linux-2.6.29"] {
+            let text = format!(
+                "version = 1\nprofile = \"{profile}\"\nwarm_up = \"3 s\"\nduration = \"10 s\"\n{network}\n\
+                 [users.a]\ncount = 3\nflows = 2\n{place}\n[users.b]\n{place}\
+                 traffic = {{ kind = \"transfer\", size = \"300 kB\", pause = \"0.1 s\" }}\n"
+            );
+            for seed in 1..=5 {
+                assert_serving_ahead_changes_nothing(&plan_with(&text, &[]), seed);
+            }
         }
     }
 }

@@ -128,4 +128,20 @@ impl Door<'_> {
     pub fn wake_receiver(&mut self, at: Time) {
         self.timers.push(at, Wake::DelayedAck(self.address.timer.0));
     }
+
+    /// Whether the receiving end has a line.
+    #[inline]
+    pub fn has_line(&self) -> bool {
+        self.network.delayed_acks.line_of(self.address.flow).is_some()
+    }
+
+    /// Lets the receiving end wait in its line for its turn at `at`.
+    pub fn wait_in_line(&mut self, at: Time) {
+        let lines = &mut self.network.delayed_acks;
+        if let Some(line) = lines.line_of(self.address.flow)
+            && lines.add(line, at, self.address.timer)
+        {
+            self.timers.push(at, Wake::DelayedAcks(line));
+        }
+    }
 }

@@ -7,6 +7,7 @@
 
 pub mod accecn;
 mod ack_delay;
+mod ack_timer;
 mod door;
 mod receive_window;
 pub mod receiver;
@@ -112,6 +113,9 @@ impl Half {
             return self.answer(parcel, door);
         }
         let packet = &parcel.packet(door.now);
+        if self.receiver.ack_timer().is_some_and(|timer| timer.looks_at() < packet.at) {
+            self.look_before(packet.at, door);
+        }
         if self.receiver.owes_other_echo(packet) {
             self.acknowledge(door);
         }
@@ -190,27 +194,58 @@ impl Half {
     }
 
     fn delay_ack(&mut self, delay: Span, door: &mut Door) {
-        self.receiver.due = door.now + delay;
-        if self.receiver.timer_at == Time::NEVER {
-            self.receiver.timer_at = self.receiver.due;
-            door.wake_receiver(self.receiver.due);
+        let due = door.now + delay;
+        if self.receiver.ack_timer().is_some_and(|timer| timer.set(due)) {
+            self.ask_for_wake_up(door);
         }
     }
 
-    /// The timer of delayed acknowledgements fires.
-    pub fn on_delayed_ack_timer(&mut self, door: &mut Door) {
-        let receiver = &mut self.receiver;
-        if receiver.timer_at > door.now {
-            // Left over from a connection that had this place before.
-            return;
+    /// Asks to be woken when the receiver looks after its timer next: in turn, where it has a line, else if
+    /// no wake-up comes before.
+    fn ask_for_wake_up(&mut self, door: &mut Door) {
+        let Some(timer) = self.receiver.ack_timer() else { return };
+        if door.has_line() {
+            door.wait_in_line(timer.looks_at());
+        } else if let Some(at) = timer.ask() {
+            door.wake_receiver(at);
         }
-        receiver.timer_at = Time::NEVER;
-        if receiver.due <= door.now {
-            receiver.on_delay_missed();
+    }
+
+    /// The wake-up comes that the receiver has asked for.
+    pub fn on_wake_of_receiver(&mut self, door: &mut Door) {
+        if self.receiver.ack_timer().is_some_and(|timer| timer.wakes(door.now)) {
+            self.look_after_timer(door);
+            self.ask_for_wake_up(door);
+        }
+    }
+
+    /// It is the receiver's turn in its line, for its timer.
+    pub fn on_turn_in_line(&mut self, door: &mut Door) {
+        self.look_after_timer(door);
+        if self.receiver.ack_timer().is_some_and(|timer| timer.looks_at() < Time::NEVER) {
+            self.ask_for_wake_up(door);
+        }
+    }
+
+    /// A segment that is served ahead of time arrives only after acknowledgements may have waited in vain:
+    /// they leave first, each when it is due.
+    #[inline(never)]
+    fn look_before(&mut self, until: Time, door: &mut Door) {
+        while let Some(at) = self.receiver.ack_timer().map(|timer| timer.looks_at())
+            && at < until
+        {
+            let Door { address, prompt, ref mut network, ref mut timers, .. } = *door;
+            self.look_after_timer(&mut Door { now: at, network, timers, address, prompt });
+        }
+    }
+
+    /// The receiver looks after its timer, if this is when it wanted to.
+    fn look_after_timer(&mut self, door: &mut Door) {
+        let timer = self.receiver.ack_timer();
+        let runs_out = timer.is_some_and(|own| own.looks_at() == door.now && own.look(door.now));
+        if runs_out {
+            self.receiver.on_delay_missed();
             self.acknowledge(door);
-        } else if receiver.due < Time::NEVER {
-            receiver.timer_at = receiver.due;
-            door.wake_receiver(receiver.due);
         }
     }
 }

@@ -20,6 +20,7 @@ use super::Sizes;
 use super::accecn::handshake::Mode;
 use super::accecn::{Ace, Codepoint, Fitted, OptionRoom, Outcome, Received};
 use super::ack_delay::AckDelay;
+use super::ack_timer::AckTimer;
 use super::receive_window::ReceiveWindow;
 use super::round_trip::RoundTrip;
 use super::short_segments::ShortSegments;
@@ -81,15 +82,12 @@ pub struct Receiver {
     prices: Option<Box<Gathered>>,
     /// Acknowledgements have more to say than what they acknowledge, whatever has arrived.
     tells_more: bool,
-    /// When the delayed acknowledgement is due.
-    pub due: Time,
-    /// When the pending timer fires; [`Time::NEVER`] if none.
-    pub timer_at: Time,
 }
 
 /// What a receiver has that delays acknowledgements.
 struct Delaying {
     plan: DelayedAckPlan,
+    timer: AckTimer,
     /// The delay, where it adapts.
     adapted: Option<AckDelay>,
     /// The window it offers, where it is tuned.
@@ -107,6 +105,7 @@ impl Delaying {
     fn new(plan: DelayedAckPlan, tcp: &TcpPlan, mss: u64) -> Self {
         Delaying {
             plan,
+            timer: AckTimer::new(),
             adapted: plan.adaptive.then(|| AckDelay::new(plan.timeout)),
             window: plan.autotuning.then(|| ReceiveWindow::new(mss)),
             silence: RoundTrip::new(tcp.rto()),
@@ -148,8 +147,6 @@ impl Receiver {
             tells_arrival: plan.congestion_control.reads_one_way_delay(),
             prices: None,
             tells_more: plan.congestion_control.reads_one_way_delay(),
-            due: Time::NEVER,
-            timer_at: Time::NEVER,
         }
     }
 
@@ -288,7 +285,8 @@ impl Receiver {
     fn renew_quick_acks(&mut self, packet: &Packet) {
         let tells_of_loss = self.tells_of_loss(packet);
         let Some(delaying) = self.delaying.as_deref_mut() else { return };
-        let Delaying { plan: delay, adapted, window, silence, answered, last_arrival } = delaying;
+        let Delaying { plan: delay, adapted, window, silence, answered, last_arrival, .. } =
+            delaying;
         if let Some(answered) = answered.take() {
             if self.timestamps {
                 silence.sample(packet.at.since(answered), packet.at);
@@ -502,6 +500,12 @@ impl Receiver {
         Some(report)
     }
 
+    /// The timer of delayed acknowledgements, where they are delayed.
+    #[inline]
+    pub fn ack_timer(&mut self) -> Option<&mut AckTimer> {
+        self.delaying.as_deref_mut().map(|delaying| &mut delaying.timer)
+    }
+
     /// An acknowledgement waited for a second segment in vain.
     pub fn on_delay_missed(&mut self) {
         if let Some(Delaying { adapted: Some(delay), silence, .. }) = self.delaying.as_deref_mut() {
@@ -519,9 +523,11 @@ impl Receiver {
                 delay.deflate();
             }
         }
+        if let Some(delaying) = self.delaying.as_deref_mut() {
+            delaying.timer.clear();
+        }
         self.unacknowledged = 0;
         self.last_ack = self.next;
-        self.due = Time::NEVER;
         (self.echo, self.echo_congestion)
     }
 }

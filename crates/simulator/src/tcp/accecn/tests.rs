@@ -197,7 +197,7 @@ impl World {
             self.now = at;
             match wake {
                 Wake::Retransmit(_) => self.act(|half, door| half.sender.on_timer(door)),
-                _ => self.act(Half::on_delayed_ack_timer),
+                _ => self.act(Half::on_wake_of_receiver),
             }
         }
     }

@@ -189,7 +189,7 @@ impl Bench {
                 name
             }
             Wake::DelayedAck(_) => {
-                self.at_door(Half::on_delayed_ack_timer);
+                self.at_door(Half::on_wake_of_receiver);
                 "delayed"
             }
             _ => unreachable!("a connection has two timers"),
