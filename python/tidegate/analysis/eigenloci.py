@@ -14,6 +14,8 @@ import numpy as np
 from tidegate.analysis.stability import Stability
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from tidegate.analysis.network import Network
@@ -22,8 +24,12 @@ if TYPE_CHECKING:
 _FREQUENCIES = 1000
 _LOWEST, _HIGHEST = 2e-3, 60.0
 """Radians per the longest and the shortest round trip."""
-_FACTORS = np.geomspace(0.1, 10, 17)
-_HALVINGS = 20
+# Of the logarithm of the round trips, from the present ones on: up to ten times, down to a tenth.
+_STEPS = np.linspace(0, np.log(10), 9)[1:]
+# Margins of a loop that never crosses; a margin that is as near to 1 as they are exact.
+_AMPLE = 10.0
+_EXACT = 1e-7
+_MOST_TRIES = 60
 _J = np.complex128(1j)
 
 
@@ -46,17 +52,40 @@ def network_stability(network: Network) -> Stability:
 
 def critical_network_delay(network: Network) -> float:
     """By what all base round trips are multiplied where it begins to swing; NaN if nowhere near."""
-    verdicts = [bool(network_stability(slower(network, factor)).stable) for factor in _FACTORS]
-    changes = [i for i in range(len(_FACTORS) - 1) if verdicts[i] != verdicts[i + 1]]
-    if not changes:
-        return float("nan")
-    nearest = min(changes, key=lambda i: abs(np.log(_FACTORS[i] * _FACTORS[i + 1])))
-    low, high = _FACTORS[nearest], _FACTORS[nearest + 1]
-    for _ in range(_HALVINGS):
-        middle = float(np.sqrt(low * high))
-        same = bool(network_stability(slower(network, middle)).stable) == verdicts[nearest]
-        low, high = (middle, high) if same else (low, middle)
-    return float(np.sqrt(low * high))
+
+    def room(log_factor: float) -> float:
+        """Logarithm of the gain margin: below 0 it swings."""
+        margin = float(network_stability(slower(network, np.exp(log_factor))).gain_margin)
+        return _AMPLE if np.isnan(margin) else float(np.log(margin))
+
+    here = room(0.0)
+    near = dict.fromkeys((1, -1), (0.0, here))
+    for distance in _STEPS:
+        for side, start in near.items():
+            at = side * distance
+            end = at, room(at)
+            if (end[1] > 0) != (start[1] > 0):
+                return float(np.exp(_between(room, start, end)))
+            near[side] = end
+    return float("nan")
+
+
+def _between(
+    room: Callable[[float], float], start: tuple[float, float], end: tuple[float, float]
+) -> float:
+    """Where it is 0, by false position: the end that stays counts half (the Illinois rule)."""
+    (a, at_a), (b, at_b) = start, end
+    for _ in range(_MOST_TRIES):
+        middle = (a * at_b - b * at_a) / (at_b - at_a)
+        found = room(middle)
+        if abs(found) < _EXACT:
+            return middle
+        if (found > 0) != (at_b > 0):
+            a, at_a = b, at_b
+        else:
+            at_a /= 2
+        b, at_b = middle, found
+    return b
 
 
 def slower(network: Network, factor: float) -> Network:

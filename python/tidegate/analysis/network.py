@@ -106,8 +106,17 @@ class Network:
         """The logit with which this link is full, the others' as they are."""
         link = self.links[name]
 
+        # What its routes meet elsewhere stays as it is.
+        here = [(r, *self._passed(r, logits, name)) for r in self.routes if name in r.links]
+
         def excess(logit: Reals) -> Reals:
-            return self._load(name, {**logits, name: logit}) - link.capacity_pps
+            """What arrives beyond its rate, in packets/s."""
+            load = np.zeros_like(logit)
+            for route, passed, rtt_s in here:
+                own, delay_s = self._at_link(route, name, logit)
+                met = np.maximum(1 - passed * own, _probability(_LEAST))
+                load += np.asarray(route.source.count) * route.source.rate_pps(met, rtt_s + delay_s)
+            return load - link.capacity_pps
 
         low, high = _LEAST, _MOST
         for _ in range(_STAGES):
@@ -127,28 +136,23 @@ class Network:
             raise NoEquilibriumError(*link.signal.unreached)
         return logit
 
-    def _load(self, name: str, logits: Mapping[str, float | Reals]) -> Reals:
-        """What arrives there, in packets/s."""
-        load = np.zeros_like(np.asarray(logits[name]))
-        for route in self.routes:
-            if name in route.links:
-                met, rtt = self._met(route, logits), self._rtt_s(route, logits)
-                load = load + np.asarray(route.source.count) * route.source.rate_pps(met, rtt)
-        return load
+    def _at_link(self, route: Route, name: str, logit: float | Reals) -> tuple[Reals, Reals]:
+        """Share of a route's packets that pass a link unmarked, and how long they wait there."""
+        link = self.links[name]
+        p = np.where(logit > _LEAST, _probability(logit), 0.0)
+        met = link.signal.met(p, scalable=route.source.scalable)
+        return 1 - met, self._queue(name, logit) / link.capacity_pps
 
-    def _met(self, route: Route, logits: Mapping[str, float | Reals]) -> Reals:
-        passed = np.asarray(1.0)
+    def _passed(
+        self, route: Route, logits: Mapping[str, float], without: str = ""
+    ) -> tuple[Reals, Reals]:
+        """Share that passes all its links but one, and its round trip without that one's queue."""
+        share, rtt_s = np.asarray(1.0), np.asarray(route.source.base_rtt_s, dtype=np.float64)
         for name in route.links:
-            p = np.where(logits[name] > _LEAST, _probability(logits[name]), 0.0)
-            passed = passed * (1 - self.links[name].signal.met(p, scalable=route.source.scalable))
-        # One that meets nothing would be without bounds.
-        return np.asarray(np.maximum(1 - passed, _probability(_LEAST)))
-
-    def _rtt_s(self, route: Route, logits: Mapping[str, float | Reals]) -> Reals:
-        rtt_s = np.asarray(route.source.base_rtt_s, dtype=np.float64)
-        for name in route.links:
-            rtt_s = rtt_s + self._queue(name, logits[name]) / self.links[name].capacity_pps
-        return rtt_s
+            if name != without:
+                own, delay_s = self._at_link(route, name, logits[name])
+                share, rtt_s = share * own, rtt_s + delay_s
+        return share, rtt_s
 
     def _queue(self, name: str, logit: float | Reals) -> Reals:
         """Of a link with this logit; none where it is not full."""
@@ -158,8 +162,10 @@ class Network:
 
     def _at(self, logits: dict[str, float]) -> NetworkEquilibrium:
         full = tuple(name for name in self.links if logits[name] > _LEAST)
-        met = [self._met(route, logits) for route in self.routes]
-        rtts = [self._rtt_s(route, logits) for route in self.routes]
+        ways = [self._passed(route, logits) for route in self.routes]
+        # One that meets nothing would be without bounds.
+        met = [np.maximum(1 - share, _probability(_LEAST)) for share, _ in ways]
+        rtts = [rtt_s for _, rtt_s in ways]
         rates = [
             number_of(route.source.rate_pps(p, rtt))
             for route, p, rtt in zip(self.routes, met, rtts, strict=True)
