@@ -97,8 +97,8 @@ def reproduce(
     paper = (target or "").partition("/")[0]
     if paper and paper not in paper_names():
         raise UsageError(f"there is no paper {paper!r}; there are {', '.join(paper_names())}")
-    if report and (quick or "/" in (target or "") or typed(out)):
-        raise UsageError("--report is about whole papers in full: drop --quick, --out, EXPERIMENT")
+    if report and (quick or typed(out)):
+        raise UsageError("--report is about whole pages in full: drop --quick and --out")
     with executor(engine, scheduler, jobs) as where:
         done = run(
             target, quick=quick, replications=replications, progress=not quiet, report=report,
@@ -119,7 +119,7 @@ def reproduce(
             f"{one.effort.target}: {one.effort.runs:,} runs{_kept(one)}, "
             f"{one.effort.packets / 1e6:,.0f} million packets, {one.effort.cpu_s:,.0f} CPU seconds"
         )
-        remark(f"wrote {one.folder}/RESULTS.md and figures")
+        remark(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
     if check and any(outcome.get("ok") is False for outcome in outcomes):
         raise typer.Exit(CHECK_MISSED)
 

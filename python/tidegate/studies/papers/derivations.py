@@ -6,8 +6,9 @@ mean          the mean over these factors
 over          value over an expression of its levels
 ratio         { of = where, to = where }, paired by the levels that neither names
 difference    { of = where, to = where }, the first less the second
-crossing      { of = factor, level = number }: up to where values stay below a limit; or, for a
-              level relative to the value at one place, { of = factor, rise = 0.1, from = level }
+crossing      { of = factor, level = number }: up to where values stay below a limit, the last
+              level where all do; for a level relative to the value at one place, { of = factor,
+              rise = 0.1, from = level }
 width         { over = factor, below = expression }: on how much of the axis values are below it
 spread        largest less smallest over this factor, as a share of their mean
 interval      "relative": half of the 95 % interval, as a share of the mean
@@ -15,7 +16,8 @@ least_step    at the how-manieth level of this factor (from 0) the value is leas
 beside_least  { over = factor, keep = side, metric = name }: the data `below`, `at`, `near` (a step
               away at most) or `from` the level at which that metric is least in their curve or,
               with `where` and `series`, in the one of other data that these name
-having        { metric = name, min = .., max = .. }: the data at whose points it is in that range
+having        { metric = name, min = .., max = .. }: the data at whose points it is in that range,
+              where they have it
 ============  ==================================================================================
 """
 
@@ -141,7 +143,8 @@ def _first_above(curve: list[Datum], factor: str, limit: float) -> float:
         if y0 <= limit < y1:
             share = (limit - y0) / (y1 - y0)
             return math.exp(math.log(x0) + share * (math.log(x1) - math.log(x0)))
-    return math.nan
+    below = all(value <= limit for _, value in points)
+    return points[-1][0] if below else math.nan
 
 
 def _width(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
@@ -233,7 +236,11 @@ def _having(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
     return [
         datum
         for datum in found
-        if all(within(p.metrics[argument["metric"]].mean, argument) for p in datum.points)
+        if all(
+            within(point.metrics[argument["metric"]].mean, argument)
+            for point in datum.points
+            if argument["metric"] in point.metrics
+        )
     ]
 
 

@@ -105,6 +105,8 @@ class Experiment:
     """Study of traits: the metric of each of its cells."""
     part: str = ""
     """Of a paper that is reproduced in parts: which one."""
+    page: str = ""
+    """Of a paper whose results stand on several pages: which one."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,7 @@ class _Reader:
             notes=data.get("notes", "").strip(),
             metric_of=data.get("metric_of", {}),
             part=data.get("part", ""),
+            page=data.get("page", ""),
         )
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:

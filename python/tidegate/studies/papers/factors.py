@@ -1,10 +1,12 @@
 """Factors of a table, and what each of their levels changes in the base scenario.
 
-`paper.toml` says once what a factor does, with `{}` for the level and `{name}` for that of another
-factor::
+`paper.toml` says once what a factor does, with `{}` for the level, `{name}` for that of another
+factor, or an expression of them::
 
     [factors.D_b_ms]
     set = { "bottleneck.delay" = "{} ms" }
+    [factors.d_ms]
+    set = { "bottleneck.delay" = "{d_ms / 2} ms" }
     [factors.abc.named.no]                      # a level with changes of its own
     "bottleneck.differentiation" = { kind = "none" }
 
@@ -21,11 +23,13 @@ from __future__ import annotations
 
 import itertools
 import re
+import string
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.scenarios.reading import toml_value
 from tidegate.studies.papers.errors import ReproductionError
+from tidegate.studies.papers.expressions import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -114,12 +118,24 @@ def _filled(template: object, level: Level, others: Mapping[str, Level]) -> obje
         case "{}":
             return level
         case str():
-            return template.format(level, **others)
+            return _FORMATTER.vformat(template, (level,), others)
         case dict():
             return {key: _filled(item, level, others) for key, item in template.items()}
         case list():
             return [_filled(item, level, others) for item in template]
     return template
+
+
+class _OfLevels(string.Formatter):
+    """Besides a level, a field may be an expression of them: `"{d_ms / 2} ms"`."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as its base has it
+        if field_name.isdigit() or field_name in kwargs:
+            return super().get_field(field_name, args, kwargs)
+        return f"{evaluate(field_name, kwargs):.12g}", field_name
+
+
+_FORMATTER = _OfLevels()
 
 
 def overrides(changes: Mapping[str, Any]) -> tuple[Override, ...]:

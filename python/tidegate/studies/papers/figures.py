@@ -15,6 +15,7 @@ import numpy as np
 
 from tidegate.figures.look import STYLE, Look, look, write
 from tidegate.studies.matching import matches
+from tidegate.studies.papers.beside_model import draw_identity, draw_spectra
 from tidegate.studies.papers.formulas import meter_trace
 from tidegate.studies.papers.over_time import draw_over_time
 from tidegate.studies.papers.points import series_key
@@ -84,6 +85,8 @@ def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
             return _saved(_over_time(experiment, measured), folder / experiment.name)
         if spec.get("kind") == "throughput":
             return _saved(_throughput(experiment, measured), folder / experiment.name)
+        if spec.get("kind") in _BESIDE_MODEL:
+            return _saved(_beside_model(experiment, measured), folder / experiment.name)
         specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
         figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
         title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
@@ -141,6 +144,22 @@ def _over_time(experiment: Experiment, measured: Points) -> Figure:
         own = list(axes[panels * number : panels * (number + 1)])
         draw_over_time(own, spec["panel_name"].format(**point.levels), point.curves, spec)
     return figure
+
+
+def _beside_model(experiment: Experiment, measured: Points) -> Figure:
+    """Packets beside what a model says of them."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    figure = Figure((_WIDTH_INCHES, _PANEL_INCHES), layout="constrained")
+    title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold", fontsize="medium")
+    packets, model = (measured.series((experiment.name, spec[one])) for one in ("series", "model"))
+    _BESIDE_MODEL[spec["kind"]](figure, spec, packets, model)
+    return figure
+
+
+_BESIDE_MODEL = {"spectra": draw_spectra, "identity": draw_identity}
 
 
 def _throughput(experiment: Experiment, measured: Points) -> Figure:

@@ -65,6 +65,8 @@ class Measures:
     reads: Mapping[str, Read] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     curves: Mapping[str, CurveRead] = field(default_factory=dict)
+    traces: str = "all"
+    """Whether the time series of each run are kept, or of the `first` of a scenario alone."""
 
     def keep(self, simulation: Simulation, columns: Columns) -> Run:
         """Read a run's tables."""
@@ -74,9 +76,12 @@ class Measures:
         return Run(
             {_WARM_UP: simulation.warm_up_s, **found},
             int(packets) if isinstance(packets, float) else 0,
-            trace_of(columns, BOTTLENECK),
+            trace_of(columns, BOTTLENECK) if self._traced(simulation, columns) else None,
             self._curves(simulation, columns),
         )
+
+    def _traced(self, simulation: Simulation, columns: Columns) -> bool:
+        return self.traces == "all" or int(columns["run"]["seed"][0]) == simulation.seed
 
     def _curves(self, simulation: Simulation, columns: Columns) -> dict[str, Curve]:
         if not self.curves or columns["run"]["seed"][0] != simulation.seed:
@@ -114,7 +119,8 @@ def read_measures(head: Mapping[str, Any]) -> Measures:
     ]
     if wrong:
         raise ReproductionError("\n".join(wrong))
-    return Measures(reads, metrics, read_curves(head.get("curves", {})))
+    curves = read_curves(head.get("curves", {}))
+    return Measures(reads, metrics, curves, head.get("traces", "all"))
 
 
 def _metric(entry: str | Mapping[str, str]) -> Metric:

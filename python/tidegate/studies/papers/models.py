@@ -23,6 +23,7 @@ from tidegate.analysis import (
     intended_shares_bps,
     smallest_rate_reaching_bps,
 )
+from tidegate.studies.papers.control import CONTROL
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.expressions import evaluate_asking
 from tidegate.studies.papers.formulas import FORMULAS
@@ -115,4 +116,5 @@ MODELS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
     "cbr-operating-point": cbr_operating_point,
     "same-signalled-activity": same_signalled_activity,
     **PRICING,
+    **CONTROL,
 }

@@ -14,7 +14,8 @@ fold     what is made of these rows: sum (the default), mean, min, max, jain (Ja
          deviation, variation (deviation over mean), slow-deviation (that of the means of ten rows
          in a row), summit (where the histogram has its highest inner maximum), quotient (the first
          row over the second), kinds (how many different values), or each, so that every row is a
-         sample
+         sample; of rows that are evenly apart, the frequency of the strongest sine by Fourier
+         transform (fourier) or by MUSIC (music), both in cycles a row, or its amplitude (swing)
 by       a column: one number for each of its values, such as for each interval
 =======  =======================================================================================
 
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tidegate.analysis.spectra import fourier_spectrum, music_spectrum, strongest
 from tidegate.results.columns import ENGINE
 from tidegate.results.statistics import jain_index
 from tidegate.studies.papers.errors import ReproductionError
@@ -152,6 +154,9 @@ _FOLDS: Mapping[str, Callable[[Rows], Reading]] = {
     "mean": _of_some(np.mean),
     "min": _of_some(np.min),
     "max": _of_some(np.max),
+    "fourier": _of_some(lambda values: strongest(fourier_spectrum(values))),
+    "music": _of_some(lambda values: strongest(music_spectrum(values))),
+    "swing": _of_some(lambda values: float(fourier_spectrum(values)[1].max())),
     "jain": _of_some(jain_index),
     "deviation": _of_some(np.std),
     "variation": _of_some(lambda values: _over(np.std(values), np.mean(values))),

@@ -1,4 +1,4 @@
-"""RESULTS.md: every cell and every claim of a paper beside what we measured."""
+"""Pages of results: every cell and every claim of a paper beside what we measured."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def write_report(
     supports: Sequence[Support],
     measured: Points,
     effort: Effort,
+    page: str = "RESULTS.md",
 ) -> None:
-    """Write RESULTS.md and the figures."""
+    """Write the page of results and its figures."""
     for outcome in outcomes:
         draw(outcome.experiment, measured, folder / "figures")
     sections = [
@@ -62,7 +63,7 @@ def write_report(
         _explanations(supports, outcomes),
     ]
     text = "\n\n".join(section.strip() for section in sections if section.strip())
-    write_page(folder / "RESULTS.md", text + "\n")
+    write_page(folder / page, text + "\n")
 
 
 def _head(paper: Paper, effort: Effort) -> str:

@@ -28,6 +28,7 @@ from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from tidegate.runs.execution import Executor
     from tidegate.runs.simulation import Showing
@@ -46,6 +47,8 @@ class Reproduced:
     effort: Effort
     folder: Path | None
     """Where the report is."""
+    pages: tuple[str, ...] = ()
+    """Its files."""
 
 
 def reproduce(
@@ -69,17 +72,19 @@ def reproduce(
     `replications` is how many runs a point has at most; `quick` takes a few.
 
     Writes a report with figures to a folder of its own below `out` (default: `results`), such as
-    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead. What was read of
+    `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead, where experiments
+    with a `page` have one of their own (`abc/PAGE` reproduces that alone). What was read of
     each run is kept beside the report (`points/`), so that the same again simulates nothing twice;
     with `report` all is simulated anew.
     """
     names, experiment = _parse(target)
-    if report and (quick or experiment or out):
-        raise ReproductionError(
-            "the papers' own pages are about all experiments in full: report goes without quick, "
-            "without an experiment and without out"
-        )
     papers = [load_paper(name) for name in names]
+    of_a_page = any(one.page == experiment for one in papers[0].experiments.values())
+    if report and (quick or out or (experiment and not of_a_page)):
+        raise ReproductionError(
+            "the papers' own pages are about all their experiments in full: report goes without "
+            "quick, without out and without an experiment that is no whole page"
+        )
     folders = [
         _folder(paper, experiment, quick=quick, report=report, out=out) if write else None
         for paper in papers
@@ -96,6 +101,7 @@ def reproduce(
             progress=progress,
             folder=folder,
             keeps=engine is native_engine and not report,
+            own_pages=report,
             engine=engine,
             executor=executor or Threads(),
         )
@@ -119,6 +125,7 @@ def _reproduce(
     progress: Showing,
     folder: Path | None,
     keeps: bool,
+    own_pages: bool,
     engine: Engine,
     executor: Executor,
 ) -> Reproduced:
@@ -177,16 +184,31 @@ def _reproduce(
         cpu_seconds() - started_cpu_s,
         replications,
     )
+    pages = _by_page(outcomes) if own_pages else {_page(""): outcomes}
     if folder is not None:
-        write_report(
-            folder,
-            paper=paper,
-            outcomes=outcomes,
-            supports=supports,
-            measured=measured,
-            effort=effort,
-        )
-    return Reproduced(summaries, outcomes, effort, folder)
+        for page, on_it in pages.items():
+            write_report(
+                folder,
+                paper=paper,
+                outcomes=on_it,
+                supports=supports,
+                measured=measured,
+                effort=effort,
+                page=page,
+            )
+    return Reproduced(summaries, outcomes, effort, folder, tuple(pages))
+
+
+def _by_page(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    pages: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        pages.setdefault(_page(outcome.experiment.page), []).append(outcome)
+    return pages
+
+
+def _page(name: str) -> str:
+    """File of a page; most papers have one."""
+    return f"RESULTS-{name}.md" if name else "RESULTS.md"
 
 
 def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
@@ -194,12 +216,12 @@ def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
         return list(paper.experiments.values())
     if paper.traits and only == paper.traits.name:
         return [paper.traits]
-    part = [one for one in paper.experiments.values() if one.part and one.part == only]
+    part = [one for one in paper.experiments.values() if only in {one.part, one.page}]
     if part:
         return part
     if only not in paper.experiments:
-        parts = {one.part: None for one in paper.experiments.values() if one.part}
-        there = ", ".join([*parts, *paper.experiments])
+        sets = [name for one in paper.experiments.values() for name in (one.part, one.page)]
+        there = ", ".join(dict.fromkeys([*filter(None, sets), *paper.experiments]))
         raise ReproductionError(f"no experiment {only!r} in {paper.name}; there are {there}")
     return [paper.experiments[only]]
 
