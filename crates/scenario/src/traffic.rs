@@ -2,7 +2,9 @@
 //!
 //! How they behave is the engine's: see the applications of the simulator and the load of the gateway.
 
+mod calls;
 mod cbr;
+mod frames;
 mod greedy;
 mod on_off;
 mod short_flows;
@@ -12,7 +14,9 @@ mod video;
 use tidegate_mechanisms::parameters::Parameters;
 use tidegate_mechanisms::{choice, words};
 
+pub use calls::{Admission, Calls, Counter, NonProbing, Probing, Unknown};
 pub use cbr::Cbr;
+pub use frames::{Adaptation, Frames, Increase, PriceAdaptation, Quality};
 pub use greedy::Greedy;
 pub use on_off::OnOff;
 pub use short_flows::ShortFlows;
@@ -77,4 +81,6 @@ applications! {
     OnOff = "on-off";
     ShortFlows = "short-flows";
     Video = "video";
+    Frames = "frames";
+    Calls = "calls";
 }

@@ -3,7 +3,9 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
-use crate::applications::{Account, AnyApplication, Event, Route, System, TransferRecord, add};
+use crate::applications::{
+    Account, AnyApplication, Datagram, Event, Route, System, TransferRecord, add,
+};
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
 use crate::event_queue::Wake;
 use crate::network::Ways;
@@ -140,15 +142,26 @@ impl<'a> Ends<'a> {
 
     /// A packet of no connection: a datagram, or a late one of a connection that is gone.
     #[cold]
-    fn deliver_elsewhere(&mut self, parcel: &Parcel, world: World) -> u64 {
+    fn deliver_elsewhere(&mut self, parcel: &Parcel, mut world: World) -> u64 {
         let packet = parcel.packet(world.now);
         if packet.has(flags::OPTIONS) {
             world.network.options.take(packet.word);
         }
-        match ConnectionId::of(&packet) {
-            ConnectionId::NONE => u64::from(packet.len - UDP_HEADER_BYTES),
-            _ => 0,
+        if ConnectionId::of(&packet) != ConnectionId::NONE {
+            return 0;
         }
+        let backward = packet.has(flags::BACK);
+        if self.applications[packet.flow as usize].listens() {
+            let at = if backward { End::Sender } else { End::Receiver };
+            let datagram = Datagram { number: packet.number, marked: packet.has(flags::CE) };
+            self.tell(packet.flow, Event::Heard(at, datagram), &mut world);
+        }
+        if backward { 0 } else { u64::from(packet.len - UDP_HEADER_BYTES) }
+    }
+
+    /// The measured time begins.
+    pub fn measure(&mut self, now: Time) {
+        self.applications.iter_mut().for_each(|own| own.measure(now));
     }
 
     /// Everything that was handed over at one end of a connection has been acknowledged.

@@ -90,6 +90,7 @@ impl<'a> Engine<'a> {
     pub fn run(mut self) -> RunOutput {
         let start = Time::ZERO + self.plan.warm_up;
         let before = self.run_until(start, Reading::take);
+        self.ends.measure(start);
         let intervals = self.run_intervals(start, &before);
         let after = self.run_until(self.end, Reading::take);
         let applications = self.ends.applications(self.end);

@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
 use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 
-use super::{Application, System};
+use super::{Application, End, System};
 
 /// Full packets, equally far apart.
 pub struct Cbr {
@@ -29,7 +29,7 @@ impl Application for Cbr {
 
     /// Sends a packet and plans the next.
     fn wake(&mut self, system: &mut System) {
-        system.send_datagram(self.sent, self.packet_size);
+        system.send_datagram(End::Sender, self.sent, self.packet_size, false);
         self.sent += 1;
         system.wake_at(self.started + offset(self.sent, self.packet_size, self.rate));
     }

@@ -3,12 +3,15 @@
 //! TCP takes a stream of bytes from it, over as many connections at once as it likes; UDP takes datagrams.
 //! Events come in, and what an application wants done it asks of the [`System`] it runs on.
 
+mod calls;
 mod cbr;
 #[cfg(test)]
 mod exchange;
+mod frames;
 mod greedy;
 mod on_off;
 mod short_flows;
+mod streams;
 mod system;
 mod transfer;
 mod video;
@@ -50,6 +53,12 @@ pub trait Application: Sized {
     /// Everything that there was to send over a connection has been acknowledged: it is closed.
     fn closed(&mut self, _id: ConnectionId, _system: &mut System) {}
 
+    /// A datagram has arrived at one end; told if it listens.
+    fn heard(&mut self, _at: End, _datagram: Datagram, _system: &mut System) {}
+
+    /// The measured time begins: counts that are told at its end begin anew.
+    fn measure(&mut self, _now: Time) {}
+
     /// Whether a run waits for it to come to an end.
     fn is_awaited(&self) -> bool {
         false
@@ -62,6 +71,15 @@ pub trait Application: Sized {
 
     /// What it has to tell of itself at the end of the measured time: what, and how much of it.
     fn tells(&self, _now: Time, _each: &mut dyn FnMut(&'static str, f64)) {}
+}
+
+/// A datagram that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram {
+    /// What its sender gave it as its number.
+    pub number: u64,
+    /// It has been marked.
+    pub marked: bool,
 }
 
 /// What happens to an application: one for each of its methods.
@@ -77,6 +95,8 @@ pub enum Event {
     Acknowledged(End, ConnectionId),
     /// See [`Application::closed`].
     Closed(ConnectionId),
+    /// See [`Application::heard`].
+    Heard(End, Datagram),
 }
 
 impl Event {
@@ -87,6 +107,7 @@ impl Event {
             Event::Arrived(at, id, bytes) => application.arrived(at, id, bytes, system),
             Event::Acknowledged(at, id) => application.acknowledged(at, id, system),
             Event::Closed(id) => application.closed(id, system),
+            Event::Heard(at, datagram) => application.heard(at, datagram, system),
         }
     }
 }
@@ -135,6 +156,13 @@ macro_rules! applications {
                 }
             }
 
+            /// See [`Application::measure`].
+            pub fn measure(&mut self, now: Time) {
+                match self {
+                    $( $(#[$attribute])* AnyApplication::$name(own) => own.measure(now), )+
+                }
+            }
+
             /// See [`Application::is_awaited`].
             pub fn is_awaited(&self) -> bool {
                 match self {
@@ -174,6 +202,8 @@ applications! {
     on_off::OnOff;
     short_flows::ShortFlows;
     video::Video;
+    frames::Frames;
+    calls::Calls;
     #[cfg(test)]
     exchange::Exchange;
 }

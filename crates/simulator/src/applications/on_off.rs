@@ -96,7 +96,7 @@ impl OnOff {
     /// Sends a datagram and plans the next.
     fn send(&mut self, system: &mut System) {
         let Some(rate) = self.plan.rate else { return };
-        system.send_datagram(self.sent, self.packet_size);
+        system.send_datagram(End::Sender, self.sent, self.packet_size, false);
         self.sent += 1;
         let next = self.since + cbr::offset(self.sent - self.sent_before, self.packet_size, rate);
         system.wake_at(next.min(self.until));

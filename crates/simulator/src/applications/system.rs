@@ -6,6 +6,7 @@ use tidegate_scenario::plan::FlowPlan;
 use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::event_queue::Wake;
 use crate::network::Ways;
+use crate::packet::flags;
 use crate::random::Stream;
 use crate::tcp::sender::{Sender, SenderCounts};
 use crate::tcp::{Address, Half, TimerId, World};
@@ -187,12 +188,15 @@ impl System<'_, '_> {
         connection.accept(self.world);
     }
 
-    /// Sends a datagram of so many bytes on the wire.
-    pub fn send_datagram(&mut self, number: u64, size: Bytes) {
-        let (none, nobody) = (ConnectionId::NONE.word(), TimerId::new(0, false));
-        let address = Address::new(self.route.flow, none, nobody, self.route.ways);
-        self.world.door(address).send_data(number, size.get() as u16, 0);
-        self.account.counts_mut().sent += 1;
+    /// One end sends a datagram of so many bytes on the wire, ECN-capable or not.
+    pub fn send_datagram(&mut self, from: End, number: u64, size: Bytes, ecn: bool) {
+        let (none, back) = (ConnectionId::NONE.word(), from == End::Receiver);
+        let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.ways);
+        let flags = if ecn { flags::ECT } else { 0 };
+        self.world.door(address).send_data(number, size.get() as u16, flags);
+        if from == End::Sender {
+            self.account.counts_mut().sent += 1;
+        }
     }
 
     /// Asks to be woken. There is no cancelling: whoever is woken looks whether it still matters.

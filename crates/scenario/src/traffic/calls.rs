@@ -1,0 +1,133 @@
+//! Calls that come, are admitted or blocked, and go.
+
+use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::units::{Probability, Rate, Share, Span, Whole};
+use tidegate_mechanisms::{choice, parameters};
+
+use super::frames::of_a_film;
+use super::{Application, Distribution};
+
+parameters! {
+    /// Calls that begin at random (a Poisson process), hold for a time, and go: each a film over RTP and UDP as
+    /// `frames` has it, that begins at a place of its own. Whoever watches the path may block new ones.
+    pub struct Calls {
+        /// Bits on the wire per second of a call, on average, headers of IPv4, UDP and RTP included.
+        pub rate: Rate,
+        /// From one call to the next, on average.
+        pub every: Span,
+        /// How long a call holds, on average.
+        pub holding: Span,
+        /// Distribution of that time around its mean.
+        pub distribution: Distribution = "exponential",
+        /// From one frame to the next.
+        pub frame_interval: Span = "40 ms",
+        /// Its packets are ECN-capable.
+        pub ecn: bool = "true",
+        /// Who decides whether a call may begin, and by what.
+        pub admission: Admission = "none",
+    }
+    check can_begin;
+}
+
+choice! {
+    /// Who decides whether a call may begin, and by what.
+    pub enum Admission as Admission {
+        /// Every call begins.
+        None = "none";
+        NonProbing(NonProbing) = "non-probing";
+        Probing(Probing) = "probing";
+        Counter(Counter) = "counter";
+    }
+}
+
+parameters! {
+    /// A call begins if the mean marking of the path, of which reports told, is below a threshold (Zimmermann's
+    /// dissertation, section 7.2). It is shared by all calls of a flow, as at a gateway of their site.
+    pub struct NonProbing {
+        /// w/x: willingness to pay over the rate of a call.
+        pub threshold: Probability,
+        /// Weight of the newest report in the moving average of the marking.
+        pub price_weight: Share = "0.02",
+        /// From one report of the receiver to the next.
+        pub report_interval: Span = "100 ms",
+        /// What is older than that says nothing of the path any more.
+        pub forget_after: Span = "30 s",
+        /// What is done with a call then.
+        pub when_unknown: Unknown = "admit",
+    }
+    check tells_in_time;
+}
+
+parameters! {
+    /// Probes go ahead of each call; it is blocked if one of them comes back marked, or not at all (Zimmermann's
+    /// dissertation, section 7.2).
+    pub struct Probing {
+        /// n: so many. 1/n is the threshold, so that it takes the place of a weight.
+        pub probes: Whole<1, 1000> = "10",
+        /// From one to the next.
+        pub spacing: Span = "40 ms",
+        /// Bytes of one on the wire.
+        pub probe_size: Whole<28, 1500> = "100",
+        /// After the last so long is waited for answers.
+        pub patience: Span = "1 s",
+    }
+    check probes_in_time;
+}
+
+choice! {
+    /// What is done where nothing is known of a path, or only what is too old.
+    pub enum Unknown as Unknown {
+        /// The call begins.
+        Admit = "admit";
+        Probe(Probing) = "probing";
+    }
+}
+
+parameters! {
+    /// Somebody at the bottleneck counts the calls of a flow and blocks those beyond a limit: what Erlang's B
+    /// formula is about.
+    pub struct Counter {
+        /// So many calls at once.
+        pub limit: Whole<1, 1_000_000>,
+    }
+}
+
+fn times(times: &[(&'static str, Span)]) -> Vec<Mistake> {
+    let zero = times.iter().filter(|(_, time)| *time == Span::ZERO);
+    zero.map(|(key, _)| (*key, "must be longer than 0 s".to_owned())).collect()
+}
+
+/// A threshold of 0 blocks whenever there is a mark, one of 1 never.
+fn threshold(threshold: Probability) -> Option<Mistake> {
+    let inside = threshold.0 > 0.0 && threshold.0 < 1.0;
+    (!inside).then(|| ("threshold", "must lie between 0 and 1: 1 blocks nobody".to_owned()))
+}
+
+fn tells_in_time(own: &NonProbing) -> Vec<Mistake> {
+    let mut mistakes =
+        times(&[("report_interval", own.report_interval), ("forget_after", own.forget_after)]);
+    mistakes.extend(threshold(own.threshold));
+    mistakes
+}
+
+fn probes_in_time(own: &Probing) -> Vec<Mistake> {
+    times(&[("spacing", own.spacing), ("patience", own.patience)])
+}
+
+fn can_begin(calls: &Calls) -> Vec<Mistake> {
+    let mut mistakes = times(&[("every", calls.every), ("holding", calls.holding)]);
+    mistakes.extend(of_a_film(calls.rate, calls.frame_interval));
+    let by_marks = !matches!(calls.admission, Admission::None | Admission::Counter(_));
+    if by_marks && !calls.ecn {
+        let message =
+            "admission goes by marks, which calls without ECN do not get: leave this key out";
+        mistakes.push(("ecn", message.to_owned()));
+    }
+    mistakes
+}
+
+impl Application for Calls {
+    fn is_over_tcp(&self) -> bool {
+        false
+    }
+}

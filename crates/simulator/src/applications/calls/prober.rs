@@ -1,0 +1,144 @@
+//! Probes that go ahead of calls: a call is blocked if one comes back marked, or not at all.
+
+use std::collections::VecDeque;
+
+use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_scenario::plan::Probing;
+
+use super::super::streams::label::Kind;
+use super::super::{End, System};
+
+/// An answer on the wire: IPv4, UDP, and a number.
+const ANSWER: Bytes = Bytes::new(36);
+
+/// What an answer means for the call that asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// Nothing yet, or no more.
+    Open,
+    /// It is blocked.
+    Blocked,
+    /// It begins, after having asked at that time.
+    Admitted {
+        /// When.
+        asked: Time,
+    },
+}
+
+/// Calls that probe, in the order in which they asked.
+pub struct Prober {
+    probes: u64,
+    spacing: Span,
+    size: Bytes,
+    patience: Span,
+    ecn: bool,
+    asking: VecDeque<Asking>,
+    /// The number of the first of them.
+    first: u64,
+    /// Probes to come: when, and of which call.
+    to_come: VecDeque<(Time, u64)>,
+    sent: u64,
+}
+
+struct Asking {
+    asked: Time,
+    deadline: Time,
+    sent: u64,
+    unmarked: u64,
+    is_decided: bool,
+}
+
+impl Prober {
+    /// Before any call.
+    pub fn new(plan: &Probing, ecn: bool) -> Self {
+        Prober {
+            probes: plan.probes.0.into(),
+            spacing: plan.spacing,
+            size: Bytes::new(plan.probe_size.0.into()),
+            patience: plan.patience,
+            ecn,
+            asking: VecDeque::new(),
+            first: 0,
+            to_come: VecDeque::new(),
+            sent: 0,
+        }
+    }
+
+    /// The measured time begins.
+    pub fn measure(&mut self) {
+        self.sent = 0;
+    }
+
+    /// Probes sent in the measured time.
+    pub fn probes(&self) -> u64 {
+        self.sent
+    }
+
+    /// A call asks.
+    pub fn ask(&mut self, system: &mut System) {
+        let asked = system.now();
+        let deadline = asked + self.spacing * (self.probes - 1) + self.patience;
+        let call = self.first + self.asking.len() as u64;
+        self.asking.push_back(Asking { asked, deadline, sent: 0, unmarked: 0, is_decided: false });
+        system.wake_at(deadline);
+        self.send(call, system);
+    }
+
+    /// Sends the next probe of a call that is not decided, and plans the one after.
+    fn send(&mut self, call: u64, system: &mut System) {
+        let Some(asking) = self.asking_as(call) else { return };
+        let number = call * self.probes + self.asking[asking].sent;
+        self.asking[asking].sent += 1;
+        self.sent += 1;
+        system.send_datagram(End::Sender, Kind::Probe.label(number), self.size, self.ecn);
+        if self.asking[asking].sent < self.probes {
+            let next = system.now() + self.spacing;
+            self.to_come.push_back((next, call));
+            system.wake_at(next);
+        }
+    }
+
+    /// The place of a call, if it is not decided.
+    fn asking_as(&self, call: u64) -> Option<usize> {
+        let place = call.checked_sub(self.first)? as usize;
+        self.asking.get(place).is_some_and(|asking| !asking.is_decided).then_some(place)
+    }
+
+    /// The application has been woken. Returns how many calls are blocked since answers did not come.
+    pub fn wake(&mut self, system: &mut System) -> u64 {
+        let now = system.now();
+        while let Some((_, call)) = self.to_come.pop_front_if(|(at, _)| *at <= now) {
+            self.send(call, system);
+        }
+        let mut blocked = 0;
+        while let Some(asking) =
+            self.asking.pop_front_if(|own| own.is_decided || own.deadline <= now)
+        {
+            self.first += 1;
+            if !asking.is_decided {
+                blocked += 1;
+            }
+        }
+        blocked
+    }
+
+    /// The answer to a probe has come.
+    pub fn on_answer(&mut self, number: u64, marked: bool) -> Outcome {
+        let Some(place) = self.asking_as(number / self.probes) else { return Outcome::Open };
+        let asking = &mut self.asking[place];
+        if !marked {
+            asking.unmarked += 1;
+            if asking.unmarked < self.probes {
+                return Outcome::Open;
+            }
+        }
+        asking.is_decided = true;
+        if marked { Outcome::Blocked } else { Outcome::Admitted { asked: asking.asked } }
+    }
+}
+
+/// The receiver answers a probe.
+pub fn answer(number: u64, marked: bool, system: &mut System) {
+    let kind = if marked { Kind::Marked } else { Kind::Probe };
+    system.send_datagram(End::Receiver, kind.label(number), ANSWER, false);
+}

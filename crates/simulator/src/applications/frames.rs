@@ -1,0 +1,212 @@
+//! A film over RTP, frame by frame, whose quality may follow the price of the path.
+//!
+//! ```text
+//! x ← x + κT (w - p x)                          with each frame                          (7.3.1)
+//! better if x > rate of the better · f_incr,  worse if x < own rate · f_decr,  at full frames     (7.3.2)
+//! ```
+//!
+//! (T. Zimmermann's dissertation, section 7.3.2.) The target rate x starts at that of the worst quality.
+
+use tidegate_mechanisms::units::{Rate, Span, Time};
+use tidegate_scenario::plan::{self, Adaptation, FlowPlan, Increase, PriceAdaptation, Traffic};
+
+use super::streams::feedback::Feedback;
+use super::streams::film::{Cut, Film};
+use super::streams::label::Kind;
+use super::{Application, Datagram, End, System};
+
+/// A film that is being sent.
+pub struct Frames {
+    frame_interval: Span,
+    ecn: bool,
+    /// By quality.
+    cuts: Vec<Cut>,
+    film: Option<Film>,
+    next_frame: Time,
+    packets: u64,
+    adapting: Option<Adapting>,
+}
+
+/// A stream whose quality follows the price.
+struct Adapting {
+    plan: PriceAdaptation,
+    /// Of each quality, bit/s.
+    rates: Vec<f64>,
+    quality: usize,
+    is_stopped: bool,
+    /// x, bit/s.
+    target_bps: f64,
+    /// A better quality may be taken at random.
+    may_increase: bool,
+    feedback: Feedback,
+    told: Told,
+}
+
+/// What is told at the end, over all frames.
+#[derive(Default)]
+struct Told {
+    frames: u64,
+    target_bps: f64,
+    quality: f64,
+    stopped: u64,
+    changes: u64,
+    price: f64,
+}
+
+impl Application for Frames {
+    const NAME: &'static str = "frames";
+    const LISTENS: bool = true;
+
+    fn of(flow: &FlowPlan) -> Option<Self> {
+        let Traffic::Frames(plan) = &*flow.traffic else { return None };
+        let plan::Frames { rate, frame_interval, ecn, adaptation } = plan;
+        let mut rates = vec![*rate];
+        let adapting = match adaptation {
+            Adaptation::None => None,
+            Adaptation::Price(price) => {
+                rates.extend(price.better.0.iter().map(|quality| quality.rate));
+                Some(Adapting::new(price, &rates))
+            }
+        };
+        let cut = |rate: &_| Cut::new(*rate, *frame_interval, flow.packet_size);
+        Some(Frames {
+            frame_interval: *frame_interval,
+            ecn: *ecn,
+            cuts: rates.iter().map(cut).collect(),
+            film: None,
+            next_frame: Time::ZERO,
+            packets: 0,
+            adapting,
+        })
+    }
+
+    fn start(&mut self, system: &mut System) {
+        self.film = Some(Film::somewhere(self.frame_interval, system.random()));
+        self.next_frame = system.now();
+        self.wake(system);
+    }
+
+    fn wake(&mut self, system: &mut System) {
+        if system.now() >= self.next_frame {
+            self.next_frame = system.now() + self.frame_interval;
+            system.wake_at(self.next_frame);
+            self.send_frame(system);
+        }
+        if let Some(adapting) = &mut self.adapting {
+            adapting.feedback.wake(system);
+        }
+    }
+
+    fn heard(&mut self, at: End, datagram: Datagram, system: &mut System) {
+        let Some(adapting) = &mut self.adapting else { return };
+        let (_, number) = Kind::of(datagram.number);
+        match at {
+            End::Receiver => adapting.feedback.on_packet(number, datagram.marked, system),
+            End::Sender => adapting.feedback.on_report(number, system.now()),
+        }
+    }
+
+    fn measure(&mut self, _now: Time) {
+        if let Some(adapting) = &mut self.adapting {
+            adapting.told = Told::default();
+        }
+    }
+
+    fn tells(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        let Some(Adapting { told, .. }) = &self.adapting else { return };
+        let frames = told.frames as f64;
+        each("target_rate_bps", told.target_bps / frames);
+        each("quality", told.quality / (frames - told.stopped as f64));
+        each("quality_changes", told.changes as f64);
+        each("stopped_s", told.stopped as f64 * self.frame_interval.as_secs());
+        each("price", told.price / frames);
+    }
+}
+
+impl Frames {
+    fn send_frame(&mut self, system: &mut System) {
+        let Some(film) = &mut self.film else { return };
+        let is_full = film.is_at_full_frame();
+        let size = film.next(system.random());
+        let quality = match &mut self.adapting {
+            None => Some(0),
+            Some(adapting) => adapting.choose(is_full, self.frame_interval, system),
+        };
+        let Some(quality) = quality else { return };
+        for packet in self.cuts[quality].packets(size) {
+            let label = Kind::Stream.label(self.packets);
+            system.send_datagram(End::Sender, label, packet, self.ecn);
+            self.packets += 1;
+        }
+    }
+}
+
+impl Adapting {
+    fn new(price: &PriceAdaptation, rates: &[Rate]) -> Self {
+        let rates: Vec<f64> = rates.iter().map(|rate| rate.as_bps() as f64).collect();
+        Adapting {
+            quality: 0,
+            is_stopped: false,
+            target_bps: rates[0],
+            may_increase: true,
+            feedback: Feedback::new(price.report_interval, price.price_weight),
+            told: Told::default(),
+            rates,
+            plan: price.clone(),
+        }
+    }
+
+    /// The quality of the next frame; `None` if it is not sent.
+    fn choose(&mut self, is_full: bool, interval: Span, system: &mut System) -> Option<usize> {
+        if self.is_stopped {
+            self.feedback.fade(interval);
+        }
+        let price = self.feedback.price().map_or(0.0, |(price, _)| price);
+        let willingness_bps = self.plan.willingness.as_bps() as f64;
+        self.target_bps += self.plan.gain.0 * (willingness_bps - price * self.target_bps);
+        if is_full {
+            let before = (self.quality, self.is_stopped);
+            self.decide(system);
+            if (self.quality, self.is_stopped) != before {
+                self.told.changes += 1;
+            }
+        }
+        self.told.frames += 1;
+        self.told.target_bps += self.target_bps;
+        self.told.price += price;
+        if self.is_stopped {
+            self.told.stopped += 1;
+            return None;
+        }
+        self.told.quality += self.quality as f64;
+        Some(self.quality)
+    }
+
+    fn decide(&mut self, system: &mut System) {
+        let plan = &self.plan;
+        let (above, below, interrupts) =
+            (plan.increase_above.0, plan.decrease_below.0, plan.interrupts);
+        let better = if self.is_stopped { 0 } else { self.quality + 1 };
+        let rises = self.rates.get(better).is_some_and(|rate| self.target_bps > rate * above);
+        let falls = !self.is_stopped && self.target_bps < self.rates[self.quality] * below;
+        if rises && self.takes_better(system) {
+            (self.quality, self.is_stopped) = (better, false);
+        } else if falls && (self.quality > 0 || interrupts) {
+            self.is_stopped = self.quality == 0;
+            self.quality = self.quality.saturating_sub(1);
+            self.may_increase = true;
+        }
+    }
+
+    /// Whether a better quality that could be taken is. By (7.3.4) the flag is spent where the dice decide against
+    /// it, too.
+    fn takes_better(&mut self, system: &mut System) -> bool {
+        match self.plan.increase {
+            Increase::Always => true,
+            Increase::Random => {
+                let may = core::mem::take(&mut self.may_increase);
+                may && system.random().unit() < 0.5
+            }
+        }
+    }
+}
