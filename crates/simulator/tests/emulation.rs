@@ -114,20 +114,24 @@ fn an_emulated_network_measures_what_a_simulated_one_does() {
     let throughput = |i: usize| emulated.received[i].bytes as f64 * 8.0 / 3.0;
     assert_eq!([throughput(0), throughput(1)], simulated.flows.throughput_bps[..]);
     assert_eq!(emulated.group_series, simulated.group_series);
-    assert_eq!(emulated.link_series, simulated.link_series);
+    // As text, in which prices that no link asks are equal: NaN.
+    assert_eq!(format!("{:?}", emulated.link_series), format!("{:?}", simulated.link_series));
 }
 
 #[test]
 fn the_parts_of_a_measurement_are_those_of_a_simulation_and_leave_the_whole_as_it_is() {
     let (whole, ..) = emulate(&plan());
     let (parts, ..) = emulate(&plan_in_parts());
-    assert_eq!(parts.intervals, run(&plan_in_parts(), 1).intervals);
+    let simulated = run(&plan_in_parts(), 1).intervals;
+    assert_eq!(parts.intervals.groups, simulated.groups);
+    assert_eq!(parts.intervals.links, simulated.links);
     assert_eq!(parts.intervals.links.interval, [0, 1, 2]);
     assert_eq!(parts.intervals.groups.interval, [0, 0, 1, 1, 2, 2]);
     assert!(parts.intervals.links.drops.iter().all(|&drops| drops > 0));
     assert_eq!(bottleneck(&parts.links), bottleneck(&whole.links));
     assert_eq!(parts.received, whole.received);
-    assert_eq!((parts.losses, parts.link_series), (whole.losses, whole.link_series));
+    assert_eq!(parts.losses, whole.losses);
+    assert_eq!(format!("{:?}", parts.link_series), format!("{:?}", whole.link_series));
     assert!(whole.intervals.links.interval.is_empty());
 }
 

@@ -268,6 +268,8 @@ fn group() -> impl Strategy<Value = Group> {
         r#"{ kind = "cbr", rate = "12 Mb/s" }"#,
         r#"{ kind = "on-off", on = "100 ms", off = "50 ms" }"#,
         r#"{ kind = "on-off", on = "70 ms", off = "20 ms", distribution = "fixed", rate = "3 Mb/s" }"#,
+        r#"{ kind = "frames", rate = "500 kb/s", adaptation = { kind = "price", willingness = "100 kb/s", better = [{ rate = "1 Mb/s" }], interrupts = true } }"#,
+        r#"{ kind = "calls", rate = "300 kb/s", every = "200 ms", holding = "1 s", admission = { kind = "non-probing", threshold = 0.1, forget_after = "300 ms", when_unknown = "probing" } }"#,
     ]);
     let meter = select(vec![
         "",
