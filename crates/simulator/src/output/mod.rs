@@ -282,8 +282,10 @@ tables! {
     /// One row per flow and thing that its application tells of itself, over the whole run up to the end of the
     /// measured time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s`, `ended_s` (when the
     /// last of it was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean)
-    /// and `longest_completion_s`.
-    pub struct ApplicationTable = "applications" only of "scenarios with videos or short flows" {
+    /// and `longest_completion_s`. Over the measured time alone, calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a
+    /// share), `calls` in progress with `calls_variance` and `most_calls`, `set_up_s` and `probes`; films that adapt:
+    /// `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`.
+    pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, calls or films that adapt" {
         /// Index of the flow.
         flow: U32;
         /// Index of the user.
