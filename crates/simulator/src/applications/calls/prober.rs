@@ -27,7 +27,8 @@ pub enum Outcome {
 
 /// Calls that probe, in the order in which they asked.
 pub struct Prober {
-    probes: u64,
+    /// n.
+    per_call: u64,
     spacing: Span,
     size: Bytes,
     patience: Span,
@@ -52,7 +53,7 @@ impl Prober {
     /// Before any call.
     pub fn new(plan: &Probing, ecn: bool) -> Self {
         Prober {
-            probes: plan.probes.0.into(),
+            per_call: plan.probes.0.into(),
             spacing: plan.spacing,
             size: Bytes::new(plan.probe_size.0.into()),
             patience: plan.patience,
@@ -77,7 +78,7 @@ impl Prober {
     /// A call asks.
     pub fn ask(&mut self, system: &mut System) {
         let asked = system.now();
-        let deadline = asked + self.spacing * (self.probes - 1) + self.patience;
+        let deadline = asked + self.spacing * (self.per_call - 1) + self.patience;
         let call = self.first + self.asking.len() as u64;
         self.asking.push_back(Asking { asked, deadline, sent: 0, unmarked: 0, is_decided: false });
         system.wake_at(deadline);
@@ -87,11 +88,11 @@ impl Prober {
     /// Sends the next probe of a call that is not decided, and plans the one after.
     fn send(&mut self, call: u64, system: &mut System) {
         let Some(asking) = self.asking_as(call) else { return };
-        let number = call * self.probes + self.asking[asking].sent;
+        let number = call * self.per_call + self.asking[asking].sent;
         self.asking[asking].sent += 1;
         self.sent += 1;
         system.send_datagram(End::Sender, Kind::Probe.label(number), self.size, self.ecn);
-        if self.asking[asking].sent < self.probes {
+        if self.asking[asking].sent < self.per_call {
             let next = system.now() + self.spacing;
             self.to_come.push_back((next, call));
             system.wake_at(next);
@@ -124,11 +125,11 @@ impl Prober {
 
     /// The answer to a probe has come.
     pub fn on_answer(&mut self, number: u64, marked: bool) -> Outcome {
-        let Some(place) = self.asking_as(number / self.probes) else { return Outcome::Open };
+        let Some(place) = self.asking_as(number / self.per_call) else { return Outcome::Open };
         let asking = &mut self.asking[place];
         if !marked {
             asking.unmarked += 1;
-            if asking.unmarked < self.probes {
+            if asking.unmarked < self.per_call {
                 return Outcome::Open;
             }
         }
