@@ -148,3 +148,19 @@ def test_an_upload_is_timed_from_its_request_or_from_the_end_of_the_warm_up(abc)
     metrics = abc.of([abc.keep(simulation, tables)])
     assert metrics["upload_time"].mean == pytest.approx(2.7)
     assert metrics["upload_time_since_warm_up"].mean == pytest.approx(12.7)
+
+
+def test_of_what_there_is_none_of_there_is_no_metric():
+    head = {
+        "reads": {
+            "rates": {
+                "table": "interval_groups", "column": "throughput_bps",
+                "where": {"group": "ug7"}, "by": "interval",
+            }
+        },
+        "metrics": {"most": "largest(rates)"},
+    }  # fmt: skip
+    measures = read_measures(head)
+    run = Run({"rates": measures.reads["rates"].of(TABLES, GROUPS)}, 0)
+    assert run.readings == {"rates": ()}
+    assert measures.of([run]) == {}

@@ -2,6 +2,7 @@
 
 mod background;
 mod declared;
+mod willing;
 
 use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::stage::StageParams;
@@ -25,6 +26,7 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
     }
     declared::of(file, &network, &mut reader);
     background::of(file, &network, &mut reader);
+    willing::of(file, &network, &mut reader);
     for (name, user) in &file.users.entries {
         nested(&mut reader, &["users", name], |reader| arrives(file, user, &network, reader));
     }

@@ -135,7 +135,7 @@ def _metric(entry: str | Mapping[str, str]) -> Metric:
 def _values(expression: str, readings: Mapping[str, Reading]) -> Iterable[float]:
     """Give a value, or several where a reading has several; none where one has nothing."""
     named = {name: readings[name] for name in names_in(expression)}
-    if any(reading is None for reading in named.values()):
+    if any(reading is None or reading == () for reading in named.values()):
         return ()
     columns = {name: np.asarray(reading, dtype=float) for name, reading in named.items()}
     values: list[float] = np.atleast_1d(evaluate_all(expression, columns)).tolist()
