@@ -20,8 +20,8 @@ pub use crate::traffic::{
     Video, WritesPlan,
 };
 pub use conex::{
-    CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark, Never,
-    PerSignal, ReEcn, Rfc7786, Understate,
+    CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
+    LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate,
 };
 pub(crate) use link::place;
 pub use link::{AccessPlan, Buffer, Line, LinkMechanisms, LinkPlan, MechanismsPlan, RateChange};

@@ -17,7 +17,7 @@
 //! observe   p = 0                                          e = d
 //! ```
 //!
-//! p is the probability with which this packet is dropped, once it has paid. Congestion that packets have met
+//! p is the probability with which this packet is dropped, once it has paid, or before (`judged`). Congestion that packets have met
 //! before they came here is that of somebody else: a mark (CE) on arrival pays for a mark declared later, so that
 //! what is charged is the congestion of the rest of the path.
 //!
@@ -26,6 +26,8 @@
 //! - *What is stopped.* The paper stops all packets of a user, which is the default; one that stops declared
 //!   packets only sees what it may act on without looking at others.
 //! - *What a dropped declaration costs.* Its tokens, since the congestion that it declares is caused already.
+//! - *Which fill decides.* The one that is left once the packet has paid; `judged = "as-found"` looks first and takes
+//!   afterwards, as token buckets in ns-2 do (`adc/tbf.cc`).
 //! - *How far below empty the bucket goes.* The paper draws it down to where p is 1. That says nothing of strict,
 //!   which stops at 0 and would open again at once; it may owe as much as soft, one depth, so that nobody waits
 //!   longer than d/r after what he declared last.
@@ -63,6 +65,8 @@ parameters! {
         pub drops: Stopped = "all",
         /// Whether declarations take tokens also where the policer drops them.
         pub charge_dropped: bool = "true",
+        /// Which fill decides about a packet: the one once it has paid, or the one that it finds.
+        pub judged: Judged = "once-paid",
         /// Whether credit takes tokens, as losses and marks do.
         pub charge_credit: bool = "true",
         /// What becomes of packets outside ConEx.
@@ -106,6 +110,16 @@ words! {
         All = "all",
         /// Those that declare something that costs tokens.
         Declared = "declared",
+    }
+}
+
+words! {
+    /// Which fill decides about a packet.
+    pub enum Judged {
+        /// The one that is left once it has paid.
+        OncePaid = "once-paid",
+        /// The one that it finds, as in ns-2's token bucket (adc/tbf.cc): look, send or drop, and take.
+        AsFound = "as-found",
     }
 }
 
@@ -194,6 +208,7 @@ pub struct ConexPolicer {
     drops: Stopped,
     buckets: Buckets,
     charge_dropped: bool,
+    judged: Judged,
     charge_credit: bool,
     not_conex: NotConex,
     rule: BucketRule,
@@ -276,6 +291,7 @@ impl Stage for ConexPolicer {
             drops: params.drops,
             buckets: params.buckets,
             charge_dropped: params.charge_dropped,
+            judged: params.judged,
             charge_credit: params.charge_credit,
             not_conex: params.not_conex,
             rule: params.bucket().rule(),
@@ -383,9 +399,14 @@ impl ConexPolicer {
         let paid_upstream = when(mark).min(account.upstream);
         account.upstream = account.upstream - paid_upstream;
         let cost = when(loss) + when(mark) + when(credit && charge_credit) - paid_upstream;
-        let left = rule.after(account.bucket.fill(&rule, now), cost);
+        let found = account.bucket.fill(&rule, now);
+        let left = rule.after(found, cost);
+        let decisive = match self.judged {
+            Judged::OncePaid => left,
+            Judged::AsFound => found,
+        };
         let stoppable = self.drops == Stopped::All || cost > Credit::ZERO;
-        let dropped = stoppable && falls(self.curve.probability(left, rule.depth()), &mut draw);
+        let dropped = stoppable && falls(self.curve.probability(decisive, rule.depth()), &mut draw);
         let taken = match dropped && !self.charge_dropped {
             true => Credit::ZERO,
             false => self.account(packet.user, now).bucket.take(&rule, now, cost),

@@ -17,6 +17,7 @@ fn params(curve: PolicerCurve) -> ConexPolicerParams {
         buckets: Buckets::ByUser,
         drops: Stopped::All,
         charge_dropped: true,
+        judged: Judged::OncePaid,
         charge_credit: true,
         not_conex: NotConex::Police,
         not_conex_rate: None,
@@ -100,6 +101,21 @@ fn timeline_of_each_curve() {
         assert_eq!(fill(&policer, 0, 2_000), lowest + 6.0, "{curve:?}: 3 packets/s come in");
         let paid_back = (-lowest / 3.0 * 1e3) as u64 + 1;
         assert!(send(&mut policer, packet(paid_back, CONEX)), "{curve:?}: it is open again");
+    }
+}
+
+/// The last token lets one more declaration pass if the fill decides that it finds.
+#[test]
+fn the_fill_decides_that_a_packet_leaves_or_the_one_that_it_finds() {
+    for (judged, passed_in_a_row) in [(Judged::OncePaid, 44), (Judged::AsFound, 45)] {
+        let strict = ConexPolicerParams { judged, ..params(PolicerCurve::Strict) };
+        let mut policer = ConexPolicer::new(strict);
+        let passed = (0..200).take_while(|_| send(&mut policer, packet(0, MARK))).count();
+        assert_eq!(passed, passed_in_a_row, "{judged:?}");
+        assert!(
+            !send(&mut policer, packet(0, CONEX)),
+            "{judged:?}: what declares nothing is stopped, too"
+        );
     }
 }
 

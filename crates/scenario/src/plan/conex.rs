@@ -27,6 +27,19 @@ words! {
     }
 }
 
+words! {
+    /// Which losses are declared.
+    pub enum LossesPlan {
+        /// Each segment that is sent again (RFC 7786, section 3.1).
+        Each = "each",
+        /// Each that ACKs tell, and not what is sent again because the timer ran out: of that the receiver has
+        /// fed nothing back.
+        Told = "told",
+        /// One for each fast recovery and for each time-out, however many segments it repairs.
+        Event = "event",
+    }
+}
+
 parameters! {
     /// It takes part and declares nothing, credit included.
     pub struct Never {}
@@ -104,6 +117,8 @@ parameters! {
     /// As Sanhaji et al. 2015 have it: one packet is declared for each that is lost or marked, and none
     /// for both.
     pub struct PerSignal {
+        /// Which losses are declared.
+        pub losses: LossesPlan = "each",
         /// Which packets a loss or a mark may be declared on.
         pub carrier: CarrierPlan = "any",
         /// What is declared on a packet that is lost is declared again.

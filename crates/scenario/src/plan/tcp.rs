@@ -157,6 +157,10 @@ parameters! {
         /// Whenever the first missing segment is sent again, the retransmission timer starts anew, the
         /// careful variant of RFC 6675, section 6, as in Linux. Else only when a fast recovery begins.
         pub rearm_on_repair: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// Every ACK starts the retransmission timer anew, also one that acknowledges nothing new, as in ns-2's
+        /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs come, nothing times out. Else only what
+        /// acknowledges new data, RFC 6298, section 5.3.
+        pub rearm_on_each_ack: bool = "false",
         /// Initial window, in segments.
         pub initial_window: Whole<1, 10_000> = { linux: "10", classic: "2", linux_2_6_29: "3" },
         /// Largest window, in bytes of payload. Default: none.

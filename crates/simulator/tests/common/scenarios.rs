@@ -92,7 +92,7 @@ fn tcp() -> impl Strategy<Value = String> {
             ],
         ),
         one_of("after_timeout", vec!["\"go-back-n\"", "\"keep-scoreboard\""]),
-        one_of("rearm_on_repair", vec!["true", "false"]),
+        one_of("rearm_on_repair", vec!["true", "false", "false\nrearm_on_each_ack = true"]),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
         one_of("initial_window", vec!["1", "3", "40"]),
         one_of("window_limit", vec!["\"1460 B\"", "\"20 kB\""]),
@@ -103,7 +103,8 @@ fn tcp() -> impl Strategy<Value = String> {
                 vec![
                     "\"rfc7786\"",
                     "\"per-signal\"",
-                    "{ kind = \"per-signal\", carrier = \"new-data\", repeats_lost = true }",
+                    "{ kind = \"per-signal\", losses = \"told\", carrier = \"new-data\" }",
+                    "{ kind = \"per-signal\", losses = \"event\", repeats_lost = true }",
                     "{ kind = \"rfc7786\", cheat = { kind = \"late\", by = \"80 ms\" } }",
                     "{ kind = \"rfc7786\", cheat = { kind = \"hoard\", credit = \"9 kB\" } }",
                     "{ kind = \"per-signal\", cheat = { kind = \"understate\", share = 0.5 } }",

@@ -114,7 +114,7 @@ impl Sender {
             detection,
             recovery: Recovery::new(plan),
             window: SendWindow::new(plan, mss),
-            timer: Timer::new(plan.rearm_on_repair),
+            timer: Timer::new(plan.rearm_on_repair, plan.rearm_on_each_ack),
             transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
             counts: SenderCounts::default(),
         }
@@ -680,7 +680,10 @@ impl Sender {
         if let Some(wait) = wait {
             let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());
             self.timer.set(Purpose::Reordering, door.now + wait, door);
-        } else if told.advances() || self.head_is_younger(told, door.now) {
+        } else if told.advances()
+            || self.timer.restarts_on_each_ack()
+            || self.head_is_younger(told, door.now)
+        {
             self.rearm(door);
         }
     }

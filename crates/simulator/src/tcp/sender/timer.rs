@@ -22,6 +22,7 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     restarts_on_repair: bool,
+    restarts_on_each_ack: bool,
     /// So many requests are repeated before the time-out begins to double.
     even_requests: u32,
     /// No less than this is added to what loss detection waits for.
@@ -35,10 +36,12 @@ pub struct Timer {
 
 impl Timer {
     /// One that is not set. `restarts_on_repair`: by every retransmission of the first segment (RFC 6675,
-    /// section 6), not only by the one that begins a fast recovery.
-    pub fn new(restarts_on_repair: bool) -> Self {
+    /// section 6), not only by the one that begins a fast recovery. `restarts_on_each_ack`: also by those that
+    /// acknowledge nothing new.
+    pub fn new(restarts_on_repair: bool, restarts_on_each_ack: bool) -> Self {
         Timer {
             restarts_on_repair,
+            restarts_on_each_ack,
             even_requests: 0,
             least: Kernel::default().tick * 2,
             purpose: Purpose::TimeOut,
@@ -84,6 +87,12 @@ impl Timer {
     #[inline]
     pub fn restarts_on_repair(&self) -> bool {
         self.restarts_on_repair
+    }
+
+    /// Whether every ACK restarts it.
+    #[inline]
+    pub fn restarts_on_each_ack(&self) -> bool {
+        self.restarts_on_each_ack
     }
 
     /// Whether it is set.
@@ -146,7 +155,7 @@ mod tests {
     fn one_wake_up_serves_however_often_it_is_set() {
         let (mut network, address, mut timers) = idle_network();
         let ms = |n| Time::ZERO + Span::from_millis(n);
-        let mut timer = Timer::new(false);
+        let mut timer = Timer::new(false, false);
         let mut wakes = Vec::new();
         let mut door = |now, timers: &mut _, act: &mut dyn FnMut(&mut Door)| {
             act(&mut Door { now, network: &mut network, timers, address, prompt: false });

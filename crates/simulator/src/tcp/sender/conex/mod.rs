@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!           RFC 7786: amounts are bytes of payload              Sanhaji: amounts are packets
-//! LEG       += each retransmission                              += 1 for each
+//! LEG       += each retransmission                              += 1 for each, or for some (losses)
 //!           −= those that turn out to have been in vain         likewise
 //! CEG       += delivered and marked, where each mark is told    += 1 for each
 //!           += delivered, where an ACK echoes congestion        += 1 for each round trip that echoes it
@@ -27,12 +27,13 @@
 mod cheat;
 mod credit;
 mod estimate;
+mod losses;
 mod re_ecn;
 mod under_way;
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{
-    CarrierPlan, CheatPlan, ConexPlan, CreditPlan, PerSignal, Rfc7786, TcpPlan,
+    CarrierPlan, CheatPlan, ConexPlan, CreditPlan, LossesPlan, PerSignal, Rfc7786, TcpPlan,
 };
 
 use super::ecn::Ecn;
@@ -43,6 +44,7 @@ use crate::tcp::Sizes;
 use cheat::{Cheat, Met};
 use credit::Credit;
 use estimate::Estimate;
+use losses::Losses;
 use re_ecn::ReEcn;
 use under_way::UnderWay;
 
@@ -97,6 +99,7 @@ pub struct Conex {
     cheat: Option<Cheat>,
     credit: Option<Credit>,
     carrier: CarrierPlan,
+    losses: Losses,
     /// Below, echoes of congestion are of the mark that has been counted.
     echo_end: u64,
     under_way: UnderWay,
@@ -110,6 +113,7 @@ struct Kind<'a> {
     unit: Unit,
     credit: CreditPlan,
     carrier: CarrierPlan,
+    losses: LossesPlan,
     repeats_lost: bool,
     cheat: &'a CheatPlan,
 }
@@ -117,7 +121,8 @@ struct Kind<'a> {
 impl Conex {
     /// As a plan has it, for segments of these sizes; `None` if nothing is declared.
     pub fn new(plan: &TcpPlan, sizes: &Sizes, sack: bool) -> Option<Box<Self>> {
-        let Kind { unit, credit, carrier, repeats_lost, cheat } = Kind::of(&plan.conex, sizes)?;
+        let Kind { unit, credit, carrier, losses, repeats_lost, cheat } =
+            Kind::of(&plan.conex, sizes)?;
         let re_ecn = match &plan.conex {
             ConexPlan::ReEcn(plan) => Some(ReEcn::new(plan)),
             _ => None,
@@ -129,6 +134,7 @@ impl Conex {
             cheat: Cheat::new(cheat),
             credit: Credit::new(credit).filter(|_| !matches!(cheat, CheatPlan::Never(_))),
             carrier,
+            losses: Losses::new(losses),
             echo_end: 0,
             under_way: UnderWay::new(repeats_lost),
             estimate: (!sack && unit == Unit::Payload).then(Estimate::default),
@@ -213,13 +219,15 @@ impl Conex {
         let in_flight = by_acks.then(|| self.full(out.count()));
         let news = match &mut self.estimate {
             Some(estimate) => estimate.on_repair(amount, full, in_flight),
-            None => amount,
+            None if self.losses.declares(by_acks) => amount,
+            None => 0,
         };
         self.meet(Met { loss: news, mark: 0 }, now);
         if let (None, Some(credit), Some(srtt)) = (&self.re_ecn, &mut self.credit, srtt) {
             credit.note_loss(now, srtt);
         }
-        let declared = self.under_way.on_repair(segment, amount);
+        let met = if self.estimate.is_some() { amount } else { news };
+        let declared = self.under_way.on_repair(segment, amount, met);
         self.gauges += counted(declared, amount);
         if declared & flags::CREDIT != 0 {
             self.spend_credit(amount);
@@ -229,7 +237,7 @@ impl Conex {
     /// What was sent again of the segments that are acknowledged was sent again in vain.
     pub fn on_repairs_in_vain(&mut self, una: u64, now: Time) {
         for repair in self.under_way.take_repairs_before(una) {
-            self.meet(Met { loss: -repair.amount, mark: 0 }, now);
+            self.meet(Met { loss: -repair.met, mark: 0 }, now);
             self.gauges -= counted(repair.declared, repair.amount);
         }
     }
@@ -237,11 +245,13 @@ impl Conex {
     /// The timer has run out: another repair begins.
     pub fn on_time_out(&mut self) {
         self.under_way.forget_repairs();
+        self.losses.begin();
     }
 
     /// Everything is repaired.
     pub fn on_repaired(&mut self) {
         self.under_way.forget_repairs();
+        self.losses.begin();
         if let Some(estimate) = &mut self.estimate {
             estimate.end();
         }
@@ -297,13 +307,15 @@ impl<'a> Kind<'a> {
                 unit: Unit::Payload,
                 credit: *credit,
                 carrier: *carrier,
+                losses: LossesPlan::Each,
                 repeats_lost: *repeats_lost,
                 cheat,
             },
-            ConexPlan::PerSignal(PerSignal { carrier, repeats_lost, cheat }) => Kind {
+            ConexPlan::PerSignal(PerSignal { losses, carrier, repeats_lost, cheat }) => Kind {
                 unit: Unit::Packets,
                 credit: CreditPlan::Off,
                 carrier: *carrier,
+                losses: *losses,
                 repeats_lost: *repeats_lost,
                 cheat,
             },
@@ -311,6 +323,7 @@ impl<'a> Kind<'a> {
                 unit: Unit::Wire { header: sizes.header.into() },
                 credit: plan.credit,
                 carrier: CarrierPlan::Any,
+                losses: LossesPlan::Each,
                 repeats_lost: !plan.losses,
                 cheat: &plan.cheat,
             },

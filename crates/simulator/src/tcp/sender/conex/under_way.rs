@@ -6,8 +6,10 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub struct Repair {
     segment: u64,
-    /// What its loss counts for.
+    /// What it counts for.
     pub amount: i64,
+    /// What its loss was met as: nothing where such losses do not count.
+    pub met: i64,
     /// What had been declared on it, and was lost with it, as flags.
     pub declared: u32,
 }
@@ -44,10 +46,10 @@ impl UnderWay {
     }
 
     /// A segment is lost. Returns what was declared on it, as flags.
-    pub fn on_repair(&mut self, segment: u64, amount: i64) -> u32 {
+    pub fn on_repair(&mut self, segment: u64, amount: i64, met: i64) -> u32 {
         let place = self.declared.iter().position(|(of, _)| *of == segment);
         let declared = place.and_then(|place| self.declared.remove(place)).map_or(0, |(_, of)| of);
-        self.repairs.push(Repair { segment, amount, declared });
+        self.repairs.push(Repair { segment, amount, met, declared });
         declared
     }
 
