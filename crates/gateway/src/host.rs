@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan, Traffic, Transfer};
+use tidegate_scenario::plan::{BlindConex, Cbr, FlowPlan, Plan, TcpPlan, Traffic, Transfer};
 
 use crate::LabError;
 use crate::namespace::Namespace;
@@ -237,6 +237,13 @@ fn check(plan: &Plan, ip: IpVersion) -> Result<(), LabError> {
         if !matches!(application, Traffic::Greedy(_) | Traffic::Transfer(_) | Traffic::Cbr(_)) {
             let name = name_of(plan, flow.user);
             return Err(LabError::Setup(format!("{name}: the lab has no such traffic")));
+        }
+        if matches!(application, Traffic::Cbr(Cbr { ecn, conex, .. }) if *ecn || *conex != BlindConex::Off)
+        {
+            return Err(LabError::Setup(format!(
+                "{}: the lab's UDP is not ECN-capable and declares nothing; leave out ecn and conex",
+                name_of(plan, flow.user)
+            )));
         }
         if let Traffic::Transfer(Transfer { write_size: Some(_), .. }) = application {
             return Err(LabError::Setup(format!(

@@ -15,9 +15,9 @@ mod tcp;
 mod ways;
 
 pub use crate::traffic::{
-    Adaptation, Admission, Calls, Cbr, Counter, Distribution, Frames, Greedy, Increase, NonProbing,
-    OnOff, PausePlan, PriceAdaptation, Probing, Quality, ShortFlows, Traffic, Transfer, Unknown,
-    Video, WritesPlan,
+    Adaptation, Admission, Blind, BlindConex, Calls, Cbr, Counter, Distribution, Frames, Greedy,
+    Increase, NonProbing, OnOff, PausePlan, PriceAdaptation, Probing, Quality, ShortFlows, Traffic,
+    Transfer, Unknown, Video, WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,

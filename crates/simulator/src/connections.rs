@@ -6,6 +6,7 @@
 //! has its place now.
 
 use crate::packet::{Packet, flags};
+use crate::tcp::accecn::Codepoint;
 use crate::tcp::{Address, Half, World};
 
 /// Which connection: its place in the lower bits, and above them which of its flow's it is, from 0.
@@ -98,6 +99,14 @@ impl Connection {
         if let Some(answered) = backward.accepted() {
             let outcome = backward.receiver.outcome();
             forward.sender.accept(answered, outcome, &mut world.door(forward.address));
+        }
+    }
+
+    /// An acknowledgement of one half has arrived marked. Whoever sends in that half and is sent data as well
+    /// counts it, with no bytes of payload (RFC 9768, section 3.2.2); nobody else has anything to tell it with here.
+    pub fn note_marked_ack(&mut self, of_backward_half: bool) {
+        if let Some(other) = self.half(!of_backward_half) {
+            other.receiver.note_control(Codepoint::Ce);
         }
     }
 

@@ -6,6 +6,8 @@ use tidegate_scenario::plan::Plan;
 use crate::applications::{
     Account, AnyApplication, Datagram, Event, Route, System, TransferRecord, add,
 };
+#[cfg(test)]
+use crate::connections::Connection;
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
 use crate::event_queue::Wake;
 use crate::network::Ways;
@@ -74,6 +76,12 @@ impl<'a> Ends<'a> {
         self.connections.places()
     }
 
+    /// The connection that a flow opened last.
+    #[cfg(test)]
+    pub fn latest(&mut self, flow: u32) -> Option<&mut Connection> {
+        self.connections.get(flow, self.accounts[flow as usize].latest()?)
+    }
+
     /// A packet has reached its host. Returns the payload that it puts in order for the flow's receiver.
     #[inline]
     pub fn deliver(&mut self, parcel: &Parcel, mut world: World) -> u64 {
@@ -92,6 +100,9 @@ impl<'a> Ends<'a> {
             half.sender.on_ack(parcel, &mut door);
             if half.sender.has_all_acknowledged() && half.sender.una() > before {
                 self.acknowledged(packet.flow, id, backward, &mut world);
+            }
+            if packet.flags & (flags::CE | flags::SYN) == flags::CE {
+                self.note_marked_ack(packet.flow, id, backward);
             }
             return 0;
         }
@@ -137,6 +148,14 @@ impl<'a> Ends<'a> {
         self.work_off(line, world.now + Span::from_nanos(1), world);
         if let Some(at) = world.network.delayed_acks.next_wake(line) {
             world.timers.push(at, Wake::DelayedAcks(line));
+        }
+    }
+
+    /// An acknowledgement that has arrived was marked; what an answer to a request says of that is another thing.
+    #[cold]
+    fn note_marked_ack(&mut self, flow: u32, id: ConnectionId, backward: bool) {
+        if let Some(connection) = self.connections.get(flow, id) {
+            connection.note_marked_ack(backward);
         }
     }
 

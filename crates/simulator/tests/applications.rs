@@ -152,3 +152,24 @@ fn videos_stall_beside_greedy_flows_and_not_without() {
     let startup = told(&alone, 1, "startup_s");
     assert!(startup.iter().all(|startup| (0.2..10.0).contains(startup)), "{startup:?}");
 }
+
+/// Whoever asks first has his own connection request there and back before he can ask, 81 ms in all with the
+/// question's way; a server that opens the connection has 40 ms less to wait. The rest is the same.
+#[test]
+fn a_player_that_asks_waits_one_way_longer() {
+    let text = include_str!("../../../scenarios/video.toml");
+    let startup = |request: &str| {
+        let traffic =
+            format!("{{ kind = \"video\", rate = \"1128 kb/s\", length = \"10 s\"{request} }}");
+        let settings = [
+            ("host_jitter", "off"),
+            ("users.heavy.traffic", r#"{ kind = "cbr", rate = "1 kb/s" }"#),
+            ("users.heavy.flows", "1"),
+            ("users.light.count", "1"),
+            ("users.light.traffic", traffic.as_str()),
+        ];
+        told(&run(&plan_with(text, &settings), 1), 1, "startup_s")[0]
+    };
+    let longer = startup(", request = \"400 B\"") - startup("");
+    assert!((0.039..0.043).contains(&longer), "{longer} s");
+}

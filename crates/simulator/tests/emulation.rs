@@ -69,7 +69,7 @@ fn emulate(plan: &Plan) -> (Emulated, u64, u64) {
     let end = Time::ZERO + plan.warm_up + plan.duration + Span::from_millis(1);
     let mut sends: Vec<(Time, u32, u16)> = Vec::new();
     for (flow, planned) in plan.flows.iter().enumerate() {
-        let Traffic::Cbr(Cbr { rate }) = *planned.traffic else { panic!("all flows are CBR") };
+        let Traffic::Cbr(Cbr { rate, .. }) = *planned.traffic else { panic!("all flows are CBR") };
         let len = planned.packet_size;
         let at = |n: u64| Span::from_nanos(n * len.as_bits() * 1_000_000_000 / rate.as_bps());
         let times = (0..).map(|n| Time::ZERO + at(n)).take_while(|&at| at < end);

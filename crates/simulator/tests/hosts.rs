@@ -42,6 +42,30 @@ fn acknowledgements_of_downloads_wait_behind_data_of_an_upload() {
     );
 }
 
+/// RFC 3168, section 6.1.4: ACKs are Not-ECT where marks are echoed, so that a queue that marks drops them; with accurate
+/// feedback they are capable, as in Linux.
+#[test]
+fn acknowledgements_are_marked_where_feedback_is_accurate_and_else_dropped() {
+    let of_downloads = |feedback: &str| {
+        let settings = [
+            ("bottleneck.aqm", r#"{ kind = "piecewise-linear", points = [[0, 0.02]] }"#),
+            ("bottleneck.ecn", "true"),
+            ("tcp.ecn", "true"),
+            ("tcp.feedback", feedback),
+        ];
+        let output = run(&plan_with(ONE_HOST, &settings), 1);
+        let table = &output.link_groups;
+        let row = (0..table.link.len())
+            .find(|&row| table.link[row] == "bottleneck" && table.group[row] == DOWNLOAD)
+            .expect("its acknowledgements cross the link");
+        (table.marks[row], table.drops[row])
+    };
+    let (marks, drops) = of_downloads("classic");
+    assert!(marks == 0 && drops > 0, "classic: {marks} marked, {drops} dropped");
+    let (marks, drops) = of_downloads("accurate");
+    assert!(marks > 0 && drops == 0, "accurate: {marks} marked, {drops} dropped");
+}
+
 #[test]
 fn a_stage_at_the_host_sees_all_that_it_sends() {
     let plan = plan_with(ONE_HOST, &[("warm_up", "\"0 s\"")]);

@@ -108,7 +108,7 @@ impl<'a> Load<'a> {
                 Traffic::Greedy(_) | Traffic::Cbr(_) if by_iperf3 => {
                     Flow::Iperf3(Box::new(Iperf3Flow::new(flow, endpoints)?))
                 }
-                Traffic::Cbr(Cbr { rate }) => {
+                Traffic::Cbr(Cbr { rate, .. }) => {
                     let cbr = CbrFlow::new(endpoints, flow.packet_size, *rate, &poller)?;
                     Flow::Cbr(Box::new(cbr))
                 }

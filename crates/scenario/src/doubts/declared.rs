@@ -7,7 +7,7 @@ use crate::check::nested;
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
-use crate::plan::{ConexPlan, CreditPlan, ReEcn, Rfc7786};
+use crate::plan::{Blind, BlindConex, Cbr, ConexPlan, CreditPlan, ReEcn, Rfc7786, Traffic};
 
 /// A place of stages: where it is in the file, what stands there, and whose packets pass.
 struct Place<'a> {
@@ -30,9 +30,10 @@ pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
 fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mut Reader) {
     let nobody =
         |says: fn(&ConexPlan) -> bool| !senders.iter().any(|(_, user)| user.has(file, says));
+    let nobody_declares = !senders.iter().any(|(_, user)| user.declares(file));
     match stage {
         StageParams::ConexPolicer(policer) => {
-            if nobody(declares) {
+            if nobody_declares {
                 let message = "nobody whose packets come here declares what they meet, so that nothing is \
                                policed: give tcp.conex";
                 reader.wrong::<()>(message);
@@ -44,11 +45,10 @@ fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mu
             }
         }
         StageParams::ConexAuditor(_) => {
-            let silent = senders
-                .iter()
-                .filter(|(_, user)| user.has(file, declares) && !user.has(file, gives_credit));
+            let silent =
+                senders.iter().filter(|(_, user)| user.declares(file) && !user.gives_credit(file));
             let silent: Vec<_> = silent.map(|(name, _)| name.as_str()).collect();
-            if nobody(declares) {
+            if nobody_declares {
                 let message = "nobody whose packets come here declares anything, so that nothing is audited: \
                                give tcp.conex";
                 reader.wrong::<()>(message);
@@ -106,6 +106,21 @@ const fn gives_credit(conex: &ConexPlan) -> bool {
 }
 
 impl User {
+    /// Whether its senders take part in ConEx.
+    fn declares(&self, file: &File) -> bool {
+        self.blind().is_some() || self.has(file, declares)
+    }
+    /// Whether they give credit.
+    fn gives_credit(&self, file: &File) -> bool {
+        self.blind().map_or_else(|| self.has(file, gives_credit), |blind| blind.credit.0 > 0.0)
+    }
+    /// What its senders declare that get no feedback.
+    fn blind(&self) -> Option<&Blind> {
+        match &self.traffic.0 {
+            Traffic::Cbr(Cbr { conex: BlindConex::Blind(blind), .. }) => Some(blind),
+            _ => None,
+        }
+    }
     /// Whether this holds for what its senders declare.
     fn has(&self, file: &File, says: fn(&ConexPlan) -> bool) -> bool {
         self.traffic.0.is_over_tcp() && self.tcp_options(file).is_some_and(|tcp| says(&tcp.conex))
@@ -143,8 +158,12 @@ mod tests {
         r#"{ kind = "conex-policer", fill_rate = "0 packets/s", depth = "45 packets" }"#;
 
     fn doubts(conex: &str, place: &str, stage: &str) -> Vec<String> {
+        doubts_about(&format!("tcp.conex = {conex}"), place, stage)
+    }
+
+    fn doubts_about(sender: &str, place: &str, stage: &str) -> Vec<String> {
         let text = format!(
-            "version = 1\nbottleneck.rate = \"10 Mb/s\"\nusers.a.tcp.conex = {conex}\nusers.b.flows = 1\n\
+            "version = 1\nbottleneck.rate = \"10 Mb/s\"\nusers.a.{sender}\nusers.b.flows = 1\n\
              {place} = [{stage}]\n"
         );
         let scenario = Scenario::parse(&text, &[]).expect("is valid");
@@ -177,6 +196,19 @@ mod tests {
         tell(&doubts("\"rfc7786\"", "bottleneck.exit", auditor), &[]);
         let none = r#"{ kind = "rfc7786", credit = "off" }"#;
         tell(&doubts(none, "users.a.exit", auditor), &["users.a.exit.0: a declare"]);
+    }
+
+    #[test]
+    fn a_sender_without_feedback_that_declares_is_known_to() {
+        let blind = |credit| {
+            let conex = format!("{{ kind = \"blind\", marks = 0.1, credit = {credit} }}");
+            format!("traffic = {{ kind = \"cbr\", rate = \"1 Mb/s\", conex = {conex} }}")
+        };
+        let auditor = "\"conex-auditor\"";
+        tell(&doubts_about(&blind(0.1), "users.a.exit", auditor), &[]);
+        tell(&doubts_about(&blind(0.0), "users.a.exit", auditor), &["a declare without giving"]);
+        let full = POLICER.replace("\"0 packets/s", "\"9 packets/s");
+        tell(&doubts_about(&blind(0.1), "users.a.entry", &full), &[]);
     }
 
     #[test]

@@ -1,15 +1,40 @@
 //! A constant bit rate.
 
-use tidegate_mechanisms::parameters;
-use tidegate_mechanisms::units::Rate;
+use tidegate_mechanisms::units::{Probability, Rate};
+use tidegate_mechanisms::{choice, parameters};
 
 use super::Application;
+
+parameters! {
+    /// It takes part (X) and declares shares of its packets, whatever becomes of them: nobody tells it.
+    pub struct Blind {
+        /// Of its packets, those that declare a loss (L).
+        pub losses: Probability = "0.0",
+        /// Those that declare a mark (E).
+        pub marks: Probability = "0.0",
+        /// Those that give credit (C).
+        pub credit: Probability = "0.0",
+    }
+}
+
+choice! {
+    /// What a sender that gets no feedback declares of congestion (ConEx).
+    pub enum BlindConex as BlindConex {
+        /// Nothing: it stays outside.
+        Off = "off";
+        Blind(Blind) = "blind";
+    }
+}
 
 parameters! {
     /// UDP at a constant bit rate, in full packets.
     pub struct Cbr {
         /// Bits on the wire per second.
         pub rate: Rate,
+        /// Its packets are ECN-capable, ECT(0), though it heeds no mark.
+        pub ecn: bool = "false",
+        /// What it declares of congestion.
+        pub conex: BlindConex = "off",
     }
 }
 

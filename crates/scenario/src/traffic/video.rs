@@ -14,6 +14,9 @@ parameters! {
         pub rate: Rate,
         /// How long it plays.
         pub length: Span,
+        /// The player opens the connection and asks with so many bytes, and the server begins when they are there;
+        /// without, the server opens it.
+        pub request: Option<Bytes>,
         /// So much of it is sent at once.
         pub burst: Span = "40 s",
         /// Then so much at a time.
@@ -31,7 +34,8 @@ parameters! {
 }
 
 fn can_be_played(video: &Video) -> Vec<Mistake> {
-    let &Video { length, chunk, speed, socket_buffer, start_above, stall_below, .. } = video;
+    let &Video { length, request, chunk, speed, socket_buffer, start_above, stall_below, .. } =
+        video;
     let mut mistakes = Vec::new();
     let mut note = |wrong: bool, key, message: String| {
         if wrong {
@@ -39,6 +43,7 @@ fn can_be_played(video: &Video) -> Vec<Mistake> {
         }
     };
     note(length == Span::ZERO, "length", "must not be zero".into());
+    note(request == Some(Bytes::ZERO), "request", "has at least 1 B".into());
     note(chunk == Bytes::ZERO, "chunk", "has at least 1 B".into());
     note(speed.0 <= 0.0, "speed", "must be above 0".into());
     let message = format!("less than a chunk of {} B, which never finds room", chunk.get());

@@ -1,9 +1,10 @@
 //! UDP at a constant bit rate.
 
 use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
-use tidegate_scenario::plan::{self, FlowPlan, Traffic};
+use tidegate_scenario::plan::{self, Blind, BlindConex, FlowPlan, Traffic};
 
 use super::{Application, End, System};
+use crate::packet::flags;
 
 /// Full packets, equally far apart.
 pub struct Cbr {
@@ -11,15 +12,21 @@ pub struct Cbr {
     packet_size: Bytes,
     started: Time,
     sent: u64,
+    /// Flags of each packet, and of some.
+    always: u32,
+    declares: [(f64, u32); 3],
 }
 
 impl Application for Cbr {
     const NAME: &'static str = "cbr";
 
     fn of(flow: &FlowPlan) -> Option<Self> {
-        let Traffic::Cbr(plan::Cbr { rate }) = *flow.traffic else { return None };
-        let packet_size = flow.packet_size;
-        Some(Cbr { rate, packet_size, started: Time::ZERO, sent: 0 })
+        let Traffic::Cbr(plan) = &*flow.traffic else { return None };
+        let plan::Cbr { rate, ecn, .. } = *plan;
+        let (takes_part, declares) = declared(&plan.conex);
+        let always = takes_part | if ecn { flags::ECT } else { 0 };
+        let (packet_size, started, sent) = (flow.packet_size, Time::ZERO, 0);
+        Some(Cbr { rate, packet_size, started, sent, always, declares })
     }
 
     fn start(&mut self, system: &mut System) {
@@ -29,10 +36,29 @@ impl Application for Cbr {
 
     /// Sends a packet and plans the next.
     fn wake(&mut self, system: &mut System) {
-        system.send_datagram(End::Sender, self.sent, self.packet_size, false);
+        let own = |&(share, flag): &(f64, u32)| if is_due(self.sent, share) { flag } else { 0 };
+        let some: u32 = self.declares.iter().map(own).sum();
+        system.send_flagged(End::Sender, self.sent, self.packet_size, self.always | some);
         self.sent += 1;
         system.wake_at(self.started + offset(self.sent, self.packet_size, self.rate));
     }
+}
+
+/// The flag of whoever takes part, and which share of packets declares what.
+fn declared(conex: &BlindConex) -> (u32, [(f64, u32); 3]) {
+    match conex {
+        BlindConex::Off => (0, [(0.0, 0); 3]),
+        BlindConex::Blind(Blind { losses, marks, credit }) => {
+            let shares = [(losses, flags::LOSS), (marks, flags::MARK), (credit, flags::CREDIT)];
+            (flags::CONEX, shares.map(|(share, flag)| (share.0, flag)))
+        }
+    }
+}
+
+/// Whether a packet after so many is one of a share of all, equally far apart.
+fn is_due(sent: u64, share: f64) -> bool {
+    let so_far = |packets: u64| (packets as f64 * share).floor();
+    so_far(sent + 1) > so_far(sent)
 }
 
 /// When a packet leaves at a constant rate, after `sent` have: a multiple of the exact interval, so that

@@ -190,9 +190,13 @@ impl System<'_, '_> {
 
     /// One end sends a datagram of so many bytes on the wire, ECN-capable or not.
     pub fn send_datagram(&mut self, from: End, number: u64, size: Bytes, ecn: bool) {
+        self.send_flagged(from, number, size, if ecn { flags::ECT } else { 0 });
+    }
+
+    /// The same, with what its header says.
+    pub fn send_flagged(&mut self, from: End, number: u64, size: Bytes, flags: u32) {
         let (none, back) = (ConnectionId::NONE.word(), from == End::Receiver);
         let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.ways);
-        let flags = if ecn { flags::ECT } else { 0 };
         self.world.door(address).send_data(number, size.get() as u16, flags);
         if from == End::Sender {
             self.account.counts_mut().sent += 1;

@@ -6,7 +6,7 @@
 mod player;
 mod server;
 
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{FlowPlan, Traffic};
 
 use super::{Application, ConnectionId, End, System};
@@ -17,6 +17,9 @@ use server::Server;
 pub struct Video {
     server: Server,
     player: Player,
+    /// What of the player's request has not arrived, bytes.
+    unasked: u64,
+    /// What the server serves over, once it is asked.
     connection: Option<ConnectionId>,
 }
 
@@ -26,13 +29,20 @@ impl Application for Video {
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Video(plan) = &*flow.traffic else { return None };
-        Some(Video { server: Server::new(plan), player: Player::new(plan), connection: None })
+        let unasked = plan.request.map_or(0, Bytes::get);
+        let (server, player) = (Server::new(plan), Player::new(plan));
+        Some(Video { server, player, unasked, connection: None })
     }
 
     fn start(&mut self, system: &mut System) {
-        self.connection = Some(system.open(End::Sender));
         self.player.begin(system.now());
-        self.serve(system);
+        if self.unasked > 0 {
+            let id = system.open(End::Receiver);
+            system.write_last(End::Receiver, id, Bytes::new(self.unasked));
+        } else {
+            self.connection = Some(system.open(End::Sender));
+            self.serve(system);
+        }
     }
 
     fn wake(&mut self, system: &mut System) {
@@ -42,11 +52,20 @@ impl Application for Video {
         self.play(system);
     }
 
-    fn arrived(&mut self, at: End, _: ConnectionId, bytes: u64, system: &mut System) {
-        if at == End::Receiver {
-            self.player.receive(bytes);
-            if !self.player.is_playing() {
-                self.play(system);
+    fn arrived(&mut self, at: End, id: ConnectionId, bytes: u64, system: &mut System) {
+        match at {
+            End::Sender => {
+                self.unasked -= bytes;
+                if self.unasked == 0 {
+                    self.connection = Some(id);
+                    self.serve(system);
+                }
+            }
+            End::Receiver => {
+                self.player.receive(bytes);
+                if !self.player.is_playing() {
+                    self.play(system);
+                }
             }
         }
     }

@@ -69,6 +69,28 @@ fn a_request_of_one_end_is_answered_by_the_other_on_the_same_connection() {
     }
 }
 
+/// Who is sent data counts what arrives marked, his own ACKs' way back included (RFC 9768, section 3.2.2): packets,
+/// and no bytes for those that have none.
+#[test]
+fn marks_on_acks_are_counted_where_data_goes_both_ways() {
+    let plan = plan(&[
+        ("bottleneck.aqm", r#"{ kind = "piecewise-linear", points = [[0, 1.0]] }"#),
+        ("bottleneck.ecn", "true"),
+        ("bottleneck.ecn_marks_all", "true"),
+        ("tcp.ecn", "true"),
+        ("tcp.feedback", "accurate"),
+    ]);
+    let log = Log::default();
+    let exchange =
+        Exchange::new(End::Sender, Bytes::new(300), Bytes::new(100_000), Rc::clone(&log));
+    let mut engine = play(&plan, exchange);
+    assert_eq!(apart(&log, End::Sender).0, 100_000);
+    let connection = engine.ends.latest(0).expect("it stays");
+    let (packets, bytes) = connection.forward.receiver.marked();
+    assert_eq!(bytes, 300, "the request's");
+    assert_eq!(packets, 1 + 100_000u64.div_ceil(1_460), "the request, and an ACK for each segment");
+}
+
 /// What comes back is none of the flow's data: it counts neither as received nor as sent.
 #[test]
 fn what_flows_back_is_not_counted_as_the_senders() {

@@ -150,6 +150,7 @@ pub mod tests {
     /// The paper's: 300 s of 1128 kb/s.
     pub fn video() -> plan::Video {
         plan::Video {
+            request: None,
             rate: Rate::from_bps(1_128_000),
             length: Span::from_secs(300),
             burst: Span::from_secs(40),

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Who says what in the [`handshake`] stands by itself; then the receiver counts ([`Received`]), and the
-//! sender reads what it has counted ([`Reader`]). Each half of a connection has its own counters: what is
-//! said of marks on ACKs is not modelled.
+//! sender reads what it has counted ([`Reader`]). Each half of a connection has its own counters, told
+//! by its own ACKs. ACKs of the one half that arrive marked count in the other, where there is one.
 //!
 //! As in Linux, all packets but requests and their answers are ECN-capable, ACKs and segments that are sent
 //! again too (RFC 9768 leaves that to experiments).
