@@ -68,8 +68,8 @@ def _verdict(findings: Findings) -> str:
     ]
     best, title, size = max(found, key=lambda each: each[0].mean)
     told = (
-        f"Behind policer and auditor a liar gets at most {_ratio(best)} (*{title}*, {size} flows) "
-        f"of what an honest user with {findings.field.sizes[0]} flows gets."
+        f"Behind policer and auditor nobody gets more than {_ratio(best)} (*{title}*, {size} "
+        f"flows) of what an honest user with {findings.field.sizes[0]} flows gets."
     )
     if failed:
         return (
