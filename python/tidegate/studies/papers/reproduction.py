@@ -7,6 +7,7 @@ What is run and what it is judged by are data in the paper's folder. Reports go 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +29,12 @@ from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidegate.runs.execution import Executor
     from tidegate.runs.simulation import Showing
+    from tidegate.studies.papers.experiments import Series
+    from tidegate.studies.papers.points import SeriesKey
     from tidegate.studies.papers.report import Effort
 
 __all__ = ["Reproduced", "ReproductionError", "paper_names", "reproduce"]
@@ -147,17 +150,9 @@ def _reproduce(
         wanted = wanted_series(paper, studied, explanations)
         fill(measured, wanted, runner, replications)
         measured = award(measured, wanted)
-
-        def decided(claim: Claim) -> ClaimVerdict:
-            """Undecided at the paper's own counts: more runs of what it compares may tell."""
-            first = judge_claim(claim, measured)
-            if replications is not None or not first.undecided:
-                return first
-            points = {id(point): point for point in first.undecided_points}
-            more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
-            return replace(judge_claim(claim, award(more, wanted)), repeated=len(points))
-
-        claims = {claim.id: decided(claim) for experiment in chosen for claim in experiment.claims}
+        # At the paper's own counts.
+        judge = judge_claim if replications else partial(_decided, wanted=wanted, runner=runner)
+        claims = {one.id: judge(one, measured) for each in chosen for one in each.claims}
     if kept:
         kept.write(measured, wanted, runner)
     supports = weigh(explanations, measured)
@@ -209,6 +204,18 @@ def _by_page(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
 def _page(name: str) -> str:
     """File of a page; most papers have one."""
     return f"RESULTS-{name}.md" if name else "RESULTS.md"
+
+
+def _decided(
+    claim: Claim, measured: Points, *, wanted: Mapping[SeriesKey, Series], runner: Runner
+) -> ClaimVerdict:
+    """Judge, where that leaves it undecided with more runs of what it compares."""
+    first = judge_claim(claim, measured)
+    if not first.undecided:
+        return first
+    points = {id(point): point for point in first.undecided_points}
+    more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
+    return replace(judge_claim(claim, award(more, wanted)), repeated=len(points))
 
 
 def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
