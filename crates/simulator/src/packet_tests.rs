@@ -1,0 +1,93 @@
+//! What a packet has room for, and what its options say.
+
+use super::*;
+
+#[test]
+fn a_packet_stays_small() {
+    assert_eq!(size_of::<Parcel>(), 32);
+}
+
+#[test]
+fn a_packet_comes_out_of_its_parcel_as_it_went_in() {
+    let packet = Packet {
+        at: Time::from_nanos(7),
+        number: below(NARROW),
+        stamp: Time::from_nanos(below(NARROW) - 1),
+        flow: 0x00ab_cdef,
+        word: 0x1234_5678,
+        hop: 0x00fe_dcba,
+        connection: 0x8765_4321,
+        len: 0xfedc,
+        flags: 0xfedc_ba98 & !flags::CE,
+    };
+    let mut parcel = Parcel::of(&packet);
+    assert_eq!(parcel.packet(packet.at), packet);
+    parcel.step();
+    parcel.mark();
+    parcel.set_word(9);
+    let changed =
+        Packet { word: 9, hop: packet.hop + 1, flags: packet.flags | flags::CE, ..packet };
+    assert_eq!(parcel.packet(packet.at), changed);
+    let (word, flags, len) = (11, 0x0123_4567, 0x1a2b);
+    parcel.rewrite(Rewritten { word, flags, len });
+    assert_eq!(parcel.packet(packet.at), Packet { word, flags, len, ..changed });
+}
+
+/// RFC 9768, figure 4: kind 172 has ECT(0), CE, ECT(1), and kind 174 the other way round.
+#[test]
+fn an_option_that_is_cut_short_lacks_its_last_counters() {
+    for (ect_1_first, want) in
+        [(false, [Some(10), Some(20), None]), (true, [None, Some(20), Some(30)])]
+    {
+        let bytes = ReceivedBytes { ect_1_first, fields: 2, counters: [10, 20, 30] };
+        assert_eq!([0, 1, 2].map(|place| bytes.get(place)), want);
+    }
+}
+
+#[test]
+fn tickets_are_reused() {
+    let mut store = OptionStore::default();
+    let first = store.put(Options { sack: [(1, 2), (0, 0), (0, 0)], ..Options::default() });
+    assert_eq!(store.take(first).sack[0], (1, 2));
+    assert_eq!(store.put(Options::default()), first);
+}
+
+/// Whatever options say, blocks alone or more, near or far.
+#[test]
+fn options_come_out_as_they_went_in() {
+    let none = (0, 0);
+    let all_blocks = [
+        [none; 3],
+        [(70, 80), none, none],
+        [(1_000, 3_000), (400, 401), (5_000, u64::from(u32::MAX))],
+        [(70, 80), (5, 1 << 32), none],
+        [(1 << 47, (1 << 47) + 3), (5, 6), none],
+    ];
+    let (ect_1_first, fields, counters) = (true, 3, [1, 2, 3]);
+    let received_bytes = Some(ReceivedBytes { ect_1_first, fields, counters });
+    let mut store = OptionStore::default();
+    for sack in all_blocks {
+        let plain = Options { sack, ..Options::default() };
+        let more = [
+            plain,
+            Options { word: 3, ..plain },
+            Options { received_bytes, ..plain },
+            Options { received_at: Some(Time::from_nanos(9)), ..plain },
+        ];
+        let tickets = more.map(|options| store.put(options));
+        assert_eq!(tickets.map(|ticket| store.take(ticket)), more);
+    }
+}
+
+#[test]
+fn a_word_can_be_written_beside_options() {
+    let mut store = OptionStore::default();
+    let sack = [(1, 2), (0, 0), (0, 0)];
+    let word = store.put(Options { sack, ..Options::default() });
+    let packet = Packet { word, flags: flags::ACK | flags::OPTIONS, ..Packet::default() };
+    let mut parcel = Parcel::of(&packet);
+    assert_eq!(store.word_of(&parcel), 0);
+    store.set_word_of(&mut parcel, 7);
+    assert_eq!(store.word_of(&parcel), 7);
+    assert_eq!(store.take(parcel.word()), Options { word: 7, sack, ..Options::default() });
+}
