@@ -6,8 +6,16 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import ROOT
 
-from tidegate.analysis import accepted_by_probes, erlang_b, load_for, servers_for
+import tidegate
+from tidegate.analysis import (
+    accepted_by_probes,
+    admission_threshold,
+    erlang_b,
+    load_for,
+    servers_for,
+)
 from tidegate.errors import AnalysisError
 
 
@@ -51,3 +59,30 @@ def test_what_makes_no_sense_is_told():
         accepted_by_probes(0.1, 0)
     with pytest.raises(AnalysisError, match="must not be negative"):
         erlang_b(3, -1.0)
+
+
+def test_what_a_call_is_worth_is_its_threshold():
+    """Section 7.2: w/x; n probes of a call of rate x stand for w = x/n."""
+    assert admission_threshold(2.0, [20.0, 40.0]).tolist() == [0.1, 0.05]
+    with pytest.raises(AnalysisError, match="above 0"):
+        admission_threshold(0.0, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("admission", "threshold", "servers"),
+    [
+        ({"kind": "non-probing", "threshold": 0.03}, 0.03, 51),
+        ({"kind": "probing", "probes": 50}, 0.02, 51),
+        ({"kind": "counter", "limit": 46}, None, 46),
+        ({"kind": "none"}, None, 51),
+    ],
+)
+def test_calls_of_a_scenario_have_its_admission(admission, threshold, servers):
+    settings = {"users.site.traffic.admission": admission}
+    found = tidegate.analyse(ROOT / "scenarios/calls.toml", "blocking", set=settings)
+    [row] = found["blocking"].tables["calls"]
+    assert (row["threshold_p"], row["calls"]) == (threshold, servers)
+    assert row["offered_erlang"] == pytest.approx(100 / 1.818)
+    assert row["blocking"] == pytest.approx(float(erlang_b(servers, 100 / 1.818)))
+    if threshold:
+        assert row["worth_pps"] == pytest.approx(threshold * 194880 / 12000)

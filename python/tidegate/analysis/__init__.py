@@ -23,8 +23,15 @@ from tidegate.analysis.bands import stable_delays
 from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
 from tidegate.analysis.customers import CustomerGroup, Shared
 from tidegate.analysis.eigenloci import critical_network_delay, network_stability
-from tidegate.analysis.erlang import accepted_by_probes, erlang_b, load_for, servers_for
+from tidegate.analysis.erlang import (
+    accepted_by_probes,
+    admission_threshold,
+    erlang_b,
+    load_for,
+    servers_for,
+)
 from tidegate.analysis.experience import quality_of_experience
+from tidegate.analysis.export import to_control
 from tidegate.analysis.exposure import policer_probability, red_probability
 from tidegate.analysis.fluid import Trajectory, fluid, growth_per_s, swing_hz
 from tidegate.analysis.friendliness import (
@@ -62,6 +69,7 @@ from tidegate.analysis.sources import (
     Scalable,
     Source,
 )
+from tidegate.analysis.spectra import fourier_spectrum, music_spectrum
 from tidegate.analysis.stability import (
     Stability,
     stability,
@@ -128,6 +136,7 @@ __all__ = [
     "VegasCp",
     "abc_stability",
     "accepted_by_probes",
+    "admission_threshold",
     "aicp_stability",
     "beside_theory",
     "burst_bytes_for_one_more",
@@ -142,11 +151,13 @@ __all__ = [
     "equilibrium",
     "erlang_b",
     "fluid",
+    "fourier_spectrum",
     "growth_per_s",
     "intended_shares_bps",
     "load_for",
     "loci_margin",
     "loop",
+    "music_spectrum",
     "network_stability",
     "onset_s",
     "optimum",
@@ -169,4 +180,5 @@ __all__ = [
     "tcp_probability",
     "tcp_rate_bps",
     "theory",
+    "to_control",
 ]

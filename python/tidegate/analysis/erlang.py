@@ -66,6 +66,21 @@ def accepted_by_probes(marking_probability: ArrayLike, probes: int) -> NDArray[n
     return np.asarray((1 - np.asarray(marking_probability, dtype=np.float64)) ** probes)
 
 
+def admission_threshold(willingness_pps: ArrayLike, rate_pps: ArrayLike) -> NDArray[np.float64]:
+    """Marking up to which a call is let in that is worth w and sends at x: ``p < w/x`` (7.2.2).
+
+    Pricing dissertation, section 7.2: beyond it, a call pays more, p x, than it is worth. A call
+    that asks with n probes and takes no mark has 1/n.
+
+    >>> float(admission_threshold(2.0, 20.0))
+    0.1
+    """
+    worth, sent = np.asarray(willingness_pps), np.asarray(rate_pps)
+    if not (np.all(worth > 0) and np.all(sent > 0)):
+        raise AnalysisError("what a call is worth and its rate are above 0")
+    return np.asarray(worth / sent, dtype=np.float64)
+
+
 def _check_blocking(blocking: float) -> None:
     if not 0 < blocking < 1:
         raise AnalysisError(f"a share of lost calls is between 0 and 1, not {blocking}")

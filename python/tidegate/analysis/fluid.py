@@ -33,6 +33,8 @@ Start = Literal["cold", "near"]
 _NEAR = 1e-4
 # A swing that has decayed to this is rounding noise.
 _NOISE = 1e-9
+# What fits into some hundred megabytes.
+_MOST_STEPS = 1e7
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,11 @@ def fluid(
     bottleneck = bottleneck_of(model)
     shortest_s = min(_number(source.base_rtt_s) for source in bottleneck.sources)
     step_s = step_s or min(1e-3, shortest_s / 40)
+    if step_s > 0 and duration_s / step_s > _MOST_STEPS:
+        raise AnalysisError(
+            f"{duration_s:g} s in steps of {step_s:g} s, a fortieth of the shortest round trip, "
+            f"are more than {_MOST_STEPS:.0e}; a shorter duration would do, or longer round trips"
+        )
     at = bottleneck.equilibrium
     windows = [1.0] * len(bottleneck.sources)
     queue = probability = 0.0

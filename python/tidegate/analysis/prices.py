@@ -37,6 +37,13 @@ class Pc2(Signal):
     base: ArrayLike = np.e
     """φ."""
 
+    law = "sbrm"
+
+    def numbers(self) -> list[ArrayLike]:
+        """As SBRM's: ``1 − φ^(−λ) = 1 − e^(−γ ln φ (b − b₀))``."""
+        steepness = np.asarray(self.gamma_per_packet) * np.log(self.base)
+        return [steepness, self.target_packets]
+
     def queue_packets(self, probability: Reals, capacity_pps: Reals) -> Reals:
         """``b₀ + λ/γ``."""
         above = price(probability, self.base) / np.asarray(self.gamma_per_packet)
