@@ -1,4 +1,4 @@
-"""What the models of chapter 6 say of a link whose packets are simulated beside them."""
+"""What models say of links whose packets are simulated beside them (chapter 6), and of ways."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidegate.analysis import AdaptiveRed, Bottleneck, Red, Reno, Sbrm, critical_delay, stability
+from tidegate.analysis import (
+    AdaptiveRed,
+    Bottleneck,
+    DirectWindow,
+    Link,
+    Network,
+    Pc2,
+    Red,
+    Reno,
+    Route,
+    Sbrm,
+    critical_delay,
+    stability,
+)
+from tidegate.analysis.prices import price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,6 +103,38 @@ def _clocked(count: int, c_pkts_per_ms: float, base_rtt_s: float) -> dict[str, f
     }
 
 
+def path_price(levels: Mapping[str, Any]) -> dict[str, float]:
+    """Price of a way over three links with PC2's marks, by the share that is unmarked at its end.
+
+    Two short flows and a long one settle; `phi` is the base of the marks.
+    """
+    base = levels["phi"]
+    names = ("a", "b", "c")
+    links = {
+        name: Link(
+            capacity_pps=1e3 * (i + 1),
+            signal=Pc2(gamma_per_packet=0.01, target_packets=10, base=base),
+        )
+        for i, name in enumerate(names)
+    }
+    routes = tuple(
+        Route(
+            source=DirectWindow(count=1, base_rtt_s=0.05, willingness_pps=100, base=base),
+            links=way,
+        )
+        for way in (names, ("a",), ("b",), ("c",))
+    )
+    at = Network(links=links, routes=routes).equilibrium
+    asked = [float(price(np.asarray(at.probability[name]), base)) for name in names]
+    return {
+        "path_price": -math.log(1 - at.met_probability[0]) / math.log(base),
+        "sum_of_prices": sum(asked),
+        # By the queues, without any probability.
+        "price_by_queues": sum(0.01 * (at.queue_packets[name] - 10) for name in names),
+    }
+
+
 CONTROL: Mapping[str, Callable[[Mapping[str, Any]], dict[str, float]]] = {
     "control-settled": settled,
+    "path-price": path_price,
 }
