@@ -5,27 +5,10 @@ use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{Plan, StagePlan};
-use tidegate_simulator::{Contents, Emulation, Header, Way};
+use tidegate_simulator::{Emulation, Header, InPacket, Way};
 
 /// Full packets on the wire, headers included.
 const PACKET_BYTES: u16 = 1500;
-
-/// Packets without contents.
-struct Nothing;
-
-impl Contents for Nothing {
-    const OUTSIDE: bool = false;
-
-    fn set_activity(&mut self, _: u64, activity: f32) -> f32 {
-        activity
-    }
-
-    fn activity(&mut self, _: u64) -> f32 {
-        0.0
-    }
-
-    fn discard(&mut self, _: u64) {}
-}
 
 /// Offers `packets` full packets at `load` times the rate of the first bottleneck, each of a flow
 /// chosen at random among the plan's, and serves all events in between. Returns how many were
@@ -34,7 +17,7 @@ pub fn drive(plan: &Plan, packets: u64, load: f64) -> u64 {
     let bottleneck = plan.links.iter().find(|link| link.monitored).expect("a scenario has one");
     let gap_ns = mean_gap_ns(bottleneck.rate, load);
     let flows = plan.flows.len() as u64;
-    let mut emulation = Emulation::new(plan, 1, Nothing);
+    let mut emulation = Emulation::new(plan, 1, InPacket);
     let mut random = SplitMix(1);
     let (mut now_ns, mut delivered) = (0.0, 0);
     for number in 0..packets {

@@ -43,7 +43,7 @@ mod tournament;
 mod transit;
 
 pub use arrivals::Arrivals;
-pub use contents::Contents;
+pub use contents::{Contents, InPacket};
 pub use emulation::{Delivery, Emulated, Emulation, Way};
 use network::Receivers;
 use output::RunOutput;

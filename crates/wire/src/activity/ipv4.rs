@@ -20,7 +20,7 @@
 //! [`emit()`]'s block to its socket as it is. The sender leaves the room and the meter writes into
 //! it ([`write()`]), as in IPv6: a router that lengthens packets would break the path's MTU.
 
-use super::Activity;
+use super::{Activity, OPTION_LEN, VALUE_OFFSET, is_activity};
 use crate::{WireError, ipv4, options};
 
 /// Option type for experiments (RFC 4727): copied, class 0, number 30.
@@ -30,9 +30,6 @@ pub const EXPERIMENT: u16 = super::ipv6::EXPERIMENT;
 /// Length of the option with its padding.
 pub const BLOCK_LEN: usize = 8;
 
-const OPTION_LEN: usize = 6;
-/// Where in the option the activity begins.
-const VALUE_OFFSET: usize = 4;
 /// Type that ends the list, without a length.
 const END: u8 = 0;
 
@@ -65,14 +62,10 @@ pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
 /// Where in `header` the activity stands. Reads all options, so that a second one is found out;
 /// what stands behind the end of the list is padding.
 fn find(header: &[u8]) -> Result<Option<usize>, WireError> {
-    let option = options::only(header, ipv4::HEADER_LEN, options::COUNTED, is_activity)?;
+    let option = options::only(header, ipv4::HEADER_LEN, options::COUNTED, |option| {
+        is_activity(option, OPTION_TYPE)
+    })?;
     Ok(option.map(|at| at + VALUE_OFFSET))
-}
-
-fn is_activity(option: &[u8]) -> bool {
-    option.len() == OPTION_LEN
-        && option[0] == OPTION_TYPE
-        && option[2..VALUE_OFFSET] == EXPERIMENT.to_be_bytes()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@
 //! RFC 8200 lets no router insert a header on the way. So the sender leaves room, and the meter
 //! writes into it ([`write()`]).
 
-use super::Activity;
+use super::{Activity, OPTION_LEN, VALUE_OFFSET, is_activity};
 pub use crate::ipv6::DESTINATION_OPTIONS;
 use crate::ipv6::{OPTIONS, options_header};
 use crate::{WireError, options};
@@ -31,11 +31,8 @@ pub const EXPERIMENT: u16 = 0x5447;
 /// Length of a Destination Options header with the activity alone.
 pub const HEADER_LEN: usize = 8;
 
-/// Length of the option's data, and of the whole option.
-const DATA_LEN: usize = 4;
-const OPTION_LEN: usize = 2 + DATA_LEN;
-/// Where in the option the activity begins.
-const VALUE_OFFSET: usize = 4;
+/// Length of the option's data.
+const DATA_LEN: usize = OPTION_LEN - 2;
 
 /// A Destination Options header that carries `activity` and nothing else.
 pub fn emit(next_header: u8, activity: Activity) -> [u8; HEADER_LEN] {
@@ -66,14 +63,9 @@ pub fn write(bytes: &mut [u8], activity: Activity) -> Result<bool, WireError> {
 
 /// Where in `header` the activity stands. Reads all options, so that a second one is found out.
 fn find(header: &[u8]) -> Result<Option<usize>, WireError> {
-    let option = options::only(header, OPTIONS, options::IPV6, is_activity)?;
+    let option =
+        options::only(header, OPTIONS, options::IPV6, |option| is_activity(option, OPTION_TYPE))?;
     Ok(option.map(|at| at + VALUE_OFFSET))
-}
-
-fn is_activity(option: &[u8]) -> bool {
-    option.len() == OPTION_LEN
-        && option[0] == OPTION_TYPE
-        && option[2..VALUE_OFFSET] == EXPERIMENT.to_be_bytes()
 }
 
 #[cfg(test)]

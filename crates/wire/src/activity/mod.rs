@@ -19,6 +19,18 @@
 pub mod ipv4;
 pub mod ipv6;
 
+/// Length of the option in either header, without padding: type, length, experiment, activity.
+const OPTION_LEN: usize = 6;
+/// Where in the option the activity begins.
+const VALUE_OFFSET: usize = 4;
+
+/// Whether an option is ours, where it has this type.
+fn is_activity(option: &[u8], option_type: u8) -> bool {
+    option.len() == OPTION_LEN
+        && option[0] == option_type
+        && option[2..VALUE_OFFSET] == ipv6::EXPERIMENT.to_be_bytes()
+}
+
 /// An activity in steps of 1/256.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Activity(u16);
