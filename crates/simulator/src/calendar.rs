@@ -144,6 +144,13 @@ impl<T: Copy> Calendar<T> {
         Some(value)
     }
 
+    /// The value that comes so many after the next, if that is one of today's.
+    #[inline]
+    pub fn coming(&self, later: usize) -> Option<&T> {
+        let next = self.order.get(self.over + later)?;
+        Some(&self.open[place(*next)].value)
+    }
+
     /// The day of the smallest key comes.
     fn turn(&mut self) {
         self.open.clear();

@@ -5,8 +5,13 @@
 //! among those of its flow, so that a late packet of one that is gone is told from those of the one that
 //! has its place now.
 
+use core::mem::offset_of;
+
+use crate::memory::{prefetch_within, reserve_large};
 use crate::packet::{Packet, flags};
 use crate::tcp::accecn::Codepoint;
+use crate::tcp::receiver::Receiver;
+use crate::tcp::sender::Sender;
 use crate::tcp::{Address, Half, World};
 
 /// Which connection: its place in the lower bits, and above them which of its flow's it is, from 0.
@@ -133,7 +138,9 @@ pub struct Connections {
 impl Connections {
     /// None yet, and room for as many as there will be at once, as far as that is known.
     pub fn with_capacity(count: usize) -> Self {
-        Connections { places: Vec::with_capacity(count), free: Vec::new() }
+        let mut places = Vec::new();
+        reserve_large(&mut places, count);
+        Connections { places, free: Vec::new() }
     }
 
     /// A place for the `number`th connection of a flow, from 0, which is still to be requested.
@@ -163,6 +170,33 @@ impl Connections {
     #[inline]
     pub fn at(&mut self, place: u32) -> Option<&mut Connection> {
         self.places.get_mut(place as usize)?.as_mut()
+    }
+
+    /// Asks for an end of a connection: that which sends data, or that which receives it.
+    #[inline(always)]
+    pub fn prefetch(&self, word: u32, sends: bool) {
+        let Some(place) = self.places.get(ConnectionId(word).place() as usize) else { return };
+        let forward = offset_of!(Connection, forward);
+        let (end, bytes) = match sends {
+            true => (offset_of!(Half, sender), size_of::<Sender>()),
+            false => (offset_of!(Half, receiver), size_of::<Receiver>()),
+        };
+        prefetch_within(place, forward + end, bytes);
+        prefetch_within(place, forward + offset_of!(Half, address), size_of::<Address>());
+        prefetch_within(place, offset_of!(Connection, listened), 1);
+    }
+
+    /// Asks for what such an end refers to.
+    #[inline(always)]
+    pub fn prefetch_rest(&self, word: u32, sends: bool) {
+        let place = self.places.get(ConnectionId(word).place() as usize);
+        let Some(Connection { forward, .. }) = place.and_then(|place| place.as_ref()) else {
+            return;
+        };
+        match sends {
+            true => forward.sender.prefetch_rest(),
+            false => forward.receiver.prefetch_rest(),
+        }
     }
 
     /// A connection is gone: its place is free.

@@ -10,7 +10,8 @@ use crate::applications::{
 use crate::connections::Connection;
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
 use crate::event_queue::Wake;
-use crate::network::Ways;
+use crate::memory::prefetch;
+use crate::network::{Network, Ways};
 use crate::output::ApplicationTable;
 use crate::packet::{Packet, Parcel, flags};
 use crate::tcp::sender::SenderCounts;
@@ -157,6 +158,32 @@ impl<'a> Ends<'a> {
         if let Some(connection) = self.connections.get(flow, id) {
             connection.note_marked_ack(backward);
         }
+    }
+
+    /// Asks for the ways of a packet's flow.
+    #[inline(always)]
+    pub fn prefetch_way(&self, parcel: &Parcel) {
+        prefetch(&self.ways[parcel.flow() as usize]);
+    }
+
+    /// Asks for the end of its connection that gets a packet, and for where that answers.
+    #[inline(always)]
+    pub fn prefetch_connection(&self, parcel: &Parcel, network: &Network) {
+        let is_ack = parcel.has(flags::ACK);
+        self.connections.prefetch(parcel.connection(), is_ack);
+        let Ways { forward, reverse } = self.ways[parcel.flow() as usize];
+        if is_ack {
+            network.prefetch_host(parcel.flow());
+            network.prefetch_links(forward);
+        } else {
+            network.prefetch_links(reverse);
+        }
+    }
+
+    /// Asks for what that end refers to.
+    #[inline(always)]
+    pub fn prefetch_rest(&self, parcel: &Parcel) {
+        self.connections.prefetch_rest(parcel.connection(), parcel.has(flags::ACK));
     }
 
     /// A packet of no connection: a datagram, or a late one of a connection that is gone.

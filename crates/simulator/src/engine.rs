@@ -9,6 +9,7 @@ use crate::event_queue::{Timers, Wake};
 use crate::intervals;
 use crate::link::Link;
 use crate::link_reading::Reading;
+use crate::memory::{large_list, prefetch};
 use crate::network::{Network, Receivers};
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
 use crate::packet::{Packet, Parcel, flags};
@@ -29,6 +30,11 @@ struct Ahead {
     marked: bool,
 }
 
+/// With so many flows or more, what packets need is asked for before they come.
+const MANY: usize = 4096;
+/// So many packets before: where it is on its way and whose it is; what it finds there; and what that refers to.
+const STEPS_AHEAD: [usize; 3] = [6, 4, 2];
+
 /// A run under way.
 pub struct Engine<'a> {
     plan: &'a Plan,
@@ -47,6 +53,8 @@ pub struct Engine<'a> {
     /// When the counters are read next: what arrives from then on does not count yet.
     reading_at: Time,
     ahead: Vec<Ahead>,
+    /// The network is large.
+    prefetches: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -74,7 +82,7 @@ impl<'a> Engine<'a> {
             plan,
             seed,
             ends: Ends::new(plan, seed, ways),
-            reached: plan.flows.iter().map(reached).collect(),
+            reached: large_list(plan.flows.iter().map(reached)),
             series,
             events: 0,
             now: Time::ZERO,
@@ -83,6 +91,7 @@ impl<'a> Engine<'a> {
             end: Time::ZERO + plan.warm_up + plan.duration,
             reading_at: Time::ZERO,
             ahead: Vec::new(),
+            prefetches: plan.flows.len() >= MANY,
         }
     }
 
@@ -185,10 +194,34 @@ impl<'a> Engine<'a> {
                 self.wake();
                 continue;
             }
+            if self.prefetches {
+                self.prefetch();
+            }
             match self.network.transit.take_next() {
                 Next::Packet(at, parcel) => self.arrive(at, parcel),
                 Next::Station(place) => self.depart(place),
             }
+        }
+    }
+
+    /// Asks for what the packets to come will need.
+    #[inline(never)]
+    fn prefetch(&self) {
+        let Engine { network, ends, reached, .. } = self;
+        let [first, second, third] = STEPS_AHEAD.map(|later| network.transit.coming(later));
+        if let Some(parcel) = first {
+            network.prefetch_way(parcel);
+            ends.prefetch_way(parcel);
+        }
+        if let Some(parcel) = second {
+            let ends_there = network.prefetch_links(parcel.hop());
+            if ends_there {
+                prefetch(&reached[parcel.flow() as usize]);
+                ends.prefetch_connection(parcel, network);
+            }
+        }
+        if let Some(parcel) = third {
+            ends.prefetch_rest(parcel);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use tidegate_mechanisms::units::{Span, Time};
 
+use crate::memory::{large_list, prefetch};
 use crate::random::{SparseStream, Stream};
 
 /// From so many hosts on, memory costs more than making random numbers does.
@@ -50,7 +51,7 @@ impl Hosts {
             return Hosts::Few((0..count).map(host).collect());
         }
         let host = |number| Host::new(SparseStream::new(&name(number)));
-        Hosts::Many { seed, hosts: (0..count).map(host).collect() }
+        Hosts::Many { seed, hosts: large_list((0..count).map(host)) }
     }
 
     /// When a packet enters that leaves at `now`, after up to so much jitter.
@@ -77,6 +78,16 @@ impl Hosts {
             Hosts::Few(hosts) => hosts[host as usize].random.up_to(jitter_ns),
             Hosts::Many { hosts, seed } => hosts[host as usize].random.up_to(*seed, jitter_ns),
         })
+    }
+
+    /// Asks for what is kept of a host.
+    #[inline(always)]
+    pub fn prefetch(&self, host: u32) {
+        if let Hosts::Many { hosts, .. } = self
+            && let Some(host) = hosts.get(host as usize)
+        {
+            prefetch(host);
+        }
     }
 
     /// When a packet enters that leaves at `now`, without jitter.

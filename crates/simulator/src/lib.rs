@@ -24,6 +24,7 @@ mod hosts;
 mod intervals;
 mod link;
 mod link_reading;
+mod memory;
 mod network;
 pub mod output;
 mod owner;

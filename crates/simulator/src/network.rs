@@ -15,6 +15,7 @@ use crate::delayed_acks::DelayedAcks;
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::hosts::Hosts;
 use crate::link::{Departed, Forwarded, Link};
+use crate::memory::{large_list, prefetch};
 use crate::owner::Owner;
 use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, Rewritten, flags};
 use crate::reports::Reports;
@@ -128,9 +129,8 @@ impl<C: Contents> Network<C> {
         feeders: &Feeders,
         early: &EarlyDelivery,
     ) -> (Self, Vec<Ways>) {
-        let links: Vec<Link> = (plan.links.iter().enumerate())
-            .map(|(i, link)| Link::new(link, i, plan.groups.len(), seed))
-            .collect();
+        let link = |(i, link)| Link::new(link, i, plan.groups.len(), seed);
+        let links = large_list(plan.links.iter().enumerate().map(link));
         let stations: Vec<u32> =
             (0..links.len() as u32).filter(|&link| links[link as usize].is_station()).collect();
         assert!(links.len() + stations.len() < MAX_LINKS, "at most {MAX_LINKS} links");
@@ -497,6 +497,35 @@ impl<C: Contents> Network<C> {
         if parcel.flags() & (flags::ACK | flags::BACK) == 0 {
             self.losses[parcel.flow() as usize] += 1;
         }
+    }
+
+    /// Asks for the hop that a packet comes to, and what is kept of its flow.
+    #[inline(always)]
+    pub fn prefetch_way(&self, parcel: &Parcel) {
+        prefetch(&self.hops[parcel.hop() as usize]);
+        prefetch(&self.flow_states[parcel.flow() as usize]);
+    }
+
+    /// Asks for the links from a hop to the next event. Returns whether a host gets there what takes them.
+    #[inline(always)]
+    pub fn prefetch_links(&self, hop: u32) -> bool {
+        for hop in &self.hops[hop as usize..] {
+            if hop.link != NO_LINK {
+                prefetch(&self.links[hop.link as usize]);
+            }
+            match hop.then {
+                Then::Link => {}
+                Then::Event => return false,
+                Then::Host | Then::Nothing => return true,
+            }
+        }
+        false
+    }
+
+    /// Asks for the host of a flow's sender.
+    #[inline(always)]
+    pub fn prefetch_host(&self, flow: u32) {
+        self.hosts.prefetch(self.flow_states[flow as usize].host);
     }
 
     /// Packets still under way.

@@ -1,16 +1,24 @@
 //! A first-in-first-out ring for small values: a `VecDeque` without what a hot path has no use for.
 
+use crate::memory::reserve_large;
+
 /// Values in the order they came.
 pub struct Ring<T> {
-    /// Power-of-two many places, or none yet.
     slots: Vec<T>,
+    /// Where the oldest is.
     head: usize,
+    /// Where the next goes.
+    tail: usize,
     len: usize,
 }
 
+/// Up to so many places their number doubles when there are too few; then it grows by a quarter, as what is left
+/// over of very many places is a lot of memory.
+const DOUBLES_UP_TO: usize = 1 << 15;
+
 impl<T> Default for Ring<T> {
     fn default() -> Self {
-        Ring { slots: Vec::new(), head: 0, len: 0 }
+        Ring { slots: Vec::new(), head: 0, tail: 0, len: 0 }
     }
 }
 
@@ -39,14 +47,20 @@ impl<T: Copy + Default> Ring<T> {
         if self.len == 0 { None } else { self.slots.get_mut(self.head) }
     }
 
+    /// The one that came so many after the oldest.
+    #[inline]
+    pub fn get(&self, later: usize) -> Option<&T> {
+        if later < self.len { self.slots.get(self.place(later)) } else { None }
+    }
+
     /// Adds one.
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.len == self.slots.len() {
             self.grow();
         }
-        let place = (self.head + self.len) & (self.slots.len() - 1);
-        self.slots[place] = value;
+        self.slots[self.tail] = value;
+        self.tail = self.after(self.tail);
         self.len += 1;
     }
 
@@ -57,7 +71,7 @@ impl<T: Copy + Default> Ring<T> {
     #[inline]
     pub fn back(&self, others: usize) -> &T {
         assert!(others < self.len);
-        &self.slots[(self.head + self.len - 1 - others) & (self.slots.len() - 1)]
+        &self.slots[self.place(self.len - 1 - others)]
     }
 
     /// Takes the oldest.
@@ -67,7 +81,7 @@ impl<T: Copy + Default> Ring<T> {
             return None;
         }
         let value = self.slots[self.head];
-        self.head = (self.head + 1) & (self.slots.len() - 1);
+        self.head = self.after(self.head);
         self.len -= 1;
         Some(value)
     }
@@ -78,19 +92,22 @@ impl<T: Copy + Default> Ring<T> {
         T: Ord,
     {
         self.push(value);
-        let mask = self.slots.len() - 1;
-        let mut place = self.head + self.len - 1;
-        while place > self.head && self.slots[(place - 1) & mask] > value {
-            self.slots[place & mask] = self.slots[(place - 1) & mask];
-            place -= 1;
+        let (mut later, mut place) = (self.len - 1, self.before(self.tail));
+        while later > 0 {
+            let before = self.before(place);
+            if self.slots[before] <= value {
+                break;
+            }
+            self.slots[place] = self.slots[before];
+            (later, place) = (later - 1, before);
         }
-        self.slots[place & mask] = value;
+        self.slots[place] = value;
     }
 
     /// Forgets all.
     #[inline]
     pub fn clear(&mut self) {
-        self.len = 0;
+        (self.head, self.tail, self.len) = (0, 0, 0);
     }
 
     /// All, oldest first.
@@ -99,11 +116,32 @@ impl<T: Copy + Default> Ring<T> {
         front.iter().chain(back).take(self.len)
     }
 
+    /// The place after another. A comparison, since the number of places is no power of two.
+    #[inline(always)]
+    fn after(&self, place: usize) -> usize {
+        let next = place + 1;
+        if next == self.slots.len() { 0 } else { next }
+    }
+
+    #[inline]
+    fn before(&self, place: usize) -> usize {
+        if place == 0 { self.slots.len() - 1 } else { place - 1 }
+    }
+
+    #[inline]
+    fn place(&self, later: usize) -> usize {
+        let place = self.head + later;
+        if place < self.slots.len() { place } else { place - self.slots.len() }
+    }
+
     #[cold]
     fn grow(&mut self) {
+        let places = self.slots.len();
         self.slots.rotate_left(self.head);
-        self.head = 0;
-        self.slots.resize((2 * self.slots.len()).max(4), T::default());
+        let more = if places < DOUBLES_UP_TO { places.max(4) } else { places / 4 };
+        reserve_large(&mut self.slots, more);
+        self.slots.resize(places + more, T::default());
+        (self.head, self.tail) = (0, places);
     }
 }
 
@@ -132,6 +170,7 @@ mod tests {
                 }
                 prop_assert_eq!(ring.len(), model.len());
                 prop_assert_eq!(ring.front(), model.front());
+                prop_assert_eq!((ring.get(2), ring.get(ring.len())), (model.get(2), None));
             }
             prop_assert!(ring.iter().eq(model.iter()));
         }

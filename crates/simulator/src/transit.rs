@@ -175,6 +175,18 @@ impl Transit {
         Next::Packet(time_of(due.arrival), due.parcel)
     }
 
+    /// The packet that comes so many after the next, of those that wait where that does.
+    #[inline]
+    pub fn coming(&self, later: usize) -> Option<&Parcel> {
+        let first = self.firsts.smallest();
+        if self.apart.first() < first {
+            return self.apart.coming(later);
+        }
+        let link = (first as usize & (MAX_LINKS - 1)).checked_sub(self.stations)?;
+        let lane = &self.lanes[self.lane_of_link[link] as usize];
+        lane.packets.get(later).map(|due| &due.parcel)
+    }
+
     /// The transmitter of a station will be done at `at`, or is idle.
     pub fn set_station(&mut self, place: usize, at: Option<Time>) {
         let key = at.map_or(u64::MAX, |at| arrival(at, place));

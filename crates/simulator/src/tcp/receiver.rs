@@ -24,6 +24,7 @@ use super::ack_timer::AckTimer;
 use super::receive_window::ReceiveWindow;
 use super::round_trip::RoundTrip;
 use super::short_segments::ShortSegments;
+use crate::memory::prefetch;
 use crate::packet::{MAX_SACK_BLOCKS, Packet, ReceivedBytes, SackBlocks, flags};
 
 /// Segments that make a delayed acknowledgement due (RFC 1122).
@@ -147,6 +148,17 @@ impl Receiver {
             tells_arrival: plan.congestion_control.reads_one_way_delay(),
             prices: None,
             tells_more: plan.congestion_control.reads_one_way_delay(),
+        }
+    }
+
+    /// Asks for what it keeps elsewhere.
+    #[inline(always)]
+    pub fn prefetch_rest(&self) {
+        if let Some(delaying) = self.delaying.as_deref() {
+            prefetch(delaying);
+        }
+        if let Some(block) = self.blocks.front() {
+            prefetch(block);
         }
     }
 

@@ -11,6 +11,8 @@
 //! A segment loses its lost and retransmitted bits when it is acknowledged or sacked. A sender
 //! without SACK counts each duplicate ACK as one sacked segment it cannot name.
 
+use crate::memory::prefetch;
+
 /// Duplicate ACKs, or segments sacked above a hole, that count as a loss (RFC 5681, RFC 6675).
 pub const DUP_THRESH: u32 = 3;
 
@@ -73,6 +75,15 @@ impl Scoreboard {
     fn word(&mut self, word: u64) -> &mut Word {
         let mask = self.words.len() as u64 - 1;
         &mut self.words[(word & mask) as usize]
+    }
+
+    /// Asks for what is known of a segment.
+    #[inline(always)]
+    pub fn prefetch(&self, segment: u64) {
+        let mask = (self.words.len() as u64).wrapping_sub(1);
+        if let Some(word) = self.words.get((segment >> 6 & mask) as usize) {
+            prefetch(word);
+        }
     }
 
     /// Makes room for segments `una..nxt`.

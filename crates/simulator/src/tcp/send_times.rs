@@ -2,6 +2,11 @@
 
 use tidegate_mechanisms::units::Time;
 
+use crate::memory::prefetch;
+
+/// Room for an initial window. Where there are many flows, most need no more.
+const LEAST: u64 = 16;
+
 /// A ring of times, indexed by segment; the lowest bit tells whether a segment was sent again.
 #[derive(Default)]
 pub struct SendTimes {
@@ -19,6 +24,14 @@ impl SendTimes {
         self.slots[place] = now.as_nanos() << 1 | u64::from(again);
     }
 
+    /// Asks for where that of a segment is noted.
+    #[inline(always)]
+    pub fn prefetch(&self, segment: u64) {
+        if let Some(slot) = self.slots.get(self.place(segment)) {
+            prefetch(slot);
+        }
+    }
+
     /// When a segment was sent last, and whether it had been sent before.
     #[inline]
     pub fn of(&self, segment: u64) -> (Time, bool) {
@@ -28,12 +41,12 @@ impl SendTimes {
 
     #[inline]
     fn place(&self, segment: u64) -> usize {
-        (segment & (self.slots.len() as u64 - 1)) as usize
+        (segment & (self.slots.len() as u64).wrapping_sub(1)) as usize
     }
 
     #[cold]
     fn grow(&mut self, una: u64, segment: u64) {
-        let need = (segment - una + 1).next_power_of_two().max(64) as usize;
+        let need = (segment - una + 1).next_power_of_two().max(LEAST) as usize;
         let old = core::mem::replace(self, SendTimes { slots: vec![0; need] });
         for kept in una..una + old.slots.len() as u64 {
             let place = self.place(kept);

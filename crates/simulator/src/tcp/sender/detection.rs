@@ -15,6 +15,7 @@ use super::feedback::{Feedback, Told};
 use super::outstanding::{Judgement, LateRepairs, Memory, Outstanding};
 use super::rack::Rack;
 use super::recovery::{Phase, Points};
+use crate::memory::prefetch;
 use crate::tcp::scoreboard::DUP_THRESH;
 
 /// The way of one sender.
@@ -48,6 +49,14 @@ impl Detection {
                 Detection::Holes { duplicates: 0, forward: true, for_one_recovery: false }
             }
             RecoveryPlan::Rack => Detection::Time(Box::default()),
+        }
+    }
+
+    /// Asks for what it keeps elsewhere.
+    #[inline(always)]
+    pub fn prefetch_rest(&self) {
+        if let Detection::Time(rack) = self {
+            prefetch(&**rack);
         }
     }
 

@@ -120,6 +120,13 @@ impl Sender {
         }
     }
 
+    /// Asks for what it keeps elsewhere.
+    #[inline(always)]
+    pub fn prefetch_rest(&self) {
+        self.outstanding.prefetch_rest();
+        self.detection.prefetch_rest();
+    }
+
     /// Its controller goes by prices, which travel so.
     pub fn read_prices(&mut self, encoding: Encoding) {
         self.window.read_prices(encoding);

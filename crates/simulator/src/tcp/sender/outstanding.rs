@@ -121,6 +121,16 @@ impl Outstanding {
         }
     }
 
+    /// Asks for what is known of the first segments, and where the next will be noted.
+    #[inline(always)]
+    pub fn prefetch_rest(&self) {
+        self.board.prefetch(self.una);
+        if self.memory == Memory::Times {
+            self.times.prefetch(self.una);
+            self.times.prefetch(self.nxt);
+        }
+    }
+
     /// First segment not acknowledged.
     #[inline]
     pub fn una(&self) -> u64 {
