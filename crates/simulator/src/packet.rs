@@ -314,9 +314,10 @@ impl Options {
 }
 
 /// Options of packets under way, so that packets carry no more than a ticket. Few have any, but where a large
-/// network loses packets that are hundreds of thousands, and nearly all of them SACK blocks alone.
+/// network loses packets that are hundreds of thousands, and nearly all of them SACK blocks alone, many of them one.
 #[derive(Default)]
 pub struct OptionStore {
+    single: Shelf<(u32, u32)>,
     blocks: Shelf<Blocks>,
     /// What has more than blocks.
     others: Shelf<Options>,
@@ -324,12 +325,15 @@ pub struct OptionStore {
 
 /// The bit of a ticket that tells that it is one of the others.
 const OTHER: u32 = 1 << 31;
+/// That which tells that it is a single block.
+const SINGLE: u32 = 1 << 30;
 
 impl OptionStore {
     /// Leaves options here and returns the ticket.
     #[inline(always)]
     pub fn put(&mut self, options: Options) -> u32 {
         match Blocks::of(&options) {
+            Some(Blocks([block, (0, 0), (0, 0)])) => self.single.put(block) | SINGLE,
             Some(blocks) => self.blocks.put(blocks),
             None => self.others.put(options) | OTHER,
         }
@@ -358,8 +362,9 @@ impl OptionStore {
     /// Takes the options of a ticket, once.
     #[inline]
     pub fn take(&mut self, ticket: u32) -> Options {
-        match ticket & OTHER {
+        match ticket & (OTHER | SINGLE) {
             0 => self.blocks.take(ticket).options(),
+            SINGLE => Blocks([self.single.take(ticket & !SINGLE), (0, 0), (0, 0)]).options(),
             _ => self.others.take(ticket & !OTHER),
         }
     }
