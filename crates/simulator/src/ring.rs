@@ -12,7 +12,7 @@ pub struct Ring<T> {
     len: usize,
 }
 
-/// Up to so many places their number doubles when there are too few; then it grows by a quarter, as what is left
+/// Up to so many places their number doubles when there are too few; then it grows by an eighth, as what is left
 /// over of very many places is a lot of memory.
 const DOUBLES_UP_TO: usize = 1 << 15;
 
@@ -138,7 +138,7 @@ impl<T: Copy + Default> Ring<T> {
     fn grow(&mut self) {
         let places = self.slots.len();
         self.slots.rotate_left(self.head);
-        let more = if places < DOUBLES_UP_TO { places.max(4) } else { places / 4 };
+        let more = if places < DOUBLES_UP_TO { places.max(4) } else { places / 8 };
         reserve_large(&mut self.slots, more);
         self.slots.resize(places + more, T::default());
         (self.head, self.tail) = (0, places);
