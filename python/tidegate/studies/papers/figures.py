@@ -128,8 +128,9 @@ def _over_time(experiment: Experiment, measured: Points) -> Figure:
     from matplotlib.figure import Figure
 
     spec = experiment.figure or {}
+    named = spec["panel_name"]
     points = [
-        point
+        ((named if isinstance(named, str) else named[name]).format(**point.levels), point)
         for name in spec["series"]
         for point in measured.series(series_key(name, experiment.name))
         if point.curves
@@ -140,9 +141,9 @@ def _over_time(experiment: Experiment, measured: Points) -> Figure:
     title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
     figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
     axes = figure.subplots(panels * max(1, len(points)), 1, squeeze=False)[:, 0]
-    for number, point in enumerate(points):
+    for number, (name, point) in enumerate(points):
         own = list(axes[panels * number : panels * (number + 1)])
-        draw_over_time(own, spec["panel_name"].format(**point.levels), point.curves, spec)
+        draw_over_time(own, name, point.curves, spec)
     return figure
 
 
