@@ -60,8 +60,9 @@ def to_control(
     rtts = [float(rtt_s) for rtt_s in link.equilibrium.rtt_s]
     between = np.geomspace(_LOWEST / max(rtts), _HIGHEST / min(rtts), _POINTS)
     at = between if omega is None else np.asarray(omega, dtype=np.float64)
+    s = np.asarray(1j * at, dtype=np.complex128)
     if isinstance(link, Network):
-        response = np.moveaxis(link.loop(1j * at), 0, -1)
+        response = np.moveaxis(link.loop(s), 0, -1)
     else:
-        response = link.loop(np.asarray(1j * at), form=form)
+        response = link.loop(s, form=form)
     return control.frd(response, at)

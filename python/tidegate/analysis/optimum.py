@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from tidegate.scenarios.reading import Source
 
-# A link whose price times rate is a smaller share than this of the dearest one's is not full.
-_LEAST_SHARE = 1e-9
+# A link whose price times rate is a smaller share than this of the dearest one's is not full. What
+# an interior point leaves to a link with room may be more, so that larger ones are tried.
+_LEAST_SHARES = (1e-9, 1e-7, 1e-5, 1e-3)
 # Nor is one with more room than this, of which the rates that were found leave no doubt.
 _SLACK = 0.3
 _NEWTON_STEPS = 200
@@ -172,7 +173,8 @@ def _solved(
     asked = replace(asked, weights=weights / weight_unit)
     counts = np.array([flow.count for flow in flows])
     rates, prices, status = _inner_point(limits / unit, load, counts, asked)
-    polished = _polished(prices, limits / unit, load, asked)
+    tries = (_polished(prices, limits / unit, load, asked, share) for share in _LEAST_SHARES)
+    polished = next((found for found in tries if found is not None), None)
     if polished is None and status not in ("Solved", "AlmostSolved"):
         raise AnalysisError(f"the optimum was not found ({status})")
     if polished is not None:
@@ -206,6 +208,9 @@ def _inner_point(
     from scipy import sparse
 
     size = len(counts)
+    links = len(limits)
+    if asked.may_be_nothing:
+        limits, load = np.append(limits, np.zeros(size)), np.vstack([load, -np.eye(size)])
     terms = [(i, term) for i in range(size) for term in asked.terms(float(asked.weights[i]))]
     gains = np.array([term.gain * counts[i] for i, term in terms])
     gain_unit = float(np.abs(gains).max())
@@ -222,8 +227,9 @@ def _inner_point(
         settings,
     )
     found = solver.solve()
-    prices = np.array(found.z)[: len(limits)] * gain_unit
-    return np.array(found.x)[:size], prices, str(found.status)
+    prices = np.array(found.z)[:links] * gain_unit
+    rates = np.array(found.x)[:size]
+    return np.maximum(rates, 0) if asked.may_be_nothing else rates, prices, str(found.status)
 
 
 def _matrix(load: NDArray[np.float64], terms: list[tuple[int, int, Term]]) -> csc_array:
@@ -252,16 +258,16 @@ def _polished(
     limits: NDArray[np.float64],
     load: NDArray[np.float64],
     asked: Worth,
+    least_share: float,
 ) -> NDArray[np.float64] | None:
     """Newton's method on the logarithms of the prices, such that what is asked fills every link.
 
     An interior-point method leaves an error of its gap's root where the sum of worths is flat. A
-    link that is not full has a price that goes to 0, and is left out. `None` where there is no end,
-    as where with `vqm` some get nothing.
+    link that is not full has a price that goes to 0, and is left out. `None` where there is no end.
     """
     on = (load > 0).astype(np.float64)
     full = load @ asked.rates(on.T @ prices) > (1 - _SLACK) * limits
-    priced = full & (prices * limits > _LEAST_SHARE * (prices * limits).max())
+    priced = full & (prices * limits > least_share * (prices * limits).max())
     logs = np.log(np.maximum(prices, 1e-300))
     for _ in range(_NEWTON_STEPS):
         now = np.where(priced, np.exp(logs), 0)
@@ -273,7 +279,7 @@ def _polished(
         step = np.linalg.lstsq(jacobian[np.ix_(priced, priced)], -excess, rcond=None)[0]
         logs[priced] += np.clip(step, -0.5, 0.5)
         # One that is driven to nothing is not full.
-        priced &= logs > np.log(_LEAST_SHARE * (now * limits).max() / limits)
+        priced &= logs > np.log(least_share * (now * limits).max() / limits)
     polished = np.where(priced, np.exp(logs), 0)
     way = on.T @ polished
     if np.any(way <= 0):

@@ -53,6 +53,8 @@ class Worth(ABC):
 
     scales = False
     """Whether the price is per unit of rate; else it is worth over rate, and has no unit."""
+    may_be_nothing = False
+    """Whether it goes on below a rate of 0, which some get."""
 
     @abstractmethod
     def terms(self, weight: float) -> list[Term]:
@@ -87,6 +89,8 @@ class Proportional(Worth):
 
 class Vqm(Worth):
     """``w ln(x + w)``."""
+
+    may_be_nothing = True
 
     def terms(self, weight: float) -> list[Term]:
         """exp(t) ≤ x + w."""
