@@ -1,11 +1,12 @@
 """Search over what the paper leaves open: search.csv has all that was measured, SEARCH.md its gist.
 
-Who is dropped, whether a dropped declaration costs its token and is made again, which packet
-carries it, and how full a bucket is at first are not in the paper's text, or contradict the figures
-that it draws (README.md). So
-every combination of readings is put to the claims of a few experiments, with one run a point. Taken
-is the one with the most claims that hold and stars that are the paper's; of several, the one with
-more claims. With it each other assumption of base.toml is then changed alone.
+Which losses are declared, on which packet, who is dropped, when tokens are taken and how full a
+bucket is at first are not in the paper's text, or contradict the figures that it draws
+(README.md). So every combination of readings is put to the claims of figures 7 and 8, with one run
+a point; the best of them, and two beside it, to those of figures 7 to 19 and table IV, where the
+one is taken with the most claims that hold, and then the most stars that are the paper's. A claim
+more or less says nothing with one run: of readings that are as near, the one with ns-2's own bucket
+is taken. With it each other assumption of base.toml is then changed alone.
 
 With one run there is no interval, so that stars here rank the means themselves.
 
@@ -41,45 +42,81 @@ from tidegate.studies.papers.verdicts import judge_cell, judge_claim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tidegate.studies.papers.experiments import Series
+    from tidegate.studies.papers.experiments import Experiment, Series
     from tidegate.studies.papers.factors import Override, Setting
 
 FOLDER = Path(__file__).parent
 ROWS = FOLDER / "search.csv"
-EXPERIMENTS = ("baseline", "fig8", "fig19", "table4")
+STAGES = {
+    "first": ("baseline", "fig8"),
+    "changes": ("baseline", "fig8", "fig19", "table4"),
+    "last": (
+        "baseline", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",
+        "fig14", "fig15", "fig16", "fig17", "fig18", "fig19", "table4",
+    ),
+}  # fmt: skip
+"""What readings are put to."""
+NEAR = 1
+"""How many claims one run cannot tell."""
 RATES = (1, 3, 5, 10, 20, 45, 90, 180)
 RUNS = 1
 SHOWN = {"strict": (1, 3, 10, 45, 180), "mild": (1, 3, 10, 45, 180)}
 CURVES = [f"{policer} r={r}" for policer, rates in SHOWN.items() for r in rates]
-HEAD = ("engine", "reading", "change", "held", "undecided", "stars")
+HEAD = ("engine", "stage", "reading", "change", "held", "undecided", "stars")
 Row = dict[str, str]
-Key = tuple[str, str]
-"""Reading and change."""
+Key = tuple[str, str, str]
+"""Stage, reading and change."""
 
 POLICER = {
     "drops": ("all", "declared"),
-    "charge_dropped": ("true", "false"),
+    "tokens": ("on arrival", "if it passes", "last"),
     "initial": ("", '"0 packets"'),
 }
-SENDER = {
-    "carrier": ("new-data", "any"),
-    "repeats_lost": ("false", "true"),
+TOKENS: dict[str, tuple[Override, ...]] = {
+    "on arrival": (("charge_dropped", "true"),),
+    "if it passes": (("charge_dropped", "false"),),
+    "last": (("charge_dropped", "false"), ("judged", '"as-found"')),
 }
-TAKEN = "declared, dropped ones are free, empty at first, on new data, once"
-LITERAL = "all, dropped ones cost, full at first, on any data, once"
+SENDER = {
+    "losses": ("each", "told", "event"),
+    "carrier": ("new-data", "any"),
+}
+TAKEN = "declared, paid if it passes, full at first, each loss that ACKs tell, on new data"
+PUT_TO_ALL = (
+    TAKEN,
+    "declared, paid if it passes, empty at first, each loss that ACKs tell, on new data",
+    "declared, paid if it passes, full at first, one loss an event, on new data",
+)
+"""The best of the first stage, and it with one answer changed."""
+LITERAL = "all, paid on arrival, full at first, each loss, on any data"
 WORDS = {
-    ("charge_dropped", "true"): "dropped ones cost",
-    ("charge_dropped", "false"): "dropped ones are free",
+    ("tokens", "on arrival"): "paid on arrival",
+    ("tokens", "if it passes"): "paid if it passes",
+    ("tokens", "last"): "paid last",
     ("initial", ""): "full at first",
     ("initial", '"0 packets"'): "empty at first",
+    ("losses", "each"): "each loss",
+    ("losses", "told"): "each loss that ACKs tell",
+    ("losses", "event"): "one loss an event",
     ("carrier", "new-data"): "on new data",
     ("carrier", "any"): "on any data",
-    ("repeats_lost", "false"): "once",
-    ("repeats_lost", "true"): "again where lost",
 }
 
 # What base.toml assumes besides, each changed alone.
 CHANGES: dict[str, list[Override]] = {
+    "nothing": [],
+    "ns-2's Sack1 as sender": [
+        ("tcp.loss_recovery", '"sack"'),
+        ("tcp.limited_transmit_by_count", "true"),
+        ("tcp.loss_to_one", "true"),
+        ("tcp.after_timeout", '"go-back-n"'),
+        ("tcp.rearm_on_each_ack", "false"),
+        ("tcp.max_rto", '"64 s"'),
+    ],
+    "time-outs as RFC 6298: duplicates do not start the timer anew": [
+        ("tcp.rearm_on_each_ack", "false")
+    ],
+    "buckets empty at first": [("initial", '"0 packets"')],
     "floor of the bucket 0": [("floor", '"0 packets"')],
     "floor of the bucket ten depths": [("floor", '"450 packets"')],
     "RED's signals independent of each other": [("bottleneck.aqm.spacing", '"geometric"')],
@@ -95,7 +132,7 @@ CHANGES: dict[str, list[Override]] = {
     "initial window 10": [("tcp.initial_window", "10")],
     "profile of today's Linux": [("profile", '"linux"')],
 }
-_POLICER_KEYS = ("drops", "charge_dropped", "floor", "initial")
+_POLICER_KEYS = ("drops", "charge_dropped", "judged", "floor", "initial")
 
 
 @dataclass(frozen=True)
@@ -135,11 +172,11 @@ def _bare(entry: str) -> str:
 def reading_tasks() -> list[Task]:
     """Every combination of readings."""
     found = []
-    for drops, charge, initial, carrier, repeats in product(*POLICER.values(), *SENDER.values()):
-        sender = f'{{ kind = "per-signal", carrier = "{carrier}", repeats_lost = {repeats} }}'
-        told = [drops, WORDS["charge_dropped", charge], WORDS["initial", initial]]
-        name = ", ".join([*told, WORDS["carrier", carrier], WORDS["repeats_lost", repeats]])
-        policer = [("drops", f'"{drops}"'), ("charge_dropped", charge)]
+    for drops, tokens, initial, losses, carrier in product(*POLICER.values(), *SENDER.values()):
+        sender = f'{{ kind = "per-signal", losses = "{losses}", carrier = "{carrier}" }}'
+        told = [drops, WORDS["tokens", tokens], WORDS["initial", initial]]
+        name = ", ".join([*told, WORDS["losses", losses], WORDS["carrier", carrier]])
+        policer = [("drops", f'"{drops}"'), *TOKENS[tokens]]
         policer += [("initial", initial)] if initial else []
         found.append(Task(name, "", tuple(policer), (("tcp.conex", sender),)))
     return found
@@ -165,30 +202,37 @@ class Search:
         self.paper: Paper = load_paper("conex")
         self.executor = Threads(jobs)
         self.engine = self._fingerprint()
-        self.chosen = [self.paper.experiments[name] for name in EXPERIMENTS]
-        self.claims = [claim.id for one in self.chosen for claim in one.claims]
-        self.cells = [cell.id for one in self.chosen for cell in one.cells]
+        self.runner = Runner(native_engine, self.paper.measures, self.executor)
+        whole = self.chosen("last")
+        self.claims = [claim.id for one in whole for claim in one.claims]
+        self.cells = [cell.id for one in whole for cell in one.cells]
         self.columns = [*HEAD, *CURVES, *self.claims, *self.cells]
 
-    def measured(self, task: Task) -> Row:
+    def chosen(self, stage: str) -> list[Experiment]:
+        """What a stage puts readings to."""
+        return [self.paper.experiments[name] for name in STAGES[stage]]
+
+    def measured(self, stage: str, task: Task) -> Row:
         """Run a row's scenarios and put them to the claims."""
+        chosen = self.chosen(stage)
         wanted = {
             key: replace(series, settings=tuple(map(task.applied, _some(series.settings))))
-            for key, series in wanted_series(self.paper, self.chosen, []).items()
+            for key, series in wanted_series(self.paper, chosen, []).items()
             if key[1] != "worded"
         }
-        runner = Runner(native_engine, self.paper.measures, self.executor)
         measured = Points()
-        fill(measured, _with_runs(wanted), runner, None)
-        stars = award(_means(measured), wanted)
-        measured.points["table4", "stars"] = stars.series(("table4", "stars"))
+        fill(measured, _with_runs(wanted), self.runner, None)
+        if "table4" in STAGES[stage]:
+            stars = award(_means(measured), wanted)
+            measured.points["table4", "stars"] = stars.series(("table4", "stars"))
         claims = {
             claim.id: judge_claim(claim, measured).verdict.value
-            for one in self.chosen
+            for one in chosen
             for claim in one.claims
         }
-        cells = {cell.id: judge_cell(cell, measured) for one in self.chosen for cell in one.cells}
-        row = dict(zip(HEAD[:3], (self.engine, *task.key), strict=True))
+        cells = {cell.id: judge_cell(cell, measured) for one in chosen for cell in one.cells}
+        row = dict.fromkeys(self.columns, "")
+        row |= zip(HEAD[:4], (self.engine, stage, *task.key), strict=True)
         row |= {
             "held": str(sum(verdict == "holds" for verdict in claims.values())),
             "undecided": str(sum(verdict == "undecided" for verdict in claims.values())),
@@ -206,7 +250,7 @@ class Search:
         """Give a few letters that change when the engine does anything else with these packets."""
         digest = hashlib.sha256()
         settings = self.paper.experiments["fig8"].series["tcp"].settings
-        for task in (*reading_tasks(), *change_tasks()):
+        for task in reading_tasks():
             setting = task.applied(settings[2])
             short = [*setting.overrides, ("duration", '"2 s"')]
             tables = native_engine(setting.base, short).run(1)
@@ -249,7 +293,7 @@ def read(engine: str) -> dict[Key, Row]:
         return {}
     with ROWS.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["engine"] == engine]
-    return {(row["reading"], row["change"]): row for row in rows}
+    return {(row["stage"], row["reading"], row["change"]): row for row in rows}
 
 
 def write(rows: Iterable[Row], columns: Sequence[str]) -> None:
@@ -260,46 +304,87 @@ def write(rows: Iterable[Row], columns: Sequence[str]) -> None:
         writer.writerows(rows)
 
 
-def do(search: Search, wanted: Sequence[Task]) -> None:
+def do(search: Search) -> None:
     """Measure the rows that are missing, each written as soon as it is there."""
     rows = read(search.engine)
-    missing = [task for task in wanted if task.key not in rows]
+    readings = reading_tasks()
+    measure(search, "first", readings, rows)
+    measure(search, "last", [task for task in readings if task.reading in PUT_TO_ALL], rows)
+    measure(search, "changes", change_tasks(), rows)
+
+
+def of_stage(rows: Iterable[Row], stage: str) -> list[Row]:
+    """The rows of a stage, the best first."""
+    return sorted((row for row in rows if row["stage"] == stage), key=score, reverse=True)
+
+
+def measure(search: Search, stage: str, tasks: Sequence[Task], rows: dict[Key, Row]) -> None:
+    """Measure the rows of a stage that are missing."""
+    missing = [task for task in tasks if (stage, *task.key) not in rows]
     for number, task in enumerate(missing, start=1):
-        rows[task.key] = search.measured(task)
+        rows[stage, *task.key] = search.measured(stage, task)
         write(rows.values(), search.columns)
-        sys.stderr.write(f"\r{number} of {len(missing)} rows")
+        sys.stderr.write(f"\r{stage}: {number} of {len(missing)} rows")
     sys.stderr.write("\n")
 
 
 def score(row: Row) -> tuple[int, int]:
-    """Claims held and stars that are the paper's, and then claims alone."""
-    held = int(row["held"])
-    return held + int(row["stars"]), held
+    """Claims held, and then stars that are the paper's."""
+    return int(row["held"]), int(row["stars"])
+
+
+def is_best(reading: str, rows: Sequence[Row]) -> bool:
+    """Whether no other reading, the best of which comes first, holds more than one run can tell."""
+    most = score(rows[0])
+    held, stars = next(score(row) for row in rows if row["reading"] == reading)
+    return held + NEAR >= most[0] and stars >= most[1]
 
 
 def page(search: Search) -> None:
     """Write SEARCH.md: every row, and what each change does to the claims."""
-    rows = read(search.engine).values()
+    rows = list(read(search.engine).values())
+    first, last = of_stage(rows, "first"), of_stage(rows, "last")
+    changes = [row for row in rows if row["stage"] == "changes"]
+    if not is_best(TAKEN, last):
+        raise SystemExit(f"{TAKEN!r} is taken, and {last[0]['reading']!r} has more")
+    (unchanged,) = (row for row in changes if row["change"] == "nothing")
     head = ["held", "undecided", "stars", *CURVES]
-    readings = sorted((row for row in rows if not row["change"]), key=score, reverse=True)
-    changes = [row for row in rows if row["change"]]
-    taken = readings[0]
-    if taken["reading"] != TAKEN:
-        raise SystemExit(f"{TAKEN!r} is taken, and {taken['reading']!r} has more")
+    counts = {stage: len(_told(search, stage)) for stage in STAGES}
     parts = [
-        _HEAD.format(
-            runs=RUNS, rates=", ".join(map(str, RATES)), names=", ".join(EXPERIMENTS),
-            claims=len(search.claims), cells=len(search.cells),
-        ),
-        table(["reading", *head], [[_name(row), *(row[key] for key in head)] for row in readings]),
-        _CHANGES,
+        _HEAD.format(runs=RUNS, rates=", ".join(map(str, RATES)), readings=len(reading_tasks())),
+        _LAST.format(claims=counts["last"], cells=len(search.cells)),
+        _readings(last, head),
+        _LOST,
+        _beside(search, last),
+        _FIRST.format(claims=counts["first"], readings=len(first), of=len(reading_tasks())),
+        _readings(first, [one for one in head if one != "stars"]),
+        _CHANGES.format(claims=counts["changes"], cells=len(search.cells)),
         table(
             ["changed", *head, "claims that come out differently"],
-            [[row["change"], *(row[key] for key in head), _moved(row, taken, search.claims)]
+            [[row["change"], *(row[key] for key in head), _moved(row, unchanged, search.claims)]
              for row in changes],
         ),
+        _BEFORE,
     ]  # fmt: skip
     write_page(FOLDER / "SEARCH.md", "\n\n".join(part.strip() for part in parts) + "\n")
+
+
+def _told(search: Search, stage: str) -> list[str]:
+    return [claim.id for one in search.chosen(stage) for claim in one.claims]
+
+
+def _readings(rows: Sequence[Row], head: Sequence[str]) -> str:
+    return table(["reading", *head], [[_name(row), *(row[key] for key in head)] for row in rows])
+
+
+def _beside(search: Search, rows: Sequence[Row]) -> str:
+    """Claims that do not hold in the reading taken, by reading."""
+    (taken,) = (row for row in rows if row["reading"] == TAKEN)
+    open_in_taken = [one for one in search.claims if taken[one] != "holds"]
+    return table(
+        ["claim", *(_name(row) for row in rows)],
+        [[f"`{one}`", *(row[one] for row in rows)] for one in open_in_taken],
+    )
 
 
 def _name(row: Row) -> str:
@@ -315,26 +400,55 @@ def _moved(row: Row, taken: Row, claims: Sequence[str]) -> str:
 _HEAD = """
 # What the paper leaves open: the whole search
 
-Written by `papers/conex/search.py`; `search.csv` has the verdict on each claim. Experiments:
-{names}, with {runs} run a point and filling rates of {rates} packets/s. What would need more runs
-to be told counts as undecided, and a gap that has to be seen beyond its interval as not seen; stars
-rank the means themselves. A row has how many of their {claims} claims hold and are undecided, how
-many of the {cells} stars are the paper's, and the unfairness at some filling rates (packets/s).
+Written by `papers/conex/search.py`; `search.csv` has the verdict on each claim, with {runs} run a
+point and filling rates of {rates} packets/s. What would need more runs to be told counts as
+undecided, and a gap that has to be seen beyond its interval as not seen; stars rank the means
+themselves. Behind claims and stars stands the unfairness at some filling rates (packets/s).
 
-## How the policer is read
+Five questions are asked of the policer and of what is declared, {readings} combinations in all:
 
-Whether it stops all packets of a user or declared ones only; whether a dropped declaration costs
-its token; whether buckets are full or empty at first; whether a declaration goes on the next packet
-with new data or on any, retransmissions included; and whether what was declared on a lost packet is
-declared again.
+- the policer stops **all** packets of a user, or **declared** ones only;
+- tokens are **paid on arrival**, also by what is dropped; **paid if it passes**, where the fill
+  decides that is left then; or **paid last**, where the one decides that the packet finds;
+- buckets are **full** or **empty at first**;
+- **each loss** is declared; **each loss that ACKs tell**, and not what the timer alone finds; or
+  **one loss an event**, a fast recovery or a time-out;
+- a declaration goes **on new data**, or **on any data**, retransmissions included.
+"""
 
-Taken is the reading with the most claims and stars; of several, the one with more claims.
+_LAST = """
+## Figures 7 to 19 and table IV
+
+{claims} claims and {cells} stars. Taken is the reading with the most claims, and then the most
+stars; of those within a claim of it, which one run cannot tell apart, the one with ns-2's bucket.
+"""
+
+_LOST = """
+Claims that do not hold in the reading that is taken, and what they are in the others:
+"""
+
+_FIRST = """
+## Figures 7 and 8
+
+{claims} claims; {readings} of the {of} readings have been measured. The best was put to the rest,
+and two beside it that have another answer to one question.
 """
 
 _CHANGES = """
 ## What each other assumption does
 
-The reading that is taken, with one thing changed.
+The reading that is taken, with one thing changed; {claims} claims of figures 7, 8, 19 and table IV,
+and {cells} stars.
+"""
+
+_BEFORE = """
+## An earlier search
+
+`search_sack1.csv` has one of before: 32 readings, put to the claims of figures 7, 8 and 19 and
+table IV, with the rules of ns-2's Sack1 for the sender. It asked also whether what was declared on
+a lost packet is declared again, which never held more, and not which losses are declared. There a
+policer that drops declared packets only, empty at first, held 17 of 23 claims and 13 stars, and the
+text's own words 15 and 12.
 """
 
 
@@ -346,7 +460,7 @@ def main() -> None:
     order = parser.parse_args()
     search = Search(order.jobs)
     if not order.page:
-        do(search, [*reading_tasks(), *change_tasks()])
+        do(search)
     page(search)
 
 
