@@ -1,6 +1,6 @@
 //! Doubts about what acts on declared congestion (ConEx, re-ECN), where nobody declares it or nobody may.
 
-use tidegate_mechanisms::stage::StageParams;
+use tidegate_mechanisms::stage::{ConexPolicerParams, StageParams};
 
 use super::{Direction, way};
 use crate::check::nested;
@@ -28,62 +28,80 @@ pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
 }
 
 fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mut Reader) {
-    let nobody =
-        |says: fn(&ConexPlan) -> bool| !senders.iter().any(|(_, user)| user.has(file, says));
-    let nobody_declares = !senders.iter().any(|(_, user)| user.declares(file));
+    let passing = Passing { senders, file };
     match stage {
-        StageParams::ConexPolicer(policer) => {
-            if nobody_declares {
-                let message = "nobody whose packets come here declares what they meet, so that nothing is \
-                               policed: give tcp.conex";
-                reader.wrong::<()>(message);
-            }
-            if policer.fill_rate.is_zero() {
-                let message =
-                    "nothing comes in: what the depth holds is all that may ever be declared";
-                reader.wrong_at("fill_rate", message);
-            }
-        }
-        StageParams::ConexAuditor(_) => {
-            let silent =
-                senders.iter().filter(|(_, user)| user.declares(file) && !user.gives_credit(file));
-            let silent: Vec<_> = silent.map(|(name, _)| name.as_str()).collect();
-            if nobody_declares {
-                let message = "nobody whose packets come here declares anything, so that nothing is audited: \
-                               give tcp.conex";
-                reader.wrong::<()>(message);
-            } else if !silent.is_empty() {
-                let message = format!(
-                    "{} declare without giving credit, so that the first congestion they meet is held \
-                     against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}",
-                    silent.join(", ")
-                );
-                reader.wrong::<()>(message);
-            }
-        }
-        StageParams::ReEcnPolicer(_) if nobody(declares_by_re_ecn) => {
+        StageParams::ConexPolicer(policer) => policed(policer, &passing, reader),
+        StageParams::ConexAuditor(_) => audited(&passing, reader),
+        StageParams::ReEcnPolicer(_) if passing.none(declares_by_re_ecn) => {
             let message = "nobody whose packets come here declares by re-ECN, so that everybody has the \
                            fill rate: give tcp.conex = \"re-ecn\"";
             reader.wrong::<()>(message);
         }
-        StageParams::ReEcnDropper(_) => {
-            if nobody(declares_by_re_ecn) {
-                let message = "nobody whose packets come here declares by re-ECN, so that nothing is dropped: \
-                               give tcp.conex = \"re-ecn\"";
-                reader.wrong::<()>(message);
-            }
-            let short = senders.iter().filter(|(_, user)| user.has(file, may_be_short));
-            let short: Vec<_> = short.map(|(name, _)| name.as_str()).collect();
-            if !short.is_empty() {
-                let message = format!(
-                    "{} declare by re-ECN without credit, so that packets behind the first mark are dropped \
-                     for a round trip: give tcp.conex = {{ kind = \"re-ecn\", credit = \"half-flight\" }}",
-                    short.join(", ")
-                );
-                reader.wrong::<()>(message);
-            }
-        }
+        StageParams::ReEcnDropper(_) => dropped(&passing, reader),
         _ => {}
+    }
+}
+
+/// Whose packets come by.
+struct Passing<'a> {
+    senders: &'a [&'a (String, User)],
+    file: &'a File,
+}
+
+impl Passing<'_> {
+    /// Whether this holds for nobody's declarations.
+    fn none(&self, says: fn(&ConexPlan) -> bool) -> bool {
+        !self.senders.iter().any(|(_, user)| user.has(self.file, says))
+    }
+    /// Whether nobody takes part in ConEx.
+    fn none_declares(&self) -> bool {
+        !self.senders.iter().any(|(_, user)| user.declares(self.file))
+    }
+    /// The groups for which something holds, as a list.
+    fn names(&self, holds: impl Fn(&User, &File) -> bool) -> String {
+        let found = self.senders.iter().filter(|(_, user)| holds(user, self.file));
+        found.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader) {
+    if passing.none_declares() {
+        let message = "nobody whose packets come here declares what they meet, so that nothing is \
+                       policed: give tcp.conex";
+        reader.wrong::<()>(message);
+    }
+    if policer.fill_rate.is_zero() {
+        let message = "nothing comes in: what the depth holds is all that may ever be declared";
+        reader.wrong_at("fill_rate", message);
+    }
+}
+
+fn audited(passing: &Passing, reader: &mut Reader) {
+    let silent = passing.names(|user, file| user.declares(file) && !user.gives_credit(file));
+    if passing.none_declares() {
+        let message = "nobody whose packets come here declares anything, so that nothing is audited: \
+                       give tcp.conex";
+        reader.wrong::<()>(message);
+    } else if !silent.is_empty() {
+        reader.wrong::<()>(format!(
+            "{silent} declare without giving credit, so that the first congestion they meet is held \
+             against them: give tcp.conex = {{ kind = \"rfc7786\", credit = \"flight\" }}"
+        ));
+    }
+}
+
+fn dropped(passing: &Passing, reader: &mut Reader) {
+    if passing.none(declares_by_re_ecn) {
+        let message = "nobody whose packets come here declares by re-ECN, so that nothing is dropped: \
+                       give tcp.conex = \"re-ecn\"";
+        reader.wrong::<()>(message);
+    }
+    let short = passing.names(|user, file| user.has(file, may_be_short));
+    if !short.is_empty() {
+        reader.wrong::<()>(format!(
+            "{short} declare by re-ECN without credit, so that packets behind the first mark are dropped \
+             for a round trip: give tcp.conex = {{ kind = \"re-ecn\", credit = \"half-flight\" }}"
+        ));
     }
 }
 
