@@ -13,6 +13,7 @@ use crate::network::{DUMBBELL, Network};
 use crate::plan::{ConexPlan, FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
 use crate::prices;
 use crate::resolve::AtHosts;
+use crate::tunnels;
 use crate::value::OrOff;
 
 /// What a run can hold in memory.
@@ -113,6 +114,7 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     }
     let network = network.filter(|network| can_be_searched(file, network, reader));
     prices::of(file, network.as_ref(), reader);
+    network.iter().for_each(|network| tunnels::of(file, network, reader));
     let nodes = network.as_ref().map(Network::nodes).unwrap_or_default();
     let network = network.as_ref().map(|network| (network, &nodes));
     reader.within("users", |reader| {

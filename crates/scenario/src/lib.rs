@@ -36,6 +36,7 @@ mod sweep;
 mod table;
 mod toml_text;
 mod traffic;
+mod tunnels;
 mod value;
 
 pub use issue::Issue;

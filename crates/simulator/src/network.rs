@@ -5,7 +5,7 @@
 //! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
 //! halves the events.
 
-use tidegate_mechanisms::stage::Passing;
+use tidegate_mechanisms::stage::{Passing, Tunnel};
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
 
@@ -17,7 +17,7 @@ use crate::hosts::Hosts;
 use crate::link::{Departed, Forwarded, Link};
 use crate::memory::{large_list, prefetch};
 use crate::owner::Owner;
-use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, Rewritten, flags};
+use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, Rewritten, TunnelHeader, flags};
 use crate::reports::Reports;
 use crate::stages::{self, Header, Stages};
 use crate::transit::{Next, Transit};
@@ -94,6 +94,8 @@ pub struct Network<C = InPacket> {
     pub stages: Stages,
     /// The row of stages of each hop, if there are any stages at all.
     rows: Vec<u32>,
+    /// The end of tunnels further on the way, for each hop, if there is any at all.
+    tunnel_ends: Vec<Option<u32>>,
     /// What stages tell each other.
     reports: Reports,
 }
@@ -149,6 +151,7 @@ impl<C: Contents> Network<C> {
             shared_hosts: false,
             stages: Stages::new(plan, seed),
             rows: Vec::new(),
+            tunnel_ends: Vec::new(),
             reports: Reports::default(),
         };
         let mut known = std::collections::HashMap::new();
@@ -162,6 +165,7 @@ impl<C: Contents> Network<C> {
                 *known.entry((hops, rows)).or_insert_with_key(|(hops, rows)| {
                     network.hops.extend(hops);
                     network.rows.extend(rows);
+                    network.add_tunnel_ends(plan, flow, direction, len);
                     (network.hops.len() - len) as u32
                 })
             };
@@ -392,6 +396,11 @@ impl<C: Contents> Network<C> {
         let user = self.flow_states[parcel.flow() as usize].owner.user;
         let signal = f32::from_bits(self.options.word_of(&parcel));
         let mut passing = stages::passing(parcel, user, signal, now);
+        passing.tunnel_end = self.tunnel_ends.get(parcel.hop() as usize).copied().flatten();
+        if parcel.has(flags::TUNNEL) {
+            let header = self.options.tunnel_of(&parcel);
+            passing.tunnel = header.map(|header| stages::tunnel_of(&parcel, header));
+        }
         if !C::OUTSIDE && !parcel.has(flags::REPORT) {
             passing.sequence = Some(stages::sequence_of(&parcel));
         }
@@ -414,11 +423,30 @@ impl<C: Contents> Network<C> {
         }
         let (mut flags, mut len) = (parcel.flags(), parcel.len());
         if wrote_header {
-            let Passing { ecn, declared, .. } = passing;
-            flags = stages::flags_of(Header { ecn, declared }, passing.inner_ecn, flags);
+            let Passing { ecn, declared, tunnel, .. } = passing;
+            if tunnel.is_some() || parcel.has(flags::TUNNEL) {
+                flags = self.write_tunnel(&mut parcel, tunnel);
+            }
+            let inner_ecn = tunnel.map(|tunnel| tunnel.inner_ecn);
+            flags = stages::flags_of(Header { ecn, declared }, inner_ecn, flags);
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
         Some(Rewritten { word: parcel.word(), flags, len })
+    }
+
+    /// Writes a tunnel's header into a packet, or takes it away. Returns the packet's flags.
+    fn write_tunnel(&mut self, parcel: &mut Parcel, tunnel: Option<Tunnel>) -> u32 {
+        let header = tunnel.map(|Tunnel { teid, sequence, re_inserted, .. }| TunnelHeader {
+            teid,
+            sequence,
+            re_inserted,
+        });
+        let (word, is_ticket) = self.options.set_tunnel_of(parcel, header);
+        parcel.set_word(word);
+        match is_ticket {
+            true => parcel.flags() | flags::OPTIONS,
+            false => parcel.flags() & !flags::OPTIONS,
+        }
     }
 
     /// Stages have answered a packet: their reports leave, but none that answers a report.
@@ -470,6 +498,13 @@ impl<C: Contents> Network<C> {
             Direction::Back => ways.reverse,
         };
         self.reports.add_way(way.flow as u32, entered + way.hop as u32, way.kind, first);
+    }
+
+    /// Where tunnels lead to from each of the last hops, if any end in this network.
+    fn add_tunnel_ends(&mut self, plan: &Plan, flow: &FlowPlan, way: Direction, hops: usize) {
+        if self.stages.end_tunnels() {
+            self.tunnel_ends.extend((0..hops).map(|hop| flow.tunnel_end(plan, way, hop)));
+        }
     }
 
     /// The row of stages of each hop, if the network has any.

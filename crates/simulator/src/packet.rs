@@ -219,10 +219,10 @@ impl Parcel {
         (self.said >> 32) as u32
     }
 
-    /// The activity that it carries; 0 if it carries none.
+    /// The activity that it shows; 0 if it carries none, or in a tunnel, where that is in the inner header.
     #[inline]
     pub fn activity(&self) -> f32 {
-        if self.has(flags::ACK) { 0.0 } else { f32::from_bits(self.word()) }
+        if self.has(flags::ACK | flags::OPTIONS) { 0.0 } else { f32::from_bits(self.word()) }
     }
 
     /// It comes to the next of its hops.
@@ -301,6 +301,19 @@ pub struct Options {
     pub received_bytes: Option<ReceivedBytes>,
     /// The receiver's clock when the segment arrived that this answers, for the one-way delay.
     pub received_at: Option<Time>,
+    /// With [`flags::TUNNEL`]: the tunnel's header.
+    pub tunnel: Option<TunnelHeader>,
+}
+
+/// What the header of a tunnel says, but for the inner ECN field, which is in the flags.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TunnelHeader {
+    /// Which tunnel.
+    pub teid: u32,
+    /// Number of the packet in it.
+    pub sequence: u16,
+    /// Whether congestion was re-inserted, where there is room for it.
+    pub re_inserted: Option<bool>,
 }
 
 impl Options {
@@ -310,6 +323,7 @@ impl Options {
         sack: [(0, 0); MAX_SACK_BLOCKS],
         received_bytes: None,
         received_at: None,
+        tunnel: None,
     };
 }
 
@@ -359,6 +373,28 @@ impl OptionStore {
         }
     }
 
+    /// The header of the tunnel that a packet is in.
+    pub fn tunnel_of(&self, parcel: &Parcel) -> Option<TunnelHeader> {
+        let other = parcel.has(flags::OPTIONS) && parcel.word() & OTHER != 0;
+        other.then(|| self.others.places[(parcel.word() & !OTHER) as usize].tunnel)?
+    }
+
+    /// A packet enters a tunnel, leaves it, or has something written into its header. Returns its word and
+    /// whether that is a ticket.
+    pub fn set_tunnel_of(&mut self, parcel: &Parcel, tunnel: Option<TunnelHeader>) -> (u32, bool) {
+        let options = match parcel.has(flags::OPTIONS) {
+            true => self.take(parcel.word()),
+            false => Options { word: parcel.word(), ..Options::NONE },
+        };
+        let has_others = parcel.has(flags::SACK)
+            || options.received_bytes.is_some()
+            || options.received_at.is_some();
+        if tunnel.is_none() && !has_others {
+            return (options.word, false);
+        }
+        (self.put(Options { tunnel, ..options }), true)
+    }
+
     /// Takes the options of a ticket, once.
     #[inline]
     pub fn take(&mut self, ticket: u32) -> Options {
@@ -378,9 +414,10 @@ impl Blocks {
     /// Of options that are nothing else.
     #[inline(always)]
     fn of(options: &Options) -> Option<Self> {
-        let Options { word, sack, received_bytes, received_at } = options;
+        let Options { word, sack, received_bytes, received_at, tunnel } = options;
         let all = sack.iter().fold(0, |all, (start, end)| all | start | end);
-        let alone = *word == 0 && received_bytes.is_none() && received_at.is_none();
+        let others = received_bytes.is_some() || received_at.is_some() || tunnel.is_some();
+        let alone = *word == 0 && !others;
         let low = |(start, end): (u64, u64)| (start as u32, end as u32);
         (alone && all >> u32::BITS == 0).then(|| Blocks(sack.map(low)))
     }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tidegate_mechanisms::stage::{
-    AnyStage, Declared, Ecn, Passage, Passing, Report, Sequence, StageParams,
+    AnyStage, Declared, Ecn, Passage, Passing, Report, Sequence, StageParams, Tunnel,
 };
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
 
 use crate::output::StageTable;
-use crate::packet::{Parcel, flags};
+use crate::packet::{Parcel, TunnelHeader, flags};
 use crate::random::Stream;
 
 /// All stages, and the places where they stand.
@@ -107,6 +107,11 @@ impl Stages {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// Whether tunnels end at one of them.
+    pub fn end_tunnels(&self) -> bool {
+        self.all.iter().any(|standing| standing.params.ends_tunnels())
     }
 
     /// The row of stages in front of the link with this place on a route, or behind the last one; `None`
@@ -241,10 +246,9 @@ impl Stages {
 #[derive(Clone, Default)]
 pub struct StageCounts(BTreeMap<(usize, u32, String), u64>);
 
-/// A packet as stages see it, but for what its connection's headers say.
+/// A packet as stages see it, but for what its connection's headers and a tunnel's say.
 pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
     let Header { ecn, declared } = header_of(parcel.flags());
-    let inner = ecn_of(parcel.flags(), flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
     Passing {
         now,
         len: Bytes::new(parcel.len().into()),
@@ -254,7 +258,8 @@ pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
         is_ack: parcel.has(flags::ACK),
         is_request: parcel.has(flags::SYN),
         ecn,
-        inner_ecn: parcel.has(flags::TUNNEL).then_some(inner),
+        tunnel: None,
+        tunnel_end: None,
         declared,
         signal,
     }
@@ -264,6 +269,13 @@ pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
 pub fn sequence_of(parcel: &Parcel) -> Sequence {
     let (connection, number) = (parcel.connection(), parcel.number());
     Sequence { connection, number, sent: parcel.stamp() }
+}
+
+/// The tunnel that a packet is in, by its header.
+pub fn tunnel_of(parcel: &Parcel, header: TunnelHeader) -> Tunnel {
+    let TunnelHeader { teid, sequence, re_inserted } = header;
+    let inner_ecn = ecn_of(parcel.flags(), flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
+    Tunnel { teid, sequence, inner_ecn, re_inserted }
 }
 
 /// What a packet's header says of congestion, as stages see it.
@@ -322,9 +334,12 @@ mod tests {
     use super::*;
     use crate::packet::Packet;
 
+    const HEADER: TunnelHeader = TunnelHeader { teid: 7, sequence: 9, re_inserted: Some(true) };
+
     fn seen(flags: u32) -> Passing {
         let parcel = Parcel::of(&Packet { flags, len: 1500, ..Packet::default() });
-        passing(parcel, 0, 0.0, Time::ZERO)
+        let tunnel = (flags & flags::TUNNEL != 0).then(|| tunnel_of(&parcel, HEADER));
+        Passing { tunnel, ..passing(parcel, 0, 0.0, Time::ZERO) }
     }
 
     #[test]
@@ -340,7 +355,9 @@ mod tests {
             let [conex, loss, mark, credit, re] = [0, 1, 2, 3, 4].map(bit);
             let declared = Declared { conex, loss, mark, credit, re };
             let own = flags::ACK | flags::SACK | flags::AE;
-            let written = Passing { ecn, inner_ecn, declared, ..seen(own) };
+            let TunnelHeader { teid, sequence, re_inserted } = HEADER;
+            let tunnel = |inner_ecn| Tunnel { teid, sequence, inner_ecn, re_inserted };
+            let written = Passing { ecn, tunnel: inner_ecn.map(tunnel), declared, ..seen(own) };
             let flags = flags_of(Header { ecn, declared }, inner_ecn, own);
             assert_eq!(seen(flags), written);
             let again = flags_of(header_of(flags), inner_ecn, flags);

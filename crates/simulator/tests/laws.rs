@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::stage::conex_policer::Buckets;
-use tidegate_mechanisms::stage::{ConexPolicerParams, PolicerCurve, StageParams};
+use tidegate_mechanisms::stage::{
+    ConexPolicerParams, PolicerCurve, StageParams, Tunnel, TunnelReport,
+};
 use tidegate_mechanisms::units::{Span, TokenRate, Tokens};
 use tidegate_scenario::plan::{Buffer, LinkPlan, Plan};
 use tidegate_simulator::output::{LinkTable, RunOutput};
@@ -73,7 +75,13 @@ fn seconds(plan: &Plan) -> f64 {
 }
 
 fn largest_packet_bits(plan: &Plan) -> f64 {
-    plan.flows.iter().map(|flow| 8.0 * flow.packet_size.as_f64()).fold(0.0, f64::max)
+    let own = plan.flows.iter().map(|flow| 8.0 * flow.packet_size.as_f64()).fold(0.0, f64::max);
+    if !stages(plan).iter().any(|(_, stage)| stage.ends_tunnels()) {
+        return own;
+    }
+    // Reports have 71 B, and 4 B for each packet that is listed.
+    let report_bits = 8.0 * (71 + 4 * TunnelReport::MAX_ENTRIES) as f64;
+    report_bits.max(own + 8.0 * Tunnel::overhead(true).as_f64())
 }
 
 /// What a full buffer holds.

@@ -18,9 +18,9 @@ use std::net::Ipv4Addr;
 use capture::Transport;
 use tidegate_wire::conex::Conex;
 use tidegate_wire::gtpu::report::{self, Entry, Fate, Report};
-use tidegate_wire::gtpu::tunnel::{self, EcnRules, Path};
+use tidegate_wire::gtpu::tunnel::{self, Path};
 use tidegate_wire::gtpu::{Header, Kind, mark};
-use tidegate_wire::packet;
+use tidegate_wire::{Ecn, packet};
 
 /// From the gateway to the base station.
 const DOWN: Path = Path {
@@ -45,7 +45,9 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         for (with_session, bits) in [(false, 0x80), (true, 0xA0)] {
             let extensions = [(SESSION.0, &SESSION.1[..]), (mark::EXTENSION, &room[..])];
             let header = data(Some(sequence));
-            let ecn = EcnRules::ReEcn.entering(packet::parse(inner)?.ecn);
+            // All that is in the tunnel can be marked ("Metering Re-ECN", section III).
+            let own = packet::parse(inner)?.ecn;
+            let ecn = if own.is_capable() { own } else { Ecn::Ect0 };
             let from = usize::from(!with_session);
             let mut bytes = Vec::new();
             tunnel::enclose(DOWN, ecn, header, &extensions[from..], inner, &mut bytes)?;
@@ -68,7 +70,7 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     ];
     for (header, path, payload) in plain.into_iter().chain(others) {
         let mut bytes = Vec::new();
-        tunnel::enclose(path, tidegate_wire::Ecn::NotEct, header, &[], &payload, &mut bytes)?;
+        tunnel::enclose(path, Ecn::NotEct, header, &[], &payload, &mut bytes)?;
         packets.push(bytes);
     }
     Ok(packets)

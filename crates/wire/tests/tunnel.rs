@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
 use tidegate_wire::conex::Conex;
-use tidegate_wire::gtpu::tunnel::{self, EcnRules, OVERHEAD, Outer, Path};
+use tidegate_wire::gtpu::tunnel::{self, OVERHEAD, Outer, Path};
 use tidegate_wire::gtpu::{Header, Kind, mark};
 use tidegate_wire::{Ecn, WireError, packet};
 
@@ -93,38 +93,6 @@ fn what_is_too_long_for_a_packet_is_not_enclosed() {
     out.clear();
     assert_eq!(tunnel::enclose(PATH, Ecn::Ect0, header, &[], &longest, &mut out), Ok(()));
     assert_eq!(open(&out).payload(&out).len(), longest.len());
-}
-
-/// RFC 6040, figure 4; rows: inner, columns: outer Not-ECT, ECT(0), ECT(1), CE.
-#[test]
-fn rfc_6040_decides_all_sixteen_combinations() {
-    use Ecn::{Ce, Ect0, Ect1, NotEct};
-    let outer = [NotEct, Ect0, Ect1, Ce];
-    let table = [
-        (NotEct, [Some(NotEct), Some(NotEct), Some(NotEct), None]),
-        (Ect0, [Some(Ect0), Some(Ect0), Some(Ect1), Some(Ce)]),
-        (Ect1, [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)]),
-        (Ce, [Some(Ce), Some(Ce), Some(Ce), Some(Ce)]),
-    ];
-    for (inner, leaving) in table {
-        assert_eq!(outer.map(|outer| EcnRules::Rfc6040.leaving(inner, outer)), leaving);
-        assert_eq!(EcnRules::Rfc6040.entering(inner), inner);
-    }
-}
-
-/// "Metering Re-ECN", section III, step 1: capable in the tunnel; what is not capable is left intact.
-#[test]
-fn re_ecn_marks_everything_in_a_tunnel_and_nobody_outside() {
-    for inner in ALL {
-        assert!(EcnRules::ReEcn.entering(inner).is_capable());
-        for outer in ALL {
-            let leaving = EcnRules::ReEcn.leaving(inner, outer);
-            match inner {
-                Ecn::NotEct => assert_eq!(leaving, Some(Ecn::NotEct)),
-                _ => assert_eq!(leaving, EcnRules::Rfc6040.leaving(inner, outer)),
-            }
-        }
-    }
 }
 
 proptest! {

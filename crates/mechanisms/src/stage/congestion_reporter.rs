@@ -99,22 +99,10 @@ impl Stage for CongestionReporter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::Declared;
 
     fn packet(at_ms: u64, user: u32, ecn: Ecn) -> Passing {
-        Passing {
-            now: Time::ZERO + Span::from_millis(at_ms),
-            len: Bytes::new(1000),
-            user,
-            flow: 0,
-            is_ack: false,
-            is_request: false,
-            ecn,
-            inner_ecn: None,
-            declared: Declared::default(),
-            signal: 0.0,
-            sequence: None,
-        }
+        let (now, len) = (Time::ZERO + Span::from_millis(at_ms), Bytes::new(1000));
+        Passing { now, len, ecn, ..Passing::of_user(user) }
     }
 
     #[test]
@@ -133,8 +121,14 @@ mod tests {
         assert_eq!(report_of(10, 3, Ecn::Ect0), None);
         assert_eq!(report_of(109, 3, Ecn::Ce), None);
         assert_eq!(report_of(109, 4, Ecn::Ce), None, "each user has a clock of his own");
-        let first =
-            Report { user: 3, number: 1, len: Bytes::new(60), seen: [3, 3000], marked: [1, 1000] };
+        let first = Report {
+            user: 3,
+            number: 1,
+            len: Bytes::new(60),
+            seen: [3, 3000],
+            marked: [1, 1000],
+            tunnel: None,
+        };
         assert_eq!(report_of(110, 3, Ecn::Ect0), Some(first.clone()));
         assert_eq!(report_of(209, 3, Ecn::Ce), None);
         let second = Report { number: 2, seen: [5, 5000], marked: [3, 3000], ..first };

@@ -8,23 +8,29 @@ mod by_user;
 pub mod conex_auditor;
 pub mod conex_policer;
 pub mod congestion_reporter;
+pub mod enodeb;
 pub mod mark_counter;
 mod passing;
+pub mod pdn_gateway;
 pub mod random_marker;
 pub mod re_ecn_dropper;
 pub mod re_ecn_policer;
 mod report;
 mod slots;
+mod tunnel;
 
 pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
 pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
 pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
+pub use enodeb::{Enodeb, EnodebParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
 pub use passing::{Declared, Ecn, Passing, ReEcn, Sequence};
+pub use pdn_gateway::{PdnGateway, PdnGatewayParams};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
 pub use re_ecn_dropper::{ReEcnDropper, ReEcnDropperParams};
 pub use re_ecn_policer::{ReEcnPolicer, ReEcnPolicerParams};
-pub use report::Report;
+pub use report::{Fate, Report, TunnelReport};
+pub use tunnel::{EcnRules, Tunnel};
 
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
 use crate::parameters::{Mistake, Parameters, choices};
@@ -61,6 +67,9 @@ pub trait Stage: Sized {
     /// Whether it writes anything else into packets: ECN fields, what is declared, a tunnel's header. What it
     /// writes without saying so here is lost.
     const WRITES_HEADER: bool = false;
+
+    /// Whether tunnels end here, so that one that begins further up the way leads here.
+    const ENDS_TUNNELS: bool = false;
 
     /// Whether it has [`levels`](Self::levels).
     const HAS_LEVELS: bool = false;
@@ -156,6 +165,11 @@ macro_rules! stages {
                 match self { $(StageParams::$name(_) => $name::WRITES_HEADER,)+ }
             }
 
+            /// See [`Stage::ENDS_TUNNELS`].
+            pub const fn ends_tunnels(&self) -> bool {
+                match self { $(StageParams::$name(_) => $name::ENDS_TUNNELS,)+ }
+            }
+
             /// See [`Stage::HAS_LEVELS`].
             pub const fn has_levels(&self) -> bool {
                 match self { $(StageParams::$name(_) => $name::HAS_LEVELS,)+ }
@@ -221,4 +235,6 @@ stages! {
     RandomMarker(RandomMarkerParams);
     ReEcnPolicer(ReEcnPolicerParams);
     ReEcnDropper(ReEcnDropperParams);
+    PdnGateway(PdnGatewayParams);
+    Enodeb(EnodebParams);
 }

@@ -1,5 +1,6 @@
 //! What a stage sees of a packet, and what it may write into it.
 
+use super::Tunnel;
 use crate::units::{Bytes, Time};
 
 /// A packet that passes a stage. What may be written says so: the signal by stages with
@@ -23,8 +24,10 @@ pub struct Passing {
     pub is_request: bool,
     /// The ECN field; may be written: a mark.
     pub ecn: Ecn,
-    /// In a tunnel, the ECN field of the inner header; may be written, also that it enters or leaves one.
-    pub inner_ecn: Option<Ecn>,
+    /// The header of the tunnel that it is in; may be written, also that it enters or leaves one.
+    pub tunnel: Option<Tunnel>,
+    /// Address of the nearest end of tunnels on its way, the number of a node; `None` where there is none.
+    pub tunnel_end: Option<u32>,
     /// What its sender declares; may be written, as by a proxy that declares for him.
     pub declared: Declared,
     /// Activity or price that it carries; may be written. 0 if it carries none.
@@ -35,7 +38,7 @@ impl Passing {
     /// Congestion experienced: in its header, or in the inner one if it is in a tunnel.
     #[inline]
     pub fn is_marked(&self) -> bool {
-        self.ecn == Ecn::Ce || self.inner_ecn == Some(Ecn::Ce)
+        self.ecn == Ecn::Ce || self.tunnel.is_some_and(|tunnel| tunnel.inner_ecn == Ecn::Ce)
     }
 
     /// What it says in a network with re-ECN: table I of A. Sanhaji et al., "ConEx Performance Evaluation and
@@ -77,7 +80,8 @@ impl Passing {
             is_ack: false,
             is_request: false,
             ecn: Ecn::Ect0,
-            inner_ecn: None,
+            tunnel: None,
+            tunnel_end: None,
             declared: Declared { conex: false, loss: false, mark: false, credit: false, re: false },
             signal: 0.0,
         }

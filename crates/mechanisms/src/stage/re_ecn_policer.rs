@@ -90,6 +90,8 @@ words! {
         ByFlow = "by-flow",
         /// Each user, for all his flows together.
         ByUser = "by-user",
+        /// All that pass here: a group of users.
+        Together = "together",
     }
 }
 
@@ -181,9 +183,9 @@ impl ReEcnPolicerParams {
                 "counts packets, but tokens = \"data\" are bytes: give e.g. \"5 Mb/s\"".to_owned(),
             ),
             (
-                self.measures && self.buckets == Held::ByUser,
+                self.measures && self.buckets != Held::ByFlow,
                 "measures",
-                "a user has no round-trip time of his own: leave it out, or buckets = \"by-flow\""
+                "users have no round-trip time of their own: leave it out, or buckets = \"by-flow\""
                     .to_owned(),
             ),
             (
@@ -220,6 +222,7 @@ pub struct ReEcnPolicer {
 enum Accounts {
     ByFlow(Slots<Account>),
     ByUser(ByUser<Account>),
+    Together(Option<Account>),
 }
 
 /// What is counted of a user.
@@ -264,6 +267,7 @@ impl Stage for ReEcnPolicer {
             accounts: match params.buckets {
                 Held::ByFlow => Accounts::ByFlow(Slots::new(params.memory)),
                 Held::ByUser => Accounts::ByUser(ByUser::new()),
+                Held::Together => Accounts::Together(None),
             },
             counts: ByUser::new(),
         }
@@ -290,6 +294,7 @@ impl Stage for ReEcnPolicer {
         let account = match &mut self.accounts {
             Accounts::ByUser(accounts) => accounts.of(packet.user, begin),
             Accounts::ByFlow(slots) => find_or_add(slots, Key::of(packet), begin),
+            Accounts::Together(account) => account.get_or_insert_with(begin),
         };
         if self.measures {
             account.measure(packet, round_trip_s);
@@ -389,7 +394,7 @@ impl ReEcnPolicer {
     pub const fn state_bytes(&self) -> usize {
         match &self.accounts {
             Accounts::ByFlow(slots) => slots.state_bytes(),
-            Accounts::ByUser(_) => 0,
+            Accounts::ByUser(_) | Accounts::Together(_) => 0,
         }
     }
 }

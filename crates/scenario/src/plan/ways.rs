@@ -65,6 +65,14 @@ impl FlowPlan {
             .any(|hop| self.standing(plan, Direction::There, hop).any(StageParams::writes_signal))
     }
 
+    /// The node where the nearest end of tunnels stands, here or further on.
+    pub fn tunnel_end(&self, plan: &Plan, direction: Direction, hop: usize) -> Option<u32> {
+        let ends =
+            |place: &usize| self.standing(plan, direction, *place).any(StageParams::ends_tunnels);
+        let place = (hop..=direction.route(self).len()).find(ends)?;
+        Some(self.node(plan, direction, place))
+    }
+
     /// The node in front of the link with this place on a route, or behind the last one.
     fn node(&self, plan: &Plan, direction: Direction, hop: usize) -> u32 {
         let ends = |link: &u32| plan.links[*link as usize].ends;

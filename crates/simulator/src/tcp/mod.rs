@@ -187,7 +187,7 @@ impl Half {
         if used > 0 || received_bytes.is_some() || tells_more {
             flags |= flags::OPTIONS | if used > 0 { flags::SACK } else { 0 };
             let (received_at, word) = self.receiver.tell_more();
-            let options = Options { word, sack, received_bytes, received_at };
+            let options = Options { word, sack, received_bytes, received_at, tunnel: None };
             ticket = door.network.options.put(options);
         }
         door.send_ack(self.receiver.next, echo, len, flags, ticket);

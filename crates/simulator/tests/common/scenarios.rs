@@ -278,13 +278,27 @@ fn group() -> impl Strategy<Value = Group> {
         "meter = { reference_rate = \"0.3 Mb/s\", burst_allowance = \"20 kB\", meters = 3 }\n",
     ]);
     let size = select(vec!["", "", "packet_size = \"200 B\"\n"]);
-    (1..4u32, 1..4u32, traffic, meter, size, row(), row(), any::<bool>()).prop_map(
-        |(count, flows, traffic, meter, size, entry, exit, at_first)| {
+    (1..4u32, 1..4u32, traffic, meter, size, ends(), any::<bool>()).prop_map(
+        |(count, flows, traffic, meter, size, (entry, exit), at_first)| {
             let sends = format!("flows = {flows}\ntraffic = {traffic}\n{size}");
             let (entry, exit) = (format!("entry = [{entry}]\n"), format!("exit = [{exit}]\n"));
             Group { count, sends, meter, entry, exit, at_first }
         },
     )
+}
+
+/// Stages at the beginning and the end of a group's way; of tunnels, both ends.
+fn ends() -> impl Strategy<Value = (&'static str, &'static str)> {
+    let tunnels = select(vec![
+        ("\"pdn-gateway\"", "{ kind = \"enodeb\", interval = \"15 ms\", radio_loss = 0.05 }"),
+        (
+            "{ kind = \"pdn-gateway\", ecn_rules = \"rfc6040\", re_inserts = false, policers = [\
+             { fill_rate = \"2 Mb/s\", depth = \"20 kB\", round_trip = \"20 ms\" }, \
+             { fill_rate = \"5 Mb/s\", depth = \"20 kB\", round_trip = \"20 ms\", buckets = \"together\" }] }",
+            "{ kind = \"enodeb\", ecn_rules = \"rfc6040\", interval = \"30 ms\" }, { kind = \"mark-counter\" }",
+        ),
+    ]);
+    prop_oneof![4 => (row(), row()), 1 => tunnels]
 }
 
 /// From where to where a group sends.
@@ -293,9 +307,12 @@ type Place = (&'static str, &'static str);
 fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
     vec((group(), select(places)), 1..4).prop_map(|users| {
         let (first, (home, _)) = &users[0];
+        // Whoever sends from another's host passes what stands there, and tunnels need both ends.
+        let tunnels = |group: &Group| group.exit.contains("enodeb");
         let section = |(i, (group, (from, to))): (usize, &(Group, Place))| {
             let Group { count, sends, meter, entry, exit, at_first } = group;
-            let at_first = i > 0 && *at_first && (from == home || to == home);
+            let at_first = i > 0 && *at_first && !tunnels(first) && !tunnels(group);
+            let at_first = at_first && (from == home || to == home);
             let hosts = match at_first {
                 true => format!("hosts = \"group-0\"\ncount = {}\n", first.count),
                 false => format!("count = {count}\n"),

@@ -1,4 +1,4 @@
-//! A user's packet in a tunnel: IPv4 and UDP around GTP-U, and what becomes of the two ECN fields.
+//! A user's packet in a tunnel: IPv4 and UDP around GTP-U.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -135,38 +135,5 @@ impl Outer {
     pub fn is_on(&self, path: Path) -> bool {
         (self.view.source, self.view.destination)
             == (IpAddr::V4(path.source), IpAddr::V4(path.destination))
-    }
-}
-
-/// What becomes of ECN fields where packets enter and leave a tunnel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum EcnRules {
-    /// RFC 6040, sections 4.1 (normal mode) and 4.2, which hold with a header between two IP headers
-    /// as well (RFC 9601).
-    #[default]
-    Rfc6040,
-    /// Y. Zhang et al., "Metering Re-ECN", section III: all that is in the tunnel may be marked, as its
-    /// beginning is told of marks; a packet that is not ECN-capable leaves as it came.
-    ReEcn,
-}
-
-impl EcnRules {
-    /// The outer field of a packet that enters.
-    pub const fn entering(self, inner: Ecn) -> Ecn {
-        match (self, inner) {
-            (EcnRules::ReEcn, Ecn::NotEct) => Ecn::Ect0,
-            _ => inner,
-        }
-    }
-
-    /// The field of the packet that leaves; `None` if it is dropped.
-    pub const fn leaving(self, inner: Ecn, outer: Ecn) -> Option<Ecn> {
-        match (inner, outer) {
-            (Ecn::NotEct, Ecn::Ce) if matches!(self, EcnRules::Rfc6040) => None,
-            (Ecn::NotEct, _) => Some(Ecn::NotEct),
-            (Ecn::Ce, _) | (_, Ecn::Ce) => Some(Ecn::Ce),
-            (Ecn::Ect1, _) | (Ecn::Ect0, Ecn::Ect1) => Some(Ecn::Ect1),
-            (Ecn::Ect0, _) => Some(Ecn::Ect0),
-        }
     }
 }

@@ -1,0 +1,222 @@
+//! eNodeB: the end of a mobile network's tunnels, which tells their beginning what congestion their packets have
+//! met.
+//!
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
+//! Applicability in Cellular Networks", ITC 23, 2011, section III-B, steps 1 and 3.
+//!
+//! ```text
+//! with each packet:   received + 1;   marked_before + 1 where inner or outer ECN is CE
+//!                     dropped_before = numbers up to the latest − received
+//!                     ECN ← by the rules, from inner and outer;   L ← L − 40 or 44 B
+//!                     with probability e^n: lost on the radio, dropped_here + 1
+//! if t − t_report ≥ interval:   a report of the last number and the counters leaves
+//! ```
+//!
+//! Packets of a tunnel are numbered modulo 2¹⁶. Counters run since the tunnel began, modulo 2³², so that a report
+//! that is lost hides nothing; a packet that comes behind later ones is taken back from those dropped before. What was
+//! marked or lost since the report before is listed, as far as there is room. A packet that comes twice is dropped:
+//! it would count twice.
+//!
+//! The radio behind it loses packets at random, with probability e each time it tries, n times at most. That is no
+//! congestion, and the eNodeB knows it apart. What a repetition takes of the radio's time is not modelled.
+//!
+//! A user has one tunnel here, which its first packet tells of in place of the signalling that sets tunnels up;
+//! packets of another number have none. Packets in no tunnel pass. A report goes the way back to the gateway, where it waits and may be lost.
+
+use super::by_user::ByUser;
+use super::report::{Fate, TunnelReport};
+use super::tunnel::{EcnRules, Tunnel};
+use super::{Ecn, Passage, Passing, PdnGateway, Report, Stage};
+use crate::bottleneck::falls;
+use crate::parameters;
+use crate::parameters::{Mistake, too_short};
+use crate::registry::About;
+use crate::units::{Probability, Span, Time, Whole};
+use numbers::{Arrival, Numbers};
+
+mod numbers;
+
+parameters! {
+    /// Ends the tunnels of a PDN gateway, and reports to it what their packets have met.
+    pub struct EnodebParams {
+        /// The least time between two reports on a tunnel: a round trip or more.
+        pub interval: Span = "100 ms",
+        /// What becomes of the two ECN fields of a packet that leaves its tunnel; as at the gateway.
+        pub ecn_rules: EcnRules = "re-ecn",
+        /// e: probability that the radio loses a packet each time it tries.
+        pub radio_loss: Probability = "0.0",
+        /// n: how often it tries.
+        pub radio_attempts: Whole<1, 16> = "1",
+    }
+    check EnodebParams::mistakes;
+}
+
+impl EnodebParams {
+    fn mistakes(&self) -> Vec<Mistake> {
+        too_short(&[("interval", self.interval)])
+    }
+}
+
+/// State of one eNodeB.
+#[derive(Clone, Debug)]
+pub struct Enodeb {
+    params: EnodebParams,
+    /// Probability that all attempts of the radio fail.
+    lost: f64,
+    tunnels: ByUser<Row>,
+    /// What is counted of users, beside their tunnels.
+    others: ByUser<[u64; OTHERS.len()]>,
+}
+
+/// The tunnel of a user that ends here.
+#[derive(Clone, Debug)]
+struct Row {
+    numbers: Numbers,
+    due: Time,
+    reports: u64,
+    report: TunnelReport,
+}
+
+/// What a packet gets that is not delivered.
+const FOREIGN: Passage = Passage::Drop("no such tunnel");
+const TWICE: Passage = Passage::Drop("came twice");
+const MARKED: Passage = Passage::Drop("marked, and not ECN-capable");
+const RADIO: Passage = Passage::Drop("wireless loss");
+
+/// What is counted beside what reports tell.
+#[derive(Clone, Copy, Debug)]
+enum Other {
+    NotInTunnel,
+    MarksNotCopied,
+    Stale,
+}
+
+const OTHERS: [&str; 3] = ["not_in_tunnel", "marks_not_copied", "stale"];
+
+impl Stage for Enodeb {
+    type Params = EnodebParams;
+
+    const ABOUT: About = About {
+        name: "enodeb",
+        title: "eNodeB",
+        source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
+        usage: r#"links.NAME.exit = [{ kind = "enodeb" }]"#,
+        file: "stage/enodeb.rs",
+        text: include_str!("enodeb.rs"),
+    };
+
+    const WRITES_HEADER: bool = true;
+
+    const ENDS_TUNNELS: bool = true;
+
+    const REPORTS_TO: Option<&'static str> = Some(PdnGateway::ABOUT.name);
+
+    fn new(params: EnodebParams) -> Self {
+        let lost = libm::pow(params.radio_loss.0, f64::from(params.radio_attempts.0));
+        Enodeb { params, lost, tunnels: ByUser::new(), others: ByUser::new() }
+    }
+
+    fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
+        let others = self.others.of(packet.user, Default::default);
+        let mut count = |other: Other| others[other as usize] += 1;
+        let Some(tunnel) = packet.tunnel else {
+            count(Other::NotInTunnel);
+            return Passage::On;
+        };
+        let EnodebParams { interval, ecn_rules, .. } = self.params;
+        let row = self.tunnels.of(packet.user, || Row::beginning(packet, tunnel.teid, interval));
+        if row.report.teid != tunnel.teid {
+            return FOREIGN;
+        }
+        match row.arrive(tunnel.sequence, packet.is_marked()) {
+            Arrival::Again => return TWICE,
+            Arrival::Stale => count(Other::Stale),
+            Arrival::Latest(_) | Arrival::Late => {}
+        }
+        let Some(ecn) = ecn_rules.leaving(tunnel.inner_ecn, packet.ecn) else { return MARKED };
+        if ecn != Ecn::Ce && packet.ecn == Ecn::Ce {
+            count(Other::MarksNotCopied);
+        }
+        (packet.ecn, packet.tunnel) = (ecn, None);
+        packet.len = Tunnel::without(packet.len, tunnel.re_inserted.is_some());
+        if falls(self.lost, draw) {
+            row.lose(tunnel.sequence);
+            return RADIO;
+        }
+        row.report(packet, interval)
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        for (user, others) in self.others.iter() {
+            OTHERS.iter().zip(others).for_each(|(name, count)| each(user, name, *count));
+        }
+        for (user, Row { report, reports, .. }) in self.tunnels.iter() {
+            each(user, "received", report.received.into());
+            each(user, "marked_before", report.marked_before.into());
+            each(user, "dropped_before", report.dropped_before.into());
+            each(user, "dropped_here", report.dropped_here.into());
+            each(user, "reports_sent", *reports);
+        }
+    }
+}
+
+impl Row {
+    fn beginning(packet: &Passing, teid: u32, interval: Span) -> Self {
+        let report = TunnelReport { teid, ..TunnelReport::default() };
+        let (due, numbers) = (packet.now + interval, Numbers::default());
+        Row { numbers, due, reports: 0, report }
+    }
+
+    /// A packet arrives: what is told of it, of those that it has overtaken, and of one that was missing.
+    fn arrive(&mut self, sequence: u16, marked: bool) -> Arrival {
+        let arrival = self.numbers.arrive(sequence);
+        let report = &mut self.report;
+        match &arrival {
+            Arrival::Latest(missing) => {
+                let listed = missing.clone().take(TunnelReport::MAX_ENTRIES);
+                listed.for_each(|number| report.list(number as u16, Fate::DroppedBefore));
+            }
+            Arrival::Late => {
+                report.entries.retain(|entry| *entry != (sequence, Fate::DroppedBefore));
+            }
+            Arrival::Again | Arrival::Stale => return arrival,
+        }
+        if marked {
+            report.marked_before = report.marked_before.wrapping_add(1);
+            report.list(sequence, Fate::MarkedBefore);
+        }
+        report.received = self.numbers.received() as u32;
+        report.dropped_before = self.numbers.missing() as u32;
+        report.last_sequence = self.numbers.latest();
+        arrival
+    }
+
+    fn lose(&mut self, sequence: u16) {
+        self.report.dropped_here = self.report.dropped_here.wrapping_add(1);
+        self.report.list(sequence, Fate::DroppedHere);
+    }
+
+    /// The packet goes on, and a report leaves if it is due.
+    fn report(&mut self, packet: &Passing, interval: Span) -> Passage {
+        if packet.now < self.due {
+            return Passage::On;
+        }
+        self.due = packet.now + interval;
+        self.reports += 1;
+        self.report.from = packet.tunnel_end.unwrap_or_default();
+        let tunnel = Box::new(self.report.clone());
+        self.report.entries.clear();
+        let (user, number, len) = (packet.user, self.reports, tunnel.len());
+        Passage::Report(Box::new(Report {
+            user,
+            number,
+            len,
+            tunnel: Some(tunnel),
+            ..Report::default()
+        }))
+    }
+}
+
+#[cfg(test)]
+#[path = "enodeb_tests.rs"]
+mod tests;

@@ -1,0 +1,154 @@
+//! Which of the numbers of a tunnel's packets have arrived: exact whatever is lost, overtaken or sent again.
+
+use core::ops::Range;
+
+/// A packet may come behind so many that were sent after it and still be told from one that came before.
+pub const MEMORY: u64 = 1024;
+const WORDS: usize = (MEMORY / 64) as usize;
+
+/// The numbers of a tunnel's packets, which headers have modulo 2¹⁶. They go on from the latest: a gap of more than
+/// 32,767 packets is not seen as one.
+#[derive(Clone, Debug, Default)]
+pub struct Numbers {
+    /// One more than the highest that has arrived.
+    next: u64,
+    received: u64,
+    /// Of the last [`MEMORY`] numbers, those that have arrived.
+    arrived: [u64; WORDS],
+}
+
+/// What a number says of the packet that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is the latest, and these numbers before it are missing so far.
+    Latest(Range<u64>),
+    /// Others have overtaken it, and it was missing until now.
+    Late,
+    /// It has arrived before.
+    Again,
+    /// So many have overtaken it that nothing is known of it: it counts as missing.
+    Stale,
+}
+
+impl Numbers {
+    /// A packet with this number arrives.
+    pub fn arrive(&mut self, sequence: u16) -> Arrival {
+        let ahead = sequence.wrapping_sub(self.next as u16) as i16;
+        match u64::try_from(ahead) {
+            Ok(gap) => {
+                let missing = self.next..self.next + gap;
+                self.advance(missing.end);
+                Arrival::Latest(missing)
+            }
+            Err(_) => self.arrive_late(u64::from(ahead.unsigned_abs())),
+        }
+    }
+
+    fn advance(&mut self, number: u64) {
+        let first = self.next.max((number + 1).saturating_sub(MEMORY));
+        (first..number).for_each(|missing| self.set(missing, false));
+        self.set(number, true);
+        self.next = number + 1;
+        self.received += 1;
+    }
+
+    fn arrive_late(&mut self, behind: u64) -> Arrival {
+        if behind > MEMORY || behind > self.next {
+            return Arrival::Stale;
+        }
+        let number = self.next - behind;
+        let (word, bit) = place(number);
+        if self.arrived[word] & bit != 0 {
+            return Arrival::Again;
+        }
+        self.set(number, true);
+        self.received += 1;
+        Arrival::Late
+    }
+
+    const fn set(&mut self, number: u64, arrived: bool) {
+        let (word, bit) = place(number);
+        if arrived {
+            self.arrived[word] |= bit;
+        } else {
+            self.arrived[word] &= !bit;
+        }
+    }
+
+    /// How many have arrived.
+    pub const fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// How many of those up to the latest have not.
+    pub const fn missing(&self) -> u64 {
+        self.next - self.received
+    }
+
+    /// The latest number, as a header has it; nothing before the first.
+    pub const fn latest(&self) -> u16 {
+        (self.next as u16).wrapping_sub(1)
+    }
+}
+
+const fn place(number: u64) -> (usize, u64) {
+    ((number / 64) as usize % WORDS, 1 << (number % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_number_that_wraps_is_the_next() {
+        let mut numbers = Numbers::default();
+        for number in 0..200_000u64 {
+            assert_eq!(numbers.arrive(number as u16), Arrival::Latest(number..number));
+        }
+        assert_eq!((numbers.received(), numbers.missing()), (200_000, 0));
+        assert_eq!(numbers.latest(), (199_999 % 65_536) as u16);
+    }
+
+    #[test]
+    fn what_is_overtaken_is_missing_until_it_comes_and_counts_once() {
+        let mut numbers = Numbers::default();
+        assert_eq!(numbers.arrive(2), Arrival::Latest(0..2), "the first number is 0");
+        assert_eq!(numbers.arrive(65_535), Arrival::Stale, "none is before the first");
+        assert_eq!(numbers.arrive(0), Arrival::Late);
+        assert_eq!(numbers.arrive(0), Arrival::Again);
+        assert_eq!(numbers.arrive(2), Arrival::Again);
+        assert_eq!((numbers.received(), numbers.missing()), (2, 1));
+        assert_eq!(numbers.arrive(1024), Arrival::Latest(3..1024));
+        assert_eq!(numbers.arrive(1), Arrival::Late, "as far behind as can be told");
+        numbers.arrive(1025);
+        numbers.arrive(1026);
+        assert_eq!(numbers.arrive(2), Arrival::Stale, "1024 have come, or were missed, behind it");
+        assert_eq!((numbers.received(), numbers.missing()), (6, 1021));
+    }
+
+    proptest! {
+        /// Against a set of all that have arrived, from any number on, with gaps, repeats and up to 900 places
+        /// of disorder.
+        #[test]
+        fn counts_are_those_of_a_set(
+            start in 0..200_000u64,
+            steps in prop::collection::vec((0..40u64, 0..900u64), 1..400),
+        ) {
+            let mut numbers = Numbers::default();
+            let mut set: std::collections::BTreeSet<u64> = (0..start).collect();
+            (0..start).for_each(|number| { numbers.arrive(number as u16); });
+            let mut next = start;
+            for (step, back) in steps {
+                let number = if step < 4 { next.saturating_sub(back) } else { next + step - 4 };
+                next = next.max(number + 1);
+                let is_new = set.insert(number);
+                let arrival = numbers.arrive(number as u16);
+                prop_assert_eq!(is_new, arrival != Arrival::Again);
+                prop_assert!(arrival != Arrival::Stale);
+            }
+            let (all, received) = (next, set.len() as u64);
+            prop_assert_eq!((numbers.received(), numbers.missing()), (received, all - received));
+        }
+    }
+}

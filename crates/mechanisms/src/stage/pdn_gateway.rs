@@ -1,0 +1,321 @@
+//! PDN gateway: the beginning of a mobile network's tunnels, which polices users by what the tunnels' ends report.
+//!
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
+//! Applicability in Cellular Networks", ITC 23, 2011, section III-B, steps 1, 4 and 5: the loop of re-ECN, from here to
+//! the eNodeB and back, while servers and phones stay as they are.
+//!
+//! ```text
+//! with each report:   owed ← owed + Δmarked_before + Δdropped_before   (+ Δdropped_here with radio = "congestion")
+//! with each packet:   a policer takes it for positive while owed > 0, and may drop it
+//!                     number, TEID and outer headers are put before it: L ← L + 40 B, with room to re-insert + 44 B
+//!                     while owed > 0: it is re-inserted that congestion was met, owed ← owed − 1
+//! ```
+//!
+//! So `owed` turns what was met into positive packets, as a sender's re-ECN does; the policers are those of
+//! [re-ECN](re-ecn-policer.md), which read them. Packets are policed before they are numbered: what is dropped here is
+//! missing from no tunnel. What a packet's own sender declares is not looked at, and stays as it is in the inner header
+//! (RFC 7837: not copied outwards on the way in, not overwritten on the way out).
+//!
+//! A report is believed if it comes from the tunnel's end, tells of no packet that was never sent, accounts for
+//! each packet up to its last number, and no counter of it goes back. All others are counted by reason, and change
+//! nothing. Whoever can send in the eNodeB's name can tell what he likes: the addresses have to be guarded.
+//!
+//! When a user's packets go to another eNodeB, they take another tunnel. His bucket stays with him (RFC 7778, section 4);
+//! with `handover` = "anew" he gets a new one with each, as where gateways do not tell each other.
+//!
+//! Reports are on a tunnel, so that marks are laid on its flows by their share of packets.
+
+use super::by_user::ByUser;
+use super::re_ecn_policer::{ReEcnPolicer, ReEcnPolicerParams};
+use super::tunnel::{EcnRules, Tunnel};
+use super::{Declared, Ecn, Passage, Passing, Report, Stage};
+use crate::parameters::{Mistake, Tables};
+use crate::registry::About;
+use crate::units::{Bytes, LARGEST_PACKET, Time};
+use crate::{parameters, words};
+use ledger::{Ledger, Refusal, Told};
+
+mod ledger;
+
+parameters! {
+    /// Begins a tunnel to the eNodeB of each user, and polices by what that reports.
+    pub struct PdnGatewayParams {
+        /// Buckets that packets have to pass, one after the other: of flows, of users, of all together. None: a
+        /// tunnel alone.
+        pub policers: Tables<ReEcnPolicerParams> = "[]",
+        /// Which ECN field the outer header gets; as at the eNodeB.
+        pub ecn_rules: EcnRules = "re-ecn",
+        /// What the radio behind an eNodeB loses.
+        pub radio: Radio = "apart",
+        /// What becomes of a user's buckets when he moves to another eNodeB.
+        pub handover: Handover = "keep",
+        /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
+        pub re_inserts: bool = "true",
+        /// Largest packet that the way to the eNodeB carries.
+        pub mtu: Bytes = "1600 B",
+    }
+    check PdnGatewayParams::mistakes;
+}
+
+words! {
+    /// What the radio behind an eNodeB loses.
+    pub enum Radio {
+        /// It is no congestion, and nobody is charged for it.
+        Apart = "apart",
+        /// It counts as congestion.
+        Congestion = "congestion",
+    }
+}
+
+words! {
+    /// What becomes of a user's buckets when he moves.
+    pub enum Handover {
+        /// They go with him.
+        Keep = "keep",
+        /// He gets new ones, at each eNodeB others.
+        Anew = "anew",
+    }
+}
+
+impl PdnGatewayParams {
+    fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = Vec::new();
+        if self.mtu > LARGEST_PACKET {
+            let message = format!("{} B is more than a packet can have, 65535 B", self.mtu.get());
+            mistakes.push(("mtu", message));
+        }
+        mistakes
+    }
+
+    /// A packet of this size does not fit the path once it is in the tunnel.
+    fn too_small_for(&self, packet: Bytes) -> Option<Mistake> {
+        let overhead = Tunnel::overhead(self.re_inserts);
+        let (inside, mtu) = (packet + overhead, self.mtu);
+        let most = mtu.get().saturating_sub(overhead.get());
+        (inside > mtu).then(|| {
+            let message = format!(
+                "a packet of {} B has {} B in the tunnel, more than the {} B that the path carries: give packets of \
+                 at most {most} B (packet_size), or a larger mtu",
+                packet.get(),
+                inside.get(),
+                mtu.get(),
+            );
+            ("mtu", message)
+        })
+    }
+}
+
+/// State of one gateway.
+#[derive(Clone, Debug)]
+pub struct PdnGateway {
+    ecn_rules: EcnRules,
+    radio: Radio,
+    handover: Handover,
+    re_inserts: bool,
+    policers: Vec<ReEcnPolicer>,
+    /// TEID 1 is the first of them.
+    tunnels: Vec<Ledger>,
+    users: ByUser<User>,
+}
+
+/// What is known of a user.
+#[derive(Clone, Debug, Default)]
+struct User {
+    /// Where he is, and all places where he has been: address of the eNodeB, and his tunnel to there.
+    tunnels: Vec<(u32, u32)>,
+    /// Congestion that his packets have met and that is not yet re-inserted; below 0 if some of that was taken back.
+    owed: i64,
+    /// The same, not yet told to the policers.
+    charged: i64,
+    counts: [u64; COUNTS.len()],
+    refused: [u64; Refusal::ALL.len()],
+}
+
+/// What is counted of a user.
+#[derive(Clone, Copy, Debug)]
+enum Count {
+    Entered,
+    Moved,
+    NoEnodeb,
+    Reported,
+    ReInserted,
+}
+
+const COUNTS: [&str; 5] =
+    ["entered_packets", "handovers", "without_enodeb", "reports", "re_inserted"];
+
+const NESTED: Passage = Passage::Drop("in a tunnel already");
+
+impl Stage for PdnGateway {
+    type Params = PdnGatewayParams;
+
+    const ABOUT: About = About {
+        name: "pdn-gateway",
+        title: "PDN gateway",
+        source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
+        usage: r#"links.NAME.entry = [{ kind = "pdn-gateway" }]"#,
+        file: "stage/pdn_gateway.rs",
+        text: include_str!("pdn_gateway.rs"),
+    };
+
+    const WRITES_HEADER: bool = true;
+
+    const TAKES_REPORTS: bool = true;
+
+    const HAS_LEVELS: bool = true;
+
+    fn new(params: PdnGatewayParams) -> Self {
+        PdnGateway {
+            ecn_rules: params.ecn_rules,
+            radio: params.radio,
+            handover: params.handover,
+            re_inserts: params.re_inserts,
+            policers: params.policers.0.into_iter().map(ReEcnPolicer::new).collect(),
+            tunnels: Vec::new(),
+            users: ByUser::new(),
+        }
+    }
+
+    fn misfit(params: &PdnGatewayParams, packet: Bytes) -> Option<Mistake> {
+        let bucket = || {
+            let misfit = params.policers.0.iter().find_map(|own| ReEcnPolicer::misfit(own, packet));
+            misfit.map(|(key, message)| ("policers", format!("{key}: {message}")))
+        };
+        params.too_small_for(packet).or_else(bucket)
+    }
+
+    fn pass(&mut self, packet: &mut Passing, mut draw: impl FnMut() -> f64) -> Passage {
+        if packet.tunnel.is_some() {
+            return NESTED;
+        }
+        let user = self.users.of(packet.user, User::default);
+        let Some(end) = packet.tunnel_end else {
+            user.count(Count::NoEnodeb);
+            return Passage::On;
+        };
+        let teid = user.tunnel_to(end, &mut self.tunnels);
+        let mut seen = user.as_policed(packet, self.handover, teid);
+        for policer in &mut self.policers {
+            if let drop @ Passage::Drop(_) = policer.pass(&mut seen, &mut draw) {
+                return drop;
+            }
+        }
+        user.count(Count::Entered);
+        let re_inserted = self.re_inserts.then(|| user.re_insert());
+        let sequence = self.tunnels[place(teid)].send();
+        packet.tunnel = Some(Tunnel { teid, sequence, inner_ecn: packet.ecn, re_inserted });
+        packet.ecn = self.ecn_rules.entering(packet.ecn);
+        packet.len = packet.len + Tunnel::overhead(self.re_inserts);
+        Passage::On
+    }
+
+    fn take(&mut self, report: &Report) {
+        let Some(told) = report.tunnel.as_deref() else { return };
+        let user = self.users.of(report.user, User::default);
+        let ledger = told.teid.checked_sub(1).and_then(|at| self.tunnels.get_mut(at as usize));
+        let is_his = user.tunnels.iter().any(|(_, teid)| *teid == told.teid);
+        let news = match ledger.filter(|_| is_his) {
+            Some(ledger) => ledger.take(told),
+            None => Err(Refusal::NoTunnel),
+        };
+        match news {
+            Err(refusal) => user.refused[refusal as usize] += 1,
+            Ok([_, marked, dropped, here]) => {
+                user.count(Count::Reported);
+                let here = if self.radio == Radio::Congestion { here } else { 0 };
+                let met = i64::from(marked) + i64::from(dropped) + i64::from(here);
+                (user.owed, user.charged) = (user.owed + met, user.charged + met);
+            }
+        }
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        for (number, user) in self.users.iter() {
+            COUNTS.iter().zip(user.counts).for_each(|(name, count)| each(number, name, count));
+            let told = user.told(&self.tunnels);
+            let names =
+                ["reported_received", "reported_marked", "reported_dropped", "reported_here"];
+            names.iter().zip(told).for_each(|(name, count)| each(number, name, count));
+            for (refusal, name) in Refusal::ALL {
+                each(number, name, user.refused[refusal as usize]);
+            }
+        }
+    }
+
+    fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        let Some(own) = self.users.get(user) else { return };
+        each("owed", own.owed as f64);
+        let latest = own.tunnels.first().map_or(0, |(_, teid)| *teid);
+        let number = if self.handover == Handover::Anew { latest } else { user };
+        self.policers.first().into_iter().for_each(|policer| policer.levels(number, now, each));
+    }
+}
+
+/// Where the tunnel of this number is.
+const fn place(teid: u32) -> usize {
+    teid as usize - 1
+}
+
+impl User {
+    fn count(&mut self, what: Count) {
+        self.counts[what as usize] += 1;
+    }
+
+    /// The tunnel to an eNodeB, which is begun if there is none.
+    fn tunnel_to(&mut self, end: u32, tunnels: &mut Vec<Ledger>) -> u32 {
+        match self.tunnels.first() {
+            Some((at, teid)) if *at == end => return *teid,
+            Some(_) => self.count(Count::Moved),
+            None => {}
+        }
+        if let Some(known) = self.tunnels.iter().position(|(at, _)| *at == end) {
+            self.tunnels[..=known].rotate_right(1);
+        } else {
+            tunnels.push(Ledger::beginning(end));
+            self.tunnels.insert(0, (end, tunnels.len() as u32));
+        }
+        self.tunnels[0].1
+    }
+
+    /// A packet as policers see it: it declares what is owed, and nothing else.
+    fn as_policed(&mut self, packet: &Passing, handover: Handover, teid: u32) -> Passing {
+        let counts = !packet.is_ack && !packet.is_request;
+        let positive = counts && self.charged > 0;
+        if positive {
+            self.charged -= 1;
+        }
+        let declared = Declared { re: !positive, ..Declared::default() };
+        let seen = Passing { ecn: Ecn::Ect1, declared, ..*packet };
+        match handover {
+            Handover::Keep => seen,
+            // Flows have 24 bits.
+            Handover::Anew => Passing { user: teid, flow: packet.flow | teid << 24, ..seen },
+        }
+    }
+
+    /// Whether congestion is re-inserted into the packet that leaves now.
+    fn re_insert(&mut self) -> bool {
+        let owes = self.owed > 0;
+        if owes {
+            self.owed -= 1;
+            self.count(Count::ReInserted);
+        }
+        owes
+    }
+
+    /// What reports have told of all his tunnels.
+    fn told(&self, tunnels: &[Ledger]) -> [u64; 4] {
+        let mut sums = [0; 4];
+        for (_, teid) in &self.tunnels {
+            let Told { received, marked_before, dropped_before, dropped_here } =
+                tunnels[place(*teid)].told();
+            let told = [received, marked_before, dropped_before, dropped_here];
+            sums.iter_mut().zip(told).for_each(|(sum, count)| *sum += u64::from(count));
+        }
+        sums
+    }
+}
+
+#[cfg(test)]
+#[path = "pdn_gateway_tests.rs"]
+mod tests;

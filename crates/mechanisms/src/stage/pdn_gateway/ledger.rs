@@ -1,0 +1,125 @@
+//! What the beginning of a tunnel knows of what its packets have met, and which reports it believes.
+
+use crate::stage::report::TunnelReport;
+
+/// A tunnel, from its beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ledger {
+    /// Address of its end.
+    end: u32,
+    /// Packets that have entered; the next has this number, modulo 2¹⁶.
+    sent: u64,
+    /// One more than the latest number that has been reported.
+    expected: u64,
+    /// The latest report that was believed.
+    told: Told,
+}
+
+/// Counters of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Packets that arrived.
+    pub received: u32,
+    /// Marked before they arrived.
+    pub marked_before: u32,
+    /// Not arrived.
+    pub dropped_before: u32,
+    /// Lost on the radio.
+    pub dropped_here: u32,
+}
+
+/// Why a report is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no tunnel of this number.
+    NoTunnel,
+    /// It does not come from the tunnel's end.
+    Stranger,
+    /// It has come before.
+    Replayed,
+    /// A later one has come before.
+    Old,
+    /// It tells what cannot be.
+    Forged,
+}
+
+impl Refusal {
+    /// All of them, with what they are called in counts.
+    pub const ALL: [(Refusal, &'static str); 5] = [
+        (Refusal::NoTunnel, "reports_on_no_tunnel"),
+        (Refusal::Stranger, "reports_from_strangers"),
+        (Refusal::Replayed, "reports_replayed"),
+        (Refusal::Old, "reports_old"),
+        (Refusal::Forged, "reports_forged"),
+    ];
+}
+
+impl Ledger {
+    /// Of a tunnel to this address, before its first packet.
+    pub fn beginning(end: u32) -> Self {
+        Ledger { end, sent: 0, expected: 0, told: Told::default() }
+    }
+
+    /// A packet enters. Returns its number, as its header has it.
+    pub const fn send(&mut self) -> u16 {
+        self.sent += 1;
+        (self.sent - 1) as u16
+    }
+
+    /// What the latest report that was believed has told.
+    pub const fn told(&self) -> Told {
+        self.told
+    }
+
+    /// A report arrives. If it is believed, returns what its counters have grown by; those dropped before may have
+    /// shrunk, by packets that others had overtaken.
+    pub fn take(&mut self, report: &TunnelReport) -> Result<[i32; 4], Refusal> {
+        if report.from != self.end {
+            return Err(Refusal::Stranger);
+        }
+        let (expected, news) = self.judge(report)?;
+        self.expected = expected;
+        self.told = Told::of(report);
+        Ok(news)
+    }
+
+    fn judge(&self, report: &TunnelReport) -> Result<(u64, [i32; 4]), Refusal> {
+        let latest = (self.sent as u16).wrapping_sub(1);
+        let under_way = u64::from(latest.wrapping_sub(report.last_sequence));
+        let expected = self.sent.checked_sub(under_way).filter(|expected| *expected > 0);
+        let expected = expected.ok_or(Refusal::Forged)?;
+        let told = Told::of(report);
+        if told.received.wrapping_add(told.dropped_before) != expected as u32 {
+            return Err(Refusal::Forged);
+        }
+        if expected == self.expected && told == self.told {
+            return Err(Refusal::Replayed);
+        }
+        let news @ [received, marked, _, here] = told.since(self.told);
+        if expected < self.expected || received < 0 {
+            return Err(Refusal::Old);
+        }
+        let fits = |part: i32| (0..=received).contains(&part);
+        if !fits(marked) || !fits(here) {
+            return Err(Refusal::Forged);
+        }
+        Ok((expected, news))
+    }
+}
+
+impl Told {
+    const fn of(report: &TunnelReport) -> Self {
+        let &TunnelReport { received, marked_before, dropped_before, dropped_here, .. } = report;
+        Told { received, marked_before, dropped_before, dropped_here }
+    }
+
+    /// What has come since: received, marked, dropped before, dropped here.
+    const fn since(self, before: Told) -> [i32; 4] {
+        [
+            self.received.wrapping_sub(before.received) as i32,
+            self.marked_before.wrapping_sub(before.marked_before) as i32,
+            self.dropped_before.wrapping_sub(before.dropped_before) as i32,
+            self.dropped_here.wrapping_sub(before.dropped_here) as i32,
+        ]
+    }
+}

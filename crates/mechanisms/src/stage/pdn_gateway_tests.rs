@@ -1,0 +1,364 @@
+use super::*;
+use crate::stage::{Enodeb, EnodebParams, ReEcn, TunnelReport};
+use crate::token_bucket::TokenBucketParams;
+use crate::units::{Factor, Probability, Rate, Share, Span, TokenRate, Tokens, Whole};
+use proptest::bool::weighted;
+use proptest::prelude::*;
+
+const USER: u32 = 3;
+const END: u32 = 5;
+
+fn params() -> PdnGatewayParams {
+    PdnGatewayParams {
+        policers: Tables(Vec::new()),
+        ecn_rules: EcnRules::ReEcn,
+        radio: Radio::Apart,
+        handover: Handover::Keep,
+        re_inserts: true,
+        mtu: Bytes::new(1600),
+    }
+}
+
+/// A bucket of `depth` packets into which nearly nothing comes, which positive packets empty.
+fn bucket(depth: u64) -> ReEcnPolicerParams {
+    use crate::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
+    ReEcnPolicerParams {
+        fill_rate: TokenRate::Packets { thousandths_per_sec: 1 },
+        depth: Tokens::Packets { thousandths: 1000 * depth },
+        initial: None,
+        buckets: Held::ByUser,
+        tokens: Taken::Positive,
+        sanction: Sanction::Discard,
+        k: Factor(1.0),
+        round_trip: None,
+        measures: false,
+        signals: Signals::Each,
+        weight: Share(0.125),
+        outside: Outside::Drop,
+        memory: Bytes::new(1_000_000),
+    }
+}
+
+fn packet() -> Passing {
+    Passing { tunnel_end: Some(END), ..Passing::of_user(USER) }
+}
+
+fn pass(gateway: &mut PdnGateway, packet: &mut Passing) -> Passage {
+    gateway.pass(packet, || panic!("drew"))
+}
+
+/// Sends so many packets, and returns how many the policers have dropped.
+fn send(gateway: &mut PdnGateway, packets: u32) -> u32 {
+    (0..packets).filter(|_| pass(gateway, &mut packet()) != Passage::On).count() as u32
+}
+
+fn count(gateway: &PdnGateway, name: &str) -> u64 {
+    let mut found = None;
+    gateway.counts(&mut |user, what, count| {
+        if (user, what) == (USER, name) {
+            found = Some(count);
+        }
+    });
+    found.expect("is counted")
+}
+
+fn level(gateway: &PdnGateway, name: &str) -> f64 {
+    let mut found = None;
+    gateway.levels(USER, Time::ZERO, &mut |what, level| {
+        if what == name {
+            found = Some(level);
+        }
+    });
+    found.expect("has it")
+}
+
+fn reported(tunnel: TunnelReport) -> Report {
+    Report { user: USER, tunnel: Some(Box::new(tunnel)), ..Report::default() }
+}
+
+/// A report on the first so many packets of the first tunnel.
+fn told(received: u32, marked_before: u32, dropped_before: u32) -> TunnelReport {
+    TunnelReport {
+        from: END,
+        teid: 1,
+        last_sequence: (received + dropped_before).wrapping_sub(1) as u16,
+        received,
+        marked_before,
+        dropped_before,
+        ..TunnelReport::default()
+    }
+}
+
+#[test]
+fn a_packet_gets_a_header_a_number_and_what_its_own_says_stays_inside() {
+    let conex = Declared { conex: true, loss: true, mark: true, credit: true, re: true };
+    for rules in [EcnRules::Rfc6040, EcnRules::ReEcn] {
+        let mut gateway = PdnGateway::new(PdnGatewayParams { ecn_rules: rules, ..params() });
+        for (sequence, inner) in (0..).zip([Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]) {
+            let mut own = Passing { ecn: inner, declared: conex, ..packet() };
+            assert_eq!(pass(&mut gateway, &mut own), Passage::On);
+            let tunnel = Tunnel { teid: 1, sequence, inner_ecn: inner, re_inserted: Some(false) };
+            let (ecn, len, tunnel) = (rules.entering(inner), Bytes::new(1544), Some(tunnel));
+            assert_eq!(own, Passing { ecn, len, tunnel, declared: conex, ..packet() });
+        }
+    }
+    let mut without = PdnGateway::new(PdnGatewayParams { re_inserts: false, ..params() });
+    let mut own = packet();
+    pass(&mut without, &mut own);
+    assert_eq!(
+        (own.len, own.tunnel.and_then(|tunnel| tunnel.re_inserted)),
+        (Bytes::new(1540), None)
+    );
+}
+
+/// RFC 7837, section 7: whatever a tunnel's header says, the inner option is what it was.
+#[test]
+fn n6_the_inner_conex_option_is_neither_copied_nor_overwritten() {
+    let declared = Declared { conex: true, mark: true, ..Declared::default() };
+    let mut gateway = PdnGateway::new(params());
+    let mut end = enodeb(0.0);
+    send(&mut gateway, 1);
+    gateway.take(&reported(told(1, 1, 0)));
+    let mut own = Passing { declared, ..packet() };
+    pass(&mut gateway, &mut own);
+    assert_eq!(own.tunnel.and_then(|tunnel| tunnel.re_inserted), Some(true));
+    end.pass(&mut own, || 1.0);
+    assert_eq!(own, Passing { declared, ..packet() });
+}
+
+#[test]
+fn what_is_reported_is_re_inserted_once_and_the_policer_takes_it_for_positive() {
+    let policers = Tables(vec![bucket(10)]);
+    let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
+    assert_eq!(send(&mut gateway, 20), 0);
+    gateway.take(&reported(told(17, 4, 3)));
+    let mut marked = 0;
+    for _ in 0..20 {
+        let mut own = packet();
+        assert_eq!(pass(&mut gateway, &mut own), Passage::On);
+        if own.tunnel.is_some_and(|tunnel| tunnel.re_inserted == Some(true)) {
+            marked += 1;
+        }
+    }
+    assert_eq!((marked, count(&gateway, "re_inserted")), (7, 7));
+    assert!((level(&gateway, "fill") - 3.0).abs() < 0.01, "{}", level(&gateway, "fill"));
+}
+
+/// What senders write themselves, also that they write the re-inserted mark, is worth nothing.
+#[test]
+fn a_user_who_declares_or_builds_a_tunnel_himself_changes_no_bucket() {
+    let policers = Tables(vec![bucket(10)]);
+    let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
+    send(&mut gateway, 1);
+    let before = level(&gateway, "fill");
+    let says = [ReEcn::Positive, ReEcn::Credit, ReEcn::Cancelled, ReEcn::Outside];
+    for says in says {
+        let mut own = Passing { tunnel_end: Some(END), user: USER, ..Passing::in_re_ecn(says) };
+        assert_eq!(pass(&mut gateway, &mut own), Passage::On);
+        assert_eq!(own.tunnel.and_then(|tunnel| tunnel.re_inserted), Some(false));
+    }
+    let forged = Tunnel { teid: 1, sequence: 9, inner_ecn: Ecn::Ect0, re_inserted: Some(true) };
+    let mut nested = Passing { tunnel: Some(forged), ..packet() };
+    assert_eq!(pass(&mut gateway, &mut nested), NESTED);
+    assert!((level(&gateway, "fill") - before).abs() < 1e-9);
+}
+
+#[test]
+fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucket() {
+    let policers = Tables(vec![bucket(10)]);
+    let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
+    // The next number to be sent is 2, and all of them have been used once.
+    send(&mut gateway, 65_538);
+    let good = TunnelReport { last_sequence: 1, ..told(65_530, 2, 8) };
+    gateway.take(&reported(good.clone()));
+    send(&mut gateway, 1);
+    let before = (gateway.tunnels[0].clone(), gateway.users.get(USER).map(|user| user.owed));
+    let good = || good.clone();
+    let cases = [
+        ("reports_on_no_tunnel", TunnelReport { teid: 0, ..good() }),
+        ("reports_on_no_tunnel", TunnelReport { teid: 2, ..good() }),
+        ("reports_on_no_tunnel", TunnelReport { teid: u32::MAX, ..good() }),
+        ("reports_from_strangers", TunnelReport { from: END + 1, ..good() }),
+        ("reports_replayed", good()),
+        ("reports_old", TunnelReport { last_sequence: 0, ..told(65_529, 2, 8) }),
+        // It tells of a number that was never sent,
+        ("reports_forged", TunnelReport { last_sequence: 3, ..told(65_532, 2, 8) }),
+        // leaves some out, invents some,
+        ("reports_forged", TunnelReport { last_sequence: 2, ..told(65_530, 2, 8) }),
+        ("reports_forged", TunnelReport { last_sequence: 2, ..told(65_531, 2, 9) }),
+        // has more marks than packets, or takes marks back.
+        ("reports_forged", TunnelReport { last_sequence: 2, ..told(65_531, 4, 8) }),
+        ("reports_forged", TunnelReport { last_sequence: 2, ..told(65_531, 1, 8) }),
+        // It is of the time before the numbers began anew.
+        ("reports_forged", TunnelReport { last_sequence: 1, ..told(2, 0, 0) }),
+    ];
+    for (number, (reason, report)) in cases.into_iter().enumerate() {
+        let refused = count(&gateway, reason);
+        gateway.take(&reported(report));
+        assert_eq!(count(&gateway, reason), refused + 1, "case {number}: {reason}");
+        let after = (gateway.tunnels[0].clone(), gateway.users.get(USER).map(|user| user.owed));
+        assert_eq!(after, before, "case {number}");
+    }
+    assert_eq!(count(&gateway, "reports"), 1);
+}
+
+/// A tunnel of another user is none of his, wherever it leads.
+#[test]
+fn a_report_on_the_tunnel_of_another_user_is_on_none() {
+    let mut gateway = PdnGateway::new(params());
+    pass(&mut gateway, &mut Passing { user: 4, ..packet() });
+    gateway.take(&reported(told(1, 1, 0)));
+    assert_eq!(count(&gateway, "reports_on_no_tunnel"), 1);
+    assert_eq!(count(&gateway, "reported_marked"), 0);
+}
+
+#[test]
+fn a_user_who_moves_keeps_his_bucket_or_gets_another_by_what_is_said() {
+    for (handover, wanted) in [(Handover::Keep, 0.0), (Handover::Anew, 10.0)] {
+        let policers = Tables(vec![bucket(10)]);
+        let mut gateway = PdnGateway::new(PdnGatewayParams { policers, handover, ..params() });
+        send(&mut gateway, 10);
+        gateway.take(&reported(told(10, 10, 0)));
+        send(&mut gateway, 10);
+        assert_eq!(send(&mut gateway, 1), 1, "nothing is left");
+        let mut moved = Passing { tunnel_end: Some(END + 1), ..packet() };
+        let passage = pass(&mut gateway, &mut moved);
+        assert_eq!(passage == Passage::On, handover == Handover::Anew);
+        assert!((level(&gateway, "fill") - wanted).abs() < 0.01, "{}", level(&gateway, "fill"));
+        // What he left behind is still told of, and charged.
+        gateway.take(&reported(told(19, 11, 1)));
+        assert!((level(&gateway, "owed") - 2.0).abs() < 1e-9);
+        assert_eq!((count(&gateway, "handovers"), gateway.tunnels.len()), (1, 2));
+    }
+}
+
+#[test]
+fn a_packet_that_does_not_fit_the_path_is_told_with_the_largest_that_does() {
+    let small = PdnGatewayParams { mtu: Bytes::new(1500), ..params() };
+    assert_eq!(PdnGateway::misfit(&small, Bytes::new(1456)), None);
+    let (key, message) = PdnGateway::misfit(&small, Bytes::new(1457)).expect("does not fit");
+    assert_eq!(key, "mtu");
+    assert!(
+        message.contains("1501 B in the tunnel") && message.contains("at most 1456 B"),
+        "{message}"
+    );
+    let shallow = PdnGatewayParams { policers: Tables(vec![byte_bucket(1000)]), ..params() };
+    let (key, message) = PdnGateway::misfit(&shallow, Bytes::new(1500)).expect("does not fit");
+    assert_eq!(key, "policers");
+    assert!(message.contains("depth: 1 kB do not hold a packet"), "{message}");
+}
+
+fn byte_bucket(depth: u64) -> ReEcnPolicerParams {
+    let TokenBucketParams { fill_rate, depth, .. } =
+        TokenBucketParams::of_bytes(Rate::from_bps(1_000_000), Bytes::new(depth));
+    ReEcnPolicerParams { fill_rate, depth, ..bucket(1) }
+}
+
+fn enodeb(radio_loss: f64) -> Enodeb {
+    Enodeb::new(EnodebParams {
+        interval: Span::from_nanos(1),
+        ecn_rules: EcnRules::ReEcn,
+        radio_loss: Probability(radio_loss),
+        radio_attempts: Whole(1),
+    })
+}
+
+/// What happens to a packet between the two ends, and to the report that it causes.
+#[derive(Clone, Copy, Debug)]
+struct Fortune {
+    lost: bool,
+    marked: bool,
+    /// It arrives behind so many that were sent after it.
+    held_back: usize,
+    report_lost: bool,
+}
+
+fn fortune() -> impl Strategy<Value = Fortune> {
+    let held_back = prop_oneof![3 => Just(0), 1 => 1..40usize];
+    (weighted(0.2), weighted(0.3), held_back, weighted(0.5)).prop_map(
+        |(lost, marked, held_back, report_lost)| Fortune { lost, marked, held_back, report_lost },
+    )
+}
+
+proptest! {
+    /// Whatever is lost, marked or overtaken on the way, whichever reports are lost, and wherever numbers wrap: what
+    /// the gateway was told is what happened, up to the packet that the last report was on.
+    #[test]
+    fn reports_and_truth_agree_after_every_loss_pattern(
+        before in prop_oneof![Just(0u32), 65_400..65_540u32],
+        fortunes in prop::collection::vec(fortune(), 1..300),
+    ) {
+        let (mut gateway, mut end) = (PdnGateway::new(params()), enodeb(0.0));
+        let mut clock = Time::ZERO;
+        let mut send = |gateway: &mut PdnGateway| {
+            clock += Span::from_millis(1);
+            let mut own = Passing { now: clock, ..packet() };
+            assert_eq!(pass(gateway, &mut own), Passage::On);
+            own
+        };
+        let mut arrive = |gateway: &mut PdnGateway, mut packet: Passing, lost: bool| {
+            if let Passage::Report(report) = end.pass(&mut packet, || 1.0) && !lost {
+                gateway.take(&report);
+            }
+        };
+        for _ in 0..before {
+            let packet = send(&mut gateway);
+            arrive(&mut gateway, packet, true);
+        }
+        // Arrivals, by the moment at which they are there.
+        let mut under_way = Vec::new();
+        for (number, fortune) in fortunes.iter().enumerate() {
+            let mut packet = send(&mut gateway);
+            if fortune.marked {
+                packet.ecn = Ecn::Ce;
+            }
+            if !fortune.lost {
+                under_way.push((number + fortune.held_back, number, packet));
+            }
+        }
+        under_way.sort_by_key(|(there, number, _)| (*there, *number));
+        for (there, number, packet) in &under_way {
+            let packet = Passing { now: packet.now + Span::from_secs(1 + *there as u64), ..*packet };
+            arrive(&mut gateway, packet, fortunes[*number].report_lost);
+        }
+        // The last of all arrives, and so does the report on it.
+        let last = send(&mut gateway);
+        let last = Passing { now: last.now + Span::from_secs(9_999), ..last };
+        arrive(&mut gateway, last, false);
+        let all = |holds: fn(&Fortune) -> bool| {
+            fortunes.iter().filter(|fortune| holds(fortune)).count() as u64
+        };
+        let lost = all(|fortune| fortune.lost);
+        let received = u64::from(before) + fortunes.len() as u64 - lost + 1;
+        prop_assert_eq!(count(&gateway, "reported_received"), received);
+        prop_assert_eq!(count(&gateway, "reported_dropped"), lost);
+        prop_assert_eq!(count(&gateway, "reported_marked"), all(|own| own.marked && !own.lost));
+        let refused: u64 = ["reports_replayed", "reports_forged"].map(|name| count(&gateway, name)).iter().sum();
+        prop_assert_eq!(refused, 0);
+    }
+}
+
+/// What is lost on the radio is told apart, and charged only where that is said.
+#[test]
+fn wireless_loss_is_no_congestion_unless_it_is_said_to_be() {
+    for (radio, owed) in [(Radio::Apart, 0.0), (Radio::Congestion, 5.0)] {
+        let mut gateway = PdnGateway::new(PdnGatewayParams { radio, ..params() });
+        let mut end = enodeb(0.5);
+        let draws = [0.9, 0.1, 0.1, 0.1, 0.1, 0.1, 0.9];
+        for (ms, draw) in (1..).zip(draws) {
+            let now = Time::ZERO + Span::from_millis(ms);
+            let mut own = Passing { now, ..packet() };
+            pass(&mut gateway, &mut own);
+            if let Passage::Report(report) = end.pass(&mut own, || draw) {
+                gateway.take(&report);
+            }
+        }
+        assert_eq!((count(&gateway, "reported_here"), count(&gateway, "reported_dropped")), (5, 0));
+        assert!((level(&gateway, "owed") - owed).abs() < 1e-9, "{radio:?}");
+    }
+}
+
+#[test]
+fn a_gateway_remembers_120_bytes_of_a_user_and_40_of_a_tunnel() {
+    assert!(size_of::<Option<User>>() <= 120 && size_of::<Ledger>() <= 40);
+}

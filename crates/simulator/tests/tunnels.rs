@@ -1,0 +1,226 @@
+//! Tunnels of a mobile network in whole runs: what goes in comes out, reports tell the truth, and buckets hold floods.
+
+mod common;
+
+use common::plan_with;
+use tidegate_simulator::output::RunOutput;
+use tidegate_simulator::run;
+
+/// A gateway, a bottleneck that marks and loses, an eNodeB with a radio, and a way back that loses reports.
+const MOBILE: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "20 s"
+[links.s1]
+from = "gateway"
+to = "router"
+rate = "20 Mb/s"
+delay = "5 ms"
+duplex = false
+entry = ["pdn-gateway"]
+[links.backhaul]
+from = "router"
+to = "tower"
+rate = "10 Mb/s"
+delay = "5 ms"
+buffer = "60 packets"
+loss = 0.002
+ecn = true
+aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "20 packets", gentle = true }
+duplex = false
+exit = [{ kind = "enodeb", interval = "50 ms" }]
+[links.radio]
+from = "tower"
+to = "phones"
+rate = "20 Mb/s"
+delay = "5 ms"
+[links.back]
+from = "tower"
+to = "gateway"
+rate = "10 Mb/s"
+delay = "10 ms"
+loss = 0.2
+duplex = false
+[tcp]
+ecn = true
+[users.downloads]
+count = 3
+from = "gateway"
+to = "phones"
+[users.call]
+from = "gateway"
+to = "phones"
+packet_size = "200 B"
+traffic = { kind = "cbr", rate = "80 kb/s" }
+"#;
+
+const GATEWAY: &str = "s1.entry.0";
+const ENODEB: &str = "backhaul.exit.0";
+const ALL_USERS: std::ops::Range<u32> = 0..4;
+
+fn count(output: &RunOutput, user: u32, stage: &str, count: &str) -> u64 {
+    let table = &output.stages;
+    let rows = (0..table.value.len()).filter(|&row| {
+        (table.user[row], table.stage[row].as_str(), table.count[row].as_str())
+            == (user, stage, count)
+    });
+    rows.map(|row| table.value[row]).sum()
+}
+
+fn all(output: &RunOutput, stage: &str, what: &str) -> u64 {
+    ALL_USERS.map(|user| count(output, user, stage, what)).sum()
+}
+
+fn place(output: &RunOutput, link: &str) -> usize {
+    output.links.name.iter().position(|name| name == link).expect("is a link")
+}
+
+/// Packets and bytes are conserved: each has 44 B more between the two ends, and none before and behind.
+#[test]
+fn a_packet_is_longer_in_the_tunnel_alone() {
+    let output = run(&plan_with(MOBILE, &[]), 1);
+    let (entered, received) =
+        (all(&output, GATEWAY, "entered_packets"), all(&output, ENODEB, "received"));
+    let (links, backhaul) = (&output.links, place(&output, "backhaul"));
+    let lost = links.drops_wire[backhaul] + links.drops_aqm[backhaul] + links.drops_full[backhaul];
+    assert!(
+        lost > 0 && (received + lost..received + lost + 100).contains(&entered),
+        "{entered} {received} {lost}"
+    );
+    let bytes = |link| output.links.departed_bytes[place(&output, link)];
+    let packets = |link| output.links.departures[place(&output, link)];
+    assert_eq!(packets("radio"), received, "all that arrives leaves its tunnel");
+    let longer = bytes("backhaul") as f64 - bytes("radio") as f64;
+    let waiting = (packets("backhaul") - packets("radio")) as f64;
+    assert!(
+        (longer - 44.0 * received as f64).abs() <= waiting * 1544.0,
+        "{longer} B for {received} packets"
+    );
+    assert_eq!(all(&output, ENODEB, "not_in_tunnel"), 0);
+}
+
+/// At a constant rate below the link's: the same packets, at a later time by what 44 B take, and as long as they were.
+#[test]
+fn a_tunnel_without_congestion_changes_nothing_but_length() {
+    let quiet = [
+        ("users.downloads.traffic", "{ kind = \"cbr\", rate = \"1 Mb/s\" }"),
+        ("links.backhaul.loss", "0.0"),
+        ("links.backhaul.aqm", "\"drop-tail\""),
+    ];
+    let inside = run(&plan_with(MOBILE, &quiet), 1);
+    let plain = [("links.s1.entry", "[]"), ("links.backhaul.exit", "[]")];
+    let outside = run(&plan_with(MOBILE, &[&quiet[..], &plain].concat()), 1);
+    let (with, without) = (&inside.flows, &outside.flows);
+    let close = |a: &u64, b: &u64| a.abs_diff(*b) <= 1;
+    assert!(
+        with.packets_delivered.iter().zip(&without.packets_delivered).all(|(a, b)| close(a, b))
+    );
+    let bytes = |output: &RunOutput, link| output.links.departed_bytes[place(output, link)];
+    let radio = bytes(&inside, "radio").abs_diff(bytes(&outside, "radio"));
+    assert!(radio <= 3 * 1500 + 200, "{radio} B more or less behind the tunnel");
+    for what in ["marked_before", "dropped_before", "dropped_here", "marks_not_copied"] {
+        assert_eq!(all(&inside, ENODEB, what), 0, "{what}");
+    }
+}
+
+/// A fifth of all reports are lost; the last that came has told everything up to its number.
+#[test]
+fn what_reports_have_told_is_what_the_enodeb_has_counted() {
+    let output = run(&plan_with(MOBILE, &[]), 1);
+    let (sent, taken) = (all(&output, ENODEB, "reports_sent"), all(&output, GATEWAY, "reports"));
+    assert!(
+        (0.6 * sent as f64..0.95 * sent as f64).contains(&(taken as f64)),
+        "{taken} of {sent} reports"
+    );
+    for (known, there) in [
+        ("reported_received", "received"),
+        ("reported_marked", "marked_before"),
+        ("reported_dropped", "dropped_before"),
+    ] {
+        let (known, there) = (all(&output, GATEWAY, known), all(&output, ENODEB, there));
+        assert!(known <= there && there - known < 800, "{known} of {there} {}", there);
+        assert!(10 * known > 8 * there, "{known} of {there}");
+    }
+    let backhaul = place(&output, "backhaul");
+    let marks = output.links.marks[backhaul];
+    assert!(marks.abs_diff(all(&output, ENODEB, "marked_before")) < 20, "{marks} marks");
+    for refused in ["reports_old", "reports_forged", "reports_replayed", "reports_from_strangers"] {
+        assert_eq!(all(&output, GATEWAY, refused), 0, "{refused}");
+    }
+    assert!(all(&output, GATEWAY, "re_inserted") > 0);
+}
+
+/// Marks of a tunnel reach ECN-capable users, who slow down, by either rule, and others by RFC 6040 alone: as a loss.
+#[test]
+fn marks_leave_the_tunnel_by_the_rules() {
+    let rules = |rules: &str, ecn| {
+        let gateway = format!("[{{ kind = \"pdn-gateway\", ecn_rules = \"{rules}\" }}]");
+        let enodeb =
+            format!("[{{ kind = \"enodeb\", ecn_rules = \"{rules}\", interval = \"50 ms\" }}]");
+        let set =
+            [("links.s1.entry", &*gateway), ("links.backhaul.exit", &enodeb), ("tcp.ecn", ecn)];
+        run(&plan_with(MOBILE, &set), 1)
+    };
+    for of in ["rfc6040", "re-ecn"] {
+        let capable = rules(of, "true");
+        let marks: u64 = capable.flows.marks.iter().sum();
+        let kept = if of == "re-ecn" { count(&capable, 3, ENODEB, "marks_not_copied") } else { 0 };
+        assert_eq!(marks + kept, all(&capable, ENODEB, "marked_before"), "{of}");
+    }
+    let hidden = rules("re-ecn", "false");
+    let (marked, kept) =
+        (all(&hidden, ENODEB, "marked_before"), all(&hidden, ENODEB, "marks_not_copied"));
+    assert!(marked > 1000 && marked == kept, "{marked} marks, {kept} kept from users");
+    let lost = rules("rfc6040", "false");
+    assert_eq!(
+        all(&lost, ENODEB, "marked_before"),
+        0,
+        "what is not ECN-capable is dropped, not marked"
+    );
+}
+
+/// Radio losses are told of apart from congestion, and repeated attempts take most of them away.
+#[test]
+fn the_radio_loses_packets_that_reports_tell_apart() {
+    let radio = |attempts: u32| {
+        let enodeb = format!(
+            "[{{ kind = \"enodeb\", interval = \"50 ms\", radio_loss = 0.05, radio_attempts = {attempts} }}]"
+        );
+        run(
+            &plan_with(MOBILE, &[("links.backhaul.exit", &enodeb), ("links.backhaul.loss", "0.0")]),
+            1,
+        )
+    };
+    let once = radio(1);
+    let (lost, dropped) =
+        (all(&once, ENODEB, "dropped_here"), all(&once, ENODEB, "dropped: wireless loss"));
+    let share = lost as f64 / all(&once, ENODEB, "received") as f64;
+    assert!((0.04..0.06).contains(&share) && lost == dropped, "{share}");
+    assert_eq!(all(&once, GATEWAY, "reported_dropped"), 0);
+    let twice = radio(2);
+    let goodput = |output: &RunOutput| output.flows.goodput_bps.iter().sum::<f64>();
+    assert!(goodput(&twice) > 1.5 * goodput(&once), "{} {}", goodput(&twice), goodput(&once));
+}
+
+/// A sender that answers nothing is held to what comes into a bucket, by reports alone.
+#[test]
+fn a_flood_is_held_to_its_bucket_while_the_others_keep_theirs() {
+    let gateway = r#"[{ kind = "pdn-gateway", policers = [
+        { buckets = "by-user", fill_rate = "2 Mb/s", depth = "100 kB", round_trip = "40 ms" }] }]"#;
+    let flood = ("users.call.traffic.rate", "30 Mb/s");
+    let buckets = ("links.s1.entry", gateway);
+    let throughput = |set: &[(&str, &str)]| {
+        let set =
+            [set, &[("links.s1.rate", "100 Mb/s"), ("users.call.packet_size", "1000 B")]].concat();
+        let output = run(&plan_with(MOBILE, &set), 1);
+        let of =
+            |users: std::ops::Range<usize>| output.flows.throughput_bps[users].iter().sum::<f64>();
+        (of(0..3), of(3..4))
+    };
+    let (alone, _) = throughput(&[buckets]);
+    let (open, _) = throughput(&[flood]);
+    let (kept, flooding) = throughput(&[flood, buckets]);
+    assert!(open < 0.05 * alone, "{open} of {alone} bit/s without buckets");
+    assert!(kept > 0.85 * alone, "{kept} of {alone} bit/s");
+    assert!(flooding < 2.2e6, "{flooding} bit/s");
+}
