@@ -49,6 +49,10 @@ S1 = Case("S1", "scenarios/s1-dumbbell.toml", 1000, in_ns2=True)
 S2 = Case("S2", "scenarios/s2-red-ecn.toml", 1000, in_ns2=True)
 POLICER = '[{kind="conex-policer", fill_rate="45 packets/s", depth="45 packets"}]'
 S3 = Case("S3", "scenarios/s3-parking-lot.toml", 5, in_ns2=True)
+# Without the flood: with it, one of the two would be nearly all UDP.
+NO_FLOOD = 'users.flood.traffic.rate="1 kb/s"'
+LTE = Case("LTE", "scenarios/lte.toml", 300, overrides=(NO_FLOOD,), relative_to="LTE-plain")
+STAGES = ("g1-r4.entry", "r1-n1.exit", "r1-n2.exit", "r1-n3.exit")
 S4 = Case("S4", "bench/s4-many-users.toml", 3)
 """A second of start and the two after it."""
 CASES = {
@@ -72,6 +76,9 @@ CASES = {
             f"users.light.entry={POLICER}",
             relative_to="S2",
         ),
+        # A mobile network with and without the loop of re-ECN in tunnels (docs/mobile.md).
+        LTE.variant("LTE-plain", NO_FLOOD, *(f"links.{place}=[]" for place in STAGES)),
+        LTE,
         # Prices: at most 3,200 flows share a link of 600 packets a millisecond.
         S3.variant(
             "S3-EPF",

@@ -15,6 +15,7 @@ BARS_OF_OTHERS = {
     "S4": 0.35,
     "S4-linux": 0.22,
     "ConEx-S2": 0.8,
+    "LTE": 0.6,
     "S3-EPF": 0.65,
     "S3-SBRM": 0.55,
 }

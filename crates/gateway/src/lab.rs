@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{LinkPlan, Plan};
 use tidegate_simulator::Emulated;
@@ -47,6 +48,7 @@ pub struct LabRun {
 /// Runs a scenario once, in real time.
 pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
     refuse_prices_in_packets(plan)?;
+    refuse_mobile_networks(plan)?;
     let hosts = Hosts::build(plan, options.ip)?;
     if options.verbose {
         tell_how_to_look_inside(plan, &hosts);
@@ -85,6 +87,29 @@ fn refuse_prices_in_packets(plan: &Plan) -> Result<(), LabError> {
     let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
                 write price_encoding = { kind = \"one-bit\", base = 1.06 }";
     Err(LabError::Missing(vec![line.to_owned()]))
+}
+
+/// Real packets get no header of a tunnel here yet, and hosts stay where they are.
+fn refuse_mobile_networks(plan: &Plan) -> Result<(), LabError> {
+    let of_links = plan.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
+    let of_users = plan.stages.iter().map(|stage| &stage.params);
+    let tunnels = of_links.chain(of_users).any(StageParams::ends_tunnels);
+    let lacks = [
+        (
+            tunnels,
+            "enodeb: tunnels are simulated only; simulate the scenario, or leave pdn-gateway and enodeb out",
+        ),
+        (
+            !plan.moves.is_empty(),
+            "moves: users walk in simulations only; simulate the scenario, or leave them out",
+        ),
+    ];
+    let lines: Vec<_> = lacks
+        .iter()
+        .filter(|(is_there, _)| *is_there)
+        .map(|(_, line)| (*line).to_owned())
+        .collect();
+    if lines.is_empty() { Ok(()) } else { Err(LabError::Missing(lines)) }
 }
 
 /// Packets that hosts have sent and nobody fetched in time.

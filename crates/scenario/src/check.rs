@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
 use crate::document::Table;
 use crate::field::{PathIssue, Reader};
-use crate::file::{Access, File, Tcp, User, packet_size_mistake};
+use crate::file::{Access, File, Move, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
 use crate::network::{DUMBBELL, Network};
@@ -276,8 +276,40 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, rea
     if let Some((network, nodes)) = network {
         route(file, user, network, nodes, reader);
     }
+    moves(user, network, reader);
     if let Some(name) = &user.hosts {
         hosts(file, user, name, reader);
+    }
+}
+
+/// Users move to nodes to which ways lead, and one after the other; not with the hosts of others.
+fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) {
+    let moves = &user.moves.0;
+    if !moves.is_empty() && user.hosts.is_some() {
+        reader.wrong_at(
+            "moves",
+            "users at the hosts of others do not move by themselves: leave it out",
+        );
+    }
+    if let Some(pair) = moves.windows(2).find(|pair| pair[1].at <= pair[0].at) {
+        let message = format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at);
+        reader.wrong_at("moves", message);
+    }
+    let Some((network, nodes)) = network else { return };
+    for (number, Move { to, .. }) in moves.iter().enumerate() {
+        let from = user.ends().0;
+        let message = match () {
+            () if !nodes.contains(to.as_str()) => {
+                format!("there is no node \"{to}\"; nodes are {}", list(nodes))
+            }
+            () if nodes.contains(from)
+                && (network.path(from, to).is_none() || network.path(to, from).is_none()) =>
+            {
+                format!("no way leads from {from} to {to} and back: give links")
+            }
+            () => continue,
+        };
+        nested(reader, &["moves", &number.to_string()], |reader| reader.wrong_at("to", message));
     }
 }
 

@@ -3,14 +3,14 @@
 use serde_json::Value as Json;
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
 use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
-use tidegate_mechanisms::parameters::{Choice, Offer, ParameterType};
+use tidegate_mechanisms::parameters::{Choice, Kind, Offer, ParameterType, Parameters, Tables};
 use tidegate_mechanisms::stage::StageParams;
 
 use crate::document::{Node, Value};
 use crate::field::{Field, Reader};
 use crate::given::GivenChoice;
 use crate::parameter::{kind_schema, offer_schema, read_value, write_chosen};
-use crate::rows::write_row;
+use crate::rows::{write_row, write_tables};
 use crate::schema::Definitions;
 
 /// A mechanism with its parameters: a name, or a table whose `kind` says which other keys it has.
@@ -43,6 +43,22 @@ impl<C: Choice> Field for Vec<C> {
 
     fn write(&self) -> Value {
         write_row(&Offer::of::<C>(), self.iter().map(C::to_value).collect())
+    }
+
+    fn schema(definitions: &mut Definitions) -> Json {
+        kind_schema(Self::KIND, definitions)
+    }
+}
+
+/// A list of tables that all have the same keys.
+impl<P: Parameters> Field for Tables<P> {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        read_value(Self::KIND, node, reader).map(Self::from_value)
+    }
+
+    fn write(&self) -> Value {
+        let Kind::Tables(form) = Self::KIND else { unreachable!("a list of tables") };
+        write_tables(&form, self.0.iter().map(P::to_values).collect())
     }
 
     fn schema(definitions: &mut Definitions) -> Json {

@@ -53,7 +53,7 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
             for stage in flow.standing(&plan, plan::Direction::There, hop) {
                 let Some(kind) = stage.reports_to() else { continue };
                 let is_its = |way: &&ReportWay| {
-                    (way.flow, way.direction, way.hop) == (first, plan::Direction::There, hop)
+                    (way.leg, way.direction, way.hop) == (first, plan::Direction::There, hop)
                         && way.kind == kind
                 };
                 let message = match ways.iter().find(is_its) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Span, Time};
 
-use crate::file::{File, Profile, Start, User};
+use crate::file::{File, Move, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    AccessPlan, FlowPlan, GroupPlan, LinkPlan, Plan, StagePlan, StandPlan, StartPlan, TcpPlan,
-    Traffic, UserPlan,
+    AccessPlan, FlowPlan, GroupPlan, LinkPlan, MovePlan, Plan, StagePlan, StandPlan, StartPlan,
+    TcpPlan, Traffic, UserPlan,
 };
 use crate::resolve::AtHosts;
 use crate::value::{HostJitter, OrOff};
@@ -29,6 +29,7 @@ pub(crate) fn plan(file: &File) -> Plan {
         groups: Vec::new(),
         users: Vec::new(),
         flows: Vec::new(),
+        moves: Vec::new(),
     };
     let parts: Vec<Vec<UserParts>> = (file.users.entries.iter())
         .map(|(name, user)| add_group(&mut plan, file, &network, name, user))
@@ -90,8 +91,29 @@ fn add_flows(
         let seat = Seat { own, host };
         let routes = seat.routes(&there, &back);
         let flow = flow(plan, file, user, own.user, routes, seat.stands(), &carried);
-        plan.flows.extend(std::iter::repeat_n(flow, user.flows.count()));
+        let first = plan.flows.len();
+        let numbers = first..first + user.flows.count();
+        plan.flows.extend(std::iter::repeat_n(&flow, user.flows.count()).cloned());
+        for Move { at, to } in &user.moves.0 {
+            let path = |from, to| network.path(from, to).expect("routes are checked on reading");
+            let (there, back) = (path(from, to), path(to, from));
+            let (forward, reverse) = seat.routes(&there, &back);
+            let stands = moved(&flow.stands, 1 + there.len());
+            let (at, leg) =
+                (Time::ZERO + *at, FlowPlan { forward, reverse, stands, ..flow.clone() });
+            let leg = |flow| MovePlan { flow, at, leg: leg.clone() };
+            plan.moves.extend(numbers.clone().map(leg));
+        }
     }
+}
+
+/// A user's stages where he has moved: those of his exit are at the far end of another way.
+fn moved(stands: &[StandPlan], far: usize) -> Vec<StandPlan> {
+    let place = |stand: &StandPlan| {
+        let hop = if stand.back || stand.hop == 1 { stand.hop } else { far };
+        StandPlan { hop, ..stand.clone() }
+    };
+    stands.iter().map(place).collect()
 }
 
 impl User {

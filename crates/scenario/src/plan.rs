@@ -64,6 +64,34 @@ pub struct Plan {
     pub users: Vec<UserPlan>,
     /// Flows; the flows of a user are neighbours.
     pub flows: Vec<FlowPlan>,
+    /// Flows that take another way from some time on, in the order of those times for each.
+    pub moves: Vec<MovePlan>,
+}
+
+/// A flow takes another way: its receiver has moved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MovePlan {
+    /// Index into [`Plan::flows`].
+    pub flow: usize,
+    /// From when on. What is under way goes on as it went.
+    pub at: Time,
+    /// The flow with its routes and stages from then on.
+    pub leg: FlowPlan,
+}
+
+impl Plan {
+    /// All ways there are: of the flows as they begin, then of the moves.
+    pub fn legs(&self) -> impl Iterator<Item = &FlowPlan> {
+        self.flows.iter().chain(self.moves.iter().map(|moved| &moved.leg))
+    }
+
+    /// The flow of the way with this number in [`Self::legs`], and the way.
+    pub fn leg(&self, number: usize) -> (usize, &FlowPlan) {
+        match number.checked_sub(self.flows.len()) {
+            None => (number, &self.flows[number]),
+            Some(moved) => (self.moves[moved].flow, &self.moves[moved].leg),
+        }
+    }
 }
 
 /// A named group of equal users.

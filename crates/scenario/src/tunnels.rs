@@ -8,7 +8,7 @@ use tidegate_mechanisms::units::{Bytes, Rate};
 
 use crate::check::nested;
 use crate::field::Reader;
-use crate::file::{File, User};
+use crate::file::{File, Move, User};
 use crate::network::Network;
 use crate::resolve::AtHosts;
 
@@ -35,7 +35,23 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
         let (from, to) = user.ends();
         let Some(path) = network.path(from, to) else { continue };
         let size = user.packet_size.unwrap_or(file.packet_size);
-        walk((name, size), &standing(file, network, (name, user), &path), &mut ends, reader);
+        let begin = standing(file, network, (name, user), &path);
+        walk((name, size), &begin, &mut ends, reader);
+        for (number, Move { to, .. }) in user.moves.0.iter().enumerate() {
+            let Some(path) = network.path(from, to) else { continue };
+            let there = standing(file, network, (name, user), &path);
+            if there.iter().any(|here| matches!(here.stage, StageParams::PdnGateway(_)))
+                && !there.iter().any(|here| here.stage.ends_tunnels())
+            {
+                let message = format!(
+                    "{to} is behind no eNodeB that could take their tunnels over: name a node that is, or give one"
+                );
+                let path = ["users", name, "moves", &number.to_string()];
+                nested(reader, &path, |reader| reader.wrong_at("to", message));
+            } else {
+                walk((name, size), &there, &mut ends, reader);
+            }
+        }
     }
     for (path, End { fed, mistakes }) in ends {
         let no_tunnel = "ends tunnels, but no pdn-gateway stands on the way to here, so that there are none: give one \
@@ -169,6 +185,21 @@ mod tests {
     fn tell(found: &[String], wanted: &[&str]) {
         let all = found.iter().zip(wanted).all(|(found, wanted)| found.contains(wanted));
         assert!(all && found.len() == wanted.len(), "{found:#?} {wanted:#?}");
+    }
+
+    #[test]
+    fn users_move_to_nodes_behind_an_enodeb_that_there_are_one_after_the_other() {
+        let far = "[links.far]\nfrom = \"b\"\nto = \"d\"\nrate = \"1 Mb/s\"";
+        let moves = |moves: &str| mistakes(GATEWAY, ENODEB, &format!("moves = [{moves}]\n{far}"));
+        tell(&moves("{ at = \"1 s\", to = \"c\" }"), &[]);
+        tell(
+            &moves("{ at = \"1 s\", to = \"d\" }, { at = \"1 s\", to = \"e\" }"),
+            &[
+                "users.one.moves: times must ascend, but 1.000000000 s follows 1.000000000 s",
+                "users.one.moves.0.to: d is behind no eNodeB",
+                "users.one.moves.1.to: there is no node \"e\"; nodes are",
+            ],
+        );
     }
 
     const GATEWAY: &str = "\"pdn-gateway\"";

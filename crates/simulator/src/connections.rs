@@ -8,6 +8,7 @@
 use core::mem::offset_of;
 
 use crate::memory::{prefetch_within, reserve_large};
+use crate::network::Ways;
 use crate::packet::{Packet, flags};
 use crate::tcp::accecn::Codepoint;
 use crate::tcp::receiver::Receiver;
@@ -196,6 +197,15 @@ impl Connections {
         match sends {
             true => forward.sender.prefetch_rest(),
             false => forward.receiver.prefetch_rest(),
+        }
+    }
+
+    /// All connections of a flow enter the network by other ways.
+    pub fn lead(&mut self, flow: u32, ways: Ways) {
+        let all = self.places.iter_mut().flatten();
+        for connection in all.filter(|connection| connection.forward.address.flow == flow) {
+            connection.forward.address.lead(ways);
+            connection.backward.iter_mut().for_each(|half| half.address.lead(ways));
         }
     }
 

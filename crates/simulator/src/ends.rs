@@ -24,6 +24,7 @@ const UDP_HEADER_BYTES: u16 = 28;
 pub struct Ends<'a> {
     plan: &'a Plan,
     seed: u64,
+    /// Those of the flows, as they are now, and those of the plan's moves.
     ways: Vec<Ways>,
     applications: Vec<AnyApplication>,
     accounts: Vec<Account>,
@@ -48,7 +49,7 @@ pub struct Glance {
 }
 
 impl<'a> Ends<'a> {
-    /// Hosts at rest, that enter the network by `ways`.
+    /// Hosts at rest, that enter the network by `ways`, those of flows and then those of moves.
     pub fn new(plan: &'a Plan, seed: u64, ways: Vec<Ways>) -> Self {
         let applications: Vec<_> = plan.flows.iter().map(AnyApplication::of).collect();
         let tcp_flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some()).count();
@@ -63,6 +64,14 @@ impl<'a> Ends<'a> {
             records: Vec::new(),
             ended: Vec::new(),
         }
+    }
+
+    /// A flow of the plan's moves takes its other way, with all its connections.
+    pub fn lead(&mut self, moved: usize) {
+        let flow = self.plan.moves[moved].flow;
+        let ways = self.ways[self.plan.flows.len() + moved];
+        self.ways[flow] = ways;
+        self.connections.lead(flow as u32, ways);
     }
 
     /// Lets a flow have another application.

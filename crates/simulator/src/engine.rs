@@ -72,6 +72,9 @@ impl<'a> Engine<'a> {
             let draw = Stream::new(seed, &format!("flow/{i}/start")).unit();
             timers.push(flow.start.from + Span::from_secs_f64(draw * room), Wake::Start(i as u32));
         }
+        for (number, moved) in plan.moves.iter().enumerate() {
+            timers.push(moved.at, Wake::Move(number as u32));
+        }
         let series = Series::new(plan);
         if series.next() < Time::NEVER {
             timers.push(series.next(), Wake::Sample);
@@ -278,6 +281,7 @@ impl<'a> Engine<'a> {
         let mut world = World { now: *now, network, timers };
         match wake {
             Wake::Sample => self.sample(),
+            Wake::Move(number) => ends.lead(number as usize),
             Wake::Start(flow) => ends.tell(flow, Event::Start, &mut world),
             Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut world),
             Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut world),

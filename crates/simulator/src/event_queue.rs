@@ -29,6 +29,8 @@ pub enum Wake {
     DelayedAcks(u32),
     /// Next packet of a constant-bit-rate source, or next write of an application over TCP.
     Application(u32),
+    /// A flow takes another way: a number of [`tidegate_scenario::plan::Plan::moves`].
+    Move(u32),
     /// Time series.
     Sample,
 }
@@ -43,7 +45,8 @@ impl Wake {
             Wake::DelayedAck(id) => (2, id),
             Wake::Application(id) => (3, id),
             Wake::DelayedAcks(id) => (4, id),
-            Wake::Sample => (5, 0),
+            Wake::Move(id) => (5, id),
+            Wake::Sample => (6, 0),
         };
         debug_assert!(id < 1 << KIND_SHIFT);
         kind << KIND_SHIFT | id
@@ -57,6 +60,7 @@ impl Wake {
             2 => Wake::DelayedAck(id),
             3 => Wake::Application(id),
             4 => Wake::DelayedAcks(id),
+            5 => Wake::Move(id),
             _ => Wake::Sample,
         }
     }

@@ -66,7 +66,7 @@ impl Feeders {
     /// If a route is empty.
     pub fn of(plan: &Plan) -> Self {
         let mut before = vec![Vec::new(); plan.links.len()];
-        for flow in &plan.flows {
+        for flow in plan.legs() {
             for route in [&flow.forward, &flow.reverse] {
                 assert!(!route.is_empty(), "a route has at least one link");
                 let mut previous = Feeder::Host;
@@ -78,7 +78,7 @@ impl Feeders {
         }
         let reports = plan.report_ways();
         for way in &reports {
-            let route = way.direction.opposite().route(&plan.flows[way.flow]);
+            let route = way.direction.opposite().route(plan.leg(way.leg).1);
             let first = way.links.as_ref().map(|links| route[links.start] as usize);
             first.into_iter().for_each(|first| before[first].push(Feeder::Stage));
         }
@@ -124,7 +124,7 @@ impl Feeders {
     pub fn lanes(&self, plan: &Plan) -> Vec<u32> {
         let mut in_use = vec![false; plan.links.len()];
         let mut before_answer = vec![None; plan.links.len()];
-        for flow in &plan.flows {
+        for flow in plan.legs() {
             for direction in [Direction::There, Direction::Back] {
                 let hops = self.hops(plan, flow, direction, false);
                 for hop in hops.iter().filter(|hop| hop.then == Then::Event) {
@@ -185,7 +185,7 @@ impl Feeders {
     /// The steps of a way of reports, the last of them where they are taken; none if no links lead there.
     pub fn report_hops(&self, plan: &Plan, way: &ReportWay) -> Vec<Hop> {
         let Some(links) = way.links.clone() else { return Vec::new() };
-        let (flow, direction) = (&plan.flows[way.flow], way.direction.opposite());
+        let (flow, direction) = (plan.leg(way.leg).1, way.direction.opposite());
         let (route, first) = (direction.route(flow), links.start);
         let hop = |place: usize| {
             let link = route[place];
@@ -205,7 +205,7 @@ impl Feeders {
 /// Links in front of which stages stand that packets must pass on time.
 fn punctual(plan: &Plan) -> Vec<bool> {
     let mut punctual = vec![false; plan.links.len()];
-    for flow in &plan.flows {
+    for flow in plan.legs() {
         for direction in [Direction::There, Direction::Back] {
             for (hop, &link) in direction.route(flow).iter().enumerate() {
                 punctual[link as usize] |= !is_order_only(plan, flow, direction, hop);
@@ -231,6 +231,11 @@ pub struct EarlyDelivery {
 }
 
 impl EarlyDelivery {
+    /// Whether a way is one of them; those of moves are not.
+    pub fn is(&self, leg: usize) -> bool {
+        self.flows.get(leg).is_some_and(|early| *early)
+    }
+
     /// None.
     pub fn of_none(plan: &Plan) -> Self {
         EarlyDelivery { flows: vec![false; plan.flows.len()] }
@@ -262,6 +267,12 @@ impl EarlyDelivery {
             let same = *last_link[first].get_or_insert(last) == last;
             ordered[first] &=
                 at_once && on_time(flow) && same && feeders.is_fed_by_hosts_alone(first as u32);
+        }
+        // Nor where flows come and go.
+        for moved in &plan.moves {
+            for leg in [&moved.leg, &plan.flows[moved.flow]] {
+                ordered[leg.reverse[0] as usize] = false;
+            }
         }
         let flows = (plan.flows.iter())
             .map(|flow| {

@@ -156,8 +156,8 @@ impl<C: Contents> Network<C> {
         };
         let mut known = std::collections::HashMap::new();
         let host_of_link = network.add_hosts(plan, feeders, seed);
-        let mut ways = Vec::with_capacity(plan.flows.len());
-        for (i, flow) in plan.flows.iter().enumerate() {
+        let mut ways = Vec::with_capacity(plan.flows.len() + plan.moves.len());
+        for (i, flow) in plan.legs().enumerate() {
             let mut enter = |direction: Direction, early: bool, network: &mut Self| {
                 let hops = feeders.hops(plan, flow, direction, early);
                 let rows = network.rows_of(flow, direction, &hops);
@@ -170,13 +170,16 @@ impl<C: Contents> Network<C> {
                 })
             };
             ways.push(Ways {
-                forward: enter(Direction::There, early.flows[i], &mut network),
+                forward: enter(Direction::There, early.is(i), &mut network),
                 reverse: enter(Direction::Back, false, &mut network),
             });
-            let UserPlan { group, customer } = plan.users[flow.user];
-            let (user, scalable) = (customer as u32, flow.is_scalable());
             let far_host = host_of_link[flow.reverse[0] as usize];
             network.shared_hosts |= far_host != NO_HOST;
+            if i >= plan.flows.len() {
+                continue;
+            }
+            let UserPlan { group, customer } = plan.users[flow.user];
+            let (user, scalable) = (customer as u32, flow.is_scalable());
             network.flow_states.push(FlowState {
                 owner: Owner { group: group as u16, user, scalable },
                 jitter_ns: flow.jitter.as_nanos().min(MAX_RUN.as_nanos()),
@@ -189,7 +192,7 @@ impl<C: Contents> Network<C> {
             });
         }
         for way in &feeders.reports {
-            network.add_report_way(plan, feeders, way, &ways[way.flow]);
+            network.add_report_way(plan, feeders, way, &ways[way.leg]);
         }
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
         (network, ways)
@@ -482,7 +485,7 @@ impl<C: Contents> Network<C> {
     /// Adds the way of a stage's reports that answer packets of a flow.
     fn add_report_way(&mut self, plan: &Plan, feeders: &Feeders, way: &ReportWay, ways: &Ways) {
         let Some(links) = way.links.clone() else { return };
-        let (flow, direction) = (&plan.flows[way.flow], way.direction.opposite());
+        let ((number, flow), direction) = (plan.leg(way.leg), way.direction.opposite());
         let first = self.hops.len() as u32;
         self.hops.extend(feeders.report_hops(plan, way));
         for place in links.clone() {
@@ -497,7 +500,7 @@ impl<C: Contents> Network<C> {
             Direction::There => ways.forward,
             Direction::Back => ways.reverse,
         };
-        self.reports.add_way(way.flow as u32, entered + way.hop as u32, way.kind, first);
+        self.reports.add_way(number as u32, entered + way.hop as u32, way.kind, first);
     }
 
     /// Where tunnels lead to from each of the last hops, if any end in this network.

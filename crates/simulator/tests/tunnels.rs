@@ -224,3 +224,68 @@ fn a_flood_is_held_to_its_bucket_while_the_others_keep_theirs() {
     assert!(kept > 0.85 * alone, "{kept} of {alone} bit/s");
     assert!(flooding < 2.2e6, "{flooding} bit/s");
 }
+
+/// A second cell, to which users can walk.
+const NEXT_CELL: &str = r#"
+[links.backhaul2]
+from = "router"
+to = "tower2"
+rate = "10 Mb/s"
+delay = "5 ms"
+duplex = false
+exit = [{ kind = "enodeb", interval = "50 ms" }]
+[links.radio2]
+from = "tower2"
+to = "phones2"
+rate = "20 Mb/s"
+delay = "5 ms"
+[links.back2]
+from = "tower2"
+to = "gateway"
+rate = "10 Mb/s"
+delay = "10 ms"
+duplex = false
+"#;
+
+/// Flows go on where their users have moved to; what was under way arrives where it was sent to, and reports of
+/// both eNodeBs are believed.
+#[test]
+fn a_user_who_walks_goes_on_over_the_other_enodeb() {
+    let text = format!("{MOBILE}{NEXT_CELL}");
+    let moves = "[{ at = \"5 s\", to = \"phones2\" }, { at = \"15 s\", to = \"phones\" }]";
+    let still = run(&plan_with(&text, &[]), 1);
+    let walks =
+        run(&plan_with(&text, &[("users.call.moves", moves), ("users.downloads.moves", moves)]), 1);
+    let there = "backhaul2.exit.0";
+    assert_eq!(all(&still, there, "received"), 0);
+    // 50 packets of the call a second, for ten seconds.
+    let of_call = count(&walks, 3, there, "received");
+    assert!((495..=505).contains(&of_call), "{of_call} packets of the call");
+    let lost = |output: &RunOutput| output.flows.losses[3];
+    assert!(lost(&walks) <= lost(&still) + 10, "{} and {}", lost(&walks), lost(&still));
+    let goodput = |output: &RunOutput| output.flows.goodput_bps[0..3].iter().sum::<f64>();
+    assert!(goodput(&walks) > 0.8 * goodput(&still), "{} and {}", goodput(&walks), goodput(&still));
+    assert_eq!(all(&walks, GATEWAY, "handovers"), 8);
+    let received = all(&walks, there, "received") + all(&walks, ENODEB, "received");
+    let known = all(&walks, GATEWAY, "reported_received");
+    assert!(known <= received && received - known < 800, "{known} of {received}");
+    for refused in
+        ["reports_old", "reports_forged", "reports_on_no_tunnel", "reports_from_strangers"]
+    {
+        assert_eq!(all(&walks, GATEWAY, refused), 0, "{refused}");
+    }
+}
+
+/// `scenarios/handover.toml`, as its comment has it: a bucket that stays with its user lets him have its fill rate, and
+/// one at each eNodeB about twice as much.
+#[test]
+fn who_walks_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own() {
+    let text = include_str!("../../../scenarios/handover.toml");
+    let anew =
+        text.replace("kind = \"pdn-gateway\",", "kind = \"pdn-gateway\", handover = \"anew\",");
+    assert_ne!(anew, text);
+    let walker = |text: &str| run(&plan_with(text, &[]), 1).flows.throughput_bps[0];
+    let (kept, gained) = (walker(text), walker(&anew));
+    assert!((1.9e6..2.3e6).contains(&kept), "{kept} bit/s with his own");
+    assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
+}

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::parameters;
+use tidegate_mechanisms::parameters::Tables;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Span};
 
@@ -27,6 +28,9 @@ section! {
         pub from: Option<String>,
         /// Node that the users send to. In a dumbbell "right", if not given.
         pub to: Option<String>,
+        /// Other nodes that they receive at from some time on, such as [{ at = "20 s", to = "n2" }]: users who
+        /// walk. Their flows go on; what is under way arrives where it was sent to.
+        pub moves: Tables<Move> = "[]",
         /// Group at whose hosts these users sit, the first at the first and so on: they are the same
         /// customers, with more or other traffic, such as downloads beside uploads. Each host has one
         /// access link, which data and ACKs of all its flows share in both directions, and one row of
@@ -53,6 +57,16 @@ section! {
         pub access: Option<Access>,
         /// Link at the far end, where it differs from the scenario's.
         pub egress: Option<Access>,
+    }
+}
+
+parameters! {
+    /// Users receive at another node from some time on.
+    pub struct Move {
+        /// When, after the start of the run, warm-up included.
+        pub at: Span,
+        /// The node.
+        pub to: String,
     }
 }
 

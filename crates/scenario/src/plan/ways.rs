@@ -88,8 +88,8 @@ impl FlowPlan {
 /// direction, to where the stage stands that takes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportWay {
-    /// Index into [`Plan::flows`].
-    pub flow: usize,
+    /// Number in [`Plan::legs`].
+    pub leg: usize,
     /// The way of the packets that it answers with reports.
     pub direction: Direction,
     /// Its place on that way, as in [`StandPlan::hop`].
@@ -111,14 +111,14 @@ impl Plan {
             return Vec::new();
         }
         let mut ways = Vec::new();
-        for (number, flow) in self.flows.iter().enumerate() {
+        for (leg, flow) in self.legs().enumerate() {
             for direction in Direction::ALL {
                 for hop in 0..=direction.route(flow).len() {
                     let kinds = flow.standing(self, direction, hop);
                     let kinds = kinds.filter_map(StageParams::reports_to);
                     ways.extend(kinds.filter_map(|kind| {
                         let (to, links) = self.report_way(flow, direction, hop, kind)?;
-                        Some(ReportWay { flow: number, direction, hop, kind, to, links })
+                        Some(ReportWay { leg, direction, hop, kind, to, links })
                     }));
                 }
             }

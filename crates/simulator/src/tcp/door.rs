@@ -78,10 +78,15 @@ impl TimerId {
 impl Address {
     /// Of a half of a connection.
     pub fn new(flow: u32, connection: u32, timer: TimerId, ways: Ways) -> Self {
-        let Ways { forward, reverse } = ways;
-        let (data, acks) =
-            if timer.is_backward() { (reverse, forward) } else { (forward, reverse) };
-        Address { flow, connection, timer, data, acks }
+        let mut address = Address { flow, connection, timer, data: 0, acks: 0 };
+        address.lead(ways);
+        address
+    }
+
+    /// It enters the network by these ways from now on.
+    pub fn lead(&mut self, Ways { forward, reverse }: Ways) {
+        (self.data, self.acks) =
+            if self.timer.is_backward() { (reverse, forward) } else { (forward, reverse) };
     }
 }
 
