@@ -12,7 +12,9 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tidegate_scenario::plan::{BlindConex, Cbr, FlowPlan, Plan, TcpPlan, Traffic, Transfer};
+use tidegate_scenario::plan::{
+    BlindConex, Cbr, FlowPlan, Greedy, Plan, TcpPlan, Traffic, Transfer,
+};
 
 use crate::LabError;
 use crate::namespace::Namespace;
@@ -242,6 +244,15 @@ fn check(plan: &Plan, ip: IpVersion) -> Result<(), LabError> {
         {
             return Err(LabError::Setup(format!(
                 "{}: the lab's UDP is not ECN-capable and declares nothing; leave out ecn and conex",
+                name_of(plan, flow.user)
+            )));
+        }
+        if matches!(
+            application,
+            Traffic::Greedy(Greedy { lasts: Some(_) }) | Traffic::Cbr(Cbr { lasts: Some(_), .. })
+        ) {
+            return Err(LabError::Setup(format!(
+                "{}: in the lab nothing ends before the run does; leave out lasts",
                 name_of(plan, flow.user)
             )));
         }

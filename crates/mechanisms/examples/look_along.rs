@@ -92,6 +92,7 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
                 gentle: get("gentle")? != 0.0,
                 spacing: RedSpacing::Uniform,
                 hard_drop: true,
+                marks_below: None,
             };
             Red::new(params, &on_link(bytes("packet_ns")?)).map(Aqm::Red)
         }

@@ -105,6 +105,7 @@ fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
                 gentle: given.get("gentle")? != 0.0,
                 spacing: RedSpacing::Uniform,
                 hard_drop: true,
+                marks_below: None,
             };
             (AqmParams::Red(params), place(by_time, given.bytes("packet_ns")?))
         }

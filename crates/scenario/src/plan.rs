@@ -15,13 +15,13 @@ mod tcp;
 mod ways;
 
 pub use crate::traffic::{
-    Adaptation, Admission, Blind, BlindConex, Calls, Cbr, Counter, Distribution, Frames, Greedy,
-    Increase, NonProbing, OnOff, PausePlan, PriceAdaptation, Probing, Quality, ShortFlows, Traffic,
-    Transfer, Unknown, Video, WritesPlan,
+    Adaptation, Admission, Blind, BlindConex, BlindReEcn, Calls, Cbr, Counter, Distribution,
+    Frames, Greedy, Increase, NonProbing, OnOff, PausePlan, PriceAdaptation, Probing, Quality,
+    ShortFlows, Traffic, Transfer, Unknown, Video, WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
-    LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate,
+    LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate, WhileSlow,
 };
 pub(crate) use link::place;
 pub use link::{AccessPlan, Buffer, Line, LinkMechanisms, LinkPlan, MechanismsPlan, RateChange};

@@ -13,7 +13,7 @@ use tidegate_mechanisms::sender::SenderParams;
 use crate::field::Section;
 use crate::file::{Bottleneck, File, Intervals, Link, ParkingLot, Profile, StartRange, User};
 use crate::parameter;
-use crate::plan::{AccessPlan, Cbr, RateChange, TcpPlan, Transfer};
+use crate::plan::{AccessPlan, Cbr, Greedy, RateChange, TcpPlan, Transfer};
 use crate::schema::Definitions;
 
 /// `UPDATE=1 cargo test` writes the tables anew.
@@ -64,6 +64,7 @@ fn tables() -> Vec<(&'static str, String)> {
         ("rate_changes", keys::<RateChange>()),
         ("intervals", keys::<Intervals>()),
         ("users", keys::<User>()),
+        ("greedy", parameters::<Greedy>()),
         ("transfer", parameters::<Transfer>()),
         ("cbr", parameters::<Cbr>()),
         ("start", keys::<StartRange>()),

@@ -15,7 +15,7 @@ use tidegate_mechanisms::parameters::Parameters;
 use tidegate_mechanisms::{choice, words};
 
 pub use calls::{Admission, Calls, Counter, NonProbing, Probing, Unknown};
-pub use cbr::{Blind, BlindConex, Cbr};
+pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr};
 pub use frames::{Adaptation, Frames, Increase, PriceAdaptation, Quality};
 pub use greedy::Greedy;
 pub use on_off::OnOff;

@@ -33,6 +33,21 @@ fn a_rate_that_goes_on_and_off_is_sent_for_its_share_of_the_time() {
     }
 }
 
+/// TCP and UDP that last ten seconds send as long, and TCP takes back what has not left.
+#[test]
+fn what_lasts_ten_seconds_sends_for_as_long() {
+    for traffic in [
+        r#"{ kind = "cbr", rate = "6 Mb/s", lasts = "10 s" }"#,
+        r#"{ kind = "greedy", lasts = "10 s" }"#,
+    ] {
+        let output = run(&plan_with(ON_OFF, &[("users.one.traffic", traffic)]), 1);
+        let series = &output.group_series.throughput_bps;
+        assert!(series[4..20].iter().all(|&bps| bps > 5e6), "{traffic}: {series:?}");
+        // A queue of 20 packets is empty 24 ms later.
+        assert!(series[21..].iter().all(|&bps| bps == 0.0), "{traffic}: {series:?}");
+    }
+}
+
 /// Ten times the link is filled for a second, and the queue of up to 40 packets runs empty afterwards.
 #[test]
 fn tcp_that_goes_on_and_off_takes_the_link_while_it_is_on() {

@@ -79,6 +79,27 @@ fn who_declares_nothing_has_nothing_behind_a_dropper() {
     assert!(mbps(&free, 4..5) > 2.0);
 }
 
+/// Whoever declares only while little of his is in flight has less than honest users have.
+#[test]
+fn who_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
+    let slow = r#"{ kind = "re-ecn", cheat = { kind = "while-slow", flight = "8 kB" } }"#;
+    let output = with(&[("users.other.tcp.conex", slow)]);
+    let (own, others) = (mbps(&output, 4..5), mbps(&output, 0..4) / 4.0);
+    assert!(count(&output, 4..5, "dropped: negative balance") > 100.0);
+    assert!(own < others, "{own} of {others}");
+}
+
+/// What takes part and never declares is dropped behind the queue that marks it, for as long as it lasts.
+#[test]
+fn a_flood_that_ignores_marks_is_dropped_behind_the_link_and_ends_in_time() {
+    let flood = r#"{ kind = "cbr", rate = "40 Mb/s", conex = "re-ecn", lasts = "20 s" }"#;
+    let output = with(&[("users.other.traffic", flood)]);
+    let sent = output.flows.packets_sent[4] as f64;
+    assert!((sent - 40e6 * 20.0 / 12e3).abs() <= 1.0, "{sent}");
+    assert!(count(&output, 4..5, "dropped: nothing declared") > 0.1 * sent);
+    assert!(mbps(&output, 4..5) < 0.5, "{}", mbps(&output, 4..5));
+}
+
 /// A flood at ten times the fair share takes what victims have, but behind a policer.
 #[test]
 fn a_flood_is_held_to_the_fill_rate_and_victims_keep_what_they_had() {

@@ -127,6 +127,7 @@ impl ManageQueue for AdaptiveRed {
                 gentle: true,
                 spacing: params.spacing,
                 hard_drop: params.hard_drop,
+                marks_below: None,
                 mean_packet_time,
             }),
             interval: params.interval,

@@ -15,6 +15,7 @@ fn red() -> Aqm {
         gentle: false,
         spacing: RedSpacing::Geometric,
         hard_drop: true,
+        marks_below: None,
     };
     Aqm::new(AqmParams::Red(params), &place(100)).expect("fits anywhere")
 }

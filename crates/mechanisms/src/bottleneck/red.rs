@@ -15,8 +15,8 @@
 //!
 //! and 1 beyond, where the signal is *forced*. With `hard_drop` it drops there even what it would have
 //! marked, as ns-3 does, and ns-2 where `use_mark_p_` is false; else, which is its default, ns-2 drops from
-//! a p_b of `mark_p_`, 0.1, on. Linux's RED marks there, too, without its option `harddrop`. Signals are spaced by the number `count` of
-//! packets since the last one, this packet included:
+//! a p_b of `mark_p_`, 0.1, on, which is `marks_below` here. Linux's RED marks there, too, without its option
+//! `harddrop`. Signals are spaced by the number `count` of packets since the last one, this packet included:
 //!
 //! ```text
 //! geometric  p_a = p_b                                    independent draws
@@ -67,6 +67,9 @@ parameters! {
         /// Drop even ECN-capable packets where every packet is signalled: from max_threshold on, from
         /// its double if gentle. Else they are marked there, too.
         pub hard_drop: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
+        /// Mark ECN-capable packets only where p_b is below this, and drop them from there on, as ns-2 does with
+        /// mark_p_, 0.1 unless set. Default: marks stand for all signals, but for those of hard_drop.
+        pub marks_below: Option<Share>,
     }
     check thresholds_ascend;
 }
@@ -117,8 +120,25 @@ pub(super) struct RedOnLink {
     pub spacing: RedSpacing,
     /// Drop where every packet is signalled, whatever its ECN field says.
     pub hard_drop: bool,
+    /// Drop from this p_b on, likewise.
+    pub marks_below: Option<f64>,
     /// Time of a typical packet on the link, for the decay of the average while idle.
     pub mean_packet_time: Span,
+}
+
+impl RedOnLink {
+    /// The average from which on p_b is at least this.
+    fn average_at(&self, p_b: f64) -> f64 {
+        let (min_th, max_th, max_p) =
+            (self.min_threshold, self.max_threshold, self.max_probability);
+        if p_b <= max_p {
+            min_th + (max_th - min_th) * p_b / max_p
+        } else if self.gentle {
+            max_th + max_th * (p_b - max_p) / (1.0 - max_p)
+        } else {
+            max_th
+        }
+    }
 }
 
 /// What a queue length is counted in.
@@ -136,6 +156,8 @@ pub struct Red {
     params: RedOnLink,
     /// avg, in the unit of `params.mode`.
     average: f64,
+    /// From this average on ECN-capable packets are dropped, too.
+    drops_from: f64,
     spacing: Spacing,
     /// Whose spacing that is, and everybody's as he left it; none where all have the same thresholds.
     customer: usize,
@@ -187,6 +209,7 @@ impl ManageQueue for Red {
             gentle: params.gentle,
             spacing: params.spacing,
             hard_drop: params.hard_drop,
+            marks_below: params.marks_below.map(|share| share.0),
             mean_packet_time: place.packet_time(),
         }))
     }
@@ -213,6 +236,7 @@ impl ManageQueue for Red {
     #[inline]
     fn is_forced(&self) -> bool {
         self.params.hard_drop && self.spacing.zone == Zone::Forced
+            || self.average >= self.drops_from
     }
 
     /// avg, count and where the average stood; the latter two of every customer where these differ.
@@ -238,7 +262,8 @@ impl Red {
     /// RED before the first packet.
     pub(super) fn on_link(params: RedOnLink) -> Self {
         let spacing = Spacing::default();
-        Red { params, average: 0.0, spacing, customer: 0, by_customer: Vec::new() }
+        let drops_from = params.marks_below.map_or(f64::INFINITY, |p_b| params.average_at(p_b));
+        Red { params, average: 0.0, drops_from, spacing, customer: 0, by_customer: Vec::new() }
     }
 
     /// Goes on with a customer's own spacing: thresholds of his own put him into another zone than others,

@@ -14,6 +14,7 @@ fn params(spacing: RedSpacing) -> RedParams {
         gentle: false,
         spacing,
         hard_drop: true,
+        marks_below: None,
     }
 }
 
@@ -198,6 +199,28 @@ fn without_hard_drop_a_mark_will_do_from_the_upper_threshold_on() {
         (signal.verdict(true), signal.verdict(false)),
         (Verdict::Mark, Verdict::Drop(DropReason::Aqm))
     );
+}
+
+/// ns-2's `mark_p_`: what is ECN-capable is marked while p_b is below it, and dropped from there on.
+#[test]
+fn with_marks_below_ecn_capable_packets_are_dropped_from_that_probability_on() {
+    for (gentle, below, average, want) in [
+        (false, 0.05, 9.9, Signal::Congestion),
+        (false, 0.05, 10.1, Signal::Forced),
+        (true, 0.1, 14.9, Signal::Congestion),
+        (true, 0.1, 15.1, Signal::Forced),
+        (true, 0.55, 22.4, Signal::Congestion),
+        (true, 0.55, 22.6, Signal::Forced),
+        (false, 0.5, 14.9, Signal::Congestion),
+    ] {
+        let marks_below = Some(Share(below));
+        let own =
+            RedParams { gentle, marks_below, hard_drop: false, ..params(RedSpacing::Geometric) };
+        let red = settled(own, average);
+        let mut judge = Judge { aqm: Aqm::Red(red), differentiation: Differentiation::None };
+        let signal = judge.signal(&arrival(average as u32), || 0.0);
+        assert_eq!(signal, want, "{gentle} {below} {average}");
+    }
 }
 
 /// A signal that spacing alone has made certain is not a forced one.

@@ -72,6 +72,14 @@ parameters! {
 }
 
 parameters! {
+    /// It declares what it meets while little is in flight, and nothing of what it meets else.
+    pub struct WhileSlow {
+        /// So much in flight at most, in bytes of payload.
+        pub flight: Bytes,
+    }
+}
+
+parameters! {
     /// It gives credit while that costs little, and declares nothing as long as that lasts; then it begins
     /// again.
     pub struct Hoard {
@@ -95,6 +103,7 @@ choice! {
         Understate(Understate) = "understate";
         Late(Late) = "late";
         LossForMark(LossForMark) = "loss-for-mark";
+        WhileSlow(WhileSlow) = "while-slow";
         Hoard(Hoard) = "hoard";
     }
 }

@@ -1,6 +1,6 @@
 //! A constant bit rate.
 
-use tidegate_mechanisms::units::{Probability, Rate};
+use tidegate_mechanisms::units::{Probability, Rate, Span};
 use tidegate_mechanisms::{choice, parameters};
 
 use super::Application;
@@ -17,12 +17,18 @@ parameters! {
     }
 }
 
+parameters! {
+    /// It takes part in re-ECN, ECT(1) with the RE bit, though it heeds no mark, and never has anything to declare.
+    pub struct BlindReEcn {}
+}
+
 choice! {
     /// What a sender that gets no feedback declares of congestion (ConEx).
     pub enum BlindConex as BlindConex {
         /// Nothing: it stays outside.
         Off = "off";
         Blind(Blind) = "blind";
+        ReEcn(BlindReEcn) = "re-ecn";
     }
 }
 
@@ -35,6 +41,8 @@ parameters! {
         pub ecn: bool = "false",
         /// What it declares of congestion.
         pub conex: BlindConex = "off",
+        /// For so long. Default: to the end.
+        pub lasts: Option<Span>,
     }
 }
 

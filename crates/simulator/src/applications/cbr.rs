@@ -10,6 +10,7 @@ use crate::packet::flags;
 pub struct Cbr {
     rate: Rate,
     packet_size: Bytes,
+    lasts: Option<Span>,
     started: Time,
     sent: u64,
     /// Flags of each packet, and of some.
@@ -22,11 +23,11 @@ impl Application for Cbr {
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Cbr(plan) = &*flow.traffic else { return None };
-        let plan::Cbr { rate, ecn, .. } = *plan;
+        let plan::Cbr { rate, ecn, lasts, .. } = *plan;
         let (takes_part, declares) = declared(&plan.conex);
         let always = takes_part | if ecn { flags::ECT } else { 0 };
         let (packet_size, started, sent) = (flow.packet_size, Time::ZERO, 0);
-        Some(Cbr { rate, packet_size, started, sent, always, declares })
+        Some(Cbr { rate, packet_size, lasts, started, sent, always, declares })
     }
 
     fn start(&mut self, system: &mut System) {
@@ -36,6 +37,9 @@ impl Application for Cbr {
 
     /// Sends a packet and plans the next.
     fn wake(&mut self, system: &mut System) {
+        if self.lasts.is_some_and(|lasts| system.now().since(self.started) >= lasts) {
+            return;
+        }
         let own = |&(share, flag): &(f64, u32)| if is_due(self.sent, share) { flag } else { 0 };
         let some: u32 = self.declares.iter().map(own).sum();
         system.send_flagged(End::Sender, self.sent, self.packet_size, self.always | some);
@@ -48,6 +52,7 @@ impl Application for Cbr {
 fn declared(conex: &BlindConex) -> (u32, [(f64, u32); 3]) {
     match conex {
         BlindConex::Off => (0, [(0.0, 0); 3]),
+        BlindConex::ReEcn(_) => (flags::ECT | flags::ECT_1 | flags::RE, [(0.0, 0); 3]),
         BlindConex::Blind(Blind { losses, marks, credit }) => {
             let shares = [(losses, flags::LOSS), (marks, flags::MARK), (credit, flags::CREDIT)];
             (flags::CONEX, shares.map(|(share, flag)| (share.0, flag)))

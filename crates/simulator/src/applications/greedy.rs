@@ -1,21 +1,37 @@
 //! Always has data to send.
 
-use tidegate_scenario::plan::{FlowPlan, Traffic};
+use tidegate_mechanisms::units::Span;
+use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 
-use super::{Application, End, System};
+use super::{Application, ConnectionId, End, System};
 
-/// One connection, and no end of data.
-pub struct Greedy;
+/// One connection, and no end of data before its time is up.
+pub struct Greedy {
+    lasts: Option<Span>,
+    connection: Option<ConnectionId>,
+}
 
 impl Application for Greedy {
     const NAME: &'static str = "greedy";
 
     fn of(flow: &FlowPlan) -> Option<Self> {
-        matches!(*flow.traffic, Traffic::Greedy(_)).then_some(Greedy)
+        let Traffic::Greedy(plan::Greedy { lasts }) = *flow.traffic else { return None };
+        Some(Greedy { lasts, connection: None })
     }
 
     fn start(&mut self, system: &mut System) {
         let connection = system.open(End::Sender);
         system.write_without_end(End::Sender, connection);
+        if let Some(lasts) = self.lasts {
+            self.connection = Some(connection);
+            system.wake_at(system.now() + lasts);
+        }
+    }
+
+    /// Its time is up.
+    fn wake(&mut self, system: &mut System) {
+        if let Some(connection) = self.connection.take() {
+            system.stop(End::Sender, connection);
+        }
     }
 }

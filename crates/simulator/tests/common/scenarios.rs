@@ -89,6 +89,9 @@ fn tcp() -> impl Strategy<Value = String> {
                 "true\nfeedback = \"dctcp\"",
                 "true\nfeedback = \"accurate\"",
                 "true\nfeedback = \"accurate\"\naccurate_option = \"off\"",
+                "true\nfeedback = \"accurate\"\nconex = \"re-ecn\"",
+                "true\nconex = { kind = \"re-ecn\", losses = true, idle = \"50 ms\" }",
+                "true\nconex = { kind = \"re-ecn\", cheat = { kind = \"while-slow\", flight = \"6 kB\" } }",
             ],
         ),
         one_of("after_timeout", vec!["\"go-back-n\"", "\"keep-scoreboard\""]),
@@ -112,8 +115,10 @@ fn tcp() -> impl Strategy<Value = String> {
             ),
         ),
     )
-        .prop_map(|(a, b, c, d, e, f, g, h, i, j, k, (l, m))| {
-            [a, b, c, d, e, f, g, h, i, j, k, l, m].concat()
+        .prop_map(|(a, b, c, d, e, ecn, g, h, i, j, k, (l, conex))| {
+            // Re-ECN goes with ECN, and nobody declares in two ways.
+            let conex = if ecn.contains("conex") { String::new() } else { conex };
+            [a, b, c, d, e, ecn, g, h, i, j, k, l, conex].concat()
         })
 }
 
@@ -258,7 +263,7 @@ struct Group {
 fn group() -> impl Strategy<Value = Group> {
     let traffic = select(vec![
         r#"{ kind = "greedy" }"#,
-        r#"{ kind = "greedy" }"#,
+        r#"{ kind = "greedy", lasts = "150 ms" }"#,
         r#"{ kind = "transfer", size = "60 kB" }"#,
         r#"{ kind = "transfer", size = "30 kB", write_size = "1 kB", write_interval = "3 ms", pause = "9 ms" }"#,
         r#"{ kind = "transfer", size = "1 B", pause = "1 ms" }"#,
@@ -266,7 +271,7 @@ fn group() -> impl Strategy<Value = Group> {
         r#"{ kind = "cbr", rate = "1 Mb/s" }"#,
         r#"{ kind = "short-flows", size = "9 kB", every = "20 ms" }"#,
         r#"{ kind = "video", rate = "1 Mb/s", length = "1 s", burst = "200 ms", chunk = "5 kB", socket_buffer = "20 kB", start_above = "50 ms", stall_below = "10 ms" }"#,
-        r#"{ kind = "cbr", rate = "12 Mb/s" }"#,
+        r#"{ kind = "cbr", rate = "12 Mb/s", conex = "re-ecn", lasts = "200 ms" }"#,
         r#"{ kind = "on-off", on = "100 ms", off = "50 ms" }"#,
         r#"{ kind = "on-off", on = "70 ms", off = "20 ms", distribution = "fixed", rate = "3 Mb/s" }"#,
         r#"{ kind = "frames", rate = "500 kb/s", adaptation = { kind = "price", willingness = "100 kb/s", better = [{ rate = "1 Mb/s" }], interrupts = true } }"#,

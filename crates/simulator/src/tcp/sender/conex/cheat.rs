@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{AddAssign, SubAssign};
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{CheatPlan, Hoard, Late, Understate};
+use tidegate_scenario::plan::{CheatPlan, Hoard, Late, Understate, WhileSlow};
 
 /// Losses and marks, in the gauges' unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub enum Cheat {
     Late { by: Span, kept: VecDeque<(Time, Met)> },
     /// It declares marks as losses.
     LossForMark,
+    /// It declares nothing of what it meets while more than that is in flight.
+    WhileSlow { most: i64, slow: bool },
     /// It declares nothing while the credit that it has hoarded lasts.
     Hoard { hoard: i64, left: i64 },
 }
@@ -55,6 +57,9 @@ impl Cheat {
             }
             CheatPlan::Late(Late { by }) => Cheat::Late { by: *by, kept: VecDeque::new() },
             CheatPlan::LossForMark(_) => Cheat::LossForMark,
+            CheatPlan::WhileSlow(WhileSlow { flight }) => {
+                Cheat::WhileSlow { most: flight.get() as i64, slow: true }
+            }
             CheatPlan::Hoard(Hoard { credit }) => {
                 Cheat::Hoard { hoard: credit.get() as i64, left: 0 }
             }
@@ -83,6 +88,8 @@ impl Cheat {
                 Met::default()
             }
             Cheat::LossForMark => Met { loss: met.loss + met.mark, mark: 0 },
+            Cheat::WhileSlow { slow: true, .. } => met,
+            Cheat::WhileSlow { slow: false, .. } => Met::default(),
             Cheat::Hoard { left, .. } => {
                 let total = met.loss + met.mark;
                 if total <= *left {
@@ -103,6 +110,13 @@ impl Cheat {
             due += met;
         }
         due
+    }
+
+    /// A packet leaves, with which so much is in flight.
+    pub const fn sees(&mut self, in_flight: i64) {
+        if let Cheat::WhileSlow { most, slow } = self {
+            *slow = in_flight <= *most;
+        }
     }
 
     /// Whether a packet of so much gives credit that nothing in flight asks for.
@@ -155,6 +169,18 @@ mod tests {
         assert_eq!(late.due(at(499)), Met::default());
         assert_eq!(late.due(at(500)), Met { loss: 10, mark: 20 });
         assert_eq!(late.due(at(600)), Met::default());
+    }
+
+    #[test]
+    fn who_is_honest_while_slow_admits_nothing_of_what_is_met_faster() {
+        let plan = CheatPlan::WhileSlow(WhileSlow { flight: Bytes::new(3_000) });
+        let mut cheat = Cheat::new(&plan).expect("is one");
+        let met = Met { loss: 0, mark: 1_000 };
+        let mut admitted = |in_flight| {
+            cheat.sees(in_flight);
+            cheat.admits(met, Time::ZERO)
+        };
+        assert_eq!([3_000, 3_001, 1_000].map(&mut admitted), [met, Met::default(), met]);
     }
 
     #[test]

@@ -261,8 +261,10 @@ impl Conex {
     pub fn declare(&mut self, leaving: &Leaving) -> u32 {
         let Leaving { segment, bytes, again, in_flight, now } = *leaving;
         let amount = self.amount(1, bytes);
+        let in_flight_bytes = (u64::from(in_flight) * self.mss) as i64;
         let mut declared = 0;
         if let Some(cheat) = &mut self.cheat {
+            cheat.sees(in_flight_bytes);
             self.gauges += cheat.due(now);
         }
         if !again || self.carrier == CarrierPlan::Any {
@@ -272,7 +274,6 @@ impl Conex {
         if self.re_ecn.as_mut().is_some_and(|re_ecn| re_ecn.was_idle(now)) {
             self.credit.iter_mut().for_each(Credit::begin_anew);
         }
-        let in_flight_bytes = (u64::from(in_flight) * self.mss) as i64;
         // Re-ECN has no codepoint for a packet that declares and gives credit as well.
         let may = self.re_ecn.is_none() || declared == 0;
         let asked =
