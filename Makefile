@@ -17,7 +17,7 @@ $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] 
 JOBS ?= $(shell nproc)
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes conex-security ns2 stability oracle packetdrill readme docs lock clean
+	lab-abc lab-cpq lab-mixes conex-security reecn-security ns2 stability oracle packetdrill readme docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -118,7 +118,10 @@ stability: $(NATIVE) ## which queues swing, by analysis and by simulation; write
 	$(BIN)/python -m tidegate.studies.stability $(ARGS)
 
 conex-security: $(NATIVE) ## what lying about congestion gains; writes docs/conex-security.md (ARGS=--check)
-	$(BIN)/python -m tidegate.studies.security $(ARGS)
+	$(BIN)/python -m tidegate.studies.security conex $(ARGS)
+
+reecn-security: $(NATIVE) ## what floods and lies gain against re-ECN; writes docs/reecn-security.md (ARGS=--check)
+	$(BIN)/python -m tidegate.studies.security re-ecn $(ARGS)
 
 ns2: $(NATIVE) ## eighteen scenarios in ns-2 and here; needs ns-2, writes docs/ns2.md
 	$(BIN)/python bench/ns2_scenarios.py $(ARGS)

@@ -1,4 +1,5 @@
-"""What lying about congestion gains: strategies of one user against what stands in his way.
+"""What liars and floods gain: users who misbehave against what stands in their way.
 
-Data: ``security/``. Page: ``docs/conex-security.md``. ``python -m tidegate.studies.security``.
+Data: ``security/``. Pages: ``docs/conex-security.md``, ``docs/reecn-security.md``.
+``python -m tidegate.studies.security [conex | re-ecn]``.
 """

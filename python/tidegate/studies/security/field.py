@@ -73,18 +73,31 @@ class Field:
 
     def _case(self, book: str, name: str, table: Mapping[str, Any], given: dict[str, Any]) -> Case:
         base = self.folder / table.get("base", "base.toml")
-        settings, more = {**table.get("set", {}), **given}, table.get("add", {})
-        scenario = load_scenario(base, set=settings, add=more)
-        matters = fingerprint(_toml(base), settings, more)
-        return Case(book, name, table["title"], scenario, matters)
+        settings = {**table.get("set", {}), **given}
+        return case(book, name, table["title"], base, settings, table.get("add", {}))
+
+
+def case(
+    book: str,
+    name: str,
+    title: str,
+    base: Path,
+    settings: dict[str, Any],
+    more: Mapping[str, Any] | None = None,
+) -> Case:
+    """Give a base scenario with these settings as a case."""
+    scenario = load_scenario(base, set=settings, add=more or {})
+    matters = fingerprint(read_toml(base), settings, more or {})
+    return Case(book, name, title, scenario, matters)
 
 
 def read(folder: Path) -> Field:
     """Read the study's data."""
-    return Field(folder, _toml(folder / "study.toml"))
+    return Field(folder, read_toml(folder / "study.toml"))
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of the study."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:

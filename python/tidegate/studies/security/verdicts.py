@@ -46,13 +46,7 @@ class Findings:
         """Over an honest user with so many flows, by default as the others; None if unmeasured."""
         honest_size = honest_size or self.field.sizes[0]
         honest = self.runs(defence, HONEST, honest_size).estimate("cheat_bps")
-        lying = self.runs(defence, strategy, size).estimate("cheat_bps")
-        if not (honest.runs and lying.runs):
-            return None
-        allowed = honest.scaled(MOST)
-        # A mean of 0 has a quotient of 0, whose relative error nobody knows.
-        ratio = lying.over(honest) if lying.mean else lying.scaled(1 / honest.mean)
-        return Gain(ratio, lying.mean - allowed.mean > joint95(lying, allowed))
+        return gain_over(honest, self.runs(defence, strategy, size).estimate("cheat_bps"))
 
     def lost(self, name: str) -> Estimate:
         """Share of honest users' packets that auditors drop in one of the honest situations."""
@@ -91,6 +85,16 @@ class Findings:
                 honest = f"what an honest user with {honest_size} gets"
                 told.append(f"{strategy} with {size} flows gets {ratio} of {honest}")
         return told
+
+
+def gain_over(honest: Estimate, lying: Estimate) -> Gain | None:
+    """What a liar's goodput is over an honest user's; None where one was not measured."""
+    if not (honest.runs and lying.runs):
+        return None
+    allowed = honest.scaled(MOST)
+    # A mean of 0 has a quotient of 0, whose relative error nobody knows.
+    ratio = lying.over(honest) if lying.mean else lying.scaled(1 / honest.mean)
+    return Gain(ratio, lying.mean - allowed.mean > joint95(lying, allowed))
 
 
 def _share(lost: Estimate) -> str:
