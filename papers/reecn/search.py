@@ -1,199 +1,442 @@
 """Search over what the paper leaves open: search.csv has all that was measured, SEARCH.md its gist.
 
-Buffer, RED and the delay over the air decide Figures 8 and 9, and the text has none of the first
-two and a range for the third. Every combination is run with the four mechanisms of these figures,
-for 10 and 100 flows.
+Buffer, RED, the delay over the air, how lost packets are repaired and the policer's bucket decide
+the figures, and the text has none of them but the delay, for which it has a range. Networks are
+first put to the claims of figures 8 and 9; those that hold the largest share of their parts are
+then put to all figures, with two policers each. Taken is the one with the most claims held; of
+several, the one with the larger share of parts. With it each other assumption is changed alone.
+
+There are one or two runs a point, so that means are judged, and not intervals.
 
     python papers/reecn/search.py                 do what is missing in search.csv, write SEARCH.md
+    python papers/reecn/search.py --jobs 1        with one core
     python papers/reecn/search.py --page          write SEARCH.md alone
 
-It may be stopped at any time and goes on where it was.
+It may be stopped at any time and goes on where it was. Rows of another engine, one that forwards or
+drops other packets in a short run, are measured again.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, fields
+import hashlib
+import re
+import sys
+from dataclasses import astuple, dataclass, fields, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tidegate.results.statistics import jain_index
+from tidegate.results.statistics import Estimate
+from tidegate.runs.execution import Threads
 from tidegate.studies.page import table, write_page
-from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.papers.experiments import Paper, load_paper
+from tidegate.studies.papers.points import Points, fill
+from tidegate.studies.papers.runs import Runner, native_engine
+from tidegate.studies.papers.study import wanted_series
+from tidegate.studies.papers.verdicts import judge_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from tidegate.studies.papers.factors import Override
+    from tidegate.studies.papers.experiments import Experiment
+    from tidegate.studies.papers.factors import Override, Setting
 
 FOLDER = Path(__file__).parent
 ROWS = FOLDER / "search.csv"
-RUNS = 2
-CAPACITY_BPS = 50e6
-BUFFERS = (50, 100, 200, 500, 1000, 2500)
-THRESHOLDS = ("5 and 15", "tenth and half")
-MAX_PROBABILITIES = (0.02, 0.1)
-AIR_MS = (5, 50, 200)
+NETWORKS, FIGURES, CHANGED = "networks", "figures", "changed"
+"""Stages: figures 8 and 9 alone, all figures, and one thing changed in what is taken."""
+EXPERIMENTS = {NETWORKS: ("fig8", "fig9"), CHANGED: ("fig8", "fig9", "fig11", "fig12")}
+RUNS = {NETWORKS: 1, FIGURES: 2, CHANGED: 2}
+BEST = 2
+"""Networks of the first stage that get into the second."""
 MECHANISMS = ("DropTail", "RED", "ECN", "Re-ECN")
-FLOWS = (10, 100)
-METRICS = ("goodput", "fairness", "fluctuation")
+SHOWN = [f"{metric} {n}" for metric in ("goodput", "fairness") for n in (10, 100)]
+Row = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One answer to what is open."""
+    """One answer to what is open. The policer is in fair shares of a flow, and seconds of its r."""
 
-    buffer: int
-    thresholds: str
-    max_probability: float
-    air_ms: int
+    recovery: str = "newreno"
+    buffer: int = 1000
+    thresholds: str = "tenth and half"
+    p_max: float = 0.02
+    air_ms: int = 50
+    rate: float = 1.5
+    depth_s: float = 16.0
 
-    def overrides(self, mechanism: str) -> list[Override]:
-        """What it changes."""
-        low, high = (
-            (5, 15) if self.thresholds == THRESHOLDS[0] else (self.buffer // 10, self.buffer // 2)
-        )
-        aqm = (
+    @property
+    def red(self) -> str:
+        """RED, as a scenario has it."""
+        low, high = (5, 15) if self.thresholds == "5 and 15" else _SHARES[self.thresholds]
+        if low < 1:
+            low, high = round(low * self.buffer), round(high * self.buffer)
+        return (
             f'{{ kind = "red", min_threshold = "{low} packets", max_threshold = "{high} packets", '
-            f"max_probability = {self.max_probability}, weight = 0.002, gentle = true }}"
+            f"max_probability = {self.p_max}, weight = 0.002, gentle = true, marks_below = 0.1 }}"
         )
-        queue = "links.bottleneck"
-        red = [] if mechanism == "DropTail" else [(f"{queue}.aqm", aqm)]
-        return [
-            (f"{queue}.buffer", f'"{self.buffer} packets"'),
-            ("links.cell.delay", f'"{self.air_ms} ms"'),
-            *red,
+
+    @property
+    def round_trip_ms(self) -> int:
+        """Without queues, over five wired links."""
+        return 2 * (5 * 20 + self.air_ms)
+
+    def __str__(self) -> str:
+        """In words."""
+        return (
+            f"{self.recovery}, {self.buffer} packets, {self.thresholds}, {self.p_max}, "
+            f"{self.air_ms} ms, r {self.rate:g}, D {self.depth_s:g} s"
+        )
+
+
+_SHARES = {"tenth and half": (0.1, 0.5)}
+GRID = {
+    "recovery": ("sack", "newreno"),
+    "buffer": (200, 500, 1000),
+    "thresholds": ("tenth and half",),
+    "p_max": (0.02, 0.1),
+    "air_ms": (5, 50, 200),
+}
+POLICERS = [(1.5, 16.0), (1.5, 4.0)]
+TAKEN = Reading()
+"""What base.toml has."""
+
+_KEYS = [one.name for one in fields(Reading)]
+HEAD = ("engine", "stage", *_KEYS, "change", "held", "parts")
+
+_RED = "links.bottleneck.aqm"
+# What base.toml assumes besides, each changed alone.
+CHANGES: dict[str, list[Override]] = {
+    "RED's weight 0.0002": [(f"{_RED}.weight", "0.0002")],
+    "RED's weight 0.02": [(f"{_RED}.weight", "0.02")],
+    "RED's signals independent": [(f"{_RED}.spacing", '"geometric"')],
+    "RED's signals waiting, ns-2's": [(f"{_RED}.spacing", '"wait"')],
+    "RED not gentle": [(f"{_RED}.gentle", "false")],
+    "window of two segments under ECN": [("tcp.ecn_to_one", "false"), ("tcp.ecn_backoff", "false")],
+    "initial window of 10": [("tcp.initial_window", "10")],
+    "delayed ACKs": [("tcp.delayed_ack", '"100 ms"')],
+    "smallest time-out 1 s": [("tcp.min_rto", '"1 s"')],
+    "today's Linux": [("profile", '"linux"')],
+    "first 10 s not measured": [("warm_up", '"10 s"'), ("duration", '"90 s"')],
+}
+READ_OTHERWISE: dict[str, tuple[str, str]] = {
+    "policer counts each mark": ("", 'signals = "each"'),
+    "policer discards": ("", 'sanction = "discard"'),
+    "positive tokens": ("", 'tokens = "positive"'),
+}
+"""Keys of the policer that are changed alone."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row: a reading, in a stage, with something changed."""
+
+    stage: str
+    reading: Reading
+    change: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells it from other rows."""
+        return (self.stage, *map(str, astuple(self.reading)), self.change)
+
+    def applied(self, setting: Setting, experiment: str) -> Setting:
+        """The setting with this in place of what paper.toml and base.toml have."""
+        reading = self.reading
+        base: list[Override] = [
+            ("tcp.loss_recovery", f'"{reading.recovery}"'),
+            ("links.cell.delay", f'"{reading.air_ms} ms"'),
+            ("links.bottleneck.buffer", f'"{reading.buffer} packets"'),
+            (_RED, reading.red),
+            ("users.clients.entry", _POLICER),
         ]
+        known = dict(setting.overrides).get(_RED, "red")
+        changed = [
+            (key, value)
+            for key, value in CHANGES.get(self.change, [])
+            if not key.startswith(_RED) or "red" in known
+        ]
+        given = [*base, *setting.overrides, *changed]
+        own = tuple((key, self._policer(key, value, experiment)) for key, value in given)
+        return replace(setting, overrides=own)
+
+    def _policer(self, key: str, value: str, experiment: str) -> str:
+        """One as this reading has it; the rates of figure 5 stay, and those of setups."""
+        if "re-ecn-policer" not in value or not key.endswith(".entry"):
+            return value
+        reading = self.reading
+        by_rate = 1.0 if experiment == "fig5" else reading.rate / TAKEN.rate
+        by_depth = reading.rate * reading.depth_s / (TAKEN.rate * TAKEN.depth_s)
+        value = re.sub(r'fill_rate = "(\d+) kb/s"', _scaled("fill_rate", "kb/s", by_rate), value)
+        for name in ("depth", "initial"):
+            value = re.sub(rf'{name} = "(\d+) kB"', _scaled(name, "kB", by_depth), value)
+        value = re.sub(r'"\d+ ms"', f'"{reading.round_trip_ms} ms"', value)
+        more = READ_OTHERWISE.get(self.change, ("", ""))[1]
+        name = more.split(" = ")[0]
+        value = re.sub(rf', {name} = "\w+"', "", value) if more else value
+        return value.replace(" }]", f", {more} }}]") if more else value
 
 
-READINGS = [Reading(*one) for one in product(BUFFERS, THRESHOLDS, MAX_PROBABILITIES, AIR_MS)]
-TAKEN = Reading(200, "tenth and half", 0.02, 200)
-_COLUMNS = (*(one.name for one in fields(Reading)), "flows", "mechanism", *METRICS)
-Row = dict[str, str]
+def _scaled(name: str, unit: str, factor: float) -> str | re.Match[str]:
+    return lambda found: f'{name} = "{round(factor * int(found[1]))} {unit}"'  # type: ignore[return-value]
 
 
-def measured(reading: Reading, flows: int, mechanism: str) -> Row:
-    """Give the means of its runs."""
-    (setting,) = (
-        one
-        for one in load_paper("reecn").experiments["fig8"].series["tcp"].settings
-        if (one.levels["n"], one.levels["mechanism"]) == (flows, mechanism)
+_POLICER = (
+    '[{ kind = "re-ecn-policer", fill_rate = "7500 kb/s", depth = "15000 kB", '
+    'round_trip = "300 ms" }]'
+)
+
+
+class Search:
+    """The paper, and the engine that is searched with."""
+
+    def __init__(self, jobs: int | None) -> None:
+        """Read the paper's folder."""
+        self.paper: Paper = load_paper("reecn")
+        self.runner = Runner(native_engine, self.paper.measures, Threads(jobs))
+        self.engine = self._fingerprint()
+        self.claims = [claim.id for one in self.experiments(FIGURES) for claim in one.claims]
+        self.columns = [*HEAD, *SHOWN, *self.claims]
+
+    def experiments(self, stage: str) -> list[Experiment]:
+        """What a stage looks at; formulas depend on nothing that is searched."""
+        every = [one for one in self.paper.experiments if one != "functions"]
+        names = EXPERIMENTS.get(stage, every)
+        return [self.paper.experiments[name] for name in names]
+
+    def measured(self, task: Task) -> Row:
+        """Run a row's scenarios and put their means to the claims."""
+        chosen = self.experiments(task.stage)
+        wanted = {
+            key: replace(
+                series,
+                settings=tuple(task.applied(setting, key[0]) for setting in series.settings),
+                replications=RUNS[task.stage],
+            )
+            for key, series in wanted_series(self.paper, chosen, []).items()
+        }
+        measured = Points()
+        fill(measured, wanted, self.runner, None)
+        means = _means(measured)
+        verdicts = {claim.id: judge_claim(claim, means) for one in chosen for claim in one.claims}
+        parts = [one.held for verdict in verdicts.values() for _, one in verdict.findings]
+        row = dict(zip(HEAD, (self.engine, *task.key), strict=False))
+        row |= {
+            "held": str(sum(verdict.held for verdict in verdicts.values())),
+            "parts": f"{sum(parts) / len(parts):.3f}",
+        }
+        row |= {
+            column: "/".join(
+                f"{point.metrics[metric].mean:.2f}"
+                for point in measured.series(("fig8", "tcp"))
+                if point.levels["n"] == int(n)
+            )
+            for column in SHOWN
+            for metric, n in [column.split()]
+        }
+        return row | {name: "holds" if one.held else "-" for name, one in verdicts.items()}
+
+    def _fingerprint(self) -> str:
+        """Give a few letters that change when the engine does anything else with these packets."""
+        digest = hashlib.sha256()
+        for setting in self.paper.experiments["fig8"].series["tcp"].settings:
+            applied = Task(NETWORKS, TAKEN).applied(setting, "fig8")
+            short = [*applied.overrides, ("duration", '"5 s"')]
+            tables = native_engine(applied.base, short).run(1)
+            digest.update(repr(list(tables["flows"]["throughput_bps"])).encode())
+        return digest.hexdigest()[:8]
+
+
+def _means(measured: Points) -> Points:
+    """Give the same as if each mean were exact."""
+    return Points(
+        {
+            key: [
+                replace(
+                    point,
+                    metrics={
+                        name: Estimate(one.mean, 0.0, 1) for name, one in point.metrics.items()
+                    },
+                )
+                for point in points
+            ]
+            for key, points in measured.points.items()
+        }
     )
-    round_trip = f'"{2 * (100 + reading.air_ms)} ms"'
-    own = [(key, value.replace('"600 ms"', round_trip)) for key, value in setting.overrides]
-    scenario = native_engine(setting.base, [*own, *reading.overrides(mechanism)])
-    runs = np.asarray([_metrics(scenario.run(seed)) for seed in range(1, RUNS + 1)])
-    means = (f"{value:.4f}" for value in runs.mean(axis=0))
-    of = (*map(str, astuple(reading)), str(flows), mechanism)
-    return dict(zip(_COLUMNS, (*of, *means), strict=True))
 
 
-def _metrics(tables: Mapping[str, Mapping[str, Any]]) -> tuple[float, ...]:
-    goodput = np.asarray(tables["flows"]["goodput_bps"], dtype=float)
-    series = np.asarray(tables["group_series"]["throughput_bps"], dtype=float)
-    return goodput.sum() / CAPACITY_BPS, jain_index(goodput), series.std() / CAPACITY_BPS
-
-
-def read() -> list[Row]:
-    """Rows that have been measured."""
-    if not ROWS.is_file():
-        return []
-    with ROWS.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def do(jobs: int) -> None:
-    """Measure the rows that are missing, each written as soon as it is there."""
-    done = {_key(row) for row in read()}
-    wanted = [
-        (reading, flows, mechanism)
-        for reading, flows, mechanism in product(READINGS, FLOWS, MECHANISMS)
-        if (*map(str, astuple(reading)), str(flows), mechanism) not in done
+def network_tasks() -> list[Task]:
+    """Every combination, with one policer."""
+    return [
+        Task(NETWORKS, Reading(*one, *POLICERS[0]))  # type: ignore[arg-type]
+        for one in product(*GRID.values())
     ]
-    with ROWS.open("a", encoding="utf-8", newline="") as file, ThreadPoolExecutor(jobs) as pool:
-        writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
-        if not done:
-            writer.writeheader()
-        for row in pool.map(lambda one: measured(*one), wanted):
-            writer.writerow(row)
-            file.flush()
 
 
-def _key(row: Row) -> tuple[str, ...]:
-    return tuple(row[name] for name in _COLUMNS[:-3])
+def figure_tasks(rows: Iterable[Row]) -> list[Task]:
+    """The best networks, each with every policer."""
+    by_parts = sorted(of_stage(rows, NETWORKS), key=lambda row: float(row["parts"]))
+    best = by_parts[::-1][:BEST]
+    return [
+        Task(FIGURES, replace(reading_of(row), rate=rate, depth_s=depth_s))
+        for row in best
+        for rate, depth_s in POLICERS
+    ]
 
 
-def holds(of: dict[str, Row]) -> dict[str, bool]:
-    """Which statements of Figures 8 and 9 the means have, of one reading and number of flows."""
-    goodput, fairness, deviation = (
-        {name: float(of[name][metric]) for name in MECHANISMS} for metric in METRICS
+def change_tasks() -> list[Task]:
+    """What is taken, with one thing changed: of the grid, of the policer, and of the rest."""
+    neighbours = [
+        replace(TAKEN, **{name: level})
+        for name, levels in GRID.items()
+        for level in levels
+        if level != getattr(TAKEN, name)
+    ]
+    neighbours += [
+        replace(TAKEN, rate=rate, depth_s=depth_s)
+        for rate, depth_s in POLICERS
+        if (rate, depth_s) != (TAKEN.rate, TAKEN.depth_s)
+    ]
+    found = [Task(CHANGED, reading) for reading in (TAKEN, *neighbours)]
+    return found + [Task(CHANGED, TAKEN, change) for change in (*CHANGES, *READ_OTHERWISE)]
+
+
+def of_stage(rows: Iterable[Row], stage: str) -> list[Row]:
+    """Rows of a stage."""
+    return [row for row in rows if row["stage"] == stage]
+
+
+def reading_of(row: Row) -> Reading:
+    """What a row's columns say."""
+    return Reading(
+        row["recovery"], int(row["buffer"]), row["thresholds"], float(row["p_max"]),
+        int(row["air_ms"]), float(row["rate"]), float(row["depth_s"]),
+    )  # fmt: skip
+
+
+def score(row: Row) -> tuple[int, float]:
+    """Claims held, and then the share of their parts that hold."""
+    return int(row["held"]), float(row["parts"])
+
+
+def read(engine: str) -> dict[tuple[str, ...], Row]:
+    """Rows that this engine has measured."""
+    if not ROWS.is_file():
+        return {}
+    with ROWS.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["engine"] == engine]
+    return {tuple(row[name] for name in ("stage", *_KEYS, "change")): row for row in rows}
+
+
+def write(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    """Write all rows in place of what is there."""
+    with ROWS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def do(search: Search, wanted: Sequence[Task]) -> None:
+    """Measure the rows that are missing, each written as soon as it is there."""
+    rows = read(search.engine)
+    missing = [task for task in wanted if task.key not in rows]
+    for number, task in enumerate(missing, start=1):
+        rows[task.key] = search.measured(task)
+        write(rows.values(), search.columns)
+        sys.stderr.write(f"\r{number} of {len(missing)} rows")
+    sys.stderr.write("\n")
+
+
+def page(search: Search) -> None:
+    """Write SEARCH.md: every row, and what each change does to the claims."""
+    rows = list(read(search.engine).values())
+    networks, figures, changes = (
+        sorted(of_stage(rows, stage), key=score, reverse=True)
+        for stage in (NETWORKS, FIGURES, CHANGED)
     )
-    tail, red, ecn, re_ecn = MECHANISMS
-    return {
-        "RED above DropTail": goodput[tail] < goodput[red],
-        "both ECN above RED": goodput[red] < min(goodput[ecn], goodput[re_ecn]),
-        "ECN and Re-ECN within 5 %": abs(goodput[re_ecn] / goodput[ecn] - 1) <= 0.05,
-        "DropTail varies most": deviation[tail] > max(deviation[name] for name in MECHANISMS[1:]),
-        "both ECN fairer than DropTail": fairness[tail] < min(fairness[ecn], fairness[re_ecn]),
-        "fairness ascends": fairness[tail] < fairness[red] < min(fairness[ecn], fairness[re_ecn]),
-    }
+    if reading_of(figures[0]) != TAKEN:
+        raise SystemExit(f"{TAKEN} is taken, and {reading_of(figures[0])} has more")
+    (base,) = (row for row in changes if reading_of(row) == TAKEN and not row["change"])
+    claims = [claim.id for one in search.experiments(CHANGED) for claim in one.claims]
+    names = {stage: ", ".join(one.name for one in search.experiments(stage)) for stage in RUNS}
+    head = ["held", "parts", *SHOWN]
+    parts = [
+        _HEAD.format(engine=search.engine, networks=names[NETWORKS], runs=RUNS, best=BEST),
+        table(["network", *head], [[_name(row), *_numbers(row, head)] for row in networks]),
+        _FIGURES.format(claims=len(search.claims)),
+        table(["reading", *head], [[_name(row), *_numbers(row, head)] for row in figures]),
+        _CHANGES.format(names=names[CHANGED], claims=len(claims)),
+        table(
+            ["changed", *head, "claims that come out differently"],
+            [
+                [row["change"] or _name(row), *_numbers(row, head), _moved(row, base, claims)]
+                for row in changes
+            ],
+        ),
+    ]
+    write_page(FOLDER / "SEARCH.md", "\n\n".join(part.strip() for part in parts) + "\n")
 
 
-def page() -> None:
-    """Write SEARCH.md."""
-    lines = []
-    for reading in READINGS:
-        told = []
-        cells: list[str] = []
-        for flows in FLOWS:
-            of = {row["mechanism"]: row for row in read() if _is(row, reading, flows)}
-            if len(of) < len(MECHANISMS):
-                continue
-            told.append(holds(of))
-            cells += ["/".join(f"{float(of[name]['goodput']):.2f}" for name in MECHANISMS)]
-            cells += ["/".join(f"{float(of[name]['fairness']):.2f}" for name in MECHANISMS)]
-        if len(told) == len(FLOWS):
-            counts = [str(sum(one.values())) for one in told]
-            name = f"{reading.buffer} packets, {reading.thresholds}, "
-            name += f"{reading.max_probability}, {reading.air_ms} ms"
-            name = f"**{name}**" if reading == TAKEN else name
-            lines.append((sum(map(int, counts)), [name, *counts, *cells]))
-    lines.sort(key=lambda line: -line[0])
-    head = ["reading", "held, 10", "held, 100", "goodput, 10", "fairness, 10", "goodput, 100",
-            "fairness, 100"]  # fmt: skip
-    write_page(FOLDER / "SEARCH.md", _HEAD + table(head, [cells for _, cells in lines]) + "\n")
+def _name(row: Row) -> str:
+    reading = reading_of(row)
+    return f"**{reading}** (taken)" if reading == TAKEN else str(reading)
 
 
-def _is(row: Row, reading: Reading, flows: int) -> bool:
-    return _key(row)[:-1] == (*map(str, astuple(reading)), str(flows))
+def _numbers(row: Row, names: Sequence[str]) -> list[str]:
+    return [row[name] for name in names]
 
 
-_HEAD = f"""# What the paper leaves open: the whole search
+def _moved(row: Row, base: Row, claims: Sequence[str]) -> str:
+    moved = [f"`{one}`: {row[one]}" for one in claims if row[one] != base[one]]
+    return "; ".join(moved) or "none"
 
-Written by `papers/reecn/search.py`; `search.csv` has what was measured, the mean of {RUNS} runs
-each. A reading is a buffer, RED's thresholds (in packets, or as shares of the buffer), its p_max,
-and the delay over the air. A row has how many of six statements of Figures 8 and 9 its means have,
-with 10 and with 100 flows, and goodput and fairness of DropTail, RED, ECN and Re-ECN. The one in
-bold is taken.
 
+_HEAD = """
+# What the paper leaves open: the whole search
+
+Written by `papers/reecn/search.py` with engine {engine}; `search.csv` has the verdict on each
+claim. Where a row has `a/b/c/d`, these are DropTail, RED, ECN and Re-ECN, with 10 or 100 flows.
+There are {runs[networks]} and {runs[figures]} runs a point, so that means are judged and not
+intervals: what is held here may be undecided in RESULTS.md. *Held* counts claims, *parts* is the
+share of what claims ask for that holds.
+
+## Networks
+
+How losses are repaired, buffer, RED's thresholds and p_max, and the delay over the air, with one
+policer (r in fair shares of a flow, D in seconds of r): {networks}. RED is gentle, with a weight of
+0.002 and ns-2's `mark_p_` of 0.1. The {best} with the largest share of parts go on.
+"""
+
+_FIGURES = """
+## All figures
+
+The best networks with each policer, put to all {claims} claims of figures 5 to 13. Policers of
+figures 11 to 13 are those of base.toml in all of them. Taken is the one with the most claims held;
+of several, the one with the larger share of parts.
+"""
+
+_CHANGES = """
+## What each assumption does
+
+What is taken, with one thing changed: {names}, {claims} claims.
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Search, as far as it is not done."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--jobs", type=int, default=None, help="runs at a time; default: cores")
     parser.add_argument("--page", action="store_true", help="write SEARCH.md alone")
-    order = parser.parse_args(arguments)
+    order = parser.parse_args()
+    search = Search(order.jobs)
     if not order.page:
-        do(order.jobs)
-    page()
+        do(search, network_tasks())
+        do(search, figure_tasks(read(search.engine).values()))
+        do(search, change_tasks())
+    page(search)
 
 
 if __name__ == "__main__":

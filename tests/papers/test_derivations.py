@@ -212,3 +212,21 @@ def test_a_virtual_queue_leaves_a_link_less_than_it_serves_itself(kappa):
     )  # fmt: skip
     used = 100 * used_behind_a_virtual_queue(kappa)
     assert used < 90 < printed - 3
+
+
+def test_losses_of_2_per_cent_leave_the_mobile_link_idle_whatever_marks():
+    """Figure 10: a gain up to 5 % needs a queue, which flows that lose 2 % cannot fill."""
+    scenario = base("reecn")
+    links = scenario["links"].values()
+    round_trip_s = 2e-3 * sum(int(link["delay"].removesuffix(" ms")) for link in links)
+    capacity_pps = 50e6 / PACKET_BITS
+    assert scenario["links"]["bottleneck"]["rate"] == "50 Mb/s"
+
+    def share(flows, loss):
+        """Of the link, by k s/(T √p), with k = √(3/2)."""
+        return flows * math.sqrt(1.5 / loss) / round_trip_s / capacity_pps
+
+    assert share(100, 0.005) > 1
+    assert [round(share(100, loss), 2) for loss in (0.01, 0.02, 0.05)] == [0.98, 0.69, 0.44]
+    # With the least delay of the paper's range and its two hundred milliseconds as well.
+    assert 100 * math.sqrt(1.5 / 0.05) / 0.21 / capacity_pps < 0.7

@@ -19,7 +19,7 @@ from tidegate.studies.papers.beside_model import draw_identity, draw_spectra
 from tidegate.studies.papers.formulas import meter_trace
 from tidegate.studies.papers.over_time import draw_over_time
 from tidegate.studies.papers.points import series_key
-from tidegate.studies.papers.traces import draw_throughput, draw_trace
+from tidegate.studies.papers.traces import draw_shares, draw_throughput, draw_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,8 +83,9 @@ def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
             return _saved(_traces(experiment, measured), folder / experiment.name)
         if spec.get("kind") == "over-time":
             return _saved(_over_time(experiment, measured), folder / experiment.name)
-        if spec.get("kind") == "throughput":
-            return _saved(_throughput(experiment, measured), folder / experiment.name)
+        if spec.get("kind") in _OF_TRACES:
+            figure = _OF_TRACES[spec["kind"]](experiment, measured)
+            return _saved(figure, folder / experiment.name)
         if spec.get("kind") in _BESIDE_MODEL:
             return _saved(_beside_model(experiment, measured), folder / experiment.name)
         specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
@@ -173,13 +174,37 @@ def _throughput(experiment: Experiment, measured: Points) -> Figure:
         for name in spec["series"]
         for point in measured.series((experiment.name, name))
     ]
-    figure = Figure((_WIDTH_INCHES, _PANEL_INCHES / 2 * len(panels)), layout="constrained")
+    height = _PANEL_INCHES / 2 * max(2, len(panels))
+    figure = Figure((_WIDTH_INCHES, height), layout="constrained")
     figure.suptitle(experiment.title, x=0.01, ha="left", fontweight="bold")
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for pair, (title, traces) in zip(axes, panels, strict=True):
         pair.set_title(title, loc="left")
         draw_throughput(pair, traces, spec["senders"])
+        if "y_limits" in spec:
+            pair.set_ylim(*spec["y_limits"])
     return figure
+
+
+def _shares(experiment: Experiment, measured: Points) -> Figure:
+    """Give axes to each level of a factor: how much of the link is used over time."""
+    from matplotlib.figure import Figure
+
+    spec = experiment.figure or {}
+    points = measured.series((experiment.name, spec["series"]))
+    levels = list(dict.fromkeys(point.levels[spec["factor"]] for point in points))
+    figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(levels)), layout="constrained")
+    figure.suptitle(experiment.title, x=0.01, ha="left", fontweight="bold")
+    axes = figure.subplots(len(levels), 1, sharex=True, squeeze=False)[:, 0]
+    for pair, level in zip(axes, levels, strict=True):
+        own = [point for point in points if point.levels[spec["factor"]] == level]
+        named = {spec["line_name"].format(**point.levels): point.traces for point in own}
+        pair.set_title(spec["panel_name"].format(level), loc="left")
+        draw_shares(pair, named, spec["capacity_bps"], width_s=spec["bin_s"])
+    return figure
+
+
+_OF_TRACES = {"throughput": _throughput, "shares": _shares}
 
 
 def _saved(figure: Figure, stem: Path) -> list[Path]:

@@ -101,19 +101,45 @@ def draw_throughput(axes: Axes, traces: Sequence[Trace], names: Sequence[str]) -
     """Show throughput of each sender over time: the mean over runs, with its 95 % interval."""
     rates = np.stack([trace.throughput_bps for trace in traces]) / _MEGA
     time_s = traces[0].time_s
-    for column, (name, colour) in enumerate(zip(names, (COLOURS[1], COLOURS[0]), strict=False)):
-        found = [estimate(samples) for samples in rates[:, :, column].T.tolist()]
-        middle = np.array([one.mean for one in found])
-        half = np.array([one.ci95 if len(traces) > 1 else 0.0 for one in found])
-        axes.plot(time_s, middle, color=colour, linewidth=1.1, label=name)
-        axes.fill_between(
-            time_s, middle - half, middle + half, color=colour, alpha=0.3, linewidth=0
-        )
+    for column, (name, colour) in enumerate(zip(names, _SENDERS, strict=False)):
+        _draw_mean(axes, time_s, rates[:, :, column], name, colour)
     axes.set(xlabel="time (s)", ylabel="Mb/s", xlim=(0, time_s[-1]))
     # Intervals of few runs are wider than what any run has.
     axes.set_ylim(0, 1.05 * rates.max())
     axes.label_outer()
     axes.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(names))
+
+
+def draw_shares(
+    axes: Axes, named: Mapping[str, Sequence[Trace]], capacity_bps: float, *, width_s: float
+) -> None:
+    """Show what part of a link all senders together have over time, a line a name."""
+    for number, (name, traces) in enumerate(named.items()):
+        time_s = traces[0].time_s
+        steps = max(1, round(width_s / (time_s[1] - time_s[0])))
+        count = time_s.size // steps
+        totals = np.stack([trace.throughput_bps.sum(axis=1) for trace in traces]) / capacity_bps
+        binned = totals[:, : count * steps].reshape(len(traces), count, steps).mean(axis=2)
+        middle_s = time_s[: count * steps].reshape(count, steps).mean(axis=1)
+        _draw_mean(axes, middle_s, binned, name, COLOURS[number])
+    # Intervals of few runs are wider than the link.
+    axes.set(xlabel="time (s)", ylabel="throughput / capacity", ylim=(0, 1.1))
+    axes.label_outer()
+    axes.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(named))
+
+
+def _draw_mean(
+    axes: Axes, time_s: NDArray[np.float64], samples: NDArray[np.float64], name: str, colour: str
+) -> None:
+    """Draw the mean over runs, a row each, with its 95 % interval."""
+    found = [estimate(column) for column in samples.T.tolist()]
+    middle = np.array([one.mean for one in found])
+    half = np.array([one.ci95 if len(samples) > 1 else 0.0 for one in found])
+    axes.plot(time_s, middle, color=colour, linewidth=1.1, label=name)
+    axes.fill_between(time_s, middle - half, middle + half, color=colour, alpha=0.3, linewidth=0)
+
+
+_SENDERS = (COLOURS[1], COLOURS[0], *COLOURS[2:])
 
 
 def _ratio(a: float, b: float) -> float:

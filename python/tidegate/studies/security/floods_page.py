@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tidegate.results.statistics import Estimate
     from tidegate.studies.security.floods import Floods
 
+_SECONDS = (0.2, 0.5, 1, 2, 5, 10, 20, 60)
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -60,7 +62,7 @@ class Shown:
             for column, (flood, title) in enumerate(floods.items()):
                 self._panel(panels[0, column], flood, "kept_during")
                 self._panel(panels[1, column], flood, "response_during_s")
-                panels[0, column].set_title(title)
+                panels[0, column].set_title(title, fontsize=11)
                 panels[1, column].set_xlabel("attackers")
             for axes in panels[0]:
                 axes.axhline(LEAST, color=INK, linewidth=1.0, linestyle=":")
@@ -68,6 +70,7 @@ class Shown:
             panels[1, 0].set_ylabel("response time during the flood (s)")
             panels[0, 0].set_ylim(0, 1.2)
             panels[1, 0].set_yscale("log")
+            panels[1, 0].set_yticks(_SECONDS, [f"{tick:g}" for tick in _SECONDS])
             handles, labels = panels[0, 0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside lower center", ncols=4)
             return write(figure, path)
