@@ -9,7 +9,7 @@
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Lists of so many bytes or more are kept in large pages, which have 2 MiB.
-const LARGE: usize = 1 << 22;
+const LARGE: usize = 1 << 23;
 
 /// Asks for the memory that something lies in.
 #[inline(always)]
