@@ -61,7 +61,9 @@ def test_flows_come_with_all_that_they_inherit():
     assert (heavy["tcp"]["ecn"], files["tcp"]["ecn"]) == (False, True)
     assert files["tcp"]["congestion_control"] == {"kind": "prague", "reference_rtt_s": 0.025}
     assert (files["traffic"]["size_bytes"], files["traffic"]["pause_s"]) == (1_000_000, 2.0)
-    assert voice["traffic"] == {"kind": "cbr", "rate_bps": 64_000}
+    assert voice["traffic"] == {
+        "kind": "cbr", "rate_bps": 64_000, "lasts_s": None, "ecn": False, "conex": {"kind": "off"},
+    }  # fmt: skip
     assert voice["tcp"] is None
     names = [plan["links"][link]["name"] for link in heavy["forward"]]
     assert names == ["heavy.0.access", "bottleneck"]

@@ -24,6 +24,8 @@ pub struct Series {
     next: Time,
     /// From one to the next.
     step: Span,
+    /// Beyond the last sample: what arrives later is in none.
+    beyond: Time,
     groups_in_all: usize,
     /// Bytes that each group has received since the last sample or will have until the next, and between the
     /// samples after that: what arrives later may be known ahead of time.
@@ -59,6 +61,11 @@ impl Series {
             stages: StageSeries::default(),
             next: step.map_or(Time::NEVER, |step| Time::ZERO + step),
             step: step.unwrap_or(Span::ZERO),
+            beyond: Time::ZERO
+                + plan.warm_up
+                + plan.duration
+                + plan.drain_limit
+                + step.unwrap_or(Span::ZERO),
             groups_in_all,
             group_bytes: vec![0; groups_in_all].into(),
             watched: (0..plan.flows.len()).filter(is_watched).collect(),
@@ -88,7 +95,7 @@ impl Series {
 
     /// Where the bytes are counted that arrive at `at`, after the next sample.
     fn reach(&mut self, at: Time) -> usize {
-        let later = at.since(self.next);
+        let later = at.min(self.beyond).since(self.next);
         let samples = match later <= self.step {
             // Mostly it is the next, and a division takes as long as all the rest here.
             true => 1,
