@@ -196,7 +196,7 @@ def test_what_only_a_kernel_has_is_valid_but_not_simulated(tidegate_command):
         (["simulate", "small.toml", "--no-save", "--out", "kept"], 2, "--no-save"),
         (["sweep", "small.toml", "--plot"], 2, "one point"),
         (["reproduce", "abc", "--quick", "--report"], 2, "--quick"),
-        (["reproduce", "abc/fig2", "--report"], 1, "no whole page"),
+        (["reproduce", "abc/fig2", "--report"], 2, "EXPERIMENT"),
         (["reproduce", "abc", "--report", "--out", "kept"], 2, "--out"),
         (["plot", "precious"], 1, "manifest.json"),
         (["list", "abx"], 2, "abc"),

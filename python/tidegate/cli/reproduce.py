@@ -91,7 +91,7 @@ def reproduce(
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate.studies.papers.reproduction import paper_names
+    from tidegate.studies.papers.reproduction import is_whole_page, paper_names
     from tidegate.studies.papers.reproduction import reproduce as run
 
     paper = (target or "").partition("/")[0]
@@ -99,6 +99,8 @@ def reproduce(
         raise UsageError(f"there is no paper {paper!r}; there are {', '.join(paper_names())}")
     if report and (quick or typed(out)):
         raise UsageError("--report is about whole pages in full: drop --quick and --out")
+    if report and not is_whole_page(target):
+        raise UsageError(f"--report is about whole pages, and EXPERIMENT {target!r} is none")
     with executor(engine, scheduler, jobs) as where:
         done = run(
             target, quick=quick, replications=replications, progress=not quiet, report=report,

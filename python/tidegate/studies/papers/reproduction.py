@@ -54,6 +54,13 @@ class Reproduced:
     """Its files."""
 
 
+def is_whole_page(target: str | None) -> bool:
+    """Whether a target is all of a page: everything, a paper, or the experiments of one page."""
+    names, experiment = _parse(target)
+    experiments = load_paper(names[0]).experiments.values()
+    return experiment is None or any(one.page == experiment for one in experiments)
+
+
 def reproduce(
     target: str | None = None,
     *,
@@ -82,8 +89,7 @@ def reproduce(
     """
     names, experiment = _parse(target)
     papers = [load_paper(name) for name in names]
-    of_a_page = any(one.page == experiment for one in papers[0].experiments.values())
-    if report and (quick or out or (experiment and not of_a_page)):
+    if report and (quick or out or not is_whole_page(target)):
         raise ReproductionError(
             "the papers' own pages are about all their experiments in full: report goes without "
             "quick, without out and without an experiment that is no whole page"
