@@ -23,7 +23,10 @@ pub fn judge(plan: &LinkPlan) -> Option<Judge> {
 pub fn scheduler(plan: &LinkPlan) -> Option<Scheduler> {
     let place = plan.place();
     if plan.scheduler == SchedulerParams::Fifo {
-        let judge = judge(plan).filter(|judge| judge.aqm.sees_departures())?;
+        // Marks of prices count as packets leave.
+        let in_word = plan.price_encoding.is_some_and(|encoding| encoding.is_in_word());
+        let marks_prices = plan.aqm.asks_price().is_some() && !in_word;
+        let judge = judge(plan).filter(|judge| marks_prices || judge.aqm.sees_departures())?;
         return Some(Scheduler::fifo(judge, place.room));
     }
     Scheduler::new(plan.scheduler.clone(), &place)

@@ -10,6 +10,7 @@
 //! instead; the link then has the rest.
 
 use tidegate_mechanisms::bottleneck::{Arrival, DropReason, Judge, Verdict};
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{Buffer, LinkPlan, RateChange};
 
@@ -48,6 +49,8 @@ pub struct Link {
     /// Whether the exact backlog matters for every packet, as it does for an AQM and where bytes are limited.
     /// Otherwise departures are struck off only when the list looks full.
     exact: bool,
+    /// Whether the AQM looks at the queue also while nothing comes.
+    looks_between: bool,
 }
 
 /// What few links have, or few packets need.
@@ -96,6 +99,8 @@ struct Management {
     judge: Judge,
     ecn: bool,
     ecn_marks_all: bool,
+    /// How packets learn of its price, if they carry it.
+    tells_price: Option<Encoding>,
     rng: Stream,
 }
 
@@ -104,8 +109,19 @@ struct Management {
 pub struct Forwarded {
     /// When it reaches the far end.
     pub at: Time,
-    /// It has got a mark here, and had none before.
-    pub newly_marked: bool,
+    /// What it has got here.
+    pub written: Written,
+}
+
+/// What a link writes into a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// Nothing.
+    Nothing,
+    /// A mark.
+    Mark,
+    /// What the word says, of prices.
+    Word(u32),
 }
 
 /// A packet that has left a station.
@@ -142,11 +158,14 @@ impl Link {
         let judge = if station.is_some() { None } else { build::judge(plan) };
         let management = judge.map(|judge| {
             let rng = Stream::new(seed, &format!("link/{number}/aqm"));
-            let (ecn, ecn_marks_all) = (plan.ecn, plan.ecn_marks_all);
-            Box::new(Management { judge, ecn, ecn_marks_all, rng })
+            let asks_price = plan.aqm.asks_price().is_some();
+            let (ecn, ecn_marks_all) = (plan.ecn || asks_price, plan.ecn_marks_all);
+            let tells_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());
+            Box::new(Management { judge, ecn, ecn_marks_all, tells_price, rng })
         });
         let wire_loss = (plan.loss.0 > 0.0)
             .then(|| Box::new((plan.loss.0, Stream::new(seed, &format!("link/{number}/wire")))));
+        let looks_between = management.as_ref().is_some_and(|own| own.judge.aqm.looks_between());
         let exact = management.is_some() || limit_bytes < u64::MAX;
         let changes: Vec<_> = plan.rate_changes.0.iter().rev().cloned().collect();
         let unsteady = !changes.is_empty();
@@ -180,6 +199,7 @@ impl Link {
             at_once: plain,
             plain,
             exact,
+            looks_between,
         }
     }
 
@@ -242,6 +262,9 @@ impl Link {
         now: Time,
         owner: Owner,
     ) -> Result<Forwarded, DropReason> {
+        if self.looks_between {
+            self.catch_up(now);
+        }
         if self.free_at <= now {
             self.forget_waiting();
         } else if self.exact || self.waiting_packets() >= self.limit_packets {
@@ -252,7 +275,7 @@ impl Link {
         } else if self.exact {
             self.judge(parcel, now, owner)
         } else {
-            self.accept(parcel, now, owner, false)
+            self.accept(parcel, now, owner, Written::Nothing)
         }
     }
 
@@ -271,24 +294,31 @@ impl Link {
         self.enter(len);
         self.free_at = self.free_at.max(now) + self.pace().transmission_time(len);
         self.accepted.add(len.into());
-        Ok(Forwarded { at: self.free_at + self.delay, newly_marked: false })
+        Ok(Forwarded { at: self.free_at + self.delay, written: Written::Nothing })
     }
 
     /// Where the exact backlog matters.
     #[inline]
     fn judge(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Forwarded, DropReason> {
-        let (packets, bytes) = (self.waiting_packets(), self.waiting_bytes());
+        let (bytes, behind_first) = (self.waiting_bytes(), self.waiting_behind_first());
         let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
-        let marked = rest.management.is_some() && {
-            let first = rest.waiting.front().map_or(self.run_len, |first| first.len);
-            let in_transmission = if packets == 0 { 0 } else { u64::from(first) };
-            let (packets, bytes) = (packets.saturating_sub(1), bytes - in_transmission);
-            rest.manage(parcel, now, owner, (packets, bytes), now.since(self.free_at))?
+        let written = match rest.management.is_some() {
+            true => rest.manage(parcel, now, owner, behind_first, now.since(self.free_at))?,
+            false => Written::Nothing,
         };
         if bytes + u64::from(parcel.len()) > rest.limit_bytes {
             return Err(self.overflow(owner, now, parcel.len()));
         }
-        self.accept(parcel, now, owner, marked)
+        self.accept(parcel, now, owner, written)
+    }
+
+    /// Lets the AQM look at the queue as it was until now.
+    #[inline(never)]
+    fn catch_up(&mut self, now: Time) {
+        let rest = self.rest.as_deref_mut();
+        let Some(mut management) = rest.and_then(|rest| rest.management.take()) else { return };
+        management.judge.aqm.catch_up(now, |at| self.waits_at(at));
+        self.rest().management = Some(management);
     }
 
     /// Accepts a packet where there is room for one more.
@@ -298,7 +328,7 @@ impl Link {
         parcel: &Parcel,
         now: Time,
         owner: Owner,
-        marked: bool,
+        written: Written,
     ) -> Result<Forwarded, DropReason> {
         let (len, bytes, begins) = (parcel.len(), u64::from(parcel.len()), self.free_at.max(now));
         let mut pace = self.pace();
@@ -321,11 +351,10 @@ impl Link {
             rest.probe.on_drop(DropReason::Wire, owner.group);
             return Err(DropReason::Wire);
         }
-        if marked {
+        if written == Written::Mark {
             rest.probe.on_mark(owner.group);
         }
-        let newly_marked = marked && !parcel.has(flags::CE);
-        Ok(Forwarded { at: self.free_at + self.delay, newly_marked })
+        Ok(Forwarded { at: self.free_at + self.delay, written })
     }
 
     /// What few links have, and now this one.
@@ -367,6 +396,16 @@ impl Link {
     fn waiting_bytes(&self) -> u64 {
         let run = u64::from(self.run) * u64::from(self.run_len);
         run + self.rest.as_ref().map_or(0, |rest| rest.waiting_bytes)
+    }
+
+    /// Packets and bytes waiting, without the packet in transmission.
+    #[inline]
+    fn waiting_behind_first(&self) -> (u32, u64) {
+        let (packets, bytes) = (self.waiting_packets(), self.waiting_bytes());
+        let first = self.rest.as_ref().and_then(|rest| rest.waiting.front());
+        let first = first.map_or(self.run_len, |first| first.len);
+        let in_transmission = if packets == 0 { 0 } else { u64::from(first) };
+        (packets.saturating_sub(1), bytes - in_transmission)
     }
 
     /// All have departed.
@@ -428,12 +467,36 @@ impl Link {
         }
     }
 
+    /// Packets and bytes that wait at `now` for their transmission, before anything else happens then, where an AQM
+    /// looks at them in between.
+    pub fn not_begun(&mut self, now: Time) -> (u32, u64) {
+        if !self.looks_between {
+            return (0, 0);
+        }
+        self.catch_up(now);
+        self.waits_at(now)
+    }
+
+    /// Packets and bytes that wait at a time, the one in transmission not counted. What leaves then does so after.
+    fn waits_at(&mut self, at: Time) -> (u32, u64) {
+        self.strike_off_departed(Time::from_nanos(at.as_nanos().saturating_sub(1)));
+        self.waiting_behind_first()
+    }
+
+    /// All is as it is at `now`.
+    fn bring_to(&mut self, now: Time) {
+        if self.looks_between {
+            self.catch_up(now);
+        }
+        self.strike_off_departed(now);
+    }
+
     /// Packets and bytes waiting or in transmission at `now`.
     pub fn backlog(&mut self, now: Time) -> (u32, u64) {
         if let Some(station) = self.station() {
             return station.backlog();
         }
-        self.strike_off_departed(now);
+        self.bring_to(now);
         (self.waiting_packets(), self.waiting_bytes())
     }
 
@@ -451,7 +514,7 @@ impl Link {
         if let Some(station) = self.station() {
             return station.time_to_come(now);
         }
-        self.strike_off_departed(now);
+        self.bring_to(now);
         let (rest, last) = (self.rest.as_ref(), (self.run > 0).then(|| self.last_run()));
         let mut sums = [0; 3];
         for run in rest.iter().flat_map(|rest| rest.waiting.iter()).chain(&last) {
@@ -528,8 +591,17 @@ fn happens((probability, rng): &mut (f64, Stream)) -> bool {
     rng.unit() < *probability
 }
 
+/// A packet that carries prices learns of the one that is asked; acknowledgements have other things in their word.
+#[inline]
+fn tell_price(encoding: &Encoding, judge: &Judge, parcel: &Parcel, rng: &mut Stream) -> Written {
+    let price = judge.price().filter(|_| parcel.carries_prices());
+    price.map_or(Written::Nothing, |price| {
+        Written::Word(encoding.write(parcel.word(), price, || rng.unit()))
+    })
+}
+
 impl Rest {
-    /// Lets the AQM judge; returns whether it marks a packet that may pass. It sees the packets and bytes that
+    /// Lets the AQM judge; returns what it writes into a packet that may pass. It sees the packets and bytes that
     /// wait, without the packet in transmission, as in ns-2, ns-3, INET and Linux.
     #[inline]
     fn manage(
@@ -539,23 +611,26 @@ impl Rest {
         Owner { group, user, .. }: Owner,
         (backlog_packets, backlog_bytes): (u32, u64),
         idle: Span,
-    ) -> Result<bool, DropReason> {
-        let Some(management) = &mut self.management else { return Ok(false) };
+    ) -> Result<Written, DropReason> {
+        let Some(management) = &mut self.management else { return Ok(Written::Nothing) };
+        let Management { judge, ecn, ecn_marks_all, tells_price, rng } = &mut **management;
         let arrival = Arrival {
             now,
             len: Bytes::new(parcel.len().into()),
             user,
-            activity: parcel.activity(),
+            activity: if tells_price.is_some() { 0.0 } else { parcel.activity() },
             backlog_packets,
             backlog_bytes,
             idle,
         };
         self.probe.on_activity(group, arrival.activity);
-        let Management { judge, ecn, ecn_marks_all, rng } = &mut **management;
         let may_mark = *ecn && (*ecn_marks_all || parcel.has(flags::ECT));
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
-            Verdict::Pass => Ok(false),
-            Verdict::Mark => Ok(true),
+            Verdict::Pass => Ok(match tells_price {
+                Some(encoding) => tell_price(encoding, judge, parcel, rng),
+                None => Written::Nothing,
+            }),
+            Verdict::Mark => Ok(Written::Mark),
             Verdict::Drop(reason) => {
                 self.probe.on_drop(reason, group);
                 Err(reason)

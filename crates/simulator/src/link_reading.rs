@@ -17,6 +17,8 @@ pub struct Reading {
 #[derive(Clone)]
 struct More {
     probe: LinkProbe,
+    /// Packets and bytes that are accepted and wait, as far as they would not be accepted yet at a station.
+    not_begun: (u32, u64),
     /// What has passed of the time that its counters count in advance, of a monitored link.
     passed: Option<TimePassed>,
 }
@@ -44,10 +46,18 @@ impl Reading {
 
     /// Reads a link at `now`.
     pub fn in_passing(link: &mut Link, now: Time) -> Self {
+        let not_begun = link.not_begun(now);
         let passed = link.monitor().is_some().then(|| TimePassed::of(link, now));
         let probe = link.probe().filter(|probe| !probe.is_blank()).cloned();
-        let more = probe.map(|probe| Box::new(More { probe, passed }));
+        let more = probe.map(|probe| Box::new(More { probe, not_begun, passed }));
         Reading { accepted: link.accepted, more }
+    }
+
+    /// What it has accepted; of what is asked a price only what has left the queue, whether or not that is an event.
+    pub fn sent(&self) -> Accepted {
+        let Accepted { packets, bytes } = self.accepted;
+        let (waiting, waiting_bytes) = self.more.as_ref().map_or((0, 0), |more| more.not_begun);
+        Accepted { packets: packets - u64::from(waiting), bytes: bytes - waiting_bytes }
     }
 
     /// Packets that have passed with a mark set here.

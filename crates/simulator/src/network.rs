@@ -14,7 +14,7 @@ use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::hosts::Hosts;
-use crate::link::{Departed, Forwarded, Link};
+use crate::link::{Departed, Forwarded, Link, Written};
 use crate::memory::{large_list, prefetch};
 use crate::owner::Owner;
 use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, Rewritten, TunnelHeader, flags};
@@ -296,10 +296,12 @@ impl<C: Contents> Network<C> {
             if link.is_free(now) {
                 now = link.pass_at_once(parcel.len(), now);
             } else {
-                let Forwarded { at, newly_marked } = self.offer(number, parcel, now)?;
+                let Forwarded { at, written } = self.offer(number, parcel, now)?;
                 now = at;
-                if newly_marked {
-                    parcel.mark();
+                match written {
+                    Written::Nothing => {}
+                    Written::Mark => parcel.mark(),
+                    Written::Word(word) => parcel.set_word(word),
                 }
             }
             match then {

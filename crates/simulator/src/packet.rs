@@ -225,6 +225,12 @@ impl Parcel {
         if self.has(flags::ACK | flags::OPTIONS) { 0.0 } else { f32::from_bits(self.word()) }
     }
 
+    /// Whether its word is what it carries of prices, where those travel so.
+    #[inline]
+    pub fn carries_prices(&self) -> bool {
+        self.flags() & (flags::ACK | flags::REPORT | flags::OPTIONS) == 0
+    }
+
     /// It comes to the next of its hops.
     #[inline(always)]
     pub fn step(&mut self) {

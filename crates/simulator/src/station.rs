@@ -160,11 +160,10 @@ impl Station {
     /// A packet that carries prices learns of the one that is asked here; acknowledgements have other things in their
     /// word.
     fn tell_price(&mut self, handle: u32) {
-        const OTHERS: u32 = flags::ACK | flags::REPORT | flags::OPTIONS;
         let Station { tells_price, scheduler, rng, shelf, .. } = self;
         let parcel = &mut shelf.slots[handle as usize].parcel;
         if let Some(((encoding, _), price)) = tells_price.zip(scheduler.price())
-            && parcel.flags() & OTHERS == 0
+            && parcel.carries_prices()
         {
             parcel.set_word(encoding.write(parcel.word(), price, || rng.unit()));
         }

@@ -76,7 +76,8 @@ fn digest(run: &Finished, links: &[Reading]) -> String {
     let ways = run.reached.iter().flat_map(|got| got.digests);
     ways.for_each(|way| digest.join(way));
     for reading in links.iter().filter(|reading| reading.monitor().is_some()) {
-        digest.mix(reading.accepted.packets, reading.accepted.bytes);
+        let sent = reading.sent();
+        digest.mix(sent.packets, sent.bytes);
         digest.mix(reading.drops().iter().sum(), reading.marks());
     }
     for (_, record) in &run.finished {

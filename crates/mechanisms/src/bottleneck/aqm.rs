@@ -16,6 +16,9 @@ pub trait ManageQueue: Sized {
     /// Whether it must see packets leave, by [`ManageQueue::dequeue`].
     const SEES_DEPARTURES: bool = false;
 
+    /// Whether it looks at the queue also while nothing comes or goes, by [`ManageQueue::catch_up`].
+    const LOOKS_BETWEEN: bool = false;
+
     /// Whether it has thresholds to stretch, by [`ManageQueue::stretched_probability`].
     const HAS_THRESHOLDS: bool = false;
 
@@ -30,6 +33,14 @@ pub trait ManageQueue: Sized {
     /// Before the first packet. Fails with the key and the reason if the parameters, good as they are
     /// by themselves, do not fit the place.
     fn new(params: Self::Params, place: &Place) -> Result<Self, Mistake>;
+
+    /// Looks at the queue at all times at which that was due until `now`, each before whatever else happens then.
+    /// `waits` says how many packets and bytes waited at a time, the one in transmission not counted, and is asked of
+    /// later times only. Called before anything comes or goes, and whenever somebody wants to know the price.
+    #[inline]
+    fn catch_up(&mut self, now: Time, waits: impl FnMut(Time) -> (u32, u64)) {
+        let _ = (now, waits);
+    }
 
     /// The probability with which to signal on this packet, were it an average one. Called once for
     /// every arrival.
@@ -166,6 +177,14 @@ macro_rules! aqms {
                 }
             }
 
+            /// See [`ManageQueue::LOOKS_BETWEEN`].
+            pub const fn looks_between(&self) -> bool {
+                match self {
+                    Aqm::DropTail => false,
+                    $(Aqm::$name(_) => $name::LOOKS_BETWEEN,)+
+                }
+            }
+
             /// Whether it asks a price: see [`ManageQueue::ASKS_PRICE`].
             #[inline]
             pub(super) const fn asks_price(&self) -> bool {
@@ -203,6 +222,12 @@ aqms! {
 }
 
 impl Aqm {
+    /// See [`ManageQueue::catch_up`].
+    #[inline]
+    pub fn catch_up(&mut self, now: Time, waits: impl FnMut(Time) -> (u32, u64)) {
+        each!(self, drop_tail => (), own => own.catch_up(now, waits));
+    }
+
     /// See [`ManageQueue::probability`].
     #[inline(always)]
     pub fn probability(&mut self, arrival: &Arrival) -> f64 {

@@ -1,12 +1,12 @@
 //! What the price rules of REM have in common: samples of the queue and of the rate at which it is fed, and how packets
 //! learn of the price.
 //!
-//! A queue is constant between a packet's arrival and the next event, be it an arrival or a departure, and so are
-//! all samples in between: whoever sees both catches up at either, over idle times too, and needs no timer.
+//! Samples are taken when the next packet arrives, with the queue as it was then, which is known: over idle times too,
+//! and without a timer.
 
 use core::marker::PhantomData;
 
-use super::{Arrival, Head, ManageQueue, Moment, Place};
+use super::{Arrival, ManageQueue, Moment, Place};
 use crate::parameters::{Mistake, Parameters};
 use crate::price::Encoding;
 use crate::registry::About;
@@ -30,8 +30,6 @@ pub trait PriceRule: Parameters {
 pub struct PriceQueue<R> {
     price: SampledPrice,
     encoding: Encoding,
-    /// What waited before the packet that arrived last.
-    before: (u32, u64),
     rule: PhantomData<R>,
 }
 
@@ -40,7 +38,7 @@ impl<R: PriceRule> ManageQueue for PriceQueue<R> {
 
     const ABOUT: About = R::ENTRY;
 
-    const SEES_DEPARTURES: bool = true;
+    const LOOKS_BETWEEN: bool = true;
 
     const UNDIFFERENTIATED: Option<&'static str> = Some(ONE_FOR_ALL);
 
@@ -50,32 +48,18 @@ impl<R: PriceRule> ManageQueue for PriceQueue<R> {
         let (rule, gamma, interval) = params.rule();
         let price = SampledPrice::new(rule, gamma, interval, place)?;
         let encoding = place.price_encoding()?;
-        Ok(PriceQueue { price, encoding, before: (0, 0), rule: PhantomData })
+        Ok(PriceQueue { price, encoding, rule: PhantomData })
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Time, waits: impl FnMut(Time) -> (u32, u64)) {
+        self.price.catch_up(now, waits);
     }
 
     #[inline]
     fn probability(&mut self, arrival: &Arrival) -> f64 {
-        self.before = (arrival.backlog_packets, arrival.backlog_bytes);
-        self.price.on_arrival(arrival);
+        self.price.on_arrival(arrival.now, arrival.len);
         self.encoding.mark_probability(self.price.get())
-    }
-
-    #[inline]
-    fn on_overflow(&mut self) {
-        self.price.set_backlog(self.before.0, self.before.1);
-    }
-
-    #[inline]
-    fn dequeue<P>(
-        &mut self,
-        now: Time,
-        _draw: impl FnMut() -> f64,
-        mut pop: impl FnMut() -> Option<Head<P>>,
-        _signal: impl FnMut(P) -> Option<P>,
-    ) -> Option<P> {
-        let head = pop()?;
-        self.price.on_departure(now, head.backlog_packets, head.backlog_bytes);
-        Some(head.packet)
     }
 
     #[inline]
@@ -104,8 +88,6 @@ pub(super) struct SampledPrice {
     arrived: u64,
     /// ŷ, packets per sample.
     rate: f64,
-    /// b since the last event, packets.
-    backlog: f64,
     /// λ.
     price: f64,
 }
@@ -188,59 +170,49 @@ impl SampledPrice {
             next_sample: Time::ZERO + interval,
             arrived: 0,
             rate: 0.0,
-            backlog: 0.0,
             price: 0.0,
         })
     }
 
-    /// λ, as of the last event.
+    /// λ, as of the last sample.
     #[inline]
     pub(super) fn get(&self) -> f64 {
         self.price
     }
 
-    /// A packet arrives, and waits.
+    /// A packet arrives; all samples until then have been taken.
     #[inline]
-    pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
-        self.catch_up(arrival.now);
-        let len = arrival.len.get();
-        self.arrived += len;
-        self.set_backlog(arrival.backlog_packets + 1, arrival.backlog_bytes + len);
+    pub(super) fn on_arrival(&mut self, now: Time, len: Bytes) {
+        if self.next_sample <= now {
+            self.skip(now);
+        }
+        self.arrived += len.get();
     }
 
-    /// A packet leaves so many packets and bytes behind.
+    /// The samples that were due until `now`, with what waited at each. At rest there are none until a packet
+    /// arrives, however often somebody looks.
     #[inline]
-    pub(super) fn on_departure(&mut self, now: Time, packets: u32, bytes: u64) {
-        self.catch_up(now);
-        self.set_backlog(packets, bytes);
-    }
-
-    /// So many packets and bytes wait.
-    #[inline]
-    pub(super) fn set_backlog(&mut self, packets: u32, bytes: u64) {
-        self.backlog = match self.unit {
-            Unit::Packets => f64::from(packets),
-            Unit::Bytes => bytes as f64 / self.packet,
-        };
-    }
-
-    /// The samples that were due until now.
-    #[inline]
-    fn catch_up(&mut self, now: Time) {
+    pub(super) fn catch_up(&mut self, now: Time, mut waits: impl FnMut(Time) -> (u32, u64)) {
         while self.next_sample <= now {
-            if self.is_at_rest() {
-                return self.skip(now);
+            let (packets, bytes) = waits(self.next_sample);
+            let backlog = match self.unit {
+                Unit::Packets => f64::from(packets),
+                Unit::Bytes => bytes as f64 / self.packet,
+            };
+            if backlog == 0.0 && self.is_at_rest() {
+                return;
             }
-            self.sample();
+            self.sample(backlog);
             self.next_sample += self.interval;
         }
     }
 
-    /// Nothing waits and nothing comes, so that the price stays at 0.
+    /// Where nothing waits, and nothing comes, the price stays at 0.
     fn is_at_rest(&self) -> bool {
-        self.price == 0.0 && self.backlog == 0.0 && self.arrived == 0 && self.rate <= self.capacity
+        self.price == 0.0 && self.arrived == 0 && self.rate <= self.capacity
     }
 
+    /// The samples of a time at rest.
     #[cold]
     fn skip(&mut self, now: Time) {
         let samples = now.since(self.next_sample).as_nanos() / self.interval.as_nanos() + 1;
@@ -255,11 +227,11 @@ impl SampledPrice {
         }
     }
 
-    fn sample(&mut self) {
+    fn sample(&mut self, b: f64) {
         let packets = core::mem::take(&mut self.arrived) as f64 / self.packet;
         let weight = self.weight();
         self.rate = (1.0 - weight) * self.rate + weight * packets;
-        let (excess, gamma, b) = (self.rate - self.capacity, self.gamma, self.backlog);
+        let (excess, gamma) = (self.rate - self.capacity, self.gamma);
         self.price = match self.rule {
             Rule::Pc1 { .. } => self.price + gamma * excess,
             Rule::Pc2 { target } => gamma * (b - self.target(target)),

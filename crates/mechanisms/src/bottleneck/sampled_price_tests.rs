@@ -1,7 +1,7 @@
 use super::*;
 use crate::bottleneck::scheduler::tests::place;
 use crate::bottleneck::{
-    Aqm, AqmParams, Pc3Params, SbrmPrice, SbrmQueueParams, VirtualQueueParams,
+    Aqm, AqmParams, Head, Pc3Params, SbrmPrice, SbrmQueueParams, VirtualQueueParams,
 };
 use crate::units::{Factor, Rate, Share};
 
@@ -13,26 +13,35 @@ fn here() -> Place {
 
 const PC3: Rule = Rule::Pc3 { alpha: 0.1, target: QueueLength::Packets(2), weight: 0.9 };
 
-fn priced(rule: Rule, gamma: f64) -> SampledPrice {
-    SampledPrice::new(rule, gamma, Span::from_millis(1), &here()).expect("fits")
+/// A price, and the queue that it looks at.
+struct Queue {
+    price: SampledPrice,
+    waits: (u32, u64),
+}
+
+fn priced(rule: Rule, gamma: f64) -> Queue {
+    let price = SampledPrice::new(rule, gamma, Span::from_millis(1), &here()).expect("fits");
+    Queue { price, waits: (0, 0) }
 }
 
 fn us(us: u64) -> Time {
     Time::from_nanos(us * 1000)
 }
 
-/// `count` packets that arrive together and find so many waiting.
-fn arrive(price: &mut SampledPrice, at: Time, count: u32, waiting: u32) {
-    for n in waiting..waiting + count {
-        price.on_arrival(&Arrival {
-            now: at,
-            len: Bytes::new(1000),
-            activity: 0.0,
-            user: 0,
-            backlog_packets: n,
-            backlog_bytes: u64::from(n) * 1000,
-            idle: Span::ZERO,
-        });
+impl Queue {
+    /// `count` packets arrive together and find so many waiting.
+    fn arrive(&mut self, at: Time, count: u32, waiting: u32) {
+        for n in waiting..waiting + count {
+            self.look(at, n + 1);
+            self.price.on_arrival(at, Bytes::new(1000));
+        }
+    }
+
+    /// So many packets wait from now on; nothing has happened since it was said last.
+    fn look(&mut self, now: Time, packets: u32) {
+        let waits = self.waits;
+        self.price.catch_up(now, |_| waits);
+        self.waits = (packets, u64::from(packets) * 1000);
     }
 }
 
@@ -44,15 +53,15 @@ fn each_rule_follows_its_equation_over_ten_samples_without_a_timer() {
     let target = QueueLength::Packets(2);
     for rule in [Rule::Pc1 { weight: 0.9 }, Rule::Pc2 { target }, PC3] {
         let mut price = priced(rule, 0.25);
-        arrive(&mut price, us(0), 20, 0);
-        price.on_departure(us(990), 8, 8_000);
-        arrive(&mut price, us(1_100), 16, 8);
-        price.on_departure(us(1_990), 12, 12_000);
-        arrive(&mut price, us(2_100), 12, 12);
-        price.on_departure(us(2_990), 12, 12_000);
-        price.on_departure(us(3_990), 0, 0);
+        price.arrive(us(0), 20, 0);
+        price.look(us(990), 8);
+        price.arrive(us(1_100), 16, 8);
+        price.look(us(1_990), 12);
+        price.arrive(us(2_100), 12, 12);
+        price.look(us(2_990), 12);
+        price.look(us(3_990), 0);
         // Nothing happens until the end of the tenth.
-        price.on_departure(us(10_000), 0, 0);
+        price.look(us(10_000), 0);
         let (mut y, mut lambda): (f64, f64) = (0.0, 0.0);
         for (arrived, b) in arrivals.into_iter().zip(backlogs) {
             y = 0.1 * y + 0.9 * arrived;
@@ -63,7 +72,11 @@ fn each_rule_follows_its_equation_over_ten_samples_without_a_timer() {
             }
             .max(0.0);
         }
-        assert!((price.get() - lambda).abs() < 1e-12, "{rule:?}: {} for {lambda}", price.get());
+        assert!(
+            (price.price.get() - lambda).abs() < 1e-12,
+            "{rule:?}: {} for {lambda}",
+            price.price.get()
+        );
     }
 }
 
@@ -71,11 +84,11 @@ fn each_rule_follows_its_equation_over_ten_samples_without_a_timer() {
 #[test]
 fn a_long_silence_is_as_many_samples() {
     let mut price = priced(PC3, 0.001);
-    arrive(&mut price, us(0), 30, 0);
-    price.on_departure(us(2_500), 0, 0);
-    price.on_departure(us(3_600_000_000), 0, 0);
-    assert_eq!(price.get(), 0.0);
-    assert!(price.rate < 1e-200 && price.next_sample == us(3_600_001_000));
+    price.arrive(us(0), 30, 0);
+    price.look(us(2_500), 0);
+    price.arrive(us(3_600_000_000), 1, 0);
+    assert_eq!(price.price.get(), 0.0);
+    assert!(price.price.rate < 1e-200 && price.price.next_sample == us(3_600_001_000));
 }
 
 /// While the price stays above 0 the rule ties averages over n samples together:
@@ -83,21 +96,21 @@ fn a_long_silence_is_as_many_samples() {
 #[test]
 fn pc3_keeps_its_books() {
     let mut price = priced(PC3, 0.001);
-    arrive(&mut price, us(0), 200, 0);
-    price.on_departure(us(1_000), 188, 188_000);
-    let (begin, mut sum_b, mut sum_y, mut n) = (price.get(), 0.0, 0.0, 0.0);
+    price.arrive(us(0), 200, 0);
+    price.look(us(1_000), 188);
+    let (begin, mut sum_b, mut sum_y, mut n) = (price.price.get(), 0.0, 0.0, 0.0);
     let mut backlog = 188u32;
     for ms in 1..500u64 {
         let count = [9, 12, 14][ms as usize % 3];
-        arrive(&mut price, us(1_000 * ms + 10), count, backlog);
+        price.arrive(us(1_000 * ms + 10), count, backlog);
         backlog = (backlog + count).saturating_sub(12);
-        price.on_departure(us(1_000 * ms + 990), backlog, u64::from(backlog) * 1000);
-        price.on_departure(us(1_000 * (ms + 1)), backlog, u64::from(backlog) * 1000);
-        assert!(price.get() > 0.0);
-        (sum_b, sum_y, n) = (sum_b + f64::from(backlog), sum_y + price.rate, n + 1.0);
+        price.look(us(1_000 * ms + 990), backlog);
+        price.look(us(1_000 * (ms + 1)), backlog);
+        assert!(price.price.get() > 0.0);
+        (sum_b, sum_y, n) = (sum_b + f64::from(backlog), sum_y + price.price.rate, n + 1.0);
     }
     let (gamma, alpha) = (0.001, 0.1);
-    let want = 2.0 + ((12.0 - sum_y / n) + (price.get() - begin) / (gamma * n)) / alpha;
+    let want = 2.0 + ((12.0 - sum_y / n) + (price.price.get() - begin) / (gamma * n)) / alpha;
     assert!((sum_b / n - want).abs() < 1e-6, "{} for {want}", sum_b / n);
 }
 

@@ -69,7 +69,6 @@ pub struct SbrmQueue {
     sampled: Option<SampledPrice>,
     /// λ of the packet that left last.
     price: f64,
-    before: (u32, u64),
 }
 
 impl ManageQueue for SbrmQueue {
@@ -85,6 +84,8 @@ impl ManageQueue for SbrmQueue {
     };
 
     const SEES_DEPARTURES: bool = true;
+
+    const LOOKS_BETWEEN: bool = true;
 
     const UNDIFFERENTIATED: Option<&'static str> = Some(ONE_FOR_ALL);
 
@@ -104,39 +105,35 @@ impl ManageQueue for SbrmQueue {
         let sampled =
             rule.map(|rule| SampledPrice::new(rule, gamma, interval, place)).transpose()?;
         let packet = place.packet.as_f64();
-        Ok(SbrmQueue { gamma, target, packet, sampled, price: 0.0, before: (0, 0) })
+        Ok(SbrmQueue { gamma, target, packet, sampled, price: 0.0 })
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Time, waits: impl FnMut(Time) -> (u32, u64)) {
+        if let Some(sampled) = &mut self.sampled {
+            sampled.catch_up(now, waits);
+        }
     }
 
     #[inline]
     fn probability(&mut self, arrival: &Arrival) -> f64 {
         if let Some(sampled) = &mut self.sampled {
-            self.before = (arrival.backlog_packets, arrival.backlog_bytes);
-            sampled.on_arrival(arrival);
+            sampled.on_arrival(arrival.now, arrival.len);
         }
         0.0
     }
 
     #[inline]
-    fn on_overflow(&mut self) {
-        if let Some(sampled) = &mut self.sampled {
-            sampled.set_backlog(self.before.0, self.before.1);
-        }
-    }
-
-    #[inline]
     fn dequeue<P>(
         &mut self,
-        now: Time,
+        _now: Time,
         draw: impl FnMut() -> f64,
         mut pop: impl FnMut() -> Option<Head<P>>,
         mut signal: impl FnMut(P) -> Option<P>,
     ) -> Option<P> {
         let Head { packet, backlog_packets, backlog_bytes, .. } = pop()?;
-        self.price = match &mut self.sampled {
-            Some(sampled) => {
-                sampled.on_departure(now, backlog_packets, backlog_bytes);
-                sampled.get()
-            }
+        self.price = match &self.sampled {
+            Some(sampled) => sampled.get(),
             None => self.gamma * self.above_target(backlog_packets, backlog_bytes),
         };
         let probability = Encoding::NATURAL.mark_probability(self.price);

@@ -338,7 +338,8 @@ tables! {
         drops_policer: U64;
         /// Marks within the interval.
         marks: U64;
-        /// The price that its queue asks, as of the last packet that came or left; none where it asks none.
+        /// The price that its queue asks, as of its last sample or of the last packet that left; none where it asks
+        /// none.
         price: F64 in "1";
     }
 

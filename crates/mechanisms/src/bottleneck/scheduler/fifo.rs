@@ -28,7 +28,8 @@ impl Fifo {
         draw: impl FnMut() -> f64,
         mut lose: impl FnMut(Queued, DropReason),
     ) {
-        let (backlog_packets, backlog_bytes) = self.backlog();
+        let backlog @ (backlog_packets, backlog_bytes) = self.backlog();
+        self.judge.aqm.catch_up(line.now, |_| backlog);
         let len = Bytes::new(packet.bytes());
         let arrival = Arrival {
             now: line.now,
@@ -44,7 +45,7 @@ impl Fifo {
             Verdict::Mark => packet.marked = true,
             Verdict::Drop(loss) => return lose(packet, loss),
         }
-        if !self.room.fits((backlog_packets, backlog_bytes), line, 1, packet.bytes()) {
+        if !self.room.fits(backlog, line, 1, packet.bytes()) {
             self.judge.on_overflow(packet.user, line.now, len);
             return lose(packet, DropReason::Full);
         }
@@ -59,7 +60,9 @@ impl Fifo {
         draw: impl FnMut() -> f64,
         lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
+        let backlog = self.backlog();
         let Fifo { queue, judge, .. } = self;
+        judge.aqm.catch_up(now, |_| backlog);
         let pop = || {
             let packet = queue.pop()?;
             let (backlog_packets, backlog_bytes) = (queue.len(), queue.bytes());
