@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportWay};
 
 use crate::applications::AnyApplication;
-use crate::build::needs_departures;
+use crate::build::{needs_departures, tells_price};
 use crate::stages::{is_order_only, is_staged};
 
 /// One step of a route.
@@ -92,9 +92,10 @@ impl Feeders {
             .map(|(number, feeders)| match feeders[..] {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
                 // must that of one whose departures are events, or of a stage that counts. What follows
-                // a station is known when a packet departs.
+                // a station is known when a packet departs. Packets that may have been told a price arrive.
                 [Feeder::Link(only)] => {
-                    let watched = plan.links[number].monitored || stations[number];
+                    let told = tells_price(&plan.links[only as usize]);
+                    let watched = plan.links[number].monitored || stations[number] || told;
                     (!watched && !punctual[number]).then_some(only)
                 }
                 _ => None,
@@ -167,6 +168,7 @@ impl Feeders {
         let staged = |hop| is_staged(plan, flow, direction, hop);
         let ends_staged = staged(route.len());
         let after = |i: usize| match route.get(i + 1) {
+            _ if tells_price(&plan.links[route[i] as usize]) => Then::Event,
             Some(&next) if self.chained(route[i], next) => Then::Link,
             None if early && ends_staged => Then::Link,
             None if early => Then::Host,
@@ -265,8 +267,13 @@ impl EarlyDelivery {
                 None => false,
             };
             let same = *last_link[first].get_or_insert(last) == last;
-            ordered[first] &=
-                at_once && on_time(flow) && same && feeders.is_fed_by_hosts_alone(first as u32);
+            // A packet that may have been told a price arrives.
+            let told = tells_price(&plan.links[last as usize]);
+            ordered[first] &= at_once
+                && on_time(flow)
+                && same
+                && !told
+                && feeders.is_fed_by_hosts_alone(first as u32);
         }
         // Nor where flows come and go.
         for moved in &plan.moves {

@@ -101,6 +101,8 @@ struct Management {
     ecn_marks_all: bool,
     /// How packets learn of its price, if they carry it.
     tells_price: Option<Encoding>,
+    /// The word of the packet that was told last.
+    told: u32,
     rng: Stream,
 }
 
@@ -120,8 +122,8 @@ pub enum Written {
     Nothing,
     /// A mark.
     Mark,
-    /// What the word says, of prices.
-    Word(u32),
+    /// Another word: see [`Link::told`].
+    Word,
 }
 
 /// A packet that has left a station.
@@ -161,7 +163,7 @@ impl Link {
             let asks_price = plan.aqm.asks_price().is_some();
             let (ecn, ecn_marks_all) = (plan.ecn || asks_price, plan.ecn_marks_all);
             let tells_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());
-            Box::new(Management { judge, ecn, ecn_marks_all, tells_price, rng })
+            Box::new(Management { judge, ecn, ecn_marks_all, tells_price, told: 0, rng })
         });
         let wire_loss = (plan.loss.0 > 0.0)
             .then(|| Box::new((plan.loss.0, Stream::new(seed, &format!("link/{number}/wire")))));
@@ -262,18 +264,16 @@ impl Link {
         now: Time,
         owner: Owner,
     ) -> Result<Forwarded, DropReason> {
-        if self.looks_between {
-            self.catch_up(now);
+        if self.exact {
+            return self.judge(parcel, now, owner);
         }
         if self.free_at <= now {
             self.forget_waiting();
-        } else if self.exact || self.waiting_packets() >= self.limit_packets {
+        } else if self.waiting_packets() >= self.limit_packets {
             self.strike_off_departed(now);
         }
         if self.plain {
             self.offer_plain(parcel, now, owner)
-        } else if self.exact {
-            self.judge(parcel, now, owner)
         } else {
             self.accept(parcel, now, owner, Written::Nothing)
         }
@@ -300,7 +300,16 @@ impl Link {
     /// Where the exact backlog matters.
     #[inline]
     fn judge(&mut self, parcel: &Parcel, now: Time, owner: Owner) -> Result<Forwarded, DropReason> {
-        let (bytes, behind_first) = (self.waiting_bytes(), self.waiting_behind_first());
+        if self.looks_between {
+            self.catch_up(now);
+        }
+        if self.free_at <= now {
+            self.forget_waiting();
+        } else {
+            self.strike_off_departed(now);
+        }
+        let (packets, bytes) = (self.waiting_packets(), self.waiting_bytes());
+        let behind_first = self.without_first(packets, bytes);
         let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
         let written = match rest.management.is_some() {
             true => rest.manage(parcel, now, owner, behind_first, now.since(self.free_at))?,
@@ -398,10 +407,9 @@ impl Link {
         run + self.rest.as_ref().map_or(0, |rest| rest.waiting_bytes)
     }
 
-    /// Packets and bytes waiting, without the packet in transmission.
-    #[inline]
-    fn waiting_behind_first(&self) -> (u32, u64) {
-        let (packets, bytes) = (self.waiting_packets(), self.waiting_bytes());
+    /// Of so many packets and bytes, which are all that are here, those that are not in transmission.
+    #[inline(always)]
+    fn without_first(&self, packets: u32, bytes: u64) -> (u32, u64) {
         let first = self.rest.as_ref().and_then(|rest| rest.waiting.front());
         let first = first.map_or(self.run_len, |first| first.len);
         let in_transmission = if packets == 0 { 0 } else { u64::from(first) };
@@ -480,7 +488,7 @@ impl Link {
     /// Packets and bytes that wait at a time, the one in transmission not counted. What leaves then does so after.
     fn waits_at(&mut self, at: Time) -> (u32, u64) {
         self.strike_off_departed(Time::from_nanos(at.as_nanos().saturating_sub(1)));
-        self.waiting_behind_first()
+        self.without_first(self.waiting_packets(), self.waiting_bytes())
     }
 
     /// All is as it is at `now`.
@@ -498,6 +506,12 @@ impl Link {
         }
         self.bring_to(now);
         (self.waiting_packets(), self.waiting_bytes())
+    }
+
+    /// What the word of the packet says that was told a price last.
+    pub fn told(&self) -> u32 {
+        let management = self.rest.as_ref().and_then(|rest| rest.management.as_ref());
+        management.map_or(0, |own| own.told)
     }
 
     /// The price that its queue asks, if it asks any.
@@ -591,15 +605,6 @@ fn happens((probability, rng): &mut (f64, Stream)) -> bool {
     rng.unit() < *probability
 }
 
-/// A packet that carries prices learns of the one that is asked; acknowledgements have other things in their word.
-#[inline]
-fn tell_price(encoding: &Encoding, judge: &Judge, parcel: &Parcel, rng: &mut Stream) -> Written {
-    let price = judge.price().filter(|_| parcel.carries_prices());
-    price.map_or(Written::Nothing, |price| {
-        Written::Word(encoding.write(parcel.word(), price, || rng.unit()))
-    })
-}
-
 impl Rest {
     /// Lets the AQM judge; returns what it writes into a packet that may pass. It sees the packets and bytes that
     /// wait, without the packet in transmission, as in ns-2, ns-3, INET and Linux.
@@ -613,7 +618,7 @@ impl Rest {
         idle: Span,
     ) -> Result<Written, DropReason> {
         let Some(management) = &mut self.management else { return Ok(Written::Nothing) };
-        let Management { judge, ecn, ecn_marks_all, tells_price, rng } = &mut **management;
+        let Management { judge, ecn, ecn_marks_all, tells_price, told, rng } = &mut **management;
         let arrival = Arrival {
             now,
             len: Bytes::new(parcel.len().into()),
@@ -626,9 +631,14 @@ impl Rest {
         self.probe.on_activity(group, arrival.activity);
         let may_mark = *ecn && (*ecn_marks_all || parcel.has(flags::ECT));
         match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
+            // Acknowledgements have other things in their word.
             Verdict::Pass => Ok(match tells_price {
-                Some(encoding) => tell_price(encoding, judge, parcel, rng),
-                None => Written::Nothing,
+                Some(encoding) if parcel.carries_prices() => {
+                    let price = judge.price().unwrap_or(0.0);
+                    *told = encoding.write(parcel.word(), price, || rng.unit());
+                    Written::Word
+                }
+                _ => Written::Nothing,
             }),
             Verdict::Mark => Ok(Written::Mark),
             Verdict::Drop(reason) => {

@@ -296,12 +296,10 @@ impl<C: Contents> Network<C> {
             if link.is_free(now) {
                 now = link.pass_at_once(parcel.len(), now);
             } else {
-                let Forwarded { at, written } = self.offer(number, parcel, now)?;
+                let (at, marked) = self.offer(number, parcel, now)?;
                 now = at;
-                match written {
-                    Written::Nothing => {}
-                    Written::Mark => parcel.mark(),
-                    Written::Word(word) => parcel.set_word(word),
+                if marked {
+                    parcel.mark();
                 }
             }
             match then {
@@ -318,17 +316,25 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Offers a packet to a link where it does not pass at once. If it does not pass at all, it is
-    /// lost, or it waits there for an event.
+    /// Offers a packet to a link where it does not pass at once. Returns when it is at the far end, and whether it
+    /// is marked. If it does not pass at all, it is lost, or it waits there for an event; one that is told a price
+    /// is on its way.
     #[inline(never)]
-    fn offer(&mut self, number: u32, parcel: Parcel, now: Time) -> Option<Forwarded> {
+    fn offer(&mut self, number: u32, mut parcel: Parcel, now: Time) -> Option<(Time, bool)> {
         let link = &mut self.links[number as usize];
         let owner = self.flow_states[parcel.flow() as usize].owner;
-        let passed = link.offer(&parcel, now, owner);
-        if passed.is_err() {
-            self.stop(number, &parcel, now);
+        match link.offer(&parcel, now, owner) {
+            Ok(Forwarded { at, written: Written::Word }) => {
+                parcel.set_word(link.told());
+                self.transit.send(number, at, parcel);
+                None
+            }
+            Ok(Forwarded { at, written }) => Some((at, written == Written::Mark)),
+            Err(_) => {
+                self.stop(number, &parcel, now);
+                None
+            }
         }
-        passed.ok()
     }
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.

@@ -254,7 +254,7 @@ impl Aqm {
     }
 
     /// See [`ManageQueue::is_forced`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_forced(&self) -> bool {
         each!(self, drop_tail => false, own => own.is_forced())
     }

@@ -48,7 +48,7 @@ fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
         let passed = link.offer(&parcel, now, owner).ok()?;
         let (marked_before, marked) = (parcel.has(flags::CE), passed.written == Written::Mark);
         let word = match passed.written {
-            Written::Word(word) => word,
+            Written::Word => link.told(),
             _ => parcel.word(),
         };
         Some((passed.at, marked || marked_before, marked && !marked_before, word))
