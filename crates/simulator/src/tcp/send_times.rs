@@ -4,6 +4,9 @@ use tidegate_mechanisms::units::Time;
 
 use crate::memory::prefetch;
 
+/// Room for an initial window. Where there are many flows, most need no more.
+const LEAST: u64 = 16;
+
 /// A ring of times, indexed by segment; the lowest bit tells whether a segment was sent again.
 #[derive(Default)]
 pub struct SendTimes {
@@ -43,7 +46,7 @@ impl SendTimes {
 
     #[cold]
     fn grow(&mut self, una: u64, segment: u64) {
-        let need = (segment - una + 1).next_power_of_two().max(64) as usize;
+        let need = (segment - una + 1).next_power_of_two().max(LEAST) as usize;
         let old = core::mem::replace(self, SendTimes { slots: vec![0; need] });
         for kept in una..una + old.slots.len() as u64 {
             let place = self.place(kept);

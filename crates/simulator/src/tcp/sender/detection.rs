@@ -313,6 +313,29 @@ mod tests {
         assert_eq!(bench.duplicate((0, 0), &recovering, ms(127)).below, 4, "none to wait for");
     }
 
+    /// RFC 8985, section 6.2, step 5: nothing else waits. A repetition of what was lost is the most recently sent of
+    /// what has arrived, so that all that is left was overtaken; what had been in the ring's other places was, too.
+    #[test]
+    fn the_wait_ends_with_the_last_segment_sent_however_many_there_were_before() {
+        let wait = |before: u64| {
+            let mut bench = Bench::new("rack");
+            (10..before).for_each(|_| _ = bench.out.add(0, ms(9)));
+            let reading = Reading { now: ms(10), min_rtt: Span::from_millis(100) };
+            bench.out.take(before, &SackBlocks::default(), reading, &mut None);
+            (0..10).for_each(|n| _ = bench.out.add(0, ms(200 + 10 * n)));
+            bench.out.repeat(before, ms(300));
+            let mut samples = None;
+            let reading = Reading { now: ms(400), ..reading };
+            bench.out.take(before + 1, &SackBlocks::default(), reading, &mut samples);
+            let told = Told { acknowledged: 1, samples: samples.as_ref(), ..Told::default() };
+            bench.detection.note(&told, bench.out.una());
+            let open = points(Phase::Open, 0, 0);
+            bench.detection.judge(&bench.out, &open, &bench.feedback, ms(400)).unwrap().wait
+        };
+        let waits = [10, 60, 100, 1_000].map(wait);
+        assert_eq!(waits, [Some(Span::from_millis(290 + 100 + 25 - 400)); 4]);
+    }
+
     /// RFC 8985, section 7.4.
     #[test]
     fn a_probe_has_repaired_a_loss_if_more_than_its_repetition_is_acknowledged() {

@@ -127,7 +127,7 @@ impl Rack {
 
     /// How long until the last of the segments from `from` on that are only late counts as lost.
     fn longest_wait(&self, from: u64, out: &Outstanding, grace: Span, now: Time) -> Span {
-        let late = (from..).take_while(|segment| self.is_overtaken(*segment, out));
+        let late = (from..out.nxt()).take_while(|segment| self.is_overtaken(*segment, out));
         let last = late.filter(|segment| !out.board().is_sacked(*segment)).last().unwrap_or(from);
         (sent_at(out, last) + grace).since(now)
     }
