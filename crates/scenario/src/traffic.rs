@@ -7,6 +7,7 @@ mod cbr;
 mod frames;
 mod greedy;
 mod on_off;
+mod pages;
 mod short_flows;
 mod transfer;
 mod video;
@@ -19,6 +20,7 @@ pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr};
 pub use frames::{Adaptation, Frames, Increase, PriceAdaptation, Quality};
 pub use greedy::Greedy;
 pub use on_off::OnOff;
+pub use pages::{Fetching, Pages};
 pub use short_flows::ShortFlows;
 pub use transfer::{PausePlan, Transfer, WritesPlan};
 pub use video::Video;
@@ -83,4 +85,5 @@ applications! {
     Video = "video";
     Frames = "frames";
     Calls = "calls";
+    Pages = "pages";
 }

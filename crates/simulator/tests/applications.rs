@@ -141,6 +141,53 @@ fn short_flows_begin_whether_or_not_others_have_ended() {
     assert!(output.transfers.group.iter().all(|group| *group == 1), "heavy ones are not listed");
 }
 
+const PAGES: &str = r#"
+version = 1
+profile = "classic"
+warm_up = "0 s"
+duration = "400 s"
+host_jitter = "off"
+[tcp]
+initial_window = 2
+[bottleneck]
+rate = "100 Mb/s"
+delay = "40 ms"
+buffer = "1000 packets"
+duplex = true
+[access]
+rate = "1 Gb/s"
+delay = "5 ms"
+[egress]
+rate = "1 Gb/s"
+delay = "5 ms"
+[users.readers]
+count = 20
+start = "0 s"
+traffic = { kind = "pages", size = "1000 B", smallest = "999 B", largest = "1001 B", off = "2 s" }
+"#;
+
+/// Objects of a segment take two round trips of 100 ms each: the connection, and request and answer. In turn a page
+/// of n takes 200 n ms; at once 200 ms, and 400 ms if there are objects within it. Of those with a mean of 6.55
+/// one in 6.55 has none.
+#[test]
+fn pages_take_two_round_trips_for_each_object_in_turn_and_twice_as_much_at_once() {
+    for (within, mean_s, objects) in [("in-turn", 1.31, 6.55), ("at-once", 0.3695, 6.55)] {
+        let within = format!("\"{within}\"");
+        let output = run(&plan_with(PAGES, &[("users.readers.traffic.within", &within)]), 1);
+        let sum = |what| told(&output, 0, what).iter().sum::<f64>();
+        let (pages, each) = (sum("pages"), sum("objects") / sum("pages"));
+        assert!((each / objects - 1.0).abs() < 0.05, "{within}: {each} objects");
+        let took = sum("waited_s") / pages;
+        assert!((took / mean_s - 1.0).abs() < 0.05, "{within}: {took} s");
+        assert!((sum("bytes") / sum("objects") - 1_000.0).abs() < 1.0);
+        // 20 readers, each so long a page and 2 s between pages.
+        let want = 20.0 * 400.0 / (mean_s + 2.0);
+        assert!((pages / want - 1.0).abs() < 0.05, "{within}: {pages} pages");
+        let finished = output.transfers.completion_s.iter().filter(|took| !took.is_nan()).count();
+        assert_eq!(finished as f64, pages);
+    }
+}
+
 /// Of 25 equal flows one has 0.4 Mb/s, 0.355 of the video's rate: 1.8 s of it take 5.1 s to come.
 #[test]
 fn videos_stall_beside_greedy_flows_and_not_without() {

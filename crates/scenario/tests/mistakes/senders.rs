@@ -89,11 +89,13 @@ fn keys_of_before_say_what_to_write_today() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_video_and_with_short_flows_is_told_at_once() {
+fn all_that_is_wrong_with_a_video_short_flows_and_pages_is_told_at_once() {
     let video = "traffic = { kind = \"video\", rate = \"1 Mb/s\", length = \"0 s\", chunk = \"3 MB\", \
                  start_above = \"0.4 s\", stall_below = \"2.2 s\" }";
     let short =
         "traffic = { kind = \"short-flows\", size = \"0 B\", every = \"0 s\", shape = 0.0 }";
+    let pages = "traffic = { kind = \"pages\", objects = 0.5, size = \"10 kB\", largest = \"10 kB\", \
+                 request = \"0 B\" }";
     for (line, wants) in [
         (
             video,
@@ -104,6 +106,14 @@ fn all_that_is_wrong_with_a_video_and_with_short_flows_is_told_at_once() {
             ],
         ),
         (short, ["traffic.size: a transfer has at least 1 B", "traffic.every", "traffic.shape"]),
+        (
+            pages,
+            [
+                "traffic.objects: a page has at least its main object",
+                "traffic.size: no sizes from 100 B to 10000 B have this mean",
+                "traffic.request: has at least 1 B",
+            ],
+        ),
     ] {
         let told = messages(&with("users.a", line));
         for want in wants {

@@ -10,6 +10,7 @@ mod exchange;
 mod frames;
 mod greedy;
 mod on_off;
+mod pages;
 mod short_flows;
 mod streams;
 mod system;
@@ -204,6 +205,7 @@ applications! {
     video::Video;
     frames::Frames;
     calls::Calls;
+    pages::Pages;
     #[cfg(test)]
     exchange::Exchange;
 }

@@ -284,8 +284,9 @@ tables! {
     /// last of it was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean)
     /// and `longest_completion_s`. Over the measured time alone, calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a
     /// share), `calls` in progress with `calls_variance` and `most_calls`, `set_up_s` and `probes`; films that adapt:
-    /// `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`.
-    pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, calls or films that adapt" {
+    /// `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`; readers of pages: `pages`
+    /// that have come, their `objects` and `bytes`, `waited_s` for all of them and `page_s` for one on average.
+    pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, pages, calls or films that adapt" {
         /// Index of the flow.
         flow: U32;
         /// Index of the user.
@@ -308,7 +309,8 @@ tables! {
         start_s: F64 in "s";
         /// Application bytes.
         size_bytes: U64 in "B";
-        /// From the connection request to the last ACK at the sender, none if it is unfinished.
+        /// From the connection request to the last ACK at the sender, and of a page of the web to its last byte at
+        /// the user; none if it is unfinished.
         completion_s: F64 in "s";
     }
 

@@ -271,6 +271,7 @@ fn group() -> impl Strategy<Value = Group> {
         r#"{ kind = "cbr", rate = "1 Mb/s" }"#,
         r#"{ kind = "short-flows", size = "9 kB", every = "20 ms" }"#,
         r#"{ kind = "video", rate = "1 Mb/s", length = "1 s", burst = "200 ms", chunk = "5 kB", socket_buffer = "20 kB", start_above = "50 ms", stall_below = "10 ms" }"#,
+        r#"{ kind = "pages", size = "8 kB", largest = "100 kB", within = "at-once", off = "30 ms" }"#,
         r#"{ kind = "cbr", rate = "12 Mb/s", conex = "re-ecn", lasts = "200 ms" }"#,
         r#"{ kind = "on-off", on = "100 ms", off = "50 ms" }"#,
         r#"{ kind = "on-off", on = "70 ms", off = "20 ms", distribution = "fixed", rate = "3 Mb/s" }"#,

@@ -1,0 +1,62 @@
+//! Pages of the web: an object, then those within it, then a pause.
+
+use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::units::{Bytes, Factor, Span};
+use tidegate_mechanisms::{parameters, words};
+
+use super::Application;
+
+parameters! {
+    /// Pages of the web over TCP (Zimmermann's dissertation, section 5.6.4): the user asks for the main object, then
+    /// for those within it, reads, and asks for the next page. How many objects a page has is geometrically
+    /// distributed, their sizes by a truncated power tail.
+    pub struct Pages {
+        /// Objects of a page on average, the main one included.
+        pub objects: Factor = "6.55",
+        /// Bytes of an object on average.
+        pub size: Bytes = "10 kB",
+        /// No object is smaller.
+        pub smallest: Bytes = "100 B",
+        /// None is larger.
+        pub largest: Bytes = "10 MB",
+        /// Bytes that the user asks with.
+        pub request: Bytes = "300 B",
+        /// How the objects within a page are fetched.
+        pub within: Fetching = "in-turn",
+        /// From the end of a page to the beginning of the next, on average; exponentially distributed.
+        pub off: Span = "500 ms",
+    }
+    check can_be_read;
+}
+
+words! {
+    /// How the objects within a page are fetched.
+    pub enum Fetching {
+        /// One after the other, each over a connection of its own.
+        InTurn = "in-turn",
+        /// All at once, each over a connection of its own.
+        AtOnce = "at-once",
+    }
+}
+
+fn can_be_read(pages: &Pages) -> Vec<Mistake> {
+    let &Pages { objects, size, smallest, largest, request, .. } = pages;
+    let mut mistakes = Vec::new();
+    let mut note = |wrong: bool, key, message: String| {
+        if wrong {
+            mistakes.push((key, message));
+        }
+    };
+    note(objects.0 < 1.0, "objects", "a page has at least its main object".into());
+    note(smallest == Bytes::ZERO, "smallest", "an object has at least 1 B".into());
+    note(request == Bytes::ZERO, "request", "has at least 1 B".into());
+    let message = format!(
+        "no sizes from {} B to {} B have this mean; it has to lie between them",
+        smallest.get(),
+        largest.get()
+    );
+    note(size <= smallest || size >= largest, "size", message);
+    mistakes
+}
+
+impl Application for Pages {}
