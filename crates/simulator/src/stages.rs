@@ -236,7 +236,8 @@ impl Stages {
             table.user.push(*user);
             table.group.push(plan.users[*user as usize].group as u32);
             table.count.push(what.clone());
-            table.value.push(count - before.0.get(key).copied().unwrap_or(0));
+            let counted = count.checked_sub(before.0.get(key).copied().unwrap_or(0));
+            table.value.push(counted.expect("what a stage counts never shrinks"));
         }
         table
     }

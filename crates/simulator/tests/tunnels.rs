@@ -118,7 +118,7 @@ fn a_tunnel_without_congestion_changes_nothing_but_length() {
     let bytes = |output: &RunOutput, link| output.links.departed_bytes[place(output, link)];
     let radio = bytes(&inside, "radio").abs_diff(bytes(&outside, "radio"));
     assert!(radio <= 3 * 1500 + 200, "{radio} B more or less behind the tunnel");
-    for what in ["marked_before", "dropped_before", "dropped_here", "marks_not_copied"] {
+    for what in ["marked_before", "missed", "dropped_here", "marks_not_copied"] {
         assert_eq!(all(&inside, ENODEB, what), 0, "{what}");
     }
 }
@@ -135,7 +135,7 @@ fn what_reports_have_told_is_what_the_enodeb_has_counted() {
     for (known, there) in [
         ("reported_received", "received"),
         ("reported_marked", "marked_before"),
-        ("reported_dropped", "dropped_before"),
+        ("reported_dropped", "missed"),
     ] {
         let (known, there) = (all(&output, GATEWAY, known), all(&output, ENODEB, there));
         assert!(known <= there && there - known < 800, "{known} of {there} {}", there);

@@ -14,7 +14,8 @@
 //!
 //! Packets of a tunnel are numbered modulo 2¹⁶. Counters run since the tunnel began, modulo 2³², so that a report
 //! that is lost hides nothing; a packet that comes behind later ones is taken back from those dropped before. What was
-//! marked or lost since the report before is listed, as far as there is room. A packet that comes twice is dropped:
+//! marked or lost since the report before is listed, as far as there is room. Those dropped before are the difference of
+//! two counts, `missed` and `came_late`. A packet that comes twice is dropped:
 //! it would count twice.
 //!
 //! The radio behind it loses packets at random, with probability e each time it tries, n times at most. That is no
@@ -73,6 +74,8 @@ pub struct Enodeb {
 struct Row {
     numbers: Numbers,
     due: Time,
+    /// Packets that came behind later ones, of which they had been taken for dropped.
+    late: u64,
     reports: u64,
     report: TunnelReport,
 }
@@ -150,10 +153,11 @@ impl Stage for Enodeb {
         for (user, others) in self.others.iter() {
             OTHERS.iter().zip(others).for_each(|(name, count)| each(user, name, *count));
         }
-        for (user, Row { report, reports, .. }) in self.tunnels.iter() {
+        for (user, Row { late, report, reports, .. }) in self.tunnels.iter() {
             each(user, "received", report.received.into());
             each(user, "marked_before", report.marked_before.into());
-            each(user, "dropped_before", report.dropped_before.into());
+            each(user, "missed", u64::from(report.dropped_before) + late);
+            each(user, "came_late", *late);
             each(user, "dropped_here", report.dropped_here.into());
             each(user, "reports_sent", *reports);
         }
@@ -164,7 +168,7 @@ impl Row {
     fn beginning(packet: &Passing, teid: u32, interval: Span) -> Self {
         let report = TunnelReport { teid, ..TunnelReport::default() };
         let (due, numbers) = (packet.now + interval, Numbers::default());
-        Row { numbers, due, reports: 0, report }
+        Row { numbers, due, late: 0, reports: 0, report }
     }
 
     /// A packet arrives: what is told of it, of those that it has overtaken, and of one that was missing.
@@ -177,6 +181,7 @@ impl Row {
                 listed.for_each(|number| report.list(number as u16, Fate::DroppedBefore));
             }
             Arrival::Late => {
+                self.late += 1;
                 report.entries.retain(|entry| *entry != (sequence, Fate::DroppedBefore));
             }
             Arrival::Again | Arrival::Stale => return arrival,

@@ -105,7 +105,7 @@ pub trait Stage: Sized {
         let _ = report;
     }
 
-    /// What it has counted since the beginning: for each user what, and how much of it.
+    /// What it has counted since the beginning: for each user what, and how much of it, which never shrinks.
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
         let _ = each;
     }

@@ -127,6 +127,8 @@ struct User {
     owed: i64,
     /// The same, not yet told to the policers.
     charged: i64,
+    /// Packets that were reported to be dropped, and those of them that came later.
+    dropped: [u64; 2],
     counts: [u64; COUNTS.len()],
     refused: [u64; Refusal::ALL.len()],
 }
@@ -143,6 +145,14 @@ enum Count {
 
 const COUNTS: [&str; 5] =
     ["entered_packets", "handovers", "without_enodeb", "reports", "re_inserted"];
+
+const REPORTED: [&str; 5] = [
+    "reported_received",
+    "reported_marked",
+    "reported_dropped",
+    "reported_taken_back",
+    "reported_here",
+];
 
 const NESTED: Passage = Passage::Drop("in a tunnel already");
 
@@ -223,6 +233,8 @@ impl Stage for PdnGateway {
             Ok([_, marked, dropped, here]) => {
                 user.count(Count::Reported);
                 let here = if self.radio == Radio::Congestion { here } else { 0 };
+                let change = usize::from(dropped < 0);
+                user.dropped[change] += u64::from(dropped.unsigned_abs());
                 let met = i64::from(marked) + i64::from(dropped) + i64::from(here);
                 (user.owed, user.charged) = (user.owed + met, user.charged + met);
             }
@@ -232,10 +244,10 @@ impl Stage for PdnGateway {
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
         for (number, user) in self.users.iter() {
             COUNTS.iter().zip(user.counts).for_each(|(name, count)| each(number, name, count));
-            let told = user.told(&self.tunnels);
-            let names =
-                ["reported_received", "reported_marked", "reported_dropped", "reported_here"];
-            names.iter().zip(told).for_each(|(name, count)| each(number, name, count));
+            let [received, marked, here] = user.told(&self.tunnels);
+            let [dropped, taken_back] = user.dropped;
+            let told = [received, marked, dropped, taken_back, here];
+            REPORTED.iter().zip(told).for_each(|(name, count)| each(number, name, count));
             for (refusal, name) in Refusal::ALL {
                 each(number, name, user.refused[refusal as usize]);
             }
@@ -303,13 +315,12 @@ impl User {
         owes
     }
 
-    /// What reports have told of all his tunnels.
-    fn told(&self, tunnels: &[Ledger]) -> [u64; 4] {
-        let mut sums = [0; 4];
+    /// What reports have told of all his tunnels: packets received, marked before, lost here.
+    fn told(&self, tunnels: &[Ledger]) -> [u64; 3] {
+        let mut sums = [0; 3];
         for (_, teid) in &self.tunnels {
-            let Told { received, marked_before, dropped_before, dropped_here } =
-                tunnels[place(*teid)].told();
-            let told = [received, marked_before, dropped_before, dropped_here];
+            let Told { received, marked_before, dropped_here, .. } = tunnels[place(*teid)].told();
+            let told = [received, marked_before, dropped_here];
             sums.iter_mut().zip(told).for_each(|(sum, count)| *sum += u64::from(count));
         }
         sums
