@@ -5,8 +5,8 @@
 //! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
 //! halves the events.
 
-use tidegate_mechanisms::stage::{Passing, Tunnel};
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::stage::{Glance, Glanced, Passing, Tunnel};
+use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
 
 use crate::connections::ConnectionId;
@@ -402,8 +402,33 @@ impl<C: Contents> Network<C> {
     /// A packet passes the stages in front of its next link, or behind the last one. Returns what they
     /// have written into it, if it goes on.
     #[inline(never)]
-    fn pass_stages(&mut self, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
+    fn pass_stages(&mut self, parcel: Parcel, now: Time) -> Option<Rewritten> {
         let row = self.rows[parcel.hop() as usize];
+        let glanced = self.glance(row, &parcel, now);
+        glanced.or_else(|| self.pass_one_by_one(row, parcel, now))
+    }
+
+    /// The same for a packet of which little matters to the stages.
+    #[inline(always)]
+    fn glance(&mut self, row: u32, parcel: &Parcel, now: Time) -> Option<Rewritten> {
+        const MORE: u32 = flags::TUNNEL | flags::REPORT | flags::OPTIONS;
+        if C::OUTSIDE || parcel.has(MORE) {
+            return None;
+        }
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let (flags, len) = (parcel.flags(), parcel.len());
+        let Header { ecn, declared } = stages::header_of(flags);
+        let glance = Glance { now, len: Bytes::new(len.into()), user, ecn, declared };
+        let word = match self.stages.glance(row, &glance) {
+            Glanced::More => return None,
+            Glanced::On => parcel.word(),
+            Glanced::Signal(signal) => signal.to_bits(),
+        };
+        Some(Rewritten { word, flags, len })
+    }
+
+    #[inline(never)]
+    fn pass_one_by_one(&mut self, row: u32, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
         let user = self.flow_states[parcel.flow() as usize].owner.user;
         let signal = f32::from_bits(self.options.word_of(&parcel));
         let mut passing = stages::passing(parcel, user, signal, now);

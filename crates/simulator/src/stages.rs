@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tidegate_mechanisms::stage::{
-    AnyStage, Declared, Ecn, Passage, Passing, Report, Sequence, StageParams, Tunnel,
+    AnyStage, Declared, Ecn, Glance, Glanced, Passage, Passing, Report, Sequence, StageParams,
+    Tunnel,
 };
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
@@ -29,6 +30,8 @@ pub struct Stages {
 /// Stages that packets pass one after the other in one place.
 struct Row {
     turns: Vec<Turns>,
+    /// The only stage, if there is one.
+    alone: Option<u32>,
     /// One of them writes more than a signal.
     writes_header: bool,
     /// The stage that takes the reports that come here.
@@ -159,8 +162,12 @@ impl Stages {
     fn new_row(&self, row: Vec<Vec<u32>>) -> Row {
         let writes = |at: &u32| self.all[*at as usize].params.writes_header();
         let writes_header = row.iter().flatten().any(writes);
+        let alone = match &row[..] {
+            [turns] if turns.len() == 1 => Some(turns[0]),
+            _ => None,
+        };
         let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
-        Row { turns, writes_header, taker: None }
+        Row { turns, alone, writes_header, taker: None }
     }
 
     fn add_row(&mut self, row: Vec<Vec<u32>>) -> u32 {
@@ -173,6 +180,15 @@ impl Stages {
         self.known.insert(row.clone(), number);
         self.rows.push(self.new_row(row));
         number
+    }
+
+    /// A packet passes a row of stages at a glance, if that is enough.
+    #[inline]
+    pub fn glance(&mut self, row: u32, packet: &Glance) -> Glanced {
+        match self.rows[row as usize].alone {
+            Some(stage) => self.all[stage as usize].stage.glance(packet),
+            None => Glanced::More,
+        }
     }
 
     /// A packet passes a row of stages. If it goes on, returns whether one of them writes more than a

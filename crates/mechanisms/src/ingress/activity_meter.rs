@@ -27,7 +27,7 @@ use crate::parameters;
 use crate::parameters::{Mistake, too_short};
 use crate::power::exp2;
 use crate::registry::About;
-use crate::stage::{Passage, Passing, Stage};
+use crate::stage::{Glance, Glanced, Passage, Passing, Stage};
 use crate::units::{Bytes, Rate, Span, Step, Time, Whole};
 
 parameters! {
@@ -112,6 +112,11 @@ impl Stage for ActivityMeter {
             ..params.clone()
         };
         vec![one; meters as usize]
+    }
+
+    #[inline]
+    fn glance(&mut self, packet: &Glance) -> Glanced {
+        Glanced::Signal(self.on_packet(packet.now, packet.len))
     }
 
     #[inline]

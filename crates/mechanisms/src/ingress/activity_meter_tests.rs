@@ -34,6 +34,18 @@ fn onset(trace: &[(f64, f64)]) -> f64 {
     trace.iter().find(|&&(_, activity)| activity > 0.0).expect("became active").0
 }
 
+#[test]
+fn a_glance_at_a_packet_meters_it() {
+    let (mut meter, mut other) = (meter(1_000, 0.1, 3_000), meter(1_000, 0.1, 3_000));
+    for ms in 0..20 {
+        let now = Time::ZERO + Span::from_millis(ms);
+        let mut packet = Passing { now, ..Passing::of_user(0) };
+        let glanced = other.glance(&packet.glance());
+        assert_eq!(meter.pass(&mut packet, || 0.0), Passage::On);
+        assert_eq!(glanced, Glanced::Signal(packet.signal));
+    }
+}
+
 /// Figure 1 and t_A⁺ = B/(R_t − R_r): 0.8 s at 2 Mb/s, 0.114 s at 8 Mb/s. One packet more or less
 /// is 6 ms and 1.5 ms.
 #[test]

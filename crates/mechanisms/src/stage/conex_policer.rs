@@ -37,7 +37,7 @@
 //!   allowance evades that by not declaring.
 
 use super::by_user::ByUser;
-use super::{Declared, Passage, Passing, Stage};
+use super::{Declared, Ecn, Glance, Glanced, Passage, Passing, Stage};
 use crate::bottleneck::falls;
 use crate::parameters::Mistake;
 use crate::registry::About;
@@ -308,9 +308,18 @@ impl Stage for ConexPolicer {
         params.bucket().misfit(packet).or(burst)
     }
 
+    #[inline]
+    fn glance(&mut self, packet: &Glance) -> Glanced {
+        let &Glance { user, len, ecn, declared, .. } = packet;
+        if self.passes_free(user, len, ecn == Ecn::Ce, declared) {
+            Glanced::On
+        } else {
+            Glanced::More
+        }
+    }
+
     fn pass(&mut self, packet: &mut Passing, mut draw: impl FnMut() -> f64) -> Passage {
-        if self.is_free(packet) {
-            self.counts.of(packet.user, Counts::default).add(Kind::Conex, packet.len);
+        if self.passes_free(packet.user, packet.len, packet.is_marked(), packet.declared) {
             return Passage::On;
         }
         self.count(packet);
@@ -354,14 +363,19 @@ impl ConexPolicer {
         }
     }
 
-    /// Whether it declares nothing, was not marked, and comes from somebody who had tokens when he declared
-    /// last: more can only have come in, so that most packets need no arithmetic.
-    fn is_free(&self, packet: &Passing) -> bool {
-        let Declared { conex, loss, mark, credit, .. } = packet.declared;
+    /// Counts a packet and lets it pass if it declares nothing, was not marked, and comes from somebody who had
+    /// tokens when he declared last: more can only have come in, so that most packets need no arithmetic.
+    #[inline]
+    fn passes_free(&mut self, user: u32, len: Bytes, marked: bool, declared: Declared) -> bool {
+        let Declared { conex, loss, mark, credit, .. } = declared;
         let has_tokens = |account: &Account| account.bucket.fill_before() > Credit::ZERO;
-        conex
-            && !(loss || mark || credit || packet.is_marked())
-            && self.accounts.get(self.account_of(packet.user)).is_some_and(has_tokens)
+        let free = conex
+            && !(loss || mark || credit || marked)
+            && self.accounts.get(self.account_of(user)).is_some_and(has_tokens);
+        if free {
+            self.counts.of(user, Counts::default).add(Kind::Conex, len);
+        }
+        free
     }
 
     fn count(&mut self, packet: &Passing) {

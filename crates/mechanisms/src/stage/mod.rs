@@ -24,7 +24,7 @@ pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
 pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use enodeb::{Enodeb, EnodebParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
-pub use passing::{Declared, Ecn, Passing, ReEcn, Sequence};
+pub use passing::{Declared, Ecn, Glance, Glanced, Passing, ReEcn, Sequence};
 pub use pdn_gateway::{PdnGateway, PdnGatewayParams};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
 pub use re_ecn_dropper::{ReEcnDropper, ReEcnDropperParams};
@@ -94,6 +94,14 @@ pub trait Stage: Sized {
     /// The stages that stand here together, which packets of a flow pass in turn; mostly one.
     fn in_turn(params: &Self::Params) -> Vec<Self::Params> {
         vec![params.clone()]
+    }
+
+    /// Does the same as [`Stage::pass`] for a packet of which this is all that matters, as most are to some stages.
+    /// To others it does nothing, and they are passed.
+    #[inline]
+    fn glance(&mut self, packet: &Glance) -> Glanced {
+        let _ = packet;
+        Glanced::More
     }
 
     /// Looks at a packet, may write into it, and says what becomes of it. `draw` gives a random number
@@ -194,6 +202,12 @@ macro_rules! stages {
             /// The stage of these parameters, before the first packet.
             pub fn new(params: StageParams) -> Self {
                 match params { $(StageParams::$name(params) => AnyStage::$name($name::new(params)),)+ }
+            }
+
+            /// See [`Stage::glance`].
+            #[inline]
+            pub fn glance(&mut self, packet: &Glance) -> Glanced {
+                match self { $(AnyStage::$name(stage) => stage.glance(packet),)+ }
             }
 
             /// See [`Stage::pass`].

@@ -55,6 +55,13 @@ impl Passing {
         }
     }
 
+    /// All of it that can be seen at a glance.
+    #[cfg(test)]
+    pub(crate) const fn glance(&self) -> Glance {
+        let &Passing { now, len, user, ecn, declared, .. } = self;
+        Glance { now, len, user, ecn, declared }
+    }
+
     /// A full packet at the beginning that says this.
     pub(crate) fn in_re_ecn(says: ReEcn) -> Self {
         let (ecn, re) = match says {
@@ -86,6 +93,32 @@ impl Passing {
             signal: 0.0,
         }
     }
+}
+
+/// What can be seen of a packet in no tunnel without a look at its connection, or at the signal that it carries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Glance {
+    /// Time of arrival.
+    pub now: Time,
+    /// Size on the wire.
+    pub len: Bytes,
+    /// Number of the user whose packet it is, counted from 0.
+    pub user: u32,
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// What its sender declares.
+    pub declared: Declared,
+}
+
+/// What becomes of a packet at a glance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Glanced {
+    /// Nothing yet: more of it matters.
+    More,
+    /// It goes on as it is.
+    On,
+    /// It goes on with this signal.
+    Signal(f32),
 }
 
 /// Where a packet stands among those of its connection, as an open transport header shows.
