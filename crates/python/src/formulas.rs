@@ -5,6 +5,7 @@ use tidegate_mechanisms::bottleneck::{
     Afcp, AicpA, AicpB, AqmParams, Arrival, Differentiate, DifferentiationParams, ManageQueue, Red,
 };
 use tidegate_mechanisms::ingress::ActivityMeter;
+use tidegate_mechanisms::sender::{Ack, Controller, Window};
 use tidegate_mechanisms::stage::re_ecn_policer::tcp_fair_bytes_per_sec;
 use tidegate_mechanisms::stage::{
     ReEcnDropper, ReEcnPolicer, ReEcnPolicerParams, Stage as _, StageParams,
@@ -123,6 +124,36 @@ pub fn conex_policer_probabilities(plan: &Plan, fills: &[f64]) -> Result<Vec<f64
     });
     let curve = policer.ok_or("no ConEx policer")?.curve;
     Ok(fills.iter().map(|&fill| curve.probability_at(fill)).collect())
+}
+
+/// The window (packets) of the first flow's sender after so many ACKs, one by one, each of a packet that was marked
+/// or not, with this round trip; it began at `cwnd`, out of slow start.
+pub fn window_after(
+    plan: &Plan,
+    cwnd: f64,
+    acks: u32,
+    marked: bool,
+    rtt_s: f64,
+) -> Result<f64, String> {
+    let tcp = plan.flows.iter().find_map(|flow| flow.tcp.as_ref()).ok_or("no flow over TCP")?;
+    let sender = Controller::new(tcp.congestion_control.clone());
+    let mut sender = sender.ok_or("a sender that only kernels have")?;
+    let mut window = Window { cwnd, ssthresh: 1.0 };
+    let rtt = Some(Span::from_secs_f64(rtt_s));
+    let ack = Ack {
+        now: Time::ZERO,
+        acked: 1,
+        delivered_bytes: ARRIVAL.len.get(),
+        marked: marked.into(),
+        rtt,
+        one_way_delay: None,
+        srtt: rtt,
+        in_flight: cwnd as u32,
+        window_limited: true,
+        round_start: false,
+    };
+    (0..acks).for_each(|_| sender.on_ack(&mut window, &ack));
+    Ok(window.cwnd)
 }
 
 /// The differentiation of the first link that has one.

@@ -104,6 +104,20 @@ impl Scenario {
         formulas::aicp_a_stretch(&self.plan, fill).map_err(PyValueError::new_err)
     }
 
+    /// The window (packets) of the first flow's sender after `acks` ACKs of one packet each, with a mark or
+    /// without, from `cwnd` on.
+    fn window_after(&self, cwnd: f64, acks: f64, marked: f64, rtt_s: f64) -> PyResult<f64> {
+        formulas::window_after(&self.plan, cwnd, acks as u32, marked > 0.0, rtt_s)
+            .map_err(PyValueError::new_err)
+    }
+
+    /// What a sender of datagrams takes for the price of a path on which so many packets were sent, came through,
+    /// and were marked.
+    #[staticmethod]
+    fn path_price(sent: f64, received: f64, marked: f64) -> f64 {
+        tidegate_simulator::path_price(sent as u64, received as u64, marked as u64)
+    }
+
     /// AICP-b's drop probability where the bucket is full to the share `fill` and RED has `p`.
     fn aicp_b_probability(&self, fill: f64, p: f64) -> PyResult<f64> {
         formulas::aicp_b_probability(&self.plan, fill, p).map_err(PyValueError::new_err)

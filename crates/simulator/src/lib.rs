@@ -43,6 +43,7 @@ mod tcp;
 mod tournament;
 mod transit;
 
+pub use applications::path_price;
 pub use arrivals::Arrivals;
 pub use contents::{Contents, InPacket};
 pub use emulation::{Delivery, Emulated, Emulation, Way};

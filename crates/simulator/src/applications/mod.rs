@@ -22,6 +22,7 @@ use tidegate_scenario::plan::FlowPlan;
 
 #[cfg(test)]
 pub use exchange::{Exchange, Log};
+pub use streams::feedback::path_price;
 pub use system::{Account, Route, System, TransferRecord, add};
 
 pub use crate::connections::{ConnectionId, End};

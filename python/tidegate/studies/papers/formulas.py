@@ -80,6 +80,14 @@ class Formulas(Protocol):
         """The share that a re-ECN dropper drops of a flow with this balance."""
         ...
 
+    def window_after(self, cwnd: float, acks: float, marked: float, rtt_s: float) -> float:
+        """Window of the first flow's sender after these ACKs [packets]."""
+        ...
+
+    def path_price(self, sent: float, received: float, marked: float) -> float:
+        """What a sender of datagrams takes for the price of a path."""
+        ...
+
 
 class ScenarioWith(Protocol):
     """Gives the paper's scenario with changes to it, after those of the point itself."""

@@ -11,6 +11,13 @@ use super::label::Kind;
 /// A report on the wire: IPv4, UDP and a receiver report of RTCP with three counters.
 const REPORT: Bytes = Bytes::new(72);
 
+/// Price of a path on which so many packets were sent, came through, and were marked: `((sent − received) +
+/// marked)/sent` (7.3.3). What has overtaken a packet counts it as lost for once, and then it comes: hence within
+/// 0 and 1.
+pub fn path_price(sent: u64, received: u64, marked: u64) -> f64 {
+    (((sent as f64 - received as f64) + marked as f64) / sent as f64).clamp(0.0, 1.0)
+}
+
 /// What a receiver has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counters {
@@ -105,9 +112,7 @@ impl Feedback {
         if sent == 0 {
             return;
         }
-        // What has overtaken a packet counts it as lost for once, and then it comes.
-        let price =
-            (((sent as f64 - received as f64) + marked as f64) / sent as f64).clamp(0.0, 1.0);
+        let price = path_price(sent, received, marked);
         let mean = self.price.map_or(price, |(mean, _)| mean + self.price_weight * (price - mean));
         self.price = Some((mean, now));
     }
