@@ -1,0 +1,80 @@
+//! A link whose departures are events: it serves as its [`Station`] says.
+
+use tidegate_mechanisms::bottleneck::DropReason;
+use tidegate_mechanisms::units::Time;
+
+use super::{Link, Rest};
+use crate::owner::Owner;
+use crate::packet::Parcel;
+use crate::station::{Sent, Station};
+
+/// A packet that has left a station.
+#[derive(Clone, Copy)]
+pub struct Departed {
+    /// The packet.
+    pub parcel: Parcel,
+    /// When it is due at the far end.
+    pub at: Time,
+    /// The wire has lost it.
+    pub lost_on_wire: bool,
+}
+
+impl Link {
+    /// Whether its departures are events.
+    pub fn is_station(&self) -> bool {
+        self.station().is_some()
+    }
+
+    /// Offers a packet to a station at `now`. Returns when the transmitter will be done, if the
+    /// packet has set it to work.
+    ///
+    /// # Panics
+    /// If this is no station.
+    pub fn arrive(&mut self, parcel: Parcel, owner: Owner, now: Time) -> Option<Time> {
+        let Rest { station, probe, .. } = self.rest();
+        let station = station.as_mut().expect("departures are events");
+        station.arrive(parcel, owner, now, probe);
+        if station.is_idle() { self.begin(now) } else { None }
+    }
+
+    /// The transmitter of a station takes its next packet. Returns when it will be done.
+    fn begin(&mut self, now: Time) -> Option<Time> {
+        let (pace, Link { accepted, rest, .. }) = (self.pace_at(now), self);
+        let Rest { station, probe, .. } = rest.as_deref_mut()?;
+        let station = station.as_mut().expect("departures are events");
+        station.begin(now, accepted, probe, |len| pace.transmission_time(len))
+    }
+
+    /// The transmitter of a station is done at `now`. Returns what it has sent, with the time at
+    /// which that reaches the far end, and when it will be done again.
+    ///
+    /// # Panics
+    /// If this is no station, or it was sending nothing.
+    pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
+        let station = self.rest().station.as_mut().expect("departures are events");
+        let Sent { parcel, group, marked } = station.end();
+        let lost_on_wire = self.rest().is_lost_on_wire();
+        if lost_on_wire {
+            self.rest().probe.on_drop(DropReason::Wire, group);
+        } else if marked {
+            self.rest().probe.on_mark(group);
+        }
+        let at = now + self.delay;
+        (Departed { parcel, at, lost_on_wire }, self.begin(now))
+    }
+
+    /// Takes a packet that a station has lost.
+    pub fn take_lost(&mut self) -> Option<Parcel> {
+        self.rest.as_mut()?.station.as_mut()?.lost.pop()
+    }
+
+    /// Packets in a station.
+    pub fn at_station(&self) -> u64 {
+        self.station().map_or(0, Station::len)
+    }
+
+    /// The part of the time of packets here that is not counted yet: packet-ns and byte-ns.
+    pub fn time_so_far(&self, now: Time) -> [u128; 2] {
+        self.station().map_or([0; 2], |station| station.time_so_far(now))
+    }
+}

@@ -1,0 +1,105 @@
+//! Active queue management at a link whose departures are known in advance.
+
+use tidegate_mechanisms::bottleneck::{Arrival, DropReason, Judge, Verdict};
+use tidegate_mechanisms::price::Encoding;
+use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_scenario::plan::LinkPlan;
+
+use super::{Link, Rest, Written};
+use crate::build;
+use crate::owner::Owner;
+use crate::packet::{Parcel, flags};
+use crate::random::Stream;
+
+/// Active queue management.
+pub(super) struct Management {
+    pub(super) judge: Judge,
+    ecn: bool,
+    ecn_marks_all: bool,
+    /// How packets learn of its price, if they carry it.
+    tells_price: Option<Encoding>,
+    /// The word of the packet that was told last.
+    told: u32,
+    rng: Stream,
+}
+
+impl Management {
+    /// Where something judges packets at their arrival; `number` names its random stream.
+    pub(super) fn new(plan: &LinkPlan, number: usize, seed: u64) -> Option<Box<Self>> {
+        let judge = build::judge(plan)?;
+        let rng = Stream::new(seed, &format!("link/{number}/aqm"));
+        let asks_price = plan.aqm.asks_price().is_some();
+        let (ecn, ecn_marks_all) = (plan.ecn || asks_price, plan.ecn_marks_all);
+        let tells_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());
+        Some(Box::new(Management { judge, ecn, ecn_marks_all, tells_price, told: 0, rng }))
+    }
+}
+
+impl Link {
+    /// Lets the AQM look at the queue as it was until now.
+    #[inline(never)]
+    pub(super) fn catch_up(&mut self, now: Time) {
+        let rest = self.rest.as_deref_mut();
+        let Some(mut management) = rest.and_then(|rest| rest.management.take()) else { return };
+        management.judge.aqm.catch_up(now, |at| self.waits_at(at));
+        self.rest().management = Some(management);
+    }
+
+    /// What the word of the packet says that was told a price last.
+    pub fn told(&self) -> u32 {
+        let management = self.rest.as_ref().and_then(|rest| rest.management.as_ref());
+        management.map_or(0, |own| own.told)
+    }
+
+    /// The price that its queue asks, if it asks any.
+    pub fn price(&self) -> Option<f64> {
+        if let Some(station) = self.station() {
+            return station.price();
+        }
+        self.rest.as_ref()?.management.as_ref()?.judge.price()
+    }
+}
+
+impl Rest {
+    /// Lets the AQM judge; returns what it writes into a packet that may pass. It sees the packets and bytes that
+    /// wait, without the packet in transmission, as in ns-2, ns-3, INET and Linux.
+    #[inline]
+    pub(super) fn manage(
+        &mut self,
+        parcel: &Parcel,
+        now: Time,
+        Owner { group, user, .. }: Owner,
+        (backlog_packets, backlog_bytes): (u32, u64),
+        idle: Span,
+    ) -> Result<Written, DropReason> {
+        let Some(management) = &mut self.management else { return Ok(Written::Nothing) };
+        let Management { judge, ecn, ecn_marks_all, tells_price, told, rng } = &mut **management;
+        let arrival = Arrival {
+            now,
+            len: Bytes::new(parcel.len().into()),
+            user,
+            activity: if tells_price.is_some() { 0.0 } else { parcel.activity() },
+            backlog_packets,
+            backlog_bytes,
+            idle,
+        };
+        self.probe.on_activity(group, arrival.activity);
+        let may_mark = *ecn && (*ecn_marks_all || parcel.has(flags::ECT));
+        match judge.signal(&arrival, || rng.unit()).verdict(may_mark) {
+            // Acknowledgements have other things in their word.
+            Verdict::Pass => Ok(match tells_price {
+                Some(encoding) if parcel.carries_prices() => {
+                    let price = judge.price().unwrap_or(0.0);
+                    *told = encoding.write(parcel.word(), price, || rng.unit());
+                    Written::Word
+                }
+                _ => Written::Nothing,
+            }),
+            Verdict::Mark => Ok(Written::Mark),
+            Verdict::Drop(reason) => {
+                self.probe.on_drop(reason, group);
+                Err(reason)
+            }
+        }
+    }
+}

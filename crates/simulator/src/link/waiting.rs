@@ -1,0 +1,177 @@
+//! Who waits at a link, as far as it matters: the departures still to come.
+
+use tidegate_mechanisms::units::{Span, Time};
+
+use super::{Link, Rest};
+
+/// Packets of one length that depart at even steps.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Run {
+    /// When the first of them does.
+    departs: Time,
+    step: Span,
+    packets: u32,
+    pub(super) len: u16,
+}
+
+impl Run {
+    /// Packet-ns and byte-ns from `now` on until they have departed.
+    fn time_to_come(&self, now: Time) -> [u128; 2] {
+        let (packets, first) = (u128::from(self.packets), self.departs.since(now).as_nanos());
+        let steps = packets * packets.saturating_sub(1) / 2;
+        let packet_ns = packets * u128::from(first) + steps * u128::from(self.step.as_nanos());
+        [packet_ns, packet_ns * u128::from(self.len)]
+    }
+}
+
+impl Link {
+    /// Packets waiting or in transmission, as far as they are not struck off.
+    #[inline]
+    pub(super) fn waiting_packets(&self) -> u32 {
+        self.run + self.rest.as_ref().map_or(0, |rest| rest.waiting_packets)
+    }
+
+    #[inline]
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        let run = u64::from(self.run) * u64::from(self.run_len);
+        run + self.rest.as_ref().map_or(0, |rest| rest.waiting_bytes)
+    }
+
+    /// Of so many packets and bytes, which are all that are here, those that are not in transmission.
+    #[inline(always)]
+    pub(super) fn without_first(&self, packets: u32, bytes: u64) -> (u32, u64) {
+        let first = self.rest.as_ref().and_then(|rest| rest.waiting.front());
+        let first = first.map_or(self.run_len, |first| first.len);
+        let in_transmission = if packets == 0 { 0 } else { u64::from(first) };
+        (packets.saturating_sub(1), bytes - in_transmission)
+    }
+
+    /// All have departed.
+    #[inline]
+    pub(super) fn forget_waiting(&mut self) {
+        self.run = 0;
+        self.at_once = self.plain;
+        if let Some(rest) = self.rest.as_mut().filter(|rest| rest.waiting_packets > 0) {
+            rest.waiting.clear();
+            (rest.waiting_packets, rest.waiting_bytes) = (0, 0);
+        }
+    }
+
+    /// A packet is accepted: one more of the run, or the first of the next.
+    #[inline]
+    pub(super) fn enter(&mut self, len: u16) {
+        let unsteady = self.rest.as_ref().is_some_and(|rest| rest.unsteady);
+        if self.run > 0 && (len != self.run_len || unsteady) {
+            self.set_run_aside();
+        }
+        self.run += 1;
+        self.run_len = len;
+    }
+
+    /// The last run, as far as it is not struck off.
+    #[inline]
+    fn last_run(&self) -> Run {
+        let step = self.pace().transmission_time(self.run_len);
+        let first_to_last = step * u64::from(self.run.saturating_sub(1));
+        let departs = Time::from_nanos(self.free_at.as_nanos() - first_to_last.as_nanos());
+        Run { departs, step, packets: self.run, len: self.run_len }
+    }
+
+    #[inline(never)]
+    fn set_run_aside(&mut self) {
+        let run = self.last_run();
+        let rest = self.rest();
+        rest.waiting.push(run);
+        rest.waiting_packets += run.packets;
+        rest.waiting_bytes += u64::from(run.packets) * u64::from(run.len);
+        self.run = 0;
+        self.at_once = false;
+    }
+
+    #[inline]
+    pub(super) fn strike_off_departed(&mut self, now: Time) {
+        if let Some(rest) = self.rest.as_mut().filter(|rest| rest.waiting_packets > 0)
+            && rest.strike_off_departed(now)
+        {
+            return;
+        }
+        if self.run > 0 {
+            let Run { departs, step, .. } = self.last_run();
+            if departs <= now {
+                // How many steps there are cannot be guessed, so that a division is quicker than a loop.
+                let over = now.since(departs).as_nanos() / step.as_nanos() + 1;
+                self.run = u64::from(self.run).saturating_sub(over) as u32;
+            }
+        }
+    }
+
+    /// Packets and bytes that wait at a time, the one in transmission not counted. What leaves then does so after.
+    pub(super) fn waits_at(&mut self, at: Time) -> (u32, u64) {
+        self.strike_off_departed(Time::from_nanos(at.as_nanos().saturating_sub(1)));
+        self.without_first(self.waiting_packets(), self.waiting_bytes())
+    }
+
+    /// All is as it is at `now`.
+    fn bring_to(&mut self, now: Time) {
+        if self.looks_between {
+            self.catch_up(now);
+        }
+        self.strike_off_departed(now);
+    }
+
+    /// Packets and bytes waiting or in transmission at `now`.
+    pub fn backlog(&mut self, now: Time) -> (u32, u64) {
+        if let Some(station) = self.station() {
+            return station.backlog();
+        }
+        self.bring_to(now);
+        (self.waiting_packets(), self.waiting_bytes())
+    }
+
+    /// Packets and bytes that wait at `now` for their transmission, before anything else happens then, where an AQM
+    /// looks at them in between.
+    pub fn not_begun(&mut self, now: Time) -> (u32, u64) {
+        if !self.looks_between {
+            return (0, 0);
+        }
+        self.catch_up(now);
+        self.waits_at(now)
+    }
+
+    /// The part of the accepted packets' time here that lies after `now`: packet-ns, byte-ns, and
+    /// ns in transmission.
+    pub fn time_to_come(&mut self, now: Time) -> [u128; 3] {
+        if let Some(station) = self.station() {
+            return station.time_to_come(now);
+        }
+        self.bring_to(now);
+        let (rest, last) = (self.rest.as_ref(), (self.run > 0).then(|| self.last_run()));
+        let mut sums = [0; 3];
+        for run in rest.iter().flat_map(|rest| rest.waiting.iter()).chain(&last) {
+            let [packet_ns, byte_ns] = run.time_to_come(now);
+            sums[0] += packet_ns;
+            sums[1] += byte_ns;
+        }
+        sums[2] = u128::from(self.free_at.since(now).as_nanos());
+        sums
+    }
+}
+
+impl Rest {
+    /// Returns whether some still wait.
+    fn strike_off_departed(&mut self, now: Time) -> bool {
+        while let Some(first) = self.waiting.front_mut() {
+            if first.departs > now {
+                return true;
+            }
+            first.departs += first.step;
+            first.packets -= 1;
+            self.waiting_packets -= 1;
+            self.waiting_bytes -= u64::from(first.len);
+            if first.packets == 0 {
+                self.waiting.pop();
+            }
+        }
+        false
+    }
+}

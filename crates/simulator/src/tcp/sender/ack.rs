@@ -1,0 +1,297 @@
+//! What an acknowledgement sets in motion.
+
+use tidegate_mechanisms::sender::Marks;
+use tidegate_mechanisms::units::{Span, Time};
+
+use super::feedback::{Stage, Told};
+use super::outstanding::Lost;
+use super::recovery::{Next, Phase, Turn};
+use super::samples::Samples;
+use super::{Purpose, Sender};
+use crate::packet::{Options, Packet, Parcel, SackBlocks, flags};
+use crate::tcp::Door;
+
+impl Sender {
+    /// An acknowledgement (or the answer to the request) arrives.
+    #[inline]
+    pub fn on_ack(&mut self, parcel: &Parcel, door: &mut Door) {
+        let packet = &parcel.packet(door.now);
+        if self.is_expected(packet) {
+            self.on_expected_ack(packet, door);
+        } else if self.has_no_news(packet) {
+            self.on_ack_without_news(parcel, door);
+        } else {
+            self.on_other_ack(parcel, door);
+        }
+    }
+
+    #[inline(never)]
+    fn on_other_ack(&mut self, parcel: &Parcel, door: &mut Door) {
+        let mut packet = parcel.packet(door.now);
+        let taken;
+        let options = if packet.has(flags::OPTIONS) {
+            taken = door.network.options.take(packet.word);
+            &taken
+        } else {
+            &Options::NONE
+        };
+        if packet.has(flags::SYN) {
+            return self.on_syn_ack(&packet, options, door);
+        }
+        if !self.is_acceptable(&packet) {
+            let una = self.outstanding.una();
+            if !packet.has(flags::SACK) || packet.number >= una {
+                return;
+            }
+            // Overtaken by another ACK: what it says to have arrived beyond holds all the same.
+            packet.number = una;
+        }
+        self.on_any_ack(&packet, options, door);
+    }
+
+    /// Whether an ACK is of new data, and nothing is amiss or to be counted.
+    #[inline]
+    fn is_expected(&self, packet: &Packet) -> bool {
+        packet.flags & (flags::SYN | flags::OPTIONS | flags::ECE) == 0
+            && self.moves_on(packet)
+            && !self.ecn.counts_marks()
+            && !self.feedback.reads_prices()
+    }
+
+    /// Whether an ACK is of new data, and nothing is amiss.
+    #[inline]
+    fn moves_on(&self, packet: &Packet) -> bool {
+        let out = &self.outstanding;
+        self.recovery.phase() == Phase::Open
+            && out.board().is_clean()
+            && (out.una() + 1..=out.nxt()).contains(&packet.number)
+    }
+
+    /// The same where marks are counted or prices read, and it tells of no mark.
+    #[inline]
+    fn has_no_news(&self, packet: &Packet) -> bool {
+        packet.flags & (flags::SYN | flags::OPTIONS) == 0
+            && self.moves_on(packet)
+            && !self.recovery.looks_back()
+            && self.ecn.has_no_news(packet, packet.number - self.outstanding.una())
+    }
+
+    fn is_acceptable(&self, packet: &Packet) -> bool {
+        let out = &self.outstanding;
+        (out.una()..=out.nxt()).contains(&packet.number) && self.recovery.phase() != Phase::Closed
+    }
+
+    /// The same as [`Self::on_any_ack`], without looking at what cannot be.
+    #[inline]
+    fn on_expected_ack(&mut self, packet: &Packet, door: &mut Door) {
+        let in_flight = self.outstanding.count();
+        let mut samples = None;
+        let told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
+        self.note(&told, door.now);
+        self.grow(&told, in_flight, door.now);
+        self.rearm(door);
+        self.count_ack();
+        self.send(door);
+    }
+
+    /// The same again, where marks are counted or prices read.
+    #[inline(never)]
+    fn on_ack_without_news(&mut self, parcel: &Parcel, door: &mut Door) {
+        let (packet, now) = (&parcel.packet(door.now), door.now);
+        let in_flight = self.in_flight();
+        let mut samples = None;
+        let mut told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
+        told.prices = self.feedback.prices_of(packet);
+        self.ecn.pass_over(told.delivered, told.delivered_bytes);
+        if let Some(conex) = &mut self.conex {
+            conex.on_ack(&told, &self.ecn, &self.outstanding, now);
+        }
+        self.note(&told, now);
+        if self.ecn.answers_in_proportion() || told.prices != 0 {
+            self.count_marks(&told, now);
+        }
+        self.grow_after(&told, in_flight, now);
+        self.rearm(door);
+        self.count_ack();
+        self.send(door);
+    }
+
+    /// From top to bottom: what the ACK tells, what it ends, what it shows to be lost, what follows for the
+    /// window and the timer, and what leaves.
+    fn on_any_ack(&mut self, packet: &Packet, options: &Options, door: &mut Door) {
+        let now = door.now;
+        let in_flight = self.in_flight();
+        let mut samples = None;
+        let told = self.read(packet, options, &mut samples);
+        if let Some(conex) = &mut self.conex {
+            conex.on_ack(&told, &self.ecn, &self.outstanding, now);
+        }
+        if self.recovery.phase() == Phase::Recovery {
+            self.window.on_ack_in_recovery(&told);
+        }
+        self.note(&told, now);
+        let by_count = self.window.limits_by_count() && self.recovery.phase() != Phase::Recovery;
+        if told.advances() && by_count && !self.feedback.uses_sack() {
+            self.outstanding.forget_unnamed();
+        }
+        if self.ecn.answers_in_proportion() || told.prices != 0 {
+            self.count_marks(&told, now);
+        }
+        let rests = self.end_answered_reduction(now);
+        let looks_back = self.recovery.looks_back();
+        let turn = if looks_back { self.look_back(&told, now) } else { Turn::None };
+        if told.congestion {
+            self.answer_echo(door);
+        }
+        let probing = self.recovery.phase() == Phase::Probing;
+        let (lost, wait) = self.find_losses(&told, door);
+        let next = self.next(&told, &lost);
+        match next {
+            Next::Enter => self.enter_recovery(door),
+            Next::Grow if !rests && !probing => self.grow_after(&told, in_flight, now),
+            _ => {}
+        }
+        self.reduce_or_leave(&told, &lost, now);
+        self.set_timer(&told, wait, door);
+        self.count_ack();
+        match turn {
+            Turn::OnlyNew => self.ask_with_new(door),
+            // In ns-2 the ACK that begins a fast recovery lets go of its repair alone.
+            _ if next == Next::Enter && self.window.counts_by_acks() => {}
+            _ => {
+                door.prompt = !told.advances() && self.recovery.phase() == Phase::Open;
+                self.send(door);
+            }
+        }
+    }
+
+    /// Sends new segments, whose ACK tells whether a time-out was right; if there is none, it counts as right.
+    #[cold]
+    fn ask_with_new(&mut self, door: &mut Door) {
+        if !self.send_only_new(door) {
+            self.recovery.take_time_out_as_right();
+            self.send(door);
+        }
+    }
+
+    #[inline]
+    fn read<'a>(
+        &mut self,
+        packet: &Packet,
+        options: &Options,
+        samples: &'a mut Option<Samples>,
+    ) -> Told<'a> {
+        let Sender { feedback, ecn, outstanding, recovery, .. } = self;
+        let stage = match recovery.phase() {
+            Phase::Loss => Stage::AllLost,
+            Phase::Recovery if !recovery.would_end_at(packet.number) => Stage::Repairing,
+            _ => Stage::Open,
+        };
+        let (ignores_sacks, none) = (recovery.ignores_sacks(), SackBlocks::default());
+        let sack = if ignores_sacks { &none } else { &options.sack };
+        let mut told = feedback.read(packet, (sack, options), stage, ecn, outstanding, samples);
+        if ignores_sacks {
+            told.duplicate = feedback.is_duplicate(&told, options);
+        }
+        told
+    }
+
+    /// Detection takes note; a loss at the tail that the probe has repaired shrinks the window.
+    #[inline(always)]
+    fn note(&mut self, told: &Told, now: Time) {
+        if self.detection.note(told, self.outstanding.una()) {
+            self.reduce_for_tail(now);
+        }
+    }
+
+    #[inline(never)]
+    fn count_marks(&mut self, told: &Told, now: Time) {
+        self.window.count_marks(&Marks {
+            now,
+            delivered: told.delivered,
+            marked: told.marked,
+            prices: told.prices,
+            una: self.outstanding.una(),
+            nxt: self.outstanding.nxt(),
+            repairing: self.recovery.phase() != Phase::Open,
+        });
+    }
+
+    /// What the ACK shows to be lost, and how long until more may be.
+    #[inline]
+    fn find_losses(&mut self, told: &Told, door: &Door) -> (Lost, Option<Span>) {
+        if self.recovery.phase() == Phase::Probing {
+            (self.judge_probing(told, door), None)
+        } else {
+            self.look_for_losses(door.now)
+        }
+    }
+
+    #[cold]
+    fn judge_probing(&mut self, told: &Told, door: &Door) -> Lost {
+        let (out, lost_before) = (&self.outstanding, self.outstanding.board().lost());
+        let has_more = self.stream.ready(out.nxt()) > 0 && out.count() <= self.window.limit();
+        if let Some(finding) = self.recovery.judge_probing(told, out, has_more) {
+            self.answer(finding, door);
+        }
+        let segments = self.outstanding.board().lost().saturating_sub(lost_before);
+        Lost { segments, ..Lost::default() }
+    }
+
+    #[inline]
+    pub(super) fn look_for_losses(&mut self, now: Time) -> (Lost, Option<Span>) {
+        let points = self.recovery.points();
+        let judgement = self.detection.judge(&self.outstanding, points, &self.feedback, now);
+        judgement.map_or((Lost::default(), None), |judgement| {
+            (self.outstanding.lose(&judgement, now), judgement.wait)
+        })
+    }
+
+    fn next(&self, told: &Told, lost: &Lost) -> Next {
+        let slow_start = self.window.get().in_slow_start();
+        let reorders = self.detection.expects_reordering();
+        let delivers = told.advances() || (reorders && told.delivered > 0);
+        self.recovery.advance(told, lost, &self.outstanding, delivers, slow_start)
+    }
+
+    #[inline(always)]
+    fn grow(&mut self, told: &Told, in_flight: u32, now: Time) {
+        let srtt = self.feedback.round_trip().srtt();
+        self.window.grow(told, in_flight, srtt, &self.outstanding, now);
+    }
+
+    /// The same where something has been amiss.
+    #[inline(never)]
+    pub(super) fn grow_after(&mut self, told: &Told, in_flight: u32, now: Time) {
+        self.grow(told, in_flight, now);
+    }
+
+    /// Sets the timer anew after progress, or to look again for losses after `wait`.
+    fn set_timer(&mut self, told: &Told, wait: Option<Span>, door: &mut Door) {
+        if let Some(wait) = wait {
+            let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());
+            self.timer.set(Purpose::Reordering, door.now + wait, door);
+        } else if told.advances()
+            || self.timer.restarts_on_each_ack()
+            || self.head_is_younger(told, door.now)
+        {
+            self.rearm(door);
+        }
+    }
+
+    /// Whether what was sacked had been sent before the first segment was sent last. Otherwise new
+    /// data that arrives would put off the time-out of a retransmission for ever.
+    fn head_is_younger(&self, told: &Told, now: Time) -> bool {
+        let out = &self.outstanding;
+        let rtt = told.samples.and_then(Samples::of_first_sacked);
+        let Some(rtt) = rtt.filter(|_| !out.is_empty()) else { return false };
+        out.sent_at(out.una()).is_some_and(|sent| rtt > now.since(sent))
+    }
+
+    #[inline]
+    fn count_ack(&mut self) {
+        self.counts.acks += 1;
+        self.counts.cwnd_sum += self.window.cwnd();
+        self.counts.srtt_sum_ns += self.feedback.round_trip().srtt_ns();
+    }
+}

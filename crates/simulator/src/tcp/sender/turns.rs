@@ -1,0 +1,157 @@
+//! How a sender turns to repair or reduction, and back.
+
+use tidegate_mechanisms::units::Time;
+
+use super::Sender;
+use super::feedback::Told;
+use super::outstanding::Lost;
+use super::recovery::{Phase, Turn};
+use crate::tcp::Door;
+use crate::tcp::reduction::Progress;
+
+impl Sender {
+    /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
+    /// was outstanding.
+    #[inline(never)]
+    pub(super) fn answer_echo(&mut self, door: &mut Door) {
+        if self.ecn.answers_in_proportion() && self.window.lowers_for_marks() {
+            return;
+        }
+        self.recovery.forbid_undo();
+        if self.recovery.answers_marks() {
+            for _ in 0..self.ecn.doublings(self.window.cwnd(), self.outstanding.una()) {
+                self.feedback.back_off();
+            }
+            self.window.reduce_for_mark(self.in_flight(), door.now);
+            self.ecn.announce_reduction();
+            self.detection.forget_probe();
+            self.recovery.forget_undo();
+            self.recovery.answer_mark(self.outstanding.nxt());
+            // A window of one segment cannot be halved: the next waits for the timer.
+            if self.window.cwnd() < 1.0 {
+                self.restart_timer(door);
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn reduce_for_tail(&mut self, now: Time) {
+        self.window.reduce_at_once(self.in_flight(), now);
+        self.ecn.announce_reduction();
+        self.detection.forget_probe();
+    }
+
+    /// Ends the reduction for a mark, if it was answered. Returns whether the window is to rest.
+    pub(super) fn end_answered_reduction(&mut self, now: Time) -> bool {
+        let answered =
+            self.recovery.is_answered(self.outstanding.una(), self.ecn.segments_to_answer());
+        let rests = answered && self.window.rests_after_reduction();
+        if answered {
+            self.leave(now);
+        }
+        rests
+    }
+
+    /// Ends what an ACK shows to be over, or to have been in vain.
+    #[inline(never)]
+    pub(super) fn look_back(&mut self, told: &Told, now: Time) -> Turn {
+        let has_more = self.recovery.phase() == Phase::Loss && self.available() > 0;
+        let turn = self.recovery.look_back(told, &self.outstanding, has_more);
+        match turn {
+            Turn::None | Turn::OnlyNew => {}
+            Turn::Leave => self.leave(now),
+            Turn::LeaveInVain => {
+                self.take_declared_back(now);
+                self.leave(now);
+                self.undo();
+            }
+            Turn::TakeBack => {
+                self.take_declared_back(now);
+                self.undo();
+                self.outstanding.forget_losses();
+                self.detection.look_again();
+                self.recovery.open();
+                self.window.on_repaired(now);
+            }
+        }
+        turn
+    }
+
+    /// The window goes back to what it was before the reduction under way.
+    pub(super) fn undo(&mut self) {
+        let raised = self.recovery.take_undo().is_some_and(|before| self.window.go_back(before));
+        if raised {
+            self.ecn.withhold_announcement();
+        }
+    }
+
+    /// What has been sent again was not lost, and need not be declared.
+    pub(super) fn take_declared_back(&mut self, now: Time) {
+        if let Some(conex) = &mut self.conex {
+            conex.on_repairs_in_vain(self.outstanding.una(), now);
+        }
+    }
+
+    pub(super) fn enter_recovery(&mut self, door: &mut Door) {
+        self.counts.recoveries += 1;
+        let marked = self.recovery.phase() == Phase::Reducing;
+        self.recovery.remember(self.window.get(), marked);
+        // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).
+        if !marked || self.ecn.answers_in_proportion() {
+            self.window.reduce_for_loss(self.in_flight(), door.now);
+            self.ecn.announce_reduction();
+            self.detection.forget_probe();
+        }
+        self.recovery.enter(self.outstanding.nxt());
+        self.feedback.on_recovery();
+        if !self.timer.restarts_on_repair() {
+            self.restart_timer(door);
+        }
+        // RFC 6675, step 4.3: the first lost segment goes out whatever is in flight.
+        if self.window.is_reduced_at_once() {
+            door.prompt = true;
+            self.repair_next(door);
+            door.prompt = false;
+        }
+        self.window.begin_recovery(&self.outstanding);
+    }
+
+    /// Ends the repair that is over, or lets the window come down further.
+    pub(super) fn reduce_or_leave(&mut self, told: &Told, lost: &Lost, now: Time) {
+        if self.recovery.is_over(told, self.outstanding.una()) {
+            let grows = self.recovery.phase() == Phase::Recovery && self.recovery.grows_at_end();
+            self.leave(now);
+            if grows {
+                self.grow_after(told, self.window.allowed(), now);
+            }
+        } else if matches!(self.recovery.phase(), Phase::Recovery | Phase::Reducing)
+            && !self.window.is_reduced_at_once()
+        {
+            self.window.reduce(Progress {
+                delivered: told.departed,
+                in_flight: self.in_flight(),
+                safe: told.advances() && !lost.any(),
+            });
+        }
+    }
+
+    /// A repair or a reduction is over.
+    pub(super) fn leave(&mut self, now: Time) {
+        if self.recovery.phase() != Phase::Loss {
+            self.window.finish();
+        }
+        if !self.feedback.uses_sack() {
+            self.outstanding.forget_unnamed();
+        }
+        if self.detection.forgets_scoreboard() && self.recovery.phase() == Phase::Recovery {
+            self.outstanding.forget_board();
+            self.recovery.note_loss(0);
+        }
+        self.recovery.open();
+        self.detection.start_over();
+        self.window.on_repaired(now);
+        if let Some(conex) = &mut self.conex {
+            conex.on_repaired();
+        }
+    }
+}
