@@ -56,18 +56,27 @@ def test_the_liar_has_as_many_flows_as_his_column_says(field):
         assert set(GROUPS) <= set(scenario.groups)
 
 
-def test_what_was_kept_is_of_these_scenarios_and_fails_beside_who_is_far_over_his_allowance(
-    field, kept
-):
+def test_what_was_kept_is_of_these_scenarios_and_no_lie_gains(field, kept):
     for case in [*field.gains(AUDITED), *field.audited()]:
         assert kept.book.read(case.book)[case.name].scenario == case.hash, case.name
         assert len(kept.book.read(case.book)[case.name].valid) >= 10
-    # Over four honest flows no lie gains, but who answers to nothing and pays for what he meets
-    # does; over sixteen, whose user gets next to nothing, seven do.
-    failed = kept.failures()
-    beside_sixteen = [one.endswith("of what an honest user with 16 gets") for one in failed]
-    assert (len(failed), sum(beside_sixteen)) == (8, 7)
-    assert failed[beside_sixteen.index(False)].startswith("blind-10 with 4 flows gets 2.")
+    assert kept.failures() == []
+
+
+def test_lies_pay_beside_who_stays_far_over_his_allowance_and_the_page_says_so(field, kept):
+    few = field.sizes[0]
+    paying = kept.pays_beside_as_many()
+    assert paying
+    assert not [one for one in paying if f"with {few} flows" in one]
+
+
+def test_every_strategy_is_measured_by_one_that_sends_alike(field):
+    def answers(strategy):
+        given = field.content["strategies"][strategy].get("set", {})
+        return given.get("users.cheat.traffic", {}).get("kind") != "cbr"
+
+    for strategy in field.titles("strategies"):
+        assert answers(strategy) == answers(field.honest_of(strategy)), strategy
 
 
 def test_the_page_says_what_was_kept(kept):
@@ -99,31 +108,60 @@ def checkout(tmp_path, field):
     return tmp_path
 
 
-def runs(scenario, cheat_bps, lost=0.0):
+def runs(scenario, cheat_bps, lost=0.0, declared_of_met=1.2, refused=0.0):
     noise = [0.99, 1.01] * 6
     of_each = [
-        {"seed": seed, "cheat_bps": cheat_bps * factor, "lost_to_auditor": lost}
+        {
+            "seed": seed,
+            "cheat_bps": cheat_bps * factor,
+            "lost_to_auditor": lost,
+            "declared_of_met": declared_of_met,
+            "refused": refused,
+        }
         for seed, factor in zip(SEEDS, noise, strict=True)
     ]
     return Entry.of(scenario, of_each)
 
 
 @pytest.mark.parametrize(
-    ("cheat_bps", "lost", "told"),
+    ("name", "found", "told"),
     [
-        (1.04e6, 0.0, ""),
-        (1.20e6, 0.0, "never with 16 flows gets 1.20 ± 0.01 of what an honest user with 4 gets"),
-        (1.20e6, 0.0, "never with 16 flows gets 1.20 ± 0.01 of what an honest user with 16 gets"),
-        (0.0, 0.002, "beside never with 16 flows honest users lose 0.200 %"),
+        (entry("never", 16), {"cheat_bps": 1.04e6}, ""),
+        (
+            entry("never", 16),
+            {"cheat_bps": 1.20e6},
+            "never with 16 flows gets 1.20 ± 0.01 of what honest gets with as many flows or fewer",
+        ),
+        (
+            entry("blind-5", 4),
+            {"cheat_bps": 1.20e6},
+            "blind-5 with 4 flows gets 1.20 ± 0.01 of what honest-udp gets",
+        ),
+        # Who insists on more flows than he may have is no measure of who lies with as many.
+        (entry("honest", 16), {"cheat_bps": 0.1e6}, ""),
+        (
+            entry("never", 16),
+            {"cheat_bps": 0.0, "lost": 0.002},
+            "beside never with 16 flows honest users lose 0.200 %",
+        ),
+        (
+            entry("honest-udp", 4),
+            {"cheat_bps": 1e6, "declared_of_met": 0.9},
+            "honest-udp declares 0.90 ± 0.00 of the marks that it meets",
+        ),
+        (
+            entry("honest-udp", 4),
+            {"cheat_bps": 1e6, "refused": 0.01},
+            "honest-udp loses 1.000 % of its packets to policers",
+        ),
     ],
 )
-def test_a_liar_who_gains_and_honest_users_who_lose_fail_the_check(
-    checkout, capsys, cheat_bps, lost, told
+def test_a_liar_who_gains_and_honest_users_who_lose_or_lie_fail_the_check(
+    checkout, capsys, name, found, told
 ):
     book = Book(checkout / "security/results")
     entries = book.read(AUDITED)
-    name = entry("never", 16)
-    entries[name] = runs(entries[name].scenario, cheat_bps, lost)
+    entries[name] = runs(entries[name].scenario, **found)
     book.write(AUDITED, entries)
     code = main(["--root", str(checkout), "--report", "--check"])
     said = capsys.readouterr().err

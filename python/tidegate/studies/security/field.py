@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 GROUPS = ("honest", "cheat", "light")
 """Who has stages in `base.toml`."""
 HONEST = "honest"
-"""The strategy that others are measured by."""
+"""The strategy that others are measured by, if they name no other; and honest users' own book."""
 AUDITED = "both"
 """The defence that nobody should get the better of."""
 
@@ -51,6 +51,15 @@ class Field:
     def titles(self, kind: str) -> dict[str, str]:
         """What strategies, defences or honest situations are called on the page."""
         return {name: table["title"] for name, table in self.content[kind].items()}
+
+    def honest_of(self, strategy: str) -> str:
+        """The strategy of whoever sends alike and tells the truth."""
+        return str(self.content["strategies"][strategy].get("honest", HONEST))
+
+    @property
+    def honest_ways(self) -> list[str]:
+        """The strategies that others are measured by."""
+        return list(dict.fromkeys(map(self.honest_of, self.content["strategies"])))
 
     def gains(self, defence: str) -> list[Case]:
         """Every strategy in every size against a defence."""

@@ -20,6 +20,7 @@ def page(template: Path, findings: Findings) -> str:
     return filled(template, {
         "verdict": _verdict(findings),
         "gains": gains(findings),
+        "pays": "; ".join(findings.pays_beside_as_many()) or "none",
         "losses": losses(findings),
         "effort": _effort(findings),
     })  # fmt: skip
@@ -58,27 +59,26 @@ def losses(findings: Findings) -> str:
 
 def _verdict(findings: Findings) -> str:
     failed = findings.failures()
-    lies = "; ".join(failed)
     found = [
         (gain.ratio, findings.field.titles("strategies")[strategy], size)
         for strategy in findings.field.titles("strategies")
-        if strategy != HONEST
+        if strategy not in findings.field.honest_ways
         for size in findings.field.sizes
-        if (gain := findings.gain(AUDITED, strategy, size))
+        if (gain := findings.gain_by_lying(AUDITED, strategy, size))
     ]
     best, title, size = max(found, key=lambda each: each[0].mean)
     told = (
         f"Behind policer and auditor nobody gets more than {_ratio(best)} (*{title}*, {size} "
-        f"flows) of what an honest user with {findings.field.sizes[0]} flows gets."
+        f"flows) of the most that the truth gets whoever sends alike, with as many flows or fewer."
     )
     if failed:
         return (
-            f"{told} Asked for was {MOST:g} at most, also of what one with as many flows gets, and "
-            f"that honest users lose less than {100 * LOST:g} % of their packets to auditors.\n\n"
-            f"**Does not hold:** {lies}."
+            f"{told} Asked for was {MOST:g} at most, and that honest users lose less than "
+            f"{100 * LOST:g} % of their packets to auditors.\n\n"
+            f"**Does not hold:** {'; '.join(failed)}."
         )
     return (
-        f"{told} Nobody gets more than {MOST:g} of what an honest user with as many flows gets. "
+        f"{told} Asked for was {MOST:g} at most, beyond the joint 95 % interval. "
         f"Honest users lose less than {100 * LOST:g} % of their packets to auditors."
     )
 

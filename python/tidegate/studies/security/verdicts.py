@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from tidegate.studies.security.field import Field
 
 MOST = 1.05
-"""Nobody should get more than this of what an honest user gets."""
+"""Nobody should get more than this of what the truth gets him."""
 LOST = 0.001
 """Honest users should lose less than this share of their packets to auditors."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """A strategy against a defence: goodput over that of the same user when he is honest."""
+    """A strategy against a defence: goodput over that of a user who sends alike and is honest."""
 
     ratio: Estimate
     exceeds: bool
@@ -40,13 +40,27 @@ class Findings:
         """What was run of a strategy with so many flows."""
         return self.book.read(defence).get(entry(strategy, size), NOTHING)
 
-    def gain(
-        self, defence: str, strategy: str, size: int, honest_size: int | None = None
-    ) -> Gain | None:
-        """Over an honest user with so many flows, by default as the others; None if unmeasured."""
-        honest_size = honest_size or self.field.sizes[0]
-        honest = self.runs(defence, HONEST, honest_size).estimate("cheat_bps")
-        return gain_over(honest, self.runs(defence, strategy, size).estimate("cheat_bps"))
+    def gain(self, defence: str, strategy: str, size: int) -> Gain | None:
+        """Over who tells the truth, sends alike and has as many flows as the others."""
+        return self._gain(defence, strategy, size, self.field.sizes[0])
+
+    def gain_by_lying(self, defence: str, strategy: str, size: int) -> Gain | None:
+        """Over the most that the truth gets who sends alike, with as many flows or fewer.
+
+        Whoever may open sixteen flows may open four: a lie gains where no honest way of his own
+        gives as much.
+        """
+        honest = self.field.honest_of(strategy)
+        ways = [each for each in self.field.sizes if each <= size]
+        best = max(ways, key=lambda each: self._goodput(defence, honest, each).mean)
+        return self._gain(defence, strategy, size, best)
+
+    def _gain(self, defence: str, strategy: str, size: int, honest_size: int) -> Gain | None:
+        honest = self._goodput(defence, self.field.honest_of(strategy), honest_size)
+        return gain_over(honest, self._goodput(defence, strategy, size))
+
+    def _goodput(self, defence: str, strategy: str, size: int) -> Estimate:
+        return self.runs(defence, strategy, size).estimate("cheat_bps")
 
     def lost(self, name: str) -> Estimate:
         """Share of honest users' packets that auditors drop in one of the honest situations."""
@@ -58,7 +72,7 @@ class Findings:
 
     def failures(self) -> list[str]:
         """What does not hold, in words; what was not measured does not."""
-        told = []
+        told = [line for way in self.field.honest_ways if way != HONEST for line in self._lies(way)]
         for strategy in self.field.titles("strategies"):
             for size in self.field.sizes:
                 told += self._gains(strategy, size)
@@ -73,28 +87,50 @@ class Findings:
         ]
         return told
 
-    def _gains(self, strategy: str, size: int) -> list[str]:
-        """What it gains over an honest user as the others are, and over one with as many flows."""
+    def pays_beside_as_many(self) -> list[str]:
+        """Lies that get more than the truth does with as many flows, in words; no failures."""
         told = []
-        for honest_size in dict.fromkeys((self.field.sizes[0], size)):
-            gain = self.gain(AUDITED, strategy, size, honest_size)
-            if gain is None:
-                told.append(f"{strategy} with {size} flows was not measured")
-            elif gain.exceeds:
-                ratio = gain.ratio.written(2)
-                honest = f"what an honest user with {honest_size} gets"
-                told.append(f"{strategy} with {size} flows gets {ratio} of {honest}")
+        for strategy, title in self.field.titles("strategies").items():
+            for size in self.field.sizes:
+                honest = self._goodput(AUDITED, self.field.honest_of(strategy), size)
+                lying = self._goodput(AUDITED, strategy, size)
+                if _exceeds(honest, lying):
+                    got, given = (one.scaled(1e-6).written(2) for one in (lying, honest))
+                    told.append(f"*{title}* with {size} flows {got} for {given}")
         return told
+
+    def _lies(self, way: str) -> list[str]:
+        """Why a sender without feedback is no honest one, with as many flows as others have."""
+        runs = self.runs(AUDITED, way, self.field.sizes[0])
+        declared, refused = runs.estimate("declared_of_met"), runs.estimate("refused")
+        told = []
+        if not declared.mean >= 1.0:
+            told.append(f"{way} declares {declared.written(2)} of the marks that it meets")
+        if not refused.mean < LOST:
+            told.append(f"{way} loses {100 * refused.mean:.3f} % of its packets to policers")
+        return told
+
+    def _gains(self, strategy: str, size: int) -> list[str]:
+        gain = self.gain_by_lying(AUDITED, strategy, size)
+        if gain is None:
+            return [f"{strategy} with {size} flows was not measured"]
+        ratio = gain.ratio.written(2)
+        honest = f"what {self.field.honest_of(strategy)} gets with as many flows or fewer"
+        return [f"{strategy} with {size} flows gets {ratio} of {honest}"] if gain.exceeds else []
 
 
 def gain_over(honest: Estimate, lying: Estimate) -> Gain | None:
     """What a liar's goodput is over an honest user's; None where one was not measured."""
     if not (honest.runs and lying.runs):
         return None
-    allowed = honest.scaled(MOST)
     # A mean of 0 has a quotient of 0, whose relative error nobody knows.
     ratio = lying.over(honest) if lying.mean else lying.scaled(1 / honest.mean)
-    return Gain(ratio, lying.mean - allowed.mean > joint95(lying, allowed))
+    return Gain(ratio, _exceeds(honest, lying))
+
+
+def _exceeds(honest: Estimate, lying: Estimate) -> bool:
+    allowed = honest.scaled(MOST)
+    return lying.mean - allowed.mean > joint95(lying, allowed)
 
 
 def _share(lost: Estimate) -> str:
