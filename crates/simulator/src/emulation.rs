@@ -11,7 +11,7 @@ use crate::arrivals::Arrivals;
 use crate::contents::Contents;
 use crate::intervals::{self, Counted};
 use crate::link::Link;
-use crate::link_reading::Reading;
+use crate::link_reading::LinkReading;
 use crate::network::{Ledger, Network, Ways};
 use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
@@ -66,14 +66,14 @@ pub struct Emulation<'a, C: Contents> {
 
 /// All counters at one point in time.
 struct Counters {
-    links: Vec<Reading>,
+    links: Vec<LinkReading>,
     losses: Vec<u64>,
     received: Vec<Arrivals>,
     stages: StageCounts,
 }
 
 impl Counted for Counters {
-    fn links(&self) -> &[Reading] {
+    fn links(&self) -> &[LinkReading] {
         &self.links
     }
 
@@ -217,10 +217,10 @@ impl<'a, C: Contents> Emulation<'a, C> {
 
     fn read(&mut self, now: Time) {
         if self.before.is_none() {
-            self.before = Some(self.counters(Reading::take, now));
+            self.before = Some(self.counters(LinkReading::take, now));
             return;
         }
-        let after = self.counters(Reading::in_passing, now);
+        let after = self.counters(LinkReading::in_passing, now);
         if self.plan.intervals > 1 {
             let before = self.last.as_ref().or(self.before.as_ref()).expect("it has begun");
             intervals::measure(&mut self.intervals, self.plan, self.parts, before, &after);
@@ -232,7 +232,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
         }
     }
 
-    fn counters(&mut self, read: fn(&mut Link, Time) -> Reading, now: Time) -> Counters {
+    fn counters(&mut self, read: fn(&mut Link, Time) -> LinkReading, now: Time) -> Counters {
         Counters {
             links: self.network.links.iter_mut().map(|link| read(link, now)).collect(),
             losses: self.network.losses.clone(),

@@ -8,7 +8,7 @@ use crate::ends::Ends;
 use crate::event_queue::{Timers, Wake};
 use crate::intervals;
 use crate::link::Link;
-use crate::link_reading::Reading;
+use crate::link_reading::LinkReading;
 use crate::memory::{large_list, prefetch};
 use crate::network::{Network, Receivers};
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
@@ -18,7 +18,7 @@ use crate::readings::{Reached, Readings};
 use crate::series::Series;
 use crate::tables::{self, Finished};
 use crate::tcp::{TimerId, World};
-use crate::transit::Next;
+use crate::transit::NextEvent;
 
 /// A packet that was delivered early, and arrives after the counters are read next, with the payload that it
 /// puts in order.
@@ -101,10 +101,10 @@ impl<'a> Engine<'a> {
     /// Runs to the end of the measurement, then until the awaited transfers are done.
     pub fn run(mut self) -> RunOutput {
         let start = Time::ZERO + self.plan.warm_up;
-        let before = self.run_until(start, Reading::take);
+        let before = self.run_until(start, LinkReading::take);
         self.ends.measure(start);
         let intervals = self.run_intervals(start, &before);
-        let after = self.run_until(self.end, Reading::take);
+        let after = self.run_until(self.end, LinkReading::take);
         let applications = self.ends.applications(self.end);
         let limit = self.end + self.plan.drain_limit;
         // Samples go on.
@@ -146,7 +146,7 @@ impl<'a> Engine<'a> {
         let length = intervals::length(self.plan);
         let mut last = None;
         for k in 0..count {
-            let after = self.run_until(start + length * (k + 1), Reading::in_passing);
+            let after = self.run_until(start + length * (k + 1), LinkReading::in_passing);
             let before = last.as_ref().unwrap_or(before);
             intervals::measure(&mut tables, self.plan, k as u32, before, &after);
             intervals::measure_flows(&mut tables.flows, self.plan, k as u32, before, &after);
@@ -156,7 +156,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Runs up to `end` and reads all counters there.
-    fn run_until(&mut self, end: Time, read: fn(&mut Link, Time) -> Reading) -> Readings {
+    fn run_until(&mut self, end: Time, read: fn(&mut Link, Time) -> LinkReading) -> Readings {
         self.count_until(end);
         self.run_events::<true>(end);
         Readings {
@@ -201,8 +201,8 @@ impl<'a> Engine<'a> {
                 self.prefetch();
             }
             match self.network.transit.take_next() {
-                Next::Packet(at, parcel) => self.arrive(at, parcel),
-                Next::Station(place) => self.depart(place),
+                NextEvent::Packet(at, parcel) => self.arrive(at, parcel),
+                NextEvent::Station(place) => self.depart(place),
             }
         }
     }

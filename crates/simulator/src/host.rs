@@ -82,7 +82,7 @@ pub struct Marks {
 
 /// An acknowledgement that arrives.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct Acknowledgement {
     /// The next segment that the peer expects.
     pub next: u64,
     /// When what it echoes was sent; without timestamps nobody asks.
@@ -238,7 +238,7 @@ impl Host {
     }
 
     /// An acknowledgement arrives.
-    pub fn acknowledge(&mut self, told: &Told) {
+    pub fn acknowledge(&mut self, told: &Acknowledgement) {
         if told.newer {
             self.out.sender.note_newer();
         }

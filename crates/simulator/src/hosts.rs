@@ -11,27 +11,27 @@ const MANY: usize = 4096;
 /// All hosts that send data, by number.
 pub enum Hosts {
     /// A few.
-    Few(Vec<Host<Stream>>),
+    Few(Vec<Interface<Stream>>),
     /// Many, with few random numbers in stock.
     Many {
         /// The run's.
         seed: u64,
         /// By number.
-        hosts: Vec<Host<SparseStream>>,
+        hosts: Vec<Interface<SparseStream>>,
     },
 }
 
-/// A host: in one cache line where there are many.
+/// How one of them reaches the network: in one cache line where there are many.
 #[repr(align(64))]
-pub struct Host<S> {
+pub struct Interface<S> {
     /// When its last packet has entered, or will have.
     entered: Time,
     random: S,
 }
 
-impl<S> Host<S> {
+impl<S> Interface<S> {
     fn new(random: S) -> Self {
-        Host { entered: Time::ZERO, random }
+        Interface { entered: Time::ZERO, random }
     }
 
     /// When the next packet enters: at `at`, or behind those that left before.
@@ -47,10 +47,10 @@ impl Hosts {
     pub fn new(count: usize, seed: u64) -> Self {
         let name = |host| format!("host/{host}/jitter");
         if count < MANY {
-            let host = |number| Host::new(Stream::new(seed, &name(number)));
+            let host = |number| Interface::new(Stream::new(seed, &name(number)));
             return Hosts::Few((0..count).map(host).collect());
         }
-        let host = |number| Host::new(SparseStream::new(&name(number)));
+        let host = |number| Interface::new(SparseStream::new(&name(number)));
         Hosts::Many { seed, hosts: large_list((0..count).map(host)) }
     }
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn of_many_hosts_each_has_a_cache_line() {
-        assert_eq!(size_of::<Host<SparseStream>>(), 64);
+        assert_eq!(size_of::<Interface<SparseStream>>(), 64);
     }
 
     #[test]

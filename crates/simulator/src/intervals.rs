@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 
-use crate::link_reading::Reading;
+use crate::link_reading::LinkReading;
 use crate::output::{IntervalFlowTable, IntervalGroupTable, IntervalLinkTable, IntervalTables};
 use crate::readings::Readings;
 use tidegate_mechanisms::bottleneck::DropReason;
@@ -11,7 +11,7 @@ use tidegate_mechanisms::bottleneck::DropReason;
 /// Counters at one end of an interval: those of a simulation, or of a network between real hosts.
 pub trait Counted {
     /// By link.
-    fn links(&self) -> &[Reading];
+    fn links(&self) -> &[LinkReading];
 
     /// Wire bytes that reached a flow's receiver so far.
     fn received_bytes(&self, flow: usize) -> u64;

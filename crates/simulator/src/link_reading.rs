@@ -7,7 +7,7 @@ use crate::probe::{Accepted, LinkProbe, Monitor};
 
 /// The counters of a link at a point in time.
 #[derive(Clone)]
-pub struct Reading {
+pub struct LinkReading {
     /// What it has accepted.
     pub accepted: Accepted,
     more: Option<Box<More>>,
@@ -34,10 +34,10 @@ pub struct TimePassed {
     pub busy_ns: u128,
 }
 
-impl Reading {
+impl LinkReading {
     /// Reads a link at `now`, and starts its histogram anew.
     pub fn take(link: &mut Link, now: Time) -> Self {
-        let reading = Reading::in_passing(link, now);
+        let reading = LinkReading::in_passing(link, now);
         if let Some(monitor) = link.monitor() {
             monitor.sojourn.reset();
         }
@@ -50,7 +50,7 @@ impl Reading {
         let passed = link.monitor().is_some().then(|| TimePassed::of(link, now));
         let probe = link.probe().filter(|probe| !probe.is_blank()).cloned();
         let more = probe.map(|probe| Box::new(More { probe, not_begun, passed }));
-        Reading { accepted: link.accepted, more }
+        LinkReading { accepted: link.accepted, more }
     }
 
     /// What it has accepted; of what is asked a price only what has left the queue, whether or not that is an event.

@@ -20,7 +20,7 @@ use crate::owner::Owner;
 use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, Rewritten, TunnelHeader, flags};
 use crate::reports::Reports;
 use crate::stages::{self, Header, Stages};
-use crate::transit::{Next, Transit};
+use crate::transit::{NextEvent, Transit};
 
 /// When receivers are served.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -382,8 +382,8 @@ impl<C: Contents> Network<C> {
     /// now, or early.
     pub fn advance(&mut self) -> Option<(Time, Parcel)> {
         let (at, parcel) = match self.transit.take_next() {
-            Next::Packet(at, parcel) => (at, parcel),
-            Next::Station(place) => self.depart(place)?,
+            NextEvent::Packet(at, parcel) => (at, parcel),
+            NextEvent::Station(place) => self.depart(place)?,
         };
         self.arrive(parcel, at)
     }

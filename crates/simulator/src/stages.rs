@@ -24,7 +24,7 @@ pub struct Stages {
     /// Reports that have just been made, and the kind of stage that takes them.
     pub said: Vec<(&'static str, Box<Report>)>,
     /// The stages of links, at the beginning and at the end.
-    of_links: HashMap<(u32, End), Vec<u32>>,
+    of_links: HashMap<(u32, LinkEnd), Vec<u32>>,
 }
 
 /// Stages that packets pass one after the other in one place.
@@ -55,7 +55,7 @@ struct Turns {
 
 /// An end of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum End {
+enum LinkEnd {
     Beginning,
     Far,
 }
@@ -82,7 +82,8 @@ impl Stages {
         }
         for (number, link) in plan.links.iter().enumerate() {
             let name = &link.name;
-            let ends = [(End::Beginning, "entry", &link.entry), (End::Far, "exit", &link.exit)];
+            let ends =
+                [(LinkEnd::Beginning, "entry", &link.entry), (LinkEnd::Far, "exit", &link.exit)];
             for (end, place, all) in ends {
                 let named = |(i, params): (usize, &StageParams)| {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
@@ -120,17 +121,23 @@ impl Stages {
     /// The row of stages in front of the link with this place on a route, or behind the last one; `None`
     /// if nothing stands there.
     pub fn row(&mut self, flow: &FlowPlan, direction: Direction, hop: usize) -> Option<u32> {
-        let before = hop.checked_sub(1).map(|place| (place, End::Far));
+        let before = hop.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
         let own = flow.own_stands(direction, hop).map(|stand| stand.in_turn.clone());
-        let after = self.at(flow, direction, hop, End::Beginning);
+        let after = self.at(flow, direction, hop, LinkEnd::Beginning);
         let row: Vec<Vec<u32>> = before.chain(own).chain(after).collect();
         (!row.is_empty()).then(|| self.add_row(row))
     }
 
     /// The stages at an end of the link with this place on a route, if there is one.
-    fn at(&self, flow: &FlowPlan, direction: Direction, place: usize, end: End) -> Vec<Vec<u32>> {
+    fn at(
+        &self,
+        flow: &FlowPlan,
+        direction: Direction,
+        place: usize,
+        end: LinkEnd,
+    ) -> Vec<Vec<u32>> {
         let link = direction.route(flow).get(place);
         let all = link.and_then(|link| self.of_links.get(&(*link, end)));
         all.into_iter().flatten().map(|stage| vec![*stage]).collect()
@@ -138,21 +145,21 @@ impl Stages {
 
     /// The row in front of the first link of a way of reports.
     pub fn first_row(&mut self, flow: &FlowPlan, way: Direction, place: usize) -> Option<u32> {
-        let row = self.at(flow, way, place, End::Beginning);
+        let row = self.at(flow, way, place, LinkEnd::Beginning);
         (!row.is_empty()).then(|| self.add_row(row))
     }
 
     /// The row at the end of a way of reports, and who takes them there.
     pub fn last_row(&mut self, flow: &FlowPlan, way: &ReportWay, last: usize) -> u32 {
         let &ReportWay { direction, kind, to, .. } = way;
-        let before = to.checked_sub(1).map(|place| (place, End::Far));
+        let before = to.checked_sub(1).map(|place| (place, LinkEnd::Far));
         let before =
             before.into_iter().flat_map(|(place, end)| self.at(flow, direction, place, end));
         let own = flow.own_stands(direction, to).map(|stand| stand.in_turn.clone());
-        let there = before.chain(own).chain(self.at(flow, direction, to, End::Beginning));
+        let there = before.chain(own).chain(self.at(flow, direction, to, LinkEnd::Beginning));
         let taker =
             there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
-        let row = self.at(flow, direction.opposite(), last, End::Far);
+        let row = self.at(flow, direction.opposite(), last, LinkEnd::Far);
         let number = self.rows.len() as u32;
         let row = self.new_row(row);
         self.rows.push(Row { taker, ..row });

@@ -25,7 +25,7 @@ pub struct Station {
     /// How and when packets learn of its price, if they carry it.
     tells_price: Option<(Encoding, Moment)>,
     /// The packets here, by handle: each is put down once, and taken when it has left.
-    shelf: Shelf,
+    shelf: Slots,
     sending: Option<Sending>,
     /// When the transmitter was last done.
     idle_since: Time,
@@ -43,7 +43,7 @@ struct Sending {
 
 /// A packet that has left a station.
 #[derive(Clone, Copy)]
-pub struct Sent {
+pub struct Served {
     /// The packet, with its mark.
     pub parcel: Parcel,
     /// Index of its owner's group.
@@ -53,7 +53,7 @@ pub struct Sent {
 }
 
 #[derive(Default)]
-struct Shelf {
+struct Slots {
     slots: Vec<Slot>,
     vacant: Vec<u32>,
 }
@@ -66,7 +66,7 @@ struct Slot {
     taken: bool,
 }
 
-impl Shelf {
+impl Slots {
     #[inline]
     fn put(&mut self, parcel: Parcel, group: u16, arrived: Time) -> u32 {
         let slot = Slot { parcel, arrived, group, taken: true };
@@ -111,7 +111,7 @@ impl Station {
             ecn: plan.ecn || asks_price.is_some(),
             ecn_marks_all: plan.ecn_marks_all,
             tells_price: plan.price_encoding.filter(Encoding::is_in_word).zip(asks_price),
-            shelf: Shelf::default(),
+            shelf: Slots::default(),
             sending: None,
             idle_since: Time::ZERO,
             lost: Vec::new(),
@@ -208,7 +208,7 @@ impl Station {
     /// # Panics
     /// If there is none.
     #[inline]
-    pub fn end(&mut self) -> Sent {
+    pub fn end(&mut self) -> Served {
         let Sending { handle, departs, marked, .. } =
             self.sending.take().expect("something was sent");
         self.idle_since = departs;
@@ -216,7 +216,7 @@ impl Station {
         if marked {
             parcel.mark();
         }
-        Sent { parcel, group, marked }
+        Served { parcel, group, marked }
     }
 
     /// Packets here.

@@ -6,7 +6,7 @@ use tidegate_scenario::plan::Plan;
 use crate::applications::TransferRecord;
 use crate::digest::Digest;
 use crate::link::Link;
-use crate::link_reading::Reading;
+use crate::link_reading::LinkReading;
 use crate::output::{
     ApplicationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput,
     TransferTable,
@@ -71,7 +71,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
 
 /// Everything that reached a host until the end of the measurement, what bottlenecks did, and when
 /// transfers finished.
-fn digest(run: &Finished, links: &[Reading]) -> String {
+fn digest(run: &Finished, links: &[LinkReading]) -> String {
     let mut digest = Digest::default();
     let ways = run.reached.iter().flat_map(|got| got.digests);
     ways.for_each(|way| digest.join(way));
@@ -115,7 +115,12 @@ fn flows(plan: &Plan, before: &Readings, after: &Readings) -> FlowTable {
 }
 
 /// What links did between two readings.
-pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading]) -> LinkTable {
+pub fn links(
+    plan: &Plan,
+    links: &[Link],
+    before: &[LinkReading],
+    after: &[LinkReading],
+) -> LinkTable {
     let mut table = LinkTable::default();
     let span_ns = plan.duration.as_nanos() as f64;
     for (i, planned) in plan.links.iter().enumerate() {
@@ -170,7 +175,7 @@ pub fn links(plan: &Plan, links: &[Link], before: &[Reading], after: &[Reading])
 }
 
 /// What groups of users did to monitored links between two readings, and got from them.
-pub fn link_groups(plan: &Plan, before: &[Reading], after: &[Reading]) -> LinkGroupTable {
+pub fn link_groups(plan: &Plan, before: &[LinkReading], after: &[LinkReading]) -> LinkGroupTable {
     let mut table = LinkGroupTable::default();
     for (i, planned) in plan.links.iter().enumerate() {
         let monitors = (before[i].monitor(), after[i].monitor());

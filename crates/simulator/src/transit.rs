@@ -67,7 +67,7 @@ impl Ord for Due {
 }
 
 /// What happens next.
-pub enum Next {
+pub enum NextEvent {
     /// A packet arrives at the end of a link.
     Packet(Time, Parcel),
     /// The transmitter of a station is done: its place among them.
@@ -157,22 +157,22 @@ impl Transit {
     /// # Panics
     /// If nothing does.
     #[inline(always)]
-    pub fn take_next(&mut self) -> Next {
+    pub fn take_next(&mut self) -> NextEvent {
         let first = self.firsts.smallest();
         let first_apart = self.apart.first();
         if first_apart < first {
             let parcel = self.apart.pop().expect("has a first");
-            return Next::Packet(time_of(first_apart), parcel);
+            return NextEvent::Packet(time_of(first_apart), parcel);
         }
         let number = first as usize & (MAX_LINKS - 1);
         let Some(link) = number.checked_sub(self.stations) else {
-            return Next::Station(number);
+            return NextEvent::Station(number);
         };
         let lane_number = self.lane_of_link[link] as usize;
         let lane = &mut self.lanes[lane_number].packets;
         let due = lane.pop().expect("called when something is due");
         self.firsts.set(lane_number, lane.front().map_or(u64::MAX, |first| first.arrival));
-        Next::Packet(time_of(due.arrival), due.parcel)
+        NextEvent::Packet(time_of(due.arrival), due.parcel)
     }
 
     /// The packet that comes so many after the next, of those that wait where that does.
@@ -225,10 +225,10 @@ mod tests {
                     due.retain(|&other| other != first);
                     now = first.0;
                     match transit.take_next() {
-                        Next::Packet(at, parcel) => {
+                        NextEvent::Packet(at, parcel) => {
                             prop_assert_eq!((at.as_nanos(), parcel.number() + 1), first);
                         }
-                        Next::Station(place) => {
+                        NextEvent::Station(place) => {
                             prop_assert_eq!((place, first.1), (0, 0));
                             transit.set_station(0, None);
                             station = None;
@@ -259,7 +259,7 @@ mod tests {
             transit.send(link, at, Parcel::default());
         }
         assert_eq!(transit.next_time(), Time::from_nanos(5));
-        assert!(matches!(transit.take_next(), Next::Packet(..)));
+        assert!(matches!(transit.take_next(), NextEvent::Packet(..)));
         assert_eq!(transit.next_time(), Time::ZERO + (MAX_RUN - Span::from_nanos(1)));
     }
 }

@@ -2,7 +2,7 @@
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_simulator::host::handshake::{Cause, Mode};
-use tidegate_simulator::host::{Ace, Arrival, Blocks, Host, Kernel, OptionPlan, Told};
+use tidegate_simulator::host::{Ace, Acknowledgement, Arrival, Blocks, Host, Kernel, OptionPlan};
 
 use super::agreed::Agreed;
 use super::marks::{ace_of, codepoint};
@@ -158,7 +158,7 @@ impl Endpoint {
         if window == 0 {
             self.out.window_end = acked;
         }
-        let told = Told {
+        let told = Acknowledgement {
             next: self.out.cuts.whole_by(acked),
             echo: self.echoed(packet).unwrap_or(Time::ZERO),
             marks: self.heard_marks(packet),

@@ -39,12 +39,12 @@ struct Adapting {
     /// A better quality may be taken at random.
     may_increase: bool,
     feedback: Feedback,
-    told: Told,
+    told: Totals,
 }
 
 /// What is told at the end, over all frames.
 #[derive(Default)]
-struct Told {
+struct Totals {
     frames: u64,
     target_bps: f64,
     quality: f64,
@@ -108,7 +108,7 @@ impl Application for Frames {
 
     fn measure(&mut self, _now: Time) {
         if let Some(adapting) = &mut self.adapting {
-            adapting.told = Told::default();
+            adapting.told = Totals::default();
         }
     }
 
@@ -150,7 +150,7 @@ impl Adapting {
             target_bps: rates[0],
             may_increase: true,
             feedback: Feedback::new(price.report_interval, price.price_weight),
-            told: Told::default(),
+            told: Totals::default(),
             rates,
             plan: price.clone(),
         }

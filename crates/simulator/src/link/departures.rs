@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::Time;
 use super::{Link, Rest};
 use crate::owner::Owner;
 use crate::packet::Parcel;
-use crate::station::{Sent, Station};
+use crate::station::{Served, Station};
 
 /// A packet that has left a station.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ impl Link {
     /// If this is no station, or it was sending nothing.
     pub fn depart(&mut self, now: Time) -> (Departed, Option<Time>) {
         let station = self.rest().station.as_mut().expect("departures are events");
-        let Sent { parcel, group, marked } = station.end();
+        let Served { parcel, group, marked } = station.end();
         let lost_on_wire = self.rest().is_lost_on_wire();
         if lost_on_wire {
             self.rest().probe.on_drop(DropReason::Wire, group);

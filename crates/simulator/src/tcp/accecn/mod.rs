@@ -9,7 +9,7 @@
 //! options 172 and 174     bytes that arrived with ECT(0), CE and ECT(1), mod 2²⁴, from 1, 0 and 1 on
 //! ```
 //!
-//! Who says what in the [`handshake`] stands by itself; then the receiver counts ([`Received`]), and the
+//! Who says what in the [`handshake`] stands by itself; then the receiver counts ([`MarkCounters`]), and the
 //! sender reads what it has counted ([`Reader`]). Each half of a connection has its own counters, told
 //! by its own ACKs. ACKs of the one half that arrive marked count in the other, where there is one.
 //!
@@ -22,7 +22,7 @@ mod received;
 
 pub use handshake::Outcome;
 pub use reader::{Arrived, Reader, ToldMarks};
-pub use received::{Fitted, OptionRoom, Received};
+pub use received::{Fitted, MarkCounters, OptionRoom};
 
 use crate::packet::{Packet, flags};
 

@@ -70,7 +70,7 @@ fn padded(fields: u8, beside_blocks: bool) -> u16 {
 
 /// The counters of a receiver.
 #[derive(Clone, Debug)]
-pub struct Received {
+pub struct MarkCounters {
     server: Server,
     when: OptionPlan,
     /// Packets that arrived marked.
@@ -97,10 +97,10 @@ pub struct Received {
     tells_of_twice: bool,
 }
 
-impl Received {
+impl MarkCounters {
     /// Nothing yet.
     pub fn new(when: OptionPlan) -> Self {
-        Received {
+        MarkCounters {
             server: Server::default(),
             when,
             marked: 0,
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_packet_counts_where_its_ecn_field_says() {
-        let mut received = Received::new(OptionPlan::Each);
+        let mut received = MarkCounters::new(OptionPlan::Each);
         let fields = [Codepoint::Ect0, Codepoint::Ce, Codepoint::Ce, Codepoint::Ect1];
         let changed = fields.map(|arrived| received.note(arrived, 1_000));
         assert_eq!(changed, [true, true, false, true]);
@@ -303,7 +303,7 @@ mod tests {
     fn the_option_begins_with_the_counter_that_moves() {
         let room = OptionRoom { timestamps: true, blocks: 3 };
         for (capable, ect_1_first) in [(Codepoint::Ect0, false), (Codepoint::Ect1, true)] {
-            let mut received = Received::new(OptionPlan::Each);
+            let mut received = MarkCounters::new(OptionPlan::Each);
             received.note(capable, 1_000);
             received.note(Codepoint::Ce, 1_000);
             let fitted = received.on_ack(room, ROUND_TRIP, ms(0)).expect("it fits");
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn counters_of_bytes_wrap() {
-        let mut received = Received::new(OptionPlan::Each);
+        let mut received = MarkCounters::new(OptionPlan::Each);
         (0..=256).for_each(|_| _ = received.note(Codepoint::Ce, 1 << 16));
         assert_eq!(counters(received.on_ack(ROOM, ROUND_TRIP, ms(0))), Some([1, 1 << 16, 1]));
     }
@@ -322,8 +322,8 @@ mod tests {
     /// Section 3.2.3.3: change-triggered, and repeated; Linux' beacon.
     #[test]
     fn a_sparing_receiver_tells_of_changes_twice_and_else_three_times_in_a_round_trip() {
-        let mut received = Received::new(OptionPlan::Changes);
-        let told = |received: &mut Received, arrived, at| {
+        let mut received = MarkCounters::new(OptionPlan::Changes);
+        let told = |received: &mut MarkCounters, arrived, at| {
             received.note(arrived, 1_000);
             received.on_ack(ROOM, ROUND_TRIP, ms(at)).is_some()
         };
@@ -341,7 +341,7 @@ mod tests {
     /// Section 3.2.3.2.2, as in Linux.
     #[test]
     fn the_option_is_given_up_where_its_acks_do_not_seem_to_arrive() {
-        let mut received = Received::new(OptionPlan::Each);
+        let mut received = MarkCounters::new(OptionPlan::Each);
         received.do_as_linux();
         let mut ack = |segment| {
             received.note_twice(segment);
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn whoever_is_not_to_send_the_option_does_not() {
-        let mut received = Received::new(OptionPlan::Off);
+        let mut received = MarkCounters::new(OptionPlan::Off);
         received.note(Codepoint::Ce, 1_000);
         assert_eq!(
             (received.first_bytes(), received.on_ack(ROOM, ROUND_TRIP, ms(0))),

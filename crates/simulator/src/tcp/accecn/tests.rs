@@ -18,10 +18,10 @@ const MSS: u32 = 1_460;
 /// A packet arrives so much after the one before.
 const STEP: Span = Span::from_micros(500);
 
-fn pair(when: OptionPlan) -> (Received, Reader) {
+fn pair(when: OptionPlan) -> (MarkCounters, Reader) {
     let mut reader = Reader::new(u64::from(MSS));
     reader.begin(Outcome::plain(Mode::Accurate), false);
-    (Received::new(when), reader)
+    (MarkCounters::new(when), reader)
 }
 
 /// Whether each of the packets that an ACK delivers was marked: ACKs that are lost or thinned out are those of
@@ -34,7 +34,7 @@ fn marks(most: usize) -> impl Strategy<Value = Vec<Vec<bool>>> {
 }
 
 /// Lets the packets of one ACK arrive, and reads that.
-fn exchange(received: &mut Received, reader: &mut Reader, marked: &[bool]) -> ToldMarks {
+fn exchange(received: &mut MarkCounters, reader: &mut Reader, marked: &[bool]) -> ToldMarks {
     for &marked in marked {
         received.note(if marked { Codepoint::Ce } else { Codepoint::Ect0 }, MSS);
     }

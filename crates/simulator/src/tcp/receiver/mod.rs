@@ -19,7 +19,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, TcpPlan};
 
 use super::Sizes;
-use super::accecn::Received;
+use super::accecn::MarkCounters;
 use super::ack_delay::AckDelay;
 use super::ack_timer::AckTimer;
 use super::receive_window::ReceiveWindow;
@@ -63,7 +63,7 @@ pub struct Receiver {
     /// feedback.
     capable: bool,
     /// Marks are counted, where the connection has accurate feedback.
-    counted: Option<Box<Received>>,
+    counted: Option<Box<MarkCounters>>,
     echo_congestion: bool,
     /// An ECN-capable segment has arrived.
     capable_seen: bool,
@@ -131,7 +131,7 @@ impl Receiver {
             each_mark: told_by == Some(FeedbackPlan::Dctcp),
             capable: plan.is_scalable() || told_by == Some(FeedbackPlan::Accurate),
             counted: (told_by == Some(FeedbackPlan::Accurate))
-                .then(|| Box::new(Received::new(plan.accurate_option))),
+                .then(|| Box::new(MarkCounters::new(plan.accurate_option))),
             echo_congestion: false,
             capable_seen: false,
             delaying: plan

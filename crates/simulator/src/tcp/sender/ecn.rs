@@ -2,7 +2,7 @@
 
 use tidegate_scenario::plan::{FeedbackPlan, TcpPlan};
 
-use super::outstanding::Arrivals;
+use super::outstanding::ArrivedData;
 use crate::packet::{Packet, ReceivedBytes, flags};
 use crate::tcp::accecn::handshake::{Client, Mode};
 use crate::tcp::accecn::{Ace, Arrived, Codepoint, Outcome, Reader, ToldMarks};
@@ -100,7 +100,7 @@ impl Ecn {
         &mut self,
         packet: &Packet,
         option: Option<ReceivedBytes>,
-        arrivals: &Arrivals,
+        arrivals: &ArrivedData,
     ) -> ToldMarks {
         let congestion = packet.has(flags::ECE);
         match &mut self.feedback {
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn all_that_an_echo_delivers_was_marked_where_each_mark_is_echoed() {
         let echo = Packet { flags: flags::ACK | flags::ECE, ..Packet::default() };
-        let arrivals = Arrivals { delivered: 2, bytes: 2_920, ..Arrivals::default() };
+        let arrivals = ArrivedData { delivered: 2, bytes: 2_920, ..ArrivedData::default() };
         let told = ["reno", "prague"].map(|controller| {
             let told = ecn(controller).read(&echo, None, &arrivals);
             (told.congestion, told.segments, told.bytes)

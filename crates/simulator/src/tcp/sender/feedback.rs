@@ -5,7 +5,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
 use super::ecn::Ecn;
-use super::outstanding::{Arrivals, Outstanding};
+use super::outstanding::{ArrivedData, Outstanding};
 use super::samples::{Reading, Samples};
 use crate::packet::{Options, Packet, SackBlocks, flags};
 use crate::tcp::round_trip::RoundTrip;
@@ -199,7 +199,7 @@ impl Feedback {
         let arrivals = out.take(packet.number, sack, self.reading(packet.at), samples);
         let samples = samples.as_ref();
         let marks = ecn.read(packet, options.received_bytes, &arrivals);
-        let Arrivals { acknowledged, delivered, sacked, bytes, overtaken_by } = arrivals;
+        let ArrivedData { acknowledged, delivered, sacked, bytes, overtaken_by } = arrivals;
         let rtt = self.measure(packet, &arrivals, samples, stage == Stage::Repairing);
         let news = !self.sack || delivered > 0;
         let duplicate = acknowledged == 0 && !out.is_empty() && news;
@@ -253,7 +253,7 @@ impl Feedback {
     fn measure(
         &mut self,
         packet: &Packet,
-        arrivals: &Arrivals,
+        arrivals: &ArrivedData,
         samples: Option<&Samples>,
         repairing: bool,
     ) -> Option<Span> {

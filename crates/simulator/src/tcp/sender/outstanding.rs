@@ -79,7 +79,7 @@ impl Lost {
 
 /// What an ACK says to have arrived.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Arrivals {
+pub struct ArrivedData {
     /// Segments by which the acknowledgement moved.
     pub acknowledged: u32,
     /// Segments that have arrived, and were not known to.
@@ -232,7 +232,7 @@ impl Outstanding {
         ack: u64,
         reading: Reading,
         samples: &mut Option<Samples>,
-    ) -> Arrivals {
+    ) -> ArrivedData {
         let una = self.una;
         if self.memory == Memory::Times {
             let samples = samples.insert(Samples::default());
@@ -247,7 +247,7 @@ impl Outstanding {
         if !self.short.is_empty() {
             bytes -= self.short.release(ack);
         }
-        Arrivals { acknowledged: count, delivered: count, sacked: 0, bytes, overtaken_by: 0 }
+        ArrivedData { acknowledged: count, delivered: count, sacked: 0, bytes, overtaken_by: 0 }
     }
 
     /// Takes any other ACK in.
@@ -258,7 +258,7 @@ impl Outstanding {
         blocks: &SackBlocks,
         reading: Reading,
         samples: &mut Option<Samples>,
-    ) -> Arrivals {
+    ) -> ArrivedData {
         let sacked_before = self.short_bytes(Scoreboard::is_sacked);
         let mut arrivals = match self.memory {
             Memory::Times => {
@@ -281,7 +281,7 @@ impl Outstanding {
         blocks: &SackBlocks,
         reading: Reading,
         samples: &mut Samples,
-    ) -> Arrivals {
+    ) -> ArrivedData {
         let highest_before = self.highest_arrived();
         for segment in (self.una..ack).filter(|segment| !self.board.is_sacked(*segment)) {
             samples.arrive(&self.times, segment, Named::ByNumber, reading);
@@ -296,7 +296,7 @@ impl Outstanding {
         } else {
             0
         };
-        Arrivals { overtaken_by, ..arrivals }
+        ArrivedData { overtaken_by, ..arrivals }
     }
 
     /// The segment after the highest that is sacked, or else acknowledged (Linux, `tcp_highest_sack_seq`).
@@ -310,7 +310,7 @@ impl Outstanding {
         ack: u64,
         blocks: &SackBlocks,
         mut on_sacked: impl FnMut(&SendTimes, u64),
-    ) -> Arrivals {
+    ) -> ArrivedData {
         let acknowledged = (ack - self.una) as u32;
         let fresh = if acknowledged > 0 { self.board.advance(self.una, ack) } else { 0 };
         self.una = ack;
@@ -320,7 +320,7 @@ impl Outstanding {
             let on_new = |segment| on_sacked(times, segment);
             sacked += self.board.sack(ack, self.nxt, start, end, on_new);
         }
-        Arrivals { acknowledged, delivered: fresh + sacked, sacked, ..Arrivals::default() }
+        ArrivedData { acknowledged, delivered: fresh + sacked, sacked, ..ArrivedData::default() }
     }
 
     /// What is missing in segments that are not full and of which this holds.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A segment that was sent again.
 #[derive(Clone, Copy, Debug)]
-pub struct Repair {
+pub struct Repaired {
     segment: u64,
     /// What it counts for.
     pub amount: i64,
@@ -22,7 +22,7 @@ pub struct UnderWay {
     /// Segments and the flags that they carry, in the order sent.
     declared: VecDeque<(u64, u32)>,
     /// Of the repair under way.
-    repairs: Vec<Repair>,
+    repairs: Vec<Repaired>,
 }
 
 impl UnderWay {
@@ -49,7 +49,7 @@ impl UnderWay {
     pub fn on_repair(&mut self, segment: u64, amount: i64, met: i64) -> u32 {
         let place = self.declared.iter().position(|(of, _)| *of == segment);
         let declared = place.and_then(|place| self.declared.remove(place)).map_or(0, |(_, of)| of);
-        self.repairs.push(Repair { segment, amount, met, declared });
+        self.repairs.push(Repaired { segment, amount, met, declared });
         declared
     }
 
@@ -59,7 +59,7 @@ impl UnderWay {
     }
 
     /// What was sent again of the segments before `una`, which have arrived.
-    pub fn take_repairs_before(&mut self, una: u64) -> impl Iterator<Item = Repair> + use<> {
+    pub fn take_repairs_before(&mut self, una: u64) -> impl Iterator<Item = Repaired> + use<> {
         core::mem::take(&mut self.repairs).into_iter().filter(move |repair| repair.segment < una)
     }
 }
