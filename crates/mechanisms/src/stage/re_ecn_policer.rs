@@ -235,8 +235,8 @@ struct Counts {
     /// When his first packet came, and when the first was dropped.
     first: Time,
     sanctioned: Option<Time>,
-    /// Of the bucket seen last: fill [B or packets], p, B [bit/s].
-    level: [f64; 3],
+    /// The bucket seen last, as it was left.
+    left: Option<Account>,
 }
 
 const EMPTY: Passage = Passage::Drop("bucket empty");
@@ -309,7 +309,7 @@ impl Stage for ReEcnPolicer {
         if !dropped {
             account.charge(packet, law);
         }
-        counts.level = account.levels(packet.now, law);
+        counts.left = Some(*account);
         if dropped {
             counts.sanctioned.get_or_insert(packet.now);
             return EMPTY;
@@ -330,8 +330,9 @@ impl Stage for ReEcnPolicer {
 
     fn levels(&self, user: u32, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let Some(counts) = self.counts.get(user) else { return };
+        let levels = counts.left.map_or([0.0; 3], |account| account.levels(&self.law));
         let names = ["fill", "declared_share", "allowed_bps"];
-        names.into_iter().zip(counts.level).for_each(|(name, level)| each(name, level));
+        names.into_iter().zip(levels).for_each(|(name, level)| each(name, level));
     }
 }
 
@@ -358,7 +359,7 @@ impl Counts {
     const fn beginning(now: Time) -> Self {
         let none = [0; 2];
         let (positive, credit, all, outside) = (none, none, none, none);
-        Counts { positive, credit, all, outside, first: now, sanctioned: None, level: [0.0; 3] }
+        Counts { positive, credit, all, outside, first: now, sanctioned: None, left: None }
     }
 
     const fn see(&mut self, says: ReEcn, len: Bytes) {

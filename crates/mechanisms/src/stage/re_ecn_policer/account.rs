@@ -115,7 +115,10 @@ impl Account {
     /// A packet has come: what comes in until then does at the rate from before, and what it says counts from
     /// now on.
     pub fn see(&mut self, packet: &Passing, law: &Law) {
-        self.bucket.fill(&self.rule(law), packet.now);
+        // Whatever comes into a full one.
+        let is_full = self.bucket.fill_before() == law.rule.depth();
+        let rule = if is_full { law.rule } else { self.rule(law) };
+        self.bucket.fill(&rule, packet.now);
         if packet.is_request {
             return;
         }
@@ -213,9 +216,9 @@ impl Account {
         law.rule.filled_at(self.tokens_per_sec(law) as u64)
     }
 
-    /// Whether the bucket has nothing for this packet.
+    /// Whether the bucket has nothing for this packet, which it has just seen.
     pub fn is_empty(&self, packet: &Passing, law: &Law) -> bool {
-        self.bucket.fill_at(&self.rule(law), packet.now) < law.size(packet.len)
+        self.bucket.fill_before() < law.size(packet.len)
     }
 
     /// p_l: the share of what comes that is beyond what comes in; all of it until a round trip has told how much comes.
@@ -228,16 +231,16 @@ impl Account {
         (1.0 - allowed / f64::from(self.rate)).clamp(0.0, 1.0)
     }
 
-    /// A packet passes.
+    /// A packet passes that it has just seen, so that nothing has come in since, at whatever rate.
     pub fn charge(&mut self, packet: &Passing, law: &Law) {
         if law.takes(packet.re_ecn()) {
-            self.bucket.take(&self.rule(law), packet.now, law.size(packet.len));
+            self.bucket.take(&law.rule, packet.now, law.size(packet.len));
         }
     }
 
-    /// Fill [B or packets], p, and what comes in [bit/s or packets/s].
-    pub fn levels(&self, now: Time, law: &Law) -> [f64; 3] {
-        let fill = self.bucket.fill_at(&self.rule(law), now);
+    /// Fill [B or packets], p, and what comes in [bit/s or packets/s], after the packet seen last.
+    pub fn levels(&self, law: &Law) -> [f64; 3] {
+        let fill = self.bucket.fill_before();
         let (fill, per_sec) = match law.counts_packets {
             true => (fill.as_packets(), self.tokens_per_sec(law) / 1000.0),
             false => (fill.as_bytes(), self.tokens_per_sec(law)),
