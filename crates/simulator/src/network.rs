@@ -415,11 +415,14 @@ impl<C: Contents> Network<C> {
         if C::OUTSIDE || parcel.has(MORE) {
             return None;
         }
-        let user = self.flow_states[parcel.flow() as usize].owner.user;
         let (flags, len) = (parcel.flags(), parcel.len());
-        let Header { ecn, declared } = stages::header_of(flags);
-        let glance = Glance { now, len: Bytes::new(len.into()), user, ecn, declared };
-        let word = match self.stages.glance(row, &glance) {
+        let flow_states = &self.flow_states;
+        let glance = || {
+            let user = flow_states[parcel.flow() as usize].owner.user;
+            let Header { ecn, declared } = stages::header_of(flags);
+            Glance { now, len: Bytes::new(len.into()), user, ecn, declared }
+        };
+        let word = match self.stages.glance(row, glance) {
             Glanced::More => return None,
             Glanced::On => parcel.word(),
             Glanced::Signal(signal) => signal.to_bits(),

@@ -222,13 +222,14 @@ impl Parcel {
     /// The activity that it shows; 0 if it carries none, or in a tunnel, where that is in the inner header.
     #[inline]
     pub fn activity(&self) -> f32 {
-        if self.has(flags::ACK | flags::OPTIONS) { 0.0 } else { f32::from_bits(self.word()) }
+        const NONE: u32 = flags::ACK | flags::OPTIONS | flags::TUNNEL;
+        if self.has(NONE) { 0.0 } else { f32::from_bits(self.word()) }
     }
 
     /// Whether its word is what it carries of prices, where those travel so.
     #[inline]
     pub fn carries_prices(&self) -> bool {
-        self.flags() & (flags::ACK | flags::REPORT | flags::OPTIONS) == 0
+        !self.has(flags::ACK | flags::REPORT | flags::OPTIONS | flags::TUNNEL)
     }
 
     /// It comes to the next of its hops.
@@ -322,6 +323,33 @@ pub struct TunnelHeader {
     pub re_inserted: Option<bool>,
 }
 
+/// A packet that has nothing else to say carries the header of its tunnel in its word, if the tunnel's number is below
+/// this one's power of two.
+const NARROW_TEID: u32 = 14;
+
+impl TunnelHeader {
+    /// In a word: two bits for what is re-inserted, the tunnel, the number in it.
+    fn to_word(self) -> Option<u32> {
+        let TunnelHeader { teid, sequence, re_inserted } = self;
+        let re_inserted = match re_inserted {
+            None => 0,
+            Some(false) => 1,
+            Some(true) => 2,
+        };
+        let place = (re_inserted << NARROW_TEID) | teid;
+        (teid >> NARROW_TEID == 0).then_some(place << u16::BITS | u32::from(sequence))
+    }
+
+    fn of_word(word: u32) -> Self {
+        let re_inserted = match word >> (NARROW_TEID + u16::BITS) {
+            0 => None,
+            more => Some(more == 2),
+        };
+        let teid = (word >> u16::BITS) & ((1 << NARROW_TEID) - 1);
+        TunnelHeader { teid, sequence: word as u16, re_inserted }
+    }
+}
+
 impl Options {
     /// Of packets without any.
     pub const NONE: Options = Options {
@@ -359,39 +387,58 @@ impl OptionStore {
         }
     }
 
-    /// The word of a packet, wherever it is.
+    /// The word of a packet, wherever it is: what it carries of an activity or a price.
     pub fn word_of(&self, parcel: &Parcel) -> u32 {
         match parcel.word() {
-            word if !parcel.has(flags::OPTIONS) => word,
-            ticket if ticket & OTHER == 0 => 0,
-            ticket => self.others.places[(ticket & !OTHER) as usize].word,
+            word if !parcel.has(flags::OPTIONS | flags::TUNNEL) => word,
+            ticket if parcel.has(flags::OPTIONS) && ticket & OTHER != 0 => self.other(ticket).word,
+            _ => 0,
         }
+    }
+
+    fn other(&self, ticket: u32) -> &Options {
+        &self.others.places[(ticket & !OTHER) as usize]
     }
 
     /// Writes it.
     pub fn set_word_of(&mut self, parcel: &mut Parcel, word: u32) {
-        if parcel.has(flags::OPTIONS) {
-            let options = self.take(parcel.word());
-            let ticket = self.put(Options { word, ..options });
-            parcel.set_word(ticket);
-        } else {
-            parcel.set_word(word);
+        if !parcel.has(flags::OPTIONS | flags::TUNNEL) {
+            return parcel.set_word(word);
         }
+        let options = self.take_from(parcel);
+        let ticket = self.put(Options { word, ..options });
+        let (flags, len) = (parcel.flags() | flags::OPTIONS, parcel.len());
+        parcel.rewrite(Rewritten { word: ticket, flags, len });
     }
 
     /// The header of the tunnel that a packet is in.
     pub fn tunnel_of(&self, parcel: &Parcel) -> Option<TunnelHeader> {
-        let other = parcel.has(flags::OPTIONS) && parcel.word() & OTHER != 0;
-        other.then(|| self.others.places[(parcel.word() & !OTHER) as usize].tunnel)?
+        match parcel.word() {
+            _ if !parcel.has(flags::TUNNEL) => None,
+            header if !parcel.has(flags::OPTIONS) => Some(TunnelHeader::of_word(header)),
+            ticket if ticket & OTHER != 0 => self.other(ticket).tunnel,
+            _ => None,
+        }
     }
 
     /// A packet enters a tunnel, leaves it, or has something written into its header. Returns its word and
     /// whether that is a ticket.
+    #[inline]
     pub fn set_tunnel_of(&mut self, parcel: &Parcel, tunnel: Option<TunnelHeader>) -> (u32, bool) {
-        let options = match parcel.has(flags::OPTIONS) {
-            true => self.take(parcel.word()),
-            false => Options { word: parcel.word(), ..Options::NONE },
-        };
+        let carries_nothing = parcel.has(flags::TUNNEL) || parcel.word() == 0;
+        if !parcel.has(flags::OPTIONS) && carries_nothing {
+            let word = tunnel.map_or(Some(0), TunnelHeader::to_word);
+            if let Some(word) = word {
+                return (word, false);
+            }
+        }
+        self.set_tunnel_beside(parcel, tunnel)
+    }
+
+    /// The same where the packet says something else as well.
+    #[cold]
+    fn set_tunnel_beside(&mut self, parcel: &Parcel, tunnel: Option<TunnelHeader>) -> (u32, bool) {
+        let options = self.take_from(parcel);
         let has_others = parcel.has(flags::SACK)
             || options.received_bytes.is_some()
             || options.received_at.is_some();
@@ -399,6 +446,17 @@ impl OptionStore {
             return (options.word, false);
         }
         (self.put(Options { tunnel, ..options }), true)
+    }
+
+    /// Takes what a packet says, wherever it is.
+    fn take_from(&mut self, parcel: &Parcel) -> Options {
+        match parcel.word() {
+            ticket if parcel.has(flags::OPTIONS) => self.take(ticket),
+            header if parcel.has(flags::TUNNEL) => {
+                Options { tunnel: Some(TunnelHeader::of_word(header)), ..Options::NONE }
+            }
+            word => Options { word, ..Options::NONE },
+        }
     }
 
     /// Takes the options of a ticket, once.

@@ -91,3 +91,43 @@ fn a_word_can_be_written_beside_options() {
     assert_eq!(store.word_of(&parcel), 7);
     assert_eq!(store.take(parcel.word()), Options { word: 7, sack, ..Options::default() });
 }
+
+/// Whatever else a packet says, and whichever tunnel it is in.
+#[test]
+fn a_tunnel_is_read_as_it_was_written_and_leaves_what_was_there() {
+    let sack = [(1, 2), (0, 0), (0, 0)];
+    let re_inserted = [None, Some(false), Some(true)];
+    let headers = [0, 1, (1 << NARROW_TEID) - 1, 1 << NARROW_TEID, u32::MAX]
+        .into_iter()
+        .flat_map(|teid| [0, u16::MAX].map(|sequence| (teid, sequence)))
+        .flat_map(|at| re_inserted.map(|re_inserted| (at, re_inserted)))
+        .map(|((teid, sequence), re_inserted)| TunnelHeader { teid, sequence, re_inserted });
+    for header in headers {
+        for (signal, blocks) in [(0, false), (7, false), (0, true), (7, true)] {
+            let mut store = OptionStore::default();
+            let options = Options { word: signal, sack, ..Options::default() };
+            let (word, flags) = match blocks {
+                true => (store.put(options), flags::ACK | flags::SACK | flags::OPTIONS),
+                false => (signal, 0),
+            };
+            let mut parcel = Parcel::of(&Packet { word, flags, ..Packet::default() });
+            let write = |store: &mut OptionStore, parcel: &mut Parcel, tunnel: Option<_>| {
+                let (word, is_ticket) = store.set_tunnel_of(parcel, tunnel);
+                let other = parcel.flags() & !(flags::OPTIONS | flags::TUNNEL);
+                let ticket = if is_ticket { flags::OPTIONS } else { 0 };
+                let flags = other | ticket | if tunnel.is_some() { flags::TUNNEL } else { 0 };
+                parcel.rewrite(Rewritten { word, flags, len: 1500 });
+            };
+            write(&mut store, &mut parcel, Some(header));
+            assert_eq!((store.tunnel_of(&parcel), store.word_of(&parcel)), (Some(header), signal));
+            store.set_word_of(&mut parcel, 9);
+            assert_eq!((store.tunnel_of(&parcel), store.word_of(&parcel)), (Some(header), 9));
+            write(&mut store, &mut parcel, None);
+            assert_eq!((store.tunnel_of(&parcel), store.word_of(&parcel)), (None, 9));
+            assert_eq!(parcel.has(flags::OPTIONS), blocks);
+            if blocks {
+                assert_eq!(store.take(parcel.word()), Options { word: 9, ..options });
+            }
+        }
+    }
+}

@@ -30,7 +30,7 @@ pub struct Stages {
 /// Stages that packets pass one after the other in one place.
 struct Row {
     turns: Vec<Turns>,
-    /// The only stage, if there is one.
+    /// The only stage, if it lets packets pass at a glance.
     alone: Option<u32>,
     /// One of them writes more than a signal.
     writes_header: bool,
@@ -172,7 +172,8 @@ impl Stages {
         let alone = match &row[..] {
             [turns] if turns.len() == 1 => Some(turns[0]),
             _ => None,
-        };
+        }
+        .filter(|at| self.all[*at as usize].params.glances());
         let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
         Row { turns, alone, writes_header, taker: None }
     }
@@ -191,9 +192,9 @@ impl Stages {
 
     /// A packet passes a row of stages at a glance, if that is enough.
     #[inline]
-    pub fn glance(&mut self, row: u32, packet: &Glance) -> Glanced {
+    pub fn glance(&mut self, row: u32, packet: impl FnOnce() -> Glance) -> Glanced {
         match self.rows[row as usize].alone {
-            Some(stage) => self.all[stage as usize].stage.glance(packet),
+            Some(stage) => self.all[stage as usize].stage.glance(&packet()),
             None => Glanced::More,
         }
     }

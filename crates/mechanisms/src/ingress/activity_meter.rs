@@ -90,6 +90,8 @@ impl Stage for ActivityMeter {
 
     const WRITES_SIGNAL: bool = true;
 
+    const GLANCES: bool = true;
+
     /// A meter with a full bucket.
     fn new(params: ActivityMeterParams) -> Self {
         let bytes_per_sec = params.reference_rate.as_bytes_per_sec();

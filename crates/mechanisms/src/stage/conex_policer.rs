@@ -285,6 +285,8 @@ impl Stage for ConexPolicer {
 
     const HAS_LEVELS: bool = true;
 
+    const GLANCES: bool = true;
+
     fn new(params: ConexPolicerParams) -> Self {
         ConexPolicer {
             curve: params.curve,

@@ -74,6 +74,9 @@ pub trait Stage: Sized {
     /// Whether it has [`levels`](Self::levels).
     const HAS_LEVELS: bool = false;
 
+    /// Whether it lets packets pass at a [`glance`](Self::glance).
+    const GLANCES: bool = false;
+
     /// To which kind of stage it reports, by name: to the nearest that the packet has passed before. A report
     /// goes there on the flow's way in the other direction, where it waits in queues and may be lost; without
     /// such a stage, or such a way, none leaves.
@@ -96,8 +99,8 @@ pub trait Stage: Sized {
         vec![params.clone()]
     }
 
-    /// Does the same as [`Stage::pass`] for a packet of which this is all that matters, as most are to some stages.
-    /// To others it does nothing, and they are passed.
+    /// Does the same as [`Stage::pass`] for a packet of which this is all that matters, as most are to some stages,
+    /// which say so in [`GLANCES`](Self::GLANCES). To others it does nothing, and they are passed.
     #[inline]
     fn glance(&mut self, packet: &Glance) -> Glanced {
         let _ = packet;
@@ -181,6 +184,11 @@ macro_rules! stages {
             /// See [`Stage::HAS_LEVELS`].
             pub const fn has_levels(&self) -> bool {
                 match self { $(StageParams::$name(_) => $name::HAS_LEVELS,)+ }
+            }
+
+            /// See [`Stage::GLANCES`].
+            pub const fn glances(&self) -> bool {
+                match self { $(StageParams::$name(_) => $name::GLANCES,)+ }
             }
 
             /// See [`Stage::misfit`].
