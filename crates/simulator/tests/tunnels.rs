@@ -289,3 +289,29 @@ fn who_walks_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own() {
     assert!((1.9e6..2.3e6).contains(&kept), "{kept} bit/s with his own");
     assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
 }
+
+/// RFC 7778, section 4: his allowance follows a user from one cell to the next. A policer by declarations stands with
+/// the user or at the gateway that all his tunnels begin at, and has one bucket for him wherever he is.
+#[test]
+fn who_walks_takes_his_allowance_of_declared_congestion_with_him() {
+    let text = format!("{MOBILE}{NEXT_CELL}");
+    let policer =
+        r#"[{ kind = "conex-policer", fill_rate = "2 packets/s", depth = "60 packets" }]"#;
+    let moves = r#"[{ at = "5 s", to = "phones2" }, { at = "10 s", to = "phones" }, { at = "15 s", to = "phones2" }]"#;
+    let set = [
+        ("tcp.feedback", "accurate"),
+        ("tcp.conex", "rfc7786"),
+        ("users.downloads.entry", policer),
+        ("users.downloads.moves", moves),
+    ];
+    let output = run(&plan_with(&text, &set), 1);
+    for user in 0..3 {
+        let entry = format!("downloads.{user}.entry.0");
+        let taken = count(&output, user, &entry, "tokens_taken_packets");
+        // What came in for 20 s, the depth and the floor of mild; with a bucket in each cell 60 more.
+        assert!((90..=40 + 60 + 6).contains(&taken), "{taken} tokens of user {user}");
+        assert!(count(&output, user, &entry, "dropped: over allowance") > 0);
+    }
+    // Each is seen to have walked, those who send where they are then.
+    assert!((6..=9).contains(&all(&output, GATEWAY, "handovers")));
+}
