@@ -39,6 +39,16 @@ def test_range_with_limits_made_of_levels():
     assert held({**rules, "slack": 0.05}, group({3: 6.1}))
 
 
+def test_chance_decides_of_a_range_only_where_it_is_for_a_difference_of_ours():
+    rules = {"kind": "range", "min": 0.0, "max": 0.006}
+    ours = {**rules, "of_ours": True}
+    assert verdict(rules, group({1: -0.003}, half_width=0.034)) == "fails"
+    assert verdict(ours, group({1: -0.003, 2: 0.004}, half_width=0.034)) == "undecided"
+    assert verdict(ours, group({1: 0.003}, half_width=0.034)) == "holds"
+    assert verdict(ours, group({1: -0.003, 2: 0.05}, half_width=0.034)) == "fails"
+    assert verdict(ours, group({1: math.nan})) == "fails"
+
+
 @pytest.mark.parametrize(
     ("op", "good", "bad"), [("<", 0.99, 1.0), ("<=", 1.0, 1.01), (">", 1.01, 1.0), (">=", 1.0, 0.9)]
 )

@@ -3,8 +3,9 @@
 Where a claim compares our means with each other (orderings, monotonic curves, shapes of a curve,
 spreads), it holds if they have the order, is undecided if they have it not but lie within the 95 %
 interval of their difference, and fails else. A tie holds where the claim's text allows one
-(`ties_ok`). All other kinds look at the means alone: their tolerance is in the claim. A NaN
-satisfies nothing.
+(`ties_ok`). All other kinds look at the means alone: their tolerance is in the claim; but a range
+for a difference of two means of ours (`of_ours`) is undecided, too, where only chance may keep it
+outside. A NaN satisfies nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.judging import of_truth
+from tidegate.studies.judging import Verdict, of_truth
 from tidegate.studies.papers.comparing import gap, order, ratio, same, spread_order
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.expressions import evaluate
@@ -51,13 +52,18 @@ def _value(rules: Mapping[str, Any], group: Group) -> list[Finding]:
 
 
 def _range(rules: Mapping[str, Any], group: Group) -> list[Finding]:
-    def held(datum: Datum) -> bool:
+    findings = []
+    for datum in group.all:
         names = names_of(rules, datum)
         low, high = evaluate(rules["min"], names), evaluate(rules["max"], names)
         slack = rules.get("slack", 0.0)
-        return bool(low * (1 - slack) <= datum.value.mean <= high * (1 + slack))
-
-    return _each(group, held)
+        low, high = low * (1 - slack), high * (1 + slack)
+        value, chance = datum.value, datum.value.ci95 if rules.get("of_ours") else 0.0
+        verdict = of_truth(bool(low <= value.mean <= high))
+        if verdict is Verdict.FAILED and low - chance <= value.mean <= high + chance:
+            verdict = Verdict.UNDECIDED
+        findings.append(Finding(verdict, value, str(value), datum.points))
+    return findings
 
 
 def _threshold(rules: Mapping[str, Any], group: Group) -> list[Finding]:
