@@ -22,6 +22,8 @@ TOLD = (
     + """
 [users.viewer]
 traffic = { kind = "video", rate = "100 kb/s", length = "1 s" }
+[users.caller]
+traffic = { kind = "calls", rate = "100 kb/s", every = "1 s", holding = "1 s" }
 """
 )
 

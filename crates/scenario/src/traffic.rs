@@ -4,6 +4,7 @@
 
 mod calls;
 mod cbr;
+mod frame_sizes;
 mod frames;
 mod greedy;
 mod on_off;
@@ -17,6 +18,7 @@ use tidegate_mechanisms::{choice, words};
 
 pub use calls::{Admission, Calls, Counter, NonProbing, Probing, Unknown};
 pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr};
+pub use frame_sizes::FrameSizes;
 pub use frames::{Adaptation, Frames, Increase, PriceAdaptation, Quality};
 pub use greedy::Greedy;
 pub use on_off::OnOff;

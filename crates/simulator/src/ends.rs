@@ -214,6 +214,11 @@ impl<'a> Ends<'a> {
         if backward { 0 } else { u64::from(packet.len - UDP_HEADER_BYTES) }
     }
 
+    /// The application of a flow.
+    pub fn application(&self, flow: usize) -> &AnyApplication {
+        &self.applications[flow]
+    }
+
     /// The measured time begins.
     pub fn measure(&mut self, now: Time) {
         self.applications.iter_mut().for_each(|own| own.measure(now));

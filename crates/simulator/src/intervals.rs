@@ -68,11 +68,13 @@ fn links(
         }
         let drops = |reason: usize| to.drops()[reason] - from.drops()[reason];
         let (was_passed, passed) = (from.passed(), to.passed());
-        let backlog = (passed.backlog_packet_ns - was_passed.backlog_packet_ns) as f64;
+        let packets = (passed.backlog_packet_ns - was_passed.backlog_packet_ns) as f64;
+        let bytes = (passed.backlog_byte_ns - was_passed.backlog_byte_ns) as f64;
         table.interval.push(interval);
         table.link.push(planned.name.clone());
         table.utilization.push((passed.busy_ns - was_passed.busy_ns) as f64 / span_ns);
-        table.mean_backlog_packets.push(backlog / span_ns);
+        table.mean_backlog_packets.push(packets / span_ns);
+        table.mean_backlog_bytes.push(bytes / span_ns);
         table.drops.push((0..to.drops().len()).map(drops).sum());
         table.drops_policer.push(drops(DropReason::Policer as usize));
     }

@@ -7,7 +7,7 @@ use tidegate_scenario::plan::Plan;
 
 use crate::ends::Ends;
 use crate::link::Link;
-use crate::output::{FlowSeries, GroupSeries, LinkSeries, StageSeries};
+use crate::output::{ApplicationSeries, FlowSeries, GroupSeries, LinkSeries, StageSeries};
 use crate::stages::Stages;
 
 /// The series kept so far.
@@ -20,6 +20,8 @@ pub struct Series {
     pub flows: FlowSeries,
     /// What stages have for the first user of each group.
     pub stages: StageSeries,
+    /// What applications of the first flows of each group have.
+    pub applications: ApplicationSeries,
     /// When the next sample is taken; [`Time::NEVER`] if none is.
     next: Time,
     /// From one to the next.
@@ -59,6 +61,7 @@ impl Series {
             links: LinkSeries::default(),
             flows: FlowSeries::default(),
             stages: StageSeries::default(),
+            applications: ApplicationSeries::default(),
             next: step.map_or(Time::NEVER, |step| Time::ZERO + step),
             step: step.unwrap_or(Span::ZERO),
             beyond: Time::ZERO
@@ -122,6 +125,7 @@ impl Series {
         self.sample_stages(now, stages);
         if let Some(ends) = ends {
             self.sample_flows(plan, now, ends);
+            self.sample_applications(plan, now, ends);
         }
         self.next = now + self.step;
         self.next
@@ -138,6 +142,20 @@ impl Series {
             self.flows.cwnd_packets.push(glance.cwnd);
             self.flows.srtt_s.push(glance.srtt_s.unwrap_or(f64::NAN));
             self.flows.price.push(glance.price.unwrap_or(f64::NAN));
+        }
+    }
+
+    /// Samples what applications have, such as the quality of a film.
+    fn sample_applications(&mut self, plan: &Plan, now: Time, ends: &Ends) {
+        for &flow in &self.watched {
+            let group = plan.users[plan.flows[flow].user].group as u32;
+            ends.application(flow).shows(&mut |what, amount| {
+                self.applications.time_s.push(now.as_secs());
+                self.applications.flow.push(flow as u32);
+                self.applications.group.push(group);
+                self.applications.what.push(what.to_owned());
+                self.applications.amount.push(amount);
+            });
         }
     }
 

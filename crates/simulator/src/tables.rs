@@ -65,6 +65,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
         link_series: run.series.links,
         flow_series: run.series.flows,
         stage_series: run.series.stages,
+        application_series: run.series.applications,
         intervals: run.intervals,
     }
 }

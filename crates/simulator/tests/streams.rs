@@ -160,3 +160,52 @@ fn the_random_rule_leaves_half_of_the_streams_where_they_are() {
     // Binomial, 40 times a half: fewer than 6 or more than 34 once in 10^6.
     assert!((6..=34).contains(&better), "{better}");
 }
+
+/// Five frames again and again on a link that takes them at once: in 10 s each is sent fifty times.
+#[test]
+fn fragmented_frames_are_conserved_to_the_byte() {
+    let film = r#"
+version = 1
+warm_up = "1 s"
+duration = "10 s"
+sample_interval = "off"
+[bottleneck]
+rate = "10 Gb/s"
+delay = "5 ms"
+buffer = "10000 packets"
+[users.one]
+start = "0 s"
+traffic = { kind = "frames", frames = "1\n1460\n1461\n65495\n0" }
+"#;
+    let output = run(&plan_with(film, &[]), 1);
+    let wire = [1 + 40, 1460 + 40, 1461 + 2 * 40, 65_495 + 45 * 40].iter().sum::<u64>();
+    let bytes = output.flows.throughput_bps[0] * 10.0 / 8.0;
+    assert_eq!(bytes as u64, 50 * wire);
+    assert_eq!(output.flows.losses[0], 0);
+}
+
+/// Events of 400 s of calls, and of 400 s after thousands of calls have ended: as many for each packet.
+#[test]
+fn a_call_that_ends_leaves_no_event_behind() {
+    let admissions = [
+        "\"none\"",
+        "{ kind = \"probing\", probes = 3 }",
+        "{ kind = \"non-probing\", threshold = 0.5 }",
+    ];
+    for admission in admissions {
+        let events_a_packet = |seconds: u32| {
+            let duration = format!("\"{seconds} s\"");
+            let overrides = [
+                ("warm_up", "\"0 s\""),
+                ("duration", &*duration),
+                ("users.site.traffic.admission", admission),
+                ("users.site.traffic.holding", "\"1 s\""),
+                ("users.site.traffic.every", "\"100 ms\""),
+            ];
+            let output = run(&plan_with(CALLS, &overrides), 1);
+            output.events as f64 / output.hops as f64
+        };
+        let (early, late) = (events_a_packet(200), events_a_packet(2000));
+        assert!((late / early - 1.0).abs() < 0.02, "{admission}: {early}, then {late}");
+    }
+}

@@ -59,6 +59,8 @@ class Result:
     """What stages counted, by user; only of a scenario with stages that count."""
     stage_series: pa.Table | None = None
     """Fills of buckets and balances over time; only of a scenario with policers or auditors."""
+    application_series: pa.Table | None = None
+    """Calls in progress, target rates and qualities over time; only of a scenario with such."""
     applications: pa.Table | None = None
     """What videos and short flows tell of themselves; only of a scenario with such."""
     wall_s: float = float("nan")

@@ -16,6 +16,7 @@ from tidegate import _native
 from tidegate._native import MAX_FILE_BYTES, Scenario
 from tidegate.data import in_package
 from tidegate.errors import ScenarioError
+from tidegate.scenarios.films import with_films
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,7 +95,7 @@ class Reader(NamedTuple):
         self, parse: Callable[..., Scenario], overrides: Sequence[tuple[str, str]]
     ) -> Scenario:
         try:
-            return parse(self.text, list(overrides), self.name)
+            return parse(self.text, with_films(self.text, self.file, overrides), self.name)
         except ScenarioError as error:
             error.source = self.file
             raise

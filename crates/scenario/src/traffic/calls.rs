@@ -116,7 +116,7 @@ fn probes_in_time(own: &Probing) -> Vec<Mistake> {
 
 fn can_begin(calls: &Calls) -> Vec<Mistake> {
     let mut mistakes = times(&[("every", calls.every), ("holding", calls.holding)]);
-    mistakes.extend(of_a_film(calls.rate, calls.frame_interval));
+    mistakes.extend(of_a_film("rate", calls.rate, calls.frame_interval));
     let by_marks = !matches!(calls.admission, Admission::None | Admission::Counter(_));
     if by_marks && !calls.ecn {
         let message =

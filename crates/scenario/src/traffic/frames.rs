@@ -5,14 +5,19 @@ use tidegate_mechanisms::units::{Factor, Rate, Share, Span, Step};
 use tidegate_mechanisms::{choice, parameters, words};
 
 use super::Application;
+use super::frame_sizes::{FrameSizes, LARGEST_FRAME_BYTES};
 
 parameters! {
     /// A film over RTP and UDP, frame by frame, each sent at once in as many packets as it needs. Sizes of frames
-    /// are a model's: groups of an I, three P and eight B frames, and scenes.
+    /// are a model's (groups of an I, three P and eight B frames, and scenes), or those of a film of one's own.
     pub struct Frames {
         /// Bits on the wire per second, on average, headers of IPv4, UDP and RTP included. Where the stream adapts:
-        /// of its worst quality.
-        pub rate: Rate,
+        /// of its worst quality. Need not be set with `frames`: they are sent as they are then.
+        pub rate: Option<Rate>,
+        /// Sizes of the frames of a film of one's own, as CSV: a line a frame, with its bytes and, if one likes, its
+        /// kind, such as `5120,I`. Or the name of a file `*.csv` with them, seen from the scenario's. Each stream
+        /// begins somewhere in it, and begins anew at its end.
+        pub frames: Option<FrameSizes>,
         /// From one frame to the next.
         pub frame_interval: Span = "40 ms",
         /// Its packets are ECN-capable.
@@ -77,23 +82,40 @@ parameters! {
     }
 }
 
-fn can_be_sent(frames: &Frames) -> Vec<Mistake> {
-    let mut mistakes = of_a_film(frames.rate, frames.frame_interval);
-    let Adaptation::Price(price) = &frames.adaptation else { return mistakes };
-    if !frames.ecn {
+fn can_be_sent(own: &Frames) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    match (own.rate, &own.frames) {
+        (Some(rate), None) => mistakes.extend(of_a_film("rate", rate, own.frame_interval)),
+        (_, Some(sizes)) => mistakes.extend(of_a_file(own, sizes)),
+        (None, None) => {
+            let message = "is missing: write the film's mean rate, such as \"600 kb/s\"";
+            mistakes.push(("rate", message.to_owned()));
+        }
+    }
+    let Adaptation::Price(price) = &own.adaptation else { return mistakes };
+    if !own.ecn {
         let message =
             "a stream that goes by the price of its path has to be ECN-capable: leave this key out";
         mistakes.push(("ecn", message.to_owned()));
     }
-    if price.better.0.first().is_some_and(|better| better.rate <= frames.rate) {
+    if own.rate.is_none() && own.frames.is_some() {
+        let message = "is missing: a stream that adapts needs the rate of its worst quality";
+        mistakes.push(("rate", message.to_owned()));
+    }
+    let better = price.better.0.first();
+    if better.is_some_and(|better| own.rate.is_some_and(|rate| better.rate <= rate)) {
         let message = "is not below that of the first better quality: qualities ascend";
         mistakes.push(("rate", message.to_owned()));
+    }
+    let best = price.better.0.last().filter(|_| own.frame_interval > Span::ZERO);
+    for (_, message) in best.map_or(vec![], |best| of_a_film("", best.rate, own.frame_interval)) {
+        mistakes.push(("adaptation", format!("of the best quality, {message}")));
     }
     mistakes
 }
 
-/// What cannot be with any film.
-pub fn of_a_film(rate: Rate, frame_interval: Span) -> Vec<Mistake> {
+/// What cannot be with any film of the model's; the key that says so is the rate's.
+pub fn of_a_film(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     if frame_interval == Span::ZERO {
         return vec![("frame_interval", "must be longer than 0 s".to_owned())];
@@ -103,11 +125,42 @@ pub fn of_a_film(rate: Rate, frame_interval: Span) -> Vec<Mistake> {
         let message = format!(
             "a frame would have {bytes:.0} B on average, headers included; it needs {SMALLEST_FRAME_BYTES:.0}"
         );
-        mistakes.push(("rate", message));
-    } else if bytes > LARGEST_FRAME_BYTES {
+        mistakes.push((key, message));
+    } else if bytes > LARGEST_MEAN_BYTES {
         let message = format!(
-            "a frame would have {bytes:.0} B on average; at most {LARGEST_FRAME_BYTES:.0} go into a datagram of \
-             64 KiB, since frames vary"
+            "a frame would have {bytes:.0} B on average; with more than {LARGEST_MEAN_BYTES:.0} too many would not \
+             go into a datagram of 64 KiB, since frames vary"
+        );
+        mistakes.push((key, message));
+    }
+    mistakes
+}
+
+/// What cannot be with a film of one's own.
+fn of_a_file(own: &Frames, sizes: &FrameSizes) -> Vec<Mistake> {
+    let mut mistakes: Vec<Mistake> =
+        sizes.mistakes().iter().map(|one| ("frames", one.clone())).collect();
+    if own.frame_interval == Span::ZERO {
+        mistakes.push(("frame_interval", "must be longer than 0 s".to_owned()));
+    }
+    let largest = sizes.bytes().iter().max().copied().unwrap_or_default();
+    if mistakes.is_empty() && largest == 0 {
+        mistakes.push(("frames", "has no frame of more than 0 B".to_owned()));
+    }
+    if !mistakes.is_empty() {
+        return mistakes;
+    }
+    let Some(rate) = own.rate else { return mistakes };
+    let wire_bytes = rate.as_bps() as f64 / 8.0 * own.frame_interval.as_secs();
+    let scaled = f64::from(largest) * wire_bytes / sizes.mean();
+    if wire_bytes < SMALLEST_FRAME_BYTES {
+        let message = format!(
+            "a frame would have {wire_bytes:.0} B on average, headers included; it needs {SMALLEST_FRAME_BYTES:.0}"
+        );
+        mistakes.push(("rate", message));
+    } else if scaled > f64::from(LARGEST_FRAME_BYTES) {
+        let message = format!(
+            "the largest frame would have {scaled:.0} B; {LARGEST_FRAME_BYTES} go into a datagram of 64 KiB"
         );
         mistakes.push(("rate", message));
     }
@@ -116,8 +169,9 @@ pub fn of_a_film(rate: Rate, frame_interval: Span) -> Vec<Mistake> {
 
 /// Mean frame, headers included: enough for what small frames need beside their headers of 40 B.
 const SMALLEST_FRAME_BYTES: f64 = 200.0;
-/// A frame is one datagram, and frames are up to some ten times the mean.
-const LARGEST_FRAME_BYTES: f64 = 6_500.0;
+/// A frame is one datagram, and frames of the model are up to some ten times the mean: with this one, 1.3 % of the
+/// bytes would be beyond its end, and are cut off.
+const LARGEST_MEAN_BYTES: f64 = 12_000.0;
 
 fn can_adapt(price: &PriceAdaptation) -> Vec<Mistake> {
     let mut mistakes = Vec::new();

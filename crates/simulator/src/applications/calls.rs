@@ -132,6 +132,13 @@ impl Application for Calls {
             each("probes", prober.probes() as f64);
         }
     }
+
+    fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
+        each("calls", self.in_progress.len() as f64);
+        if let Some((price, _)) = self.feedback.as_ref().and_then(Feedback::price) {
+            each("price", price);
+        }
+    }
 }
 
 impl Calls {

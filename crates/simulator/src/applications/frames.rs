@@ -8,12 +8,16 @@
 //! (T. Zimmermann's dissertation, section 7.3.2.) The target rate x starts at that of the worst quality.
 
 use tidegate_mechanisms::units::{Rate, Span, Time};
-use tidegate_scenario::plan::{self, Adaptation, FlowPlan, Increase, PriceAdaptation, Traffic};
+use tidegate_scenario::plan::{
+    self, Adaptation, FlowPlan, FrameSizes, Increase, PriceAdaptation, Traffic,
+};
 
 use super::streams::feedback::Feedback;
 use super::streams::film::{Cut, Film};
 use super::streams::label::Kind;
+use super::streams::recorded::Recorded;
 use super::{Application, Datagram, End, System};
+use crate::random::Stream;
 
 /// A film that is being sent.
 pub struct Frames {
@@ -21,10 +25,34 @@ pub struct Frames {
     ecn: bool,
     /// By quality.
     cuts: Vec<Cut>,
-    film: Option<Film>,
+    file: Option<FrameSizes>,
+    film: Option<Source>,
     next_frame: Time,
     packets: u64,
     adapting: Option<Adapting>,
+}
+
+/// Where frames come from.
+enum Source {
+    Model(Film),
+    File(Recorded),
+}
+
+impl Source {
+    fn is_at_full_frame(&self) -> bool {
+        match self {
+            Source::Model(film) => film.is_at_full_frame(),
+            Source::File(film) => film.is_at_full_frame(),
+        }
+    }
+
+    /// The size of the next frame, as its cut takes it.
+    fn next(&mut self, random: &mut Stream) -> f64 {
+        match self {
+            Source::Model(film) => film.next(random),
+            Source::File(film) => film.next(),
+        }
+    }
 }
 
 /// A stream whose quality follows the price.
@@ -59,20 +87,24 @@ impl Application for Frames {
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Frames(plan) = &*flow.traffic else { return None };
-        let plan::Frames { rate, frame_interval, ecn, adaptation } = plan;
+        let plan::Frames { rate, frames, frame_interval, ecn, adaptation } = plan;
         let mut rates = vec![*rate];
         let adapting = match adaptation {
             Adaptation::None => None,
             Adaptation::Price(price) => {
-                rates.extend(price.better.0.iter().map(|quality| quality.rate));
-                Some(Adapting::new(price, &rates))
+                rates.extend(price.better.0.iter().map(|quality| Some(quality.rate)));
+                Some(Adapting::new(price, rates.iter().flatten()))
             }
         };
-        let cut = |rate: &_| Cut::new(*rate, *frame_interval, flow.packet_size);
+        let cut = |&rate: &Option<Rate>| match (rate, frames) {
+            (rate, Some(sizes)) => Cut::of_file(sizes, rate, *frame_interval, flow.packet_size),
+            (rate, None) => Cut::new(rate.expect("checked"), *frame_interval, flow.packet_size),
+        };
         Some(Frames {
             frame_interval: *frame_interval,
             ecn: *ecn,
             cuts: rates.iter().map(cut).collect(),
+            file: frames.clone(),
             film: None,
             next_frame: Time::ZERO,
             packets: 0,
@@ -81,7 +113,10 @@ impl Application for Frames {
     }
 
     fn start(&mut self, system: &mut System) {
-        self.film = Some(Film::somewhere(self.frame_interval, system.random()));
+        self.film = Some(match &self.file {
+            Some(sizes) => Source::File(Recorded::somewhere(sizes.clone(), system.random())),
+            None => Source::Model(Film::somewhere(self.frame_interval, system.random())),
+        });
         self.next_frame = system.now();
         self.wake(system);
     }
@@ -121,6 +156,17 @@ impl Application for Frames {
         each("stopped_s", told.stopped as f64 * self.frame_interval.as_secs());
         each("price", told.price / frames);
     }
+
+    fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
+        let Some(adapting) = &self.adapting else { return };
+        each("target_rate_bps", adapting.target_bps);
+        if !adapting.is_stopped {
+            each("quality", adapting.quality as f64);
+        }
+        if let Some((price, _)) = adapting.feedback.price() {
+            each("price", price);
+        }
+    }
 }
 
 impl Frames {
@@ -142,8 +188,8 @@ impl Frames {
 }
 
 impl Adapting {
-    fn new(price: &PriceAdaptation, rates: &[Rate]) -> Self {
-        let rates: Vec<f64> = rates.iter().map(|rate| rate.as_bps() as f64).collect();
+    fn new<'a>(price: &PriceAdaptation, rates: impl Iterator<Item = &'a Rate>) -> Self {
+        let rates: Vec<f64> = rates.map(|rate| rate.as_bps() as f64).collect();
         Adapting {
             quality: 0,
             is_stopped: false,

@@ -73,6 +73,9 @@ pub trait Application: Sized {
 
     /// What it has to tell of itself at the end of the measured time: what, and how much of it.
     fn tells(&self, _now: Time, _each: &mut dyn FnMut(&'static str, f64)) {}
+
+    /// What it has at a moment that is sampled: what, and how much of it.
+    fn shows(&self, _each: &mut dyn FnMut(&'static str, f64)) {}
 }
 
 /// A datagram that has arrived.
@@ -183,6 +186,13 @@ macro_rules! applications {
             pub fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
                 match self {
                     $( $(#[$attribute])* AnyApplication::$name(own) => own.tells(now, each), )+
+                }
+            }
+
+            /// See [`Application::shows`].
+            pub fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
+                match self {
+                    $( $(#[$attribute])* AnyApplication::$name(own) => own.shows(each), )+
                 }
             }
 

@@ -3,3 +3,4 @@
 pub mod feedback;
 pub mod film;
 pub mod label;
+pub mod recorded;

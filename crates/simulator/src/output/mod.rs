@@ -41,10 +41,13 @@ pub struct RunOutput {
     pub flow_series: FlowSeries,
     /// One row per sample, stage and level, for the first user of each group; empty without such stages.
     pub stage_series: StageSeries,
+    /// One row per sample, flow (the first flows of each group) and thing that its application has; empty without
+    /// applications that have such.
+    pub application_series: ApplicationSeries,
 }
 
 /// All tables, in the order of [`RunOutput::into_tables`].
-pub const SCHEMA: [TableSchema; 14] = [
+pub const SCHEMA: [TableSchema; 15] = [
     RunTable::SCHEMA,
     FlowTable::SCHEMA,
     LinkTable::SCHEMA,
@@ -59,6 +62,7 @@ pub const SCHEMA: [TableSchema; 14] = [
     StageTable::SCHEMA,
     StageSeries::SCHEMA,
     ApplicationTable::SCHEMA,
+    ApplicationSeries::SCHEMA,
 ];
 
 impl RunOutput {
@@ -99,6 +103,9 @@ impl RunOutput {
         }
         if !self.applications.amount.is_empty() {
             tables.push(columns(self.applications));
+        }
+        if !self.application_series.amount.is_empty() {
+            tables.push(columns(self.application_series));
         }
         tables
     }
@@ -238,6 +245,8 @@ tables! {
         utilization: F64 in "1";
         /// Packets there, averaged over time, the one in transmission included.
         mean_backlog_packets: F64 in "packets";
+        /// Bytes there, averaged over time, the packet in transmission included.
+        mean_backlog_bytes: F64 in "B";
         /// Dropped, any reason.
         drops: U64;
         /// Those of them that policers did.
@@ -356,6 +365,22 @@ tables! {
         /// What it is, with its unit: the fill of a bucket, a balance.
         level: Text;
         /// How much.
+        amount: F64 in "as named";
+    }
+
+    /// One row per sample, flow and thing that its application has, for the first flows of each group: as many as
+    /// `sampled_flows`. Calls: `calls` in progress and the `price` of their path, if reports tell of it; films that
+    /// adapt: `target_rate_bps`, `quality` (0 is the worst; none while they send nothing) and `price`.
+    pub struct ApplicationSeries = "application_series" only of "simulated scenarios with calls or films that adapt" {
+        /// When it was taken.
+        time_s: F64 in "s";
+        /// Index of the flow.
+        flow: U32;
+        /// Its group.
+        group: Group;
+        /// What it is.
+        what: Text;
+        /// How much of it.
         amount: F64 in "as named";
     }
 

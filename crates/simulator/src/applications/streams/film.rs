@@ -12,6 +12,7 @@
 //! video traces for network performance evaluation", IEEE Network 15(6), 2001, statistics of the trace library).
 
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
+use tidegate_scenario::plan::FrameSizes;
 
 use crate::random::Stream;
 
@@ -77,7 +78,7 @@ impl Film {
 /// How frames of a film become packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Payload of a mean frame, bytes.
+    /// Payload of a frame of size 1, bytes: of a mean frame of the model, or of a byte of a file's.
     mean_bytes: f64,
     /// Largest payload of a packet, bytes.
     payload_bytes: f64,
@@ -93,6 +94,27 @@ impl Cut {
         let mut cut = Cut { mean_bytes: wire_bytes - HEADER_BYTES, payload_bytes };
         for _ in 0..30 {
             cut.mean_bytes = wire_bytes - HEADER_BYTES * cut.mean_packets();
+        }
+        cut
+    }
+
+    /// Frames of a file: as they are, or scaled to a rate on the wire.
+    pub fn of_file(
+        sizes: &FrameSizes,
+        rate: Option<Rate>,
+        frame_interval: Span,
+        packet_size: Bytes,
+    ) -> Self {
+        let payload_bytes = packet_size.get() as f64 - HEADER_BYTES;
+        let mut cut = Cut { mean_bytes: 1.0, payload_bytes };
+        let Some(rate) = rate else { return cut };
+        let wire_bytes = rate.as_bps() as f64 / 8.0 * frame_interval.as_secs();
+        // As above, but that the packets are counted.
+        for _ in 0..12 {
+            let packets = |&bytes: &u32| cut.packets(f64::from(bytes)).count() as f64;
+            let packets: f64 = sizes.bytes().iter().map(packets).sum();
+            let headers = HEADER_BYTES * packets / sizes.bytes().len() as f64;
+            cut.mean_bytes = (wire_bytes - headers).max(1.0) / sizes.mean();
         }
         cut
     }
@@ -121,9 +143,9 @@ impl Cut {
         (of(4.0) + 3.0 * of(2.0) + 8.0 * of(1.0)) / 12.0
     }
 
-    /// Sizes on the wire of the packets of a frame.
+    /// Sizes on the wire of the packets of a frame; none of a file's frames without bytes.
     pub fn packets(&self, size: f64) -> impl Iterator<Item = Bytes> + use<> {
-        let bytes = libm::ceil(self.mean_bytes * size).clamp(1.0, LARGEST_FRAME_BYTES) as u64;
+        let bytes = libm::ceil(self.mean_bytes * size).min(LARGEST_FRAME_BYTES) as u64;
         let (full, header) = (self.payload_bytes as u64, HEADER_BYTES as u64);
         (0..bytes.div_ceil(full)).map(move |k| Bytes::new(header + (bytes - k * full).min(full)))
     }
@@ -169,6 +191,31 @@ mod tests {
         }
     }
 
+    /// Frames of as many films, so that none depends on another: their mean deviates by 1 % from run to run.
+    #[test]
+    fn ten_thousand_frames_have_the_mean_and_the_deviation_that_are_told() {
+        let (mean, variation) = mean_and_variation(&frames(10_000, 1, 1500));
+        assert!((mean / 974.4 - 1.0).abs() < 0.04, "{mean} B");
+        // 0.97 without headers, which do not vary as much.
+        assert!((variation - 0.95).abs() < 0.08, "{variation}");
+    }
+
+    #[test]
+    fn frames_of_a_file_are_sent_as_they_are_or_scaled_to_a_rate() {
+        let sizes = FrameSizes::read("5120\n0\n800\n1460\n1461");
+        let sent = |cut: Cut| -> Vec<u64> {
+            let frame = |&bytes: &u32| cut.packets(f64::from(bytes)).map(Bytes::get).sum();
+            sizes.bytes().iter().map(frame).collect()
+        };
+        let own = Cut::of_file(&sizes, None, INTERVAL, Bytes::new(1500));
+        assert_eq!(sent(own), [5120 + 4 * 40, 0, 840, 1500, 1461 + 80]);
+        let rate = Rate::from_bps(1_000_000);
+        let scaled = sent(Cut::of_file(&sizes, Some(rate), INTERVAL, Bytes::new(1500)));
+        let mean = scaled.iter().sum::<u64>() as f64 / 5.0;
+        assert!((mean / 5000.0 - 1.0).abs() < 0.01, "{scaled:?}");
+        assert!((scaled[0] as f64 / scaled[2] as f64 / (5120.0 / 800.0) - 1.0).abs() < 0.05);
+    }
+
     #[test]
     fn groups_vary_less_than_frames_and_full_frames_are_the_largest() {
         let sizes = frames(1_000, 132, 1500);
@@ -189,7 +236,7 @@ mod tests {
     #[test]
     fn a_frame_is_cut_without_losing_a_byte() {
         let cut = Cut { mean_bytes: 1_000.0, payload_bytes: 1_460.0 };
-        for (size, want) in [(0.0, vec![41]), (1.0, vec![1040]), (2.92, vec![1500, 1500])] {
+        for (size, want) in [(1e-9, vec![41]), (1.0, vec![1040]), (2.92, vec![1500, 1500])] {
             let packets: Vec<u64> = cut.packets(size).map(Bytes::get).collect();
             assert_eq!(packets, want);
         }

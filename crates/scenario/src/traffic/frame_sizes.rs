@@ -1,0 +1,157 @@
+//! Sizes of the frames of a film of one's own, as CSV: a frame a line, its bytes and, if one likes, its kind.
+
+use std::sync::Arc;
+
+use tidegate_mechanisms::parameters::{Kind, ParameterType, Value};
+
+/// What goes into a datagram of UDP over IPv4 beside the header of RTP, bytes.
+pub const LARGEST_FRAME_BYTES: u32 = 65_495;
+/// Where kinds are not told, so many frames from one full one to the next.
+const GROUP: usize = 12;
+/// Mistakes that are told one by one.
+const MOST_MISTAKES: usize = 10;
+
+/// A film of one's own. Copies share what was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameSizes(Arc<Film>);
+
+#[derive(Debug, Default, PartialEq)]
+struct Film {
+    text: String,
+    bytes: Vec<u32>,
+    is_full: Vec<bool>,
+    mistakes: Vec<String>,
+}
+
+impl FrameSizes {
+    /// Reads lines such as `5120` or `5120,I`; `#` begins a comment, and a first line may have the names `bytes` and
+    /// `kind`.
+    pub fn read(text: &str) -> Self {
+        let mut film = Film { text: text.to_owned(), ..Film::default() };
+        for (number, line) in text.lines().enumerate() {
+            let row = line.split('#').next().unwrap_or_default();
+            let is_head = film.bytes.is_empty() && row.trim_start().starts_with("bytes");
+            if !row.trim().is_empty() && !is_head {
+                film.read_row(number + 1, row);
+            }
+        }
+        if film.bytes.is_empty() && film.mistakes.is_empty() {
+            film.mistakes.push("has no rows: write a frame's bytes in each line".to_owned());
+        }
+        let more = film.mistakes.len().saturating_sub(MOST_MISTAKES);
+        if more > 0 {
+            film.mistakes.truncate(MOST_MISTAKES);
+            film.mistakes.push(format!("and {more} more lines that are no frames"));
+        }
+        FrameSizes(Arc::new(film))
+    }
+
+    /// Bytes of each frame, headers not included.
+    pub fn bytes(&self) -> &[u32] {
+        &self.0.bytes
+    }
+
+    /// Whether a frame says all of its picture.
+    pub fn is_full(&self, frame: usize) -> bool {
+        self.0.is_full[frame]
+    }
+
+    /// Their mean, bytes.
+    pub fn mean(&self) -> f64 {
+        let sum: f64 = self.bytes().iter().map(|&bytes| f64::from(bytes)).sum();
+        sum / self.bytes().len() as f64
+    }
+
+    /// Lines that are no frames, each with its place.
+    pub fn mistakes(&self) -> &[String] {
+        &self.0.mistakes
+    }
+}
+
+impl Film {
+    fn read_row(&mut self, line: usize, row: &str) {
+        let (size, kind) = row.split_once(',').map_or((row, None), |(a, b)| (a, Some(b)));
+        let column = |text: &str, start: usize| start + text.len() - text.trim_start().len() + 1;
+        let size_at = format!("line {line}, column {}", column(size, 0));
+        let bytes = match read_size(size.trim()) {
+            Ok(bytes) => bytes,
+            Err(why) => return self.mistakes.push(format!("{size_at}: {why}")),
+        };
+        let is_full = match kind.map(str::trim) {
+            None => self.bytes.len().is_multiple_of(GROUP),
+            Some("I") => true,
+            Some("P" | "B") => false,
+            Some(other) => {
+                let at = column(kind.unwrap_or_default(), size.len() + 1);
+                let what = "is no kind of frame: write I, P or B";
+                return self.mistakes.push(format!("line {line}, column {at}: {other:?} {what}"));
+            }
+        };
+        self.bytes.push(bytes);
+        self.is_full.push(is_full);
+    }
+}
+
+fn read_size(text: &str) -> Result<u32, String> {
+    match text.parse::<i64>() {
+        Err(_) => Err(format!("{text:?} is no size: write a frame's bytes, such as 5120")),
+        Ok(bytes) if bytes < 0 => Err(format!("{bytes} B is negative")),
+        Ok(bytes) if bytes > i64::from(LARGEST_FRAME_BYTES) => Err(format!(
+            "{bytes} B do not go into a datagram of 64 KiB, which has room for {LARGEST_FRAME_BYTES}"
+        )),
+        Ok(bytes) => Ok(bytes as u32),
+    }
+}
+
+impl ParameterType for FrameSizes {
+    const KIND: Kind = Kind::Text;
+
+    fn to_value(&self) -> Value {
+        Value::Text(self.0.text.clone())
+    }
+
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Text(text) => FrameSizes::read(&text),
+            other => panic!("{other:?} is no text"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_a_line_with_its_bytes() {
+        let film = FrameSizes::read("bytes,kind\n5120,I\n# a scene\n 800 , P\n\n0,B");
+        assert_eq!(film.mistakes(), [""; 0]);
+        assert_eq!(film.bytes(), [5120, 800, 0]);
+        assert_eq!([0, 1, 2].map(|frame| film.is_full(frame)), [true, false, false]);
+        assert!((film.mean() - 5920.0 / 3.0).abs() < 1e-9);
+        let plain = FrameSizes::read(&"10\n".repeat(25));
+        let full: Vec<usize> = (0..25).filter(|&frame| plain.is_full(frame)).collect();
+        assert_eq!(full, [0, 12, 24]);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_told_with_its_line_and_column() {
+        let film = FrameSizes::read("10\n  ten\n-5\n70000,I\n12, Q\n12,I");
+        assert_eq!(
+            film.mistakes(),
+            [
+                "line 2, column 3: \"ten\" is no size: write a frame's bytes, such as 5120",
+                "line 3, column 1: -5 B is negative",
+                "line 4, column 1: 70000 B do not go into a datagram of 64 KiB, which has room for 65495",
+                "line 5, column 5: \"Q\" is no kind of frame: write I, P or B",
+            ]
+        );
+        for nothing in ["", "bytes\n", "# nobody\n\n"] {
+            let mistakes = FrameSizes::read(nothing);
+            assert_eq!(mistakes.mistakes(), ["has no rows: write a frame's bytes in each line"]);
+        }
+        let many = FrameSizes::read(&"x\n".repeat(13));
+        assert_eq!(many.mistakes().len(), 11);
+        assert_eq!(many.mistakes()[10], "and 3 more lines that are no frames");
+    }
+}
