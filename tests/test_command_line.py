@@ -25,6 +25,7 @@ COMMANDS = (
     "validate",
     "schema",
     "plot",
+    "probe",
     "doctor",
 )
 COLOUR = r"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|9[0-7])[;m]"

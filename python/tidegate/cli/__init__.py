@@ -16,6 +16,7 @@ from tidegate.cli import (
     lab,
     league,
     plot,
+    probe,
     reproduce,
     simulate,
     sweep,
@@ -30,9 +31,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model for it, 4 some"
-        " points of a sweep failed, 5 `--check` of `reproduce` or `league` missed or `--until` not"
-        " reached, 6 the machine could not keep up with the lab, 69 no cluster, 77 privilege"
-        " missing, 130 interrupted."
+        " points of a sweep failed, 5 `--check` of `reproduce` or `league` missed, `--until` not"
+        " reached or `probe` refused, 6 the machine could not keep up with the lab, 69 no cluster,"
+        " 77 privilege missing, 130 interrupted."
     ),
 )
 
@@ -63,6 +64,7 @@ app.command("list")(catalogue.list_mechanisms)
 app.command()(catalogue.validate)
 app.command()(catalogue.schema)
 app.command()(plot.plot)
+app.command()(probe.probe)
 app.command()(doctor.doctor)
 
 
