@@ -3,8 +3,9 @@
 Each open point of the scenarios is changed alone, one value a row, with three runs a point. A row
 is put to the cells and claims of its network: table 5.4.1 and Figure 4.3.6 (double bottleneck),
 tables 4.4.3 and 5.2.2 and what is said of few flows (parking lot), tables 5.6.1 and 5.6.2 (single
-bottleneck). What the text says is taken, whatever comes of it. Where it says nothing, and nothing
-else of the dissertation does, the value with the most cells within and claims that hold is taken.
+bottleneck), Figures 7.3.4 to 7.3.6 (video). What the text says is taken, whatever comes of it.
+Where it says nothing, and nothing else of the dissertation does, the value with the most cells
+within and claims that hold is taken.
 
     python papers/congestion_pricing/search.py            do what is missing, write SEARCH.md
     python papers/congestion_pricing/search.py --page     write SEARCH.md alone
@@ -45,6 +46,7 @@ NETWORKS = {
     "double bottleneck": ("table5.4.1", "fig4.3.6"),
     "parking lot": ("table4.4.3", "table5.2.2", "fig4.4.3"),
     "single bottleneck": ("table5.6.1", "table5.6.2"),
+    "video": ("fig7.3.4",),
 }
 HEAD = ("engine", "network", "point", "value", "cells", "held", "undecided")
 Row = dict[str, str]
@@ -190,10 +192,40 @@ def _single() -> list[Change]:
     ]  # fmt: skip
 
 
+def _adapting(key: str, value: str) -> tuple[Override, ...]:
+    return tuple((f"users.{group}.traffic.{key}", value) for group in ("S1", "S2", "S3"))
+
+
+def _video() -> list[Change]:
+    name, found = "video", []
+    qualities = ((75, 150, 300), (60, 120, 240), (50, 100, 200), (100, 200, 300), (100, 150, 200))
+    steps = {"frame": "0.005", "10 ms": "0.02", "4 ms": "0.05"}
+    for worst, *better in qualities:
+        rates = ", ".join(f'{{ rate = "{8 * rate} kb/s" }}' for rate in better)
+        for step, gain in steps.items():
+            more = (
+                *_adapting("rate", f'"{8 * worst} kb/s"'),
+                *_adapting("adaptation.better", f"[{rates}]"),
+                *_adapting("adaptation.gain", gain),
+            )
+            value = f"{worst}, {', '.join(map(str, better))} kB/s; each {step}"
+            found.append(Change(name, "qualities, and how often x is updated", value, more=more))
+    others = (
+        ("weight of a report", "price_weight", ("0.02", "0.5", "1.0")),
+        ("a report each", "report_interval", ('"40 ms"', '"500 ms"', '"1 s"')),
+    )
+    for point, key, values in others:
+        found += [
+            Change(name, point, value.strip('"'), more=_adapting(f"adaptation.{key}", value))
+            for value in values
+        ]
+    return found
+
+
 def changes() -> list[Change]:
     """What is taken, and every other value of every open point."""
     taken = [Change(network, "", "as taken") for network in NETWORKS]
-    return [*taken, *_double(), *_lot(), *_single()]
+    return [*taken, *_double(), *_lot(), *_single(), *_video()]
 
 
 class Search:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.judging import Verdict, all_of, any_of, compared
+from tidegate.studies.judging import Verdict, all_of, any_of, compared, of_truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +39,25 @@ def rises_at_the_end(curve: Curve, event: Mapping[str, Any]) -> Verdict:
     return compared(smallest.scaled(1.0 + event["by"]), curve[-1][1], ties_ok=True)
 
 
+def nearly_straight(curve: Curve, event: Mapping[str, Any]) -> Verdict:
+    """Stay near the straight line from first to last point: `by`, as a share of its rise."""
+    (first, low), (last, high) = curve[0], curve[-1]
+    rise = high.mean - low.mean
+    slope = rise / (last - first)
+    off = max(abs(y.mean - low.mean - slope * (x - first)) for x, y in curve)
+    return of_truth(off <= event["by"] * abs(rise))
+
+
+def levels_off(curve: Curve, event: Mapping[str, Any]) -> Verdict:
+    """Rise, but beyond `beyond` by no more than a share `by` of all that it rises."""
+    knee = next(y for x, y in curve if x >= event["beyond"])
+    late, whole = curve[-1][1].mean - knee.mean, curve[-1][1].mean - curve[0][1].mean
+    return of_truth(whole > 0 and late <= event["by"] * whole)
+
+
 EVENTS: Mapping[str, Callable[[Curve, Mapping[str, Any]], Verdict]] = {
     "peak-then-below": peak_then_below,
     "rises-at-the-end": rises_at_the_end,
+    "nearly-straight": nearly_straight,
+    "levels-off": levels_off,
 }

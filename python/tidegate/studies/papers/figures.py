@@ -1,7 +1,7 @@
 """Figures of an experiment: lines over one factor, the paper's cells as open markers beside ours.
 
 An experiment's `[figure]` says which metric over which factor, which factors name a line, and, for
-several panels, what each of them shows.
+several panels, what each of them shows: one metric, or several with what each is called.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class _Line:
     points: list[Point]
     look: Look
     style: str
+    metric: str
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,12 @@ class _Panel:
     @property
     def metric(self) -> str:
         return str(self.spec["metric"])
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """All that is drawn, with what is told of each beside its line's name."""
+        metrics: Mapping[str, str] = self.spec.get("metrics", {self.metric: ""})
+        return metrics
 
     @property
     def published(self) -> dict[tuple[Any, ...], float]:
@@ -243,7 +250,7 @@ def _draw_panel(axes: Axes, panel: _Panel) -> None:
 
 def _draw_line(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
     """Our values, with their intervals where they were measured."""
-    ours = [point.metrics[spec["metric"]] for point in line.points]
+    ours = [point.metrics[line.metric] for point in line.points]
     measured = ours[0].runs > 0
     axes.errorbar(
         [_x(point, spec["x"], ticks) for point in line.points],
@@ -262,7 +269,7 @@ def _mark_beyond(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[s
     """Arrows at the edge for values that the axis does not reach, with the numbers."""
     low, high = spec.get("y_limits", (-np.inf, np.inf))
     for point in line.points:
-        value = point.metrics[spec["metric"]].mean
+        value = point.metrics[line.metric].mean
         if low <= value <= high:
             continue
         above = value > high
@@ -337,7 +344,9 @@ def _lines(panel: _Panel) -> list[_Line]:
         for points in grouped.values():
             levels = points[0].levels
             style = "--" if spec.get("dashed") and matches(levels, spec["dashed"]) else "-"
-            lines.append(_Line(template.format(**levels), name, points, look(len(lines)), style))
+            for metric, told in panel.metrics.items():
+                label = f"{template.format(**levels)} {told}".strip()
+                lines.append(_Line(label, name, points, look(len(lines)), style, metric))
     return lines
 
 

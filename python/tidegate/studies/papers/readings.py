@@ -11,11 +11,12 @@ table    its name
 column   one of its columns, or an expression of them
 where    rows to keep: a value of a column, a list of values, or { min = .., max = .. }
 fold     what is made of these rows: sum (the default), mean, min, max, jain (Jain's index),
-         deviation, variation (deviation over mean), slow-deviation (that of the means of ten rows
-         in a row), summit (where the histogram has its highest inner maximum), quotient (the first
-         row over the second), kinds (how many different values), or each, so that every row is a
-         sample; of rows that are evenly apart, the frequency of the strongest sine by Fourier
-         transform (fourier) or by MUSIC (music), both in cycles a row, or its amplitude (swing)
+         deviation, variation (deviation over mean), slow-deviation and slow-max (of the means of
+         ten rows in a row), summit (where the histogram has its highest inner maximum), quotient
+         (the first row over the second), kinds (how many different values), or each, so that every
+         row is a sample; of rows that are evenly apart, the frequency of the strongest sine by
+         Fourier transform (fourier) or by MUSIC (music), both in cycles a row, or its amplitude
+         (swing)
 by       a column: one number for each of its values, such as for each interval
 =======  =======================================================================================
 
@@ -135,6 +136,10 @@ def _means_of_ten(values: Rows) -> Rows:
     return np.asarray(whole.reshape(-1, _ROWS_AT_A_TIME).mean(axis=1))
 
 
+def _most(values: Rows) -> Reading:
+    return float(values.max()) if values.size else None
+
+
 def _summit(values: Rows) -> float:
     """Middle of the highest bar of a histogram that has a lower one on either side, if any."""
     bars, edges = np.histogram(values, bins=_BARS)
@@ -160,6 +165,7 @@ _FOLDS: Mapping[str, Callable[[Rows], Reading]] = {
     "jain": _of_some(jain_index),
     "deviation": _of_some(np.std),
     "variation": _of_some(lambda values: _over(np.std(values), np.mean(values))),
+    "slow-max": lambda values: _most(_means_of_ten(values)),
     "slow-deviation": _of_some(lambda values: float(np.std(_means_of_ten(values)))),
     "summit": _of_some(_summit),
     "quotient": lambda values: _over(values[0], values[1]) if values.size > 1 else None,
