@@ -95,6 +95,9 @@ CASES = {
             "tcp.timestamps=true",
             relative_to="S3",
         ),
+        # 1,000 films, and ten hours of calls, whose memory goes with those in progress.
+        Case("FRAMES", "bench/frames.toml", 200),
+        Case("CALLS", "scenarios/calls.toml", 36_000),
         S4,
         S4.variant("S4-linux", 'profile="linux"'),
     )

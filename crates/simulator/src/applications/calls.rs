@@ -41,7 +41,6 @@ struct Call {
 
 impl Application for Calls {
     const NAME: &'static str = "calls";
-    const LISTENS: bool = true;
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Calls(plan) = &*flow.traffic else { return None };
@@ -67,6 +66,10 @@ impl Application for Calls {
             progress: Progress::default(),
             plan: plan.clone(),
         })
+    }
+
+    fn listens(&self) -> bool {
+        self.feedback.is_some() || self.prober.is_some()
     }
 
     fn start(&mut self, system: &mut System) {

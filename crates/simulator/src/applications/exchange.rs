@@ -35,11 +35,14 @@ impl Exchange {
 
 impl Application for Exchange {
     const NAME: &'static str = "exchange";
-    const LISTENS: bool = true;
 
     /// Scenario files do not have it.
     fn of(_: &FlowPlan) -> Option<Self> {
         None
+    }
+
+    fn listens(&self) -> bool {
+        true
     }
 
     fn start(&mut self, system: &mut System) {

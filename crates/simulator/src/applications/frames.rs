@@ -83,7 +83,6 @@ struct Totals {
 
 impl Application for Frames {
     const NAME: &'static str = "frames";
-    const LISTENS: bool = true;
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Frames(plan) = &*flow.traffic else { return None };
@@ -110,6 +109,10 @@ impl Application for Frames {
             packets: 0,
             adapting,
         })
+    }
+
+    fn listens(&self) -> bool {
+        self.adapting.is_some()
     }
 
     fn start(&mut self, system: &mut System) {

@@ -31,14 +31,17 @@ pub use crate::connections::{ConnectionId, End};
 pub trait Application: Sized {
     /// Its name in the names of random streams.
     const NAME: &'static str;
-    /// Whether it acts on what arrives. What nobody acts on may be delivered ahead of time.
-    const LISTENS: bool = false;
     /// Whether it opens a connection while packets of another may be under way. What comes late may then find
     /// its connection gone, or not yet, which has to be decided when it arrives.
     const OVERLAPS: bool = false;
 
     /// The application of a flow; `None` if the flow's is another.
     fn of(flow: &FlowPlan) -> Option<Self>;
+
+    /// Whether it acts on what arrives. What nobody acts on may be delivered ahead of time.
+    fn listens(&self) -> bool {
+        false
+    }
 
     /// The flow starts.
     fn start(&mut self, system: &mut System);
@@ -141,8 +144,8 @@ macro_rules! applications {
             /// Whether the application of a flow acts on what arrives, and whether its connections overlap.
             pub fn will_listen_or_overlap(flow: &FlowPlan) -> (bool, bool) {
                 $( $(#[$attribute])*
-                if $file::$name::of(flow).is_some() {
-                    return ($file::$name::LISTENS, $file::$name::OVERLAPS);
+                if let Some(own) = $file::$name::of(flow) {
+                    return (own.listens(), $file::$name::OVERLAPS);
                 } )+
                 (false, false)
             }
@@ -154,10 +157,10 @@ macro_rules! applications {
                 }
             }
 
-            /// See [`Application::LISTENS`].
+            /// See [`Application::listens`].
             pub fn listens(&self) -> bool {
                 match self {
-                    $( $(#[$attribute])* AnyApplication::$name(_) => $file::$name::LISTENS, )+
+                    $( $(#[$attribute])* AnyApplication::$name(own) => own.listens(), )+
                 }
             }
 

@@ -57,7 +57,6 @@ struct Counts {
 
 impl Application for Pages {
     const NAME: &'static str = "pages";
-    const LISTENS: bool = true;
     const OVERLAPS: bool = true;
 
     fn of(flow: &FlowPlan) -> Option<Self> {
@@ -67,6 +66,10 @@ impl Application for Pages {
     }
 
     /// The next page.
+    fn listens(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, system: &mut System) {
         let objects = system.random().geometric(1.0 / self.plan.objects.0);
         let left: Vec<u64> = (0..objects).map(|_| self.sizes.draw(system.random()).get()).collect();

@@ -25,13 +25,16 @@ pub struct Video {
 
 impl Application for Video {
     const NAME: &'static str = "video";
-    const LISTENS: bool = true;
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Video(plan) = &*flow.traffic else { return None };
         let unasked = plan.request.map_or(0, Bytes::get);
         let (server, player) = (Server::new(plan), Player::new(plan));
         Some(Video { server, player, unasked, connection: None })
+    }
+
+    fn listens(&self) -> bool {
+        true
     }
 
     fn start(&mut self, system: &mut System) {
