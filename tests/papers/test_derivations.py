@@ -86,9 +86,19 @@ def conex_claim(name):
     return claim["check"]
 
 
-def conex_setup(name):
+def conex_paper():
     text = (data_folder("papers") / "conex/paper.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["setups"][name]["set"]
+    return tomllib.loads(text)
+
+
+def conex_setup(name):
+    return conex_paper()["setups"][name]["set"]
+
+
+def conex_setup_of(factor, level):
+    """What a level of a factor sets of RED (papers/conex/paper.toml)."""
+    keys = conex_paper()["factors"][factor]["named"][str(level)]
+    return {key.rpartition(".")[2]: value for key, value in keys.items() if ".aqm." in key}
 
 
 def number(text):
@@ -112,6 +122,27 @@ def test_stalls_of_ten_seconds_contradict_the_papers_80_per_cent():
     assert 1 - wanted * light["count"] / link_mbps == pytest.approx(0.9, abs=0.01)
 
 
+def test_videos_stall_most_often_at_half_their_rate():
+    """Of figure 22's number of stalls, which is to fall as heavy users are held down.
+
+    At a share ρ of its rate 1.8 s of video take 1.8/ρ to come, and what plays then 1.8/(1 - ρ).
+    With figure 21's 80 % for heavy users ρ is 0.355: to leave them less adds stalls down to 64 %.
+    """
+    users = conex_setup("video")["users"]
+    light, link_mbps = users["light"], number(base("conex")["bottleneck"]["rate"])
+    unpoliced = conex_claim("conex-fig21-heavy-80pct-unpoliced")["expect"]
+    video_s = 2.2 - 0.4  # section VI-B
+
+    def stalls_per_s(heavy_share):
+        of_its_rate = (1 - heavy_share) * link_mbps / light["count"]
+        of_its_rate /= number(light["traffic"]["rate"]) / 1e3
+        return 1 / (video_s / of_its_rate + video_s / (1 - of_its_rate))
+
+    for percent in range(65, 80):
+        assert stalls_per_s(percent / 100) > stalls_per_s(unpoliced)
+    assert stalls_per_s(0.63) < stalls_per_s(unpoliced)
+
+
 def test_compound_is_reno_where_450_flows_share_the_link():
     """Its second window is α win^k - 1 > 0 from 16 segments on; no flow has so many.
 
@@ -132,6 +163,84 @@ def test_compound_is_reno_where_450_flows_share_the_link():
     increase = 3 * (1 - beta) / (1 + beta)
     mean_square = increase / 2 * (1 + beta) / (1 - beta)
     assert mean_square == pytest.approx(1.5)
+
+
+def conex_red(**chosen):
+    """Share that RED signals at a delay [s], by figure 2; thresholds of base.toml, or these."""
+    aqm = base("conex")["bottleneck"]["aqm"] | chosen
+    low, high = (
+        number(aqm[name]) * PACKET_BITS / (number(base("conex")["bottleneck"]["rate"]) * 1e6)
+        for name in ("min_threshold", "max_threshold")
+    )
+    return lambda delay_s: aqm["max_probability"] * (delay_s - low) / (high - low), low, high
+
+
+def meeting(excess, low, high):
+    """Where a falling function crosses zero."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+@pytest.mark.parametrize(
+    ("queue_ms", "policed", "close"),
+    [
+        (10, True, False),
+        (20, True, False),
+        (50, True, True),
+        (100, False, True),
+        (200, False, True),
+    ],
+)
+def test_queues_of_10_and_20_ms_are_policed_at_180_packets_per_s(queue_ms, policed, close):
+    """Of figure 14: the delay at 180 packets/s is close to the unpoliced one, "as with this filling
+    rate, the heavy users are almost not policed".
+
+    The link is full, a flow has a window of √(1.5/p), and nobody may declare more than r. Shorter
+    queues leave smaller windows, which take more marks.
+    """
+    scenario, r = base("conex"), 180
+    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
+    link_packets_per_s = number(scenario["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
+    thresholds = conex_setup_of("q_ms", queue_ms)
+    marked, low, high = conex_red(**thresholds)
+
+    def of_flow(delay_s):
+        return math.sqrt(1.5 / marked(delay_s)) / (0.1 + delay_s)
+
+    def carried(delay_s, most):
+        of_heavy = min(heavy["flows"] * of_flow(delay_s), most / marked(delay_s))
+        return heavy["count"] * of_heavy + light["count"] * of_flow(delay_s) - link_packets_per_s
+
+    start = low + (high - low) * 1e-3
+    unpoliced = meeting(lambda delay_s: carried(delay_s, math.inf), start, high)
+    assert (heavy["flows"] * of_flow(unpoliced) * marked(unpoliced) > r + 45 / 100) == policed
+    beside = meeting(lambda delay_s: carried(delay_s, r + 45 / 100), start, high)
+    assert (beside > 0.9 * unpoliced) == close
+
+
+def test_one_echo_per_round_trip_is_less_than_one_for_each_loss():
+    """With nine flows: figure 18's information order, against figure 19's order of delays.
+
+    A window of √(1.5/p) for all, at a full link. REDConEx has the smallest delay (section IV-G), so
+    that its windows are no larger, and its p no smaller. ECNConEx tells a round trip with
+    marks once, however many there are. Nobody is policed from 30 packets/s on.
+    """
+    scenario, flows = base("conex"), 9
+    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
+    link_packets_per_s = number(scenario["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
+    each = link_packets_per_s / (heavy["count"] * flows + light["count"])
+    marked, low, high = conex_red()
+
+    def excess(delay_s):
+        return math.sqrt(1.5 / marked(delay_s)) / (0.1 + delay_s) - each
+
+    delay_s = meeting(excess, low + (high - low) * 1e-3, high)
+    window, p = each * (0.1 + delay_s), marked(delay_s)
+    assert flows * each * p < 30
+    echoes_per_packet = (1 - (1 - p) ** window) / window
+    assert echoes_per_packet < 0.95 * p
 
 
 def signalled_share():
