@@ -29,6 +29,7 @@ use crate::header;
 use crate::honesty::{Honesty, Punctuality};
 use crate::host::FIRST_PORT;
 use crate::shelf::Shelf;
+use crate::tunnels::{Ends, Fetched, Tunnels};
 
 /// Largest IP packet.
 const MAX_PACKET: usize = 65_535;
@@ -48,6 +49,7 @@ pub struct Forwarder<'a> {
     clock: Clock,
     epoll: OwnedFd,
     timer: OwnedFd,
+    tunnels: Tunnels<'a>,
     punctuality: Punctuality,
     /// The part of the run over which it reports on itself.
     measured: [Time; 2],
@@ -82,6 +84,7 @@ impl<'a> Forwarder<'a> {
         let start = Time::ZERO + plan.warm_up;
         Ok(Forwarder {
             plan,
+            tunnels: Tunnels::none(plan),
             emulation: Emulation::new(plan, seed, Shelf::default()),
             devices,
             clock,
@@ -93,6 +96,20 @@ impl<'a> Forwarder<'a> {
             foreign: 0,
             refused: 0,
         })
+    }
+
+    /// With the nodes at which tunnels begin and end.
+    pub fn with_nodes(mut self, nodes: Vec<Ends<'a>>) -> Result<Self, LabError> {
+        self.tunnels = Tunnels::new(self.plan, nodes, &self.emulation)?;
+        for (number, node) in self.tunnels.nodes().iter().enumerate() {
+            let first = (self.devices.len() + 2 * number) as u64;
+            for (mark, fd) in (first..).zip([node.device, node.socket.as_fd()]) {
+                let mark = epoll::EventData::new_u64(mark);
+                epoll::add(&self.epoll, fd, mark, epoll::EventFlags::IN)
+                    .map_err(|error| LabError::Setup(format!("epoll: {error}")))?;
+            }
+        }
+        Ok(self)
     }
 
     /// Forwards until the measurement is over and `stop` is set.
@@ -119,7 +136,7 @@ impl<'a> Forwarder<'a> {
             for event in &ready {
                 let mark = event.data.u64();
                 if mark != TIMER {
-                    self.fetch(mark as usize, &mut buffer).map_err(failed)?;
+                    self.serve(mark as usize, &mut buffer).map_err(failed)?;
                 }
             }
         }
@@ -137,11 +154,32 @@ impl<'a> Forwarder<'a> {
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value).map(|_| ())
     }
 
-    /// Takes packets that a host has sent.
-    fn fetch(&mut self, device: usize, buffer: &mut [u8]) -> Result<(), Errno> {
+    /// Something is to be read: from a host's device, or a node's device or socket.
+    fn serve(&mut self, mark: usize, buffer: &mut [u8]) -> Result<(), Errno> {
+        let Some(of_node) = mark.checked_sub(self.devices.len()) else {
+            return self.fetch(self.devices[mark], buffer, |own, bytes| own.accept(mark, bytes));
+        };
+        let node = of_node / 2;
+        if of_node.is_multiple_of(2) {
+            let device = self.tunnels.nodes()[node].device;
+            return self.fetch(device, buffer, |own, bytes| own.accept_of_node(node, bytes));
+        }
+        let now = self.clock.now();
+        let ended = self.tunnels.receive(node, buffer, &mut self.emulation, now)?;
+        ended.into_iter().for_each(|delivery| self.hand_over(delivery));
+        Ok(())
+    }
+
+    /// Takes packets that a kernel has sent.
+    fn fetch(
+        &mut self,
+        device: BorrowedFd,
+        buffer: &mut [u8],
+        accept: impl Fn(&mut Self, &[u8]),
+    ) -> Result<(), Errno> {
         for _ in 0..BATCH {
-            match rustix::io::read(self.devices[device], &mut *buffer) {
-                Ok(len) => self.accept(device, &buffer[..len]),
+            match rustix::io::read(device, &mut *buffer) {
+                Ok(len) => accept(self, &buffer[..len]),
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
@@ -166,6 +204,16 @@ impl<'a> Forwarder<'a> {
         self.emulation.inject(flow, way, number, bytes.len() as u16, said, now);
     }
 
+    /// Lets a packet of a node enter the network, if it is one of a tunnel.
+    fn accept_of_node(&mut self, node: usize, bytes: &[u8]) {
+        let fetched = self.tunnels.fetched(node, bytes, &mut self.emulation, self.clock.now());
+        match fetched {
+            Fetched::Carried => {}
+            Fetched::Malformed => self.malformed += 1,
+            Fetched::Foreign => self.foreign += 1,
+        }
+    }
+
     /// The flow that a packet from a device belongs to: servers listen on one port per flow.
     fn flow_of(&self, device: usize, view: &View) -> Option<(u32, Way)> {
         let ports = view.ports?;
@@ -181,7 +229,13 @@ impl<'a> Forwarder<'a> {
 
     /// Hands a packet that is due to its host.
     fn hand_over(&mut self, delivery: Delivery) {
-        let Delivery { packet, flow, way, at, header } = delivery;
+        let Delivery { packet, flow, way, at, header, node } = delivery;
+        if node.is_some() {
+            let now = self.clock.now();
+            let taken = self.tunnels.arrive(delivery, &mut self.emulation, now);
+            self.refused += u64::from(!taken);
+            return;
+        }
         let device = match way {
             Way::Forward => self.devices.len() - 1,
             Way::Reverse => self.plan.flows[flow as usize].user,
@@ -202,6 +256,7 @@ impl<'a> Forwarder<'a> {
             foreign: self.foreign,
             refused: self.refused,
             without_room,
+            messages: self.tunnels.counts().texts(),
             ..self.punctuality.report()
         };
         let emulated = self.emulation.finish();

@@ -64,7 +64,8 @@ fn declare(bytes: &mut [u8], view: &View, declared: Declared) -> Result<bool, Wi
     }
 }
 
-fn ecn_of(ecn: wire::Ecn) -> Ecn {
+/// The ECN field of real packets, as mechanisms have it.
+pub fn ecn_of(ecn: wire::Ecn) -> Ecn {
     match ecn {
         wire::Ecn::NotEct => Ecn::NotEct,
         wire::Ecn::Ect0 => Ecn::Ect0,
@@ -73,7 +74,8 @@ fn ecn_of(ecn: wire::Ecn) -> Ecn {
     }
 }
 
-fn wire_ecn(ecn: Ecn) -> wire::Ecn {
+/// The other way round.
+pub fn wire_ecn(ecn: Ecn) -> wire::Ecn {
     match ecn {
         Ecn::NotEct => wire::Ecn::NotEct,
         Ecn::Ect0 => wire::Ecn::Ect0,

@@ -55,6 +55,8 @@ pub struct Honesty {
     pub without_room: u64,
     /// Packets that a host did not take.
     pub refused: u64,
+    /// Messages that nodes of tunnels got, by kind and by what is wrong with them.
+    pub messages: Vec<String>,
     /// Whether the thread had real-time priority.
     pub realtime: bool,
     /// The longest that the hosts' applications stood still when something was due.

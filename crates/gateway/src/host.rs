@@ -18,6 +18,7 @@ use tidegate_scenario::plan::{
 
 use crate::LabError;
 use crate::namespace::Namespace;
+use crate::node::Node;
 use crate::{netlink, settings, system};
 
 /// The name of every host's interface.
@@ -34,7 +35,7 @@ const ROUTE_PAUSE: Duration = Duration::from_millis(1);
 /// Descriptors of a flow (listener and both ends), of a host, and of the rest.
 const FDS_PER_FLOW: u64 = 4;
 const FDS_PER_HOST: u64 = 2;
-const FDS_REST: u64 = 64;
+const FDS_REST: u64 = 64 + 3 * crate::node::MOST as u64;
 
 /// The version of the Internet Protocol that hosts speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,8 @@ pub struct Hosts {
     pub users: Vec<Host>,
     /// All servers in one.
     pub server: Host,
+    /// Where tunnels begin and end.
+    pub nodes: Vec<Node>,
     /// The version of IP that they speak.
     pub ip: IpVersion,
     /// In what the kernel's TCP differs from the plan, whatever it is told.
@@ -116,7 +119,8 @@ impl AsFd for Host {
 }
 
 impl Host {
-    fn build(ip: IpVersion, address: IpAddr, mtu: u32) -> io::Result<Host> {
+    /// A host alone in its namespace, with a device whose largest packet is `mtu` bytes.
+    pub fn build(ip: IpVersion, address: IpAddr, mtu: u32) -> io::Result<Host> {
         let namespace = Namespace::create()?;
         set_all(&namespace, settings::COMMON)?;
         let (device, index) = namespace.enter(|| {
@@ -189,7 +193,8 @@ impl Hosts {
             users.push(user);
         }
         deviations.dedup();
-        Ok(Hosts { users, server, ip, deviations })
+        let nodes = Node::build_all(plan)?;
+        Ok(Hosts { users, server, nodes, ip, deviations })
     }
 }
 

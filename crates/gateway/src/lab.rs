@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{LinkPlan, Plan};
 use tidegate_simulator::Emulated;
@@ -16,7 +15,8 @@ use crate::forwarder::Forwarder;
 use crate::honesty::Honesty;
 use crate::host::{DEVICE, Host, Hosts, IpVersion, name_of};
 use crate::load::{self, Generator, Load, LoadReport};
-use crate::realtime;
+use crate::node::Node;
+use crate::{node, realtime};
 
 /// What a run can be asked for beside its scenario.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ pub struct LabRun {
 /// Runs a scenario once, in real time.
 pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
     refuse_prices_in_packets(plan)?;
-    refuse_mobile_networks(plan)?;
+    refuse_what_is_not_carried(plan)?;
     let hosts = Hosts::build(plan, options.ip)?;
     if options.verbose {
         tell_how_to_look_inside(plan, &hosts);
@@ -60,7 +60,8 @@ pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
     let end = Time::ZERO + plan.warm_up + plan.duration;
     let overruns_before = overruns(&hosts)?;
     let users = hosts.users.iter().map(|user| user.device.as_fd()).collect();
-    let forwarder = Forwarder::new(plan, options.seed, users, hosts.server.device.as_fd(), clock)?;
+    let forwarder = Forwarder::new(plan, options.seed, users, hosts.server.device.as_fd(), clock)?
+        .with_nodes(hosts.nodes.iter().map(Node::ends).collect())?;
     let (load, forwarded) = thread::scope(|scope| {
         let forwarding = scope.spawn(|| forward(forwarder, &clock, &stop));
         if options.progress {
@@ -89,32 +90,22 @@ fn refuse_prices_in_packets(plan: &Plan) -> Result<(), LabError> {
     Err(LabError::Missing(vec![line.to_owned()]))
 }
 
-/// Real packets get no header of a tunnel here yet, and hosts stay where they are.
-fn refuse_mobile_networks(plan: &Plan) -> Result<(), LabError> {
-    let of_links = plan.links.iter().flat_map(|link| link.entry.iter().chain(&link.exit));
-    let of_users = plan.stages.iter().map(|stage| &stage.params);
-    let tunnels = of_links.chain(of_users).any(StageParams::ends_tunnels);
-    let lacks = [
-        (
-            tunnels,
-            "enodeb: tunnels are simulated only; simulate the scenario, or leave pdn-gateway and enodeb out",
-        ),
-        (
-            !plan.moves.is_empty(),
-            "moves: users walk in simulations only; simulate the scenario, or leave them out",
-        ),
-    ];
-    let lines: Vec<_> = lacks
-        .iter()
-        .filter(|(is_there, _)| *is_there)
-        .map(|(_, line)| (*line).to_owned())
-        .collect();
+/// Hosts stay where they are, and nodes of tunnels stand at links.
+fn refuse_what_is_not_carried(plan: &Plan) -> Result<(), LabError> {
+    let mut lines = node::not_carried(plan);
+    if !plan.moves.is_empty() {
+        lines.push(
+            "moves: users walk in simulations only; simulate the scenario, or leave them out"
+                .to_owned(),
+        );
+    }
     if lines.is_empty() { Ok(()) } else { Err(LabError::Missing(lines)) }
 }
 
 /// Packets that hosts have sent and nobody fetched in time.
 fn overruns(hosts: &Hosts) -> Result<u64, LabError> {
-    let all = hosts.users.iter().chain([&hosts.server]);
+    let nodes = hosts.nodes.iter().map(|node| &node.host);
+    let all = hosts.users.iter().chain([&hosts.server]).chain(nodes);
     let sum: std::io::Result<u64> = all.map(Host::overruns).sum();
     sum.map_err(|error| LabError::Run(format!("the devices' counters: {error}")))
 }
@@ -122,7 +113,8 @@ fn overruns(hosts: &Hosts) -> Result<u64, LabError> {
 /// The namespaces have no names; the process holds them open.
 fn tell_how_to_look_inside(plan: &Plan, hosts: &Hosts) {
     let users = hosts.users.iter().enumerate().map(|(user, host)| (name_of(plan, user), host));
-    for (name, host) in users.chain([("servers".to_owned(), &hosts.server)]) {
+    let nodes = hosts.nodes.iter().map(|node| (node.name.clone(), &node.host));
+    for (name, host) in users.chain([("servers".to_owned(), &hosts.server)]).chain(nodes) {
         let process = std::process::id();
         let namespace = host.namespace.as_fd().as_raw_fd();
         eprintln!(

@@ -19,10 +19,13 @@ pub mod lab;
 pub mod load;
 pub mod namespace;
 mod netlink;
+pub mod node;
 pub mod output;
 pub mod realtime;
+mod report;
 mod settings;
 mod shelf;
 mod system;
+pub mod tunnels;
 
 pub use error::LabError;

@@ -31,6 +31,7 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
             "foreign": honesty.foreign,
             "without_room": honesty.without_room,
             "refused": honesty.refused,
+            "messages": honesty.messages,
             "realtime": honesty.realtime,
             "stall_s": honesty.stall_s,
         },

@@ -51,6 +51,8 @@ impl Shelf {
 impl Contents for Shelf {
     const OUTSIDE: bool = true;
 
+    const TUNNELS_OUTSIDE: bool = true;
+
     fn set_activity(&mut self, number: u64, activity: f32) -> f32 {
         let slot = &mut self.slots[number as usize];
         let Some(view) = &slot.view else { return 0.0 };

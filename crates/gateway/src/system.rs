@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -60,6 +61,41 @@ pub fn die_with_parent(command: &mut Command) {
     };
     // SAFETY: between fork and exec, two system calls; no memory is allocated and no lock taken.
     unsafe { command.pre_exec(die) };
+}
+
+/// Receives a datagram with its sender's address and its type of service, which the socket has to be told to hand
+/// over (`IP_RECVTOS`).
+pub fn receive_with_tos(
+    socket: impl AsFd,
+    buffer: &mut [u8],
+) -> io::Result<(usize, SocketAddrV4, u8)> {
+    // SAFETY: both consist of integers, arrays and pointers, for which all zeros is a value.
+    let (mut from, mut message): (libc::sockaddr_in, libc::msghdr) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // Words, so that the control message in it is aligned.
+    let mut control = [0u64; 8];
+    message.msg_name = (&raw mut from).cast();
+    message.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control);
+    // SAFETY: the kernel writes at most what the four lengths say, all of it into variables that outlive the call.
+    let len = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &mut message, 0) };
+    let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+    let mut tos = 0;
+    // SAFETY: the macros walk over what the kernel has written into `control`; the data of IP_TOS is one byte.
+    unsafe {
+        let mut found = libc::CMSG_FIRSTHDR(&message);
+        while let Some(header) = found.as_ref() {
+            if (header.cmsg_level, header.cmsg_type) == (libc::IPPROTO_IP, libc::IP_TOS) {
+                tos = *libc::CMSG_DATA(found);
+            }
+            found = libc::CMSG_NXTHDR(&message, found);
+        }
+    }
+    let address = Ipv4Addr::from(u32::from_be(from.sin_addr.s_addr));
+    Ok((len, SocketAddrV4::new(address, u16::from_be(from.sin_port)), tos))
 }
 
 /// Sets a socket option to `value`.

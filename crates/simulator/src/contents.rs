@@ -9,6 +9,9 @@ pub trait Contents {
     /// Whether there is anything outside the network's own packets.
     const OUTSIDE: bool;
 
+    /// Whether tunnels begin and end at nodes outside: packets leave the network there, and come back.
+    const TUNNELS_OUTSIDE: bool = false;
+
     /// A meter writes an activity into a packet. Returns what the packet says from then on: what it has room
     /// for, in steps of its format.
     fn set_activity(&mut self, packet: u64, activity: f32) -> f32;

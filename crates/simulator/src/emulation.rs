@@ -21,6 +21,10 @@ use crate::series::Series;
 use crate::stages::{self, Header, StageCounts};
 use crate::tables;
 
+mod tunnels;
+
+pub use tunnels::{Asked, Judged, NodePlace};
+
 /// Which way along a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -43,6 +47,8 @@ pub struct Delivery {
     pub at: Time,
     /// What its header is to say: what its sender wrote, and marks and stages on the way.
     pub header: Header,
+    /// The node outside to which it has come, by the number of its stage; `None` at the end of its route.
+    pub node: Option<u32>,
 }
 
 /// A network in the hands of a caller who has the hosts.
@@ -154,6 +160,9 @@ impl<'a, C: Contents> Emulation<'a, C> {
 
     /// When something happens next.
     pub fn next_time(&mut self) -> Time {
+        if !self.network.left.is_empty() {
+            return self.now;
+        }
         self.network.transit.next_time().min(self.next_own())
     }
 
@@ -183,6 +192,9 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// # Panics
     /// If nothing is due ([`Emulation::next_time`] is [`Time::NEVER`]).
     pub fn advance(&mut self) -> Option<Delivery> {
+        if let Some(delivery) = self.left() {
+            return Some(delivery);
+        }
         // As in a simulation: at equal times readings come first and samples last.
         let arrival = self.network.transit.next_time();
         if self.next_reading() <= arrival.min(self.series.next()) {
@@ -197,7 +209,12 @@ impl<'a, C: Contents> Emulation<'a, C> {
             return None;
         }
         self.now = arrival;
-        let (at, parcel) = self.network.advance()?;
+        let Some((at, parcel)) = self.network.advance() else { return self.left() };
+        Some(self.delivered(at, parcel))
+    }
+
+    /// A packet has reached the end of its route.
+    fn delivered(&mut self, at: Time, parcel: Parcel) -> Delivery {
         let packet = parcel.packet(at);
         let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
         if way == Way::Forward {
@@ -206,13 +223,14 @@ impl<'a, C: Contents> Emulation<'a, C> {
             self.series.count(group, packet.at, packet.len);
             self.received[packet.flow as usize].add(packet.len, packet.has(flags::CE));
         }
-        Some(Delivery {
+        Delivery {
             packet: packet.number,
             flow: packet.flow,
             way,
             at: packet.at,
             header: stages::header_of(packet.flags),
-        })
+            node: None,
+        }
     }
 
     fn read(&mut self, now: Time) {

@@ -46,7 +46,7 @@ mod transit;
 pub use applications::path_price;
 pub use arrivals::Arrivals;
 pub use contents::{Contents, InPacket};
-pub use emulation::{Delivery, Emulated, Emulation, Way};
+pub use emulation::{Asked, Delivery, Emulated, Emulation, Judged, NodePlace, Way};
 use network::Receivers;
 use output::RunOutput;
 pub use stages::Header;

@@ -5,7 +5,7 @@
 //! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
 //! halves the events.
 
-use tidegate_mechanisms::stage::{Glance, Glanced, Passing, Tunnel};
+use tidegate_mechanisms::stage::{Glance, Glanced, Passing, Report, Tunnel};
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
 
@@ -98,6 +98,8 @@ pub struct Network<C = InPacket> {
     tunnel_ends: Vec<Option<u32>>,
     /// What stages tell each other.
     reports: Reports,
+    /// Packets that have come to a node outside, and that are handed out next.
+    pub left: Vec<(Time, Parcel)>,
 }
 
 impl Network {
@@ -153,6 +155,7 @@ impl<C: Contents> Network<C> {
             rows: Vec::new(),
             tunnel_ends: Vec::new(),
             reports: Reports::default(),
+            left: Vec::new(),
         };
         let mut known = std::collections::HashMap::new();
         let host_of_link = network.add_hosts(plan, feeders, seed);
@@ -432,6 +435,11 @@ impl<C: Contents> Network<C> {
 
     #[inline(never)]
     fn pass_one_by_one(&mut self, row: u32, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
+        if C::TUNNELS_OUTSIDE && self.stages.stands_outside(row).is_some() {
+            self.ledger.delivered += 1;
+            self.left.push((now, parcel));
+            return None;
+        }
         let user = self.flow_states[parcel.flow() as usize].owner.user;
         let signal = f32::from_bits(self.options.word_of(&parcel));
         let mut passing = stages::passing(parcel, user, signal, now);
@@ -516,6 +524,57 @@ impl<C: Contents> Network<C> {
         let taken = self.stages.take(row, || self.reports.take(parcel.number()));
         self.ledger.delivered += u64::from(taken);
         taken
+    }
+
+    /// The node outside that has what comes to a hop: a tunnel's beginning or end, by the number of its stage.
+    pub fn node_at(&self, hop: u32) -> Option<u32> {
+        let row = self.rows.get(hop as usize).filter(|_| C::TUNNELS_OUTSIDE)?;
+        self.stages.stands_outside(*row)
+    }
+
+    /// The hops of a way, from its first on, in front of which nodes outside stand.
+    pub fn nodes_on(&self, first: u32) -> impl Iterator<Item = (u32, u32)> {
+        let is_last = |hop: &&Hop| hop.then == Then::Nothing || hop.link == NO_LINK;
+        let len = self.hops[first as usize..].iter().position(|hop| is_last(&hop)).unwrap_or(0);
+        (first..=first + len as u32).filter_map(|hop| self.node_at(hop).map(|node| (hop, node)))
+    }
+
+    /// The end of tunnels at a hop or further on.
+    pub fn tunnel_end(&self, hop: u32) -> Option<u32> {
+        self.tunnel_ends.get(hop as usize).copied().flatten()
+    }
+
+    /// First hop of the way of reports that answer packets of a flow at a hop.
+    pub fn report_way(&self, flow: u32, hop: u32) -> Option<u32> {
+        let kind = self.stages.reports_to(self.rows[hop as usize])?;
+        self.reports.way(flow, hop, kind)
+    }
+
+    /// A packet that has left comes to the stages of its hop. Returns what became of it, what they have
+    /// written, and what they report.
+    pub fn judge(
+        &mut self,
+        parcel: Parcel,
+        tunnel: Option<Tunnel>,
+        now: Time,
+    ) -> (bool, Passing, Option<Box<Report>>) {
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let tunnel_end = self.tunnel_end(parcel.hop());
+        let mut passing = Passing { tunnel, tunnel_end, ..stages::passing(parcel, user, 0.0, now) };
+        let passed = self.stages.pass(self.rows[parcel.hop() as usize], &mut passing).is_some();
+        self.losses[parcel.flow() as usize] += u64::from(!passed);
+        (passed, passing, self.stages.said.pop().map(|(_, report)| report))
+    }
+
+    /// A packet that has left goes on behind the stages of its hop. Returns it if that is the end of its way.
+    pub fn go_on(&mut self, parcel: Parcel, now: Time) -> Option<(Time, Parcel)> {
+        self.ledger.injected += 1;
+        let hop = Hop { staged: false, ..self.hop_of(&parcel) };
+        if hop.link == NO_LINK {
+            self.ledger.delivered += 1;
+            return Some((now, parcel));
+        }
+        self.forward(parcel, hop, now)
     }
 
     /// Adds the way of a stage's reports that answer packets of a flow.

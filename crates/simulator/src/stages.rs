@@ -222,6 +222,29 @@ impl Stages {
         Some(*writes_header)
     }
 
+    /// The stage of a row at which tunnels begin or end, or that takes reports of such.
+    pub fn stands_outside(&self, row: u32) -> Option<u32> {
+        let Row { turns, taker, .. } = self.rows.get(row as usize)?;
+        let mut all = turns.iter().flat_map(|turns| &turns.stages).chain(taker).copied();
+        all.find(|at| self.all[*at as usize].params.is_of_tunnels())
+    }
+
+    /// To which kind of stage those of a row report.
+    pub fn reports_to(&self, row: u32) -> Option<&'static str> {
+        let mut all = self.rows[row as usize].turns.iter().flat_map(|turns| &turns.stages);
+        all.find_map(|at| self.all[*at as usize].params.reports_to())
+    }
+
+    /// The name of a stage.
+    pub fn name(&self, number: u32) -> &str {
+        &self.all[number as usize].name
+    }
+
+    /// A report has come to a stage.
+    pub fn tell(&mut self, number: u32, report: &Report) {
+        self.all[number as usize].stage.take(report);
+    }
+
     /// A report has come to the end of a row. Returns whether a stage there has taken it.
     pub fn take(&mut self, row: u32, report: impl FnOnce() -> Report) -> bool {
         let Some(taker) = self.rows[row as usize].taker else { return false };

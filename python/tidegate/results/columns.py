@@ -160,6 +160,7 @@ LAB = TableSchema(
         ("foreign", "uint64", "", "Packets of no flow."),
         ("without_room", "uint64", "", "Packets with no room for what stages write."),
         ("refused", "uint64", "", "Packets that a host did not take."),
+        ("messages", "string", "", "Messages of tunnels that nodes got, by kind and fault."),
         ("realtime", "bool", "", "Whether the forwarder had real-time priority."),
         ("stall_s", "double", "s",
          "The longest that the hosts' applications stood still when something was due."),

@@ -166,6 +166,11 @@ macro_rules! stages {
                 match self { $(StageParams::$name(_) => $name::TAKES_REPORTS,)+ }
             }
 
+            /// Whether tunnels begin or end there.
+            pub const fn is_of_tunnels(&self) -> bool {
+                matches!(self, StageParams::PdnGateway(_) | StageParams::Enodeb(_))
+            }
+
             /// See [`Stage::WRITES_SIGNAL`].
             pub const fn writes_signal(&self) -> bool {
                 match self { $(StageParams::$name(_) => $name::WRITES_SIGNAL,)+ }

@@ -1,0 +1,198 @@
+//! The nodes of a mobile network at which tunnels begin and end: a network namespace each, with a device, an address
+//! and a socket on the port of GTP-U.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::os::fd::AsFd;
+
+use socket2::{Domain, Socket, Type};
+use tidegate_mechanisms::stage::StageParams;
+use tidegate_scenario::plan::{LinkPlan, Plan};
+use tidegate_wire::gtpu::PORT;
+
+use crate::LabError;
+use crate::host::{Host, IpVersion};
+use crate::system;
+use crate::tunnels::Ends;
+
+/// Room for what comes at once; a kernel's own default has room for 90 full packets.
+const RECEIVE_BUFFER: i32 = 4 << 20;
+/// More have no address.
+pub const MOST: usize = 250;
+
+/// A PDN gateway or an eNodeB.
+#[derive(Debug)]
+pub struct Node {
+    /// Name of its stage, such as `g1-r4.entry.0`.
+    pub name: String,
+    /// Its namespace and device.
+    pub host: Host,
+    /// Its socket, on the port of GTP-U.
+    pub socket: Socket,
+}
+
+/// A node as it is planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Planned {
+    name: String,
+    /// Of its device, bytes.
+    mtu: u32,
+}
+
+impl Node {
+    /// Builds all nodes of a plan.
+    pub fn build_all(plan: &Plan) -> Result<Vec<Node>, LabError> {
+        let build = |(number, Planned { name, mtu }): (usize, Planned)| {
+            let built = Node::build(address(number), mtu);
+            let (host, socket) =
+                built.map_err(|error| LabError::Setup(format!("node {name}: {error}")))?;
+            Ok(Node { name, host, socket })
+        };
+        planned(plan).into_iter().enumerate().map(build).collect()
+    }
+
+    /// What the forwarder needs of it.
+    pub fn ends(&self) -> Ends<'_> {
+        let Node { name, host, socket } = self;
+        let IpAddr::V4(address) = host.address else { unreachable!("tunnels run over IPv4") };
+        Ends { name, device: host.device.as_fd(), socket, address }
+    }
+
+    fn build(address: Ipv4Addr, mtu: u32) -> io::Result<(Host, Socket)> {
+        let host = Host::build(IpVersion::V4, IpAddr::V4(address), mtu)?;
+        let socket = host.namespace.enter(|| {
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+            socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT).into())?;
+            socket.set_recv_tos_v4(true)?;
+            socket.set_nonblocking(true)?;
+            let room = RECEIVE_BUFFER.to_ne_bytes();
+            system::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room)?;
+            io::Result::Ok(socket)
+        })??;
+        Ok((host, socket))
+    }
+}
+
+/// What of a plan's tunnels the lab does not carry, a line each.
+pub fn not_carried(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    if plan.stages.iter().any(|stage| stage.params.is_of_tunnels()) {
+        lines.push(
+            "pdn-gateway, enodeb: here they stand at links; put them at links.NAME.entry and links.NAME.exit"
+                .to_owned(),
+        );
+    }
+    let of_tunnels =
+        |link: &LinkPlan| link.entry.iter().chain(&link.exit).any(StageParams::is_of_tunnels);
+    let back: BTreeSet<u32> = plan.flows.iter().flat_map(|flow| flow.reverse.clone()).collect();
+    for link in back.iter().map(|link| &plan.links[*link as usize]).filter(|link| of_tunnels(link))
+    {
+        lines.push(format!(
+            "{}: acknowledgements travel without tunnels here; write duplex = false, and a link of its own for the \
+             way back",
+            link.name
+        ));
+    }
+    for link in &plan.links {
+        for (place, stages) in [("entry", &link.entry), ("exit", &link.exit)] {
+            if stages.len() > 1 && stages.iter().any(StageParams::is_of_tunnels) {
+                lines.push(format!(
+                    "links.{}.{place}: a node of tunnels stands alone here; put other stages at another link",
+                    link.name
+                ));
+            }
+        }
+    }
+    let count = planned(plan).len();
+    if count > MOST {
+        lines.push(format!("{count} nodes of tunnels: there are addresses for {MOST}"));
+    }
+    lines
+}
+
+fn planned(plan: &Plan) -> Vec<Planned> {
+    let mtus = plan.links.iter().flat_map(|link| &link.entry).filter_map(|stage| match stage {
+        StageParams::PdnGateway(params) => Some(params.mtu.get() as u32),
+        _ => None,
+    });
+    let mtu = mtus.max().unwrap_or_default();
+    let of_link = |link: &LinkPlan| {
+        let at = |place: &'static str, stages: &[StageParams]| -> Vec<Planned> {
+            let own = stages.iter().enumerate().filter(|(_, stage)| stage.is_of_tunnels());
+            own.map(|(i, _)| Planned { name: format!("{}.{place}.{i}", link.name), mtu }).collect()
+        };
+        [at("entry", &link.entry), at("exit", &link.exit)].concat()
+    };
+    plan.links.iter().flat_map(of_link).collect()
+}
+
+/// In the network of all hosts (RFC 2544), beside the servers.
+fn address(number: usize) -> Ipv4Addr {
+    Ipv4Addr::new(198, 19, 1, (1 + number) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_scenario::Scenario;
+
+    const TUNNELS: &str = r#"
+version = 1
+[links.core]
+from = "G"
+to = "N"
+rate = "20 Mb/s"
+delay = "5 ms"
+duplex = false
+entry = [{ kind = "pdn-gateway", mtu = "1700 B" }]
+exit = [{ kind = "enodeb" }]
+[links.back]
+from = "N"
+to = "G"
+rate = "20 Mb/s"
+delay = "5 ms"
+duplex = false
+[links.cell]
+from = "N"
+to = "phones"
+rate = "100 Mb/s"
+delay = "5 ms"
+[users.phones]
+from = "G"
+to = "phones"
+"#;
+
+    fn plan(text: &str) -> Plan {
+        Scenario::parse(text, &[]).expect("the scenario is valid").plan()
+    }
+
+    #[test]
+    fn there_is_a_node_where_a_tunnel_begins_and_one_where_it_ends() {
+        let plan = plan(TUNNELS);
+        assert!(not_carried(&plan).is_empty());
+        let names = planned(&plan).into_iter().map(|node| (node.name, node.mtu));
+        let wanted = ["core.entry.0", "core.exit.0"].map(|name| (name.to_owned(), 1700));
+        assert_eq!(names.collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn what_the_lab_does_not_carry_is_told_with_its_place() {
+        let beside = TUNNELS
+            .replace("{ kind = \"enodeb\" }", "{ kind = \"mark-counter\" }, { kind = \"enodeb\" }");
+        let [line] = &not_carried(&plan(&beside))[..] else { panic!("one mistake") };
+        assert!(line.starts_with("links.core.exit: "), "{line}");
+        let of_users = TUNNELS.replace("exit = [{ kind = \"enodeb\" }]", "")
+            + "exit = [{ kind = \"enodeb\" }]\n";
+        let [line] = &not_carried(&plan(&of_users))[..] else { panic!("one mistake") };
+        assert!(line.contains("links.NAME.exit"), "{line}");
+        let duplex = TUNNELS.replacen("duplex = false", "duplex = true", 1);
+        let lines = not_carried(&plan(
+            &duplex[..duplex.find("[links.back]").expect("is there")]
+                .chars()
+                .chain(duplex[duplex.find("[links.cell]").expect("is there")..].chars())
+                .collect::<String>(),
+        ));
+        assert!(lines[0].starts_with("core.reverse: "), "{lines:?}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Reports of a tunnel's end, as its stage has them and as they are on the wire.
+
+use tidegate_mechanisms::stage::{Fate, TunnelReport};
+use tidegate_wire::gtpu::report::{self as wire, Entry};
+
+/// What a stage tells, on the wire; its sender's address is that of the packet.
+pub fn to_wire(told: &TunnelReport) -> wire::Report {
+    let entry = |&(sequence, fate): &(u16, Fate)| Entry {
+        sequence,
+        fate: match fate {
+            Fate::MarkedBefore => wire::Fate::MarkedBefore,
+            Fate::DroppedBefore => wire::Fate::DroppedBefore,
+            Fate::DroppedHere => wire::Fate::DroppedHere,
+        },
+    };
+    wire::Report {
+        teid: told.teid,
+        last_sequence: told.last_sequence,
+        received: told.received,
+        marked_before: told.marked_before,
+        dropped_before: told.dropped_before,
+        dropped_here: told.dropped_here,
+        entries: told.entries.iter().map(entry).collect(),
+    }
+}
+
+/// What came over the wire from the end with this address.
+pub fn from_wire(told: wire::Report, from: u32) -> TunnelReport {
+    let entry = |entry: &Entry| {
+        let fate = match entry.fate {
+            wire::Fate::MarkedBefore => Fate::MarkedBefore,
+            wire::Fate::DroppedBefore => Fate::DroppedBefore,
+            wire::Fate::DroppedHere => Fate::DroppedHere,
+        };
+        (entry.sequence, fate)
+    };
+    TunnelReport {
+        from,
+        teid: told.teid,
+        last_sequence: told.last_sequence,
+        received: told.received,
+        marked_before: told.marked_before,
+        dropped_before: told.dropped_before,
+        dropped_here: told.dropped_here,
+        entries: told.entries.iter().map(entry).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_the_same_behind_the_wire() {
+        let entries =
+            vec![(7, Fate::MarkedBefore), (8, Fate::DroppedBefore), (9, Fate::DroppedHere)];
+        let told = TunnelReport {
+            from: 3,
+            teid: 4,
+            last_sequence: 9,
+            received: 100,
+            marked_before: 1,
+            dropped_before: 2,
+            dropped_here: 5,
+            entries,
+        };
+        let mut element = Vec::new();
+        wire::emit(&to_wire(&told), &mut element);
+        let read = wire::parse(&element).expect("is well-formed").expect("is one of ours");
+        assert_eq!(from_wire(read, 3), told);
+    }
+}

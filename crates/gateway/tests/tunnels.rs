@@ -1,0 +1,213 @@
+//! Nodes of tunnels and whatever comes to their sockets: no privilege is needed, since a socket on the loopback
+//! interface is as good as one in a namespace, and a pair of them stands in for a device.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixDatagram;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use socket2::Socket;
+use tidegate_gateway::clock::Clock;
+use tidegate_gateway::forwarder::Forwarder;
+use tidegate_gateway::tunnels::Ends;
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::Plan;
+use tidegate_wire::gtpu::report::{self, Report};
+use tidegate_wire::gtpu::{self, Header, Kind, PORT};
+
+const SCENARIO: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "50 ms"
+sample_interval = "off"
+[links.core]
+from = "G"
+to = "N"
+rate = "20 Mb/s"
+delay = "1 ms"
+duplex = false
+entry = [{ kind = "pdn-gateway" }]
+exit = [{ kind = "enodeb" }]
+[links.back]
+from = "N"
+to = "G"
+rate = "20 Mb/s"
+delay = "1 ms"
+duplex = false
+[links.cell]
+from = "N"
+to = "phones"
+rate = "100 Mb/s"
+delay = "1 ms"
+[users.phones]
+from = "G"
+to = "phones"
+"#;
+
+const GATEWAY: usize = 0;
+const ENODEB: usize = 1;
+
+fn plan() -> Plan {
+    Scenario::parse(SCENARIO, &[]).expect("the scenario is valid").plan()
+}
+
+fn socket() -> (Socket, SocketAddr) {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    socket.set_nonblocking(true).expect("a socket can be non-blocking");
+    let address = socket.local_addr().expect("it is bound");
+    (socket.into(), address)
+}
+
+fn device() -> (UnixDatagram, UnixDatagram) {
+    let pair = UnixDatagram::pair().expect("a socket pair");
+    for socket in [&pair.0, &pair.1] {
+        socket.set_nonblocking(true).expect("a socket can be non-blocking");
+    }
+    pair
+}
+
+/// Gives messages to the nodes' sockets. Returns what they have counted, how many packets their devices have given that
+/// were malformed and foreign, and what has come back to the sender.
+fn told(
+    messages: &[(usize, Vec<u8>)],
+    packets: &[Vec<u8>],
+) -> (Vec<String>, u64, u64, Vec<Vec<u8>>) {
+    let plan = plan();
+    let clock = Clock::start();
+    let devices: Vec<_> = (0..4).map(|_| device()).collect();
+    let [user, server, gateway, enodeb] = [0, 1, 2, 3].map(|number| devices[number].1.as_fd());
+    let sockets = [socket(), socket()];
+    let ends = |name, number: usize, device, last| Ends {
+        name,
+        device,
+        socket: &sockets[number].0,
+        address: Ipv4Addr::new(198, 19, 1, last),
+    };
+    let nodes =
+        vec![ends("core.entry.0", GATEWAY, gateway, 1), ends("core.exit.0", ENODEB, enodeb, 2)];
+    let forwarder = Forwarder::new(&plan, 1, vec![user], server, clock).expect("it starts");
+    let forwarder = forwarder.with_nodes(nodes).expect("all nodes are there");
+    let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    peer.set_read_timeout(Some(Duration::from_millis(20))).expect("a time-out is set");
+    let stop = AtomicBool::new(false);
+    let mut answers = Vec::new();
+    let honesty = std::thread::scope(|scope| {
+        let running = scope.spawn(|| forwarder.run(&stop));
+        for (node, message) in messages {
+            peer.send_to(message, sockets[*node].1).expect("loopback takes it");
+        }
+        for packet in packets {
+            devices[2].0.send(packet).expect("a device takes it");
+        }
+        let mut buffer = [0; 2000];
+        while let Ok(len) = peer.recv(&mut buffer) {
+            answers.push(buffer[..len].to_vec());
+        }
+        std::thread::sleep(Duration::from_millis(60));
+        stop.store(true, Ordering::Relaxed);
+        running.join().expect("no panic").expect("no error").1
+    });
+    (honesty.messages, honesty.malformed, honesty.foreign, answers)
+}
+
+fn message(
+    kind: Kind,
+    sequence: Option<u16>,
+    extensions: &[(u8, &[u8])],
+    payload: &[u8],
+) -> Vec<u8> {
+    let header = Header { kind, teid: 9, sequence, n_pdu: None };
+    let mut bytes = Vec::new();
+    gtpu::emit(header, extensions, payload, &mut bytes).expect("it fits");
+    bytes
+}
+
+/// A datagram of IPv4 to this port of the servers, whose header's sum is right.
+fn datagram(port: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 1, 1, 198, 19, 0, 1];
+    let words = packet.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum = words.sum::<u32>();
+    let sum = (sum >> 16) + (sum & 0xFFFF);
+    packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    packet.extend([0x9C, 0x40]);
+    packet.extend(port.to_be_bytes());
+    packet.extend([0, 8, 0, 0]);
+    packet
+}
+
+#[test]
+fn an_echo_is_answered_with_its_number() {
+    let (counts, _, _, answers) =
+        told(&[(GATEWAY, message(Kind::EchoRequest, Some(77), &[], &[]))], &[]);
+    assert_eq!(counts, ["echo requests 1"]);
+    let [answer] = &answers[..] else { panic!("{answers:?}") };
+    let header = gtpu::parse(answer).expect("a message").header;
+    assert_eq!((header.kind, header.sequence), (Kind::EchoResponse, Some(77)));
+}
+
+/// Each by its reason, and a node goes on.
+#[test]
+fn what_a_node_cannot_use_is_counted_by_reason() {
+    let mut reported = Vec::new();
+    report::emit(&Report { teid: 9, received: 5, ..Report::default() }, &mut reported);
+    let ours = datagram(10_000);
+    let (mut counts, malformed, foreign, _) = told(
+        &[
+            (GATEWAY, vec![1, 2, 3]),
+            (GATEWAY, message(Kind::EndMarker, None, &[], &[])),
+            (GATEWAY, message(Kind::Other(99), None, &[], &[])),
+            (GATEWAY, message(Kind::EchoRequest, Some(1), &[], &reported)),
+            (GATEWAY, message(Kind::EchoRequest, Some(1), &[], &reported[..20])),
+            (GATEWAY, message(Kind::Data, Some(1), &[], &ours)),
+            (ENODEB, message(Kind::Data, Some(1), &[], &datagram(80))),
+            (ENODEB, message(Kind::Data, None, &[], &ours)),
+            (ENODEB, message(Kind::Data, Some(1), &[(0xC0, &[0, 0])], &ours)),
+            (ENODEB, message(Kind::Data, Some(1), &[], &[0x45, 0, 0])),
+        ],
+        &[vec![0x45, 1], datagram(53), datagram(PORT)],
+    );
+    counts.sort();
+    let wanted = [
+        "data for no tunnel 2",
+        "data without a number 1",
+        "echo requests 2",
+        "end markers 1",
+        "extension headers not understood 1",
+        "malformed 3",
+        "of other kinds 1",
+        "reports on no tunnel 1",
+    ];
+    assert_eq!(counts, wanted);
+    assert_eq!((malformed, foreign), (1, 2), "of packets that the gateway's kernel has sent");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 8,
+        rng_seed: RngSeed::Fixed(5),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Random bytes, and messages with bytes changed or cut off.
+    #[test]
+    fn whatever_comes_to_a_node_is_counted(
+        noise in prop::collection::vec((0..2usize, prop::collection::vec(any::<u8>(), 0..200)), 30),
+        damage in prop::collection::vec((0..2usize, 0..60usize, any::<u8>(), 1..60usize), 30),
+    ) {
+        let whole = message(Kind::Data, Some(7), &[(0x3E, &[0x80, 0])], &datagram(10_000));
+        let damaged = damage.into_iter().map(|(node, at, value, keep)| {
+            let mut bytes = whole.clone();
+            let at = at % bytes.len();
+            bytes[at] = value;
+            bytes.truncate(keep);
+            (node, bytes)
+        });
+        let messages: Vec<_> = noise.into_iter().chain(damaged).collect();
+        let (counts, ..) = told(&messages, &[]);
+        prop_assert!(!counts.is_empty());
+    }
+}

@@ -1,0 +1,139 @@
+//! Nodes outside at which tunnels begin and end: packets leave the network in front of them and come back behind.
+//!
+//! The stages that judge them stay with the network, so that what they count and have stands in its tables.
+
+use tidegate_mechanisms::stage::{Ecn, Report, Tunnel};
+use tidegate_mechanisms::units::Time;
+
+use super::{Delivery, Emulation, Way};
+use crate::contents::Contents;
+use crate::packet::{Packet, Parcel, flags};
+use crate::stages::{self, Header};
+
+/// A place on the way of a flow where a node outside stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodePlace {
+    /// Which node: the number of its stage.
+    pub node: u32,
+    /// The flow.
+    pub flow: u32,
+    /// The place, for [`Emulation::judge`] and [`Emulation::go_on`].
+    pub hop: u32,
+    /// Address of the nearest end of tunnels, here or further on: the number of a node of the topology.
+    pub end: Option<u32>,
+}
+
+/// What a node is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Bytes of the packet as it comes.
+    pub len: u16,
+    /// What its header says; the outer one in a tunnel.
+    pub header: Header,
+    /// What the tunnel's header says, if it is in one.
+    pub tunnel: Option<Tunnel>,
+}
+
+/// What the stages of a node say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// It goes on; else it was dropped, and counted.
+    pub goes_on: bool,
+    /// Its ECN field from then on.
+    pub ecn: Ecn,
+    /// The tunnel that it is in from then on.
+    pub tunnel: Option<Tunnel>,
+    /// A report that leaves.
+    pub report: Option<Box<Report>>,
+}
+
+impl<C: Contents> Emulation<'_, C> {
+    /// All places where nodes stand, of all flows.
+    pub fn node_places(&self) -> Vec<NodePlace> {
+        let of_flow = |(flow, ways): (usize, &crate::network::Ways)| {
+            let place = |(hop, node)| {
+                let end = self.network.tunnel_end(hop);
+                NodePlace { node, flow: flow as u32, hop, end }
+            };
+            self.network.nodes_on(ways.forward).map(place).collect::<Vec<_>>()
+        };
+        self.ways.iter().enumerate().flat_map(of_flow).collect()
+    }
+
+    /// Name of a node's stage, as in the table of stages.
+    pub fn node_name(&self, node: u32) -> &str {
+        self.network.stages.name(node)
+    }
+
+    /// What the stages of a place say of a packet of its flow.
+    pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> Judged {
+        let Asked { len, header, tunnel } = asked;
+        let flags = stages::flags_of(header, None, flags::ECT);
+        let NodePlace { flow, hop, .. } = place;
+        let parcel = Parcel::of(&Packet { flow, hop, len, flags, ..Packet::default() });
+        let (goes_on, passing, report) = self.network.judge(parcel, tunnel, at.max(self.now));
+        Judged { goes_on, ecn: passing.ecn, tunnel: passing.tunnel, report }
+    }
+
+    /// A packet goes on behind a place. Returns it if its way ends there.
+    pub fn go_on(
+        &mut self,
+        place: NodePlace,
+        number: u64,
+        asked: Asked,
+        at: Time,
+    ) -> Option<Delivery> {
+        self.leave(place.flow, place.hop, number, asked, 0, at)
+    }
+
+    /// A message of the node at a place to the end of its tunnels: it takes the way of the flow's packets, and is none
+    /// of them.
+    pub fn send_on(&mut self, place: NodePlace, number: u64, asked: Asked, at: Time) {
+        let ended = self.leave(place.flow, place.hop, number, asked, flags::ACK, at);
+        debug_assert!(ended.is_none(), "tunnels do not begin where they end");
+    }
+
+    /// A message of the node at a place to the beginning of its tunnels: it takes the way of reports. Returns whether
+    /// there is one.
+    pub fn send_back(&mut self, place: NodePlace, number: u64, asked: Asked, at: Time) -> bool {
+        let Some(hop) = self.network.report_way(place.flow, place.hop) else { return false };
+        let flags = stages::flags_of(asked.header, None, flags::ACK | flags::BACK | flags::ECT);
+        let packet =
+            Packet { number, flow: place.flow, hop, len: asked.len, flags, ..Packet::default() };
+        self.network.send(Parcel::of(&packet), at.max(self.now));
+        true
+    }
+
+    /// A report has come to a node.
+    pub fn tell(&mut self, node: u32, report: &Report) {
+        self.network.stages.tell(node, report);
+    }
+
+    fn leave(
+        &mut self,
+        flow: u32,
+        hop: u32,
+        number: u64,
+        asked: Asked,
+        direction: u32,
+        at: Time,
+    ) -> Option<Delivery> {
+        let flags = stages::flags_of(asked.header, None, direction | flags::ECT);
+        let mut packet = Packet { number, flow, hop, len: asked.len, flags, ..Packet::default() };
+        if self.reads_activity && direction == 0 {
+            packet.word = self.network.contents.activity(number).to_bits();
+        }
+        let (at, parcel) = self.network.go_on(Parcel::of(&packet), at.max(self.now))?;
+        Some(self.delivered(at, parcel))
+    }
+
+    /// A packet that has left in front of a node.
+    pub(super) fn left(&mut self) -> Option<Delivery> {
+        let (at, parcel) = self.network.left.pop()?;
+        let node = self.network.node_at(parcel.hop());
+        let packet = parcel.packet(at);
+        let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
+        let header = stages::header_of(packet.flags);
+        Some(Delivery { packet: packet.number, flow: packet.flow, way, at, header, node })
+    }
+}

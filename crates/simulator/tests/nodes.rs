@@ -1,0 +1,148 @@
+//! The network between nodes of the caller's own, at which tunnels begin and end.
+
+use tidegate_mechanisms::stage::{Ecn, Tunnel};
+use tidegate_mechanisms::units::{Span, Time};
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::Plan;
+use tidegate_simulator::{Asked, Contents, Delivery, Emulation, Header, NodePlace, Way};
+
+const SCENARIO: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "1 s"
+sample_interval = "off"
+[links.core]
+from = "G"
+to = "N"
+rate = "10 Mb/s"
+delay = "10 ms"
+duplex = false
+entry = [{ kind = "pdn-gateway", policers = [{ buckets = "by-user", fill_rate = "1 Mb/s", depth = "15 kB", round_trip = "40 ms" }] }]
+exit = [{ kind = "enodeb", interval = "20 ms" }]
+[links.back]
+from = "N"
+to = "G"
+rate = "10 Mb/s"
+delay = "10 ms"
+duplex = false
+[links.cell]
+from = "N"
+to = "phones"
+rate = "100 Mb/s"
+delay = "5 ms"
+[users.phones]
+from = "G"
+to = "phones"
+"#;
+
+/// Keeps nothing.
+struct Bare;
+
+impl Contents for Bare {
+    const OUTSIDE: bool = true;
+    const TUNNELS_OUTSIDE: bool = true;
+
+    fn set_activity(&mut self, _: u64, activity: f32) -> f32 {
+        activity
+    }
+
+    fn activity(&mut self, _: u64) -> f32 {
+        0.0
+    }
+
+    fn discard(&mut self, _: u64) {}
+}
+
+fn plan() -> Plan {
+    Scenario::parse(SCENARIO, &[]).expect("the scenario is valid").plan()
+}
+
+fn next(emulation: &mut Emulation<'_, Bare>) -> Delivery {
+    std::iter::from_fn(|| Some(emulation.advance())).flatten().next().expect("something comes")
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+/// The only flow's tunnel: where it begins, where it ends.
+fn places(emulation: &Emulation<'_, Bare>) -> [NodePlace; 2] {
+    emulation.node_places().try_into().expect("a tunnel begins, and ends")
+}
+
+const PLAIN: Asked =
+    Asked { len: 1500, header: Header { ecn: Ecn::NotEct, declared: NOTHING }, tunnel: None };
+const NOTHING: tidegate_mechanisms::stage::Declared = tidegate_mechanisms::stage::Declared {
+    conex: false,
+    loss: false,
+    mark: false,
+    credit: false,
+    re: false,
+};
+
+/// From the sender to the gateway, on in its tunnel, out of that at the eNodeB, and on to the receiver.
+#[test]
+fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
+    let plan = plan();
+    let mut emulation = Emulation::new(&plan, 1, Bare);
+    let [begin, end] = places(&emulation);
+    assert_eq!(emulation.node_name(begin.node), "core.entry.0");
+    assert_eq!(begin.end, end.end, "the tunnel leads to the end that stands there");
+    emulation.inject(0, Way::Forward, 7, 1500, PLAIN.header, at(1));
+    let there = next(&mut emulation);
+    assert_eq!((there.packet, there.node), (7, Some(begin.node)));
+    let judged = emulation.judge(begin, PLAIN, there.at);
+    let tunnel = judged.tunnel.expect("it has entered one");
+    assert_eq!((tunnel.teid, tunnel.sequence, judged.ecn), (1, 0, Ecn::Ect0));
+    let outer =
+        Asked { len: 1544, header: Header { ecn: judged.ecn, ..PLAIN.header }, tunnel: None };
+    assert!(emulation.go_on(begin, 8, outer, there.at).is_none());
+    let out = next(&mut emulation);
+    assert_eq!((out.packet, out.node), (8, Some(end.node)));
+    let asked = Asked { tunnel: Some(tunnel), ..outer };
+    let judged = emulation.judge(end, asked, out.at);
+    assert_eq!((judged.goes_on, judged.tunnel, judged.ecn), (true, None, Ecn::NotEct));
+    emulation.go_on(end, 9, PLAIN, out.at);
+    let last = next(&mut emulation);
+    assert_eq!((last.packet, last.node, last.way), (9, None, Way::Forward));
+    let transmission = Span::from_nanos(1544 * 800 + 1500 * 80);
+    assert!(last.at.since(there.at) >= Span::from_millis(15) + transmission);
+}
+
+/// What a node drops is a loss of the flow's and a count of the stage's; reports go back to the gateway.
+#[test]
+fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
+    let plan = plan();
+    let mut emulation = Emulation::new(&plan, 1, Bare);
+    let [begin, end] = places(&emulation);
+    assert!(emulation.advance().is_none(), "the measurement begins");
+    let dropped = (0..100).filter(|_| !emulation.judge(begin, PLAIN, at(1)).goes_on).count();
+    assert!(dropped > 80, "a bucket of 15 kB holds ten packets, {dropped} of 100 were dropped");
+    let tunnel = Tunnel { teid: 1, sequence: 0, inner_ecn: Ecn::NotEct, re_inserted: Some(false) };
+    let asked = Asked { len: 1544, tunnel: Some(tunnel), ..PLAIN };
+    assert!(emulation.judge(end, asked, at(2)).report.is_none(), "none is due");
+    let later = Asked { tunnel: Some(Tunnel { sequence: 1, ..tunnel }), ..asked };
+    let report = emulation.judge(end, later, at(30)).report.expect("one is due");
+    assert_eq!(report.tunnel.as_ref().expect("is on a tunnel").received, 2);
+    assert!(emulation.send_back(end, 5, Asked { len: 71, ..PLAIN }, at(30)));
+    let back = next(&mut emulation);
+    assert_eq!((back.packet, back.node), (5, Some(begin.node)));
+    emulation.tell(begin.node, &report);
+    emulation.send_on(begin, 6, Asked { len: 42, ..PLAIN }, back.at);
+    let answer = next(&mut emulation);
+    assert_eq!((answer.packet, answer.node), (6, Some(end.node)));
+    while emulation.next_time() <= at(1001) {
+        emulation.advance();
+    }
+    let emulated = emulation.finish().expect("the measurement is over");
+    let counted = |stage: &str, count: &str| {
+        let table = &emulated.stages;
+        (0..table.value.len())
+            .filter(|&row| table.stage[row] == stage && table.count[row] == count)
+            .map(|row| table.value[row])
+            .sum::<u64>()
+    };
+    assert_eq!(counted("core.entry.0", "dropped: bucket empty"), dropped as u64);
+    assert_eq!(emulated.losses, [dropped as u64]);
+    assert_eq!((counted("core.exit.0", "received"), counted("core.entry.0", "reports")), (2, 1));
+}
