@@ -193,3 +193,13 @@ def test_analytic_experiments_hold_completely_and_need_no_simulation():
         (done,) = reproduce(name, write=False)
         (summary,) = done.summaries
         assert summary["ok"], summary
+
+
+def test_claims_are_judged_over_the_papers_own_runs_as_well():
+    (few,) = reproduce("reecn/fig12", replications=1, write=False)
+    assert not any(outcome.with_own_runs for outcome in few.outcomes), "no more than its own"
+    (more,) = reproduce("reecn/fig12", replications=6, write=False)
+    (outcome,) = more.outcomes
+    assert set(outcome.with_own_runs) == {verdict.claim.id for verdict in outcome.claims}
+    for ours, own in outcome.otherwise:
+        assert ours.verdict is not own.verdict

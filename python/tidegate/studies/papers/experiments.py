@@ -140,6 +140,8 @@ class Paper:
     terms: str
     """Items of a list, in Markdown: the paper's own terms."""
     baseline: Baseline | None = None
+    own_replications: int | None = None
+    """Runs a point that the paper itself has, where it says so and has fewer."""
 
 
 def paper_names() -> list[str]:
@@ -178,6 +180,7 @@ def load_paper(name: str) -> Paper:
         samples=head.get("samples", "independent runs"),
         terms=head.get("terms", "").strip(),
         baseline=Baseline(**head["baseline"]) if "baseline" in head else None,
+        own_replications=head.get("own_replications"),
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidegate.studies.papers.experiments import Experiment
     from tidegate.studies.papers.explanations import Support
@@ -21,6 +21,18 @@ class Outcome:
     cells: tuple[CellVerdict, ...]
     claims: tuple[ClaimVerdict, ...]
     supports: Sequence[Support]
+    with_own_runs: Mapping[str, ClaimVerdict] = field(default_factory=dict)
+    """Claims by their names, judged over as many runs as the paper itself has."""
+
+    @property
+    def otherwise(self) -> list[tuple[ClaimVerdict, ClaimVerdict]]:
+        """Claims that the paper's own number of runs would decide otherwise: ours, and those."""
+        pairs = [
+            (ours, self.with_own_runs[ours.claim.id])
+            for ours in self.claims
+            if ours.claim.id in self.with_own_runs
+        ]
+        return [(ours, few) for ours, few in pairs if ours.verdict is not few.verdict]
 
     def explanation_of(self, verdict: CellVerdict | ClaimVerdict) -> Support | None:
         """Give the first explanation listed for it that our measurements show."""

@@ -59,6 +59,7 @@ def write_report(
         _totals(paper, outcomes),
         _how_to_read(paper),
         *(_experiment(paper, outcome) for outcome in outcomes),
+        *_with_own_runs(paper, outcomes),
         *trait_section(paper, measured),
         _explanations(supports, outcomes),
     ]
@@ -267,6 +268,22 @@ def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) 
         else:
             notes.append(f"[{one.id}](#{one.id}) comes to {other.ours}")
     return f"**{word}**" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _with_own_runs(paper: Paper, outcomes: Sequence[Outcome]) -> list[str]:
+    """What the paper's own number of runs would decide otherwise."""
+    if not any(outcome.with_own_runs for outcome in outcomes):
+        return []
+    rows = [
+        [f"`{ours.claim.id}`", ours.verdict.value, few.verdict.value, few.measured]
+        for outcome in outcomes
+        for ours, few in outcome.otherwise
+    ]
+    own = paper.own_replications
+    head = ["claim", "with all runs", f"with the first {own}", f"measured with {own}"]
+    found = table(head, rows) if rows else "No claim is decided otherwise."
+    text = f"The first {own} runs a point alone:"
+    return [f"## With as many runs as the paper has\n\n{text}\n\n{found}"]
 
 
 def _explanations(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> str:

@@ -159,6 +159,7 @@ def _reproduce(
         # At the paper's own counts.
         judge = judge_claim if replications else partial(_decided, wanted=wanted, runner=runner)
         claims = {one.id: judge(one, measured) for each in chosen for one in each.claims}
+        few = _with_few_runs(paper, chosen, wanted, runner, replications)
     if kept:
         kept.write(measured, wanted, runner)
     supports = weigh(explanations, measured)
@@ -168,6 +169,7 @@ def _reproduce(
             tuple(judge_cell(cell, measured, paper.baseline) for cell in experiment.cells),
             tuple(claims[claim.id] for claim in experiment.claims),
             supports,
+            few,
         )
         for experiment in chosen
         if experiment is not paper.traits
@@ -222,6 +224,23 @@ def _decided(
     points = {id(point): point for point in first.undecided_points}
     more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
     return replace(judge_claim(claim, award(more, wanted)), repeated=len(points))
+
+
+def _with_few_runs(
+    paper: Paper,
+    chosen: Sequence[Experiment],
+    wanted: Mapping[SeriesKey, Series],
+    runner: Runner,
+    replications: int | None,
+) -> dict[str, ClaimVerdict]:
+    """Judge all claims over the first runs, as many as the paper has; empty where we do no more."""
+    own = paper.own_replications
+    if own is None or (replications is not None and replications <= own):
+        return {}
+    few = Points()
+    fill(few, wanted, runner, own)
+    few = award(few, wanted)
+    return {one.id: judge_claim(one, few) for each in chosen for one in each.claims}
 
 
 def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
