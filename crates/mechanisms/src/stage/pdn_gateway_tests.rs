@@ -203,6 +203,22 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
 }
 
 /// A tunnel of another user is none of his, wherever it leads.
+/// However many share a customer's tunnel: its bucket lets pass as many packets, and marks are held against all of them.
+#[test]
+fn many_users_behind_one_tunnel_have_one_bucket() {
+    let passed = |flows: u32| {
+        let mut gateway =
+            PdnGateway::new(PdnGatewayParams { policers: Tables(vec![bucket(5)]), ..params() });
+        assert_eq!(send(&mut gateway, 20), 0, "nothing is declared yet");
+        gateway.take(&reported(told(20, 15, 0)));
+        let own = |number: u32| Passing { flow: number % flows, ..packet() };
+        (0..40).filter(|number| pass(&mut gateway, &mut own(*number)) == Passage::On).count()
+    };
+    let alone = passed(1);
+    assert!((5..40).contains(&alone), "{alone} of 40 pass");
+    assert_eq!([2, 10, 40].map(passed), [alone; 3]);
+}
+
 #[test]
 fn a_report_on_the_tunnel_of_another_user_is_on_none() {
     let mut gateway = PdnGateway::new(params());
