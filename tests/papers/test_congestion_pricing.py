@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tidegate.scenarios.reading import parse
 from tidegate.studies.papers import reproduction
 from tidegate.studies.papers.checks import KINDS
 from tidegate.studies.papers.experiments import load_paper
@@ -35,6 +36,8 @@ CLAIMS = {
     "calls-parking-lot": 2,
     "fig7.3.3": 4,
     "fig7.3.4": 7,
+    "queues-for-calls": 0,
+    "a-third-lost": 0,
 }
 
 
@@ -87,7 +90,8 @@ def test_the_table_agrees_but_for_four_of_its_146_numbers():
 
 def test_a_part_is_all_its_experiments(paper):
     sets = (
-        "there are analysis, simulation, chapters-4-5, parking-lot, chapter-6, chapter-7, formulas"
+        "there are analysis, simulation, chapters-4-5, parking-lot, chapter-6, chapter-7, "
+        "calls-beyond, formulas"
     )
     with pytest.raises(reproduction.ReproductionError, match=sets):
         reproduction.reproduce("congestion_pricing/nothing", write=False)
@@ -98,7 +102,18 @@ def test_a_part_is_all_its_experiments(paper):
         *("fig2.4.4", "table5.4.1", "fig4.3.6", "fig4.4.3", "fig5.4.4"),
         *("table4.4.3", "table4.4.4", "table5.2.2", "table5.2.3", "table5.6.1", "table5.6.2"),
         *("fig6.6.12", "fig6.7.2", "fig6.7.5"),
+        *("fig7.2.3", "fig7.2.4", "calls-parking-lot", "fig7.3.3", "fig7.3.4"),
+        *("queues-for-calls", "a-third-lost"),
     }
+
+
+def test_every_scenario_of_calls_and_films_can_be_run(paper):
+    beyond = ("queues-for-calls", "a-third-lost", "calls-parking-lot")
+    for name, experiment in paper.experiments.items():
+        if name.startswith("fig7.") or name in beyond:
+            for series in experiment.series.values():
+                for setting in series.settings if series.simulated else ():
+                    parse(setting.base, setting.overrides)
 
 
 def test_explicit_prices_in_the_parking_lot_come_to_the_printed_numbers():
