@@ -38,21 +38,25 @@ def nobody() -> int:
 
 
 @pytest.fixture
-def marking() -> Iterator[int]:
-    """Somebody who says of each fourth probe that it came marked."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-        opened.bind(("127.0.0.1", 0))
+def marking(answering: int) -> Iterator[int]:
+    """A path to somebody who answers, on which each fourth probe is marked."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near:
+        near.bind(("127.0.0.1", 0))
 
-        def answer_marked() -> None:
-            while True:
-                payload, sender = opened.recvfrom(2048)
-                probe = Probe.parse(payload)
-                assert probe
-                ecn = CE if probe.number % 4 == 3 else ECT_0
-                opened.sendto(Probe(probe.run, probe.number, ecn).emit(), sender)
+        def pass_on() -> None:
+            with (
+                udp_socket(socket.AF_INET, ECT_0) as plain,
+                udp_socket(socket.AF_INET, CE) as marked,
+            ):
+                while True:
+                    payload, sender = near.recvfrom(2048)
+                    probe = Probe.parse(payload)
+                    far = marked if probe and probe.number % 4 == 3 else plain
+                    far.sendto(payload, ("127.0.0.1", answering))
+                    near.sendto(far.recv(2048), sender)
 
-        threading.Thread(target=answer_marked, daemon=True).start()
-        yield opened.getsockname()[1]
+        threading.Thread(target=pass_on, daemon=True).start()
+        yield near.getsockname()[1]
 
 
 def test_a_path_without_marks_admits(tidegate_command, answering):
