@@ -88,8 +88,8 @@ fn flow<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     all.set_item("user", plan.user)?;
-    all.set_item("forward", &plan.forward)?;
-    all.set_item("reverse", &plan.reverse)?;
+    all.set_item("forward", &plan.forward[..])?;
+    all.set_item("reverse", &plan.reverse[..])?;
     let stands = plan.stands.iter().map(|stand| {
         let own = PyDict::new(py);
         own.set_item("back", stand.back)?;

@@ -108,7 +108,7 @@ fn add_flows(
 }
 
 /// A user's stages where he has moved: those of his exit are at the far end of another way.
-fn moved(stands: &[StandPlan], far: usize) -> Vec<StandPlan> {
+fn moved(stands: &[StandPlan], far: usize) -> Box<[StandPlan]> {
     let place = |stand: &StandPlan| {
         let hop = if stand.back || stand.hop == 1 { stand.hop } else { far };
         StandPlan { hop, ..stand.clone() }
@@ -158,7 +158,7 @@ impl Seat<'_> {
     }
 
     /// Routes there and back, around the shared part of the way.
-    fn routes(&self, there: &[u32], back: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    fn routes(&self, there: &[u32], back: &[u32]) -> (Box<[u32]>, Box<[u32]>) {
         let ((access, access_back), egress) = self.ends();
         let mut forward = vec![access];
         forward.extend(there);
@@ -166,12 +166,12 @@ impl Seat<'_> {
         let mut reverse: Vec<u32> = egress.map(|(_, back)| back).into_iter().collect();
         reverse.extend(back);
         reverse.push(access_back);
-        (forward, reverse)
+        (forward.into(), reverse.into())
     }
 
     /// What stands on the way: at the entry whatever the sending host has, and on the way back that of a
     /// host where he receives.
-    fn stands(&self) -> Vec<StandPlan> {
+    fn stands(&self) -> Box<[StandPlan]> {
         let (entry, back) = match self.host {
             None => (&self.own.entry, None),
             Some((host, AtHosts::Sending)) => (&host.entry, None),
@@ -264,8 +264,8 @@ fn flow(
     file: &File,
     user: &User,
     owner: usize,
-    (forward, reverse): (Vec<u32>, Vec<u32>),
-    stands: Vec<StandPlan>,
+    (forward, reverse): (Box<[u32]>, Box<[u32]>),
+    stands: Box<[StandPlan]>,
     (traffic, tcp): &(Arc<Traffic>, Option<Arc<TcpPlan>>),
 ) -> FlowPlan {
     let packet_size = user.packet_size.unwrap_or(file.packet_size);

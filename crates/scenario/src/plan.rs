@@ -139,11 +139,11 @@ pub struct FlowPlan {
     pub user: usize,
     /// Links from the sender to the receiver, in order. The first is its host's: whatever begins with the
     /// same link, data or acknowledgements, leaves the same host.
-    pub forward: Vec<u32>,
+    pub forward: Box<[u32]>,
     /// Links from the receiver back to the sender, in order.
-    pub reverse: Vec<u32>,
+    pub reverse: Box<[u32]>,
     /// What it passes of users' stages, in order.
-    pub stands: Vec<StandPlan>,
+    pub stands: Box<[StandPlan]>,
     /// Size of a full packet on the wire, all headers included.
     pub packet_size: Bytes,
     /// When it starts.

@@ -105,9 +105,9 @@ fn users_at_others_hosts_share_their_link_and_what_stands_there() {
     };
     assert_eq!(nodes(&up.forward), [(4, 0), (0, 1), (1, 5)]);
     assert_eq!(nodes(&down.reverse), [(4, 0), (0, 1), (1, 8)], "the same host, another far end");
-    assert_eq!(up.stands, [stand(false, 1, 1)]);
+    assert_eq!(*up.stands, [stand(false, 1, 1)]);
     assert_eq!(more.stands, up.stands);
-    assert_eq!(down.stands, [stand(false, 2, 3), stand(true, 1, 1)]);
+    assert_eq!(*down.stands, [stand(false, 2, 3), stand(true, 1, 1)]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_way_back_of_a_bottleneck_neither_drops_nor_signals() {
 #[test]
 fn several_meters_share_the_reference_rate_and_the_burst_allowance() {
     let plan = scenario(DUMBBELL).plan();
-    assert_eq!(plan.flows[2].stands, [StandPlan { back: false, hop: 1, in_turn: vec![0, 1] }]);
+    assert_eq!(*plan.flows[2].stands, [StandPlan { back: false, hop: 1, in_turn: vec![0, 1] }]);
     assert_eq!(plan.stages.len(), 2);
     let StageParams::ActivityMeter(meter) = &plan.stages[1].params else { panic!("a meter") };
     assert_eq!(meter.reference_rate, Rate::from_bps(25_000));

@@ -11,7 +11,7 @@ use crate::arrivals::Arrivals;
 use crate::contents::Contents;
 use crate::intervals::{self, Counted};
 use crate::link::Link;
-use crate::link_reading::LinkReading;
+use crate::link_reading::LinkReadings;
 use crate::network::{Ledger, Network, Ways};
 use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
@@ -72,14 +72,14 @@ pub struct Emulation<'a, C: Contents> {
 
 /// All counters at one point in time.
 struct Counters {
-    links: Vec<LinkReading>,
+    links: LinkReadings,
     losses: Vec<u64>,
     received: Vec<Arrivals>,
     stages: StageCounts,
 }
 
 impl Counted for Counters {
-    fn links(&self) -> &[LinkReading] {
+    fn links(&self) -> &LinkReadings {
         &self.links
     }
 
@@ -235,10 +235,10 @@ impl<'a, C: Contents> Emulation<'a, C> {
 
     fn read(&mut self, now: Time) {
         if self.before.is_none() {
-            self.before = Some(self.counters(LinkReading::take, now));
+            self.before = Some(self.counters(LinkReadings::take, now));
             return;
         }
-        let after = self.counters(LinkReading::in_passing, now);
+        let after = self.counters(LinkReadings::in_passing, now);
         if self.plan.intervals > 1 {
             let before = self.last.as_ref().or(self.before.as_ref()).expect("it has begun");
             intervals::measure(&mut self.intervals, self.plan, self.parts, before, &after);
@@ -250,9 +250,9 @@ impl<'a, C: Contents> Emulation<'a, C> {
         }
     }
 
-    fn counters(&mut self, read: fn(&mut Link, Time) -> LinkReading, now: Time) -> Counters {
+    fn counters(&mut self, read: fn(&mut [Link], Time) -> LinkReadings, now: Time) -> Counters {
         Counters {
-            links: self.network.links.iter_mut().map(|link| read(link, now)).collect(),
+            links: read(&mut self.network.links, now),
             losses: self.network.losses.clone(),
             received: self.received.clone(),
             stages: self.network.stages.counts(),

@@ -8,7 +8,7 @@ use crate::ends::Ends;
 use crate::event_queue::{Timers, Wake};
 use crate::intervals;
 use crate::link::Link;
-use crate::link_reading::LinkReading;
+use crate::link_reading::LinkReadings;
 use crate::memory::{large_list, prefetch};
 use crate::network::{Network, Receivers};
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
@@ -101,10 +101,10 @@ impl<'a> Engine<'a> {
     /// Runs to the end of the measurement, then until the awaited transfers are done.
     pub fn run(mut self) -> RunOutput {
         let start = Time::ZERO + self.plan.warm_up;
-        let before = self.run_until(start, LinkReading::take);
+        let before = self.run_until(start, LinkReadings::take);
         self.ends.measure(start);
         let intervals = self.run_intervals(start, &before);
-        let after = self.run_until(self.end, LinkReading::take);
+        let after = self.run_until(self.end, LinkReadings::take);
         let applications = self.ends.applications(self.end);
         let limit = self.end + self.plan.drain_limit;
         // Samples go on.
@@ -146,7 +146,7 @@ impl<'a> Engine<'a> {
         let length = intervals::length(self.plan);
         let mut last = None;
         for k in 0..count {
-            let after = self.run_until(start + length * (k + 1), LinkReading::in_passing);
+            let after = self.run_until(start + length * (k + 1), LinkReadings::in_passing);
             let before = last.as_ref().unwrap_or(before);
             intervals::measure(&mut tables, self.plan, k as u32, before, &after);
             intervals::measure_flows(&mut tables.flows, self.plan, k as u32, before, &after);
@@ -156,11 +156,11 @@ impl<'a> Engine<'a> {
     }
 
     /// Runs up to `end` and reads all counters there.
-    fn run_until(&mut self, end: Time, read: fn(&mut Link, Time) -> LinkReading) -> Readings {
+    fn run_until(&mut self, end: Time, read: fn(&mut [Link], Time) -> LinkReadings) -> Readings {
         self.count_until(end);
         self.run_events::<true>(end);
         Readings {
-            links: self.network.links.iter_mut().map(|link| read(link, end)).collect(),
+            links: read(&mut self.network.links, end),
             losses: self.network.losses.clone(),
             received: self.reached.iter().map(|got| got.received).collect(),
             sent: self.ends.sent(),

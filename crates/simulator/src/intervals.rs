@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::Plan;
 
-use crate::link_reading::LinkReading;
+use crate::link_reading::LinkReadings;
 use crate::output::{IntervalFlowTable, IntervalGroupTable, IntervalLinkTable, IntervalTables};
 use crate::readings::Readings;
 use tidegate_mechanisms::bottleneck::DropReason;
@@ -11,7 +11,7 @@ use tidegate_mechanisms::bottleneck::DropReason;
 /// Counters at one end of an interval: those of a simulation, or of a network between real hosts.
 pub trait Counted {
     /// By link.
-    fn links(&self) -> &[LinkReading];
+    fn links(&self) -> &LinkReadings;
 
     /// Wire bytes that reached a flow's receiver so far.
     fn received_bytes(&self, flow: usize) -> u64;
@@ -62,10 +62,11 @@ fn links(
     after: &impl Counted,
 ) {
     let span_ns = length.as_nanos() as f64;
-    for (planned, (from, to)) in plan.links.iter().zip(before.links().iter().zip(after.links())) {
+    for (i, planned) in plan.links.iter().enumerate() {
         if !planned.monitored {
             continue;
         }
+        let (from, to) = (before.links().of(i), after.links().of(i));
         let drops = |reason: usize| to.drops()[reason] - from.drops()[reason];
         let (was_passed, passed) = (from.passed(), to.passed());
         let packets = (passed.backlog_packet_ns - was_passed.backlog_packet_ns) as f64;

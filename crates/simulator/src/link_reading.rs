@@ -5,12 +5,21 @@ use tidegate_mechanisms::units::Time;
 use crate::link::Link;
 use crate::probe::{Accepted, LinkProbe, Monitor};
 
-/// The counters of a link at a point in time.
+/// The counters of all links at a point in time. Of most links there is nothing to be read but what they have
+/// accepted.
 #[derive(Clone)]
-pub struct LinkReading {
+pub struct LinkReadings {
+    accepted: Vec<Accepted>,
+    /// In the order of links.
+    more: Vec<(u32, More)>,
+}
+
+/// The counters of a link at a point in time.
+#[derive(Clone, Copy)]
+pub struct LinkReading<'a> {
     /// What it has accepted.
     pub accepted: Accepted,
-    more: Option<Box<More>>,
+    more: Option<&'a More>,
 }
 
 /// What there is to be read of few links.
@@ -34,53 +43,76 @@ pub struct TimePassed {
     pub busy_ns: u128,
 }
 
-impl LinkReading {
-    /// Reads a link at `now`, and starts its histogram anew.
-    pub fn take(link: &mut Link, now: Time) -> Self {
-        let reading = LinkReading::in_passing(link, now);
-        if let Some(monitor) = link.monitor() {
+impl LinkReadings {
+    /// Reads links at `now`, and starts their histograms anew.
+    pub fn take(links: &mut [Link], now: Time) -> Self {
+        let readings = LinkReadings::in_passing(links, now);
+        for monitor in links.iter_mut().filter_map(Link::monitor) {
             monitor.sojourn.reset();
         }
-        reading
+        readings
     }
 
-    /// Reads a link at `now`.
-    pub fn in_passing(link: &mut Link, now: Time) -> Self {
+    /// Reads links at `now`.
+    pub fn in_passing(links: &mut [Link], now: Time) -> Self {
+        let mut more = Vec::new();
+        for (number, link) in links.iter_mut().enumerate() {
+            more.extend(More::of(link, now).map(|more| (number as u32, more)));
+        }
+        LinkReadings { accepted: links.iter().map(|link| link.accepted).collect(), more }
+    }
+
+    /// That of the link with this number.
+    pub fn of(&self, link: usize) -> LinkReading<'_> {
+        let place = self.more.binary_search_by_key(&(link as u32), |(number, _)| *number);
+        let more = place.ok().map(|place| &self.more[place].1);
+        LinkReading { accepted: self.accepted[link], more }
+    }
+
+    /// Those of all links.
+    pub fn iter(&self) -> impl Iterator<Item = LinkReading<'_>> {
+        (0..self.accepted.len()).map(|link| self.of(link))
+    }
+}
+
+impl More {
+    fn of(link: &mut Link, now: Time) -> Option<Self> {
         let not_begun = link.not_begun(now);
         let passed = link.monitor().is_some().then(|| TimePassed::of(link, now));
         let probe = link.probe().filter(|probe| !probe.is_blank()).cloned();
-        let more = probe.map(|probe| Box::new(More { probe, not_begun, passed }));
-        LinkReading { accepted: link.accepted, more }
+        probe.map(|probe| More { probe, not_begun, passed })
     }
+}
 
+impl<'a> LinkReading<'a> {
     /// What it has accepted; of what is asked a price only what has left the queue, whether or not that is an event.
     pub fn sent(&self) -> Accepted {
         let Accepted { packets, bytes } = self.accepted;
-        let (waiting, waiting_bytes) = self.more.as_ref().map_or((0, 0), |more| more.not_begun);
+        let (waiting, waiting_bytes) = self.more.map_or((0, 0), |more| more.not_begun);
         Accepted { packets: packets - u64::from(waiting), bytes: bytes - waiting_bytes }
     }
 
     /// Packets that have passed with a mark set here.
     pub fn marks(&self) -> u64 {
-        self.more.as_ref().map_or(0, |more| more.probe.marks)
+        self.more.map_or(0, |more| more.probe.marks)
     }
 
     /// Drops by reason: full, AQM, wire, policer.
     pub fn drops(&self) -> [u64; 4] {
-        self.more.as_ref().map_or([0; 4], |more| more.probe.drops)
+        self.more.map_or([0; 4], |more| more.probe.drops)
     }
 
     /// What only bottlenecks keep.
-    pub fn monitor(&self) -> Option<&Monitor> {
-        self.more.as_ref()?.probe.monitor.as_deref()
+    pub fn monitor(&self) -> Option<&'a Monitor> {
+        self.more?.probe.monitor.as_deref()
     }
 
     /// What has passed of the time that is counted in advance.
     ///
     /// # Panics
     /// If the link is not monitored.
-    pub fn passed(&self) -> &TimePassed {
-        self.more.as_ref().and_then(|more| more.passed.as_ref()).expect("monitored")
+    pub fn passed(&self) -> &'a TimePassed {
+        self.more.and_then(|more| more.passed.as_ref()).expect("monitored")
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::arrivals::Arrivals;
 use crate::digest::Digest;
 use crate::intervals::Counted;
-use crate::link_reading::LinkReading;
+use crate::link_reading::LinkReadings;
 use crate::packet::{Packet, flags};
 use crate::stages::StageCounts;
 use crate::tcp::sender::SenderCounts;
@@ -50,7 +50,7 @@ impl Reached {
 /// All counters at one point in time.
 pub struct Readings {
     /// By link.
-    pub links: Vec<LinkReading>,
+    pub links: LinkReadings,
     /// By flow.
     pub losses: Vec<u64>,
     /// By flow.
@@ -62,7 +62,7 @@ pub struct Readings {
 }
 
 impl Counted for Readings {
-    fn links(&self) -> &[LinkReading] {
+    fn links(&self) -> &LinkReadings {
         &self.links
     }
 

@@ -6,7 +6,7 @@ use tidegate_scenario::plan::Plan;
 use crate::applications::TransferRecord;
 use crate::digest::Digest;
 use crate::link::Link;
-use crate::link_reading::LinkReading;
+use crate::link_reading::LinkReadings;
 use crate::output::{
     ApplicationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput,
     TransferTable,
@@ -72,7 +72,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
 
 /// Everything that reached a host until the end of the measurement, what bottlenecks did, and when
 /// transfers finished.
-fn digest(run: &Finished, links: &[LinkReading]) -> String {
+fn digest(run: &Finished, links: &LinkReadings) -> String {
     let mut digest = Digest::default();
     let ways = run.reached.iter().flat_map(|got| got.digests);
     ways.for_each(|way| digest.join(way));
@@ -119,13 +119,13 @@ fn flows(plan: &Plan, before: &Readings, after: &Readings) -> FlowTable {
 pub fn links(
     plan: &Plan,
     links: &[Link],
-    before: &[LinkReading],
-    after: &[LinkReading],
+    before: &LinkReadings,
+    after: &LinkReadings,
 ) -> LinkTable {
     let mut table = LinkTable::default();
     let span_ns = plan.duration.as_nanos() as f64;
     for (i, planned) in plan.links.iter().enumerate() {
-        let (from, to) = (&before[i], &after[i]);
+        let (from, to) = (before.of(i), after.of(i));
         let accepted = to.accepted.packets - from.accepted.packets;
         let bytes = to.accepted.bytes - from.accepted.bytes;
         let [full, aqm, wire, policer] =
@@ -176,10 +176,10 @@ pub fn links(
 }
 
 /// What groups of users did to monitored links between two readings, and got from them.
-pub fn link_groups(plan: &Plan, before: &[LinkReading], after: &[LinkReading]) -> LinkGroupTable {
+pub fn link_groups(plan: &Plan, before: &LinkReadings, after: &LinkReadings) -> LinkGroupTable {
     let mut table = LinkGroupTable::default();
     for (i, planned) in plan.links.iter().enumerate() {
-        let monitors = (before[i].monitor(), after[i].monitor());
+        let monitors = (before.of(i).monitor(), after.of(i).monitor());
         let (Some(was), Some(is)) = monitors else { continue };
         for (group, (from, to)) in was.groups.iter().zip(&is.groups).enumerate() {
             let accepted = to.accepted - from.accepted;

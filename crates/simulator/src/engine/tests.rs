@@ -36,7 +36,7 @@ fn plan(overrides: &[(&str, &str)]) -> Plan {
 fn play(plan: &Plan, application: Exchange) -> Engine<'_> {
     let mut engine = Engine::new(plan, 1, Receivers::OnArrival);
     engine.ends.replace(0, AnyApplication::Exchange(Box::new(application)));
-    engine.run_until(Time::ZERO + plan.duration, LinkReading::take);
+    engine.run_until(Time::ZERO + plan.duration, LinkReadings::take);
     engine
 }
 
@@ -119,7 +119,7 @@ fn ten_thousand_transfers_one_after_the_other_need_two_places() {
     let traffic = r#"{ kind = "transfer", size = "1 kB", pause = "0 s" }"#;
     let plan = plan(&[("duration", "\"420 s\""), ("users.one.traffic", traffic)]);
     let mut engine = Engine::new(&plan, 1, Receivers::AheadOfTime);
-    engine.run_until(Time::ZERO + plan.duration, LinkReading::take);
+    engine.run_until(Time::ZERO + plan.duration, LinkReadings::take);
     assert!(engine.ends.records.len() > 10_000, "{}", engine.ends.records.len());
     assert_eq!(engine.ends.places(), (2, 2));
 }
@@ -129,7 +129,7 @@ fn a_late_packet_of_a_connection_that_is_gone_is_counted_and_not_answered() {
     let traffic = r#"{ kind = "transfer", size = "1 kB", pause = "1 s" }"#;
     let plan = plan(&[("users.one.traffic", traffic)]);
     let mut engine = Engine::new(&plan, 1, Receivers::OnArrival);
-    engine.run_until(Time::ZERO + plan.duration, LinkReading::take);
+    engine.run_until(Time::ZERO + plan.duration, LinkReadings::take);
     let (got, sent) = (engine.reached[0].received, engine.network.ledger.injected);
     let late = Packet { at: engine.now, len: 1_040, ..Packet::default() };
     engine.deliver(late.at, Parcel::of(&late));
