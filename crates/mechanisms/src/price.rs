@@ -224,8 +224,8 @@ pub struct PathPrice {
     told: Option<f64>,
     /// A bit each of the last packets, oldest at `next` once it is full.
     history: Box<[u8]>,
-    next: usize,
-    len: usize,
+    next: u32,
+    len: u32,
     with_bit: [u32; BITS],
 }
 
@@ -270,13 +270,14 @@ impl PathPrice {
     }
 
     fn add(&mut self, bits: u8) {
-        let forgotten = core::mem::replace(&mut self.history[self.next], bits);
+        let forgotten = core::mem::replace(&mut self.history[self.next as usize], bits);
         for (bit, count) in self.with_bit.iter_mut().enumerate() {
             *count += u32::from(bits >> bit & 1);
             *count -= u32::from(forgotten >> bit & 1);
         }
-        self.next = (self.next + 1) % self.history.len();
-        self.len = (self.len + 1).min(self.history.len());
+        let places = self.history.len() as u32;
+        self.next = (self.next + 1) % places;
+        self.len = (self.len + 1).min(places);
     }
 
     /// p; `None` before anything is known.
@@ -284,7 +285,7 @@ impl PathPrice {
         if self.encoding == Encoding::Explicit {
             return self.told;
         }
-        let packets = self.len as f64;
+        let packets = f64::from(self.len);
         let marked = |bit: usize| f64::from(self.with_bit[bit]);
         let from_half = |bit: &usize| (marked(*bit) / packets - 0.5).abs();
         let bits = if let Encoding::FourBit(_) = self.encoding { BITS } else { 1 };

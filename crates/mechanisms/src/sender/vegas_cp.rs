@@ -57,8 +57,8 @@ pub struct VegasCp {
     rate_by: RateBy,
     path: Option<PathPrice>,
     least_rtt_s: f64,
-    /// Slow start, if there is any.
-    vegas: Option<Vegas>,
+    /// Slow start, if there is any. Apart, as all connections have room for the largest controller.
+    vegas: Option<Box<Vegas>>,
 }
 
 /// Of the original (Brakmo and Peterson 1995).
@@ -93,7 +93,7 @@ impl Control for VegasCp {
             rate_by,
             path: None,
             least_rtt_s: f64::INFINITY,
-            vegas: slow_start.then(|| Vegas::new(VEGAS)),
+            vegas: slow_start.then(|| Box::new(Vegas::new(VEGAS))),
         }
     }
 
