@@ -165,14 +165,15 @@ impl LinuxCubic {
             self.interval_at = now;
             let ahead = self.delay_min.unwrap_or(Span::ZERO);
             let target = epoch.w_cubic((now.since(epoch.start) + ahead).as_secs());
-            let mut interval =
-                if target > cwnd { (cwnd / (target - cwnd)) as u32 } else { 100 * cwnd as u32 };
+            epoch.follow_reno(cwnd);
+            // The shorter of two intervals is that of the further aim: one division, which takes its time.
+            let above = target.max(epoch.w_est) - cwnd;
+            let mut interval = if above > 0.0 { (cwnd / above) as u32 } else { u32::MAX };
+            if target <= cwnd {
+                interval = interval.min(100 * cwnd as u32);
+            }
             if w_max == 0.0 {
                 interval = interval.min(MAX_INTERVAL_BEFORE_LOSS);
-            }
-            epoch.follow_reno(cwnd);
-            if epoch.w_est > cwnd {
-                interval = interval.min((cwnd / (epoch.w_est - cwnd)) as u32);
             }
             self.interval = interval.max(MIN_INTERVAL);
         }
