@@ -9,8 +9,13 @@ use core::cmp::Reverse;
 use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
 
+use crate::ring::Ring;
+
 /// Wake-ups of flows and probes.
 pub struct Timers {
+    /// All of them, in order, where there are few: most new ones are among the last.
+    few: Ring<u128>,
+    /// Those that came when there were many.
     heap: QuaternaryHeap<Reverse<u128>>,
     inserted: u32,
     next: Time,
@@ -36,6 +41,8 @@ pub enum Wake {
 }
 
 const KIND_SHIFT: u32 = 29;
+/// So many are few.
+const FEW: usize = 48;
 
 impl Wake {
     fn pack(self) -> u32 {
@@ -68,7 +75,8 @@ impl Wake {
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers { heap: QuaternaryHeap::default(), inserted: 0, next: Time::NEVER }
+        let (few, heap) = (Ring::default(), QuaternaryHeap::default());
+        Timers { few, heap, inserted: 0, next: Time::NEVER }
     }
 }
 
@@ -84,22 +92,51 @@ impl Timers {
     pub fn push(&mut self, at: Time, wake: Wake) {
         self.inserted = self.inserted.wrapping_add(1);
         let order = u128::from(self.inserted) << 32 | u128::from(wake.pack());
-        self.heap.push(Reverse(u128::from(at.as_nanos()) << 64 | order));
+        let key = u128::from(at.as_nanos()) << 64 | order;
+        if self.few.len() < FEW && self.heap.is_empty() {
+            self.few.insert(key);
+        } else {
+            self.heap.push(Reverse(key));
+        }
         self.next = self.next.min(at);
     }
 
     /// Takes the next timer.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Wake)> {
-        let time_of = |key: u128| Time::from_nanos((key >> 64) as u64);
-        let Reverse(key) = self.heap.pop()?;
-        self.next = self.heap.peek().map_or(Time::NEVER, |next| time_of(next.0));
+        let key = self.take_first()?;
+        self.next = self.first().map_or(Time::NEVER, time_of);
         Some((time_of(key), Wake::unpack(key as u32)))
     }
+
+    #[inline(always)]
+    fn first(&self) -> Option<u128> {
+        let (few, heap) = (self.few.front().copied(), self.heap.peek());
+        match heap {
+            None => few,
+            Some(Reverse(key)) => Some(few.map_or(*key, |few| few.min(*key))),
+        }
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Option<u128> {
+        match self.heap.peek() {
+            Some(Reverse(key)) if self.few.front().is_none_or(|few| key < few) => {
+                self.heap.pop().map(|Reverse(key)| key)
+            }
+            _ => self.few.pop(),
+        }
+    }
+}
+
+const fn time_of(key: u128) -> Time {
+    Time::from_nanos((key >> 64) as u64)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -115,5 +152,31 @@ mod tests {
             order,
             [Wake::Sample, Wake::Retransmit(3), Wake::Retransmit(1), Wake::Retransmit(2)]
         );
+    }
+
+    proptest! {
+        /// Few or many, and with so many that few become many and few again.
+        #[test]
+        fn timers_fire_in_the_order_of_their_times(
+            steps in prop::collection::vec((0..1_000u64, 0..5u32), 0..400),
+        ) {
+            let (mut timers, mut model) = (Timers::default(), std::collections::BTreeSet::new());
+            for (number, (at, step)) in steps.into_iter().enumerate() {
+                let at = Time::from_nanos(at);
+                if step < 3 {
+                    timers.push(at, Wake::Start(number as u32));
+                    model.insert((at, number as u32));
+                } else {
+                    let first = model.pop_first().map(|(at, number)| (at, Wake::Start(number)));
+                    prop_assert_eq!(timers.pop(), first);
+                }
+                let next = model.first().map_or(Time::NEVER, |(at, _)| *at);
+                prop_assert_eq!(timers.next_time(), next);
+            }
+            while let Some((at, number)) = model.pop_first() {
+                prop_assert_eq!(timers.pop(), Some((at, Wake::Start(number))));
+            }
+            prop_assert_eq!(timers.pop(), None);
+        }
     }
 }
