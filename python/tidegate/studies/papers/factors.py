@@ -117,6 +117,8 @@ def _filled(template: object, level: Level, others: Mapping[str, Level]) -> obje
     match template:
         case "{}":
             return level
+        case str() if alone := _EXPRESSION.fullmatch(template):
+            return evaluate(alone[1], others)
         case str():
             return _FORMATTER.vformat(template, (level,), others)
         case dict():
@@ -124,6 +126,10 @@ def _filled(template: object, level: Level, others: Mapping[str, Level]) -> obje
         case list():
             return [_filled(item, level, others) for item in template]
     return template
+
+
+# An expression alone, which is more than a name: a number.
+_EXPRESSION = re.compile(r"\{([^{}]*[^{}\w][^{}]*)\}")
 
 
 class _OfLevels(string.Formatter):
