@@ -43,7 +43,9 @@ class AbcFluid:
         ]
         state = np.array([*windows, *at.state, at.mean_state, at.queue_packets])
         self.past = {
-            "rate": [Past(x) for x in at.offered_pps],
+            "rate": [
+                Past(x * (1 + shift)) for x, shift in zip(at.offered_pps, shifted, strict=True)
+            ],
             "activity": [Past(a) for a in at.state],
             "loss": [Past(p) for p in at.loss],
         }

@@ -31,14 +31,26 @@ class _Sources(TypedDict):
     count: float
     base_rtt_s: float
     parameters: Sequence[float]
+    way: Sequence[int]
+    flows: float
+    granted_pps: float
+
+class _Queue(TypedDict):
+    capacity_pps: float
+    signal: tuple[str, Sequence[float]]
+    treatment: tuple[str, Sequence[float]]
+
+class _Beginning(TypedDict):
+    windows: Sequence[float]
+    queues: Sequence[float]
+    probabilities: Sequence[float]
+    known: Sequence[float]
+    mean_known: float
 
 def fluid(
-    capacity_pps: float,
-    signal: tuple[str, Sequence[float]],
+    links: Sequence[_Queue],
     sources: Sequence[_Sources],
-    windows: Sequence[float],
-    queue: float,
-    probability: float,
+    beginning: _Beginning,
     *,
     duration_s: float,
     step_s: float,

@@ -1,12 +1,17 @@
 """Fluid and loop as each other's proof: within 0.1 %, for each pair of a source and a signal."""
 
+import math
+
 import pytest
 
 from tidegate.analysis import (
     AdaptiveRed,
     Bottleneck,
     Cubic,
+    DirectWindow,
+    Pc1,
     Pc2,
+    Pc3,
     Pi2,
     Pie,
     PiecewiseLinear,
@@ -16,6 +21,7 @@ from tidegate.analysis import (
     SbrmSource,
     SbrmSteps,
     Scalable,
+    TcpRm,
     critical_delay,
     growth_per_s,
     scaled,
@@ -28,7 +34,9 @@ SIGNALS = {
     "adaptive": AdaptiveRed(min_threshold_packets=50, max_threshold_packets=250),
     "piecewise": PiecewiseLinear(points=((50, 0), (550, 0.1))),
     "sbrm": SbrmQueue(),
+    "pc1": Pc1(gamma_per_packet=0.006),
     "pc2": Pc2(gamma_per_packet=2.0, base=1.003),
+    "pc3": Pc3(gamma_per_packet=0.006, alpha=0.001, base=math.e),
     "pie": Pie(),
     "pi2": Pi2(),
 }
@@ -40,6 +48,8 @@ SOURCES = {
     "scalable": Scalable(count=30, base_rtt_s=0.05),
     "sbrm": SbrmSource(count=30, base_rtt_s=0.05),
     "steps": SbrmSteps(count=30, base_rtt_s=0.05),
+    "direct": DirectWindow(count=30, base_rtt_s=0.05, gain=0.2),
+    "tcp-rm": TcpRm(count=30, base_rtt_s=0.05),
 }
 # Slow signals need a source that answers more, and adaptive RED a p* well within its marks.
 OTHERS = {
@@ -49,6 +59,8 @@ OTHERS = {
     ("steps", "red"): SbrmSteps(count=30, base_rtt_s=0.05, gain=2.0),
     ("steps", "piecewise"): SbrmSteps(count=30, base_rtt_s=0.05, gain=2.0),
     ("steps", "adaptive"): SbrmSteps(count=30, base_rtt_s=0.05, gain=2.0, willingness_pps=17),
+    ("direct", "red"): DirectWindow(count=30, base_rtt_s=0.05, gain=2.0),
+    ("direct", "piecewise"): DirectWindow(count=30, base_rtt_s=0.05, gain=2.0),
     ("cubic", "adaptive"): Cubic(count=30, base_rtt_s=0.05),
     ("scalable", "adaptive"): Scalable(count=10, base_rtt_s=0.05),
 }

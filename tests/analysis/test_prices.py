@@ -19,6 +19,7 @@ from tidegate.analysis import (
     Sbrm,
     SbrmSource,
     TcpRm,
+    VegasCp,
     beside_theory,
     critical_delay,
     equilibrium,
@@ -175,11 +176,11 @@ def test_the_loop_of_prices_tips_where_a_plain_integration_begins_to_swing():
     assert settles < 1 < grows
 
 
-def test_prices_have_no_fluid_yet_and_say_so():
+def test_who_moves_by_whole_segments_has_no_fluid_and_says_so():
     bottleneck = Bottleneck(
-        capacity_pps=5e3, signal=Pc3(), sources=(DirectWindow(count=20, base_rtt_s=0.05),)
+        capacity_pps=5e3, signal=Pc3(), sources=(VegasCp(count=20, base_rtt_s=0.05),)
     )
-    with pytest.raises(AnalysisError, match="Pc3 has no fluid; its loop and equilibrium do"):
+    with pytest.raises(AnalysisError, match="VegasCp has no fluid; its loop and equilibrium do"):
         fluid(bottleneck)
 
 

@@ -1,5 +1,6 @@
 //! What a queue says of itself, with what it remembers.
 
+use crate::price::Price;
 use crate::red::{Adaptation, Red};
 
 /// What a signal goes on from: a mean queue or a probability, and a second such.
@@ -21,6 +22,8 @@ pub enum Signal {
         /// b0, in packets.
         target: f64,
     },
+    /// PC1 and PC3: its memory is the price.
+    Price(Price),
     /// PIE: its memory is p, and goes in smaller steps the smaller it is (RFC 8033, section 4.2).
     Pie(Controller),
     /// DualPI2's controller: its memory is p′; classic packets meet p′², scalable ones k p′ (RFC 9332).
@@ -52,6 +55,8 @@ pub struct Queue {
     pub packets: f64,
     /// b'.
     pub slope_pps: f64,
+    /// y − c: what arrives beyond what the link carries; less than b' where an empty queue stays empty.
+    pub excess_pps: f64,
     /// c.
     pub capacity_pps: f64,
 }
@@ -67,6 +72,7 @@ impl Signal {
             Signal::Red(_) => [queue, 0.0],
             Signal::AdaptiveRed(red, _) => [queue, max_probability_at(red, queue, probability)],
             Signal::Sbrm { .. } | Signal::Piecewise(_) => [0.0, 0.0],
+            Signal::Price(price) => [price.said(probability), 0.0],
             Signal::Pie(_) | Signal::Pi2 { .. } => [probability, 0.0],
         }
     }
@@ -79,6 +85,7 @@ impl Signal {
             Signal::Red(red) => [averaged(red), 0.0],
             Signal::AdaptiveRed(red, adapts) => [averaged(red), adapts.slope(red, first, second)],
             Signal::Sbrm { .. } | Signal::Piecewise(_) => [0.0, 0.0],
+            Signal::Price(price) => [price.slope(queue.packets, queue.excess_pps), 0.0],
             Signal::Pie(controller) => [controller.slope(queue) / pie_divisor(first), 0.0],
             Signal::Pi2 { controller, .. } => [controller.slope(queue), 0.0],
         }
@@ -88,6 +95,7 @@ impl Signal {
     pub fn bounded(&self, memory: Memory) -> Memory {
         match self {
             Signal::Pie(_) | Signal::Pi2 { .. } => [memory[0].clamp(0.0, 1.0), 0.0],
+            Signal::Price(_) => [memory[0].max(0.0), 0.0],
             _ => memory,
         }
     }
@@ -102,6 +110,7 @@ impl Signal {
                 -libm::expm1(-steepness * (queue - target).max(0.0))
             }
             Signal::Piecewise(points) => between(points, queue),
+            Signal::Price(price) => price.probability(first),
             Signal::Pie(_) | Signal::Pi2 { .. } => first,
         }
     }
@@ -112,7 +121,9 @@ impl Signal {
             Signal::Pi2 { coupling, .. } if scalable => (coupling * probability).min(1.0),
             Signal::Pi2 { .. } => probability * probability,
             Signal::Red(red) | Signal::AdaptiveRed(red, _) => red.spacing.share(probability),
-            Signal::Sbrm { .. } | Signal::Pie(_) | Signal::Piecewise(_) => probability,
+            Signal::Sbrm { .. } | Signal::Price(_) | Signal::Pie(_) | Signal::Piecewise(_) => {
+                probability
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What an ACK does to a window.
 
+use crate::price::said;
+
 /// Equal sources.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Group {
     /// What they do.
     pub law: Law,
@@ -9,6 +11,19 @@ pub struct Group {
     pub count: f64,
     /// Their round trip without queueing, in seconds.
     pub base_rtt_s: f64,
+    /// Links that they pass, by their places.
+    pub way: Vec<usize>,
+    /// Whose they are, for links that tell customers apart.
+    pub customer: Customer,
+}
+
+/// Whose a source is.
+#[derive(Clone, Copy, Debug)]
+pub struct Customer {
+    /// How many sources he has.
+    pub flows: f64,
+    /// What he is assigned, or may cause, in packets/s.
+    pub granted_pps: f64,
 }
 
 /// How a window answers to ACKs and marks: (6.4.2), and for Reno as in S. Low et al., "Linear stability of
@@ -38,6 +53,29 @@ pub enum Law {
         /// w, in packets/s.
         willingness_pps: f64,
     },
+    /// Direct window update of explicit prices, (4.2.3): κ (w R/W − λ), with λ = −ln(1 − p)/ln φ.
+    DirectWindow {
+        /// κ.
+        gain: f64,
+        /// w, in packets/s.
+        willingness_pps: f64,
+        /// φ.
+        base: f64,
+    },
+    /// TCP/RM, (5.6.1) and (5.6.2), in the mean: κ ((1 − p) w R/W − (1 − (1 − p)^W)).
+    TcpRm {
+        /// κ.
+        gain: f64,
+        /// w, in packets/s.
+        willingness_pps: f64,
+    },
+    /// TCP by Padhye's formula, which says where it settles: (1/W − W/Ŵ²)/b.
+    Padhye {
+        /// b.
+        packets_per_ack: f64,
+        /// Least time-out, in seconds.
+        min_rto_s: f64,
+    },
     /// A constant rate, in packets/s.
     Cbr {
         /// What it sends.
@@ -46,16 +84,16 @@ pub enum Law {
 }
 
 impl Group {
-    /// Round trip with this queue, in seconds.
-    pub fn rtt_s(&self, queue: f64, capacity_pps: f64) -> f64 {
-        self.base_rtt_s + queue.max(-self.base_rtt_s * capacity_pps / 2.0) / capacity_pps
+    /// Round trip with this delay in queues, in seconds; not below half of it without.
+    pub fn rtt_s(&self, delay_s: f64) -> f64 {
+        self.base_rtt_s + delay_s.max(-self.base_rtt_s / 2.0)
     }
 
     /// Rate of a source with this window, in packets/s.
-    pub fn rate_pps(&self, window: f64, queue: f64, capacity_pps: f64) -> f64 {
+    pub fn rate_pps(&self, window: f64, rtt_s: f64) -> f64 {
         match self.law {
             Law::Cbr { rate_pps } => rate_pps,
-            _ => window / self.rtt_s(queue, capacity_pps),
+            _ => window / rtt_s,
         }
     }
 }
@@ -83,7 +121,27 @@ impl Law {
                 let unmarked = 1.0 - probability;
                 gain * (unmarked * willingness_pps * rtt_s / window - probability)
             }
+            Law::DirectWindow { gain, willingness_pps, base } => {
+                gain * (willingness_pps * rtt_s / window - said(probability, base))
+            }
+            Law::TcpRm { gain, willingness_pps } => {
+                let unmarked = 1.0 - probability;
+                let any_marked = -libm::expm1(window * libm::log1p(-probability));
+                gain * (unmarked * willingness_pps * rtt_s / window - any_marked)
+            }
+            Law::Padhye { packets_per_ack, min_rto_s } => {
+                let settles = inverse_window(probability, rtt_s, packets_per_ack, min_rto_s);
+                (1.0 / window - window * settles * settles) / packets_per_ack
+            }
             Law::Cbr { .. } => 0.0,
         }
     }
+}
+
+/// 1/Ŵ by J. Padhye et al., "Modeling TCP throughput", SIGCOMM 1998, with a time-out of R more than the least:
+/// √(2bp/3) + (1 + T/R) min(1, 3 √(3bp/8)) p (1 + 32 p²).
+fn inverse_window(p: f64, rtt_s: f64, packets_per_ack: f64, min_rto_s: f64) -> f64 {
+    let share = (3.0 * libm::sqrt(3.0 * packets_per_ack * p / 8.0)).min(1.0);
+    let timeouts = share * p * (1.0 + 32.0 * p * p);
+    libm::sqrt(2.0 * packets_per_ack * p / 3.0) + (1.0 + min_rto_s / rtt_s) * timeouts
 }

@@ -4,10 +4,12 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tidegate_fluid::{
-    Adaptation, Bottleneck, Controller, Course, Group, Law, Red, Signal, Spacing, run,
+    Abc, Adaptation, Afcp, Controller, Course, Customer, Group, Law, Link, Network, Price, Red,
+    Signal, Spacing, Treatment, TwoQueues, run,
 };
 
-/// Equal sources: their law's name, how many, base round trip (s), and what the law takes.
+/// Equal sources: their law's name, how many, base round trip (s), what the law takes, the places of the links
+/// on their way, how many a customer has, and what he is granted (packets/s).
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Sources {
@@ -15,48 +17,103 @@ pub struct Sources {
     count: f64,
     base_rtt_s: f64,
     parameters: Vec<f64>,
+    way: Vec<usize>,
+    flows: f64,
+    granted_pps: f64,
 }
 
-type Columns<'py> = [Bound<'py, PyArray1<f64>>; 4];
+/// A queue: rate, its signal's name with what it takes, and so of how it treats customers.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Queue {
+    capacity_pps: f64,
+    signal: (String, Vec<f64>),
+    treatment: (String, Vec<f64>),
+}
 
-/// Follows a bottleneck: times, queue, probability, and the windows of all groups of each moment.
+/// How it begins, an entry for each link or group; see [`Course`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Beginning {
+    windows: Vec<f64>,
+    queues: Vec<f64>,
+    probabilities: Vec<f64>,
+    known: Vec<f64>,
+    mean_known: f64,
+}
+
+type Columns<'py> = [Bound<'py, PyArray1<f64>>; 5];
+
+/// Follows a network: times, then queues and probabilities of all links, and windows and what is known of all
+/// groups, of each moment.
 #[pyfunction]
-#[pyo3(signature = (capacity_pps, signal, sources, windows, queue, probability, *, duration_s, step_s, keep_every, free_queue))]
+#[pyo3(signature = (links, sources, beginning, *, duration_s, step_s, keep_every, free_queue))]
 #[allow(clippy::too_many_arguments, reason = "named ones")]
 pub fn fluid<'py>(
     py: Python<'py>,
-    capacity_pps: f64,
-    signal: (String, Vec<f64>),
+    links: Vec<Queue>,
     sources: Vec<Sources>,
-    windows: Vec<f64>,
-    queue: f64,
-    probability: f64,
+    beginning: Beginning,
     duration_s: f64,
     step_s: f64,
     keep_every: usize,
     free_queue: bool,
 ) -> PyResult<Columns<'py>> {
     let groups = sources.into_iter().map(group).collect::<PyResult<_>>()?;
-    let signal = law_of_signal(&signal.0, &signal.1)?;
-    let bottleneck = Bottleneck { capacity_pps, signal, groups, free_queue };
-    let course = Course { windows, queue, probability, duration_s, step_s, keep_every };
+    let links = links.into_iter().map(link).collect::<PyResult<_>>()?;
+    let network = Network { links, groups, free_queue };
+    let Beginning { windows, queues, probabilities, known, mean_known } = beginning;
+    let course = Course {
+        windows,
+        queues,
+        probabilities,
+        known,
+        mean_known,
+        duration_s,
+        step_s,
+        keep_every,
+    };
     let kept = py
-        .detach(|| run(&bottleneck, &course))
+        .detach(|| run(&network, &course))
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok([kept.times_s, kept.queue, kept.probability, kept.windows]
+    Ok([kept.times_s, kept.queues, kept.probabilities, kept.windows, kept.known]
         .map(|column| column.into_pyarray(py)))
 }
 
-fn group(Sources { law, count, base_rtt_s, parameters }: Sources) -> PyResult<Group> {
+fn link(Queue { capacity_pps, signal, treatment }: Queue) -> PyResult<Link> {
+    let signal = law_of_signal(&signal.0, &signal.1)?;
+    let treatment = match (treatment.0.as_str(), &treatment.1[..]) {
+        ("alike", []) => Treatment::Alike,
+        ("abc", &[gamma, inertia_s, activity_weight]) => {
+            Treatment::Abc(Abc { gamma, inertia_s, activity_weight })
+        }
+        ("afcp", &[depth]) => Treatment::Afcp(Afcp { depth }),
+        ("two-queues", &[classic_share, ramp_start_s, ramp_range_s]) => {
+            Treatment::TwoQueues(TwoQueues { classic_share, ramp_start_s, ramp_range_s })
+        }
+        (name, parameters) => {
+            return Err(PyValueError::new_err(format!("no treatment {name:?} of {parameters:?}")));
+        }
+    };
+    Ok(Link { capacity_pps, signal, treatment })
+}
+
+fn group(sources: Sources) -> PyResult<Group> {
+    let Sources { law, count, base_rtt_s, parameters, way, flows, granted_pps } = sources;
     let law = match (law.as_str(), &parameters[..]) {
         ("aimd", &[increase, decrease]) => Law::Aimd { increase, decrease },
         ("scalable", []) => Law::Scalable,
         ("sbrm", &[gain, willingness_pps]) => Law::Sbrm { gain, willingness_pps },
         ("sbrm-steps", &[gain, willingness_pps]) => Law::SbrmSteps { gain, willingness_pps },
+        ("direct-window", &[gain, willingness_pps, base]) => {
+            Law::DirectWindow { gain, willingness_pps, base }
+        }
+        ("tcp-rm", &[gain, willingness_pps]) => Law::TcpRm { gain, willingness_pps },
+        ("padhye", &[packets_per_ack, min_rto_s]) => Law::Padhye { packets_per_ack, min_rto_s },
         ("cbr", &[rate_pps]) => Law::Cbr { rate_pps },
         _ => return Err(PyValueError::new_err(format!("no law {law:?} of {parameters:?}"))),
     };
-    Ok(Group { law, count, base_rtt_s })
+    Ok(Group { law, count, base_rtt_s, way, customer: Customer { flows, granted_pps } })
 }
 
 fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<Signal> {
@@ -70,6 +127,9 @@ fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<Signal> {
             Ok(Signal::Piecewise(points.chunks(2).map(|point| (point[0], point[1])).collect()))
         }
         ("sbrm", &[steepness, target]) => Ok(Signal::Sbrm { steepness, target }),
+        ("price", &[gamma, alpha_hz, target, base]) => {
+            Ok(Signal::Price(Price { gamma, alpha_hz, target, base }))
+        }
         ("pie", &[target_s, interval_s, alpha_hz, beta_hz]) => {
             Ok(Signal::Pie(Controller { target_s, interval_s, alpha_hz, beta_hz }))
         }

@@ -49,8 +49,8 @@ from tidegate.analysis.optimum import Flow, Optimum, optimum
 from tidegate.analysis.padhye import Padhye
 from tidegate.analysis.pie import Pi2, Pie, pie_gain
 from tidegate.analysis.piecewise import PiecewiseLinear
-from tidegate.analysis.policers import Customer, Policed, policed_shares
-from tidegate.analysis.prices import DirectWindow, Pc2, Pc3, TcpRm, VegasCp
+from tidegate.analysis.policers import Customer, Policed, PolicedLink, policed_shares
+from tidegate.analysis.prices import DirectWindow, Pc1, Pc2, Pc3, TcpRm, VegasCp
 from tidegate.analysis.red import AdaptiveRed, Red
 from tidegate.analysis.shares import (
     CbrUser,
@@ -82,6 +82,7 @@ from tidegate.analysis.tipping import (
     critical_delay,
     scaled,
 )
+from tidegate.analysis.two_queues import DualQueues
 
 __all__ = [
     "AbcMargins",
@@ -97,6 +98,7 @@ __all__ = [
     "Customer",
     "CustomerGroup",
     "DirectWindow",
+    "DualQueues",
     "Equilibrium",
     "Flow",
     "Link",
@@ -107,12 +109,14 @@ __all__ = [
     "NetworkEquilibrium",
     "Optimum",
     "Padhye",
+    "Pc1",
     "Pc2",
     "Pc3",
     "Pi2",
     "Pie",
     "PiecewiseLinear",
     "Policed",
+    "PolicedLink",
     "Red",
     "Reno",
     "RenoRed",

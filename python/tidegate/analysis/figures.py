@@ -135,10 +135,11 @@ def draw_map(
 
 
 def draw_course(trajectory: Trajectory, title: str, folder: Path) -> list[Path]:
-    """Queue and windows in the beginning, and the spectrum of the queue's second half."""
+    """Queues and windows in the beginning, and the second half's spectrum of what swings most."""
     folder.mkdir(parents=True, exist_ok=True)
     figure, axes = new_figure(height=4.5)
-    axes.plot(trajectory.time_s, trajectory.queue_packets, color=COLOURS[0])
+    for number, queue in enumerate(trajectory.queues):
+        axes.plot(trajectory.time_s, queue, color=COLOURS[0], alpha=1 / (number + 1))
     axes.set(xlabel="time [s]", ylabel="queue [packets]", xlim=(0, _SHOWN_S), ylim=(0, None))
     axes.yaxis.label.set_color(COLOURS[0])
     windows = axes.twinx()
@@ -156,7 +157,8 @@ def _spectrum(trajectory: Trajectory, title: str, folder: Path) -> Path:
 
     later = trajectory.after(float(trajectory.time_s[-1]) / 2)
     step_s = later.time_s[1] - later.time_s[0]
-    swing = later.queue_packets - later.queue_packets.mean()
+    longest = max(later.queues, key=np.ptp)
+    swing = longest - longest.mean()
     frequencies, power = signal.periodogram(swing, 1 / step_s, window="hann")
     figure, axes = new_figure(height=4.0)
     axes.semilogx(frequencies[1:], np.sqrt(power[1:]), color=COLOURS[0])

@@ -34,6 +34,12 @@ class Padhye(Source):
     packets_per_ack: ArrayLike = 2.0
     min_rto_s: ArrayLike = 0.2
 
+    law = "padhye"
+
+    def numbers(self) -> list[ArrayLike]:
+        """Packets to an ACK, and the least time-out."""
+        return [self.packets_per_ack, self.min_rto_s]
+
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
         """The formula, with T0 = min_rto + R."""
         return np.asarray(1 / (rtt_s * self._inverse_window(probability, rtt_s)))

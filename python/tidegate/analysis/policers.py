@@ -41,6 +41,21 @@ class Customer:
     """Congestion that he may cause, in packets/s."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PolicedLink:
+    """A link on which each customer has a bucket of congestion (AFCP)."""
+
+    capacity_pps: float
+    signal: Signal
+    customers: tuple[Customer, ...]
+    depth_packets: float
+
+    @property
+    def equilibrium(self) -> Policed:
+        """Rates; see `policed_shares`."""
+        return policed_shares(self.customers, capacity_pps=self.capacity_pps, signal=self.signal)
+
+
 @dataclass(frozen=True)
 class Policed:
     """Where customers settle: an entry for each group of them."""

@@ -11,7 +11,7 @@ Prices that are told explicitly (EPF) are the same with any φ: what a source an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,44 @@ class Pc2(Signal):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pc1(Signal):
+    """PC1 (5.2.3): every T, ``λ ← λ + γ (y − c)``, rates in packets a T.
+
+    As a function of time ``λ' = γ (y − c)``, as the queue: it says nothing of how long that is, and
+    settles at any. From an empty queue and no price on it is ``λ = γ b``, as PC2 without a target,
+    until the queue runs empty for the first time; then the price falls and the queue does not.
+    """
+
+    gamma_per_packet: ArrayLike = 0.001
+    base: ArrayLike = np.e
+    """φ."""
+
+    law = "price"
+
+    def numbers(self) -> list[ArrayLike]:
+        """γ, and nothing that goes by the queue, φ."""
+        return [self.gamma_per_packet, 0.0, 0.0, self.base]
+
+    def strained(self, queue_packets: float) -> list[str]:
+        """It always is."""
+        told = (
+            f"PC1 settles at any queue; {queue_packets:.0f} packets are those of a start without "
+            "queue and price, as long as the queue never runs empty"
+        )
+        return [told]
+
+    def queue_packets(self, probability: Reals, capacity_pps: Reals) -> Reals:
+        """``λ/γ``."""
+        asked = price(probability, self.base) / np.asarray(self.gamma_per_packet)
+        return np.asarray(asked + 0 * capacity_pps)
+
+    def transfer(self, s: Complexes, at: Settled) -> Complexes:
+        """``γ dp/dλ``."""
+        slope = np.asarray(self.gamma_per_packet) * np.log(self.base) * (1 - at.probability)
+        return np.asarray(slope + 0 * s)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pc3(Signal):
     """PC3 (4.2.4): every T, ``λ ← λ + γ (α (b − b₀) + y − c)``, rates in packets a T.
 
@@ -68,6 +106,13 @@ class Pc3(Signal):
     interval_s: ArrayLike = 0.001
     base: ArrayLike = 1.001
     """φ."""
+
+    law = "price"
+
+    def numbers(self) -> list[ArrayLike]:
+        """γ, α/T, b₀, φ."""
+        each_s = np.asarray(self.alpha) / np.asarray(self.interval_s)
+        return [self.gamma_per_packet, each_s, self.target_packets, self.base]
 
     def queue_packets(self, probability: Reals, capacity_pps: Reals) -> Reals:
         """``b₀``, whatever the price."""
@@ -93,7 +138,11 @@ class DirectWindow(SbrmSource):
     base: ArrayLike = np.e
     """φ, the links' own."""
 
-    law = None
+    law: ClassVar[str | None] = "direct-window"
+
+    def numbers(self) -> list[ArrayLike]:
+        """κ, w and φ."""
+        return [self.gain, self.willingness_pps, self.base]
 
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
         """``x = w/λ``, whatever the round trip."""
@@ -117,6 +166,8 @@ class VegasCp(DirectWindow):
     no loop: the slopes are not its own.
     """
 
+    law = None
+
 
 @dataclass(frozen=True, kw_only=True)
 class TcpRm(SbrmSource):
@@ -128,7 +179,7 @@ class TcpRm(SbrmSource):
 
     gain: ArrayLike = 0.1
 
-    law = None
+    law = "tcp-rm"
 
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
         """The window at which g is 0, over the round trip."""

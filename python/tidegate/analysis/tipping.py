@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegate.analysis.bottleneck import Bottleneck, Form
 from tidegate.analysis.models import bottleneck_of
 from tidegate.analysis.stability import first_crossing
 from tidegate.errors import AnalysisError
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from tidegate.analysis.bottleneck import Bottleneck, Form
     from tidegate.analysis.models import Model
     from tidegate.analysis.sources import Reals
 
@@ -81,7 +81,7 @@ def scaled(
         for source in bottleneck.sources
     )
     capacity_pps = np.asarray(bottleneck.capacity_pps) * np.asarray(capacity)
-    return Bottleneck(capacity_pps=capacity_pps, signal=bottleneck.signal, sources=sources)
+    return replace(bottleneck, capacity_pps=capacity_pps, sources=sources)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.bundles import Bundle, bundles
+from tidegate.analysis.mapped.dualpi2 import dual_queues
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of
@@ -131,13 +132,10 @@ class Mapped:
 
     @cached_property
     def bottleneck(self) -> Bottleneck:
-        """The full link with those who pass it: first in, first out, without differentiation."""
+        """The full link with those who pass it, without differentiation."""
         self._check_model(self.full_link)
-        bottleneck = Bottleneck(
-            capacity_pps=self.capacity_pps,
-            signal=self._signal(self.full_link),
-            sources=tuple(source_of(bundle) for bundle in self.through),
-        )
+        sources = tuple(source_of(bundle) for bundle in self.through)
+        bottleneck = self._bottleneck_of(sources)
         try:
             windows = bottleneck.equilibrium.window_packets
         except NoEquilibriumError as error:
@@ -145,6 +143,13 @@ class Mapped:
         for bundle, source, window in zip(self.through, bottleneck.sources, windows, strict=True):
             _check_window(bundle, source, float(window))
         return bottleneck
+
+    def _bottleneck_of(self, sources: tuple[Source, ...]) -> Bottleneck:
+        link, capacity_pps = self.link(self.full_link), self.capacity_pps
+        if link["scheduler"]["kind"] == "dualpi2":
+            return dual_queues(link, self.key(self.full_link), sources, capacity_pps)
+        signal = self._signal(self.full_link)
+        return Bottleneck(capacity_pps=capacity_pps, signal=signal, sources=sources)
 
     @cached_property
     def network(self) -> Network:

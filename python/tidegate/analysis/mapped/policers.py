@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidegate.analysis.mapped.refusal import NoModelError
+from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of
-from tidegate.analysis.policers import Customer
+from tidegate.analysis.policers import Customer, PolicedLink
 
 if TYPE_CHECKING:
     from tidegate.analysis.mapped.bundles import Bundle
@@ -22,6 +23,18 @@ def customers(mapped: Mapped) -> tuple[Customer, ...]:
     link = mapped.link(mapped.full_link)
     fill_pps = link["differentiation"]["fill_rate_bps"] / mapped.packet_bits
     return tuple(_customer(mapped, bundle, fill_pps) for bundle in mapped.through)
+
+
+def policed_link(mapped: Mapped) -> PolicedLink:
+    """The full link with its customers' buckets."""
+    link, key = mapped.link(mapped.full_link), mapped.key(mapped.full_link)
+    mapped.check_plain(mapped.full_link)
+    return PolicedLink(
+        capacity_pps=mapped.capacity_pps,
+        signal=signal_of(link, key, mapped.packet_bits),
+        customers=customers(mapped),
+        depth_packets=link["differentiation"]["depth_bytes"] * 8 / mapped.packet_bits,
+    )
 
 
 def _customer(mapped: Mapped, bundle: Bundle, fill_pps: float) -> Customer:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.pie import Pi2, Pie
 from tidegate.analysis.piecewise import PiecewiseLinear
-from tidegate.analysis.prices import Pc2, Pc3
+from tidegate.analysis.prices import Pc1, Pc2, Pc3
 from tidegate.analysis.red import AdaptiveRed, Red
 from tidegate.analysis.signals import SbrmQueue
 
@@ -29,12 +29,11 @@ def signal_of(link: Link, key: str, packet_bits: int, price_base: float = math.e
     Prices become marks with the base `price_base`.
     """
     if link["scheduler"]["kind"] == "dualpi2":
-        return _dualpi2(link)
+        return controller_of(link)
     aqm = {**link["aqm"], "price_base": price_base}
-    rule = "pc1" if aqm.get("price") == "pc1" else aqm["kind"]
-    law = AQMS.get(rule)
+    law = AQMS.get(aqm["kind"])
     if law is None:
-        reason = WITHOUT_LAW.get(rule, "has no law here")
+        reason = WITHOUT_LAW.get(aqm["kind"], "has no law here")
         raise NoModelError(
             f"{key}.aqm",
             f"{aqm['kind']} {reason}",
@@ -96,13 +95,18 @@ def _pie(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 -
     )
 
 
-def _dualpi2(link: Link) -> Signal:
+def controller_of(link: Link) -> Pi2:
+    """Of DualPI2, as if all waited in one queue."""
     scheduler = link["scheduler"]
     return Pi2.for_rtt(
         target_s=scheduler["target_s"],
         max_rtt_s=scheduler["max_rtt_s"],
         coupling=scheduler["coupling"],
     )
+
+
+def _pc1(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
+    return Pc1(gamma_per_packet=aqm["gamma"], base=aqm["price_base"])
 
 
 def _pc2(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - as the others
@@ -125,8 +129,8 @@ def _pc3(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 -
 
 def _sbrm(link: Link, aqm: Chosen, packet_bits: int) -> Signal:
     """SBRM marks with base e, whatever that of others is."""
-    if aqm["price"] == "pc3":
-        return _pc3(link, {**aqm, "price_base": math.e}, packet_bits)
+    if aqm["price"] in ("pc1", "pc3"):
+        return AQMS[aqm["price"]](link, {**aqm, "price_base": math.e}, packet_bits)
     target = _packets(aqm, "target", packet_bits)
     return SbrmQueue(steepness_per_packet=aqm["gamma"], target_packets=target)
 
@@ -136,6 +140,7 @@ AQMS: dict[str, Callable[[Link, Chosen, int], Signal]] = {
     "adaptive-red": _adaptive_red,
     "piecewise-linear": _piecewise,
     "pie": _pie,
+    "pc1": _pc1,
     "pc2": _pc2,
     "pc3": _pc3,
     "sbrm-queue": _sbrm,
@@ -144,7 +149,6 @@ AQMS: dict[str, Callable[[Link, Chosen, int], Signal]] = {
 WITHOUT_LAW = {
     "drop-tail": "signals by a full buffer alone, which is no probability of the queue",
     "codel": "goes by time above its target, and has no transfer function",
-    "pc1": "goes by the rate alone, and settles at any queue",
     "virtual-queue": "marks by a queue that is not there, for which there is no law here",
     "csfq": "judges each flow by its own rate, and has no law here",
 }

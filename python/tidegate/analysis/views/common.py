@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis.mapped.sources import doubts, window_limit_packets
 from tidegate.analysis.sources import SbrmSource
+from tidegate.analysis.two_queues import DualQueues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,16 +61,8 @@ def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
     """Where the laws of one bottleneck are at their edge."""
     at = bottleneck.equilibrium
     told = strained_windows(mapped.through, bottleneck.sources, at)
-    apart = mapped.link(mapped.full_link)["scheduler"]["kind"] == "dualpi2"
-    told = (
-        *told,
-        *(
-            f"{bundle.key}: scalable flows wait in a queue of their own, next to none, and meet a "
-            "ramp besides; here they wait with the others"
-            for bundle, source in zip(mapped.through, bottleneck.sources, strict=True)
-            if apart and source.scalable
-        ),
-    )
+    if isinstance(bottleneck, DualQueues):
+        told = (*told, *_starved(mapped, bottleneck))
     if any(isinstance(source, SbrmSource) for source in bottleneck.sources):
         told = (*told, *_pays(bottleneck))
     return (*told, *_queue(mapped, bottleneck))
@@ -100,6 +93,17 @@ def strained_windows(
                 "does not have"
             )
     return tuple(told)
+
+
+def _starved(mapped: Mapped, link: DualQueues) -> list[str]:
+    share, most = float(link.scalable_pps) / mapped.capacity_pps, 1 - link.classic_share
+    if share <= most:
+        return []
+    told = (
+        f"{mapped.key(mapped.full_link)}.scheduler: scalable flows would get {100 * share:.0f} % "
+        f"of the link, and are held to {100 * most:.0f} % while others wait: no model has that"
+    )
+    return [told]
 
 
 def _pays(bottleneck: Bottleneck) -> list[str]:

@@ -10,10 +10,9 @@ import numpy as np
 from tidegate.analysis.mapped.abc import abc_over_tcp
 from tidegate.analysis.mapped.aicp import aicp_over_tcp
 from tidegate.analysis.mapped.customers import doubts_about_cubic
-from tidegate.analysis.mapped.policers import customers, declared_pps
+from tidegate.analysis.mapped.policers import customers, declared_pps, policed_link
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
-from tidegate.analysis.policers import policed_shares
 from tidegate.analysis.shares import CbrUser, cbr_shares
 from tidegate.analysis.views.answer import Answer, Rows, Value
 from tidegate.errors import AnalysisError, NoEquilibriumError
@@ -177,11 +176,9 @@ def _settled(mapped: Mapped, model: AbcOverTcp | AicpOverTcp) -> Shared:
 def of_policed(mapped: Mapped) -> Answer:
     """Customers charged with the queue's probability: who is policed gets r/p."""
     link, key = mapped.link(mapped.full_link), mapped.key(mapped.full_link)
-    mapped.check_plain(mapped.full_link)
-    who = customers(mapped)
-    signal = signal_of(link, key, mapped.packet_bits)
+    model = policed_link(mapped)
     try:
-        found = policed_shares(who, capacity_pps=mapped.capacity_pps, signal=signal)
+        found = model.equilibrium
     except NoEquilibriumError as error:
         raise NoModelError(f"{key}.aqm", error.reason, error.nearest) from None
     groups: Rows = []
@@ -192,21 +189,26 @@ def of_policed(mapped: Mapped) -> Answer:
         row |= {"rate_bps": rate * mapped.packet_bits, "p": found.probability}
         groups.append({**row, "policed": policed, "would_cause_pps": causes})
     queue = {"queue_packets": found.queue_packets, "p": found.probability}
-    fill_pps = who[0].fill_pps
     return Answer(
         model="customers policed by the queue's probability, Σ min(X(p), r/p) = c",
-        mapped={
-            "link": link["name"],
-            "capacity_pps": mapped.capacity_pps,
-            "differentiation": link["differentiation"]["kind"],
-            "fill_pps": fill_pps,
-        },
+        mapped=mapped_policed(mapped),
         assumptions=(
             "buckets are deep: the rate of filling decides, not the depth",
             "who is policed goes on to fill what he may cause, whatever his flows",
         ),
         tables={"groups": groups, "links": [{"link": link["name"], **queue}]},
     )
+
+
+def mapped_policed(mapped: Mapped) -> dict[str, Value]:
+    """Link and buckets."""
+    link = mapped.link(mapped.full_link)
+    return {
+        "link": link["name"],
+        "capacity_pps": mapped.capacity_pps,
+        "differentiation": link["differentiation"]["kind"],
+        "fill_pps": customers(mapped)[0].fill_pps,
+    }
 
 
 def of_declared(mapped: Mapped, without: Answer) -> Answer:

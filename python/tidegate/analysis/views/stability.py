@@ -93,7 +93,7 @@ def _of_a_network(mapped: Mapped) -> Answer:
     network = mapped.network
     at = network.equilibrium
     sources = [route.source for route in network.routes]
-    _check_laws(mapped.bundles, sources, at)
+    check_laws(mapped.bundles, sources, at)
     found = network_stability(network)
     factor = critical_network_delay(network)
     groups: Rows = [
@@ -179,12 +179,13 @@ def _of_modes(mapped: Mapped, joint: LociMargin, own: tuple[LociMargin | None, .
 def check_has_loop(mapped: Mapped, bottleneck: Bottleneck) -> None:
     """CUBIC's cubic law has none, and who only sends at a constant rate closes none."""
     check_not_policed(mapped)
-    _check_laws(mapped.through, bottleneck.sources, bottleneck.equilibrium)
+    check_laws(mapped.through, bottleneck.sources, bottleneck.equilibrium)
 
 
-def _check_laws(
+def check_laws(
     bundles: Sequence[Bundle], sources: Sequence[Source], at: Equilibrium | NetworkEquilibrium
 ) -> None:
+    """Whether what senders do at the equilibrium has a loop."""
     groups = zip(bundles, sources, at.met_probability, at.rtt_s, strict=True)
     for bundle, source, p, rtt in groups:
         if isinstance(source, Cubic) and not np.all(

@@ -1,0 +1,379 @@
+//! The equations, with the past that they need.
+
+use crate::course::Course;
+use crate::past::Past;
+use crate::signal::{Memory, Queue, Signal};
+use crate::treatment::Treatment;
+use crate::{Group, Link, Network};
+
+/// In packets. A window below a packet is none that any of the laws is meant for.
+const MIN_WINDOW: f64 = 1e-3;
+
+/// The state between two steps.
+#[derive(Clone)]
+pub struct State {
+    /// Of a source of each group.
+    pub windows: Vec<f64>,
+    /// What is known of a customer of each group.
+    pub known: Vec<f64>,
+    /// Of each link.
+    pub links: Vec<LinkState>,
+}
+
+/// A queue with what its signal remembers.
+#[derive(Clone, Copy)]
+pub struct LinkState {
+    /// In packets; of two queues, the classic one.
+    pub queue: f64,
+    /// Of two, that of scalable packets.
+    scalable_queue: f64,
+    memory: Memory,
+    /// Mean of what is known of those whose packets arrive.
+    mean_known: f64,
+    /// What a packet waits in `queue`; follows from the state.
+    delay_s: f64,
+}
+
+impl State {
+    /// At the beginning of a course.
+    pub fn of(network: &Network, course: &Course) -> Self {
+        let links = (0..network.links.len()).map(|number| begins(network, course, number));
+        State {
+            windows: course.windows.clone(),
+            known: course.known.clone(),
+            links: links.collect(),
+        }
+    }
+}
+
+fn begins(network: &Network, course: &Course, number: usize) -> LinkState {
+    let (link, queue) = (&network.links[number], course.queues[number]);
+    let mut at = LinkState {
+        queue,
+        scalable_queue: 0.0,
+        memory: link.signal.settled(queue, course.probabilities[number]),
+        mean_known: course.mean_known,
+        delay_s: queue / link.capacity_pps,
+    };
+    if let (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(two)) =
+        (&link.signal, link.treatment)
+    {
+        let groups = network.groups.iter().zip(&course.windows);
+        let scalable = groups
+            .filter(|(group, _)| group.law.is_scalable() && group.way.contains(&number))
+            .map(|(group, window)| group.count * group.rate_pps(*window, group.rtt_s(0.0)));
+        let leaves_pps = two.scalable_pps([queue, 0.0], scalable.sum(), link.capacity_pps);
+        at.delay_s = if queue > 0.0 { queue / (link.capacity_pps - leaves_pps) } else { 0.0 };
+        at.memory[0] -= controller.beta_hz * at.delay_s;
+    }
+    at
+}
+
+impl LinkState {
+    /// What the signal says.
+    pub fn probability(&self, link: &Link) -> f64 {
+        match (&link.signal, link.treatment) {
+            // Its memory is without what goes by the delay itself.
+            (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+                (self.memory[0] + controller.beta_hz * self.delay_s).clamp(0.0, 1.0)
+            }
+            _ => link.signal.probability(self.queue, self.memory),
+        }
+    }
+
+    /// What a packet of such a source waits.
+    fn wait_s(&self, link: &Link, scalable: bool) -> f64 {
+        match link.treatment {
+            Treatment::TwoQueues(two) if scalable => {
+                self.scalable_queue / two.most_pps(self.queue, link.capacity_pps)
+            }
+            _ => self.delay_s,
+        }
+    }
+}
+
+/// What of a group is at the queues now.
+#[derive(Clone, Copy)]
+struct Arriving {
+    rtt_s: f64,
+    /// Of one source.
+    pps: f64,
+    /// What was known of its customer as it was sent.
+    known: f64,
+}
+
+/// The network, and the past of what goes round in it.
+pub struct Flow<'a> {
+    network: &'a Network,
+    step_s: f64,
+    /// Rate of a source of each group, at each step.
+    rates: Vec<Past>,
+    /// What is known of a customer of each group.
+    known: Vec<Past>,
+    /// Probability that a packet of a group is signalled at each link of its way.
+    met: Vec<Vec<Past>>,
+}
+
+impl<'a> Flow<'a> {
+    /// Of a network that has always been in this state.
+    pub fn new(network: &'a Network, step_s: f64, state: &State) -> Self {
+        let mut flow =
+            Flow { network, step_s, rates: Vec::new(), known: Vec::new(), met: Vec::new() };
+        for ((group, window), known) in network.groups.iter().zip(&state.windows).zip(&state.known)
+        {
+            let rtt_s = flow.rtt_s(group, state);
+            let pps = group.rate_pps(*window, rtt_s);
+            let here = Arriving { rtt_s, pps, known: *known };
+            let met = group.way.iter().map(|link| flow.met(state, group, *known, here, *link));
+            let met = met.map(Past::new).collect();
+            flow.rates.push(Past::new(pps));
+            flow.known.push(Past::new(*known));
+            flow.met.push(met);
+        }
+        flow
+    }
+
+    /// A step of Heun's method: the mean of the slopes at both of its ends.
+    pub fn advance(&mut self, state: &mut State) {
+        self.set_delays(state, 0.0);
+        let here = self.change(state, 0.0);
+        let mut ahead = state.clone();
+        self.add(&mut ahead, &here, self.step_s);
+        self.set_delays(&mut ahead, self.step_s);
+        let there = self.change(&ahead, self.step_s);
+        for change in [&here, &there] {
+            self.add(state, change, self.step_s / 2.0);
+        }
+        self.set_delays(state, self.step_s);
+        self.remember(state);
+    }
+
+    fn remember(&mut self, state: &State) {
+        let network = self.network;
+        for (number, group) in network.groups.iter().enumerate() {
+            let here = self.arriving(number, state, self.step_s);
+            let (window, known) = (state.windows[number], state.known[number]);
+            for (place, link) in group.way.iter().enumerate() {
+                let met = self.met(state, group, known, here, *link);
+                self.met[number][place].push(met);
+            }
+            self.rates[number].push(group.rate_pps(window, here.rtt_s));
+            self.known[number].push(known);
+        }
+    }
+
+    fn add(&self, state: &mut State, change: &Change, time_s: f64) {
+        for (window, by) in state.windows.iter_mut().zip(&change.windows) {
+            *window = (*window + by * time_s).max(MIN_WINDOW);
+        }
+        for (known, by) in state.known.iter_mut().zip(&change.known) {
+            *known = (*known + by * time_s).max(0.0);
+        }
+        let links = state.links.iter_mut().zip(&change.links).zip(&self.network.links);
+        for ((at, by), link) in links {
+            at.queue += by.queue * time_s;
+            if !self.network.free_queue {
+                at.queue = at.queue.max(0.0);
+            }
+            at.scalable_queue = (at.scalable_queue + by.scalable_queue * time_s).max(0.0);
+            at.mean_known += by.mean_known * time_s;
+            let memory = [0, 1].map(|i| at.memory[i] + by.memory[i] * time_s);
+            at.memory = match (&link.signal, link.treatment) {
+                (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+                    let own = controller.beta_hz * at.delay_s;
+                    [memory[0].clamp(-own, 1.0 - own), 0.0]
+                }
+                _ => link.signal.bounded(memory),
+            };
+        }
+    }
+
+    /// How the state changes, `ahead_s` after the last step.
+    fn change(&self, state: &State, ahead_s: f64) -> Change {
+        let groups = &self.network.groups;
+        let arriving: Vec<_> =
+            (0..groups.len()).map(|number| self.arriving(number, state, ahead_s)).collect();
+        let windows = groups.iter().enumerate().map(|(number, group)| {
+            let rtt_s = arriving[number].rtt_s;
+            let passed =
+                self.met[number].iter().map(|met| 1.0 - self.ago(met, rtt_s / 2.0, ahead_s));
+            let probability = 1.0 - passed.product::<f64>();
+            let acks_pps = self.ago(&self.rates[number], rtt_s, ahead_s);
+            let window = state.windows[number];
+            // An ACK adds no more than a packet, and takes no more than there is.
+            let by = group.law.per_ack(window, probability, rtt_s).clamp(-window, 1.0);
+            by * acks_pps
+        });
+        let known = groups
+            .iter()
+            .enumerate()
+            .map(|(number, group)| self.known_slope(state, group, number, arriving[number]));
+        let links =
+            (0..self.network.links.len()).map(|link| self.link_change(state, &arriving, link));
+        Change { windows: windows.collect(), known: known.collect(), links: links.collect() }
+    }
+
+    fn known_slope(&self, state: &State, group: &Group, number: usize, here: Arriving) -> f64 {
+        let (first, known) = (group.way[0], state.known[number]);
+        let link = &self.network.links[first];
+        match link.treatment {
+            Treatment::Abc(abc) => {
+                let sent_pps = group.rate_pps(state.windows[number], here.rtt_s);
+                abc.slope(known, sent_pps, group.customer)
+            }
+            Treatment::Afcp(afcp) => {
+                let probability = state.links[first].probability(link);
+                afcp.slope(known, probability, here.pps, group.customer)
+            }
+            Treatment::Alike | Treatment::TwoQueues(_) => 0.0,
+        }
+    }
+
+    fn link_change(&self, state: &State, arriving: &[Arriving], number: usize) -> LinkChange {
+        let (link, at) = (&self.network.links[number], &state.links[number]);
+        let here = || {
+            let groups = self.network.groups.iter().zip(arriving).zip(&state.known);
+            groups.filter(|((group, _), _)| group.way.contains(&number))
+        };
+        let through = |((group, here), known): ((&Group, &Arriving), &f64)| {
+            group.count * here.pps * (1.0 - self.dropped(state, group, *known, *here, number))
+        };
+        let mut change = LinkChange::default();
+        let mut capacity_pps = link.capacity_pps;
+        if let Treatment::TwoQueues(two) = link.treatment {
+            let scalable = here().filter(|((group, _), _)| group.law.is_scalable()).map(through);
+            let scalable_pps = scalable.sum();
+            let queues = [at.queue, at.scalable_queue];
+            let leaves_pps = two.scalable_pps(queues, scalable_pps, capacity_pps);
+            change.scalable_queue = scalable_pps - leaves_pps;
+            capacity_pps -= leaves_pps;
+        }
+        let own = here().filter(|((group, _), _)| !self.has_own_queue(link, group));
+        let excess_pps = own.map(through).sum::<f64>() - capacity_pps;
+        let stays = at.queue <= 0.0 && excess_pps < 0.0 && !self.network.free_queue;
+        change.queue = excess_pps;
+        if let Treatment::Abc(abc) = link.treatment {
+            let carried = here().map(|((group, here), _)| (group.count * here.pps, here.known));
+            change.mean_known = abc.mean_slope(carried, at.mean_known);
+        }
+        change.memory = match (&link.signal, link.treatment) {
+            (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+                let longest_s = at.delay_s.max(at.wait_s(link, true));
+                let error_s = longest_s - controller.target_s;
+                [controller.alpha_hz / controller.interval_s * error_s, 0.0]
+            }
+            _ => link.signal.memory_slope(
+                Queue {
+                    packets: at.queue,
+                    slope_pps: if stays { 0.0 } else { excess_pps },
+                    excess_pps,
+                    capacity_pps: link.capacity_pps,
+                },
+                at.memory,
+            ),
+        };
+        change
+    }
+
+    /// Probability that a packet of a group is signalled, or dropped, at a link.
+    fn met(&self, state: &State, group: &Group, known: f64, here: Arriving, number: usize) -> f64 {
+        let (link, at) = (&self.network.links[number], &state.links[number]);
+        let probability = at.probability(link);
+        let scalable = group.law.is_scalable();
+        let alike = link.signal.met(probability, scalable);
+        match link.treatment {
+            Treatment::Alike => alike,
+            Treatment::Abc(abc) => abc.met(probability, here.known, at.mean_known),
+            Treatment::Afcp(_) => {
+                1.0 - (1.0 - alike) * (1.0 - self.dropped(state, group, known, here, number))
+            }
+            Treatment::TwoQueues(two) if scalable => alike.max(two.ramp(at.wait_s(link, true))),
+            Treatment::TwoQueues(_) => alike,
+        }
+    }
+
+    /// Share of a group's packets that a link drops before they wait.
+    fn dropped(
+        &self,
+        state: &State,
+        group: &Group,
+        known: f64,
+        here: Arriving,
+        number: usize,
+    ) -> f64 {
+        let (link, at) = (&self.network.links[number], &state.links[number]);
+        match link.treatment {
+            Treatment::Abc(abc) => abc.met(at.probability(link), here.known, at.mean_known),
+            Treatment::Afcp(afcp) => {
+                1.0 - afcp.forwarded(known, at.probability(link), here.pps, group.customer)
+            }
+            Treatment::Alike | Treatment::TwoQueues(_) => 0.0,
+        }
+    }
+
+    fn has_own_queue(&self, link: &Link, group: &Group) -> bool {
+        matches!(link.treatment, Treatment::TwoQueues(_)) && group.law.is_scalable()
+    }
+
+    fn arriving(&self, number: usize, state: &State, ahead_s: f64) -> Arriving {
+        let rtt_s = self.rtt_s(&self.network.groups[number], state);
+        let lag_s = rtt_s / 2.0;
+        Arriving {
+            rtt_s,
+            pps: self.ago(&self.rates[number], lag_s, ahead_s),
+            known: self.ago(&self.known[number], lag_s, ahead_s),
+        }
+    }
+
+    fn rtt_s(&self, group: &Group, state: &State) -> f64 {
+        let scalable = group.law.is_scalable();
+        let waits = group
+            .way
+            .iter()
+            .map(|&link| state.links[link].wait_s(&self.network.links[link], scalable));
+        group.rtt_s(waits.sum())
+    }
+
+    fn ago(&self, past: &Past, lag_s: f64, ahead_s: f64) -> f64 {
+        past.ago((lag_s - ahead_s) / self.step_s)
+    }
+
+    /// What a packet waits in each queue. Where scalable packets are served first, that takes what they leave.
+    fn set_delays(&self, state: &mut State, ahead_s: f64) {
+        for (number, link) in self.network.links.iter().enumerate() {
+            let served_pps = match link.treatment {
+                Treatment::TwoQueues(two) => {
+                    let groups = self.network.groups.iter().enumerate();
+                    let scalable = groups.filter(|(_, group)| {
+                        group.law.is_scalable() && group.way.contains(&number)
+                    });
+                    let pps = scalable.map(|(place, group)| {
+                        group.count * self.arriving(place, state, ahead_s).pps
+                    });
+                    let at = &state.links[number];
+                    let queues = [at.queue, at.scalable_queue];
+                    link.capacity_pps - two.scalable_pps(queues, pps.sum(), link.capacity_pps)
+                }
+                _ => link.capacity_pps,
+            };
+            let at = &mut state.links[number];
+            at.delay_s =
+                if at.queue > 0.0 || self.network.free_queue { at.queue / served_pps } else { 0.0 };
+        }
+    }
+}
+
+/// Rates of change of a [`State`].
+struct Change {
+    windows: Vec<f64>,
+    known: Vec<f64>,
+    links: Vec<LinkChange>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct LinkChange {
+    queue: f64,
+    scalable_queue: f64,
+    memory: Memory,
+    mean_known: f64,
+}
