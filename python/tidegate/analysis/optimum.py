@@ -272,6 +272,8 @@ def _polished(
     for _ in range(_NEWTON_STEPS):
         now = np.where(priced, np.exp(logs), 0)
         way = on.T @ now
+        if np.any(way <= 0):
+            return None
         excess = (load @ asked.rates(way) - limits)[priced]
         if np.all(abs(excess) <= 1e-11 * limits[priced]):
             break
