@@ -1,4 +1,4 @@
-"""DualPI2 with classic and scalable flows: the model of one queue beside the simulator's two."""
+"""DualPI2 with classic and scalable flows: models of one queue and of two beside simulations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from tidegate.analysis import Bottleneck, Pi2, Reno, Scalable, stability
+from tidegate.analysis import Bottleneck, DualQueues, Pi2, Reno, Scalable, stability
 from tidegate.runs.execution import Threads
 from tidegate.scenarios.reading import load_scenario
 from tidegate.studies import running
@@ -28,6 +28,8 @@ BASE = "stability/base.toml"
 RESULTS = "stability/mixed.csv"
 RATE_MBPS, FLOWS = 100, 25
 """So many of each."""
+_LAWS = Reno, Scalable
+_CAPACITY_PPS = RATE_MBPS * 1e6 / PACKET_BITS
 _BASE_RTT_MS = (10, 40, 70, 110, 160, 240)
 _RUNS = 3
 _MEASURED = ("classic_mbps", "scalable_mbps", "utilization", "queue_packets", "queue_sd_packets")
@@ -40,16 +42,22 @@ class Mix:
     base_rtt_ms: int
 
     @cached_property
-    def bottleneck(self) -> Bottleneck:
-        """The model: all in one queue."""
-        base_rtt_s = self.base_rtt_ms / 1e3
-        sources = tuple(law(count=FLOWS, base_rtt_s=base_rtt_s) for law in (Reno, Scalable))
-        return Bottleneck(capacity_pps=RATE_MBPS * 1e6 / PACKET_BITS, signal=Pi2(), sources=sources)
+    def link(self) -> DualQueues:
+        """The model."""
+        sources = tuple(law(count=FLOWS, base_rtt_s=self.base_rtt_ms / 1e3) for law in _LAWS)
+        return DualQueues(capacity_pps=_CAPACITY_PPS, signal=Pi2(), sources=sources)
 
     @property
     def gain_margin(self) -> float:
         """Of the model."""
-        return float(stability(self.bottleneck).gain_margin)
+        return float(stability(self.link).gain_margin)
+
+    @property
+    def together(self) -> Bottleneck:
+        """The same with all in one queue."""
+        return Bottleneck(
+            capacity_pps=_CAPACITY_PPS, signal=self.link.signal, sources=self.link.sources
+        )
 
     def scenario(self, root: Path) -> Scenario:
         """The scenario."""
@@ -100,20 +108,24 @@ def results_table(root: Path) -> str:
     """The model beside what was simulated."""
     rows = []
     for mix, found in kept(root).items():
-        classic, scalable = mix.bottleneck.equilibrium.rate_pps
-        modelled = " / ".join(f"{float(x) * PACKET_BITS / 1e6:.2f}" for x in (classic, scalable))
         rows.append(
             [
                 f"{mix.base_rtt_ms}",
-                modelled,
+                _rates(mix.together),
+                _rates(mix.link),
                 f"{found['classic_mbps']:.2f} / {found['scalable_mbps']:.2f}",
+                f"{float(stability(mix.together).gain_margin):.2f}",
                 f"{mix.gain_margin:.2f}",
                 f"{found['queue_sd_packets'] / found['queue_packets']:.2f}",
                 f"{found['utilization']:.4f}",
             ]
         )
     head = [
-        "base RTT [ms]", "Reno / Prague [Mb/s], model", "simulated", "gain margin", "spread",
-        "utilisation",
+        "base RTT [ms]", "Reno / Prague [Mb/s], one queue", "two queues", "simulated",
+        "gain margin, one queue", "two queues", "spread", "utilisation",
     ]  # fmt: skip
     return table(head, rows, numbers_from=0)
+
+
+def _rates(link: Bottleneck) -> str:
+    return " / ".join(f"{float(x) * PACKET_BITS / 1e6:.2f}" for x in link.equilibrium.rate_pps)
