@@ -17,6 +17,7 @@ from tidegate.studies.stability import (
     abc_tcp,
     aicp,
     cases,
+    conex,
     figures,
     mixed,
     page,
@@ -38,10 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
             abc_tcp.simulate(given.root)
             aicp.simulate(given.root)
             mixed.simulate(given.root)
+            conex.simulate(given.root)
         found = verdicts.read(given.root / page.RESULTS)
         figures.draw_maps(given.root / page.MAPS)
         figures.draw_verdicts(found, given.root / page.VERDICTS)
         page.write(given.root, found)
+        conex.draw(given.root)
         abc_figure.draw(given.root / abc_page.MAPS)
         abc_page.write(given.root)
     except TidegateError as error:
