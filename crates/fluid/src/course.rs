@@ -102,7 +102,7 @@ pub fn run(network: &Network, course: &Course) -> Result<Trajectory, FluidError>
     let mut kept = Trajectory::default();
     for step in 0..=steps {
         if step.is_multiple_of(keep_every) {
-            keep(&mut kept, network, &state, step as f64 * course.step_s);
+            keep(&mut kept, &state, step as f64 * course.step_s);
         }
         if step < steps {
             flow.advance(&mut state);
@@ -111,11 +111,11 @@ pub fn run(network: &Network, course: &Course) -> Result<Trajectory, FluidError>
     Ok(kept)
 }
 
-fn keep(kept: &mut Trajectory, network: &Network, state: &State, time_s: f64) {
+fn keep(kept: &mut Trajectory, state: &State, time_s: f64) {
     kept.times_s.push(time_s);
-    for (link, at) in network.links.iter().zip(&state.links) {
+    for at in &state.links {
         kept.queues.push(at.queue);
-        kept.probabilities.push(at.probability(link));
+        kept.probabilities.push(at.probability);
     }
     kept.windows.extend(&state.windows);
     kept.known.extend(&state.known);

@@ -1,5 +1,7 @@
 //! The equations, with the past that they need.
 
+use std::mem::take;
+
 use crate::course::Course;
 use crate::past::Past;
 use crate::signal::{Memory, Queue, Signal};
@@ -10,7 +12,7 @@ use crate::{Group, Link, Network};
 const MIN_WINDOW: f64 = 1e-3;
 
 /// The state between two steps.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct State {
     /// Of a source of each group.
     pub windows: Vec<f64>,
@@ -32,6 +34,8 @@ pub struct LinkState {
     mean_known: f64,
     /// What a packet waits in `queue`; follows from the state.
     delay_s: f64,
+    /// What the signal says; follows as well.
+    pub probability: f64,
 }
 
 impl State {
@@ -44,6 +48,13 @@ impl State {
             links: links.collect(),
         }
     }
+
+    /// A copy in the same memory.
+    fn become_as(&mut self, other: &State) {
+        self.windows.clone_from(&other.windows);
+        self.known.clone_from(&other.known);
+        self.links.clone_from(&other.links);
+    }
 }
 
 fn begins(network: &Network, course: &Course, number: usize) -> LinkState {
@@ -54,6 +65,7 @@ fn begins(network: &Network, course: &Course, number: usize) -> LinkState {
         memory: link.signal.settled(queue, course.probabilities[number]),
         mean_known: course.mean_known,
         delay_s: queue / link.capacity_pps,
+        probability: 0.0,
     };
     if let (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(two)) =
         (&link.signal, link.treatment)
@@ -66,12 +78,13 @@ fn begins(network: &Network, course: &Course, number: usize) -> LinkState {
         at.delay_s = if queue > 0.0 { queue / (link.capacity_pps - leaves_pps) } else { 0.0 };
         at.memory[0] -= controller.beta_hz * at.delay_s;
     }
+    at.probability = at.said(link);
     at
 }
 
 impl LinkState {
     /// What the signal says.
-    pub fn probability(&self, link: &Link) -> f64 {
+    fn said(&self, link: &Link) -> f64 {
         match (&link.signal, link.treatment) {
             // Its memory is without what goes by the delay itself.
             (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
@@ -106,19 +119,40 @@ struct Arriving {
 pub struct Flow<'a> {
     network: &'a Network,
     step_s: f64,
+    steps_per_s: f64,
     /// Rate of a source of each group, at each step.
     rates: Vec<Past>,
     /// What is known of a customer of each group.
     known: Vec<Past>,
     /// Probability that a packet of a group is signalled at each link of its way.
     met: Vec<Vec<Past>>,
+    /// Whether any link acts on what it knows of customers.
+    knows: bool,
+    /// Whether any link has two queues.
+    has_two: bool,
+    /// What a step works with.
+    here: Change,
+    there: Change,
+    ahead: State,
 }
 
 impl<'a> Flow<'a> {
     /// Of a network that has always been in this state.
     pub fn new(network: &'a Network, step_s: f64, state: &State) -> Self {
-        let mut flow =
-            Flow { network, step_s, rates: Vec::new(), known: Vec::new(), met: Vec::new() };
+        let any = |is: fn(&Treatment) -> bool| network.links.iter().any(|l| is(&l.treatment));
+        let mut flow = Flow {
+            network,
+            step_s,
+            steps_per_s: 1.0 / step_s,
+            rates: Vec::new(),
+            known: Vec::new(),
+            met: Vec::new(),
+            knows: any(|how| matches!(how, Treatment::Abc(_) | Treatment::Afcp(_))),
+            has_two: any(|how| matches!(how, Treatment::TwoQueues(_))),
+            here: Change::default(),
+            there: Change::default(),
+            ahead: state.clone(),
+        };
         for ((group, window), known) in network.groups.iter().zip(&state.windows).zip(&state.known)
         {
             let rtt_s = flow.rtt_s(group, state);
@@ -135,30 +169,37 @@ impl<'a> Flow<'a> {
 
     /// A step of Heun's method: the mean of the slopes at both of its ends.
     pub fn advance(&mut self, state: &mut State) {
-        self.set_delays(state, 0.0);
-        let here = self.change(state, 0.0);
-        let mut ahead = state.clone();
+        let (mut here, mut there) = (take(&mut self.here), take(&mut self.there));
+        let mut ahead = take(&mut self.ahead);
+        self.change(state, 0.0, &mut here);
+        ahead.become_as(state);
         self.add(&mut ahead, &here, self.step_s);
         self.set_delays(&mut ahead, self.step_s);
-        let there = self.change(&ahead, self.step_s);
+        self.change(&ahead, self.step_s, &mut there);
         for change in [&here, &there] {
             self.add(state, change, self.step_s / 2.0);
         }
         self.set_delays(state, self.step_s);
         self.remember(state);
+        (self.here, self.there, self.ahead) = (here, there, ahead);
     }
 
     fn remember(&mut self, state: &State) {
         let network = self.network;
         for (number, group) in network.groups.iter().enumerate() {
-            let here = self.arriving(number, state, self.step_s);
-            let (window, known) = (state.windows[number], state.known[number]);
+            let known = state.known[number];
+            let here = match self.knows {
+                true => self.arriving(number, state, self.step_s),
+                false => Arriving { rtt_s: self.rtt_s(group, state), pps: 0.0, known },
+            };
             for (place, link) in group.way.iter().enumerate() {
                 let met = self.met(state, group, known, here, *link);
                 self.met[number][place].push(met);
             }
-            self.rates[number].push(group.rate_pps(window, here.rtt_s));
-            self.known[number].push(known);
+            self.rates[number].push(group.rate_pps(state.windows[number], here.rtt_s));
+            if self.knows {
+                self.known[number].push(known);
+            }
         }
     }
 
@@ -189,28 +230,33 @@ impl<'a> Flow<'a> {
     }
 
     /// How the state changes, `ahead_s` after the last step.
-    fn change(&self, state: &State, ahead_s: f64) -> Change {
+    fn change(&self, state: &State, ahead_s: f64, change: &mut Change) {
+        let Change { arriving, windows, known, links } = change;
         let groups = &self.network.groups;
-        let arriving: Vec<_> =
-            (0..groups.len()).map(|number| self.arriving(number, state, ahead_s)).collect();
-        let windows = groups.iter().enumerate().map(|(number, group)| {
+        arriving.clear();
+        arriving.extend((0..groups.len()).map(|number| self.arriving(number, state, ahead_s)));
+        windows.clear();
+        windows.extend(groups.iter().enumerate().map(|(number, group)| {
             let rtt_s = arriving[number].rtt_s;
-            let passed =
-                self.met[number].iter().map(|met| 1.0 - self.ago(met, rtt_s / 2.0, ahead_s));
+            let past = self.met[number].iter();
+            let passed = past.map(|met| 1.0 - self.ago(met, rtt_s / 2.0, ahead_s));
             let probability = 1.0 - passed.product::<f64>();
             let acks_pps = self.ago(&self.rates[number], rtt_s, ahead_s);
             let window = state.windows[number];
             // An ACK adds no more than a packet, and takes no more than there is.
             let by = group.law.per_ack(window, probability, rtt_s).clamp(-window, 1.0);
             by * acks_pps
-        });
-        let known = groups
-            .iter()
-            .enumerate()
-            .map(|(number, group)| self.known_slope(state, group, number, arriving[number]));
-        let links =
-            (0..self.network.links.len()).map(|link| self.link_change(state, &arriving, link));
-        Change { windows: windows.collect(), known: known.collect(), links: links.collect() }
+        }));
+        known.clear();
+        known.extend(
+            groups
+                .iter()
+                .enumerate()
+                .map(|(number, group)| self.known_slope(state, group, number, arriving[number])),
+        );
+        links.clear();
+        let every = 0..self.network.links.len();
+        links.extend(every.map(|link| self.link_change(state, arriving, link)));
     }
 
     fn known_slope(&self, state: &State, group: &Group, number: usize, here: Arriving) -> f64 {
@@ -222,7 +268,7 @@ impl<'a> Flow<'a> {
                 abc.slope(known, sent_pps, group.customer)
             }
             Treatment::Afcp(afcp) => {
-                let probability = state.links[first].probability(link);
+                let probability = state.links[first].probability;
                 afcp.slope(known, probability, here.pps, group.customer)
             }
             Treatment::Alike | Treatment::TwoQueues(_) => 0.0,
@@ -278,7 +324,7 @@ impl<'a> Flow<'a> {
     /// Probability that a packet of a group is signalled, or dropped, at a link.
     fn met(&self, state: &State, group: &Group, known: f64, here: Arriving, number: usize) -> f64 {
         let (link, at) = (&self.network.links[number], &state.links[number]);
-        let probability = at.probability(link);
+        let probability = at.probability;
         let scalable = group.law.is_scalable();
         let alike = link.signal.met(probability, scalable);
         match link.treatment {
@@ -303,9 +349,9 @@ impl<'a> Flow<'a> {
     ) -> f64 {
         let (link, at) = (&self.network.links[number], &state.links[number]);
         match link.treatment {
-            Treatment::Abc(abc) => abc.met(at.probability(link), here.known, at.mean_known),
+            Treatment::Abc(abc) => abc.met(at.probability, here.known, at.mean_known),
             Treatment::Afcp(afcp) => {
-                1.0 - afcp.forwarded(known, at.probability(link), here.pps, group.customer)
+                1.0 - afcp.forwarded(known, at.probability, here.pps, group.customer)
             }
             Treatment::Alike | Treatment::TwoQueues(_) => 0.0,
         }
@@ -321,7 +367,7 @@ impl<'a> Flow<'a> {
         Arriving {
             rtt_s,
             pps: self.ago(&self.rates[number], lag_s, ahead_s),
-            known: self.ago(&self.known[number], lag_s, ahead_s),
+            known: if self.knows { self.ago(&self.known[number], lag_s, ahead_s) } else { 0.0 },
         }
     }
 
@@ -335,11 +381,18 @@ impl<'a> Flow<'a> {
     }
 
     fn ago(&self, past: &Past, lag_s: f64, ahead_s: f64) -> f64 {
-        past.ago((lag_s - ahead_s) / self.step_s)
+        past.ago((lag_s - ahead_s) * self.steps_per_s)
     }
 
     /// What a packet waits in each queue. Where scalable packets are served first, that takes what they leave.
     fn set_delays(&self, state: &mut State, ahead_s: f64) {
+        if !self.has_two {
+            for (at, link) in state.links.iter_mut().zip(&self.network.links) {
+                at.delay_s = at.queue / link.capacity_pps;
+                at.probability = at.said(link);
+            }
+            return;
+        }
         for (number, link) in self.network.links.iter().enumerate() {
             let served_pps = match link.treatment {
                 Treatment::TwoQueues(two) => {
@@ -359,12 +412,15 @@ impl<'a> Flow<'a> {
             let at = &mut state.links[number];
             at.delay_s =
                 if at.queue > 0.0 || self.network.free_queue { at.queue / served_pps } else { 0.0 };
+            at.probability = at.said(link);
         }
     }
 }
 
-/// Rates of change of a [`State`].
+/// Rates of change of a [`State`], and what they were worked out from.
+#[derive(Default)]
 struct Change {
+    arriving: Vec<Arriving>,
     windows: Vec<f64>,
     known: Vec<f64>,
     links: Vec<LinkChange>,
