@@ -35,7 +35,7 @@ pub const COMMON: &[(&str, &str)] = &[
 
 /// Settings of a user's host that follow from the user's TCP.
 pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
-    let selective = !matches!(tcp.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+    let selective = tcp.loss_recovery.is_selective();
     let number = |on: bool| u8::from(on).to_string();
     let mut all = vec![
         ("net.ipv4.tcp_ecn", number(tcp.ecn)),
@@ -84,6 +84,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     let other = matches!(tcp.loss_recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
     note(other, "loss recovery is the kernel's RACK-TLP (RFC 8985)");
     note(tcp.loss_recovery == RecoveryPlan::Reno, "loss recovery is NewReno, not Reno");
+    note(tcp.loss_recovery == RecoveryPlan::Tahoe, "loss recovery is NewReno, not Tahoe");
     note(tcp.window_reduction != ReductionPlan::Prr, "windows shrink by PRR (RFC 6937)");
     note(!tcp.window_use_per_round, "windows grow if they were full within a round trip");
     note(!tcp.limited_transmit, "limited transmit (RFC 3042) is always on");

@@ -277,6 +277,7 @@ fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, rea
         route(file, user, network, nodes, reader);
     }
     moves(user, network, reader);
+    offers(file, user, reader);
     if let Some(name) = &user.hosts {
         hosts(file, user, name, reader);
     }
@@ -310,6 +311,28 @@ fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) 
             () => continue,
         };
         nested(reader, &["moves", &number.to_string()], |reader| reader.wrong_at("to", message));
+    }
+}
+
+/// What is offered changes only where something is, and at one time after the other.
+fn offers(file: &File, user: &User, reader: &mut Reader) {
+    let offers = &user.offers.0;
+    if offers.is_empty() {
+        return;
+    }
+    let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten();
+    if tcp.is_some_and(|tcp| !tcp.congestion_control.pays()) || !user.traffic.0.is_over_tcp() {
+        let message =
+            "these flows pay for nothing: give them a congestion control that does, such as sbrm";
+        reader.wrong_at("offers", message);
+    }
+    if let Some(pair) = offers.windows(2).find(|pair| pair[1].at <= pair[0].at) {
+        let message = format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at);
+        reader.wrong_at("offers", message);
+    }
+    let end = file.warm_up.as_nanos() + file.duration.as_nanos();
+    if let Some(late) = offers.iter().find(|offer| offer.at.as_nanos() > end) {
+        reader.wrong_at("offers", format!("{} is after the end of the run", late.at));
     }
 }
 

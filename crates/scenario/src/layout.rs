@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Span, Time};
 
-use crate::file::{File, Move, Profile, Start, User};
+use crate::file::{File, Move, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    AccessPlan, FlowPlan, GroupPlan, LinkPlan, MovePlan, Plan, StagePlan, StandPlan, StartPlan,
-    TcpPlan, Traffic, UserPlan,
+    AccessPlan, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan, StagePlan, StandPlan,
+    StartPlan, TcpPlan, Traffic, UserPlan,
 };
 use crate::resolve::AtHosts;
 use crate::value::{HostJitter, OrOff};
@@ -30,6 +30,7 @@ pub(crate) fn plan(file: &File) -> Plan {
         users: Vec::new(),
         flows: Vec::new(),
         moves: Vec::new(),
+        offers: Vec::new(),
     };
     let parts: Vec<Vec<UserParts>> = (file.users.entries.iter())
         .map(|(name, user)| add_group(&mut plan, file, &network, name, user))
@@ -94,6 +95,11 @@ fn add_flows(
         let first = plan.flows.len();
         let numbers = first..first + user.flows.count();
         plan.flows.extend(std::iter::repeat_n(&flow, user.flows.count()).cloned());
+        for &Offer { at, willingness_to_pay } in &user.offers.0 {
+            let at = Time::ZERO + at;
+            let offer = |flow| OfferPlan { flow, at, willingness_to_pay };
+            plan.offers.extend(numbers.clone().map(offer));
+        }
         for Move { at, to } in &user.moves.0 {
             let path = |from, to| network.path(from, to).expect("routes are checked on reading");
             let (there, back) = (path(from, to), path(to, from));

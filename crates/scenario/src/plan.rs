@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
 
 mod conex;
 mod link;
@@ -66,6 +66,19 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// Flows that take another way from some time on, in the order of those times for each.
     pub moves: Vec<MovePlan>,
+    /// Flows that offer to pay something else from some time on, in the order of those times for each.
+    pub offers: Vec<OfferPlan>,
+}
+
+/// A flow offers to pay something else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OfferPlan {
+    /// Index into [`Plan::flows`].
+    pub flow: usize,
+    /// From when on.
+    pub at: Time,
+    /// w, as of its congestion control.
+    pub willingness_to_pay: Demand,
 }
 
 /// A flow takes another way: its receiver has moved.

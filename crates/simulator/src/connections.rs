@@ -7,6 +7,8 @@
 
 use core::mem::offset_of;
 
+use tidegate_mechanisms::units::Demand;
+
 use crate::memory::{prefetch_within, reserve_large};
 use crate::network::Ways;
 use crate::packet::{Packet, flags};
@@ -206,6 +208,15 @@ impl Connections {
         for connection in all.filter(|connection| connection.forward.address.flow == flow) {
             connection.forward.address.lead(ways);
             connection.backward.iter_mut().for_each(|half| half.address.lead(ways));
+        }
+    }
+
+    /// Senders of all connections of a flow offer to pay so much.
+    pub fn offer(&mut self, flow: u32, willingness: Demand) {
+        let all = self.places.iter_mut().flatten();
+        for connection in all.filter(|connection| connection.forward.address.flow == flow) {
+            connection.forward.sender.offer(willingness);
+            connection.backward.iter_mut().for_each(|half| half.sender.offer(willingness));
         }
     }
 

@@ -74,6 +74,13 @@ impl<'a> Ends<'a> {
         self.connections.lead(flow as u32, ways);
     }
 
+    /// A flow of the plan's offers pays something else, over all its connections; those that it opens later see to
+    /// it themselves.
+    pub fn offer(&mut self, number: usize) {
+        let offer = &self.plan.offers[number];
+        self.connections.offer(offer.flow as u32, offer.willingness_to_pay);
+    }
+
     /// Lets a flow have another application.
     #[cfg(test)]
     pub fn replace(&mut self, flow: usize, application: AnyApplication) {
@@ -253,7 +260,8 @@ impl<'a> Ends<'a> {
         let number = flow as usize;
         let application = &mut self.applications[number];
         let awaited = application.is_awaited();
-        let route = Route { flow, plan: &self.plan.flows[number], ways: self.ways[number] };
+        let (plan, ways) = (&self.plan.flows[number], self.ways[number]);
+        let route = Route { flow, plan, ways, offers: &self.plan.offers };
         let mut system = System {
             route,
             seed: self.seed,

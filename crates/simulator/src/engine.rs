@@ -75,6 +75,9 @@ impl<'a> Engine<'a> {
         for (number, moved) in plan.moves.iter().enumerate() {
             timers.push(moved.at, Wake::Move(number as u32));
         }
+        for (number, offer) in plan.offers.iter().enumerate() {
+            timers.push(offer.at, Wake::Offer(number as u32));
+        }
         let series = Series::new(plan);
         if series.next() < Time::NEVER {
             timers.push(series.next(), Wake::Sample);
@@ -282,6 +285,7 @@ impl<'a> Engine<'a> {
         match wake {
             Wake::Sample => self.sample(),
             Wake::Move(number) => ends.lead(number as usize),
+            Wake::Offer(number) => ends.offer(number as usize),
             Wake::Start(flow) => ends.tell(flow, Event::Start, &mut world),
             Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut world),
             Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut world),

@@ -36,6 +36,8 @@ pub enum Wake {
     Application(u32),
     /// A flow takes another way: a number of [`tidegate_scenario::plan::Plan::moves`].
     Move(u32),
+    /// A flow offers to pay something else: a number of [`tidegate_scenario::plan::Plan::offers`].
+    Offer(u32),
     /// Time series.
     Sample,
 }
@@ -53,7 +55,8 @@ impl Wake {
             Wake::Application(id) => (3, id),
             Wake::DelayedAcks(id) => (4, id),
             Wake::Move(id) => (5, id),
-            Wake::Sample => (6, 0),
+            Wake::Offer(id) => (6, id),
+            Wake::Sample => (7, 0),
         };
         debug_assert!(id < 1 << KIND_SHIFT);
         kind << KIND_SHIFT | id
@@ -68,6 +71,7 @@ impl Wake {
             3 => Wake::Application(id),
             4 => Wake::DelayedAcks(id),
             5 => Wake::Move(id),
+            6 => Wake::Offer(id),
             _ => Wake::Sample,
         }
     }

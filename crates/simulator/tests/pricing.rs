@@ -126,3 +126,24 @@ fn series_tell_what_links_ask_and_what_senders_know() {
         assert_eq!(in_group(group), there(group).min(2));
     }
 }
+
+/// Bronze offers what gold does from 30 s on: its rate is a quarter of gold's before and the same after, over
+/// connections that are open then and over such as are opened later.
+#[test]
+fn an_offer_that_changes_is_paid_from_then_on() {
+    let offers = r#"[{ at = "30 s", willingness_to_pay = 400.0 }]"#;
+    let on_off = r#"{ kind = "on-off", on = "10 s", off = "1 ms", distribution = "fixed" }"#;
+    for traffic in ["\"greedy\"", on_off] {
+        for (from, want) in [("\"10 s\"", 0.25), ("\"35 s\"", 1.0)] {
+            let more = [
+                ("warm_up", from),
+                ("duration", "\"20 s\""),
+                ("users.bronze.offers", offers),
+                ("users.bronze.traffic", traffic),
+            ];
+            let rates = rates(&simulate(SBRM, &more), 3);
+            println!("{traffic} from {from}: {:.3}", rates[0] / rates[2]);
+            assert!(near(rates[0] / rates[2], want, 0.2), "{traffic} from {from}: {rates:?}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use super::{Ack, Marks, Window};
 use crate::parameters::{Parameters, choices};
 use crate::price::Encoding;
 use crate::registry::About;
-use crate::units::{Span, Time};
+use crate::units::{Demand, Span, Time};
 
 /// A congestion controller as scenario files know it, be it here or in a kernel.
 pub trait Sender {
@@ -32,6 +32,9 @@ pub trait Sender {
 
     /// Whether it goes by the price of its path, of which receivers are to tell then.
     const READS_PRICES: bool = false;
+
+    /// It offers to pay for congestion, and what it offers may change (`willingness_to_pay`).
+    const PAYS: bool = false;
 }
 
 /// A congestion controller that the simulator has.
@@ -47,6 +50,11 @@ pub trait Control: Sender + Sized {
     /// scenario says so.
     fn set_price_encoding(&mut self, encoding: Encoding) {
         let _ = encoding;
+    }
+
+    /// From now on the flow offers so much, if it pays at all.
+    fn set_willingness(&mut self, willingness: Demand) {
+        let _ = willingness;
     }
 
     /// What it takes for the price of its path, if it goes by that and knows one.
@@ -185,6 +193,14 @@ macro_rules! senders {
                 }
             }
 
+            /// See [`Sender::PAYS`].
+            pub const fn pays(&self) -> bool {
+                match self {
+                    $(SenderParams::$name(_) => $name::PAYS,)+
+                    $(SenderParams::$kernel(_) => $kernel::PAYS,)+
+                }
+            }
+
             /// See [`Sender::READS_PRICES`].
             pub const fn reads_prices(&self) -> bool {
                 match self {
@@ -233,6 +249,11 @@ impl Controller {
     /// See [`Control::set_price_encoding`].
     pub fn set_price_encoding(&mut self, encoding: Encoding) {
         each!(self, own => own.set_price_encoding(encoding));
+    }
+
+    /// See [`Control::set_willingness`].
+    pub fn set_willingness(&mut self, willingness: Demand) {
+        each!(self, own => own.set_willingness(willingness));
     }
 
     /// See [`Control::path_price`].

@@ -75,6 +75,8 @@ impl Sender for DirectWindow {
     const IS_SCALABLE: bool = true;
 
     const READS_PRICES: bool = true;
+
+    const PAYS: bool = true;
 }
 
 impl Control for DirectWindow {
@@ -82,6 +84,10 @@ impl Control for DirectWindow {
 
     fn new(params: DirectWindowParams) -> Self {
         DirectWindow { params, path: None }
+    }
+
+    fn set_willingness(&mut self, willingness: Demand) {
+        self.params.willingness_to_pay = willingness;
     }
 
     fn set_price_encoding(&mut self, encoding: Encoding) {

@@ -59,6 +59,8 @@ impl Sender for Sbrm {
     const LINUX_NAME: &'static str = "tg_sbrm";
 
     const IS_SCALABLE: bool = true;
+
+    const PAYS: bool = true;
 }
 
 impl Control for Sbrm {
@@ -67,6 +69,10 @@ impl Control for Sbrm {
     fn new(params: SbrmParams) -> Self {
         let SbrmParams { willingness_to_pay, kappa, slow_start } = params;
         Sbrm { kappa: kappa.0, willingness: willingness_to_pay.0, slow_start }
+    }
+
+    fn set_willingness(&mut self, willingness: Demand) {
+        self.willingness = willingness.0;
     }
 
     #[inline]

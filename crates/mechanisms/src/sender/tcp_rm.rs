@@ -14,7 +14,8 @@
 //! growth, wait until the round trip is over.
 //!
 //! The round trip is that of the ACK, or TCP's smoothed estimate, by whatever clock that has (`round_trip`): the
-//! dissertation's own simulator had one of 100 ms. Slow start and the answer to losses are TCP's. Packets carry ECT(0), for the feedback is that of RFC 3168.
+//! dissertation's own simulator had one of 100 ms. Without timestamps a segment that was sent before a loss was found
+//! measures nothing, as section 5.6.3 asks: TCP drops what it is timing when it sends anything again. Slow start and the answer to losses are TCP's. Packets carry ECT(0), for the feedback is that of RFC 3168.
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
@@ -67,12 +68,18 @@ impl Sender for TcpRm {
     };
 
     const NEEDS_ECN: bool = true;
+
+    const PAYS: bool = true;
 }
 
 impl Control for TcpRm {
     fn new(params: TcpRmParams) -> Self {
         let TcpRmParams { willingness_to_pay, kappa, round_trip } = params;
         TcpRm { kappa: kappa.0, willingness: willingness_to_pay.0, round_trip }
+    }
+
+    fn set_willingness(&mut self, willingness: Demand) {
+        self.willingness = willingness.0;
     }
 
     #[inline]

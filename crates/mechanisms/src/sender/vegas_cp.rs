@@ -80,6 +80,8 @@ impl Sender for VegasCp {
     const IS_SCALABLE: bool = true;
 
     const READS_PRICES: bool = true;
+
+    const PAYS: bool = true;
 }
 
 impl Control for VegasCp {
@@ -95,6 +97,10 @@ impl Control for VegasCp {
             least_rtt_s: f64::INFINITY,
             vegas: slow_start.then(|| Box::new(Vegas::new(VEGAS))),
         }
+    }
+
+    fn set_willingness(&mut self, willingness: Demand) {
+        self.willingness = willingness.0;
     }
 
     fn set_price_encoding(&mut self, encoding: Encoding) {

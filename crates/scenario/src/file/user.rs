@@ -5,7 +5,7 @@ use tidegate_mechanisms::ingress::ActivityMeterParams;
 use tidegate_mechanisms::parameters;
 use tidegate_mechanisms::parameters::Tables;
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_mechanisms::units::{Bytes, Span};
+use tidegate_mechanisms::units::{Bytes, Demand, Span};
 
 use super::{Access, Tcp};
 use crate::chosen::Chosen;
@@ -31,6 +31,9 @@ section! {
         /// Other nodes that they receive at from some time on, such as [{ at = "20 s", to = "n2" }]: users who
         /// walk. Their flows go on; what is under way arrives where it was sent to.
         pub moves: Tables<Move> = "[]",
+        /// What each flow offers to pay from given times on, in place of its congestion control's `willingness_to_pay`,
+        /// such as [{ at = "20 s", willingness_to_pay = 400.0 }].
+        pub offers: Tables<Offer> = "[]",
         /// Group at whose hosts these users sit, the first at the first and so on: they are the same
         /// customers, with more or other traffic, such as downloads beside uploads. Each host has one
         /// access link, which data and ACKs of all its flows share in both directions, and one row of
@@ -67,6 +70,16 @@ parameters! {
         pub at: Span,
         /// The node.
         pub to: String,
+    }
+}
+
+parameters! {
+    /// A flow offers to pay something else from some time on.
+    pub struct Offer {
+        /// When, after the start of the run, warm-up included.
+        pub at: Span,
+        /// w, as of the flow's congestion control.
+        pub willingness_to_pay: Demand,
     }
 }
 

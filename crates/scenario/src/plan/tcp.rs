@@ -17,12 +17,22 @@ words! {
         NewReno = "newreno",
         /// Fast retransmit and fast recovery alone, RFC 5681.
         Reno = "reno",
+        /// Fast retransmit alone: a loss found by duplicates is answered as a time-out is, from a window of one
+        /// segment (Jacobson 1988).
+        Tahoe = "tahoe",
         /// Forward acknowledgement: as sack, but a segment counts as lost as soon as one that was
         /// sent three later has arrived.
         Fack = "fack",
         /// By the time at which segments were sent, and with a probe for losses at the tail,
         /// RACK-TLP, RFC 8985, as in Linux.
         Rack = "rack",
+    }
+}
+
+impl RecoveryPlan {
+    /// Whether selective acknowledgements tell what has arrived.
+    pub fn is_selective(self) -> bool {
+        !matches!(self, RecoveryPlan::Reno | RecoveryPlan::NewReno | RecoveryPlan::Tahoe)
     }
 }
 
@@ -216,7 +226,7 @@ parameters! {
         /// What the sender declares of the congestion it has met (ConEx).
         pub conex: ConexPlan = "off",
     }
-    check time_outs;
+    check cannot_be;
     retired {
         hystart: "congestion_control = { kind = \"cubic\", slow_start_exit = ... }, which is \
             \"hystart\" (before: \"rfc9406\" or true), \"linux-hystart\" (\"linux\") or \
@@ -230,7 +240,7 @@ parameters! {
     }
 }
 
-fn time_outs(tcp: &TcpPlan) -> Vec<Mistake> {
+fn cannot_be(tcp: &TcpPlan) -> Vec<Mistake> {
     let checks = [
         (tcp.min_rto == Span::ZERO, "min_rto", "must not be zero"),
         (tcp.min_rto > tcp.max_rto, "min_rto", "is above max_rto"),
@@ -238,7 +248,15 @@ fn time_outs(tcp: &TcpPlan) -> Vec<Mistake> {
         (tcp.initial_rto == Span::ZERO, "initial_rto", "must not be zero"),
     ];
     let wrong = checks.into_iter().filter(|(wrong, ..)| *wrong);
-    wrong.map(|(_, key, message)| (key, message.to_owned())).collect()
+    let mut mistakes: Vec<Mistake> =
+        wrong.map(|(_, key, message)| (key, message.to_owned())).collect();
+    let renos = matches!(tcp.congestion_control, SenderParams::Reno(_));
+    if tcp.loss_recovery == RecoveryPlan::Tahoe && !renos {
+        let message =
+            "Tahoe's window is Reno's: write congestion_control = \"reno\", or newreno here";
+        mistakes.push(("loss_recovery", message.to_owned()));
+    }
+    mistakes
 }
 
 impl TcpPlan {

@@ -1,7 +1,7 @@
 //! What an application may ask of the system it runs on.
 
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::FlowPlan;
+use tidegate_scenario::plan::{FlowPlan, OfferPlan};
 
 use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::event_queue::Wake;
@@ -81,10 +81,12 @@ pub struct Route<'a> {
     pub(crate) flow: u32,
     pub(crate) plan: &'a FlowPlan,
     pub(crate) ways: Ways,
+    /// What flows offer to pay later on.
+    pub(crate) offers: &'a [OfferPlan],
 }
 
 impl Route<'_> {
-    fn half(&self, id: ConnectionId, from: End) -> Half {
+    fn half(&self, id: ConnectionId, from: End, now: Time) -> Half {
         let tcp = self.plan.tcp.as_deref().expect("an application that opens connections has TCP");
         let packet_size = self.plan.packet_size.get() as u16;
         let timer = TimerId::new(id.place(), from == End::Receiver);
@@ -92,6 +94,10 @@ impl Route<'_> {
             Half::new(tcp, packet_size, Address::new(self.flow, id.word(), timer, self.ways));
         if let Some(encoding) = self.plan.prices {
             half.read_prices(encoding);
+        }
+        let of_flow = |offer: &&OfferPlan| offer.flow == self.flow as usize && offer.at <= now;
+        if let Some(offer) = self.offers.iter().rfind(of_flow) {
+            half.sender.offer(offer.willingness_to_pay);
         }
         half
     }
@@ -126,12 +132,13 @@ impl System<'_, '_> {
         let counts = self.account.pass_on(self.route.flow, self.connections);
         let number = self.account.opened;
         self.account.opened = number.wrapping_add(1);
+        let now = self.now();
         let id = self.connections.add(number, |id| Connection {
             listened: self.listens,
             closed: false,
             superseded: false,
-            forward: self.route.half(id, End::Sender),
-            backward: (at == End::Receiver).then(|| Box::new(self.route.half(id, at))),
+            forward: self.route.half(id, End::Sender, now),
+            backward: (at == End::Receiver).then(|| Box::new(self.route.half(id, at, now))),
         });
         self.account.latest = Some(id);
         if let Some(connection) = self.connections.get(self.route.flow, id) {
@@ -180,7 +187,7 @@ impl System<'_, '_> {
     fn send(&mut self, at: End, id: ConnectionId, say: impl FnOnce(&mut Sender)) {
         let Some(connection) = self.connections.get(self.route.flow, id) else { return };
         if at == End::Receiver && connection.backward.is_none() {
-            connection.backward = Some(Box::new(self.route.half(id, at)));
+            connection.backward = Some(Box::new(self.route.half(id, at, self.world.now)));
         }
         let Some(half) = connection.half_from(at) else { return };
         say(&mut half.sender);

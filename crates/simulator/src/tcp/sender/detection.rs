@@ -39,7 +39,9 @@ impl Detection {
     /// As a plan has it.
     pub fn new(plan: &TcpPlan) -> Self {
         match plan.loss_recovery {
-            RecoveryPlan::Reno | RecoveryPlan::NewReno => Detection::Duplicates(0),
+            RecoveryPlan::Reno | RecoveryPlan::NewReno | RecoveryPlan::Tahoe => {
+                Detection::Duplicates(0)
+            }
             RecoveryPlan::Sack => Detection::Holes {
                 duplicates: 0,
                 forward: false,

@@ -103,7 +103,7 @@ impl Feedback {
             _ if echo => Clock::Echo,
             _ => Clock::OneSegment(None),
         };
-        let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+        let sack = plan.loss_recovery.is_selective();
         let min_rtt = Span::from_nanos(u64::MAX);
         Feedback {
             sack,

@@ -35,7 +35,7 @@ mod undo;
 mod window;
 
 use tidegate_mechanisms::price::Encoding;
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Demand, Time};
 use tidegate_scenario::plan::TcpPlan;
 
 use super::{Door, Sizes};
@@ -123,6 +123,11 @@ impl Sender {
     pub fn prefetch_rest(&self) {
         self.outstanding.prefetch_rest();
         self.detection.prefetch_rest();
+    }
+
+    /// From now on it offers to pay so much.
+    pub fn offer(&mut self, willingness: Demand) {
+        self.window.offer(willingness);
     }
 
     /// Its controller goes by prices, which travel so.

@@ -115,6 +115,8 @@ pub struct Recovery {
     lowers_for_request: bool,
     /// The ACK that ends a fast recovery lets the window grow.
     grows_at_end: bool,
+    /// There is no fast recovery: what duplicates show to be lost is answered as a time-out is (Tahoe).
+    starts_over: bool,
     /// Timestamps tell what was sent again in vain.
     stamped: bool,
     /// What the reduction under way may be taken back to.
@@ -125,7 +127,7 @@ impl Recovery {
     /// As a plan has it.
     pub fn new(plan: &TcpPlan) -> Self {
         let by_time = plan.loss_recovery == RecoveryPlan::Rack;
-        let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+        let sack = plan.loss_recovery.is_selective();
         let time_outs = match plan.frto && sack {
             frto if by_time => TimeOuts::ByTime(Premature::new(frto)),
             true => TimeOuts::Frto(Frto::default()),
@@ -142,6 +144,7 @@ impl Recovery {
             marked_to: None,
             lowers_for_request: plan.lower_for_request,
             grows_at_end: plan.grow_at_end && !sack,
+            starts_over: plan.loss_recovery == RecoveryPlan::Tahoe,
             stamped: plan.timestamps,
             undo: None,
         }
@@ -202,6 +205,11 @@ impl Recovery {
     /// Whether the ACK that ends a fast recovery lets the window grow.
     pub fn grows_at_end(&self) -> bool {
         self.grows_at_end
+    }
+
+    /// Whether a loss that duplicates show is answered as a time-out is.
+    pub fn starts_over(&self) -> bool {
+        self.starts_over
     }
 
     /// Whether everything is sent again, whatever is sacked.

@@ -68,6 +68,17 @@ impl Sender {
         self.send(door);
     }
 
+    /// Duplicates have shown a loss where there is no fast recovery (Jacobson 1988): the same as after a time-out,
+    /// but that the timer has not run out.
+    pub(super) fn retransmit_alone(&mut self, door: &mut Door) {
+        self.detection.start_over();
+        self.feedback.stop_measuring();
+        self.ecn.announce_reduction();
+        self.recovery.note_loss(self.outstanding.nxt());
+        self.start_over(door);
+        self.restart_timer(door);
+    }
+
     fn lower_threshold(&mut self, door: &Door) {
         if let Some(cwnd) = self.recovery.lowered_from(self.window.cwnd()) {
             self.window.lower_threshold(cwnd, self.in_flight(), door.now);

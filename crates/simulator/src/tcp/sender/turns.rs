@@ -94,6 +94,9 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, door: &mut Door) {
         self.counts.recoveries += 1;
+        if self.recovery.starts_over() {
+            return self.retransmit_alone(door);
+        }
         let marked = self.recovery.phase() == Phase::Reducing;
         self.recovery.remember(self.window.get(), marked);
         // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).

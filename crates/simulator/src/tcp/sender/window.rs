@@ -6,7 +6,7 @@
 
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::{Ack, Controller, MIN_SSTHRESH, Marks, Window};
-use tidegate_mechanisms::units::{Bytes, Span, Time};
+use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
 
 use super::feedback::Told;
@@ -81,7 +81,7 @@ impl SendWindow {
     pub fn new(plan: &TcpPlan, mss: u64) -> Self {
         let segments = |limit: Bytes| (limit.get() / mss).clamp(1, u64::from(u32::MAX)) as u32;
         // A kernel's count, where it tells losses by time or has no SACK to tell them by.
-        let sack = !matches!(plan.loss_recovery, RecoveryPlan::Reno | RecoveryPlan::NewReno);
+        let sack = plan.loss_recovery.is_selective();
         let by_delivery =
             plan.loss_recovery == RecoveryPlan::Rack || (!sack && plan.window_use_per_round);
         let at_once = plan.window_reduction == ReductionPlan::Immediate;
@@ -106,6 +106,11 @@ impl SendWindow {
             restarts_at: plan.slow_start_after_idle.then_some(plan.initial_window.0),
             forgiven_requests: plan.forgiven_requests,
         }
+    }
+
+    /// From now on the controller offers to pay so much.
+    pub fn offer(&mut self, willingness: Demand) {
+        self.controller.set_willingness(willingness);
     }
 
     /// The controller goes by prices, which travel so.
