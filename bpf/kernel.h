@@ -38,6 +38,7 @@ typedef __u32 __wsum;
 #define ICSK_ACK_NOW (1U << 4)
 
 enum tg_ca_state {	/* enum tcp_ca_state */
+	TG_CA_CWR = 2,
 	TG_CA_RECOVERY = 3,
 	TG_CA_LOSS = 4,
 };

@@ -16,45 +16,7 @@
  *
  * The programs use the socket alone of the arguments of cong_control, which got more in Linux 6.10.
  */
-#include "kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
-#include "sbrm.h"
-
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-/* A level of setsockopt() that no protocol uses, and the only option on it. */
-#define TG_SBRM_LEVEL 0xCE
-#define TG_SBRM_SET_PARAMETERS 1
-
-struct tg_sbrm_flow {
-	struct tg_sbrm_parameters parameters;
-	__u64 cwnd_q20;
-	__u32 delivered;		/* tcp_sock's counters, as of the last ACK */
-	__u32 delivered_ce;
-	__u32 cwnd_before_loss;
-	__u32 acked_up_to;		/* receiver: rcv_nxt before the packet at hand */
-	__u8 ca_state;
-	__u8 ce;			/* receiver: the last packet was marked */
-};
-
-/* Cloned, so that what was set on a listening socket holds for the connections that it accepts. */
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
-	__type(key, int);
-	__type(value, struct tg_sbrm_flow);
-} tg_sbrm_flows SEC(".maps");
-
-static __always_inline struct tg_sbrm_flow *flow_of(struct sock *sk)
-{
-	struct tg_sbrm_flow fresh = {
-		.parameters = { TG_SBRM_KAPPA_Q20, TG_SBRM_WILLINGNESS_Q20 },
-	};
-
-	return bpf_sk_storage_get(&tg_sbrm_flows, sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
-}
+#include "flow.bpf.h"
 
 SEC("struct_ops")
 void BPF_PROG(tg_sbrm_init, struct sock *sk)
@@ -119,14 +81,6 @@ void BPF_PROG(tg_sbrm_set_state, struct sock *sk, __u8 new_state)
 		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
 	}
 	flow->ca_state = new_state;
-}
-
-/* A window that is not used up says nothing about the path, so it does not grow (RFC 7661's aim). */
-static __always_inline bool may_grow(struct tcp_sock *tp)
-{
-	if (tp->snd_cwnd < tp->snd_ssthresh)
-		return tp->snd_cwnd < 2 * tp->max_packets_out;
-	return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 }
 
 SEC("struct_ops")
@@ -195,34 +149,6 @@ void BPF_PROG(tg_sbrm_cwnd_event, struct sock *sk, __u32 event)
 	flow->acked_up_to = tp->rcv_nxt;
 	flow->ce = ce;
 	echo(tp, ce);
-}
-
-/*
- * setsockopt(fd, 0xCE, 1, &(struct tg_sbrm_parameters){ ... }, 8) sets a flow's parameters, before
- * or after connect(). Everything else passes: length 0 says that the kernel is to take the caller's
- * own buffer, however long.
- */
-SEC("cgroup/setsockopt")
-int tg_sbrm_setsockopt(struct bpf_sockopt *ctx)
-{
-	struct tg_sbrm_parameters *given = ctx->optval;
-	struct tg_sbrm_flow fresh = {};
-	struct tg_sbrm_flow *flow;
-
-	if (ctx->level != TG_SBRM_LEVEL || !ctx->sk || ctx->sk->protocol != IPPROTO_TCP) {
-		ctx->optlen = 0;
-		return 1;
-	}
-	/* Refusals are EPERM: the only error that a program of this kind can give on all kernels. */
-	if (ctx->optname != TG_SBRM_SET_PARAMETERS || ctx->optlen != sizeof(*given) ||
-	    (void *)(given + 1) > ctx->optval_end || !tg_sbrm_valid(*given))
-		return 0;
-	flow = bpf_sk_storage_get(&tg_sbrm_flows, ctx->sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!flow)
-		return 0;
-	flow->parameters = *given;
-	ctx->optlen = -1;	/* done; not for the kernel */
-	return 1;
 }
 
 SEC(".struct_ops.link")

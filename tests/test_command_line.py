@@ -26,6 +26,7 @@ COMMANDS = (
     "schema",
     "plot",
     "probe",
+    "price",
     "doctor",
 )
 COLOUR = r"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|9[0-7])[;m]"

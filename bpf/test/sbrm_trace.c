@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Drives the arithmetic of sbrm.h on a host. Each line of standard input is a function's name and
+ * Drives the arithmetic of sbrm.h and tcprm.h on a host. Each line of standard input is a function's name and
  * its arguments, each line of standard output what the function gives.
  */
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
-#include "../sbrm.h"
+#include "../tcprm.h"
 
 int main(void)
 {
@@ -27,6 +27,10 @@ int main(void)
 			if (scanf("%llu %u %u", &cwnd_q20, &packets, &unmarked) != 3)
 				return 1;
 			printf("%llu\n", tg_sbrm_slow_start(cwnd_q20, packets, unmarked));
+		} else if (!strcmp(name, "mark")) {
+			if (scanf("%llu %u", &cwnd_q20, &p.kappa_q20) != 2)
+				return 1;
+			printf("%llu\n", tg_tcprm_after_mark(cwnd_q20, p));
 		} else if (!strcmp(name, "loss")) {
 			if (scanf("%u", &packets) != 1)
 				return 1;

@@ -7,7 +7,7 @@ use std::process::Command;
 fn main() {
     let variable = |name: &str| PathBuf::from(env::var_os(name).expect("set by cargo"));
     let sources = variable("CARGO_MANIFEST_DIR").join("../../bpf");
-    let object = variable("OUT_DIR").join("sbrm.bpf.o");
+    let object = variable("OUT_DIR").join("pricing.bpf.o");
     println!("cargo::rerun-if-changed={}", sources.display());
     println!("cargo::rerun-if-env-changed=CLANG");
 
@@ -18,13 +18,13 @@ fn main() {
         .args(["-Wno-unused-parameter", "-isystem"])
         .arg(variable("DEP_BPF_INCLUDE"))
         .arg("-c")
-        .arg(sources.join("sbrm.bpf.c"))
+        .arg(sources.join("pricing.bpf.c"))
         .arg("-o")
         .arg(&object)
         .status();
     match compiled {
         Ok(status) if status.success() => {}
-        Ok(_) => panic!("{clang} could not compile bpf/sbrm.bpf.c"),
+        Ok(_) => panic!("{clang} could not compile bpf/pricing.bpf.c"),
         Err(error) => panic!("{clang}: {error}; on Debian: apt-get install clang"),
     }
 }

@@ -67,6 +67,10 @@ class RunError(TidegateError):
         return f"the run with seed {self.seed} failed: {self.reason}"
 
 
+class OfferError(TidegateError):
+    """What a socket pays could not be looked at or changed; the message says why."""
+
+
 class LabError(TidegateError):
     """A run on real Linux stopped."""
 

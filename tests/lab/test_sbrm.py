@@ -48,7 +48,7 @@ def held():
     )  # fmt: skip
     with process:
         assert process.stdout.readline() == "ready\n"
-        assert set(registered()) == {*before, "tg_sbrm"}
+        assert set(registered()) == {*before, "tg_sbrm", "tg_tcprm"}
         yield process
         process.kill()
     assert comes(lambda: registered() == before)
@@ -87,11 +87,15 @@ def test_a_second_one_is_told_that_the_name_is_taken(held):
     assert "another run" in done.stderr
 
 
-def test_rates_follow_what_flows_offer():
+@pytest.mark.parametrize("control", ["sbrm", "tcp-rm"])
+def test_rates_follow_what_flows_offer(control):
     before = registered()
+    groups = ("low", "middle", "high")
+    kinds = {f"users.{group}.tcp.congestion_control.kind": control for group in groups}
+    of_all = {"tcp.congestion_control.kind": control}
+    shorter = {"warm_up": "5 s", "duration": "10 s"}
     result = tidegate.lab(
-        tidegate.load_scenario(SCENARIO, set={"warm_up": "5 s", "duration": "10 s"}),
-        replications=1,
+        tidegate.load_scenario(SCENARIO, set={**kinds, **of_all, **shorter}), replications=1
     )
     assert comes(lambda: registered() == before)
     (bottleneck,) = [link for link in result.links.to_pylist() if link["name"] == "bottleneck"]

@@ -14,7 +14,9 @@ use rustix::process::{PidfdFlags, getppid, pidfd_open};
 use crate::Failure;
 
 /// The object that the build script made.
-static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sbrm.bpf.o"));
+static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pricing.bpf.o"));
+/// The congestion controls in them.
+const CONTROLS: [&str; 2] = ["tg_sbrm", "tg_tcprm"];
 /// An earlier holder that is just ending still has the name for a moment.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
@@ -22,9 +24,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What libbpf said; shown only if it failed.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
-/// The congestion control and the program for its parameters, in the kernel until dropped.
+/// The congestion controls and the programs for their parameters, in the kernel until dropped.
 pub struct Held {
-    _links: [Link; 2],
+    _links: Vec<Link>,
     _object: Object,
 }
 
@@ -36,10 +38,15 @@ impl Held {
             SAID.lock().expect("nobody panics holding it").push_str(&line);
         })));
         let mut object = load()?;
-        let parameters = attach_parameters(&mut object, cgroup)?;
-        let mut ops = object.maps_mut().find(|map| map.name() == "tg_sbrm");
-        let ops = register(ops.as_mut().expect("bpf/sbrm.bpf.c defines it"))?;
-        Ok(Held { _links: [ops, parameters], _object: object })
+        let mut links = Vec::new();
+        for name in ["tg_sbrm_setsockopt", "tg_sbrm_getsockopt"] {
+            links.push(attach(&mut object, name, cgroup)?);
+        }
+        for name in CONTROLS {
+            let mut ops = object.maps_mut().find(|map| map.name() == name);
+            links.push(register(name, ops.as_mut().expect("bpf/pricing.bpf.c defines it"))?);
+        }
+        Ok(Held { _links: links, _object: object })
     }
 }
 
@@ -67,7 +74,7 @@ pub fn wait() -> io::Result<()> {
 fn needs() -> Result<(), Failure> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         let line = "the kernel does not describe its types (/sys/kernel/btf/vmlinux): \
-                    a kernel with CONFIG_DEBUG_INFO_BTF is needed for tg_sbrm";
+                    a kernel with CONFIG_DEBUG_INFO_BTF is needed for tg_sbrm and tg_tcprm";
         return Err(Failure::Missing(line.to_owned()));
     }
     Ok(())
@@ -80,25 +87,25 @@ fn load() -> Result<Object, Failure> {
     loaded.map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied => Failure::Missing(
             "the kernel refuses BPF programs: root is needed (or CAP_BPF, CAP_PERFMON and \
-             CAP_NET_ADMIN) for tg_sbrm"
+             CAP_NET_ADMIN) for tg_sbrm and tg_tcprm"
                 .to_owned(),
         ),
-        _ => Failure::Other(format!("the kernel does not take tg_sbrm: {error}{}", said())),
+        _ => Failure::Other(format!("the kernel does not take our programs: {error}{}", said())),
     })
 }
 
-fn attach_parameters(object: &mut Object, cgroup: &Path) -> Result<Link, Failure> {
+fn attach(object: &mut Object, name: &str, cgroup: &Path) -> Result<Link, Failure> {
     let directory = File::open(cgroup)
         .map_err(|error| Failure::Other(format!("{}: {error}", cgroup.display())))?;
-    let mut program = object.progs_mut().find(|program| program.name() == "tg_sbrm_setsockopt");
-    let program = program.as_mut().expect("bpf/sbrm.bpf.c defines it");
+    let mut program = object.progs_mut().find(|program| program.name() == name);
+    let program = program.as_mut().expect("bpf/flow.bpf.h defines it");
     program.attach_cgroup(directory.as_fd().as_raw_fd()).map_err(|error| {
         let place = cgroup.display();
         Failure::Other(format!("{place} takes no program ({error}); is it of cgroup v2?{}", said()))
     })
 }
 
-fn register(ops: &mut MapMut<'_>) -> Result<Link, Failure> {
+fn register(name: &str, ops: &mut MapMut<'_>) -> Result<Link, Failure> {
     let mut attempt = 1;
     loop {
         let error = match ops.attach_struct_ops() {
@@ -106,13 +113,15 @@ fn register(ops: &mut MapMut<'_>) -> Result<Link, Failure> {
             Err(error) => error,
         };
         if error.kind() != ErrorKind::AlreadyExists {
-            let line = format!("the kernel does not register tg_sbrm: {error}{}", said());
+            let line = format!("the kernel does not register {name}: {error}{}", said());
             return Err(Failure::Other(line));
         }
         if attempt == ATTEMPTS {
-            let line = "the kernel has a congestion control tg_sbrm already, of another run: \
-                        the name is one for the whole machine, so wait for that run's end";
-            return Err(Failure::Other(line.to_owned()));
+            let line = format!(
+                "the kernel has a congestion control {name} already, of another run: the name is one for \
+                 the whole machine, so wait for that run's end"
+            );
+            return Err(Failure::Other(line));
         }
         attempt += 1;
         thread::sleep(PAUSE);

@@ -1,9 +1,9 @@
-//! `tidegate-bpf hold`: the congestion control `tg_sbrm`, in the kernel for as long as this runs.
+//! `tidegate-bpf hold`: the congestion controls `tg_sbrm` and `tg_tcprm`, in the kernel for as long as this runs.
 //!
-//! Both the congestion control and the program for its parameters hang on file descriptors of this
+//! The congestion controls and the programs for their parameters hang on file descriptors of this
 //! process ("links"), and on nothing else: no pin, no file, no control group of its own. So however
 //! it ends, by the end of its standard input, of the process that started it, or by SIGKILL, the
-//! kernel takes both out. A connection that still uses the congestion control keeps it to its end.
+//! kernel takes them out. A connection that still uses the congestion control keeps it to its end.
 
 mod cgroup;
 mod hold;
@@ -15,11 +15,11 @@ const USAGE: &str = "\
 usage: tidegate-bpf hold [--cgroup DIR]
        tidegate-bpf check [--cgroup DIR]
 
-hold    registers the congestion control tg_sbrm with the kernel, prints `ready`, and keeps it
-        there until standard input ends or the process that started this one does
-check   tries the same and takes it out again
+hold    registers the congestion controls tg_sbrm and tg_tcprm with the kernel, prints `ready`, and
+        keeps them there until standard input ends or the process that started this one does
+check   tries the same and takes them out again
 
---cgroup DIR   the cgroup v2 directory whose processes can set a flow's parameters
+--cgroup DIR   the cgroup v2 directory whose sockets can be asked and told a flow's parameters
                (default: the one of this process)
 
 exit code 0: done; 77: this machine lacks something, a line each; 2: usage; 1: other";

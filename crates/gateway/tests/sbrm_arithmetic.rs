@@ -1,4 +1,4 @@
-//! The kernel program's arithmetic (`bpf/sbrm.h`), compiled for this machine, against the same rule
+//! The kernel programs' arithmetic (`bpf/sbrm.h`, `bpf/tcprm.h`), compiled for this machine, against the same rules
 //! in floating point. Needs a C compiler and nothing of BPF.
 
 use std::io::Write;
@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use tidegate_mechanisms::sender::{Control, RoundTripReading, TcpRm, TcpRmParams, Window};
+use tidegate_mechanisms::units::{Demand, Share};
 
 const Q20: f64 = (1 << 20) as f64;
 
@@ -154,4 +156,33 @@ fn slow_start_loss_and_limits_are_tcps() {
     ];
     let Some(got) = answers(&cases.map(|(line, _)| line.to_owned())) else { return };
     assert_eq!(got, cases.map(|(_, want)| want));
+}
+
+/// TCP/RM's (5.6.2), by the source that simulations have: a window less its share, and no less than a packet.
+#[test]
+fn a_round_trip_with_marks_costs_what_the_simulated_source_pays() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = acks();
+    let mut lines =
+        vec!["mark 1048576 1048576".to_owned(), format!("mark {} 1048576", 1_u64 << 50)];
+    let mut wants = vec![1.0, 1.0];
+    for _ in 0..20_000 {
+        let Ack { cwnd_q20, kappa_q20, .. } =
+            strategy.new_tree(&mut runner).expect("nothing is rejected").current();
+        let (cwnd, kappa) = (cwnd_q20 as f64 / Q20, f64::from(kappa_q20) / Q20);
+        let params = TcpRmParams {
+            willingness_to_pay: Demand(20.0),
+            kappa: Share(kappa),
+            round_trip: RoundTripReading::Smoothed,
+        };
+        let window = Window { cwnd, ssthresh: 1.0 };
+        wants.push(TcpRm::new(params).ssthresh_on_mark(&window));
+        lines.push(format!("mark {cwnd_q20} {kappa_q20}"));
+    }
+    let Some(windows) = answers(&lines) else { return };
+    assert_eq!(windows.len(), wants.len());
+    for ((line, window_q20), want) in lines.iter().zip(windows).zip(wants) {
+        let got = window_q20 as f64 / Q20;
+        assert!((got - want).abs() <= 2.0 / Q20 + 1e-12 * want, "{line}: {got}, expected {want}");
+    }
 }

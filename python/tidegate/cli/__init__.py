@@ -16,6 +16,7 @@ from tidegate.cli import (
     lab,
     league,
     plot,
+    price,
     probe,
     reproduce,
     simulate,
@@ -65,6 +66,7 @@ app.command()(catalogue.validate)
 app.command()(catalogue.schema)
 app.command()(plot.plot)
 app.command()(probe.probe)
+app.command()(price.price)
 app.command()(doctor.doctor)
 
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
 use socket2::{Domain, Protocol, Socket, Type};
-use tidegate_mechanisms::sender::{SbrmParams, SenderParams};
+use tidegate_mechanisms::sender::{SbrmParams, SenderParams, TcpRmParams};
 use tidegate_mechanisms::units::Demand;
 use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 use tidegate_wire::activity::{Activity, ipv4, ipv6};
@@ -28,9 +28,9 @@ const IPV6_DSTOPTS: i32 = 59;
 /// A connection ends with its process, however that ends. Else the kernel would go on sending what is
 /// left for minutes, and keep the namespace and the congestion control for it.
 const ABORT: Option<Duration> = Some(Duration::ZERO);
-/// How the kernel's program `tg_sbrm` takes its parameters, in units of 2⁻²⁰ each.
-const SBRM_LEVEL: i32 = 0xCE;
-const SBRM_SET_PARAMETERS: i32 = 1;
+/// How our programs in the kernel take their parameters, in units of 2⁻²⁰ each.
+const PRICING_LEVEL: i32 = 0xCE;
+const PRICING_PARAMETERS: i32 = 1;
 const Q20: f64 = (1 << 20) as f64;
 
 /// A flow between two hosts.
@@ -182,7 +182,9 @@ impl<'a> Endpoints<'a> {
         let name = tcp.congestion_control.linux_name();
         set_tcp_congestion(socket, name).map_err(|error| {
             let remedy = match tcp.congestion_control {
-                SenderParams::Sbrm(_) => "load it: tidegate-bpf hold".to_owned(),
+                SenderParams::Sbrm(_) | SenderParams::TcpRm(_) => {
+                    "load it: tidegate-bpf hold".to_owned()
+                }
                 SenderParams::Prague(_) => {
                     "no released Linux kernel has it; simulate it, or take dctcp".to_owned()
                 }
@@ -191,26 +193,28 @@ impl<'a> Endpoints<'a> {
             let line = format!("congestion control {name}: {error} ({remedy})");
             LabError::Missing(vec![line])
         })?;
-        let SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa, slow_start }) =
-            &tcp.congestion_control
-        else {
-            return Ok(());
+        let (willingness_to_pay, kappa) = match &tcp.congestion_control {
+            SenderParams::Sbrm(SbrmParams { slow_start: false, .. }) => {
+                let line = "slow_start = false: tg_sbrm begins with slow start; simulate it, or leave that out";
+                return Err(LabError::Missing(vec![line.to_owned()]));
+            }
+            SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa, .. })
+            | SenderParams::TcpRm(TcpRmParams { willingness_to_pay, kappa, .. }) => {
+                (willingness_to_pay, kappa)
+            }
+            _ => return Ok(()),
         };
-        if !slow_start {
-            let line = "slow_start = false: tg_sbrm begins with slow start; simulate it, or leave that out";
-            return Err(LabError::Missing(vec![line.to_owned()]));
-        }
         if willingness_to_pay.0 > Demand::MOST_IN_KERNELS {
             let line = format!(
-                "willingness_to_pay = {}: tg_sbrm has bits for {} at most; simulate it, or offer less",
+                "willingness_to_pay = {}: {name} has bits for {} at most; simulate it, or offer less",
                 willingness_to_pay.0,
                 Demand::MOST_IN_KERNELS
             );
             return Err(LabError::Missing(vec![line]));
         }
         let parameters = [kappa.0, willingness_to_pay.0].map(|x| ((x * Q20) as u32).to_ne_bytes());
-        system::set_option(socket, SBRM_LEVEL, SBRM_SET_PARAMETERS, parameters.as_flattened())
-            .map_err(|error| self.error("the parameters of tg_sbrm are refused", &error))
+        system::set_option(socket, PRICING_LEVEL, PRICING_PARAMETERS, parameters.as_flattened())
+            .map_err(|error| self.error(&format!("the parameters of {name} are refused"), &error))
     }
 
     /// Leaves room in every packet for the activity, which the meter writes: no router may lengthen

@@ -13,6 +13,8 @@
 //! they fall on all at once: that is what follows from the two rules, and no fault of the clock. Further echoes, and
 //! growth, wait until the round trip is over.
 //!
+//! A kernel with our program has it, too (`bpf/tcprm.bpf.c`), with TCP's smoothed round trip.
+//!
 //! The round trip is that of the ACK, or TCP's smoothed estimate, by whatever clock that has (`round_trip`): the
 //! dissertation's own simulator had one of 100 ms. Without timestamps a segment that was sent before a loss was found
 //! measures nothing, as section 5.6.3 asks: TCP drops what it is timing when it sends anything again. Slow start and the answer to losses are TCP's. Packets carry ECT(0), for the feedback is that of RFC 3168.
@@ -66,6 +68,8 @@ impl Sender for TcpRm {
         file: "sender/tcp_rm.rs",
         text: include_str!("tcp_rm.rs"),
     };
+
+    const LINUX_NAME: &'static str = "tg_tcprm";
 
     const NEEDS_ECN: bool = true;
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * TCP congestion control "tg_tcprm": the window rule of tcprm.h inside the kernel, at the sender alone. The receiver is
+ * any that has classic ECN (RFC 3168), so that net.ipv4.tcp_ecn decides whether there is ECN at all.
+ *
+ * The kernel itself counts round trips with ECE: it goes to the state CWR with the first one, tells the receiver, and
+ * leaves that state when all is acknowledged that was out then. Meanwhile the window stays (5.6.3).
+ */
+#include "flow.bpf.h"
+#include "tcprm.h"
+
+SEC("struct_ops")
+void BPF_PROG(tg_tcprm_init, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+	flow->delivered = tp->delivered;
+	flow->cwnd_before_loss = 0;
+	flow->ca_state = 0;
+}
+
+/* What the kernel asks before it goes to any state; the next function says what it is about. */
+SEC("struct_ops")
+__u32 BPF_PROG(tg_tcprm_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (flow)
+		flow->cwnd_before_loss = tp->snd_cwnd;
+	return tg_sbrm_after_loss(tp->snd_cwnd);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(tg_tcprm_undo_cwnd, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (flow && flow->cwnd_before_loss > tp->snd_cwnd)
+		return flow->cwnd_before_loss;
+	return tp->snd_cwnd;
+}
+
+SEC("struct_ops")
+void BPF_PROG(tg_tcprm_set_state, struct sock *sk, __u8 new_state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	if (new_state == TG_CA_CWR && flow->ca_state != TG_CA_CWR) {
+		flow->cwnd_q20 = tg_tcprm_after_mark(flow->cwnd_q20, flow->parameters);
+		tp->snd_cwnd = flow->cwnd_q20 / TG_SBRM_ONE_Q20;
+		/* A mark ends slow start, and a window below the threshold would begin it again. */
+		tp->snd_ssthresh = tp->snd_cwnd;
+	} else if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY) {
+		flow->cwnd_before_loss = tp->snd_cwnd;
+		tp->snd_ssthresh = tg_sbrm_after_loss(tp->snd_cwnd);
+		tp->snd_cwnd = tp->snd_ssthresh;
+		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+	}
+	flow->ca_state = new_state;
+}
+
+SEC("struct_ops")
+void BPF_PROG(tg_tcprm_cong_control, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+	__u32 acked;
+
+	if (!flow)
+		return;
+	acked = tp->delivered - flow->delivered;
+	flow->delivered = tp->delivered;
+	if (flow->ca_state == TG_CA_RECOVERY || flow->ca_state == TG_CA_CWR || !may_grow(tp))
+		return;
+	/* The kernel moves the window as well: after a time-out, when idle, and to undo both. */
+	if (flow->cwnd_q20 / TG_SBRM_ONE_Q20 != tp->snd_cwnd)
+		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+	if (tp->snd_cwnd < tp->snd_ssthresh)
+		flow->cwnd_q20 = tg_sbrm_slow_start(flow->cwnd_q20, tp->snd_ssthresh, acked);
+	else
+		flow->cwnd_q20 = tg_sbrm_on_ack(flow->cwnd_q20, flow->parameters, tp->srtt_us / 8,
+						acked, 0);
+	if (flow->cwnd_q20 > tp->snd_cwnd_clamp * TG_SBRM_ONE_Q20)
+		flow->cwnd_q20 = tp->snd_cwnd_clamp * TG_SBRM_ONE_Q20;
+	tp->snd_cwnd = flow->cwnd_q20 / TG_SBRM_ONE_Q20;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops tg_tcprm = {
+	.init = (void *)tg_tcprm_init,
+	.ssthresh = (void *)tg_tcprm_ssthresh,
+	.undo_cwnd = (void *)tg_tcprm_undo_cwnd,
+	.set_state = (void *)tg_tcprm_set_state,
+	.cong_control = (void *)tg_tcprm_cong_control,
+	.name = "tg_tcprm",
+	.flags = TCP_CONG_NON_RESTRICTED,
+};

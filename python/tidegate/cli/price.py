@@ -1,0 +1,126 @@
+"""`tidegate price`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli.common import (
+    FAILED,
+    Format,
+    Shape,
+    command,
+    print_csv,
+    print_json,
+    remark,
+    stdout_console,
+)
+from tidegate.errors import UsageError
+
+if TYPE_CHECKING:
+    from tidegate.laboratory.offers import Payer
+
+
+@command
+def price(
+    action: Annotated[
+        str | None, typer.Argument(metavar="[list]", help="`list` shows, and changes nothing.")
+    ] = None,
+    pid: Annotated[int | None, typer.Option(metavar="PID", help="Sockets of this process.")] = None,
+    cgroup: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Of the processes in this control group.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65535, help="With this port at either end."),
+    ] = None,
+    willingness: Annotated[
+        float | None,
+        typer.Option("--willingness", "-w", help="w: packets per second that each pays now."),
+    ] = None,
+    kappa: Annotated[
+        float | None, typer.Option(help="Gain of each, above 0 and at most 1; default: as it is.")
+    ] = None,
+    shape: Shape = Format.table,
+) -> None:
+    """Show or change what connected sockets pay for congestion, without their programs' doing.
+
+    They have to go by tg_sbrm or tg_tcprm, which `tidegate-bpf hold` keeps in the kernel; others
+    are named and left alone. Needs root.
+
+    **Examples**
+
+    tidegate price list
+
+    tidegate price --pid 4711 --willingness 200
+
+    tidegate price --port 443 --willingness 50 --kappa 0.1
+    """
+    from tidegate.laboratory import offers
+
+    if action not in {None, "list"}:
+        raise UsageError(f"{action!r} is no action of price; there is `list`")
+    if action is None:
+        _check(pid, cgroup, port, willingness, kappa)
+    found = list(offers.payers(offers.processes(pid=pid, cgroup=cgroup), port))
+    if action is None and willingness is not None:
+        for payer in filter(lambda one: one.pays, found):
+            offers.offer(payer, willingness, kappa)
+        for other in (one for one in found if not one.pays):
+            remark(f"left alone: process {other.pid}, {other.local}, which goes by {other.control}")
+        changed = [one for one in found if one.pays]
+        found = list(offers.payers(sorted({one.pid for one in changed}), port))
+        found = [one for one in found if one.pays]
+        if not found:
+            remark("no socket there pays for congestion")
+            raise typer.Exit(FAILED)
+    _print(found if action is None else [one for one in found if one.pays], shape)
+
+
+def _check(
+    pid: int | None,
+    cgroup: str | None,
+    port: int | None,
+    willingness: float | None,
+    kappa: float | None,
+) -> None:
+    from tidegate.laboratory.offers import MOST
+
+    wrong = []
+    if willingness is None:
+        wrong.append("--willingness: give what each socket pays, in packets per second")
+    elif not 0 < willingness <= MOST:
+        wrong.append(f"--willingness: {willingness:g} is not above 0 and at most {MOST:g}")
+    if kappa is not None and not 0 < kappa <= 1:
+        wrong.append(f"--kappa: {kappa:g} is not above 0 and at most 1")
+    if sum(each is not None for each in (pid, cgroup, port)) != 1:
+        wrong.append("give one of --pid, --cgroup and --port")
+    if wrong:
+        raise UsageError("\n".join(wrong))
+
+
+def _print(found: list[Payer], shape: Format) -> None:
+    rows = [asdict(payer) for payer in found]
+    if shape is Format.json:
+        print_json(rows)
+    elif shape is Format.csv:
+        head = list(rows[0]) if rows else []
+        print_csv(head, [list(row.values()) for row in rows])
+    else:
+        _table(found)
+
+
+def _table(found: list[Payer]) -> None:
+    from rich.table import Table
+
+    shown = Table(box=None, header_style="bold")
+    for name in ("process", "local", "remote", "by", "w [1/s]", "kappa", "[Mb/s]", "marked [%]"):
+        shown.add_column(name, justify="left" if name in {"local", "remote", "by"} else "right")
+    for one in found:
+        share = f"{100 * one.marks / one.delivered:.2f}" if one.delivered else "–"
+        w, kappa = (f"{x:.4g}" if x is not None else "?" for x in (one.willingness, one.kappa))
+        rate = f"{one.rate_bps / 1e6:.3f}"
+        shown.add_row(str(one.pid), one.local, one.remote, one.control, w, kappa, rate, share)
+    stdout_console().print(shown)
