@@ -406,10 +406,10 @@ of its claims hold, and which come out differently from what is taken. What the 
 whatever comes of it; the scenarios' heads have the reasons. RED's and drop-tail's settings, of
 which it says nothing, were taken before this search: no other has more cells and claims, several
 have as many. TCP/RM's clock has the 100 ms of the original's, of which section 5.6.4 tells; up to
-November 2026 it was exact here, against the rule, since section 5.6.3 asks for time stamps. Of films, a
-step of the target rate a frame is what "25 frames a second" gives; of Figures 7.3.4 to 7.3.6 a step
-each 10 ms has a claim more with most qualities. Put to Figure 7.3.3 as well, which is not searched
-here, a step a frame has nine claims of eleven and one a packet (0.03 a frame) eight.
+November 2026 it was exact here, against the rule, since section 5.6.3 asks for time stamps.
+Of films, a step of the target rate a frame is what "25 frames a second" gives; of Figures 7.3.4 to
+7.3.6 a step each 10 ms has a claim more with most qualities. Put to Figure 7.3.3 as well, which is
+not searched here, a step a frame has nine claims of eleven and one a packet (0.03 a frame) eight.
 """
 
 
