@@ -69,7 +69,7 @@ def write_report(
 
 def _head(paper: Paper, effort: Effort) -> str:
     counts = (
-        "the paper's own numbers of runs"
+        "the numbers of runs that its experiments name"
         if effort.replications is None
         else f"at most {effort.replications} runs a point (few series have more), not the paper's"
     )
@@ -154,7 +154,7 @@ def _how_to_read(paper: Paper) -> str:
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
   One that compares our means with each other *holds* where they have its order, is *undecided*
   where they have it not but lie within the 95 % interval of their difference, and *fails* else.
-  What is undecided at the paper's own numbers of runs gets three times as many (the cells do not).
+  What is undecided at these numbers of runs gets three times as many (the cells do not).
   All other claims are put to the means, with the tolerance given in brackets. Where the check asks
   for less than the sentence, or for more, "Here:" says so.
 - *Explained*: deviates, but an explanation at the end of this page is listed for it and one of our
