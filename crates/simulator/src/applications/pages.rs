@@ -65,11 +65,11 @@ impl Application for Pages {
         Some(Pages { plan: plan.clone(), sizes, page: None, counts: Counts::default() })
     }
 
-    /// The next page.
     fn listens(&self) -> bool {
         true
     }
 
+    /// The next page.
     fn start(&mut self, system: &mut System) {
         let objects = system.random().geometric(1.0 / self.plan.objects.0);
         let left: Vec<u64> = (0..objects).map(|_| self.sizes.draw(system.random()).get()).collect();
