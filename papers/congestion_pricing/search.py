@@ -410,8 +410,8 @@ November 2026 it was exact here, against the rule, since section 5.6.3 asks for 
 Of films, a step of the target rate a frame is what "25 frames a second" gives; of Figures 7.3.4 to
 7.3.6 a step each 10 ms has a claim more with most qualities. Put to Figure 7.3.3 as well, which is
 not searched here, a step a frame has nine claims of eleven and one a packet (0.03 a frame) eight.
-The step was chosen once the claims had been counted for both, and qualities and weights after looks at
-results, too: not by a rule that was there before.
+The step was chosen once the claims had been counted for both, and qualities and weights after
+looks at results, too: not by a rule that was there before.
 """
 
 
