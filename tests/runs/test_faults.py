@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+import socket
+import subprocess
 import time
 from pathlib import Path
 
@@ -123,3 +125,23 @@ def alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_what_a_killed_writer_left_is_cleared_away_at_the_end(tmp_path):
+    """Who was killed is listed until somebody waits for him; what the living write is left."""
+    files = run_files.RunFiles(tmp_path)
+    files.prepare()
+    host = socket.gethostname().replace(".", "-")
+    with subprocess.Popen(["sleep", "60"]) as killed, subprocess.Popen(["sleep", "60"]) as alive:
+        left, kept = (
+            tmp_path / f".0.parquet.{host}.{writer.pid}.1.tmp" for writer in (killed, alive)
+        )
+        try:
+            left.touch()
+            kept.touch()
+            killed.kill()
+            os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+            files.tidy()
+            assert (left.exists(), kept.exists()) == (False, True)
+        finally:
+            alive.kill()

@@ -108,17 +108,22 @@ class RunFiles:
         token = secrets.token_hex(16)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for leftover in self.folder.glob(".*.tmp"):
-                if not _in_use(leftover):
-                    leftover.unlink(missing_ok=True)
+            self._clear_away()
             (self.folder / TOKEN).write_text(token, encoding="ascii")
         except OSError as error:
             raise ResultError(f"cannot write to {self.folder}: {error.strerror}") from error
         return token
 
     def tidy(self) -> None:
-        """Remove what was there for the time of writing only."""
+        """Remove what was there for the time of writing only, and what killed workers left."""
+        self._clear_away()
         (self.folder / TOKEN).unlink(missing_ok=True)
+
+    def _clear_away(self) -> None:
+        """Remove what interrupted writers have left."""
+        for leftover in self.folder.glob(".*.tmp"):
+            if not _in_use(leftover):
+                leftover.unlink(missing_ok=True)
 
     def shared(self, token: str) -> bool:
         """Whether this is the folder, and not one of the same name on another machine."""
@@ -276,8 +281,17 @@ def _in_use(leftover: Path) -> bool:
     """Whether who writes it may still be at it; another sweep may use the same folder."""
     *_, host, process, _thread, _tmp = leftover.name.split(".")
     if host == socket.gethostname().replace(".", "-"):
-        return Path(f"/proc/{process}").exists()
+        return _is_alive(process)
     try:
         return time.time() - leftover.stat().st_mtime < FORGOTTEN_S
     except OSError:
         return False
+
+
+def _is_alive(process: str) -> bool:
+    """Whether a process of this machine runs; a killed one is listed until it is waited for."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] not in "ZX"
