@@ -5,11 +5,11 @@
 //! packet then waits in the pipe of the last one. On a dumbbell with an access link per user this
 //! halves the events.
 
-use tidegate_mechanisms::stage::{Glance, Glanced, Passing, Report, Tunnel};
-use tidegate_mechanisms::units::{Bytes, Time};
+mod at_stages;
+
+use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
 
-use crate::connections::ConnectionId;
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
 use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
@@ -17,9 +17,9 @@ use crate::hosts::Hosts;
 use crate::link::{Departed, Forwarded, Link, Written};
 use crate::memory::{large_list, prefetch};
 use crate::owner::Owner;
-use crate::packet::{MAX_PLACES, OptionStore, Packet, Parcel, Rewritten, TunnelHeader, flags};
+use crate::packet::{MAX_PLACES, OptionStore, Parcel, flags};
 use crate::reports::Reports;
-use crate::stages::{self, Header, Stages};
+use crate::stages::Stages;
 use crate::transit::{NextEvent, Transit};
 
 /// When receivers are served.
@@ -400,181 +400,6 @@ impl<C: Contents> Network<C> {
             return Some((at, parcel));
         }
         self.forward(parcel, hop, at)
-    }
-
-    /// A packet passes the stages in front of its next link, or behind the last one. Returns what they
-    /// have written into it, if it goes on.
-    #[inline(never)]
-    fn pass_stages(&mut self, parcel: Parcel, now: Time) -> Option<Rewritten> {
-        let row = self.rows[parcel.hop() as usize];
-        let glanced = self.glance(row, &parcel, now);
-        glanced.or_else(|| self.pass_one_by_one(row, parcel, now))
-    }
-
-    /// The same for a packet of which little matters to the stages.
-    #[inline(always)]
-    fn glance(&mut self, row: u32, parcel: &Parcel, now: Time) -> Option<Rewritten> {
-        const MORE: u32 = flags::TUNNEL | flags::REPORT | flags::OPTIONS;
-        if C::OUTSIDE || parcel.has(MORE) {
-            return None;
-        }
-        let (flags, len) = (parcel.flags(), parcel.len());
-        let flow_states = &self.flow_states;
-        let glance = || {
-            let user = flow_states[parcel.flow() as usize].owner.user;
-            let Header { ecn, declared } = stages::header_of(flags);
-            Glance { now, len: Bytes::new(len.into()), user, ecn, declared }
-        };
-        let word = match self.stages.glance(row, glance) {
-            Glanced::More => return None,
-            Glanced::On => parcel.word(),
-            Glanced::Signal(signal) => signal.to_bits(),
-        };
-        Some(Rewritten { word, flags, len })
-    }
-
-    #[inline(never)]
-    fn pass_one_by_one(&mut self, row: u32, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
-        if C::TUNNELS_OUTSIDE && self.stages.stands_outside(row).is_some() {
-            self.ledger.delivered += 1;
-            self.left.push((now, parcel));
-            return None;
-        }
-        let user = self.flow_states[parcel.flow() as usize].owner.user;
-        let signal = f32::from_bits(self.options.word_of(&parcel));
-        let mut passing = stages::passing(parcel, user, signal, now);
-        passing.tunnel_end = self.tunnel_ends.get(parcel.hop() as usize).copied().flatten();
-        if parcel.has(flags::TUNNEL) {
-            let header = self.options.tunnel_of(&parcel);
-            passing.tunnel = header.map(|header| stages::tunnel_of(&parcel, header));
-        }
-        if !C::OUTSIDE && !parcel.has(flags::REPORT) {
-            passing.sequence = Some(stages::sequence_of(&parcel));
-        }
-        let passed = self.stages.pass(row, &mut passing);
-        if !self.stages.said.is_empty() {
-            self.send_reports(&parcel, now);
-        }
-        let Some(wrote_header) = passed else {
-            self.lose(&parcel);
-            return None;
-        };
-        if parcel.has(flags::REPORT) && self.is_taken(row, &parcel) {
-            return None;
-        }
-        if passing.signal.to_bits() != signal.to_bits() {
-            if C::OUTSIDE && !parcel.has(flags::REPORT) {
-                passing.signal = self.contents.set_activity(parcel.number(), passing.signal);
-            }
-            self.options.set_word_of(&mut parcel, passing.signal.to_bits());
-        }
-        let (mut flags, mut len) = (parcel.flags(), parcel.len());
-        if wrote_header {
-            let Passing { ecn, declared, tunnel, .. } = passing;
-            if tunnel.is_some() || parcel.has(flags::TUNNEL) {
-                flags = self.write_tunnel(&mut parcel, tunnel);
-            }
-            let inner_ecn = tunnel.map(|tunnel| tunnel.inner_ecn);
-            flags = stages::flags_of(Header { ecn, declared }, inner_ecn, flags);
-            len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
-        }
-        Some(Rewritten { word: parcel.word(), flags, len })
-    }
-
-    /// Writes a tunnel's header into a packet, or takes it away. Returns the packet's flags.
-    fn write_tunnel(&mut self, parcel: &mut Parcel, tunnel: Option<Tunnel>) -> u32 {
-        let header = tunnel.map(|Tunnel { teid, sequence, re_inserted, .. }| TunnelHeader {
-            teid,
-            sequence,
-            re_inserted,
-        });
-        let (word, is_ticket) = self.options.set_tunnel_of(parcel, header);
-        parcel.set_word(word);
-        match is_ticket {
-            true => parcel.flags() | flags::OPTIONS,
-            false => parcel.flags() & !flags::OPTIONS,
-        }
-    }
-
-    /// Stages have answered a packet: their reports leave, but none that answers a report.
-    #[cold]
-    fn send_reports(&mut self, answered: &Parcel, now: Time) {
-        for (kind, report) in core::mem::take(&mut self.stages.said) {
-            let way = self.reports.way(answered.flow(), answered.hop(), kind);
-            let Some(hop) = way.filter(|_| !answered.has(flags::REPORT)) else { continue };
-            let back = if answered.has(flags::BACK) { 0 } else { flags::BACK };
-            let packet = Packet {
-                at: now,
-                stamp: now,
-                flow: answered.flow(),
-                connection: ConnectionId::NONE.word(),
-                hop,
-                len: u16::try_from(report.len.get()).expect("at most 65,535 B"),
-                number: self.reports.put(*report),
-                flags: flags::REPORT | back,
-                ..Packet::default()
-            };
-            self.send(Parcel::of(&packet), now);
-        }
-    }
-
-    /// Whether a stage takes a report that has passed a row, which ends its way.
-    #[cold]
-    fn is_taken(&mut self, row: u32, parcel: &Parcel) -> bool {
-        let taken = self.stages.take(row, || self.reports.take(parcel.number()));
-        self.ledger.delivered += u64::from(taken);
-        taken
-    }
-
-    /// The node outside that has what comes to a hop: a tunnel's beginning or end, by the number of its stage.
-    pub fn node_at(&self, hop: u32) -> Option<u32> {
-        let row = self.rows.get(hop as usize).filter(|_| C::TUNNELS_OUTSIDE)?;
-        self.stages.stands_outside(*row)
-    }
-
-    /// The hops of a way, from its first on, in front of which nodes outside stand.
-    pub fn nodes_on(&self, first: u32) -> impl Iterator<Item = (u32, u32)> {
-        let is_last = |hop: &&Hop| hop.then == Then::Nothing || hop.link == NO_LINK;
-        let len = self.hops[first as usize..].iter().position(|hop| is_last(&hop)).unwrap_or(0);
-        (first..=first + len as u32).filter_map(|hop| self.node_at(hop).map(|node| (hop, node)))
-    }
-
-    /// The end of tunnels at a hop or further on.
-    pub fn tunnel_end(&self, hop: u32) -> Option<u32> {
-        self.tunnel_ends.get(hop as usize).copied().flatten()
-    }
-
-    /// First hop of the way of reports that answer packets of a flow at a hop.
-    pub fn report_way(&self, flow: u32, hop: u32) -> Option<u32> {
-        let kind = self.stages.reports_to(self.rows[hop as usize])?;
-        self.reports.way(flow, hop, kind)
-    }
-
-    /// A packet that has left comes to the stages of its hop. Returns what became of it, what they have
-    /// written, and what they report.
-    pub fn judge(
-        &mut self,
-        parcel: Parcel,
-        tunnel: Option<Tunnel>,
-        now: Time,
-    ) -> (bool, Passing, Option<Box<Report>>) {
-        let user = self.flow_states[parcel.flow() as usize].owner.user;
-        let tunnel_end = self.tunnel_end(parcel.hop());
-        let mut passing = Passing { tunnel, tunnel_end, ..stages::passing(parcel, user, 0.0, now) };
-        let passed = self.stages.pass(self.rows[parcel.hop() as usize], &mut passing).is_some();
-        self.losses[parcel.flow() as usize] += u64::from(!passed);
-        (passed, passing, self.stages.said.pop().map(|(_, report)| report))
-    }
-
-    /// A packet that has left goes on behind the stages of its hop. Returns it if that is the end of its way.
-    pub fn go_on(&mut self, parcel: Parcel, now: Time) -> Option<(Time, Parcel)> {
-        self.ledger.injected += 1;
-        let hop = Hop { staged: false, ..self.hop_of(&parcel) };
-        if hop.link == NO_LINK {
-            self.ledger.delivered += 1;
-            return Some((now, parcel));
-        }
-        self.forward(parcel, hop, now)
     }
 
     /// Adds the way of a stage's reports that answer packets of a flow.
