@@ -53,6 +53,40 @@ static __always_inline bool may_grow(struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 }
 
+/* What the kernel asks before it goes to any state: the window after a loss. */
+static __always_inline __u32 threshold_of(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (flow)
+		flow->cwnd_before_loss = tp->snd_cwnd;
+	return tg_sbrm_after_loss(tp->snd_cwnd);
+}
+
+/* The window that there was before a loss that was none. */
+static __always_inline __u32 window_before_loss(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (flow && flow->cwnd_before_loss > tp->snd_cwnd)
+		return flow->cwnd_before_loss;
+	return tp->snd_cwnd;
+}
+
+/*
+ * After a time-out the kernel has set the window already. Recovery is ours: the kernel may have
+ * asked for the threshold earlier, when a mark came, and not ask again.
+ */
+static __always_inline void enter_recovery(struct tcp_sock *tp, struct tg_sbrm_flow *flow)
+{
+	flow->cwnd_before_loss = tp->snd_cwnd;
+	tp->snd_ssthresh = tg_sbrm_after_loss(tp->snd_cwnd);
+	tp->snd_cwnd = tp->snd_ssthresh;
+	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+}
+
 /*
  * setsockopt(fd, 0xCE, 1, &(struct tg_sbrm_parameters){ ... }, 8) sets a flow's parameters, before
  * or after connect(). Everything else passes: length 0 says that the kernel is to take the caller's

@@ -43,29 +43,15 @@ void BPF_PROG(tg_sbrm_init, struct sock *sk)
 SEC("struct_ops")
 __u32 BPF_PROG(tg_sbrm_ssthresh, struct sock *sk)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct tg_sbrm_flow *flow = flow_of(sk);
-
-	if (flow)
-		flow->cwnd_before_loss = tp->snd_cwnd;
-	return tg_sbrm_after_loss(tp->snd_cwnd);
+	return threshold_of(sk);
 }
 
 SEC("struct_ops")
 __u32 BPF_PROG(tg_sbrm_undo_cwnd, struct sock *sk)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct tg_sbrm_flow *flow = flow_of(sk);
-
-	if (flow && flow->cwnd_before_loss > tp->snd_cwnd)
-		return flow->cwnd_before_loss;
-	return tp->snd_cwnd;
+	return window_before_loss(sk);
 }
 
-/*
- * After a time-out the kernel has set the window already. Recovery is ours: the kernel may have
- * asked for the threshold earlier, when a mark came, and not ask again.
- */
 SEC("struct_ops")
 void BPF_PROG(tg_sbrm_set_state, struct sock *sk, __u8 new_state)
 {
@@ -75,10 +61,7 @@ void BPF_PROG(tg_sbrm_set_state, struct sock *sk, __u8 new_state)
 	if (!flow)
 		return;
 	if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY) {
-		flow->cwnd_before_loss = tp->snd_cwnd;
-		tp->snd_ssthresh = tg_sbrm_after_loss(tp->snd_cwnd);
-		tp->snd_cwnd = tp->snd_ssthresh;
-		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+		enter_recovery(tp, flow);
 	}
 	flow->ca_state = new_state;
 }

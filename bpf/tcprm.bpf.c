@@ -27,23 +27,13 @@ void BPF_PROG(tg_tcprm_init, struct sock *sk)
 SEC("struct_ops")
 __u32 BPF_PROG(tg_tcprm_ssthresh, struct sock *sk)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct tg_sbrm_flow *flow = flow_of(sk);
-
-	if (flow)
-		flow->cwnd_before_loss = tp->snd_cwnd;
-	return tg_sbrm_after_loss(tp->snd_cwnd);
+	return threshold_of(sk);
 }
 
 SEC("struct_ops")
 __u32 BPF_PROG(tg_tcprm_undo_cwnd, struct sock *sk)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct tg_sbrm_flow *flow = flow_of(sk);
-
-	if (flow && flow->cwnd_before_loss > tp->snd_cwnd)
-		return flow->cwnd_before_loss;
-	return tp->snd_cwnd;
+	return window_before_loss(sk);
 }
 
 SEC("struct_ops")
@@ -60,10 +50,7 @@ void BPF_PROG(tg_tcprm_set_state, struct sock *sk, __u8 new_state)
 		/* A mark ends slow start, and a window below the threshold would begin it again. */
 		tp->snd_ssthresh = tp->snd_cwnd;
 	} else if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY) {
-		flow->cwnd_before_loss = tp->snd_cwnd;
-		tp->snd_ssthresh = tg_sbrm_after_loss(tp->snd_cwnd);
-		tp->snd_cwnd = tp->snd_ssthresh;
-		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+		enter_recovery(tp, flow);
 	}
 	flow->ca_state = new_state;
 }

@@ -31,7 +31,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.results.statistics import Estimate
 from tidegate.runs.execution import Threads
 from tidegate.studies.page import table, write_page
 from tidegate.studies.papers.experiments import Paper, load_paper
@@ -232,7 +231,7 @@ class Search:
         measured = Points()
         fill(measured, _with_runs(wanted, runs), self.runner, None)
         if "table4" in STAGES[stage]:
-            stars = award(_means(measured) if runs == 1 else measured, wanted)
+            stars = award(measured.exact() if runs == 1 else measured, wanted)
             measured.points["table4", "stars"] = stars.series(("table4", "stars"))
         claims = {
             claim.id: judge_claim(claim, measured).verdict.value
@@ -265,22 +264,6 @@ class Search:
             tables = native_engine(setting.base, short).run(1)
             digest.update(repr(list(tables["flows"]["throughput_bps"])).encode())
         return digest.hexdigest()[:8]
-
-
-def _means(measured: Points) -> Points:
-    """Give the same as if each mean were exact."""
-    return Points(
-        {
-            key: [
-                replace(
-                    point,
-                    metrics={name: Estimate(one.mean) for name, one in point.metrics.items()},
-                )
-                for point in points
-            ]
-            for key, points in measured.points.items()
-        }
-    )
 
 
 def _some(settings: Iterable[Setting], rates: Sequence[int]) -> list[Setting]:

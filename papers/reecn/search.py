@@ -28,7 +28,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.results.statistics import Estimate
 from tidegate.runs.execution import Threads
 from tidegate.studies.page import table, write_page
 from tidegate.studies.papers.experiments import Paper, load_paper
@@ -220,7 +219,7 @@ class Search:
         }
         measured = Points()
         fill(measured, wanted, self.runner, None)
-        means = _means(measured)
+        means = measured.exact()
         verdicts = {claim.id: judge_claim(claim, means) for one in chosen for claim in one.claims}
         parts = [one.held for verdict in verdicts.values() for _, one in verdict.findings]
         row = dict(zip(HEAD, (self.engine, *task.key), strict=False))
@@ -248,24 +247,6 @@ class Search:
             tables = native_engine(applied.base, short).run(1)
             digest.update(repr(list(tables["flows"]["throughput_bps"])).encode())
         return digest.hexdigest()[:8]
-
-
-def _means(measured: Points) -> Points:
-    """Give the same as if each mean were exact."""
-    return Points(
-        {
-            key: [
-                replace(
-                    point,
-                    metrics={
-                        name: Estimate(one.mean, 0.0, 1) for name, one in point.metrics.items()
-                    },
-                )
-                for point in points
-            ]
-            for key, points in measured.points.items()
-        }
-    )
 
 
 def network_tasks() -> list[Task]:

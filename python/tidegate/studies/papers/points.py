@@ -50,6 +50,16 @@ class Points:
             raise ReproductionError(f"no series {key[0]}:{key[1]}")
         return self.points[key]
 
+    def exact(self) -> Points:
+        """The same as if each mean were exact, so that few runs are judged by their means alone."""
+        return Points({
+            key: [
+                replace(point, metrics={n: Estimate(one.mean) for n, one in point.metrics.items()})
+                for point in points
+            ]
+            for key, points in self.points.items()
+        })  # fmt: skip
+
     def matching(self, experiment: str, levels: Mapping[str, Level], metric: str) -> Point:
         """Give the one point of an experiment that a published cell speaks of."""
         points = [
