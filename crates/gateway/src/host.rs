@@ -336,7 +336,11 @@ fn silence(namespace: &Namespace, ip: IpVersion) -> io::Result<()> {
     }
     let of_device = |name: &str| format!("net.ipv6.conf.{DEVICE}.{name}");
     if ip == IpVersion::V4 {
-        return set(namespace, &of_device("disable_ipv6"), "1");
+        return match set(namespace, &of_device("disable_ipv6"), "1") {
+            // Where packets are smaller than 1,280 bytes the device has no IPv6 (RFC 8200, section 5).
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        };
     }
     for (name, value) in [("accept_ra", "0"), ("addr_gen_mode", "1"), ("dad_transmits", "0")] {
         set(namespace, &of_device(name), value)?;
@@ -349,7 +353,8 @@ fn set_all(namespace: &Namespace, sysctls: &[(&str, &str)]) -> io::Result<()> {
 }
 
 fn set(namespace: &Namespace, name: &str, value: &str) -> io::Result<()> {
-    let named = |error| io::Error::other(format!("{name} = {value}: {error}"));
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{name} = {value}: {error}"));
     namespace.set_sysctl(name, value).map_err(named)
 }
 
