@@ -173,3 +173,11 @@ def test_a_user_without_root_is_told(anyones_program):
     )  # fmt: skip
     assert done.returncode == 77
     assert "root" in done.stderr
+
+
+def test_hosts_are_there_whose_packets_are_too_small_for_ipv6():
+    """A device for less than 1,280 bytes has none, and nothing to be switched off."""
+    run = tidegate.lab(
+        SMALL, set={"packet_size": "1000 B", "warm_up": "0 s", "duration": "1 s"}, replications=1
+    )
+    assert sum(run.flows["throughput_bps"].to_pylist()) > 0
