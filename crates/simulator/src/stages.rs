@@ -283,8 +283,12 @@ impl Stages {
             table.user.push(*user);
             table.group.push(plan.users[*user as usize].group as u32);
             table.count.push(what.clone());
-            let counted = count.checked_sub(before.0.get(key).copied().unwrap_or(0));
-            table.value.push(counted.expect("what a stage counts never shrinks"));
+            let had = before.0.get(key).copied().unwrap_or(0);
+            let counted = count.checked_sub(had);
+            table.value.push(counted.unwrap_or_else(|| {
+                let stage = &self.all[*number].name;
+                panic!("what a stage counts never shrinks: {what} of {stage}, {had} to {count}")
+            }));
         }
         table
     }

@@ -26,25 +26,29 @@ pub struct Met {
     pub marked: i64,
     /// R: missing in the sequence.
     pub lost: i64,
+    /// Missing once, until packets came that had been overtaken: no longer in `lost`.
+    pub overtaken: i64,
 }
 
 impl Balance {
-    /// Names and values of what is counted.
-    pub fn counts(&self) -> [(&'static str, u64); 5] {
-        let Balance { credit, mark, loss, met: Met { marked, lost } } = *self;
+    /// Names and values of what is counted, none of which ever shrinks: what was missing stays counted when it
+    /// comes late, and is counted again as overtaken.
+    pub fn counts(&self) -> [(&'static str, u64); 6] {
+        let Balance { credit, mark, loss, met: Met { marked, lost, overtaken } } = *self;
         let named = [
             ("declared_credit_bytes", credit),
             ("declared_mark_bytes", mark),
             ("declared_loss_bytes", loss),
             ("met_mark_bytes", marked),
-            ("met_loss_bytes", lost),
+            ("met_loss_bytes", lost + overtaken),
+            ("overtaken_bytes", overtaken),
         ];
-        named.map(|(name, bytes)| (name, bytes.try_into().unwrap_or(0)))
+        named.map(|(name, bytes)| (name, bytes.try_into().expect("sums of lengths")))
     }
 
     /// Names and values of what is declared beyond what was met: with credit, of marks, of losses.
     pub fn levels(&self) -> [(&'static str, f64); 3] {
-        let Balance { credit, mark, loss, met: Met { marked, lost } } = *self;
+        let Balance { credit, mark, loss, met: Met { marked, lost, .. } } = *self;
         let all = credit + mark + loss - marked - lost;
         let named = [
             ("balance_bytes", all),
@@ -65,6 +69,7 @@ impl Add for Balance {
             met: Met {
                 marked: self.met.marked + rhs.met.marked,
                 lost: self.met.lost + rhs.met.lost,
+                overtaken: self.met.overtaken + rhs.met.overtaken,
             },
         }
     }
@@ -80,6 +85,7 @@ impl Sub for Balance {
             met: Met {
                 marked: self.met.marked - rhs.met.marked,
                 lost: self.met.lost - rhs.met.lost,
+                overtaken: self.met.overtaken - rhs.met.overtaken,
             },
         }
     }
@@ -149,7 +155,9 @@ impl Flow {
         self.balance.credit += when(credit);
         self.balance.met.marked += when(packet.is_marked());
         if let Some(sequence) = packet.sequence {
-            self.balance.met.lost += len * self.newly_missing(sequence);
+            let newly = len * self.newly_missing(sequence);
+            self.balance.met.lost += newly;
+            self.balance.met.overtaken -= newly.min(0);
         }
     }
 
@@ -171,7 +179,7 @@ impl Flow {
     /// By how many bytes declarations fall short of a `due` share of what was met, in that in which they
     /// do so by most, and in what; of what this packet answers nothing is asked. `None` if it answers all.
     pub fn missing(&self, declared: &Declared, due: f64) -> Option<(f64, &'static str)> {
-        let Balance { credit, mark, loss, met: Met { marked, lost } } = self.balance;
+        let Balance { credit, mark, loss, met: Met { marked, lost, .. } } = self.balance;
         let short = |met: i64, declared: i64| due * met as f64 - declared as f64;
         let any = declared.loss || declared.mark || declared.credit;
         let rules = [

@@ -1,6 +1,6 @@
 //! Tests of the ConEx auditor: its rules one by one, honest senders, those who cheat, and floods.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::*;
 use crate::stage::{Ecn, Sequence};
@@ -113,6 +113,28 @@ fn a_gap_in_the_sequence_is_a_loss_unless_it_was_overtaken() {
     assert_eq!(balance(&[(10, 3, 3), (11, 1, 1), (12, 2, 2)]), 0.0, "they were overtaken");
     assert_eq!(balance(&[(10, 3, 3), (90, 1, 60), (91, 2, 60)]), 2.0, "they were repaired");
     assert_eq!(balance(&[(10, 1, 1), (90, 1, 60)]), 0.0, "it is lost behind, if at all");
+}
+
+#[test]
+fn what_is_counted_never_shrinks_when_packets_were_overtaken() {
+    let mut auditor = after(credited(1));
+    let mut before = BTreeMap::new();
+    // 1, 2 and 3 are missing with 4, of 1500 B; then two of them come after all, smaller and larger than that.
+    for (ms, number, len) in [(10, 4, 1500), (11, 1, 9000), (12, 2, 40), (13, 5, 1500)] {
+        let sequence = Some(Sequence { connection: 0, number, sent: at(number) });
+        let (len, packet) = (Bytes::new(len), packet(ms, 0, CONEX));
+        auditor.pass(&mut Passing { sequence, len, ..packet }, || 0.999_999);
+        let mut now = BTreeMap::new();
+        auditor.counts(&mut |user, what, count| {
+            now.insert((user, what), count);
+        });
+        for (key, count) in &before {
+            assert!(now[key] >= *count, "{key:?} after packet {number}: {} of {count}", now[key]);
+        }
+        before = now;
+    }
+    assert_eq!(before[&(0, "met_loss_bytes")], 4500);
+    assert_eq!(before[&(0, "overtaken_bytes")], 9040);
 }
 
 #[test]
