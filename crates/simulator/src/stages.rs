@@ -204,8 +204,8 @@ impl Stages {
     pub fn pass(&mut self, row: u32, packet: &mut Passing) -> Option<bool> {
         let Row { turns, writes_header, .. } = &mut self.rows[row as usize];
         for turns in turns {
-            let Standing { stage, rng, drops, params, .. } =
-                &mut self.all[turns.stages[turns.next] as usize];
+            let number = turns.stages[turns.next];
+            let Standing { stage, rng, drops, params, .. } = &mut self.all[number as usize];
             turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
             match stage.pass(packet, || rng.unit()) {
                 Passage::On => {}
@@ -213,7 +213,8 @@ impl Stages {
                     *drops.entry((packet.user, reason)).or_default() += 1;
                     return None;
                 }
-                Passage::Report(report) => {
+                Passage::Report(mut report) => {
+                    report.from = number;
                     let kind = params.reports_to().expect("a stage that reports says to whom");
                     self.said.push((kind, report));
                 }

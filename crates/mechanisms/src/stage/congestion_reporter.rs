@@ -123,6 +123,7 @@ mod tests {
         assert_eq!(report_of(109, 4, Ecn::Ce), None, "each user has a clock of his own");
         let first = Report {
             user: 3,
+            from: 0,
             number: 1,
             len: Bytes::new(60),
             seen: [3, 3000],

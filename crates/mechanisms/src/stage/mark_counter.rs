@@ -8,11 +8,11 @@
 //! seen       n ← n + 1,  v ← v + L                      every packet
 //! marked     n ← n + 1,  v ← v + L   where ECN is CE    v: congestion-volume met before this place
 //! declared   n ← n + 1,  v ← v + L   of each kind       loss, mark, credit (ConEx); re-echo: ECT(1) without RE (re-ECN)
-//! reported   n, v ← what the latest report says         seen and marked further on
+//! reported   n, v ← Σ what the latest report of each place says     seen and marked further on
 //! ```
 //!
-//! with L the packet's size on the wire. Reports are those of a
-//! congestion reporter further on the way. In front of a bottleneck it sees what senders declare, behind it
+//! with L the packet's size on the wire. Reports are those of
+//! congestion reporters further on the way; where a packet passes several of them, each counts it. In front of a bottleneck it sees what senders declare, behind it
 //! what the bottleneck has marked as well; honest senders declare as much as they were marked, a round
 //! trip later. ACKs count like any packet.
 
@@ -51,19 +51,20 @@ const NAMES: [[&str; 2]; 6] = [
 ];
 
 /// Names of what reports say.
-const REPORTED: [&str; 4] = [
+const REPORTED: [&str; 5] = [
     "reported_seen_packets",
     "reported_seen_bytes",
     "reported_marked_packets",
     "reported_marked_bytes",
+    "reports",
 ];
 
 /// State of one counter: packets and bytes of each kind, by user.
 #[derive(Clone, Debug, Default)]
 pub struct MarkCounter {
     users: ByUser<[[u64; 2]; 6]>,
-    /// The latest report on each user, and how many have come.
-    reported: BTreeMap<u32, (Report, u64)>,
+    /// By user and stage that reports: the latest report, and how many have come.
+    reported: BTreeMap<(u32, u32), (Report, u64)>,
 }
 
 impl Stage for MarkCounter {
@@ -102,7 +103,7 @@ impl Stage for MarkCounter {
     }
 
     fn take(&mut self, report: &Report) {
-        let (latest, taken) = self.reported.entry(report.user).or_default();
+        let (latest, taken) = self.reported.entry((report.user, report.from)).or_default();
         *taken += 1;
         if report.number > latest.number {
             latest.clone_from(report);
@@ -115,10 +116,14 @@ impl Stage for MarkCounter {
                 each(user, name, *count);
             }
         }
-        for (user, (report, taken)) in &self.reported {
-            let counts = report.seen.iter().chain(&report.marked);
-            REPORTED.iter().zip(counts).for_each(|(name, count)| each(*user, name, *count));
-            each(*user, "reports", *taken);
+        let mut sums: BTreeMap<u32, [u64; 5]> = BTreeMap::new();
+        for ((user, _), (report, taken)) in &self.reported {
+            let counts = report.seen.iter().chain(&report.marked).chain([taken]);
+            let sums = sums.entry(*user).or_default();
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        for (user, sums) in sums {
+            REPORTED.iter().zip(sums).for_each(|(name, sum)| each(user, name, sum));
         }
     }
 }
@@ -183,20 +188,23 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_report_counts_whichever_arrives_last() {
+    fn the_latest_report_of_each_place_counts_whichever_arrives_last() {
         let mut counter = MarkCounter::new(MarkCounterParams {});
-        let report = |number: u64| Report {
+        let report = |from: u32, number: u64| Report {
             user: 5,
+            from,
             number,
             seen: [10 * number, 1000 * number],
             marked: [number, 100 * number],
             ..Report::default()
         };
-        for number in [1, 4, 3] {
-            counter.take(&report(number));
-        }
-        let of = |name: &&str| count_of(&counter, 5, name);
-        assert_eq!(REPORTED.iter().map(of).collect::<Vec<_>>(), [40, 4000, 4, 400]);
-        assert_eq!(count_of(&counter, 5, "reports"), 3);
+        let take = |counter: &mut MarkCounter, from: u32, number: u64| {
+            counter.take(&report(from, number));
+            REPORTED.map(|name| count_of(counter, 5, name))
+        };
+        assert_eq!(take(&mut counter, 8, 1), [10, 1000, 1, 100, 1]);
+        assert_eq!(take(&mut counter, 8, 4), [40, 4000, 4, 400, 2]);
+        assert_eq!(take(&mut counter, 8, 3), [40, 4000, 4, 400, 3], "it is old");
+        assert_eq!(take(&mut counter, 9, 2), [60, 6000, 6, 600, 4], "of another place");
     }
 }

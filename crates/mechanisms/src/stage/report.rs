@@ -8,6 +8,8 @@ use crate::units::Bytes;
 pub struct Report {
     /// Number of the user.
     pub user: u32,
+    /// Number of the stage that reports, which whoever runs the stages knows.
+    pub from: u32,
     /// Which report of this stage on this user it is, from 1: one that arrives behind a later one is old.
     pub number: u64,
     /// Size of its packet on the wire, at most 65,535 B.
