@@ -53,8 +53,10 @@ def music_spectrum(
     True
     """
     swing = _swing(samples)
-    noise = np.linalg.eigh(_covariance(swing, lags)).eigenvectors[:, :-components]
-    seen = (abs(np.fft.rfft(noise, _GRID, axis=0)) ** 2).sum(axis=1)[1:]
+    sines = np.linalg.eigh(_covariance(swing, lags)).eigenvectors[:, -components:]
+    # All eigenvectors together see a sine in full: noise sees what these few do not.
+    seen = lags - (abs(np.fft.rfft(sines, _GRID, axis=0)) ** 2).sum(axis=1)[1:]
+    seen = np.maximum(seen, lags * np.finfo(np.float64).eps)
     return _frequencies(_GRID, sampling_hz), np.asarray(seen.min() / seen, dtype=np.float64)
 
 

@@ -80,5 +80,8 @@ def main() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="replace")
+    # Runs are what is done side by side: OpenBLAS would have all cores wait for matrices that are
+    # far too small to be shared out, which takes a spectrum forty times as long.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with output():
         app()
