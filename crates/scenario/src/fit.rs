@@ -2,6 +2,7 @@
 
 use tidegate_mechanisms::bottleneck::{Aqm, AqmParams};
 use tidegate_mechanisms::parameters::Mistake;
+use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Rate};
 
@@ -9,6 +10,7 @@ use crate::check::nested;
 use crate::field::{PathIssue, Reader};
 use crate::file::{Bottleneck, File, User};
 use crate::plan::place;
+use crate::prices;
 
 /// Parameters of an AQM may be good by themselves and not fit the link.
 pub(crate) fn aqms(file: &File, reader: &mut Reader) {
@@ -21,9 +23,11 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
             // The parameters are not even good by themselves, or another hop has told.
             return;
         }
-        if let Err((key, message)) =
-            Aqm::new(aqm.clone(), &place(rate, buffer, file.packet_size, file.price_encoding()))
-        {
+        // With a mistake in how prices travel, the rest is judged as if they travelled in some way.
+        let some = || prices::encoding_is_wrong(reader).then_some(Encoding::Explicit);
+        let encoding = file.price_encoding().or_else(some);
+        let here = place(rate, buffer, file.packet_size, encoding);
+        if let Err((key, message)) = Aqm::new(aqm.clone(), &here) {
             nested(reader, &path, |reader| reader.wrong_at(key, message));
         }
     };

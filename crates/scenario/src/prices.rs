@@ -8,9 +8,14 @@ use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
 
+const KEY: &str = "price_encoding";
+
 /// Every mistake; routes are looked at where the network is known.
 pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
     not_beside_activities(file, network, reader);
+    if encoding_is_wrong(reader) {
+        return; // How prices travel is known when that is mended.
+    }
     for (name, user) in &file.users.entries {
         let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
         let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
@@ -21,6 +26,11 @@ pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
             }
         }
     }
+}
+
+/// Whether it is said how prices travel, and there is a mistake in that.
+pub(crate) fn encoding_is_wrong(reader: &Reader) -> bool {
+    reader.mistakes.iter().any(|mistake| mistake.path.first().is_some_and(|key| key == KEY))
 }
 
 /// A packet has one word, for an activity or for what it carries of prices.
@@ -42,7 +52,7 @@ fn not_beside_activities(file: &File, network: Option<&Network>, reader: &mut Re
             "prices would stand where the activities from {place} do: a packet has room for either; encode \
              prices in one bit, or leave the meter out"
         );
-        reader.wrong_at("price_encoding", message);
+        reader.wrong_at(KEY, message);
     }
 }
 
@@ -113,6 +123,14 @@ mod tests {
         tell(&mistakes(ONE_BIT, "\"codel\"\necn = true", SOURCE), &[]);
         let by_mark = r#"tcp.congestion_control = { kind = "direct-window", price = "mark" }"#;
         tell(&mistakes("", "\"drop-tail\"", by_mark), &[]);
+    }
+
+    #[test]
+    fn a_mistake_in_how_prices_travel_is_not_told_as_if_nothing_were_said() {
+        let no_base = r#"price_encoding = { kind = "one-bit" }"#;
+        let beyond = r#"{ kind = "pc3", target = "100 packets" }"#;
+        let wanted = ["line 2: price_encoding.base: missing", "100 packets is not below"];
+        tell(&mistakes(no_base, beyond, SOURCE), &wanted);
     }
 
     #[test]

@@ -1,17 +1,29 @@
-//! Doubts about sources that pay more by bits than a link carries.
+//! Doubts about sources that pay by marks: where they pay more than a link carries, and where nothing marks.
 //!
 //! A segment that is marked costs 1, so that by (4.2.3) on bits the share of marks settles at m = Σw/c, which cannot
 //! be more than 1 (S. Zimmermann's dissertation, 2005, section 5.1.1).
 
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
 use tidegate_mechanisms::sender::{DirectWindowParams, PriceReading, SenderParams};
 
 use super::{Direction, way};
+use crate::check::nested;
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
+use crate::plan::LinkPlan;
 
-/// Every doubt about them: one for each link that cannot mark as much as is paid for.
+/// Every doubt about them.
 pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
+    too_much(file, network, reader);
+    for (name, user) in &file.users.entries {
+        nested(reader, &["users", name], |reader| unmarked(file, user, network, reader));
+    }
+}
+
+/// One for each link that cannot mark as much as is paid for.
+fn too_much(file: &File, network: &Network, reader: &mut Reader) {
     for link in &network.links {
         let crosses = |user: &&User| {
             way(network, user, Direction::There).any(|other| other.name == link.name)
@@ -30,10 +42,39 @@ pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
     }
 }
 
+/// Whoever goes by marks hears of no congestion where no queue marks, and grows until packets are lost.
+fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
+    let Some(sender) = sender(file, user) else { return };
+    let reads_marks = match &sender {
+        SenderParams::DirectWindow(own) => own.price == PriceReading::Mark,
+        other => other.pays() && !other.reads_prices(),
+    };
+    let (from, to) = user.ends();
+    let mut links = way(network, user, Direction::There).peekable();
+    if !reads_marks || links.peek().is_none() || links.any(may_mark) {
+        return;
+    }
+    let message = format!(
+        "{} goes by marks, and no link between {from} and {to} marks, so that it grows until packets are lost: give \
+         one of them e.g. aqm = {{ kind = \"sbrm-queue\", gamma = 0.01, target = \"30 packets\" }}",
+        sender.about().name
+    );
+    reader.wrong::<()>(message);
+}
+
+/// Whether anything at a link may mark what is ECN-capable.
+fn may_mark(link: &LinkPlan) -> bool {
+    let signals =
+        link.aqm != AqmParams::DropTail || link.differentiation != DifferentiationParams::None;
+    (link.ecn && signals)
+        || link.aqm.asks_price().is_some()
+        || link.scheduler != SchedulerParams::Fifo
+        || !(link.entry.is_empty() && link.exit.is_empty())
+}
+
 /// What the flows of a group offer together for marks as such, packets a second.
 fn pays_by_marks(file: &File, user: &User) -> f64 {
-    let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten();
-    match tcp.map(|tcp| tcp.congestion_control) {
+    match sender(file, user) {
         Some(SenderParams::DirectWindow(DirectWindowParams {
             price: PriceReading::Mark,
             willingness_to_pay,
@@ -41,6 +82,12 @@ fn pays_by_marks(file: &File, user: &User) -> f64 {
         })) => willingness_to_pay.0 * (user.count.0 * user.flows.0) as f64,
         _ => 0.0,
     }
+}
+
+/// How the flows of a group are sent, if over TCP.
+fn sender(file: &File, user: &User) -> Option<SenderParams> {
+    let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten();
+    tcp.map(|tcp| tcp.congestion_control)
 }
 
 #[cfg(test)]
@@ -67,5 +114,34 @@ mod tests {
         // The steps (5.1.2) and (5.1.3) balance whatever is paid.
         let steps = "{ kind = \"sbrm\", willingness_to_pay = 25 }";
         assert_eq!(doubts(steps, 10), Vec::<String>::new());
+    }
+
+    #[test]
+    fn whoever_goes_by_marks_where_nothing_marks_is_doubted() {
+        let doubts = |sender: &str, link: &str| {
+            let text = format!(
+                "version = 1\nprice_encoding = {{ kind = \"explicit\" }}\n[bottleneck]\nrate = \"10 Mb/s\"\n\
+                 {link}\n[tcp]\necn = true\ncongestion_control = {sender}\n[users.a]\n"
+            );
+            let scenario = Scenario::parse(&text, &[]).expect("valid");
+            scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let by_mark = r#"{ kind = "direct-window", price = "mark" }"#;
+        let told = |sender| doubts(sender, "").iter().any(|doubt| doubt.contains("goes by marks"));
+        assert!([r#""sbrm""#, r#""tcp-rm""#, by_mark].into_iter().all(told));
+        assert!(![r#""reno""#, r#""prague""#].into_iter().any(told));
+        let marking = [
+            "aqm = { kind = \"sbrm-queue\", gamma = 0.01, target = \"30 packets\" }",
+            "aqm = \"codel\"\necn = true",
+            "scheduler = \"dualpi2\"",
+        ];
+        for link in marking {
+            assert_eq!(doubts("\"sbrm\"", link), Vec::<String>::new(), "{link}");
+        }
+        let without_ecn = doubts("\"sbrm\"", "aqm = \"codel\"");
+        assert!(
+            without_ecn[0].starts_with("line 9: users.a: sbrm goes by marks"),
+            "{without_ecn:?}"
+        );
     }
 }
