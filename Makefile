@@ -15,6 +15,8 @@ ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' 
 # A venv does not survive the moving of its folder, so a moved checkout is set up anew.
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
 JOBS ?= $(shell nproc)
+# Of what property tests draw: the same each time, so that a change is judged by itself. SEED=$RANDOM draws anew.
+SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
 	lab-abc lab-cpq lab-mixes conex-security reecn-security ns2 stability oracle packetdrill readme docs lock clean
@@ -52,12 +54,12 @@ run: $(NATIVE) ## the main job: who gets what on a congested link, with and with
 test: test-rust test-python ## all tests
 
 test-rust:
-	cargo test --workspace --locked --profile dev-release
+	PROPTEST_RNG_SEED=$(SEED) cargo test --workspace --locked --profile dev-release
 	! test -x $(BIN)/tidegate-bpf || cargo test --manifest-path crates/bpf/Cargo.toml \
 		--target-dir target/bpf --release --locked --quiet
 
 test-python: $(TOOLS) $(NATIVE) $(BPF)
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) --hypothesis-seed=$(SEED)
 
 lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
 	cargo fmt --all --check

@@ -142,6 +142,39 @@ def test_strained_assumptions_are_told():
     assert any("does not fit into 40" in warning for warning in small)
 
 
+def test_what_several_links_with_dualpi2_are_taken_for_is_told(tmp_path):
+    scenario = tmp_path / "lot.toml"
+    scenario.write_text("""
+version = 1
+[parking_lot]
+hops = 2
+rate = "20 Mb/s"
+delay = "5 ms"
+buffer = "500 packets"
+ecn = true
+scheduler = { kind = "dualpi2" }
+[users.all]
+from = "r0"
+to = "r2"
+flows = 6
+[users.some]
+from = "r0"
+to = "r1"
+flows = 3
+[users.others]
+from = "r1"
+to = "r2"
+flows = 3
+""")
+    prague = {"users.all.tcp.congestion_control": "prague"}
+    for view in ("equilibrium", "stability", "fluid"):
+        told = tidegate.analyse(scenario, view, set=prague).views[view]
+        assert any("one queue with all others" in warning for warning in told.warnings)
+        assert "update_interval_s=0.015" in told.mapped["link r0-r1"]
+        classic = tidegate.analyse(scenario, view).views[view]
+        assert not any("one queue with all others" in warning for warning in classic.warnings)
+
+
 def test_the_fluid_of_every_kind_of_queue_settles_at_its_equilibrium():
     for aqm in (
         {"kind": "pie"},

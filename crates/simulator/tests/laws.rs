@@ -1,6 +1,6 @@
 //! Laws that hold for every run, whatever the scenario, and so for scenarios that nobody has seen: they are
-//! drawn anew each time. That every packet is accounted for, the
-//! engine asserts itself at the end of each.
+//! drawn anew each time but where a seed is given, as in `make test`. That every packet is accounted for,
+//! the engine asserts itself at the end of each.
 
 mod common;
 

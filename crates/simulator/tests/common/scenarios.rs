@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 
-/// So many cases of a law without exceptions, drawn anew each time. A test that fails prints what repeats
-/// it; `PROPTEST_CASES=5000` tries more.
+/// So many cases of a law without exceptions, drawn anew each time but where a seed is given, as in `make test`.
+/// A test that fails prints what repeats it; `PROPTEST_CASES=5000` tries more.
 pub fn exact(cases: u32) -> ProptestConfig {
     let given = ProptestConfig::default();
     let seed = match given.rng_seed {

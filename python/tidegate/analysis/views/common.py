@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tidegate.analysis.mapped.sources import doubts, window_limit_packets
 from tidegate.analysis.sources import SbrmSource
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.network import Network, NetworkEquilibrium
+    from tidegate.analysis.signals import Signal
     from tidegate.analysis.sources import Source
     from tidegate.analysis.views.answer import Value
 
@@ -34,7 +38,7 @@ def mapped_bottleneck(mapped: Mapped, bottleneck: Bottleneck) -> dict[str, Value
         "link": mapped.link(mapped.full_link)["name"],
         "capacity_pps": mapped.capacity_pps,
         "packet_bytes": mapped.packet_bits // 8,
-        "signal": str(bottleneck.signal),
+        "signal": _signal(bottleneck.signal),
     }
     for bundle, source in zip(mapped.through, bottleneck.sources, strict=True):
         name = type(source).__name__
@@ -48,13 +52,24 @@ def mapped_network(mapped: Mapped, network: Network) -> dict[str, Value]:
     """The same of several links."""
     told: dict[str, Value] = {"packet_bytes": mapped.packet_bits // 8}
     for name, link in network.links.items():
-        told[f"link {name}"] = f"{link.capacity_pps:.5g} packets/s, {link.signal}"
+        told[f"link {name}"] = f"{link.capacity_pps:.5g} packets/s, {_signal(link.signal)}"
     for bundle, route in zip(mapped.bundles, network.routes, strict=True):
         told[f"group {bundle.group}"] = (
             f"{bundle.flows} × {type(route.source).__name__}, base round trip "
             f"{1e3 * bundle.base_rtt_s:.4g} ms, over {', '.join(route.links)}"
         )
     return told
+
+
+def _signal(signal: Signal) -> str:
+    """Its kind and parameters, in as many digits as people read."""
+    said = (f"{field.name}={_plain(getattr(signal, field.name))}" for field in fields(signal))
+    return f"{type(signal).__name__}({', '.join(said)})"
+
+
+def _plain(value: object) -> str:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return f"{value:.6g}" if is_number else str(value)
 
 
 def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
@@ -66,6 +81,12 @@ def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
     if any(isinstance(source, SbrmSource) for source in bottleneck.sources):
         told = (*told, *_pays(bottleneck))
     return (*told, *_queue(mapped, bottleneck))
+
+
+def strained_network(mapped: Mapped, network: Network, at: NetworkEquilibrium) -> tuple[str, ...]:
+    """Where the laws of several bottlenecks are at their edge."""
+    told = strained_windows(mapped.bundles, [route.source for route in network.routes], at)
+    return (*told, *_in_one_queue(mapped, network))
 
 
 def strained_windows(
@@ -93,6 +114,20 @@ def strained_windows(
                 "does not have"
             )
     return tuple(told)
+
+
+def _in_one_queue(mapped: Mapped, network: Network) -> list[str]:
+    told: list[str] = []
+    for i in mapped.links:
+        passing = [route for route in network.routes if mapped.link(i)["name"] in route.links]
+        coupled = mapped.link(i)["scheduler"]["kind"] == "dualpi2"
+        if coupled and any(route.source.scalable for route in passing):
+            told.append(
+                f"{mapped.key(i)}.scheduler: on a way over several full links, scalable flows are "
+                "taken to wait in one queue with all others; that they wait in one of their own is "
+                "in the model of a single link"
+            )
+    return list(dict.fromkeys(told))
 
 
 def _starved(mapped: Mapped, link: DualQueues) -> list[str]:

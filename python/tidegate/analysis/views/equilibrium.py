@@ -13,7 +13,7 @@ from tidegate.analysis.views.common import (
     mapped_bottleneck,
     mapped_network,
     strained,
-    strained_windows,
+    strained_network,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _of_a_network(mapped: Mapped) -> Answer:
         model="several bottlenecks, (5.5.1) to (5.5.8) with 1 − p = Π (1 − p_l)",
         mapped=mapped_network(mapped, network),
         assumptions=FLUID_ASSUMPTIONS,
-        warnings=strained_windows(mapped.bundles, [route.source for route in network.routes], at),
+        warnings=strained_network(mapped, network, at),
         tables={"groups": groups, "links": links},
         drawn=network,
     )

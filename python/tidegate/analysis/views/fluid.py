@@ -16,7 +16,7 @@ from tidegate.analysis.views.common import (
     mapped_bottleneck,
     mapped_network,
     strained,
-    strained_windows,
+    strained_network,
 )
 from tidegate.analysis.views.sharing import ABC_ASSUMPTIONS, mapped_abc, mapped_policed
 from tidegate.analysis.views.stability import check_has_loop, check_laws
@@ -82,7 +82,7 @@ def _of_a_network(mapped: Mapped) -> Answer:
             _COLD,
         ),
         warnings=(
-            *strained_windows(mapped.bundles, sources, network.equilibrium),
+            *strained_network(mapped, network, network.equilibrium),
             *_runs_empty(course),
         ),
         values={"settles": all(bool(row["settles"]) for row in links)},

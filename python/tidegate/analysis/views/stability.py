@@ -24,7 +24,7 @@ from tidegate.analysis.views.common import (
     mapped_bottleneck,
     mapped_network,
     strained,
-    strained_windows,
+    strained_network,
 )
 from tidegate.analysis.views.sharing import (
     ABC_ASSUMPTIONS,
@@ -113,7 +113,7 @@ def _of_a_network(mapped: Mapped) -> Answer:
             *FLUID_ASSUMPTIONS,
             "each link is half a round trip from the source, and does not smooth what goes on",
         ),
-        warnings=strained_windows(mapped.bundles, sources, at),
+        warnings=strained_network(mapped, network, at),
         values={
             "stable": bool(found.stable),
             "gain_margin": number(found.gain_margin),
