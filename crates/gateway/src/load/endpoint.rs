@@ -194,8 +194,11 @@ impl<'a> Endpoints<'a> {
             LabError::Missing(vec![line])
         })?;
         let (willingness_to_pay, kappa) = match &tcp.congestion_control {
-            SenderParams::Sbrm(SbrmParams { slow_start: false, .. }) => {
-                let line = "slow_start = false: tg_sbrm begins with slow start; simulate it, or leave that out";
+            SenderParams::Sbrm(
+                SbrmParams { slow_start: false, .. } | SbrmParams { initial_kappa: Some(_), .. },
+            ) => {
+                let line = "slow_start = false, or initial_kappa: tg_sbrm begins with slow start; simulate it, or leave \
+                            that out";
                 return Err(LabError::Missing(vec![line.to_owned()]));
             }
             SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa, .. })

@@ -127,7 +127,10 @@ fn a_target_beyond_the_buffer_and_a_price_without_encoding_are_told() {
     assert_eq!(key(pc3(300), &here()), Some("target"));
     assert_eq!(key(pc3(2), &Place { price_encoding: None, ..here() }), Some("kind"));
     let target = QueueLength::Bytes(Bytes::new(2_000));
-    let sbrm = SbrmQueueParams { gamma, target, price: SbrmPrice::Queue, alpha, weight, interval };
+    let (excess, estimate_over) = (None, Span::from_secs(1));
+    let price = SbrmPrice::Queue;
+    let sbrm =
+        SbrmQueueParams { gamma, target, price, alpha, weight, interval, excess, estimate_over };
     let without = Place { price_encoding: None, ..here() };
     assert_eq!(key(AqmParams::SbrmQueue(sbrm), &without), None, "base e, whatever is agreed on");
 }
@@ -179,6 +182,8 @@ fn a_leaving_packet_is_marked_by_the_queue_behind_it() {
         alpha: Factor(0.1),
         weight: Share(0.9),
         interval: Span::from_millis(1),
+        excess: None,
+        estimate_over: Span::from_secs(1),
     };
     let told = marked(AqmParams::SbrmQueue(params), Encoding::Explicit, 20, 83);
     let want: Vec<_> = (0..20).rev().map(|left| left >= 9).collect();

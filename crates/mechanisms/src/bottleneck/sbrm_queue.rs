@@ -12,6 +12,17 @@
 //! `price` "pc1" or "pc3" λ is the price of [that rule](pc3.md) instead (types 24 and 26 of table 5.4.2), as of the
 //! last sample.
 //!
+//! What the queue settles at grows with what flows pay: (1 − m) Σw = m c, so that b − b₀ = ln(1 + Σw/c)/γ. With `excess` γ
+//! follows an estimate of Σw, made of the marks that the queue itself sets, and b − b₀ is e whatever is paid:
+//!
+//! ```text
+//! m̂ ← m̂ + Δt/T (m − m̂)           per packet that leaves       Δt since the last, T at most
+//! Σw/c = m̂/(1 − m̂)
+//! γ = max(γ₀, ln(1 + Σw/c)/e)     e the excess                 γ₀ `gamma`, the least
+//! ```
+//!
+//! That is ours: the dissertation leaves γ to the operator.
+//!
 //! Packets are judged as they leave, so that news of the queue does not wait in it. What is not ECN-capable passes
 //! unmarked; nothing is dropped. The queue is what waits, without the packet that leaves.
 
@@ -20,13 +31,13 @@ use super::{Arrival, Head, ManageQueue, Moment, Place, falls};
 use crate::parameters::{Mistake, too_short};
 use crate::price::Encoding;
 use crate::registry::About;
-use crate::units::{Factor, QueueLength, Share, Span, Time};
+use crate::units::{Bytes, Factor, QueueLength, Share, Span, Time};
 use crate::{parameters, words};
 
 parameters! {
     /// Single bit resource marking: packets that leave are marked with a probability that grows with the queue.
     pub struct SbrmQueueParams {
-        /// γ: price of a packet above the target; with "pc1" and "pc3" the step of the price.
+        /// γ: price of a packet above the target, with `excess` the least; with "pc1" and "pc3" the step of the price.
         pub gamma: Factor,
         /// b₀: queue to aim at, packets or bytes. "pc1" has none.
         pub target: QueueLength,
@@ -38,8 +49,12 @@ parameters! {
         pub weight: Share = "0.9",
         /// T: how often the price is computed, with "pc1" and "pc3".
         pub interval: Span = "1 ms",
+        /// e: how far above the target the queue is to settle, whatever flows pay. Default: as it comes, by γ.
+        pub excess: Option<QueueLength>,
+        /// T: over what time the share of marks is estimated, with `excess`.
+        pub estimate_over: Span = "1 s",
     }
-    check takes_time;
+    check fit_together;
 }
 
 words! {
@@ -54,8 +69,23 @@ words! {
     }
 }
 
-fn takes_time(params: &SbrmQueueParams) -> Vec<Mistake> {
-    too_short(&[("interval", params.interval)])
+fn fit_together(params: &SbrmQueueParams) -> Vec<Mistake> {
+    let mut mistakes =
+        too_short(&[("interval", params.interval), ("estimate_over", params.estimate_over)]);
+    if let Some(excess) = params.excess {
+        if matches!(excess, QueueLength::Packets(0) | QueueLength::Bytes(Bytes::ZERO)) {
+            mistakes.push((
+                "excess",
+                "is nothing: no price is asked there; write e.g. \"10 packets\"".to_owned(),
+            ));
+        }
+        if params.price != SbrmPrice::Queue {
+            let message =
+                "is held where `price` is \"queue\" alone; the others have a target of their own";
+            mistakes.push(("excess", message.to_owned()));
+        }
+    }
+    mistakes
 }
 
 /// State of one queue.
@@ -65,6 +95,8 @@ pub struct SbrmQueue {
     target: QueueLength,
     /// Size of an average packet, bytes.
     packet: f64,
+    /// What γ follows, where it does.
+    estimate: Option<Estimate>,
     /// λ, where it is not the queue's at the moment.
     sampled: Option<SampledPrice>,
     /// λ of the packet that left last.
@@ -92,8 +124,9 @@ impl ManageQueue for SbrmQueue {
     const ASKS_PRICE: Option<Moment> = Some(Moment::MarkedDeparture);
 
     fn new(params: SbrmQueueParams, place: &Place) -> Result<Self, Mistake> {
-        let SbrmQueueParams { gamma: Factor(gamma), target, price, alpha, weight, interval } =
-            params;
+        let SbrmQueueParams {
+            gamma: Factor(gamma), target, price, alpha, weight, interval, ..
+        } = params;
         let rule = match price {
             SbrmPrice::Queue => None,
             SbrmPrice::Pc1 => Some(Rule::Pc1 { weight: weight.0 }),
@@ -105,7 +138,9 @@ impl ManageQueue for SbrmQueue {
         let sampled =
             rule.map(|rule| SampledPrice::new(rule, gamma, interval, place)).transpose()?;
         let packet = place.packet.as_f64();
-        Ok(SbrmQueue { gamma, target, packet, sampled, price: 0.0 })
+        let estimate =
+            params.excess.map(|excess| Estimate::new(&params, in_packets(excess, packet)));
+        Ok(SbrmQueue { gamma, target, packet, estimate, sampled, price: 0.0 })
     }
 
     #[inline]
@@ -126,7 +161,7 @@ impl ManageQueue for SbrmQueue {
     #[inline]
     fn dequeue<P>(
         &mut self,
-        _now: Time,
+        now: Time,
         draw: impl FnMut() -> f64,
         mut pop: impl FnMut() -> Option<Head<P>>,
         mut signal: impl FnMut(P) -> Option<P>,
@@ -137,6 +172,9 @@ impl ManageQueue for SbrmQueue {
             None => self.gamma * self.above_target(backlog_packets, backlog_bytes),
         };
         let probability = Encoding::NATURAL.mark_probability(self.price);
+        if let Some(estimate) = &mut self.estimate {
+            self.gamma = estimate.gamma_after(probability, now);
+        }
         if falls(probability, draw) { signal(packet) } else { Some(packet) }
     }
 
@@ -146,7 +184,9 @@ impl ManageQueue for SbrmQueue {
     }
 
     fn state_bytes(&self) -> usize {
-        size_of::<f64>() + self.sampled.as_ref().map_or(0, |_| size_of::<SampledPrice>())
+        let of_rule = self.sampled.as_ref().map_or(0, |_| size_of::<SampledPrice>());
+        let of_estimate = self.estimate.as_ref().map_or(0, |_| size_of::<Estimate>());
+        size_of::<f64>() + of_rule + of_estimate
     }
 }
 
@@ -158,5 +198,100 @@ impl SbrmQueue {
             QueueLength::Packets(target) => f64::from(packets.saturating_sub(target)),
             QueueLength::Bytes(target) => bytes.saturating_sub(target.get()) as f64 / self.packet,
         }
+    }
+}
+
+/// What flows pay together, by the marks that the queue has set.
+#[derive(Clone, Debug)]
+struct Estimate {
+    /// γ₀.
+    least: f64,
+    /// e, packets.
+    excess: f64,
+    /// T.
+    over: Span,
+    /// m̂, as of `at`.
+    share: f64,
+    at: Time,
+}
+
+impl Estimate {
+    fn new(params: &SbrmQueueParams, excess: f64) -> Self {
+        let (Factor(least), over) = (params.gamma, params.estimate_over);
+        Estimate { least, excess, over, share: 0.0, at: Time::ZERO }
+    }
+
+    /// γ, now that a packet has left that was marked with this probability. ln(1 + Σw/c) = −ln(1 − m̂).
+    #[inline]
+    fn gamma_after(&mut self, probability: f64, now: Time) -> f64 {
+        let elapsed = now.since(self.at).as_secs() / self.over.as_secs();
+        self.at = now;
+        self.share += elapsed.min(1.0) * (probability - self.share);
+        (-libm::log1p(-self.share) / self.excess).max(self.least)
+    }
+}
+
+fn in_packets(length: QueueLength, packet: f64) -> f64 {
+    match length {
+        QueueLength::Packets(packets) => f64::from(packets),
+        QueueLength::Bytes(bytes) => bytes.as_f64() / packet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Rate;
+
+    /// A queue of 1 Gb/s that aims at 10 packets, and holds `excess` more.
+    fn queue(excess: u32) -> SbrmQueue {
+        let params = SbrmQueueParams {
+            gamma: Factor(0.001),
+            target: QueueLength::Packets(10),
+            price: SbrmPrice::Queue,
+            alpha: Factor(0.1),
+            weight: Share(0.9),
+            interval: Span::from_millis(1),
+            excess: Some(QueueLength::Packets(excess)),
+            estimate_over: Span::from_secs(1),
+        };
+        let room = crate::bottleneck::scheduler::Capacity { packets: 1_000, bytes: u64::MAX };
+        let (rate, packet) = (Rate::from_bps(1_000_000_000), Bytes::new(1_500));
+        SbrmQueue::new(params, &Place { room, rate, packet, price_encoding: None }).expect("fits")
+    }
+
+    /// A packet leaves `backlog` others behind after a millisecond; the price that it was asked.
+    fn leave(queue: &mut SbrmQueue, now_ms: u64, backlog: u32) -> f64 {
+        let now = Time::from_nanos(now_ms * 1_000_000);
+        let (sojourn, backlog_bytes) = (Span::ZERO, 0);
+        let head = Head { packet: (), sojourn, backlog_packets: backlog, backlog_bytes };
+        queue.dequeue(now, || 1.0, || Some(head), Some);
+        queue.price
+    }
+
+    /// Flows that pay Σw/c = 1 and 0.01 settle the share of marks at Σw/(c + Σw). At a queue of that many packets more than the
+    /// target they are asked just that price: a queue above it is asked more, so that it comes down.
+    #[test]
+    fn the_queue_that_asks_what_flows_pay_is_the_excess_whatever_they_pay() {
+        for paid in [1.0, 0.1] {
+            let (mut queue, want) = (queue(20), libm::log1p(paid));
+            // Flows answer to the price within no time: the queue is such that they are asked what they pay.
+            let mut backlog = 900.0;
+            for now_ms in 1..20_000 {
+                backlog = 10.0 + want / queue.gamma;
+                leave(&mut queue, now_ms, backlog as u32);
+            }
+            assert!((backlog - 30.0).abs() < 1.0, "{paid}: {backlog}");
+        }
+    }
+
+    /// By hand: after a second at λ = 0.001 · 20 the share of marks is 0.0198 (1 − 1/e), far below γ₀ · 20.
+    #[test]
+    fn gamma_is_never_below_the_least() {
+        let mut queue = queue(20);
+        for now_ms in 1..1_000 {
+            assert_eq!(leave(&mut queue, now_ms, 10), 0.0);
+        }
+        assert_eq!(queue.gamma, 0.001);
     }
 }

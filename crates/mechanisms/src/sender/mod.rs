@@ -182,6 +182,7 @@ mod tests {
                 willingness_to_pay: Demand(20.0),
                 kappa: Share(0.2),
                 slow_start: true,
+                initial_kappa: None,
             }),
             SenderParams::TcpRm(TcpRmParams {
                 willingness_to_pay: Demand(20.0),

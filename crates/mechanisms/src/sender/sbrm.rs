@@ -12,16 +12,26 @@
 //! has it, too (`bpf/sbrm.bpf.c`).
 //!
 //! Slow start and the answer to losses are TCP's. Slow start ends with the first mark, which takes its step, as in our
-//! program; the dissertation is silent on that. There may be none (`slow_start`). A window is never below one segment,
-//! and one that is not full does not grow. Every mark has to be told, as DCTCP's receivers do, and packets carry ECT(1):
+//! program; the dissertation is silent on that. There may be none (`slow_start`), and in its place a step that begins
+//! large and becomes smaller (`initial_kappa`). Section 5.6.4 suggests that for transfers that are too short to come to
+//! their rate else, and leaves open how. Here a window that is off by d comes nearer by κ̄ m d in a round trip, m being the
+//! share of marks, so that κ̄ of 1/m brings it there at once, and 1/n of that averages over the n round trips so far (H.
+//! Robbins, S. Monro, Annals of Mathematical Statistics 22(3), 1951). m is not known before; it begins with κ₀.
+//!
+//! ```text
+//! κ̄ = max(κ, κ₀/n)        in place of κ            n = 1 until the first mark, then one more each round trip
+//! ```
+//!
+//! A window is never below one segment, and one that is not full does not grow. Every mark has to be told, as DCTCP's receivers do, and packets carry ECT(1):
 //! the answer is in proportion to the marks (RFC 9331), not that of RFC 3168, for which ECT(0) stands.
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
 use crate::parameters;
+use crate::parameters::Mistake;
 use crate::registry::About;
-use crate::units::{Demand, Share};
+use crate::units::{Demand, Factor, Share};
 
 parameters! {
     /// Single bit resource marking (Zimmermann 2005, section 5.4.2): every ACK moves the window,
@@ -33,13 +43,30 @@ parameters! {
         pub kappa: Share = "0.2",
         /// Begin with slow start.
         pub slow_start: bool = "true",
+        /// Step κ₀ to begin with, in place of slow start: becomes smaller with every round trip from the first mark on, down
+        /// to κ.
+        pub initial_kappa: Option<Factor>,
     }
+    check begins_with_more;
 }
 
-/// SBRM has nothing to remember.
+fn begins_with_more(params: &SbrmParams) -> Option<Mistake> {
+    let (Factor(initial), Share(kappa)) = (params.initial_kappa?, params.kappa);
+    (initial < kappa).then(|| {
+        ("initial_kappa", format!("{initial} is below kappa, {kappa}, to which it is to shrink"))
+    })
+}
+
+/// State of one source.
 #[derive(Clone, Debug)]
 pub struct Sbrm {
+    /// κ̄, or κ where it does not change.
     kappa: f64,
+    /// κ.
+    final_kappa: f64,
+    /// n.
+    round_trips: f64,
+    initial_kappa: f64,
     willingness: f64,
     slow_start: bool,
 }
@@ -67,8 +94,17 @@ impl Control for Sbrm {
     const LOWERS_FOR_MARKS: bool = true;
 
     fn new(params: SbrmParams) -> Self {
-        let SbrmParams { willingness_to_pay, kappa, slow_start } = params;
-        Sbrm { kappa: kappa.0, willingness: willingness_to_pay.0, slow_start }
+        let SbrmParams { willingness_to_pay, kappa: Share(kappa), slow_start, initial_kappa } =
+            params;
+        let Factor(first) = initial_kappa.unwrap_or(Factor(kappa));
+        Sbrm {
+            kappa: first,
+            initial_kappa: first,
+            final_kappa: kappa,
+            round_trips: 1.0,
+            willingness: willingness_to_pay.0,
+            slow_start: slow_start && initial_kappa.is_none(),
+        }
     }
 
     fn set_willingness(&mut self, willingness: Demand) {
@@ -85,6 +121,9 @@ impl Control for Sbrm {
         let gain = self.kappa * self.willingness * rtt_s(ack) / window.cwnd;
         let step = gain * f64::from(unmarked) - self.kappa * f64::from(marked);
         pricing::step(window, step, marked > 0 || !self.slow_start);
+        if self.kappa > self.final_kappa {
+            self.shrink_step(marked > 0, ack.round_start);
+        }
     }
 
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
@@ -93,6 +132,17 @@ impl Control for Sbrm {
 
     fn beta(&self) -> f64 {
         BETA
+    }
+}
+
+impl Sbrm {
+    /// κ̄ from here on.
+    fn shrink_step(&mut self, marked: bool, round_start: bool) {
+        let before_first_mark = self.round_trips == 1.0;
+        if if before_first_mark { marked } else { round_start } {
+            self.round_trips += 1.0;
+            self.kappa = (self.initial_kappa / self.round_trips).max(self.final_kappa);
+        }
     }
 }
 
@@ -107,7 +157,34 @@ mod tests {
 
     fn sbrm_beginning(slow_start: bool) -> Sbrm {
         let (willingness_to_pay, kappa) = (Demand(20.0), Share(0.2));
-        Sbrm::new(SbrmParams { willingness_to_pay, kappa, slow_start })
+        Sbrm::new(SbrmParams { willingness_to_pay, kappa, slow_start, initial_kappa: None })
+    }
+
+    /// By hand: with κ₀ of 2 an ACK of 10 segments brings 2 · 0.1 s · 20/s / 10 = 0.4, and the first mark costs 2. From then on it
+    /// is 2/2, 2/3, ... by the round trip, and κ, 0.2, after nine.
+    #[test]
+    fn a_step_that_begins_large_shrinks_by_the_round_trip_down_to_kappa() {
+        let (willingness_to_pay, kappa) = (Demand(20.0), Share(0.2));
+        let initial_kappa = Some(Factor(2.0));
+        let params = SbrmParams { willingness_to_pay, kappa, slow_start: true, initial_kappa };
+        let (mut sbrm, mut window) = (Sbrm::new(params), Window::new(10));
+        sbrm.on_ack(&mut window, &Ack { round_start: true, ..ack_at(0) });
+        assert!((window.cwnd - 10.4).abs() < 1e-12 && !window.in_slow_start(), "{}", window.cwnd);
+        let mut costs = |round_start| {
+            window.cwnd = 10.0;
+            sbrm.on_ack(&mut window, &Ack { marked: 1, round_start, ..ack_at(0) });
+            10.0 - window.cwnd
+        };
+        assert!((costs(false) - 2.0).abs() < 1e-12, "the first");
+        for n in 2..=10 {
+            let want = 2.0 / f64::from(n);
+            assert!((costs(false) - want).abs() < 1e-12, "within round trip {n}");
+            assert!(
+                (costs(true) - want).abs() < 1e-12,
+                "the first ACK of the next still goes by {n}"
+            );
+        }
+        assert!((costs(true) - 0.2).abs() < 1e-12 && (costs(true) - 0.2).abs() < 1e-12);
     }
 
     #[test]
