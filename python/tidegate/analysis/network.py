@@ -34,6 +34,10 @@ _LEAST, _MOST = -30.0, 30.0
 # A root is enclosed so often between two of so many points: to 1e-10 of a logit.
 _STAGES, _POINTS = 8, 33
 _SWEEPS = 400
+# After so many sweeps one goes where they lead to.
+_PACES = 8
+_STRAIGHT = 0.99
+_FARTHEST = 1e6
 _EXACT = 1e-9
 
 
@@ -83,21 +87,26 @@ class Network:
         """One probability for each link, at which it is full, or 0 where it is not.
 
         Each link in turn is given the one that fills it, until all of them are (the dual problem's
-        descent by coordinates). With sources whose rate does not depend on queues that is the
+        descent by coordinates). Where that goes on in small steps, as between two links of nearly
+        the same rate, one step goes all the way (Aitken). With sources whose rate does not depend on queues that is the
         optimum of their utilities; with others it is a fixed point.
         """
         for route in self.routes:
             for value in vars(route.source).values():
                 number_of(value)
         logits = dict.fromkeys(self.links, _LEAST)
+        moves: list[NDArray[np.float64]] = []
         for _ in range(_SWEEPS):
-            moved = 0.0
+            before = dict(logits)
             for name in self.links:
-                before = logits[name]
                 logits[name] = self._filling(name, logits)
-                moved = max(moved, abs(logits[name] - before))
-            if moved < _EXACT:
+            if all(abs(logits[name] - before[name]) < _EXACT for name in logits):
                 return self._at(logits)
+            moves.append(_prices(logits) - _prices(before))
+            if len(moves) == _PACES:
+                ahead = _far_ahead(_prices(logits), moves[1], moves[-1])
+                logits = dict(zip(logits, _logits(ahead), strict=True))
+                moves.clear()
         raise NoEquilibriumError(
             "the links do not settle together", "one link with the same signal would do"
         )
@@ -237,6 +246,33 @@ class Network:
             others = (1 - at.met_probability[number]) / max(here, 1e-12)
             slopes.append(others * number_of(signal.met_slope(p, scalable=scalable)))
         return np.array(slopes)
+
+
+def _far_ahead(
+    prices: NDArray[np.float64], second: NDArray[np.float64], last: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Where moves in one direction end, of which these are known; no price falls below 0."""
+    along, length = float(last @ second), float(second @ second)
+    if along < _STRAIGHT * float(np.linalg.norm(last) * np.linalg.norm(second)) or not along:
+        return prices
+    # From one to the next, over so many that rounding does not tell.
+    ratio = min((along / length) ** (1 / (_PACES - 2)), 1.0)
+    falling = last < 0
+    most = float(np.min(prices[falling] / -last[falling], initial=_FARTHEST))
+    paces = min(most, ratio / (1 - ratio) if ratio < 1 else most)
+    return np.asarray(np.maximum(prices + paces * last, 0.0), dtype=np.float64)
+
+
+def _prices(logits: Mapping[str, float]) -> NDArray[np.float64]:
+    """What links' probabilities are worth on a way, where they add up: −ln(1 − p)."""
+    values = np.array(list(logits.values()))
+    return np.where(values > _LEAST, np.logaddexp(0.0, values), 0.0)
+
+
+def _logits(prices: NDArray[np.float64]) -> list[float]:
+    least = np.log1p(np.exp(_LEAST))
+    found = np.log(np.expm1(np.clip(prices, least, _MOST)))
+    return [float(logit) for logit in np.where(prices > least, found, _LEAST)]
 
 
 def _probability(logit: float | Reals) -> Reals:
