@@ -88,8 +88,8 @@ class Network:
 
         Each link in turn is given the one that fills it, until all of them are (the dual problem's
         descent by coordinates). Where that goes on in small steps, as between two links of nearly
-        the same rate, one step goes all the way (Aitken). With sources whose rate does not depend on queues that is the
-        optimum of their utilities; with others it is a fixed point.
+        the same rate, one step goes all the way (Aitken). With sources whose rate does not depend
+        on queues that is the optimum of their utilities; with others it is a fixed point.
         """
         for route in self.routes:
             for value in vars(route.source).values():
