@@ -61,6 +61,19 @@ def test_it_has_the_papers_points(paper):
     }  # fmt: skip
 
 
+def test_the_texts_own_words_stand_beside_every_line_of_figures_8_to_22(paper):
+    for name in (f"fig{number}" for number in range(8, 23)):
+        taken, worded = (
+            {
+                frozenset(setting.levels.items() - {("reading", "as worded")})
+                for setting in paper.experiments[name].series[series].settings
+            }
+            for series in ("tcp", "worded")
+        )
+        assert worded == taken
+        assert "worded" in paper.experiments[name].figure["series"]
+
+
 def test_levels_reach_the_scenario(paper):
     (one,) = (
         setting for setting in paper.experiments["fig9"].series["tcp"].settings

@@ -7,16 +7,25 @@ several panels, what each of them shows: one metric, or several with what each i
 from __future__ import annotations
 
 import textwrap
-from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidegate.figures.look import STYLE, Look, look, write
+from tidegate.figures.look import STYLE, look, write
 from tidegate.studies.matching import matches
 from tidegate.studies.papers.beside_model import draw_identity, draw_spectra
 from tidegate.studies.papers.formulas import meter_trace
+from tidegate.studies.papers.lines import (
+    Line,
+    Panel,
+    category,
+    draw_line,
+    legend,
+    lines_of,
+    mark_beyond,
+    place,
+    x_of,
+)
 from tidegate.studies.papers.over_time import draw_over_time
 from tidegate.studies.papers.points import series_key
 from tidegate.studies.papers.traces import draw_shares, draw_throughput, draw_trace
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tidegate.studies.papers.experiments import Experiment
-    from tidegate.studies.papers.points import Point, Points
+    from tidegate.studies.papers.points import Points
 
 # So that the same numbers give the same file.
 _STYLE: Any = {**STYLE, "svg.hashsalt": "tidegate", "svg.fonttype": "none"}
@@ -41,40 +50,6 @@ _LONG_TICK = 6
 # So few levels of a factor are the ticks of its axis themselves.
 _MOST_OWN_TICKS = 7
 _MANY_DECADES = 1e4
-
-
-@dataclass(frozen=True)
-class _Line:
-    label: str
-    series: str
-    points: list[Point]
-    look: Look
-    style: str
-    metric: str
-
-
-@dataclass(frozen=True)
-class _Panel:
-    """What one pair of axes shows of an experiment."""
-
-    experiment: Experiment
-    measured: Points
-    spec: Mapping[str, Any]
-
-    @property
-    def metric(self) -> str:
-        return str(self.spec["metric"])
-
-    @property
-    def metrics(self) -> Mapping[str, str]:
-        """All that is drawn, with what is told of each beside its line's name."""
-        metrics: Mapping[str, str] = self.spec.get("metrics", {self.metric: ""})
-        return metrics
-
-    @property
-    def published(self) -> dict[tuple[Any, ...], float]:
-        cells = self.experiment.cells
-        return {_place(c.levels): c.value for c in cells if c.metric == self.metric}
 
 
 def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
@@ -104,7 +79,7 @@ def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
             if spec.get("kind") == "activity":
                 _draw_activity(pair, experiment, measured)
             else:
-                _draw_panel(pair, _Panel(experiment, measured, one))
+                _draw_panel(pair, Panel(experiment, measured, one))
         return _saved(figure, folder / experiment.name)
 
 
@@ -222,73 +197,35 @@ def _saved(figure: Figure, stem: Path) -> list[Path]:
     return [write(figure, files[0]), files[1]]
 
 
-def _draw_panel(axes: Axes, panel: _Panel) -> None:
+def _draw_panel(axes: Axes, panel: Panel) -> None:
     spec, published = panel.spec, panel.published
-    lines = _lines(panel)
+    lines = lines_of(panel)
     ticks = _categories(lines, spec["x"]) if spec.get("x_category") else None
     for line in lines:
-        _draw_line(axes, line, spec, ticks)
+        draw_line(axes, line, spec, ticks)
         theirs = [
-            (_x(point, spec["x"], ticks), published[_place(point.levels)])
+            (x_of(point, spec["x"], ticks), published[place(point.levels)])
             for point in line.points
-            if _place(point.levels) in published
+            if place(point.levels) in published
         ]
         axes.plot(*_columns(theirs), "D", mfc="none", mec=line.look.colour, ms=7, mew=1.2, zorder=3)
         if "points" in spec:
             _draw_dots(axes, line, panel)
     if published:
         axes.plot([], [], "D", mfc="white", mec="#555555", ms=6, label="the paper")
-    axes.set_title(", ".join(_told(name, level) for name, level in spec.get("where", {}).items()))
+    told = ", ".join(_told(name, level) for name, level in spec.get("where", {}).items())
+    axes.set_title(spec.get("title", told))
     _finish(axes, spec, ticks)
+    legend(axes, spec, lines)
     for line in lines:
-        _mark_beyond(axes, line, spec, ticks)
+        mark_beyond(axes, line, spec, ticks)
     levels = _levels(lines, spec["x"]) if spec.get("x_log") else []
     if 0 < len(levels) <= _MOST_OWN_TICKS:
         axes.set_xticks(levels, [f"{level:g}" for level in levels])
         axes.set_xticks([], minor=True)
 
 
-def _draw_line(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
-    """Our values, with their intervals where they were measured."""
-    ours = [point.metrics[line.metric] for point in line.points]
-    measured = ours[0].runs > 0
-    axes.errorbar(
-        [_x(point, spec["x"], ticks) for point in line.points],
-        [estimate.mean for estimate in ours],
-        [estimate.ci95 for estimate in ours] if measured else None,
-        color=line.look.colour,
-        linestyle=line.style,
-        marker=line.look.marker if measured else "",
-        markersize=4,
-        capsize=2,
-        label=line.label,
-    )
-
-
-def _mark_beyond(axes: Axes, line: _Line, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
-    """Arrows at the edge for values that the axis does not reach, with the numbers."""
-    low, high = spec.get("y_limits", (-np.inf, np.inf))
-    for point in line.points:
-        value = point.metrics[line.metric].mean
-        if low <= value <= high:
-            continue
-        above = value > high
-        place = (_x(point, spec["x"], ticks), high if above else low)
-        mark = "^" if above else "v"
-        axes.plot(*place, mark, color=line.look.colour, ms=7, clip_on=False, zorder=4)
-        axes.annotate(
-            f"{value:,.0f}" if value >= 100 else f"{value:.3g}",
-            place,
-            (0, -6 if above else 6),
-            textcoords="offset points",
-            ha="center",
-            va="top" if above else "bottom",
-            fontsize=8,
-            color=line.look.colour,
-        )
-
-
-def _draw_dots(axes: Axes, line: _Line, panel: _Panel) -> None:
+def _draw_dots(axes: Axes, line: Line, panel: Panel) -> None:
     """Simulated points on a computed line."""
     spec, levels = panel.spec, line.points[0].levels
     points = panel.measured.series((panel.experiment.name, spec["points"]))
@@ -327,27 +264,7 @@ def _draw_activity(axes: Axes, experiment: Experiment, measured: Points) -> None
             axes.plot(after, trace.activity_after(after), style, color=colour, linewidth=1.5)
     axes.set(xlabel="time (s)", ylabel="activity A", xlim=(0, spec["x_end"]))
     axes.set_ylim(bottom=0)
-    _legend(axes)
-
-
-def _lines(panel: _Panel) -> list[_Line]:
-    spec = panel.spec
-    series = spec.get("series", next(iter(panel.experiment.series)))
-    lines: list[_Line] = []
-    for name in [series] if isinstance(series, str) else series:
-        grouped: dict[tuple[Any, ...], list[Point]] = defaultdict(list)
-        for point in panel.measured.series((panel.experiment.name, name)):
-            if panel.metric in point.metrics and matches(point.levels, spec.get("where", {})):
-                grouped[tuple(point.levels.get(factor) for factor in spec["lines"])].append(point)
-        template = spec["line_name"]
-        template = template if isinstance(template, str) else template[name]
-        for points in grouped.values():
-            levels = points[0].levels
-            style = "--" if spec.get("dashed") and matches(levels, spec["dashed"]) else "-"
-            for metric, told in panel.metrics.items():
-                label = f"{template.format(**levels)} {told}".strip()
-                lines.append(_Line(label, name, points, look(len(lines)), style, metric))
-    return lines
+    legend(axes, {}, [])
 
 
 def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> None:
@@ -367,7 +284,6 @@ def _finish(axes: Axes, spec: Mapping[str, Any], ticks: list[str] | None) -> Non
         axes.set_xticks(range(len(ticks)), ticks, rotation=20 if long else 0)
     for height, name in spec.get("horizontal", {}).items():
         _draw_horizontal(axes, float(height), name, below=name in spec.get("named_below", []))
-    _legend(axes)
 
 
 def _draw_horizontal(axes: Axes, height: float, name: str, *, below: bool) -> None:
@@ -384,10 +300,6 @@ def _draw_horizontal(axes: Axes, height: float, name: str, *, below: bool) -> No
     )
 
 
-def _legend(axes: Axes) -> None:
-    axes.legend(fontsize=8.5, loc="center left", bbox_to_anchor=(1.01, 0.5))
-
-
 def _plain_log_ticks(axis: XAxis | YAxis) -> None:
     """1, 2, 5, 10 rather than powers, as most factors span one to three decades."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -399,31 +311,18 @@ def _plain_log_ticks(axis: XAxis | YAxis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _categories(lines: list[_Line], factor: str) -> list[str]:
-    return list(dict.fromkeys(_category(p.levels[factor]) for line in lines for p in line.points))
+def _categories(lines: list[Line], factor: str) -> list[str]:
+    return list(dict.fromkeys(category(p.levels[factor]) for line in lines for p in line.points))
 
 
-def _levels(lines: list[_Line], factor: str) -> list[float]:
+def _levels(lines: list[Line], factor: str) -> list[float]:
     return sorted({float(point.levels[factor]) for line in lines for point in line.points})
-
-
-def _category(level: object) -> str:
-    return "none" if level == "" else str(level)
 
 
 def _told(factor: str, level: object) -> str:
     """A level as a panel's title: `D_b_ms` 5 reads `D_b = 5 ms`."""
     stem, _, unit = factor.rpartition("_")
     return f"{stem} = {level} {unit}" if stem else f"{factor} = {level}"
-
-
-def _x(point: Point, factor: str, ticks: list[str] | None) -> float:
-    level = point.levels[factor]
-    return float(level) if ticks is None else float(ticks.index(_category(level)))
-
-
-def _place(levels: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(sorted(levels.items()))
 
 
 def _columns(pairs: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
