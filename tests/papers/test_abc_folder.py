@@ -4,10 +4,8 @@ from collections import Counter
 
 import pytest
 
-from tidegate.studies.explanations import read_explanations
 from tidegate.studies.papers.checks import KINDS
 from tidegate.studies.papers.experiments import load_paper
-from tidegate.studies.papers.explanations import PaperExplanation
 from tidegate.studies.papers.runs import native_engine
 
 
@@ -91,25 +89,3 @@ def test_levels_reach_the_scenario(paper):
     assert "50 ms" in table5
     table7 = resolved("table7", D_b_ms=5, abc="yes", burst_allowance_MB=1.25, f_1=4, u_1=20)
     assert "1.25 MB" in table7 or "1250000" in table7 or "1250 kB" in table7
-
-
-def test_explanations_name_existing_cells_and_claims(paper):
-    known = {claim.id for e in paper.experiments.values() for claim in e.claims}
-    for one in read_explanations(paper.folder / "explanations.toml", PaperExplanation):
-        assert set(one.claims) <= known
-        for group in one.cells:
-            cells = paper.experiments[group["experiment"]].cells
-            assert any(one.covers_cell(cell) for cell in cells), group
-
-
-def test_every_cell_that_another_assumption_is_tried_on_is_measured_with_it(paper):
-    series = {
-        (experiment.name, name): one
-        for experiment in (*paper.experiments.values(), paper.traits)
-        for name, one in experiment.series.items()
-    }
-    for one in read_explanations(paper.folder / "explanations.toml", PaperExplanation):
-        settings = [setting for key in one.measured_in for setting in series[key].settings]
-        for cell in (c for e in paper.experiments.values() for c in e.cells if one.covers_cell(c)):
-            points = [s for s in settings if cell.levels.items() <= s.levels.items()]
-            assert len(points) == bool(one.assuming), (one.id, cell.id)

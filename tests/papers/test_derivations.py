@@ -323,6 +323,74 @@ def test_a_virtual_queue_leaves_a_link_less_than_it_serves_itself(kappa):
     assert used < 90 < printed - 3
 
 
+def test_at_rest_path_iii_has_what_the_links_are_used():
+    """Figure 4.3.4: EPF's path III cannot be within 5 % of its targets with table 4.3.3's use.
+
+    At rest a flow sends w/p, (4.2.3), and path III pays for both links; each path pays Σw = 2800.
+    """
+    used = [
+        cell(
+            "congestion_pricing", "table5_4_1_bottleneck_utilization.csv",
+            tcp_variant="CP-TCP/EPF", metric=f"core_link_{link}_utilization",
+        )
+        / 100
+        for link in (1, 2)
+    ]  # fmt: skip
+
+    def shares(ratio):
+        """Of paths I, II and III at these prices, second over first, in units of the first's."""
+        paid = used[0] / (1 + 1 / (1 + ratio))
+        return paid * 3 / 2, paid / ratio * 3 / 2, paid / (1 + ratio) * 3
+
+    def use_of_second(ratio):
+        _, two, three = shares(ratio)
+        return two * 2 / 3 + three / 3
+
+    low, high = 0.5, 2.0  # the dearer the second link, the less it is used
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if use_of_second(middle) > used[1] else (low, middle)
+    assert [round(share, 3) for share in shares(low)] == [0.936, 0.924, 0.93]
+    assert shares(low)[2] < 0.95
+
+
+def test_at_the_optimum_flows_of_one_link_meet_fewer_marks_than_rem_works_best_with():
+    """Section 5.2.1: 0.2 to 0.97. By (5.2.1) that takes a price of 32, and a link asks 16 or 11.
+
+    At the optimum a flow sends w/p over a path that asks p, and each of the four links is full.
+    """
+    file = data_folder("papers") / "congestion_pricing" / "parking-lot.toml"
+    scenario = tomllib.loads(file.read_text(encoding="utf-8"))
+    paid = scenario["tcp"]["congestion_control"]["willingness_to_pay"] / 1000
+    packets_a_ms = 48e3 / 8 / 1000
+    assert scenario["parking_lot"]["rate"] == "48 Mb/s"
+    assert scenario["packet_size"] == "1000 B"
+    paths = {
+        name: range(int(users["from"][1]), int(users["to"][1]))
+        for name, users in scenario["users"].items()
+        if not name.endswith(("-later", "-twice"))
+    }
+    asked = [10.0] * scenario["parking_lot"]["hops"]
+    for _ in range(
+        1000
+    ):  # of two flows a path; as many times the flows ask as many times the price
+        cost = {name: sum(asked[link] for link in links) for name, links in paths.items()}
+        load = [
+            sum(2 * paid / cost[name] for name, links in paths.items() if link in links)
+            for link in range(len(asked))
+        ]
+        asked = [price * (at / packets_a_ms) ** 0.3 for price, at in zip(asked, load, strict=True)]
+
+    def marked(name):
+        """Share of marks, in the mean over the five intervals with their flows."""
+        prices = [flows / 2 * sum(asked[link] for link in paths[name]) for flows in (2, 8, 4, 8, 2)]
+        return sum(1 - 1.007**-price for price in prices) / len(prices)
+
+    assert [round(price, 1) for price in asked] == [10.7, 16.0, 16.0, 10.7]
+    assert round(marked("S3-S5"), 2) == round(marked("S9-S11"), 2) == 0.16
+    assert round(marked("S1-S12"), 2) == 0.54
+
+
 def test_losses_of_2_per_cent_leave_the_mobile_link_idle_whatever_marks():
     """Figure 10: a gain up to 5 % needs a queue, which flows that lose 2 % cannot fill."""
     scenario = base("reecn")

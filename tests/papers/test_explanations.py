@@ -1,0 +1,40 @@
+"""Every paper's explanations are about cells and claims that there are."""
+
+import pytest
+
+from tidegate.studies.explanations import read_explanations
+from tidegate.studies.papers.experiments import load_paper, paper_names
+from tidegate.studies.papers.explanations import PaperExplanation
+
+
+@pytest.fixture(params=paper_names())
+def paper(request):
+    return load_paper(request.param)
+
+
+def explanations(paper):
+    return read_explanations(paper.folder / "explanations.toml", PaperExplanation)
+
+
+def test_explanations_name_existing_cells_and_claims(paper):
+    known = {claim.id for e in paper.experiments.values() for claim in e.claims}
+    cells = [cell for e in paper.experiments.values() for cell in e.cells]
+    traits = [{"experiment": c.experiment, "metric": c.metric, **c.levels} for c in cells]
+    for one in explanations(paper):
+        assert set(one.claims) <= known, one.id
+        for entry in one.cells:
+            alone = PaperExplanation(id=one.id, text="", cells=[entry], derived_in="a test")
+            assert any(alone.covers(cell) for cell in traits), entry
+
+
+def test_every_cell_that_another_assumption_is_tried_on_is_measured_with_it(paper):
+    series = {
+        (experiment.name, name): one
+        for experiment in (*paper.experiments.values(), *filter(None, [paper.traits]))
+        for name, one in experiment.series.items()
+    }
+    for one in explanations(paper):
+        settings = [setting for key in one.measured_in for setting in series[key].settings]
+        for cell in (c for e in paper.experiments.values() for c in e.cells if one.covers_cell(c)):
+            points = [s for s in settings if cell.levels.items() <= s.levels.items()]
+            assert len(points) == bool(one.assuming), (one.id, cell.id)
