@@ -9,20 +9,25 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
-#include "sbrm.h"
+#include "vegascp.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* A level of setsockopt() that no protocol uses, and the only option on it. */
+/* A level of setsockopt() that no protocol uses, and the option on it that all have. */
 #define TG_SBRM_LEVEL 0xCE
 #define TG_SBRM_PARAMETERS 1
+/* The other option on it, of tg_vegascp alone. */
+#define TG_VEGASCP_PARAMETERS 2
 
 struct tg_sbrm_flow {
 	struct tg_sbrm_parameters parameters;
+	struct tg_vegascp_parameters price;
+	struct tg_vegascp_marks marks;
 	__u64 cwnd_q20;
 	__u32 delivered;		/* tcp_sock's counters, as of the last ACK */
 	__u32 delivered_ce;
 	__u32 cwnd_before_loss;
+	__u32 round_end;		/* sequence number that ends the round trip */
 	__u32 acked_up_to;		/* receiver: rcv_nxt before the packet at hand */
 	__u8 ca_state;
 	__u8 ce;			/* receiver: the last packet was marked */
@@ -36,10 +41,11 @@ struct {
 	__type(value, struct tg_sbrm_flow);
 } tg_sbrm_flows SEC(".maps");
 
-static __always_inline struct tg_sbrm_flow *flow_of(struct sock *sk)
+static __always_inline struct tg_sbrm_flow *flow_of(void *sk)
 {
 	struct tg_sbrm_flow fresh = {
 		.parameters = { TG_SBRM_KAPPA_Q20, TG_SBRM_WILLINGNESS_Q20 },
+		.price = { TG_VEGASCP_LN_BASE_Q24, TG_VEGASCP_HISTORY },
 	};
 
 	return bpf_sk_storage_get(&tg_sbrm_flows, sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
@@ -87,30 +93,69 @@ static __always_inline void enter_recovery(struct tcp_sock *tp, struct tg_sbrm_f
 	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
 }
 
+static __always_inline void echo(struct tcp_sock *tp, bool ce)
+{
+	if (ce)
+		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
+}
+
 /*
- * setsockopt(fd, 0xCE, 1, &(struct tg_sbrm_parameters){ ... }, 8) sets a flow's parameters, before
- * or after connect(). Everything else passes: length 0 says that the kernel is to take the caller's
- * own buffer, however long.
+ * A receiver whose ACKs count marks exactly (RFC 8257, section 3.2): called for every packet before it is acknowledged, it
+ * lets what was delayed be acknowledged first where the next packet is marked and the last was not, or the other way round.
+ */
+static __always_inline void echo_each_mark(struct sock *sk, __u32 event)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	bool ce = event == TG_CA_EVENT_ECN_IS_CE;
+	struct tg_sbrm_flow *flow;
+
+	if (!ce && event != TG_CA_EVENT_ECN_NO_CE)
+		return;
+	flow = flow_of(sk);
+	if (!flow)
+		return;
+	if (flow->ce != ce) {
+		if (tp->inet_conn.icsk_ack.pending & ICSK_ACK_TIMER) {
+			echo(tp, flow->ce);
+			bpf_tcp_send_ack(tp, flow->acked_up_to);
+		}
+		tp->inet_conn.icsk_ack.pending |= ICSK_ACK_NOW;
+	}
+	flow->acked_up_to = tp->rcv_nxt;
+	flow->ce = ce;
+	echo(tp, ce);
+}
+
+/*
+ * setsockopt(fd, 0xCE, 1, &(struct tg_sbrm_parameters){ ... }, 8) sets a flow's parameters, before or after connect(), and
+ * option 2 a struct tg_vegascp_parameters. Everything else passes: length 0 says that the kernel is to take the caller's own
+ * buffer, however long.
  */
 SEC("cgroup/setsockopt")
 int tg_sbrm_setsockopt(struct bpf_sockopt *ctx)
 {
+	struct tg_vegascp_parameters *price = ctx->optval;
 	struct tg_sbrm_parameters *given = ctx->optval;
-	struct tg_sbrm_flow fresh = {};
 	struct tg_sbrm_flow *flow;
 
 	if (ctx->level != TG_SBRM_LEVEL || !ctx->sk || ctx->sk->protocol != IPPROTO_TCP) {
 		ctx->optlen = 0;
 		return 1;
 	}
-	/* Refusals are EPERM: the only error that a program of this kind can give on all kernels. */
-	if (ctx->optname != TG_SBRM_PARAMETERS || ctx->optlen != sizeof(*given) ||
-	    (void *)(given + 1) > ctx->optval_end || !tg_sbrm_valid(*given))
+	/* Refusals are EPERM: the only error that a program of this kind can give on all kernels. Both options have 8 bytes. */
+	if (ctx->optlen != sizeof(*given) || (void *)(given + 1) > ctx->optval_end)
 		return 0;
-	flow = bpf_sk_storage_get(&tg_sbrm_flows, ctx->sk, &fresh, BPF_SK_STORAGE_GET_F_CREATE);
+	flow = flow_of(ctx->sk);
 	if (!flow)
 		return 0;
-	flow->parameters = *given;
+	if (ctx->optname == TG_SBRM_PARAMETERS && tg_sbrm_valid(*given))
+		flow->parameters = *given;
+	else if (ctx->optname == TG_VEGASCP_PARAMETERS && tg_vegascp_valid(*price))
+		flow->price = *price;
+	else
+		return 0;
 	ctx->optlen = -1;	/* done; not for the kernel */
 	return 1;
 }

@@ -70,6 +70,8 @@ struct tcp_sock {
 	__u32 delivered;
 	__u32 delivered_ce;
 	__u32 rcv_nxt;
+	__u32 snd_una;
+	__u32 snd_nxt;
 	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
 };

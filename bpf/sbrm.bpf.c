@@ -101,37 +101,11 @@ void BPF_PROG(tg_sbrm_cong_control, struct sock *sk)
 	tp->snd_cwnd = cwnd;
 }
 
-static __always_inline void echo(struct tcp_sock *tp, bool ce)
-{
-	if (ce)
-		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
-	else
-		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
-}
-
 /* Receiver: called for every packet before it is acknowledged. */
 SEC("struct_ops")
 void BPF_PROG(tg_sbrm_cwnd_event, struct sock *sk, __u32 event)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	bool ce = event == TG_CA_EVENT_ECN_IS_CE;
-	struct tg_sbrm_flow *flow;
-
-	if (!ce && event != TG_CA_EVENT_ECN_NO_CE)
-		return;
-	flow = flow_of(sk);
-	if (!flow)
-		return;
-	if (flow->ce != ce) {
-		if (tp->inet_conn.icsk_ack.pending & ICSK_ACK_TIMER) {
-			echo(tp, flow->ce);
-			bpf_tcp_send_ack(tp, flow->acked_up_to);
-		}
-		tp->inet_conn.icsk_ack.pending |= ICSK_ACK_NOW;
-	}
-	flow->acked_up_to = tp->rcv_nxt;
-	flow->ce = ce;
-	echo(tp, ce);
+	echo_each_mark(sk, event);
 }
 
 SEC(".struct_ops.link")

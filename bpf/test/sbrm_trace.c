@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Drives the arithmetic of sbrm.h and tcprm.h on a host. Each line of standard input is a function's name and
+ * Drives the arithmetic of sbrm.h, tcprm.h and vegascp.h on a host. Each line of standard input is a function's name and
  * its arguments, each line of standard output what the function gives.
  */
 #include <stdio.h>
@@ -9,6 +9,28 @@
 typedef unsigned int __u32;
 typedef unsigned long long __u64;
 #include "../tcprm.h"
+#include "../vegascp.h"
+
+/* ACKs that tell of marks, and the window after the round trip that they end; 0 if the line has no such. */
+static int vegascp(void)
+{
+	struct tg_vegascp_marks marks = { 0, 0 };
+	__u32 cwnd, willingness_q20, acks, delivered, marked;
+	struct tg_vegascp_parameters p;
+	int may_grow;
+	__u64 rtt_us;
+
+	if (scanf("%u %u %u %u %llu %d %u", &cwnd, &p.history, &p.ln_base_q24, &willingness_q20,
+		  &rtt_us, &may_grow, &acks) != 7)
+		return 0;
+	while (acks--) {
+		if (scanf("%u %u", &delivered, &marked) != 2)
+			return 0;
+		marks = tg_vegascp_told(marks, p, delivered, marked);
+	}
+	printf("%u\n", tg_vegascp_after_round_trip(cwnd, marks, p, willingness_q20, rtt_us, may_grow));
+	return 1;
+}
 
 int main(void)
 {
@@ -31,6 +53,9 @@ int main(void)
 			if (scanf("%llu %u", &cwnd_q20, &p.kappa_q20) != 2)
 				return 1;
 			printf("%llu\n", tg_tcprm_after_mark(cwnd_q20, p));
+		} else if (!strcmp(name, "round")) {
+			if (!vegascp())
+				return 1;
 		} else if (!strcmp(name, "loss")) {
 			if (scanf("%u", &packets) != 1)
 				return 1;

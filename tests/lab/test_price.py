@@ -1,9 +1,12 @@
 """What sockets of other programs pay: short, and only with root and `tidegate-bpf`."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -43,11 +46,11 @@ def held():
         process.terminate()
 
 
-@pytest.fixture
-def program(held):
+@contextmanager
+def another(*prefix):
     """Another program with two sockets that pay and one that does not, and their ports."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        command = [sys.executable, "-c", PROGRAM, str(server.getsockname()[1])]
+        command = [*prefix, sys.executable, "-c", PROGRAM, str(server.getsockname()[1])]
         running = subprocess.Popen(
             [*command, "tg_sbrm", "tg_tcprm", "reno"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -56,6 +59,25 @@ def program(held):
             ports = [int(port) for port in running.stdout.readline().split()]
             yield running.pid, ports
             running.terminate()
+
+
+@pytest.fixture
+def program(held):
+    with another() as running:
+        yield running
+
+
+@pytest.fixture
+def group():
+    """A control group of its own, below that of this process."""
+    groups = Path("/proc/self/cgroup").read_text().splitlines()
+    (path,) = [line[3:] for line in groups if line.startswith("0::")]
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    (mount,) = {fields[1] for fields in mounts if fields[2] == "cgroup2"}
+    made = Path(mount) / path.strip("/") / f"tidegate-test-{os.getpid()}"
+    made.mkdir()
+    yield made
+    made.rmdir()
 
 
 def of(pid, port=None):
@@ -92,3 +114,23 @@ def test_the_command_names_what_it_leaves_alone(program):
 def test_a_process_that_is_not_there_is_named():
     with pytest.raises(OfferError, match="there is no process 999999999"):
         offers.processes(pid=999999999)
+
+
+def test_an_offer_to_a_control_group_reaches_its_processes_and_no_others(program, group):
+    outside, (sbrm_outside, *_) = program
+    joining = ["sh", "-c", 'echo $$ > "$0/cgroup.procs"; exec "$@"', str(group)]
+    with another(*joining) as (inside, (sbrm, tcprm, reno)):
+        assert offers.processes(cgroup=str(group)) == [inside]
+        code = "from tidegate.cli import main; main()"
+        options = ["--cgroup", str(group), "-w", "300", "-f", "json"]
+        done = subprocess.run(
+            [sys.executable, "-c", code, "price", *options],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        told = {
+            int(one["local"].split(":")[1]): one["willingness"] for one in json.loads(done.stdout)
+        }
+        assert told == {sbrm: 300.0, tcprm: 300.0}
+        assert of(inside)[sbrm].willingness == 300.0
+        assert f"left alone: process {inside}, 127.0.0.1:{reno}" in done.stderr
+    assert of(outside)[sbrm_outside].willingness == 20.0

@@ -48,7 +48,7 @@ def held():
     )  # fmt: skip
     with process:
         assert process.stdout.readline() == "ready\n"
-        assert set(registered()) == {*before, "tg_sbrm", "tg_tcprm"}
+        assert set(registered()) == {*before, "tg_sbrm", "tg_tcprm", "tg_vegascp"}
         yield process
         process.kill()
     assert comes(lambda: registered() == before)
@@ -87,15 +87,25 @@ def test_a_second_one_is_told_that_the_name_is_taken(held):
     assert "another run" in done.stderr
 
 
-@pytest.mark.parametrize("control", ["sbrm", "tcp-rm"])
-def test_rates_follow_what_flows_offer(control):
+VEGAS_CP = {"kind": "vegas-cp", "slow_start": False}
+BY_MARKS = {"price_encoding": {"kind": "one-bit", "base": 1.06}}
+
+
+@pytest.mark.parametrize(
+    ("control", "unit", "more"),
+    [({"kind": "sbrm"}, 100, {}), ({"kind": "tcp-rm"}, 100, {}), (VEGAS_CP, 1000, BY_MARKS)],
+    ids=["sbrm", "tcp-rm", "vegas-cp"],
+)
+def test_rates_follow_what_flows_offer(control, unit, more):
     before = registered()
-    groups = ("low", "middle", "high")
-    kinds = {f"users.{group}.tcp.congestion_control.kind": control for group in groups}
-    of_all = {"tcp.congestion_control.kind": control}
+    paid = {
+        f"users.{group}.tcp.congestion_control": {**control, "willingness_to_pay": times * unit}
+        for times, group in enumerate(("low", "middle", "high"), 1)
+    }
+    of_all = {"tcp.congestion_control": control, **more}
     shorter = {"warm_up": "5 s", "duration": "10 s"}
     result = tidegate.lab(
-        tidegate.load_scenario(SCENARIO, set={**kinds, **of_all, **shorter}), replications=1
+        tidegate.load_scenario(SCENARIO, set={**paid, **of_all, **shorter}), replications=1
     )
     assert comes(lambda: registered() == before)
     (bottleneck,) = [link for link in result.links.to_pylist() if link["name"] == "bottleneck"]

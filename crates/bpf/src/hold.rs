@@ -16,7 +16,7 @@ use crate::Failure;
 /// The object that the build script made.
 static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pricing.bpf.o"));
 /// The congestion controls in them.
-const CONTROLS: [&str; 2] = ["tg_sbrm", "tg_tcprm"];
+const CONTROLS: [&str; 3] = ["tg_sbrm", "tg_tcprm", "tg_vegascp"];
 /// An earlier holder that is just ending still has the name for a moment.
 const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
@@ -74,7 +74,7 @@ pub fn wait() -> io::Result<()> {
 fn needs() -> Result<(), Failure> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         let line = "the kernel does not describe its types (/sys/kernel/btf/vmlinux): \
-                    a kernel with CONFIG_DEBUG_INFO_BTF is needed for tg_sbrm and tg_tcprm";
+                    a kernel with CONFIG_DEBUG_INFO_BTF is needed for tg_sbrm, tg_tcprm and tg_vegascp";
         return Err(Failure::Missing(line.to_owned()));
     }
     Ok(())
@@ -87,7 +87,7 @@ fn load() -> Result<Object, Failure> {
     loaded.map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied => Failure::Missing(
             "the kernel refuses BPF programs: root is needed (or CAP_BPF, CAP_PERFMON and \
-             CAP_NET_ADMIN) for tg_sbrm and tg_tcprm"
+             CAP_NET_ADMIN) for tg_sbrm, tg_tcprm and tg_vegascp"
                 .to_owned(),
         ),
         _ => Failure::Other(format!("the kernel does not take our programs: {error}{}", said())),

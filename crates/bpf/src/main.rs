@@ -1,4 +1,4 @@
-//! `tidegate-bpf hold`: the congestion controls `tg_sbrm` and `tg_tcprm`, in the kernel for as long as this runs.
+//! `tidegate-bpf hold`: the congestion controls `tg_sbrm`, `tg_tcprm` and `tg_vegascp`, in the kernel for as long as this runs.
 //!
 //! The congestion controls and the programs for their parameters hang on file descriptors of this
 //! process ("links"), and on nothing else: no pin, no file, no control group of its own. So however
@@ -15,8 +15,9 @@ const USAGE: &str = "\
 usage: tidegate-bpf hold [--cgroup DIR]
        tidegate-bpf check [--cgroup DIR]
 
-hold    registers the congestion controls tg_sbrm and tg_tcprm with the kernel, prints `ready`, and
-        keeps them there until standard input ends or the process that started this one does
+hold    registers the congestion controls tg_sbrm, tg_tcprm and tg_vegascp with the kernel, prints
+        `ready`, and keeps them there until standard input ends or the process that started this one
+        does
 check   tries the same and takes them out again
 
 --cgroup DIR   the cgroup v2 directory whose sockets can be asked and told a flow's parameters

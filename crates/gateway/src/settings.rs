@@ -57,7 +57,10 @@ pub fn sysctls(tcp: &TcpPlan) -> Vec<(&'static str, String)> {
 pub fn server_sysctls(tcps: &[&TcpPlan]) -> Vec<(&'static str, String)> {
     let mut all = vec![("net.ipv4.tcp_ecn", "1".to_owned())];
     // Merged ACKs would hide marks from a sender that counts them.
-    if tcps.iter().any(|tcp| matches!(tcp.congestion_control, SenderParams::Sbrm(_))) {
+    let counts = |tcp: &&TcpPlan| {
+        matches!(tcp.congestion_control, SenderParams::Sbrm(_) | SenderParams::VegasCp(_))
+    };
+    if tcps.iter().any(counts) {
         all.push(("net.ipv4.tcp_backlog_ack_defer", "0".to_owned()));
     }
     all

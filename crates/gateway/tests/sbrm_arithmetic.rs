@@ -1,10 +1,9 @@
 //! The kernel programs' arithmetic (`bpf/sbrm.h`, `bpf/tcprm.h`), compiled for this machine, against the same rules
 //! in floating point. Needs a C compiler and nothing of BPF.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+mod compiled;
 
+use compiled::answers;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -12,35 +11,6 @@ use tidegate_mechanisms::sender::{Control, RoundTripReading, TcpRm, TcpRmParams,
 use tidegate_mechanisms::units::{Demand, Share};
 
 const Q20: f64 = (1 << 20) as f64;
-
-/// What the header answers to each line; `None`, said on standard output, without a C compiler.
-fn answers(lines: &[String]) -> Option<Vec<u64>> {
-    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bpf/test/sbrm_trace.c");
-    let number = lines.len();
-    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("sbrm_trace_{number}"));
-    let compiled = Command::new("cc")
-        .args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-o"])
-        .args([&program, &source])
-        .status();
-    let Ok(status) = compiled else {
-        println!("skipped: there is no C compiler (cc)");
-        return None;
-    };
-    assert!(status.success(), "bpf/test/sbrm_trace.c does not compile");
-    let mut child = Command::new(program)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("was compiled just now");
-    let mut input = child.stdin.take().expect("is a pipe");
-    let text = lines.join("\n");
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = child.wait_with_output().expect("has started");
-    writer.join().expect("does not panic").expect("reads to the end");
-    assert!(output.status.success(), "a line was not understood");
-    let text = String::from_utf8(output.stdout).expect("prints digits");
-    Some(text.lines().map(|line| line.parse().expect("prints numbers")).collect())
-}
 
 /// An ACK, in the paper's quantities.
 #[derive(Clone, Copy, Debug)]

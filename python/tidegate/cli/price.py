@@ -47,8 +47,8 @@ def price(
 ) -> None:
     """Show or change what connected sockets pay for congestion, without their programs' doing.
 
-    They have to go by tg_sbrm or tg_tcprm, which `tidegate-bpf hold` keeps in the kernel; others
-    are named and left alone. Needs root.
+    They have to go by tg_sbrm, tg_tcprm or tg_vegascp, which `tidegate-bpf hold` keeps in the
+    kernel; others are named and left alone. Needs root.
 
     **Examples**
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate._native import Scenario
 
 PROGRAM = "tidegate-bpf"
-OURS = ("sbrm", "tcp-rm")
+OURS = ("sbrm", "tcp-rm", "vegas-cp")
 """Congestion controllers that no kernel has."""
 
 _UNBUILT = (

@@ -21,7 +21,7 @@ from tidegate.errors import MissingError, OfferError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-CONTROLS = ("tg_sbrm", "tg_tcprm")
+CONTROLS = ("tg_sbrm", "tg_tcprm", "tg_vegascp")
 """Names that the kernel has for congestion controls that pay."""
 MOST = 4000.0
 """Packets per second: what the programs have bits for."""

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion};
 use socket2::{Domain, Protocol, Socket, Type};
-use tidegate_mechanisms::sender::{SbrmParams, SenderParams, TcpRmParams};
-use tidegate_mechanisms::units::Demand;
+use tidegate_mechanisms::price::Encoding;
+use tidegate_mechanisms::sender::SenderParams;
 use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
+use super::pricing;
 use crate::LabError;
 use crate::host::{Host, Hosts, IpVersion, name_of, server_port};
 use crate::system;
@@ -28,10 +29,6 @@ const IPV6_DSTOPTS: i32 = 59;
 /// A connection ends with its process, however that ends. Else the kernel would go on sending what is
 /// left for minutes, and keep the namespace and the congestion control for it.
 const ABORT: Option<Duration> = Some(Duration::ZERO);
-/// How our programs in the kernel take their parameters, in units of 2⁻²⁰ each.
-const PRICING_LEVEL: i32 = 0xCE;
-const PRICING_PARAMETERS: i32 = 1;
-const Q20: f64 = (1 << 20) as f64;
 
 /// A flow between two hosts.
 #[derive(Clone)]
@@ -50,6 +47,8 @@ pub struct Endpoints<'a> {
     /// Stages write activities into its packets.
     pub metered: bool,
     tcp: Option<&'a TcpPlan>,
+    /// How prices travel, where links ask any.
+    price_encoding: Option<Encoding>,
 }
 
 impl<'a> Endpoints<'a> {
@@ -65,6 +64,7 @@ impl<'a> Endpoints<'a> {
             packet_bytes: flow.packet_size.get() as u32,
             metered: flow.carries_signal(plan),
             tcp: flow.tcp.as_deref(),
+            price_encoding: plan.links.iter().find_map(|link| link.price_encoding),
         }
     }
 
@@ -182,7 +182,7 @@ impl<'a> Endpoints<'a> {
         let name = tcp.congestion_control.linux_name();
         set_tcp_congestion(socket, name).map_err(|error| {
             let remedy = match tcp.congestion_control {
-                SenderParams::Sbrm(_) | SenderParams::TcpRm(_) => {
+                SenderParams::Sbrm(_) | SenderParams::TcpRm(_) | SenderParams::VegasCp(_) => {
                     "load it: tidegate-bpf hold".to_owned()
                 }
                 SenderParams::Prague(_) => {
@@ -193,31 +193,15 @@ impl<'a> Endpoints<'a> {
             let line = format!("congestion control {name}: {error} ({remedy})");
             LabError::Missing(vec![line])
         })?;
-        let (willingness_to_pay, kappa) = match &tcp.congestion_control {
-            SenderParams::Sbrm(
-                SbrmParams { slow_start: false, .. } | SbrmParams { initial_kappa: Some(_), .. },
-            ) => {
-                let line = "slow_start = false, or initial_kappa: tg_sbrm begins with slow start; simulate it, or leave \
-                            that out";
-                return Err(LabError::Missing(vec![line.to_owned()]));
-            }
-            SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa, .. })
-            | SenderParams::TcpRm(TcpRmParams { willingness_to_pay, kappa, .. }) => {
-                (willingness_to_pay, kappa)
-            }
-            _ => return Ok(()),
-        };
-        if willingness_to_pay.0 > Demand::MOST_IN_KERNELS {
-            let line = format!(
-                "willingness_to_pay = {}: {name} has bits for {} at most; simulate it, or offer less",
-                willingness_to_pay.0,
-                Demand::MOST_IN_KERNELS
-            );
-            return Err(LabError::Missing(vec![line]));
+        let options = pricing::options(&tcp.congestion_control, self.price_encoding)
+            .map_err(|line| LabError::Missing(vec![line]))?;
+        for (option, numbers) in options {
+            let bytes = numbers.map(u32::to_ne_bytes);
+            system::set_option(socket, pricing::LEVEL, option, bytes.as_flattened()).map_err(
+                |error| self.error(&format!("the parameters of {name} are refused"), &error),
+            )?;
         }
-        let parameters = [kappa.0, willingness_to_pay.0].map(|x| ((x * Q20) as u32).to_ne_bytes());
-        system::set_option(socket, PRICING_LEVEL, PRICING_PARAMETERS, parameters.as_flattened())
-            .map_err(|error| self.error(&format!("the parameters of {name} are refused"), &error))
+        Ok(())
     }
 
     /// Leaves room in every packet for the activity, which the meter writes: no router may lengthen

@@ -4,6 +4,7 @@ mod cbr;
 mod endpoint;
 mod iperf3;
 mod poller;
+mod pricing;
 mod readings;
 mod report;
 mod tcp;

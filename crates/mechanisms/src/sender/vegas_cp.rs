@@ -15,6 +15,9 @@
 //! Slow start is that of [Vegas](vegas.md), which doubles every other round trip until segments wait, or none. A
 //! window is never below one segment, and one that is not full does not grow. Losses are answered as by Reno. Packets
 //! carry ECT(1), since no mark is answered as RFC 3168 has it.
+//!
+//! A kernel with our program has it, too (`bpf/vegascp.bpf.c`): for prices of one bit, by the marks of the last 64 packets at
+//! most, without slow start, and with TCP's smoothed round trip.
 
 use super::pricing::rtt_s;
 use super::reno::BETA;
@@ -76,6 +79,8 @@ impl Sender for VegasCp {
         file: "sender/vegas_cp.rs",
         text: include_str!("vegas_cp.rs"),
     };
+
+    const LINUX_NAME: &'static str = "tg_vegascp";
 
     const IS_SCALABLE: bool = true;
 

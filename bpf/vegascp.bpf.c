@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * TCP congestion control "tg_vegascp": the window rule of vegascp.h inside the kernel. Marks have to be told one by one, as
+ * for tg_sbrm, so that both ends go by it, and net.ipv4.tcp_backlog_ack_defer is 0 at the receiver. There is no slow start:
+ * the window begins as the kernel has it and moves by a packet a round trip. A round trip is TCP's smoothed one. Losses are
+ * answered as by Reno.
+ */
+#include "flow.bpf.h"
+
+SEC("struct_ops")
+void BPF_PROG(tg_vegascp_init, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	flow->marks.bits = 0;
+	flow->marks.known = 0;
+	flow->delivered = tp->delivered;
+	flow->delivered_ce = tp->delivered_ce;
+	flow->cwnd_before_loss = 0;
+	flow->round_end = tp->snd_nxt;
+	flow->acked_up_to = tp->rcv_nxt;
+	flow->ca_state = 0;
+	flow->ce = 0;
+}
+
+/* Asked once per round trip with ECE as well, which changes nothing: with cong_control() the window is ours alone. */
+SEC("struct_ops")
+__u32 BPF_PROG(tg_vegascp_ssthresh, struct sock *sk)
+{
+	return threshold_of(sk);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(tg_vegascp_undo_cwnd, struct sock *sk)
+{
+	return window_before_loss(sk);
+}
+
+SEC("struct_ops")
+void BPF_PROG(tg_vegascp_set_state, struct sock *sk, __u8 new_state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	if (new_state == TG_CA_RECOVERY && flow->ca_state != TG_CA_RECOVERY)
+		enter_recovery(tp, flow);
+	flow->ca_state = new_state;
+}
+
+SEC("struct_ops")
+void BPF_PROG(tg_vegascp_cong_control, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tg_sbrm_flow *flow = flow_of(sk);
+	__u32 acked, marked, cwnd;
+
+	if (!flow)
+		return;
+	acked = tp->delivered - flow->delivered;
+	marked = tp->delivered_ce - flow->delivered_ce;
+	flow->delivered = tp->delivered;
+	flow->delivered_ce = tp->delivered_ce;
+	if (marked > acked)
+		marked = acked;
+	flow->marks = tg_vegascp_told(flow->marks, flow->price, acked, marked);
+	if (flow->ca_state == TG_CA_RECOVERY || (__s32)(tp->snd_una - flow->round_end) < 0)
+		return;
+	flow->round_end = tp->snd_nxt;
+	cwnd = tg_vegascp_after_round_trip(tp->snd_cwnd, flow->marks, flow->price,
+					   flow->parameters.willingness_q20, tp->srtt_us / 8,
+					   BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited));
+	if (cwnd > tp->snd_cwnd_clamp)
+		cwnd = tp->snd_cwnd_clamp;
+	tp->snd_cwnd = cwnd;
+}
+
+/* Receiver: called for every packet before it is acknowledged. */
+SEC("struct_ops")
+void BPF_PROG(tg_vegascp_cwnd_event, struct sock *sk, __u32 event)
+{
+	echo_each_mark(sk, event);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops tg_vegascp = {
+	.init = (void *)tg_vegascp_init,
+	.ssthresh = (void *)tg_vegascp_ssthresh,
+	.undo_cwnd = (void *)tg_vegascp_undo_cwnd,
+	.set_state = (void *)tg_vegascp_set_state,
+	.cong_control = (void *)tg_vegascp_cong_control,
+	.cwnd_event = (void *)tg_vegascp_cwnd_event,
+	.name = "tg_vegascp",
+	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+};

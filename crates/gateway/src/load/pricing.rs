@@ -1,0 +1,149 @@
+//! What our congestion controls in the kernel are told of a flow, and what they cannot be told.
+
+use tidegate_mechanisms::price::Encoding;
+use tidegate_mechanisms::sender::{RateBy, SbrmParams, SenderParams, TcpRmParams, VegasCpParams};
+use tidegate_mechanisms::units::Demand;
+
+/// Of setsockopt(): no protocol's.
+pub const LEVEL: i32 = 0xCE;
+/// The options on it, two numbers each (`bpf/flow.bpf.h`).
+const GAIN_AND_WILLINGNESS: i32 = 1;
+const BASE_AND_HISTORY: i32 = 2;
+/// Marks that the kernel remembers: as many as a word has bits.
+const MOST_REMEMBERED: u32 = 64;
+/// `tg_vegascp` has none.
+const ANY_GAIN: f64 = 0.2;
+
+/// Options that a flow's socket gets, and their two numbers; none where the kernel's control is its own. Fails with
+/// what the program cannot do, and the remedy.
+pub fn options(
+    control: &SenderParams,
+    encoding: Option<Encoding>,
+) -> Result<Vec<(i32, [u32; 2])>, String> {
+    let name = control.linux_name();
+    let (willingness, kappa, more) = match control {
+        SenderParams::Sbrm(SbrmParams { willingness_to_pay, kappa, slow_start, initial_kappa }) => {
+            if !slow_start || initial_kappa.is_some() {
+                return Err(format!(
+                    "slow_start = false, or initial_kappa: {name} begins with slow start; simulate it, or leave that out"
+                ));
+            }
+            (*willingness_to_pay, kappa.0, None)
+        }
+        SenderParams::TcpRm(TcpRmParams { willingness_to_pay, kappa, .. }) => {
+            (*willingness_to_pay, kappa.0, None)
+        }
+        SenderParams::VegasCp(params) => {
+            (params.willingness_to_pay, ANY_GAIN, Some(reading_of(params, encoding, name)?))
+        }
+        _ => return Ok(Vec::new()),
+    };
+    if willingness.0 > Demand::MOST_IN_KERNELS {
+        return Err(format!(
+            "willingness_to_pay = {}: {name} has bits for {} at most; simulate it, or offer less",
+            willingness.0,
+            Demand::MOST_IN_KERNELS
+        ));
+    }
+    let paying = (GAIN_AND_WILLINGNESS, [in_units(kappa, 20), in_units(willingness.0, 20)]);
+    Ok([paying].into_iter().chain(more).collect())
+}
+
+/// How marks are read.
+fn reading_of(
+    params: &VegasCpParams,
+    encoding: Option<Encoding>,
+    name: &str,
+) -> Result<(i32, [u32; 2]), String> {
+    if params.slow_start {
+        return Err(format!("slow_start: {name} begins without; write slow_start = false"));
+    }
+    if params.rate_by != RateBy::Rtt {
+        return Err(format!(
+            "rate_by: {name} goes by TCP's round trip; leave it out, or simulate it"
+        ));
+    }
+    if params.history.0 > MOST_REMEMBERED {
+        return Err(format!(
+            "history = {}: {name} remembers {MOST_REMEMBERED} packets at most",
+            params.history.0
+        ));
+    }
+    let Some(Encoding::OneBit(ln_base)) = encoding else {
+        return Err(format!(
+            "price_encoding: {name} reads one bit; write price_encoding = {{ kind = \"one-bit\", base = 1.06 }}"
+        ));
+    };
+    Ok((BASE_AND_HISTORY, [in_units(ln_base, 24), params.history.0]))
+}
+
+/// A number in units of 2^-`bits`.
+fn in_units(number: f64, bits: u32) -> u32 {
+    (number * f64::from(1_u32 << bits)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_mechanisms::units::{Factor, Share, Whole};
+
+    use super::*;
+
+    fn sbrm() -> SbrmParams {
+        let (willingness_to_pay, kappa) = (Demand(100.0), Share(0.25));
+        SbrmParams { willingness_to_pay, kappa, slow_start: true, initial_kappa: None }
+    }
+
+    fn vegas_cp() -> VegasCpParams {
+        let (willingness_to_pay, history) = (Demand(1_000.0), Whole(50));
+        VegasCpParams { willingness_to_pay, history, rate_by: RateBy::Rtt, slow_start: false }
+    }
+
+    #[test]
+    fn a_program_gets_its_numbers_in_the_units_that_it_counts_in() {
+        let told = options(&SenderParams::Sbrm(sbrm()), None);
+        assert_eq!(told, Ok(vec![(1, [1 << 18, 100 << 20])]));
+        let base = Some(Encoding::OneBit(0.5));
+        let told = options(&SenderParams::VegasCp(vegas_cp()), base).expect("can be told");
+        assert_eq!(told[1], (2, [1 << 23, 50]));
+        assert_eq!(told[0].1[1], 1_000 << 20);
+    }
+
+    #[test]
+    fn what_a_program_cannot_do_is_said_with_the_remedy() {
+        let one_bit = Some(Encoding::OneBit(0.06));
+        let cases = [
+            (SenderParams::Sbrm(SbrmParams { slow_start: false, ..sbrm() }), None, "slow_start"),
+            (
+                SenderParams::Sbrm(SbrmParams { initial_kappa: Some(Factor(4.0)), ..sbrm() }),
+                None,
+                "initial_kappa",
+            ),
+            (
+                SenderParams::Sbrm(SbrmParams { willingness_to_pay: Demand(5e3), ..sbrm() }),
+                None,
+                "4000 at most",
+            ),
+            (SenderParams::VegasCp(vegas_cp()), None, "one-bit"),
+            (SenderParams::VegasCp(vegas_cp()), Some(Encoding::Maximum), "one-bit"),
+            (
+                SenderParams::VegasCp(VegasCpParams { slow_start: true, ..vegas_cp() }),
+                one_bit,
+                "slow_start = false",
+            ),
+            (
+                SenderParams::VegasCp(VegasCpParams { history: Whole(65), ..vegas_cp() }),
+                one_bit,
+                "64 packets",
+            ),
+            (
+                SenderParams::VegasCp(VegasCpParams { rate_by: RateBy::LeastRtt, ..vegas_cp() }),
+                one_bit,
+                "rate_by",
+            ),
+        ];
+        for (control, encoding, want) in cases {
+            let said = options(&control, encoding).expect_err(want);
+            assert!(said.contains(want), "{said}: not {want}");
+        }
+    }
+}
