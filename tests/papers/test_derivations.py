@@ -354,41 +354,68 @@ def test_at_rest_path_iii_has_what_the_links_are_used():
     assert shares(low)[2] < 0.95
 
 
-def test_at_the_optimum_flows_of_one_link_meet_fewer_marks_than_rem_works_best_with():
-    """Section 5.2.1: 0.2 to 0.97. By (5.2.1) that takes a price of 32, and a link asks 16 or 11.
+def optimum_of_the_parking_lot():
+    """What each link asks of two flows a path where flows send w/p and all links are full; paths.
 
-    At the optimum a flow sends w/p over a path that asks p, and each of the four links is full.
+    Of twice as many flows they ask twice as much.
     """
     file = data_folder("papers") / "congestion_pricing" / "parking-lot.toml"
     scenario = tomllib.loads(file.read_text(encoding="utf-8"))
     paid = scenario["tcp"]["congestion_control"]["willingness_to_pay"] / 1000
-    packets_a_ms = 48e3 / 8 / 1000
     assert scenario["parking_lot"]["rate"] == "48 Mb/s"
     assert scenario["packet_size"] == "1000 B"
+    packets_a_ms = 48e6 / 8000 / 1000
     paths = {
         name: range(int(users["from"][1]), int(users["to"][1]))
         for name, users in scenario["users"].items()
         if not name.endswith(("-later", "-twice"))
     }
     asked = [10.0] * scenario["parking_lot"]["hops"]
-    for _ in range(
-        1000
-    ):  # of two flows a path; as many times the flows ask as many times the price
+    for _ in range(1000):
         cost = {name: sum(asked[link] for link in links) for name, links in paths.items()}
         load = [
             sum(2 * paid / cost[name] for name, links in paths.items() if link in links)
             for link in range(len(asked))
         ]
         asked = [price * (at / packets_a_ms) ** 0.3 for price, at in zip(asked, load, strict=True)]
+    return asked, paths
+
+
+FLOWS = (2, 8, 4, 8, 2)
+"""Of each path of the parking lot, in the five intervals."""
+
+
+def test_at_the_optimum_flows_of_one_link_meet_fewer_marks_than_rem_works_best_with():
+    """Section 5.2.1: 0.2 to 0.97. By (5.2.1) that takes a price of 32, and a link asks 16 or 11."""
+    asked, paths = optimum_of_the_parking_lot()
 
     def marked(name):
-        """Share of marks, in the mean over the five intervals with their flows."""
-        prices = [flows / 2 * sum(asked[link] for link in paths[name]) for flows in (2, 8, 4, 8, 2)]
+        """Share of marks, in the mean over the intervals."""
+        prices = [flows / 2 * sum(asked[link] for link in paths[name]) for flows in FLOWS]
         return sum(1 - 1.007**-price for price in prices) / len(prices)
 
     assert [round(price, 1) for price in asked] == [10.7, 16.0, 16.0, 10.7]
     assert round(marked("S3-S5"), 2) == round(marked("S9-S11"), 2) == 0.16
     assert round(marked("S1-S12"), 2) == 0.54
+
+
+def test_pc2_asks_by_a_queue_that_pc3_does_not_need():
+    """Section 5.4.2: the rules do not differ. By (5.2.4) R3 asks 38 with 384 packets above b0.
+
+    PC3 asks whatever is needed with b0 packets; table 4.4.3 has 23.2 in the mean.
+    """
+    asked, _ = optimum_of_the_parking_lot()
+    target, gamma = 18, 0.1
+    queues = [target + flows / 2 * asked[2] / gamma for flows in FLOWS]
+    pc3 = [
+        cell(
+            "congestion_pricing", "table4_4_3_epf_few_flows.csv",
+            metric=f"average_backlog_{20 * one}_{20 * one + 20}",
+        )
+        for one in range(5)
+    ]  # fmt: skip
+    assert round(sum(queues) / 5) == 402
+    assert sum(queues) > 10 * sum(pc3)
 
 
 def test_losses_of_2_per_cent_leave_the_mobile_link_idle_whatever_marks():

@@ -73,11 +73,14 @@ def _head(paper: Paper, effort: Effort) -> str:
         if effort.replications is None
         else f"at most {effort.replications} runs a point (few series have more), not the paper's"
     )
+    # Networks of several links have none of that name.
+    packets = f",\n{effort.packets / 1e6:,.0f} million packets through the bottleneck"
     return f"""
 # {paper.title}: our results beside the paper's
 
-Written by `tidegate reproduce {effort.target}`, with {counts}: {effort.runs:,} simulated runs,
-{effort.packets / 1e6:,.0f} million packets through the bottleneck.
+Written by `tidegate reproduce {effort.target}`, with {counts}: {effort.runs:,} simulated runs{
+        packets if effort.packets else ""
+    }.
 """
 
 
