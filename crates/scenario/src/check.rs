@@ -30,13 +30,15 @@ const TIMESTAMPS: u64 = 12;
 
 /// There must be exactly one topology.
 pub(crate) fn topologies(document: &Table, reader: &mut Reader) {
-    let given: Vec<_> = ["bottleneck", "parking_lot", "links"]
+    let given: Vec<_> = ["bottleneck", "parking_lot", "mobile", "links"]
         .into_iter()
         .filter(|key| document.get(key).is_some())
         .collect();
     match given[..] {
         [] => {
-            reader.wrong::<()>("no network: give one of [bottleneck], [parking_lot], [links.NAME]");
+            reader.wrong::<()>(
+                "no network: give one of [bottleneck], [parking_lot], [mobile], [links.NAME]",
+            );
         }
         [_] => {}
         [first, ..] => given[1..].iter().for_each(|key| {
@@ -174,6 +176,11 @@ fn packets(file: &File, reader: &mut Reader) {
         let hops = 0..lot.buffer.len().unwrap_or(1);
         hops.for_each(|hop| holds_packet(&["parking_lot"], lot.buffer.at(hop)));
     }
+    if let Some(mobile) = &file.mobile {
+        holds_packet(&["mobile"], mobile.line.buffer);
+        holds_packet(&["mobile", "wired"], mobile.wired().buffer);
+        holds_packet(&["mobile", "radio"], mobile.radio().buffer);
+    }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
         holds_packet(&["links", name], link.line.buffer);
     }
@@ -236,7 +243,8 @@ fn links_fit(file: &File, reader: &mut Reader) {
         sum.saturating_add(2 * sides * user.count.0)
     });
     let row = file.parking_lot.as_ref().map_or(1, |lot| lot.hops.count());
-    let core = 2 * file.links.as_ref().map_or(row, |links| links.entries.len()) as u64;
+    let shape = file.mobile.as_ref().map_or(row, |mobile| 4 + 2 * mobile.enodebs.count());
+    let core = 2 * file.links.as_ref().map_or(shape, |links| links.entries.len()) as u64;
     let links = of_users.saturating_add(core);
     if links >= MAX_LINKS as u64 {
         reader.wrong_at("users", format!("{links} links in all; at most {}", MAX_LINKS - 1));
@@ -248,7 +256,12 @@ fn links_fit(file: &File, reader: &mut Reader) {
 
 /// The network, unless one of its links could not be read: then nothing can be said about routes.
 fn network_if_known(file: &File) -> Option<Network> {
-    let topologies = [file.bottleneck.is_some(), file.parking_lot.is_some(), file.links.is_some()];
+    let topologies = [
+        file.bottleneck.is_some(),
+        file.parking_lot.is_some(),
+        file.mobile.is_some(),
+        file.links.is_some(),
+    ];
     let one = topologies.iter().filter(|given| **given).count() == 1;
     let complete = file.links.as_ref().is_none_or(|links| links.complete);
     let lists_fit = file.parking_lot.as_ref().is_none_or(|lot| {
@@ -446,8 +459,17 @@ fn list(nodes: &Names) -> String {
     some.join(", ") + more
 }
 
+/// Whether a node of a mobile network is behind its bottleneck.
+fn is_below(node: &str) -> bool {
+    !["G1", "R4", "R3"].contains(&node)
+}
+
 /// The section of the links on a way that is not for data.
 fn carries_acks_alone(file: &File, from: &str, to: &str) -> Option<&'static str> {
+    let acks_alone = file.mobile.as_ref().is_some_and(|mobile| !mobile.duplex);
+    if acks_alone && is_below(from) && !is_below(to) {
+        return Some("mobile");
+    }
     let router = |name: &str| name.strip_prefix('r').and_then(|n| n.parse::<u32>().ok());
     if file.bottleneck.as_ref().is_some_and(|link| !link.duplex) && from == DUMBBELL.1 {
         return Some("bottleneck");

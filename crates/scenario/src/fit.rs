@@ -8,7 +8,7 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Rate};
 
 use crate::check::nested;
 use crate::field::{PathIssue, Reader};
-use crate::file::{Bottleneck, File, User};
+use crate::file::{Bottleneck, File, Mobile, User};
 use crate::plan::place;
 use crate::prices;
 
@@ -42,6 +42,9 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
         let aqm = &lot.mechanisms.aqm;
         hops.iter().for_each(|(rate, buffer)| fits(&["parking_lot"], aqm, *rate, *buffer));
     }
+    if let Some(Mobile { line, mechanisms, .. }) = &file.mobile {
+        fits(&["mobile"], &mechanisms.aqm, line.rate, line.buffer);
+    }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
         fits(&["links", name], &link.mechanisms.aqm, link.line.rate, link.line.buffer);
     }
@@ -57,6 +60,9 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
         tell(&path("differentiation"), link.differentiation.misfit(largest), reader);
         stages(&path("entry"), &link.entry, largest, reader);
         stages(&path("exit"), &link.exit, largest, reader);
+    }
+    for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
+        stages(&["mobile", key], mobile.stages_of(key), largest, reader);
     }
     for (name, user) in users {
         stages(&["users", name, "entry"], &user.entry, size(user), reader);

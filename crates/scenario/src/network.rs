@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use tidegate_mechanisms::price::Encoding;
+use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, Span};
 
-use crate::file::{Bottleneck, File, Link, ParkingLot};
+use crate::file::{Between, Bottleneck, File, Link, Mobile, ParkingLot};
 use crate::plan::{Buffer, Line, LinkPlan};
 
 /// Where users of a dumbbell send from and to.
@@ -37,6 +38,9 @@ impl Network {
         }
         if let Some(lot) = &file.parking_lot {
             network.add_row(lot, file.packet_size);
+        }
+        if let Some(mobile) = &file.mobile {
+            network.add_mobile(mobile, file.packet_size);
         }
         for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
             network.add_free(name, link, file.packet_size);
@@ -95,6 +99,21 @@ impl Network {
         }
     }
 
+    /// The links of a mobile network, with the bottleneck between R3 and R2, each way up before the way down.
+    fn add_mobile(&mut self, file: &Mobile, packet_size: Bytes) {
+        for Between { above, below, down, up } in file.links(packet_size, self.price_encoding) {
+            if above == "R2" {
+                let plain = plain("bottleneck".to_owned(), &file.line, packet_size);
+                let link = plain.with(file.mechanisms.0.clone(), self.price_encoding);
+                let back = way_back("bottleneck.reverse".to_owned(), &link, file.duplex);
+                self.add("R2", "R3", back);
+                self.add("R3", "R2", link);
+            }
+            self.add(&below, &above, up);
+            self.add(&above, &below, down);
+        }
+    }
+
     fn add_free(&mut self, name: &str, file: &Link, packet_size: Bytes) {
         let plain = plain(name.to_owned(), &file.line, packet_size);
         // What a link carried says how busy it was only if its rate stays.
@@ -150,12 +169,27 @@ impl Network {
     }
 }
 
+/// What stands on the way back at a place: what does there, and ends of tunnels from the node's other side.
+fn turned_round(there: &[StageParams], node: &[StageParams]) -> Vec<StageParams> {
+    let others = there.iter().filter(|stage| !stage.is_of_tunnels()).cloned();
+    others.chain(node.iter().filter_map(StageParams::turned_round)).collect()
+}
+
 fn plain(name: String, line: &Line, packet_size: Bytes) -> LinkPlan {
     LinkPlan::plain(name, line.rate, line.delay, line.buffer, packet_size)
 }
 
-/// The way back of a link: an equal one, or one for ACKs alone.
+/// The way back of a link: an equal one, or one for ACKs alone. Ends of tunnels stand at nodes, and so at the other end
+/// of an equal link, where they are what they are for its direction.
 fn way_back(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
+    let has_tunnels = || link.entry.iter().chain(&link.exit).any(StageParams::is_of_tunnels);
+    if duplex && has_tunnels() {
+        let mut declared = link.declared.clone();
+        (declared.entry, declared.exit) =
+            (turned_round(&link.entry, &link.exit), turned_round(&link.exit, &link.entry));
+        let back = link.clone().with(declared, link.price_encoding);
+        return LinkPlan { name, monitored: link.monitored, ..back };
+    }
     if duplex {
         return LinkPlan { name, ..link.clone() };
     }

@@ -11,7 +11,9 @@ use tidegate_mechanisms::registry::DefaultValue;
 use tidegate_mechanisms::sender::SenderParams;
 
 use crate::field::Section;
-use crate::file::{Bottleneck, File, Intervals, Link, ParkingLot, Profile, StartRange, User};
+use crate::file::{
+    Bottleneck, File, Intervals, Link, Mobile, ParkingLot, Profile, Radio, StartRange, User, Wired,
+};
 use crate::parameter;
 use crate::plan::{AccessPlan, Cbr, Greedy, RateChange, TcpPlan, Transfer};
 use crate::schema::Definitions;
@@ -56,6 +58,9 @@ fn tables() -> Vec<(&'static str, String)> {
         ("file", keys::<File>()),
         ("bottleneck", keys::<Bottleneck>()),
         ("parking_lot", keys::<ParkingLot>()),
+        ("mobile", keys::<Mobile>()),
+        ("wired", keys::<Wired>()),
+        ("radio", keys::<Radio>()),
         ("links", keys::<Link>()),
         ("access", options::<AccessPlan>()),
         ("aqms", kinds::<AqmParams>()),

@@ -15,6 +15,9 @@ pub(crate) fn resolve(mut file: File) -> File {
     let tcp = file.tcp.unwrap_or_else(Tcp::nothing);
     let settled = tcp.settled(file.profile).map(TcpPlan::with_ecn_if_scalable);
     file.tcp = Some(settled.as_ref().map_or(tcp, Tcp::full));
+    if let Some(mobile) = &mut file.mobile {
+        (mobile.wired, mobile.radio) = (Some(mobile.wired()), Some(mobile.radio()));
+    }
     let settled = |own: &Access| Access::full(&access(own, file.profile));
     file.access = Some(settled(file.access.as_ref().unwrap_or(&Access::nothing())));
     file.egress = file.egress.as_ref().map(settled);

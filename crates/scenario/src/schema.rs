@@ -44,6 +44,7 @@ pub fn schema() -> Json {
     schema["oneOf"] = json!([
         { "required": ["bottleneck"] },
         { "required": ["parking_lot"] },
+        { "required": ["mobile"] },
         { "required": ["links"] },
     ]);
     schema

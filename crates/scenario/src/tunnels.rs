@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use tidegate_mechanisms::parameters::Mistake;
-use tidegate_mechanisms::stage::{EcnRules, StageParams};
+use tidegate_mechanisms::stage::{StageParams, TunnelEnd};
 use tidegate_mechanisms::units::{Bytes, Rate};
 
 use crate::check::nested;
 use crate::field::Reader;
-use crate::file::{File, Move, User};
+use crate::file::{File, Mobile, Move, Side, User};
 use crate::network::Network;
+use crate::plan::LinkPlan;
 use crate::resolve::AtHosts;
 
 /// Stages on a group's way, in the order in which its packets pass them.
@@ -24,6 +25,7 @@ struct Standing<'a> {
 /// What is known of an end of tunnels, over all groups that pass it.
 #[derive(Default)]
 struct End {
+    up: bool,
     fed: bool,
     mistakes: Vec<Mistake>,
 }
@@ -37,6 +39,8 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
         let size = user.packet_size.unwrap_or(file.packet_size);
         let begin = standing(file, network, (name, user), &path);
         walk((name, size), &begin, &mut ends, reader);
+        let back = network.path(to, from).map(|path| of_links(file, network, &path));
+        back.iter().for_each(|back| walk((name, size), back, &mut ends, reader));
         for (number, Move { to, .. }) in user.moves.0.iter().enumerate() {
             let Some(path) = network.path(from, to) else { continue };
             let there = standing(file, network, (name, user), &path);
@@ -52,14 +56,23 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
                 walk((name, size), &there, &mut ends, reader);
             }
         }
+        let ends_up = |here: &Standing| here.stage.tunnel_end().is_some_and(|end| end.up);
+        if !user.moves.0.is_empty() && back.iter().flatten().any(ends_up) {
+            let message = "what they send back travels in a tunnel that stays where it is: leave out what stands on \
+                           the way up (enodeb-uplink, pdn-gateway-uplink, or duplex = false)";
+            nested(reader, &["users", name], |reader| reader.wrong_at("moves", message));
+        }
     }
-    for (path, End { fed, mistakes }) in ends {
-        let no_tunnel = "ends tunnels, but no pdn-gateway stands on the way to here, so that there are none: give one \
-                         (entry = [\"pdn-gateway\"]) where packets enter the network";
+    for (path, End { up, fed, mistakes }) in ends {
+        let beginning = if up { "enodeb-uplink" } else { "pdn-gateway" };
+        let no_tunnel = format!(
+            "ends tunnels, but no {beginning} stands on the way to here, so that there are none: give one (entry = \
+             [\"{beginning}\"]) where packets enter the network"
+        );
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         nested(reader, &path, |reader| {
             if !fed {
-                reader.wrong::<()>(no_tunnel);
+                reader.wrong::<()>(&*no_tunnel);
             }
             mistakes.into_iter().for_each(|(key, message)| reader.wrong_at(key, message));
         });
@@ -73,7 +86,7 @@ fn walk(
     ends: &mut BTreeMap<Vec<String>, End>,
     reader: &mut Reader,
 ) {
-    let mut open: Option<(&Standing, EcnRules)> = None;
+    let mut open: Option<(&Standing, TunnelEnd)> = None;
     let mut tell = |at: &Standing, message: String| {
         let path: Vec<&str> = at.path.iter().map(String::as_str).collect();
         nested(reader, &path, |reader| {
@@ -81,48 +94,60 @@ fn walk(
         });
     };
     for here in standing {
-        match here.stage {
-            StageParams::PdnGateway(gateway) => {
-                if let Some((before, _)) = open {
-                    let message = format!(
-                        "packets of {group} are in a tunnel already, since {}; leave one of the two out",
-                        before.path.join(".")
-                    );
-                    tell(here, message);
-                }
-                open = Some((here, gateway.ecn_rules));
+        let Some(own) = here.stage.tunnel_end() else { continue };
+        let Some(interval) = own.interval else {
+            if let Some((before, _)) = open {
+                let message = format!(
+                    "packets of {group} are in a tunnel already, since {}; leave one of the two out",
+                    before.path.join(".")
+                );
+                tell(here, message);
             }
-            StageParams::Enodeb(enodeb) => {
-                let end = ends.entry(here.path.clone()).or_default();
-                end.fed |= open.is_some();
-                let packet_time = here.rate.map(|rate| rate.transmission_time(packet));
-                if let Some(least) = packet_time.filter(|least| enodeb.interval < *least) {
-                    let message = format!(
-                        "{} is less than a packet takes on the link to here: give at least {least}, better a round trip",
-                        enodeb.interval
-                    );
-                    end.tell("interval", message);
-                }
-                if let Some((gateway, _)) = open.filter(|(_, rules)| *rules != enodeb.ecn_rules) {
-                    let message = format!(
-                        "\"{}\" is not what the tunnel begins with at {}: write the same at both ends",
-                        enodeb.ecn_rules.word(),
-                        gateway.path.join(".")
-                    );
-                    end.tell("ecn_rules", message);
-                }
-                open = None;
-            }
-            _ => {}
+            open = Some((here, own));
+            continue;
+        };
+        let end = ends.entry(here.path.clone()).or_default();
+        (end.up, end.fed) = (own.up, end.fed | open.is_some());
+        let packet_time = here.rate.map(|rate| rate.transmission_time(packet));
+        if let Some(least) = packet_time.filter(|least| interval < *least) {
+            let message = format!(
+                "{interval} is less than a packet takes on the link to here: give at least {least}, better a round trip"
+            );
+            end.tell("interval", message);
         }
+        if let Some((before, _)) = open.filter(|(_, begun)| begun.ecn_rules != own.ecn_rules) {
+            let message = format!(
+                "\"{}\" is not what the tunnel begins with at {}: write the same at both ends",
+                own.ecn_rules.word(),
+                before.path.join(".")
+            );
+            end.tell("ecn_rules", message);
+        }
+        if let Some((before, _)) = open.filter(|(_, begun)| begun.up != own.up) {
+            let message = format!(
+                "the tunnel of {group} begins with {} at {}, and leads the other way: end it with {}",
+                before.stage.name(),
+                before.path.join("."),
+                end_of(!own.up),
+            );
+            tell(here, message);
+        }
+        open = None;
     }
-    if let Some((gateway, _)) = open {
+    if let Some((begins, TunnelEnd { up, .. })) = open {
+        let what = if up { "PDN gateway" } else { "eNodeB" };
         let message = format!(
-            "packets of {group} come to no eNodeB that would end their tunnel: give one (exit = [\"enodeb\"]) \
-             further on their way"
+            "packets of {group} come to no {what} that would end their tunnel: give one (exit = [\"{}\"]) \
+             further on their way",
+            end_of(up)
         );
-        tell(gateway, message);
+        tell(begins, message);
     }
+}
+
+/// The kind of stage at which tunnels end that lead up, or down.
+const fn end_of(up: bool) -> &'static str {
+    if up { "pdn-gateway-uplink" } else { "enodeb" }
 }
 
 impl End {
@@ -140,31 +165,56 @@ fn standing<'a>(
     (name, user): (&'a str, &'a User),
     path: &[u32],
 ) -> Vec<Standing<'a>> {
-    let mut all = Vec::new();
-    let mut add = |place: &[&str], stages: &'a [StageParams], rate| {
-        for (number, stage) in stages.iter().enumerate() {
-            let path = place.iter().map(|part| (*part).to_owned()).chain([number.to_string()]);
-            all.push(Standing { path: path.collect(), stage, rate });
-        }
-    };
+    let at = |path: [&str; 3], stages, rate| at_place(&path, stages, rate);
     let (host, sends) = match user.hosts_in(file) {
         Some((place, hosts, AtHosts::Sending)) => (file.users.entries[place].0.as_str(), hosts),
         _ => (name, user),
     };
-    add(&["users", host, "entry"], &sends.entry, None);
-    let mut links = path.iter().map(|number| &network.links[*number as usize]);
-    for link in links.clone() {
-        let of_link = link.name.strip_suffix(".reverse").unwrap_or(&link.name);
-        let place = match () {
-            () if file.bottleneck.is_some() => vec!["bottleneck"],
-            () if file.parking_lot.is_some() => vec!["parking_lot"],
-            () => vec!["links", of_link],
-        };
-        add(&[&place[..], &["entry"]].concat(), &link.entry, Some(link.rate));
-        add(&[&place[..], &["exit"]].concat(), &link.exit, Some(link.rate));
-    }
-    add(&["users", name, "exit"], &user.exit, links.next_back().map(|link| link.rate));
+    let mut all = at(["users", host, "entry"], &sends.entry, None);
+    all.extend(of_links(file, network, path));
+    let last = path.last().map(|number| network.links[*number as usize].rate);
+    all.extend(at(["users", name, "exit"], &user.exit, last));
     all
+}
+
+/// What stands at the links of a way.
+fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Standing<'a>> {
+    let links = path.iter().map(|number| &network.links[*number as usize]);
+    let of_link = |link: &'a LinkPlan| {
+        let [entry, exit] =
+            [(Side::Entry, &link.entry), (Side::Exit, &link.exit)].map(|(side, stages)| {
+                at_place(&place(file, &link.name, side), stages, Some(link.rate))
+            });
+        entry.into_iter().chain(exit)
+    };
+    links.flat_map(of_link).collect()
+}
+
+/// Where the stages at an end of a link are in the file.
+fn place<'a>(file: &File, link: &'a str, side: Side) -> Vec<&'a str> {
+    let key = match side {
+        Side::Entry => "entry",
+        Side::Exit => "exit",
+    };
+    let link = link.strip_suffix(".reverse").unwrap_or(link);
+    match () {
+        () if file.bottleneck.is_some() => vec!["bottleneck", key],
+        () if file.parking_lot.is_some() => vec!["parking_lot", key],
+        () if file.mobile.is_some() => vec!["mobile", Mobile::key_at(link, side).unwrap_or(key)],
+        () => vec!["links", link, key],
+    }
+}
+
+fn at_place<'a>(
+    place: &[&str],
+    stages: &'a [StageParams],
+    rate: Option<Rate>,
+) -> Vec<Standing<'a>> {
+    let path = |number: usize| {
+        place.iter().map(|part| (*part).to_owned()).chain([number.to_string()]).collect()
+    };
+    let standing = |(number, stage)| Standing { path: path(number), stage, rate };
+    stages.iter().enumerate().map(standing).collect()
 }
 
 #[cfg(test)]
@@ -239,6 +289,102 @@ mod tests {
         tell(
             &mistakes(GATEWAY, &enodeb.replace("5 ms", "6 ms").replace("rfc6040", "re-ecn"), ""),
             &[],
+        );
+    }
+
+    #[test]
+    fn a_tunnel_up_begins_at_an_enodeb_and_ends_at_the_gateway() {
+        let (up, top) = ("\"enodeb-uplink\"", "\"pdn-gateway-uplink\"");
+        tell(&mistakes(up, top, ""), &[]);
+        tell(
+            &mistakes("", top, ""),
+            &["links.last.exit.0: ends tunnels, but no enodeb-uplink stands on the way to here"],
+        );
+        tell(
+            &mistakes(up, "", ""),
+            &["links.core.entry.0: packets of one come to no PDN gateway that would end"],
+        );
+        tell(
+            &mistakes(GATEWAY, top, ""),
+            &[
+                "links.last.exit.0: the tunnel of one begins with pdn-gateway at links.core.entry.0, and leads the other \
+               way: end it with enodeb",
+            ],
+        );
+        let (early, small) = (
+            "{ kind = \"pdn-gateway-uplink\", interval = \"5 ms\" }",
+            "{ kind = \"enodeb-uplink\", mtu = \"1500 B\" }",
+        );
+        tell(
+            &mistakes(small, early, ""),
+            &[
+                "links.core.entry.0.mtu: a packet of 1500 B",
+                "links.last.exit.0.interval: 0.005000000 s",
+            ],
+        );
+    }
+
+    /// The shape of a mobile network, with phones that download, and what is given of it.
+    fn mobile(more: &str) -> Vec<String> {
+        let text = format!(
+            "version = 1\n[mobile]\nrate = \"50 Mb/s\"\n{more}\n[users.one]\nfrom = \"G1\"\nto = \"phones1\"\n"
+        );
+        let told = Scenario::parse(&text, &[]).err().into_iter().flatten();
+        told.map(|mistake| mistake.to_string()).collect()
+    }
+
+    #[test]
+    fn mistakes_in_the_shape_of_a_mobile_network_are_told_at_its_keys() {
+        let (down, up) = ("gateway = [\"pdn-gateway\"]", "gateway_up = [\"pdn-gateway-uplink\"]");
+        tell(&mobile(&format!("{down}\nenodeb = [\"enodeb\"]")), &[]);
+        tell(&mobile(down), &["mobile.gateway.0: packets of one come to no eNodeB"]);
+        tell(
+            &mobile("enodeb = [\"enodeb\"]"),
+            &["mobile.enodeb.0: ends tunnels, but no pdn-gateway"],
+        );
+        tell(&mobile(up), &["mobile.gateway_up.0: ends tunnels, but no enodeb-uplink"]);
+        tell(
+            &mobile(
+                "enodeb = [{ kind = \"enodeb\", interval = \"1 us\" }]\ngateway = [{ kind = \"pdn-gateway\", mtu = \"1500 B\" }]",
+            ),
+            &[
+                "mobile.enodeb.0.interval: 0.000001000 s",
+                "mobile.gateway.0.mtu: a packet of 1500 B",
+            ],
+        );
+        tell(
+            &mobile("enodebs = 0"),
+            &["mobile.enodebs: 0 is out of range; expected a whole number from 1 to 1000"],
+        );
+        tell(
+            &mobile("radio = { buffer = \"100 B\" }"),
+            &["mobile.radio.buffer: 100 B do not hold"],
+        );
+        tell(
+            &mobile("[users.two]\nfrom = \"phones9\"\nto = \"G1\""),
+            &["users.two.from: there is no node \"phones9\"; nodes are G1, N1, N2, N3"],
+        );
+        tell(
+            &mobile("[users.two]\nfrom = \"phones1\"\nto = \"G1\""),
+            &[
+                "users.two.to: the way from phones1 back to G1 carries ACKs alone; write mobile.duplex = true",
+            ],
+        );
+        tell(
+            &mobile("[links.more]\nfrom = \"N1\"\nto = \"N2\"\nrate = \"1 Mb/s\""),
+            &["links: there is already [mobile]; a scenario has one topology"],
+        );
+    }
+
+    #[test]
+    fn users_who_walk_have_no_tunnel_up() {
+        let both = "gateway = [\"pdn-gateway\"]\nenodeb = [\"enodeb\"]\nenodeb_up = [\"enodeb-uplink\"]\n\
+                    gateway_up = [\"pdn-gateway-uplink\"]";
+        tell(&mobile(both), &[]);
+        let walks = "[users.walker]\nfrom = \"G1\"\nto = \"phones1\"\nmoves = [{ at = \"1 s\", to = \"phones2\" }]";
+        tell(
+            &mobile(&format!("{both}\n{walks}")),
+            &["users.walker.moves: what they send back travels in a tunnel that stays where it is"],
         );
     }
 }

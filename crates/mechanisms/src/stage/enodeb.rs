@@ -27,7 +27,7 @@
 use super::by_user::ByUser;
 use super::report::{Fate, TunnelReport};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Ecn, Passage, Passing, PdnGateway, Report, Stage};
+use super::{Ecn, EnodebUplinkParams, Passage, Passing, PdnGateway, Report, Stage};
 use crate::bottleneck::falls;
 use crate::parameters;
 use crate::parameters::{Mistake, too_short};
@@ -53,6 +53,11 @@ parameters! {
 }
 
 impl EnodebParams {
+    /// Its end of the tunnels of what phones send, with nothing but those.
+    pub fn up(&self) -> EnodebUplinkParams {
+        EnodebUplinkParams::plain(self.ecn_rules)
+    }
+
     fn mistakes(&self) -> Vec<Mistake> {
         too_short(&[("interval", self.interval)])
     }

@@ -9,9 +9,11 @@ pub mod conex_auditor;
 pub mod conex_policer;
 pub mod congestion_reporter;
 pub mod enodeb;
+pub mod enodeb_uplink;
 pub mod mark_counter;
 mod passing;
 pub mod pdn_gateway;
+pub mod pdn_gateway_uplink;
 pub mod random_marker;
 pub mod re_ecn_dropper;
 pub mod re_ecn_policer;
@@ -23,9 +25,11 @@ pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
 pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
 pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use enodeb::{Enodeb, EnodebParams};
+pub use enodeb_uplink::{EnodebUplink, EnodebUplinkParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
 pub use passing::{Declared, Ecn, Glance, Glanced, Passing, ReEcn, Sequence};
 pub use pdn_gateway::{PdnGateway, PdnGatewayParams};
+pub use pdn_gateway_uplink::{PdnGatewayUplink, PdnGatewayUplinkParams};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
 pub use re_ecn_dropper::{ReEcnDropper, ReEcnDropperParams};
 pub use re_ecn_policer::{ReEcnPolicer, ReEcnPolicerParams};
@@ -35,7 +39,7 @@ pub use tunnel::{EcnRules, Tunnel};
 use crate::ingress::{ActivityMeter, ActivityMeterParams};
 use crate::parameters::{Mistake, Parameters, choices};
 use crate::registry::About;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Span, Time};
 
 /// What becomes of a packet that has met a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +51,17 @@ pub enum Passage {
     /// It goes on, and a report leaves in a packet of its own for the stage that [`Stage::REPORTS_TO`]
     /// names. Reports are not answered.
     Report(Box<Report>),
+}
+
+/// What a stage is to tunnels: one of their ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TunnelEnd {
+    /// They lead up, from eNodeBs to the PDN gateway; else down.
+    pub up: bool,
+    /// The rules for their ECN fields.
+    pub ecn_rules: EcnRules,
+    /// Of reports, where they end; they begin where there is none.
+    pub interval: Option<Span>,
 }
 
 /// A place on a packet's way that is no queue.
@@ -167,8 +182,32 @@ macro_rules! stages {
             }
 
             /// Whether tunnels begin or end there.
-            pub const fn is_of_tunnels(&self) -> bool {
-                matches!(self, StageParams::PdnGateway(_) | StageParams::Enodeb(_))
+            pub fn is_of_tunnels(&self) -> bool {
+                self.tunnel_end().is_some()
+            }
+
+            /// What it is to tunnels.
+            pub fn tunnel_end(&self) -> Option<TunnelEnd> {
+                let end = |up, ecn_rules, interval| Some(TunnelEnd { up, ecn_rules, interval });
+                match self {
+                    StageParams::PdnGateway(own) => end(false, own.ecn_rules, None),
+                    StageParams::Enodeb(own) => end(false, own.ecn_rules, Some(own.interval)),
+                    StageParams::EnodebUplink(own) => end(true, own.ecn_rules, None),
+                    StageParams::PdnGatewayUplink(own) => {
+                        end(true, own.ecn_rules, Some(own.interval))
+                    }
+                    _ => None,
+                }
+            }
+
+            /// What stands at the same node for the way in the other direction, if that has to be there: a gateway
+            /// begins tunnels down and ends those up, an eNodeB the other way round.
+            pub fn turned_round(&self) -> Option<StageParams> {
+                match self {
+                    StageParams::PdnGateway(own) => Some(StageParams::PdnGatewayUplink(own.up())),
+                    StageParams::Enodeb(own) => Some(StageParams::EnodebUplink(own.up())),
+                    _ => None,
+                }
             }
 
             /// See [`Stage::WRITES_SIGNAL`].
@@ -264,4 +303,6 @@ stages! {
     ReEcnDropper(ReEcnDropperParams);
     PdnGateway(PdnGatewayParams);
     Enodeb(EnodebParams);
+    EnodebUplink(EnodebUplinkParams);
+    PdnGatewayUplink(PdnGatewayUplinkParams);
 }

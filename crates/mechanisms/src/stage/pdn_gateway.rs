@@ -28,7 +28,7 @@
 use super::by_user::ByUser;
 use super::re_ecn_policer::{ReEcnPolicer, ReEcnPolicerParams};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Declared, Ecn, Passage, Passing, Report, Stage};
+use super::{Declared, Ecn, Passage, Passing, PdnGatewayUplinkParams, Report, Stage};
 use crate::parameters::{Mistake, Tables};
 use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Time};
@@ -85,6 +85,11 @@ impl PdnGatewayParams {
             mistakes.push(("mtu", message));
         }
         mistakes
+    }
+
+    /// Its end of the tunnels of what phones send.
+    pub const fn up(&self) -> PdnGatewayUplinkParams {
+        PdnGatewayUplinkParams::plain(self.ecn_rules)
     }
 
     /// A packet of this size does not fit the path once it is in the tunnel.

@@ -5,9 +5,11 @@ use tidegate_mechanisms::stage::{ConexPolicerParams, StageParams};
 use super::{Direction, way};
 use crate::check::nested;
 use crate::field::Reader;
-use crate::file::{File, User};
+use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
-use crate::plan::{Blind, BlindConex, Cbr, ConexPlan, CreditPlan, ReEcn, Rfc7786, Traffic};
+use crate::plan::{
+    Blind, BlindConex, Cbr, ConexPlan, CreditPlan, LinkPlan, ReEcn, Rfc7786, Traffic,
+};
 
 /// A place of stages: where it is in the file, what stands there, and whose packets pass.
 struct Place<'a> {
@@ -148,6 +150,16 @@ impl User {
 fn places<'a>(file: &'a File, network: &Network) -> Vec<Place<'a>> {
     let users = &file.users.entries;
     let mut places = Vec::new();
+    for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
+        let is_here = |link: &LinkPlan| {
+            [Side::Entry, Side::Exit]
+                .iter()
+                .any(|side| Mobile::key_at(&link.name, *side) == Some(key))
+        };
+        let takes = |(_, user): &&(String, User)| way(network, user, Direction::There).any(is_here);
+        let (path, stages) = (vec!["mobile", key], mobile.stages_of(key));
+        places.push(Place { path, stages, senders: users.iter().filter(takes).collect() });
+    }
     let mut ends =
         |path: &[&'a str], ends: [&'a Vec<StageParams>; 2], senders: Vec<&'a (String, User)>| {
             for (end, stages) in ["entry", "exit"].into_iter().zip(ends) {

@@ -93,9 +93,10 @@ impl File {
     pub fn link_mechanisms(&self) -> impl Iterator<Item = (Vec<&str>, &LinkMechanisms)> {
         let bottleneck = self.bottleneck.iter().map(|own| (vec!["bottleneck"], &*own.mechanisms));
         let lot = self.parking_lot.iter().map(|own| (vec!["parking_lot"], &*own.mechanisms));
+        let mobile = self.mobile.iter().map(|own| (vec!["mobile"], &*own.mechanisms));
         let named = self.links.iter().flat_map(|links| &links.entries);
         let named = named.map(|(name, own)| (vec!["links", name.as_str()], &*own.mechanisms));
-        bottleneck.chain(lot).chain(named)
+        bottleneck.chain(lot).chain(mobile).chain(named)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The scenario file, declared section by section. Doc comments are what the JSON Schema says.
 
 mod link;
+mod mobile;
 mod profile;
 mod user;
 
 pub(crate) use link::*;
+pub(crate) use mobile::*;
 pub(crate) use profile::*;
 pub(crate) use user::*;
 
@@ -63,7 +65,7 @@ section! {
         pub packet_size: Bytes = "1500 B",
         /// TCP options of all users, where they differ from the profile.
         pub tcp: Option<Tcp>,
-        /// Dumbbell: all users share this one link. One of bottleneck, parking_lot, links.
+        /// Dumbbell: all users share this one link. One of bottleneck, parking_lot, mobile, links.
         pub bottleneck: Option<Bottleneck>,
         /// How prices travel from queues to sources, the same for all of them. What queues ask that have a price
         /// (aqm "pc1", "pc2", "pc3", "virtual-queue") needs one.
@@ -75,6 +77,8 @@ section! {
         pub egress: Option<Access>,
         /// Parking lot: routers r0, r1, ... in a row, with a link from each to the next.
         pub parking_lot: Option<ParkingLot>,
+        /// Mobile network: a PDN gateway, routers in a row, eNodeBs, and phones behind each.
+        pub mobile: Option<Mobile>,
         /// Free topology: links between named nodes; packets take the path of least delay.
         pub links: Option<Named<Link>>,
         /// Groups of equal users.

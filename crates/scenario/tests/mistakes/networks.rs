@@ -6,7 +6,10 @@ use crate::messages;
 fn a_file_without_a_network_or_users_says_so() {
     assert_eq!(
         messages("version = 1\n"),
-        ["users: missing", "no network: give one of [bottleneck], [parking_lot], [links.NAME]",]
+        [
+            "users: missing",
+            "no network: give one of [bottleneck], [parking_lot], [mobile], [links.NAME]",
+        ]
     );
 }
 

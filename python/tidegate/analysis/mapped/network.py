@@ -78,6 +78,10 @@ class Mapped:
         name = self.link(index)["name"].removesuffix(".reverse")
         if name in tables.get("links", {}):
             return f"links.{name}"
+        if "mobile" in tables and name != "bottleneck":
+            return "mobile.radio" if name.startswith("cell") else "mobile.wired"
+        if "mobile" in tables:
+            return "mobile"
         return "parking_lot" if "parking_lot" in tables else "bottleneck"
 
     @cached_property

@@ -1,0 +1,79 @@
+//! PDN gateway, on the way up: the end of the tunnels that begin at eNodeBs, which tells those what congestion their
+//! packets have met.
+//!
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
+//! Applicability in Cellular Networks", ITC 23, 2011, section III-B: "a similar setup can be done for upload scenarios". What
+//! the [eNodeB](enodeb.md) does for downloads, turned round: it counts what was marked or is missing, takes packets out by the
+//! same rules, and reports to the [eNodeB](enodeb-uplink.md) where their tunnel began. No radio is behind it.
+
+use super::enodeb::{Enodeb, EnodebParams};
+use super::tunnel::EcnRules;
+use super::{EnodebUplink, Passage, Passing, Stage};
+use crate::parameters;
+use crate::parameters::{Mistake, Parameters};
+use crate::registry::About;
+use crate::units::{Probability, Span, Whole};
+
+parameters! {
+    /// Ends the tunnels of what phones send, and reports to their eNodeBs what packets have met.
+    pub struct PdnGatewayUplinkParams {
+        /// The least time between two reports on a tunnel: a round trip or more.
+        pub interval: Span = "100 ms",
+        /// What becomes of the two ECN fields of a packet that leaves its tunnel; as at the eNodeB.
+        pub ecn_rules: EcnRules = "re-ecn",
+    }
+    check PdnGatewayUplinkParams::mistakes;
+}
+
+impl PdnGatewayUplinkParams {
+    /// With the defaults.
+    pub const fn plain(ecn_rules: EcnRules) -> Self {
+        PdnGatewayUplinkParams { interval: Span::from_millis(100), ecn_rules }
+    }
+
+    fn mistakes(&self) -> Vec<Mistake> {
+        Parameters::mistakes(&self.turned_round())
+    }
+
+    /// The same, as the end of a tunnel on the way down has it.
+    fn turned_round(&self) -> EnodebParams {
+        let PdnGatewayUplinkParams { interval, ecn_rules } = *self;
+        let (radio_loss, radio_attempts) = (Probability(0.0), Whole(1));
+        EnodebParams { interval, ecn_rules, radio_loss, radio_attempts }
+    }
+}
+
+/// State of one gateway.
+#[derive(Clone, Debug)]
+pub struct PdnGatewayUplink(Enodeb);
+
+impl Stage for PdnGatewayUplink {
+    type Params = PdnGatewayUplinkParams;
+
+    const ABOUT: About = About {
+        name: "pdn-gateway-uplink",
+        title: "PDN gateway, on the way up",
+        source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
+        usage: r#"links.NAME.exit = [{ kind = "pdn-gateway-uplink" }]"#,
+        file: "stage/pdn_gateway_uplink.rs",
+        text: include_str!("pdn_gateway_uplink.rs"),
+    };
+
+    const WRITES_HEADER: bool = true;
+
+    const ENDS_TUNNELS: bool = true;
+
+    const REPORTS_TO: Option<&'static str> = Some(EnodebUplink::ABOUT.name);
+
+    fn new(params: PdnGatewayUplinkParams) -> Self {
+        PdnGatewayUplink(Enodeb::new(params.turned_round()))
+    }
+
+    fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
+        self.0.pass(packet, draw)
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        self.0.counts(each);
+    }
+}

@@ -1,0 +1,177 @@
+//! A mobile network, as the file has it.
+
+use tidegate_mechanisms::parameters;
+use tidegate_mechanisms::price::Encoding;
+use tidegate_mechanisms::stage::StageParams;
+use tidegate_mechanisms::units::{Bytes, Probability, QueueLength, Rate, Span};
+
+use crate::declare::{Among, section};
+use crate::plan::{Line, LinkMechanisms, LinkPlan};
+use crate::table::Tabled;
+use crate::value::Integer;
+
+section! {
+    /// A mobile network in the shape of figure 4 of "Metering Re-ECN" (Zhang et al. 2011): PDN gateway G1, routers R4,
+    /// R3, R2 and R1, eNodeBs N1, N2, ..., and phones at phones1 behind N1, phones2 behind N2, and so on. The link
+    /// from R3 to R2 is the bottleneck, whose keys stand here; the serving gateway is at R1.
+    pub struct Mobile {
+        /// Number of eNodeBs.
+        pub enodebs: Integer<1, 1000> = "3",
+        pub line: Among<Line>,
+        pub mechanisms: Among<LinkMechanisms>,
+        /// An equal link leads back from R2 to R3, which can carry data.
+        pub duplex: bool = "false",
+        /// All other links between G1 and the eNodeBs, in both directions.
+        pub wired: Option<Wired>,
+        /// Between each eNodeB and its phones, in both directions.
+        pub radio: Option<Radio>,
+        /// Stages at G1, in front of the link to R4, for all that goes down.
+        pub gateway: Vec<StageParams> = "[]",
+        /// Stages at R1, behind the link from R2, for all that goes down.
+        pub serving_gateway: Vec<StageParams> = "[]",
+        /// Stages at each eNodeB, behind the link from R1, for all that goes down; each has its own.
+        pub enodeb: Vec<StageParams> = "[]",
+        /// Stages at each eNodeB, in front of the link to R1, for all that goes up.
+        pub enodeb_up: Vec<StageParams> = "[]",
+        /// Stages at G1, behind the link from R4, for all that goes up.
+        pub gateway_up: Vec<StageParams> = "[]",
+    }
+}
+
+parameters! {
+    /// A link between the nodes of a mobile network; the defaults are the paper's.
+    pub struct Wired {
+        /// Bits on the wire per second.
+        pub rate: Rate = "100 Mb/s",
+        /// Propagation delay, one way.
+        pub delay: Span = "20 ms",
+        /// Room for waiting packets, the one in transmission included.
+        pub buffer: QueueLength = "100 packets",
+    }
+}
+
+parameters! {
+    /// A link between an eNodeB and its phones; the defaults are the paper's.
+    pub struct Radio {
+        /// Bits over the air per second.
+        pub rate: Rate = "100 Mb/s",
+        /// Propagation delay, one way.
+        pub delay: Span = "200 ms",
+        /// Room for waiting packets, the one in transmission included.
+        pub buffer: QueueLength = "100 packets",
+        /// Probability that a packet is lost over the air.
+        pub loss: Probability = "0.0",
+    }
+}
+
+impl Tabled for Wired {}
+
+impl Tabled for Radio {}
+
+/// Two nodes of a mobile network, and the links between them.
+pub(crate) struct Between {
+    /// The node that is nearer to the gateway,
+    pub above: String,
+    /// and the other.
+    pub below: String,
+    pub down: LinkPlan,
+    pub up: LinkPlan,
+}
+
+/// An end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Entry,
+    Exit,
+}
+
+impl Mobile {
+    /// Its links but the bottleneck, from the gateway downwards.
+    pub fn links(&self, packet: Bytes, prices: Option<Encoding>) -> Vec<Between> {
+        let Wired { rate, delay, buffer } = self.wired();
+        let wired = |above: &str, below: &str| {
+            let link = |from: &str, to: &str| {
+                let name = format!("{from}-{to}").to_lowercase();
+                LinkPlan::plain(name, rate, delay, buffer, packet)
+            };
+            Between {
+                above: above.to_owned(),
+                below: below.to_owned(),
+                down: link(above, below),
+                up: link(below, above),
+            }
+        };
+        let Radio { rate, delay, buffer, loss } = self.radio();
+        let cell = |number: usize| {
+            let lossy = LinkMechanisms { loss, ..LinkMechanisms::none() };
+            let link = |name: String| {
+                let plain = LinkPlan::plain(name, rate, delay, buffer, packet);
+                LinkPlan { monitored: false, ..plain.with(lossy.clone(), prices) }
+            };
+            let (above, below) = (format!("N{number}"), format!("phones{number}"));
+            let down = format!("cell{number}");
+            Between { above, below, up: link(format!("{down}.reverse")), down: link(down) }
+        };
+        let upper = [("G1", "R4"), ("R4", "R3"), ("R2", "R1")];
+        let mut all: Vec<Between> = upper.map(|(above, below)| wired(above, below)).into();
+        for number in 1..=self.enodebs.count() {
+            all.extend([wired("R1", &format!("N{number}")), cell(number)]);
+        }
+        for Between { down, up, .. } in &mut all {
+            for link in [down, up] {
+                *link = self.with_stages(link, prices);
+            }
+        }
+        all
+    }
+
+    /// The link, with what stands at its ends.
+    fn with_stages(&self, link: &LinkPlan, prices: Option<Encoding>) -> LinkPlan {
+        let at = |side| Self::key_at(&link.name, side).map(|key| self.stages_of(key).to_vec());
+        let [entry, exit] = [Side::Entry, Side::Exit].map(|side| at(side).unwrap_or_default());
+        let declared = LinkMechanisms { entry, exit, ..link.declared.clone() };
+        LinkPlan { monitored: false, ..link.clone().with(declared, prices) }
+    }
+
+    /// The keys of its stages beside the bottleneck's.
+    pub const STAGES: [&'static str; 5] =
+        ["gateway", "serving_gateway", "enodeb", "enodeb_up", "gateway_up"];
+
+    /// What stands at the place that has this key.
+    pub fn stages_of(&self, key: &str) -> &[StageParams] {
+        match key {
+            "gateway" => &self.gateway,
+            "serving_gateway" => &self.serving_gateway,
+            "enodeb" => &self.enodeb,
+            "enodeb_up" => &self.enodeb_up,
+            _ => &self.gateway_up,
+        }
+    }
+
+    /// The key of what stands at an end of a link; `None` where nothing can, and at the bottleneck.
+    pub fn key_at(link: &str, side: Side) -> Option<&'static str> {
+        match (link, side) {
+            ("g1-r4", Side::Entry) => Some("gateway"),
+            ("r2-r1", Side::Exit) => Some("serving_gateway"),
+            ("r4-g1", Side::Exit) => Some("gateway_up"),
+            (_, Side::Exit) if link.starts_with("r1-n") => Some("enodeb"),
+            (_, Side::Entry) if link.starts_with('n') => Some("enodeb_up"),
+            _ => None,
+        }
+    }
+
+    /// Its wired links, with the paper's values where it says nothing of them.
+    pub fn wired(&self) -> Wired {
+        let paper = Wired { rate: WIRE, delay: Span::from_millis(20), buffer: BUFFER };
+        self.wired.clone().unwrap_or(paper)
+    }
+
+    /// The links to its phones, in the same way.
+    pub fn radio(&self) -> Radio {
+        let (delay, loss) = (Span::from_millis(200), Probability(0.0));
+        self.radio.clone().unwrap_or(Radio { rate: WIRE, delay, buffer: BUFFER, loss })
+    }
+}
+
+const WIRE: Rate = Rate::mbps(100);
+const BUFFER: QueueLength = QueueLength::Packets(100);
