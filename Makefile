@@ -19,7 +19,7 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes conex-security reecn-security ns2 stability oracle packetdrill readme docs lock clean
+	lab-abc lab-cpq lab-mixes conex-security reecn-security mobile ns2 stability oracle packetdrill readme docs lock clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -124,6 +124,9 @@ conex-security: $(NATIVE) ## what lying about congestion gains; writes docs/cone
 
 reecn-security: $(NATIVE) ## what floods and lies gain against re-ECN; writes docs/reecn-security.md (ARGS=--check)
 	$(BIN)/python -m tidegate.studies.security re-ecn $(ARGS)
+
+mobile: $(NATIVE) ## what each mechanism gains in a mobile network, and who has to change; writes tables of docs/mobile.md
+	$(BIN)/python -m tidegate.studies.mobile $(ARGS)
 
 ns2: $(NATIVE) ## eighteen scenarios in ns-2 and here; needs ns-2, writes docs/ns2.md
 	$(BIN)/python bench/ns2_scenarios.py $(ARGS)

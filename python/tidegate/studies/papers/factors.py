@@ -147,14 +147,14 @@ _FORMATTER = _OfLevels()
 def overrides(changes: Mapping[str, Any]) -> tuple[Override, ...]:
     """Give changes as the engine reads them."""
     return tuple(
-        (key, toml_literal(value)) for keys, value in changes.items() for key in _keys(keys)
+        (key, toml_literal(value)) for keys, value in changes.items() for key in keys_of(keys)
     )
 
 
-def _keys(written: str) -> list[str]:
+def keys_of(written: str) -> list[str]:
     """Every key that one with names in braces stands for.
 
-    >>> _keys("users.{a,b}{,-later}.flows")
+    >>> keys_of("users.{a,b}{,-later}.flows")
     ['users.a.flows', 'users.a-later.flows', 'users.b.flows', 'users.b-later.flows']
     """
     parts = re.split(r"\{([^}]*)\}", written)
