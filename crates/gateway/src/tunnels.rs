@@ -187,7 +187,7 @@ impl<'a> Tunnels<'a> {
         }
         let asked = Asked { len: self.packet.len() as u16, header, tunnel: None };
         let judged = emulation.judge(path.entered_at, asked, now);
-        let Some(tunnel) = judged.tunnel.filter(|_| judged.goes_on) else { return true };
+        let Some(tunnel) = judged.tunnel.filter(|_| judged.dropped.is_none()) else { return true };
         self.known.insert((path.begin, tunnel.teid), flow as usize);
         self.enclose(tunnel);
         self.send(path.begin, judged.ecn, self.nodes[path.end].address, PORT)
@@ -362,7 +362,10 @@ impl<'a> Tunnels<'a> {
         if let Some(report) = judged.report {
             self.send_report(node, &report, self.nodes[path.begin].address);
         }
-        if !judged.goes_on {
+        if let Some(reason) = judged.dropped {
+            if reason == Tunnel::UNKNOWN {
+                self.indicate_error(node, from, message.header.teid);
+            }
             return None;
         }
         let number = emulation.contents().put(inner, view);

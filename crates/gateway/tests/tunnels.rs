@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -61,6 +61,13 @@ fn socket() -> (Socket, SocketAddr) {
     (socket.into(), address)
 }
 
+/// An address of this test's own in 127.0.0.0/8.
+fn loopback() -> Ipv4Addr {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, NEXT.fetch_add(1, Ordering::Relaxed), high, low.clamp(1, 254))
+}
+
 fn device() -> (UnixDatagram, UnixDatagram) {
     let pair = UnixDatagram::pair().expect("a socket pair");
     for socket in [&pair.0, &pair.1] {
@@ -90,8 +97,12 @@ fn told(
         vec![ends("core.entry.0", GATEWAY, gateway, 1), ends("core.exit.0", ENODEB, enodeb, 2)];
     let forwarder = Forwarder::new(&plan, 1, vec![user], server, clock).expect("it starts");
     let forwarder = forwarder.with_nodes(nodes).expect("all nodes are there");
-    let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let own = loopback();
+    let bound = |port| UdpSocket::bind((own, port)).expect("a port is free");
+    // Error indications go to the port of GTP-U, wherever data came from.
+    let (peer, indications) = (bound(0), bound(PORT));
     peer.set_read_timeout(Some(Duration::from_millis(20))).expect("a time-out is set");
+    indications.set_nonblocking(true).expect("a socket can be non-blocking");
     let stop = AtomicBool::new(false);
     let mut answers = Vec::new();
     let honesty = std::thread::scope(|scope| {
@@ -103,8 +114,10 @@ fn told(
             devices[2].0.send(packet).expect("a device takes it");
         }
         let mut buffer = [0; 2000];
-        while let Ok(len) = peer.recv(&mut buffer) {
-            answers.push(buffer[..len].to_vec());
+        for socket in [&peer, &indications] {
+            while let Ok(len) = socket.recv(&mut buffer) {
+                answers.push(buffer[..len].to_vec());
+            }
         }
         std::thread::sleep(Duration::from_millis(60));
         stop.store(true, Ordering::Relaxed);
@@ -182,6 +195,22 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
     ];
     assert_eq!(counts, wanted);
     assert_eq!((malformed, foreign), (1, 2), "of packets that the gateway's kernel has sent");
+}
+
+/// Section 7.3.1: the user has a tunnel here, which his first packet has told of, and this is another's number.
+#[test]
+fn data_with_a_number_that_the_stage_refuses_is_answered_by_an_error_indication() {
+    let ours = datagram(10_000);
+    let mut other = message(Kind::Data, Some(2), &[], &ours);
+    other[4..8].copy_from_slice(&77u32.to_be_bytes());
+    let (counts, _, _, answers) =
+        told(&[(ENODEB, message(Kind::Data, Some(1), &[], &ours)), (ENODEB, other)], &[]);
+    assert_eq!(counts, ["data 2"], "the stage counts what it refuses");
+    let [answer] = &answers[..] else { panic!("{answers:?}") };
+    let told = gtpu::parse(answer).expect("a message");
+    assert_eq!(told.header.kind, Kind::ErrorIndication);
+    let refused = [16, 0, 0, 0, 77, 133, 0, 4, 198, 19, 1, 2];
+    assert_eq!(answer[told.payload], refused, "the number, and the address of who refuses it");
 }
 
 proptest! {

@@ -23,6 +23,8 @@ pub struct Stages {
     known: HashMap<Vec<Vec<u32>>, u32>,
     /// Reports that have just been made, and the kind of stage that takes them.
     pub said: Vec<(&'static str, Box<Report>)>,
+    /// Why the last packet was dropped that was.
+    pub reason: &'static str,
     /// The stages of links, at the beginning and at the end.
     of_links: HashMap<(u32, LinkEnd), Vec<u32>>,
 }
@@ -211,6 +213,7 @@ impl Stages {
                 Passage::On => {}
                 Passage::Drop(reason) => {
                     *drops.entry((packet.user, reason)).or_default() += 1;
+                    self.reason = reason;
                     return None;
                 }
                 Passage::Report(mut report) => {

@@ -101,7 +101,7 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     assert_eq!((out.packet, out.node), (8, Some(end.node)));
     let asked = Asked { tunnel: Some(tunnel), ..outer };
     let judged = emulation.judge(end, asked, out.at);
-    assert_eq!((judged.goes_on, judged.tunnel, judged.ecn), (true, None, Ecn::NotEct));
+    assert_eq!((judged.dropped, judged.tunnel, judged.ecn), (None, None, Ecn::NotEct));
     emulation.go_on(end, 9, PLAIN, out.at);
     let last = next(&mut emulation);
     assert_eq!((last.packet, last.node, last.way), (9, None, Way::Forward));
@@ -116,7 +116,8 @@ fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
     let mut emulation = Emulation::new(&plan, 1, Bare);
     let [begin, end] = places(&emulation);
     assert!(emulation.advance().is_none(), "the measurement begins");
-    let dropped = (0..100).filter(|_| !emulation.judge(begin, PLAIN, at(1)).goes_on).count();
+    let dropped =
+        (0..100).filter(|_| emulation.judge(begin, PLAIN, at(1)).dropped.is_some()).count();
     assert!(dropped > 80, "a bucket of 15 kB holds ten packets, {dropped} of 100 were dropped");
     let tunnel = Tunnel { teid: 1, sequence: 0, inner_ecn: Ecn::NotEct, re_inserted: Some(false) };
     let asked = Asked { len: 1544, tunnel: Some(tunnel), ..PLAIN };

@@ -86,7 +86,7 @@ struct Row {
 }
 
 /// What a packet gets that is not delivered.
-const FOREIGN: Passage = Passage::Drop("no such tunnel");
+const FOREIGN: Passage = Passage::Drop(Tunnel::UNKNOWN);
 const TWICE: Passage = Passage::Drop("came twice");
 const MARKED: Passage = Passage::Drop("marked, and not ECN-capable");
 const RADIO: Passage = Passage::Drop("wireless loss");

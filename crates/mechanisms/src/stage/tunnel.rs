@@ -25,6 +25,9 @@ const HEADERS: Bytes = Bytes::new(20 + 8 + 12);
 const EXTENSION: Bytes = Bytes::new(4);
 
 impl Tunnel {
+    /// Why a packet is dropped at the end of tunnels that knows none of its number.
+    pub const UNKNOWN: &'static str = "no such tunnel";
+
     /// What a packet is longer by in a tunnel with or without room for re-inserting.
     pub fn overhead(has_room: bool) -> Bytes {
         if has_room { HEADERS + EXTENSION } else { HEADERS }

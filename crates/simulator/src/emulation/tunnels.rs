@@ -37,8 +37,8 @@ pub struct Asked {
 /// What the stages of a node say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// It goes on; else it was dropped, and counted.
-    pub goes_on: bool,
+    /// Why it was dropped, which has been counted; else it goes on.
+    pub dropped: Option<&'static str>,
     /// Its ECN field from then on.
     pub ecn: Ecn,
     /// The tunnel that it is in from then on.
@@ -71,8 +71,8 @@ impl<C: Contents> Emulation<'_, C> {
         let flags = stages::flags_of(header, None, flags::ECT);
         let NodePlace { flow, hop, .. } = place;
         let parcel = Parcel::of(&Packet { flow, hop, len, flags, ..Packet::default() });
-        let (goes_on, passing, report) = self.network.judge(parcel, tunnel, at.max(self.now));
-        Judged { goes_on, ecn: passing.ecn, tunnel: passing.tunnel, report }
+        let (dropped, passing, report) = self.network.judge(parcel, tunnel, at.max(self.now));
+        Judged { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
     }
 
     /// A packet goes on behind a place. Returns it if its way ends there.

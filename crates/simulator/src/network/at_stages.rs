@@ -159,20 +159,21 @@ impl<C: Contents> Network<C> {
         self.reports.way(flow, hop, kind)
     }
 
-    /// A packet that has left comes to the stages of its hop. Returns what became of it, what they have
-    /// written, and what they report.
+    /// A packet that has left comes to the stages of its hop. Returns why they have dropped it, if they have, what they
+    /// have written, and what they report.
     pub fn judge(
         &mut self,
         parcel: Parcel,
         tunnel: Option<Tunnel>,
         now: Time,
-    ) -> (bool, Passing, Option<Box<Report>>) {
+    ) -> (Option<&'static str>, Passing, Option<Box<Report>>) {
         let user = self.flow_states[parcel.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(parcel.hop());
         let mut passing = Passing { tunnel, tunnel_end, ..stages::passing(parcel, user, 0.0, now) };
         let passed = self.stages.pass(self.rows[parcel.hop() as usize], &mut passing).is_some();
         self.losses[parcel.flow() as usize] += u64::from(!passed);
-        (passed, passing, self.stages.said.pop().map(|(_, report)| report))
+        let dropped = (!passed).then_some(self.stages.reason);
+        (dropped, passing, self.stages.said.pop().map(|(_, report)| report))
     }
 
     /// A packet that has left goes on behind the stages of its hop. Returns it if that is the end of its way.
