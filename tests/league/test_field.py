@@ -6,14 +6,17 @@ import pytest
 from support import ROOT
 
 from tidegate.errors import ScenarioError, UsageError
+from tidegate.studies.book import Book
 from tidegate.studies.league.field import (
     chosen,
     in_packets,
     played,
+    plays,
     read_mechanisms,
     read_situations,
     settings,
 )
+from tidegate.studies.league.standings import match_of
 
 SCENARIO = """\
 version = 1
@@ -74,6 +77,44 @@ def test_a_mechanism_sets_the_bottleneck_and_all_users(league):
     # What the situation says of its users' TCP stays.
     assert light["ecn"] is True
     assert light["congestion_control"] == "reno"
+
+
+PAYING = """\
+[sbrm]
+title = "SBRM"
+why = "as it is"
+bottleneck.aqm = { kind = "sbrm-queue", gamma = 0.02, target = "5 packets" }
+pays = { congestion_control = { kind = "sbrm", kappa = 0.1 }, ecn_fallback = false }
+"""
+
+
+def test_those_who_pay_get_their_senders_and_what_they_offer_from_the_situation(league):
+    (league / "mechanisms.toml").write_text(MECHANISMS + PAYING)
+    offers = SITUATIONS + "offers = { heavy = 20 }\n"
+    mechanisms = read_mechanisms(league)
+    assert not plays(read_situations(league)["small"], mechanisms["sbrm"])
+    (league / "situations.toml").write_text(offers)
+    situation = read_situations(league)["small"]
+    assert plays(situation, mechanisms["sbrm"])
+    assert plays(situation, mechanisms["abc"])
+    users = tomllib.loads(played(situation, mechanisms["sbrm"]).to_toml())["users"]
+    control = {"kind": "sbrm", "kappa": 0.1, "willingness_to_pay": 20.0}
+    assert users["heavy"]["tcp"]["congestion_control"].items() >= control.items()
+    assert users["heavy"]["tcp"]["ecn_fallback"] is False
+    # Who offers nothing goes by what he has, and counts as one of those who do: two flows of 20.
+    assert users["light"]["tcp"] == {"ecn": True}
+    assert situation.weight("heavy") == situation.weight("light") == 40.0
+
+
+def test_who_pays_changes_no_hash_of_situations_where_nobody_does(league):
+    before = match_of(read_situations(league)["small"], read_mechanisms(league)["red"])
+    (league / "situations.toml").write_text(SITUATIONS + "offers = { heavy = 20 }\n")
+    assert match_of(read_situations(league)["small"], read_mechanisms(league)["red"]) != before
+    kept = Book(ROOT / "league" / "results").read("many-flows")
+    every, mechanisms = read_situations(ROOT / "league"), read_mechanisms(ROOT / "league")
+    stale = [name for name, entry in kept.items()
+             if entry.scenario != match_of(every["many-flows"], mechanisms[name])]  # fmt: skip
+    assert not stale
 
 
 def test_every_mechanism_of_the_league_can_play_every_situation():

@@ -244,7 +244,7 @@ def test_results_do_not_depend_on_the_number_of_threads(folder):
 class Somewhere:
     """What scores ask of a situation."""
 
-    lab, state = False, False
+    lab, state, offers = False, False, {}
 
     def __init__(self, name):
         self.name = name

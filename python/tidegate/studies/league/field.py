@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _IN_PACKETS = re.compile(r"([0-9.]+) ms in packets")
 _MECHANISM_KEYS = {
-    "title", "page", "why", "like", "extra", "bottleneck", "users", "remembers_s",
+    "title", "page", "why", "like", "extra", "bottleneck", "users", "remembers_s", "pays",
 }  # fmt: skip
 _SITUATION_KEYS = {
-    "title", "ratio", "customers", "completion", "state", "lab", "quick",
+    "title", "ratio", "customers", "completion", "state", "lab", "quick", "offers",
 }  # fmt: skip
 
 
@@ -45,6 +45,8 @@ class Mechanism:
     """Whether it is another one with a parameter changed, and shown apart."""
     remembers_s: float = 0.0
     """How long it is marked by what was before: a bucket, the time in which it fills [s]."""
+    pays: Mapping[str, Any] = field(default_factory=dict)
+    """TCP of those who pay for congestion, if it needs such; what they pay the situation says."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class Situation:
     """Whether it needs a real kernel."""
     quick: Mapping[str, Any]
     """Settings of a quick look."""
+    offers: Mapping[str, float] = field(default_factory=dict)
+    """What a flow of a group offers to pay [packets/s], where somebody may: such a situation counts
+    into no mean over situations, and customers' rates there are compared by what they offer."""
 
     @property
     def link(self) -> str:
@@ -78,6 +83,17 @@ class Situation:
     def groups(self) -> list[str]:
         """Groups of users."""
         return list(self.content["users"])
+
+    def weight(self, group: str) -> float:
+        """What a customer of the group offers in all; 1 for everybody where nobody offers anything.
+
+        Who offers nothing among others who do counts as one of the first of them.
+        """
+        if not self.offers:
+            return 1.0
+        paying = group if group in self.offers else next(iter(self.offers))
+        flows: int = self.content["users"][paying].get("flows", 1)
+        return self.offers[paying] * flows
 
     def fetches(self, group: str) -> bool:
         """Whether the group's users fetch something now and then."""
@@ -113,6 +129,7 @@ def read_mechanisms(folder: Path) -> dict[str, Mechanism]:
             extra=table.get("extra", False),
             remembers_s=float(table.get("remembers_s", base.remembers_s if base else 0.0)),
             users={**(base.users if base else {}), **table.get("users", {})},
+            pays=table.get("pays", base.pays if base else {}),
         )
     return found
 
@@ -130,7 +147,8 @@ def _situation(folder: Path, path: Path, name: str, table: dict[str, Any]) -> Si
     ratio = tuple(table["ratio"])
     customers = tuple(table.get("customers", ratio))
     completion = table.get("completion")
-    for group in (*ratio, *customers, *([completion] if completion else [])):
+    offers = table.get("offers", {})
+    for group in (*ratio, *customers, *offers, *([completion] if completion else [])):
         if group not in content.get("users", {}):
             raise UsageError(f"{path}: [{name}] names {group!r}, no group of users of {scenario}")
     if len(ratio) != 2:
@@ -139,6 +157,7 @@ def _situation(folder: Path, path: Path, name: str, table: dict[str, Any]) -> Si
         name=name, title=table["title"], path=scenario, content=content, ratio=(ratio[0], ratio[1]),
         customers=customers, completion=completion,
         state=table.get("state", False), lab=table.get("lab", False), quick=table.get("quick", {}),
+        offers=offers,
     )  # fmt: skip
 
 
@@ -158,6 +177,11 @@ def played(situation: Situation, mechanism: Mechanism, *, quick: bool = False) -
     return load_scenario(situation.path, set={**given, **(situation.quick if quick else {})})
 
 
+def plays(situation: Situation, mechanism: Mechanism) -> bool:
+    """Whether the mechanism has a part in the situation: without payers there are no prices."""
+    return bool(situation.offers) or not mechanism.pays
+
+
 def settles(situation: Situation, mechanism: Mechanism, *, quick: bool = False) -> bool:
     """Whether the warm-up is as long as the mechanism remembers, so that its start is forgotten."""
     warm_up_s = played(situation, mechanism, quick=quick).warm_up_s
@@ -175,6 +199,11 @@ def settings(situation: Situation, mechanism: Mechanism) -> dict[str, Any]:
     }
     for group in situation.groups:
         sets |= {f"users.{group}.{key}": value for key, value in _leaves(mechanism.users)}
+    if mechanism.pays:
+        for group, offer in situation.offers.items():
+            control = {**mechanism.pays["congestion_control"], "willingness_to_pay": offer}
+            paying = {"tcp": {**mechanism.pays, "congestion_control": control}}
+            sets |= {f"users.{group}.{key}": value for key, value in _leaves(paying)}
     return sets
 
 

@@ -47,7 +47,8 @@ def draw(scores: Scores, path: Path) -> Path:
 
 def heat_map(scores: Scores) -> Figure:
     """Draw the heat map."""
-    situations = [s for s in scores.situations.values() if _measured(scores, s)]
+    shown = [s for s in scores.situations.values() if not s.offers]
+    situations = [s for s in shown if _measured(scores, s)]
     names = scores.regular or list(scores.mechanisms)
     size = (1.75 + _CELL[0] * len(situations), 2.3 + _CELL[1] * len(names))
     figure = Figure(figsize=size, layout="constrained")

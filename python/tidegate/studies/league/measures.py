@@ -25,9 +25,10 @@ def of_run(situation: Situation, scenario: Scenario, tables: Tables) -> Numbers:
     """Numbers of one run; None where there is none.
 
     ``ratio`` is the mean rate per customer of the first group over that of the second, ``jain``
-    Jain's index over the customers; ``utilization`` the mean over the bottlenecks and
-    ``p95_delay_s`` the longest of theirs; ``state_bytes`` what the mechanism keeps at all of them.
-    ``rtt_s`` is the mean round-trip time that TCP measures in the second group.
+    Jain's index over the customers, where some offer to pay over rate by offer; ``utilization`` the
+    mean over the bottlenecks and ``p95_delay_s`` the longest of theirs; ``state_bytes`` what the
+    mechanism keeps at all of them. ``rtt_s`` is the mean round-trip time
+    that TCP measures in the second group.
     """
     found = {**tables, **derive(tables, scenario)}
     rates = {
@@ -38,7 +39,9 @@ def of_run(situation: Situation, scenario: Scenario, tables: Tables) -> Numbers:
     above, below = (_mean(rates[group]) for group in situation.ratio)
     values: dict[str, float] = {
         "ratio": above / below if below > 0 else float("nan"),
-        "jain": jain_index(np.concatenate([rates[group] for group in situation.customers])),
+        "jain": jain_index(
+            np.concatenate([rates[one] / situation.weight(one) for one in situation.customers])
+        ),
         "utilization": _mean(numbers(links, "utilization")),
         "p95_delay_s": float(numbers(links, "p95_sojourn_s").max()),
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.studies.league.field import set_flags
 from tidegate.studies.league.findings import read
-from tidegate.studies.league.tables import situation_grid
+from tidegate.studies.league.tables import paying_grid, situation_grid
 from tidegate.studies.league.tables import table as league_table
 from tidegate.studies.page import filled, grid_table, table
 
@@ -23,6 +23,7 @@ def page(folder: Path, scores: Scores) -> tuple[str, list[Finding]]:
     parts = {
         "table": grid_table(league_table(scores, scores.regular)),
         "fitted": _fitted(scores),
+        "payers": grid_table(paying_grid(scores)) if scores.paying else "",
         "mechanisms": _mechanisms(scores),
         "situations": _situations(scores),
         "numbers": _numbers(scores),
@@ -45,7 +46,7 @@ def _findings(findings: list[Finding]) -> str:
 
 def _mechanisms(scores: Scores) -> str:
     rows = []
-    for one in (scores.mechanisms[name] for name in scores.regular):
+    for one in (each for each in scores.mechanisms.values() if not each.extra):
         title = f"[{one.title}](mechanisms/{one.page}.md)" if one.page else one.title
         rows.append([title, f"`{one.name}`", one.why])
     return table(["mechanism", "name", "configured"], rows)
@@ -53,7 +54,7 @@ def _mechanisms(scores: Scores) -> str:
 
 def _fitted(scores: Scores) -> str:
     """Mechanisms with another parameter, beside what they are like."""
-    extras = [name for name in scores.mechanisms if name not in scores.regular]
+    extras = [name for name, one in scores.mechanisms.items() if one.extra]
     pairs = [(name.rpartition("-")[0], name) for name in extras]
     names = [
         name

@@ -15,6 +15,7 @@ from tidegate.results.store import hand_over
 from tidegate.studies.league import running, standings
 from tidegate.studies.league.field import (
     chosen,
+    plays,
     read_mechanisms,
     read_situations,
     settles,
@@ -162,7 +163,8 @@ def _run(
         (s, m)
         for s in situations
         for m in mechanisms
-        if not (order.resume and found.has(s, m, runs=effort.count, quick=order.quick))
+        if plays(s, m)
+        and not (order.resume and found.has(s, m, runs=effort.count, quick=order.quick))
         # Half-full buckets turn conclusions round: a hasty answer has none about these.
         and (s.lab or not order.quick or settles(s, m, quick=True))
     ]

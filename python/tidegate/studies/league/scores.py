@@ -35,12 +35,17 @@ class Scores:
     @property
     def simulated(self) -> list[Situation]:
         """Situations that count into means: a lab's, in real time, has fewer runs."""
-        return [one for one in self.situations.values() if not one.lab]
+        return [one for one in self.situations.values() if not one.lab and not one.offers]
+
+    @property
+    def paying(self) -> list[Situation]:
+        """Situations where customers may pay, which only some mechanisms are about."""
+        return [one for one in self.situations.values() if one.offers]
 
     @property
     def regular(self) -> list[str]:
         """Names of mechanisms without those that are shown apart."""
-        return [name for name, one in self.mechanisms.items() if not one.extra]
+        return [name for name, one in self.mechanisms.items() if not one.extra and not one.pays]
 
     @property
     def costly(self) -> Situation | None:
@@ -85,7 +90,8 @@ class Scores:
         parts = [part.strip() for part in pattern.split("|")]
         found = [
             name for name, one in self.mechanisms.items()
-            if name in parts or (not one.extra and any(fnmatchcase(name, p) for p in parts))
+            if name in parts
+            or (not one.extra and not one.pays and any(fnmatchcase(name, p) for p in parts))
         ]  # fmt: skip
         if not found:
             raise UsageError(f"no mechanism is called {pattern!r}")

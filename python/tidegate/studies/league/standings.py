@@ -77,7 +77,9 @@ def match_of(situation: Situation, mechanism: Mechanism, *, quick: bool = False)
     """Hash of what the files say that matters to a run."""
     ignored = ("name", "description", "seed", "replications")
     content = {key: value for key, value in situation.content.items() if key not in ignored}
-    read = [situation.ratio, situation.customers, situation.completion]
+    read: list[object] = [situation.ratio, situation.customers, situation.completion]
+    if situation.offers:
+        read.append(situation.offers)
     changes = situation.quick if quick else {}
     return fingerprint(content, settings(situation, mechanism), read, changes)
 

@@ -34,7 +34,7 @@ def table(scores: Scores, names: Sequence[str] | None = None) -> Grid:
             "transfer\n[s]", "state\n[B/customer]", "CPU\n[ns/packet]",
         ],
     )  # fmt: skip
-    for name in names or scores.mechanisms:
+    for name in names or [name for name, one in scores.mechanisms.items() if not one.pays]:
         grid.cells.append([
             scores.mechanisms[name].title + (UNSETTLED if _unsettled(scores, name) else ""),
             _plain(scores.of("jain", MEAN, name).mean, "{:.3f}"),
@@ -67,6 +67,28 @@ def situation_grid(scores: Scores, situation: Situation, names: Sequence[str]) -
             cells = [uncertain(scores.of(m, situation.name, name), scale) for m, scale in metrics]
             mark = "" if settles(situation, scores.mechanisms[name]) else UNSETTLED
             grid.cells.append([scores.mechanisms[name].title + mark, *cells])
+    return grid
+
+
+def paying_grid(scores: Scores) -> Grid:
+    """One row a mechanism, over the situations where customers may pay."""
+    grid = Grid("Paying for congestion", ["mechanism"])
+    for one in scores.paying:
+        above, below = one.ratio
+        grid.headings += [f"{one.line_title}:\n{above} : {below}", "Jain's\nindex"]
+    grid.headings += ["used [%]\nlowest", "95 % delay [ms]\nlongest"]
+    for name, mechanism in scores.mechanisms.items():
+        if mechanism.extra or not all(scores.standings.runs(s.name, name) for s in scores.paying):
+            continue
+        cells = [mechanism.title]
+        for one in scores.paying:
+            cells += [
+                ratio(scores.of("ratio", one.name, name).mean),
+                _plain(scores.of("jain", one.name, name).mean, "{:.3f}"),
+            ]
+        used = min(scores.of("utilization", s.name, name).mean for s in scores.paying)
+        delay = max(scores.of("p95_delay_s", s.name, name).mean for s in scores.paying)
+        grid.cells.append([*cells, f"{100 * used:.0f}", f"{1e3 * delay:.0f}"])
     return grid
 
 
