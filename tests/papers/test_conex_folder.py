@@ -7,9 +7,12 @@ from collections import Counter
 
 import pytest
 
+from tidegate.studies.explanations import read_explanations
 from tidegate.studies.papers.checks import KINDS
 from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.explanations import PaperExplanation
 from tidegate.studies.papers.runs import native_engine
+from tidegate.studies.papers.study import relevant, wanted_series
 
 CLAIMS = {
     "baseline": 1, "fig8": 11, "fig9": 1, "fig10": 1, "fig11": 3, "fig12": 4, "fig13": 4,
@@ -72,6 +75,14 @@ def test_the_texts_own_words_stand_beside_every_line_of_figures_8_to_22(paper):
         )
         assert worded == taken
         assert "worded" in paper.experiments[name].figure["series"]
+
+
+def test_stars_of_another_assumption_bring_the_runs_that_they_rank(paper):
+    explanations = read_explanations(paper.folder / "explanations.toml", PaperExplanation)
+    chosen = [paper.experiments["table4"]]
+    wanted = wanted_series(paper, chosen, relevant(explanations, chosen))
+    assert wanted["traits", "alike-stars"].stars is not None
+    assert len(wanted["traits", "alike"].settings) == 12
 
 
 def test_levels_reach_the_scenario(paper):

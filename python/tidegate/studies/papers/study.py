@@ -59,11 +59,28 @@ def wanted_series(
         for key, where in needs(part, experiment_name):
             if key not in wanted:
                 selected.setdefault(key, []).append(where)
+    for key, where in _ranked(selected, known):
+        if key not in wanted:
+            selected.setdefault(key, []).append(where)
     for (name, series_name), wheres in selected.items():
         if name not in known or series_name not in known[name].series:
             raise ReproductionError(f"no series {name}:{series_name}")
         wanted[name, series_name] = _only(known[name].series[series_name], wheres)
     return wanted
+
+
+def _ranked(
+    selected: Iterable[SeriesKey], known: Mapping[str, Experiment]
+) -> list[tuple[SeriesKey, Mapping[str, Any]]]:
+    """Give what the stars among them are counted of."""
+    return [
+        needed
+        for name, series_name in selected
+        if name in known and series_name in known[name].series
+        and (stars := known[name].series[series_name].stars) is not None
+        for part in stars.of.values()
+        for needed in needs(part, name)
+    ]  # fmt: skip
 
 
 def relevant(
