@@ -23,7 +23,7 @@ def page(folder: Path, scores: Scores) -> tuple[str, list[Finding]]:
     parts = {
         "table": grid_table(league_table(scores, scores.regular)),
         "fitted": _fitted(scores),
-        "payers": grid_table(paying_grid(scores)) if scores.paying else "",
+        "payers": _payers(scores),
         "mechanisms": _mechanisms(scores),
         "situations": _situations(scores),
         "numbers": _numbers(scores),
@@ -46,10 +46,22 @@ def _findings(findings: list[Finding]) -> str:
 
 def _mechanisms(scores: Scores) -> str:
     rows = []
-    for one in (each for each in scores.mechanisms.values() if not each.extra):
+    for one in (scores.mechanisms[name] for name in scores.regular):
         title = f"[{one.title}](mechanisms/{one.page}.md)" if one.page else one.title
         rows.append([title, f"`{one.name}`", one.why])
     return table(["mechanism", "name", "configured"], rows)
+
+
+def _payers(scores: Scores) -> str:
+    """How everybody fares where customers may pay, and how those are configured that let them."""
+    if not scores.paying:
+        return ""
+    told = [
+        f"- [{one.title}](mechanisms/{one.page}.md), `{name}`: {one.why}"
+        for name, one in scores.mechanisms.items()
+        if one.pays
+    ]
+    return "\n\n".join([grid_table(paying_grid(scores)), "\n".join(told)])
 
 
 def _fitted(scores: Scores) -> str:
