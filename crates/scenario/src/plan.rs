@@ -16,8 +16,9 @@ mod ways;
 
 pub use crate::traffic::{
     Adaptation, Admission, Blind, BlindConex, BlindReEcn, Calls, Cbr, Counter, Distribution,
-    Fetching, FrameSizes, Frames, Greedy, Increase, NonProbing, OnOff, Pages, PausePlan,
-    PriceAdaptation, Probing, Quality, ShortFlows, Traffic, Transfer, Unknown, Video, WritesPlan,
+    Fetching, FrameSizes, Frames, Greedy, Increase, NonProbing, OnOff, Pages, Patience, PausePlan,
+    PriceAdaptation, Probing, Quality, ShortFlows, Traffic, Transfer, Unknown, Updates, Video,
+    WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,

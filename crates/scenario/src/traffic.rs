@@ -19,7 +19,7 @@ use tidegate_mechanisms::{choice, words};
 pub use calls::{Admission, Calls, Counter, NonProbing, Probing, Unknown};
 pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr};
 pub use frame_sizes::FrameSizes;
-pub use frames::{Adaptation, Frames, Increase, PriceAdaptation, Quality};
+pub use frames::{Adaptation, Frames, Increase, Patience, PriceAdaptation, Quality, Updates};
 pub use greedy::Greedy;
 pub use on_off::OnOff;
 pub use pages::{Fetching, Pages};

@@ -134,6 +134,21 @@ fn a_target_rate_settles_with_the_time_constant_of_its_law() {
     assert!((target / want - 1.0).abs() < 0.05, "{target} for {want}");
 }
 
+/// With a step a packet, of which this film has two a frame, in half of the time.
+#[test]
+fn a_step_a_packet_settles_as_much_sooner_as_a_frame_has_packets() {
+    let first = [
+        ("warm_up", "\"0 s\""),
+        ("duration", "\"40 s\""),
+        ("users.one.traffic.frames", "\"1000\""),
+        ("users.one.traffic.adaptation.increase_above", "10.0"),
+        ("users.one.traffic.adaptation.updates", "\"each-packet\""),
+    ];
+    let target = one(&run(&plan_with(ADAPTS, &first), 1), "target_rate_bps");
+    let want = 1.6e6 - 1.0e6 * (1.0 - libm::exp(-1.0));
+    assert!((target / want - 1.0).abs() < 0.05, "{target} for {want}");
+}
+
 /// With w = 40 kb/s the target is 0.4 Mb/s, below the worst quality. Who may stop does; who may not sends that.
 #[test]
 fn a_stream_that_may_stops_below_its_worst_quality() {

@@ -35,21 +35,21 @@ macro_rules! words {
     };
 }
 
-/// Declares a choice: an enum of parameters, each with its name in scenario files. The first may be one
+/// Declares a choice: an enum of parameters, each with its name in scenario files. The first may be some
 /// without parameters, with a comment instead.
 #[macro_export]
 macro_rules! choice {
     (
         $(#[doc = $about:literal])*
         pub enum $choice:ident as $what:ident {
-            $( $(#[doc = $first_about:literal])+ $first:ident = $first_name:literal; )?
+            $( $(#[doc = $first_about:literal])+ $first:ident = $first_name:literal; )*
             $( $name:ident($params:ident) = $kind:expr; )+
         }
     ) => {
         $(#[doc = $about])*
         #[derive(Clone, Debug, PartialEq)]
         pub enum $choice {
-            $( $(#[doc = $first_about])+ $first, )?
+            $( $(#[doc = $first_about])+ $first, )*
             $(#[doc = concat!("Of [`", stringify!($name), "`].")] $name($params),)+
         }
 
@@ -61,7 +61,7 @@ macro_rules! choice {
                 &'static str,
                 &'static [$crate::registry::Parameter],
             )] = &[
-                $( ($first_name, concat!($($first_about, "\n"),+), &[]), )?
+                $( ($first_name, concat!($($first_about, "\n"),+), &[]), )*
                 $((
                     $kind,
                     <$params as $crate::parameters::Parameters>::ABOUT,
@@ -74,7 +74,7 @@ macro_rules! choice {
                 let kind = <Self as Choice>::KINDS[kind].0;
                 $(if kind == $first_name {
                     return $choice::$first;
-                })?
+                })*
                 $(if kind == $kind {
                     return $choice::$name(<$params as Parameters>::from_values(values));
                 })+
@@ -84,7 +84,7 @@ macro_rules! choice {
             fn to_values(&self) -> (usize, Vec<$crate::parameters::Value>) {
                 use $crate::parameters::{Choice, Parameters};
                 let (name, values) = match self {
-                    $($choice::$first => ($first_name, Vec::new()),)?
+                    $($choice::$first => ($first_name, Vec::new()),)*
                     $($choice::$name(params) => ($kind, Parameters::to_values(params)),)+
                 };
                 let place = <Self as Choice>::KINDS.iter().position(|kind| kind.0 == name);
@@ -93,7 +93,7 @@ macro_rules! choice {
 
             fn mistakes(&self) -> Vec<$crate::parameters::Mistake> {
                 match self {
-                    $($choice::$first => Vec::new(),)?
+                    $($choice::$first => Vec::new(),)*
                     $($choice::$name(params) => $crate::parameters::Parameters::mistakes(params),)+
                 }
             }

@@ -39,15 +39,17 @@ choice! {
 
 parameters! {
     /// Reports tell the sender which share of its packets was marked or lost; that is the price of the path
-    /// (7.3.3), for which a target rate is worked out with each frame (7.3.1), and at each full frame the quality
+    /// (7.3.3), for which a target rate is worked out again and again (7.3.1), and at each full frame the quality
     /// is chosen by that (7.3.2). In brackets: equations of Zimmermann's dissertation.
     pub struct PriceAdaptation {
         /// Rates of the better qualities, ascending, each measured as `rate`.
         pub better: Tables<Quality>,
         /// w: what the stream is willing to pay for its rate. It settles where price times rate is w.
         pub willingness: Rate,
-        /// κT: of w - price · rate, so much is added to the target rate with each frame.
+        /// κT: of w - price · rate, so much is added to the target rate at each update.
         pub gain: Step = "0.005",
+        /// When the target rate is updated.
+        pub updates: Updates = "each-frame",
         /// A better quality is chosen where the target rate is above its rate times this.
         pub increase_above: Factor = "1.1",
         /// A worse quality is chosen where the target rate is below that of the present one times this.
@@ -65,13 +67,33 @@ parameters! {
 }
 
 words! {
-    /// When a better quality is taken that could be.
-    pub enum Increase {
-        /// Whenever it could be (7.3.2).
-        Always = "always",
-        /// With probability one half, once after each decrease (7.3.4, 7.3.5).
-        Random = "random",
+    /// When a target rate is updated.
+    pub enum Updates {
+        /// Once with each frame.
+        EachFrame = "each-frame",
+        /// Once with each packet of a frame, as windows of TCP are once for each that is acknowledged (4.2.1, 4.2.3).
+        EachPacket = "each-packet",
     }
+}
+
+choice! {
+    /// When a better quality is taken that could be.
+    pub enum Increase as Increase {
+        /// Whenever it could be (7.3.2).
+        Always = "always";
+        /// With probability one half, once after each decrease (7.3.4, 7.3.5).
+        Random = "random";
+        Patient(Patience) = "patient";
+    }
+}
+
+parameters! {
+    /// Once it could have been for so long without a break: a hysteresis in time.
+    pub struct Patience {
+        /// How long.
+        pub wait: Span = "10 s",
+    }
+    check waits;
 }
 
 parameters! {
@@ -201,6 +223,11 @@ fn can_adapt(price: &PriceAdaptation) -> Vec<Mistake> {
     );
     note(price.report_interval == Span::ZERO, "report_interval", "must be longer than 0 s");
     mistakes
+}
+
+fn waits(own: &Patience) -> Vec<Mistake> {
+    let message = "must be longer than 0 s: write increase = \"always\" for no wait";
+    if own.wait == Span::ZERO { vec![("wait", message.to_owned())] } else { Vec::new() }
 }
 
 impl Application for Frames {

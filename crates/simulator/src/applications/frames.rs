@@ -1,17 +1,9 @@
 //! A film over RTP, frame by frame, whose quality may follow the price of the path.
-//!
-//! ```text
-//! x ← x + κT (w - p x)                          with each frame                          (7.3.1)
-//! better if x > rate of the better · f_incr,  worse if x < own rate · f_decr,  at full frames     (7.3.2)
-//! ```
-//!
-//! (T. Zimmermann's dissertation, section 7.3.2.) The target rate x starts at that of the worst quality.
 
 use tidegate_mechanisms::units::{Rate, Span, Time};
-use tidegate_scenario::plan::{
-    self, Adaptation, FlowPlan, FrameSizes, Increase, PriceAdaptation, Traffic,
-};
+use tidegate_scenario::plan::{self, Adaptation, FlowPlan, FrameSizes, PriceAdaptation, Traffic};
 
+use super::streams::adapter::{Adapter, Frame, Rules};
 use super::streams::feedback::Feedback;
 use super::streams::film::{Cut, Film};
 use super::streams::label::Kind;
@@ -55,17 +47,9 @@ impl Source {
     }
 }
 
-/// A stream whose quality follows the price.
+/// A stream whose quality follows the price, and what tells it of that.
 struct Adapting {
-    plan: PriceAdaptation,
-    /// Of each quality, bit/s.
-    rates: Vec<f64>,
-    quality: usize,
-    is_stopped: bool,
-    /// x, bit/s.
-    target_bps: f64,
-    /// A better quality may be taken at random.
-    may_increase: bool,
+    adapter: Adapter,
     feedback: Feedback,
     told: Totals,
 }
@@ -92,7 +76,7 @@ impl Application for Frames {
             Adaptation::None => None,
             Adaptation::Price(price) => {
                 rates.extend(price.better.0.iter().map(|quality| Some(quality.rate)));
-                Some(Adapting::new(price, rates.iter().flatten()))
+                Some(Adapting::new(rate.expect("checked"), price))
             }
         };
         let cut = |&rate: &Option<Rate>| match (rate, frames) {
@@ -162,9 +146,9 @@ impl Application for Frames {
 
     fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
         let Some(adapting) = &self.adapting else { return };
-        each("target_rate_bps", adapting.target_bps);
-        if !adapting.is_stopped {
-            each("quality", adapting.quality as f64);
+        each("target_rate_bps", adapting.adapter.target_bps());
+        if let Some(quality) = adapting.adapter.quality() {
+            each("quality", quality as f64);
         }
         if let Some((price, _)) = adapting.feedback.price() {
             each("price", price);
@@ -179,7 +163,12 @@ impl Frames {
         let size = film.next(system.random());
         let quality = match &mut self.adapting {
             None => Some(0),
-            Some(adapting) => adapting.choose(is_full, self.frame_interval, system),
+            Some(adapting) => {
+                let cut = &self.cuts[adapting.adapter.quality().unwrap_or_default()];
+                let packets = cut.packets(size).count();
+                let frame = Frame { is_full, packets, now: system.now() };
+                adapting.choose(frame, self.frame_interval, system.random())
+            }
         };
         let Some(quality) = quality else { return };
         for packet in self.cuts[quality].packets(size) {
@@ -191,71 +180,32 @@ impl Frames {
 }
 
 impl Adapting {
-    fn new<'a>(price: &PriceAdaptation, rates: impl Iterator<Item = &'a Rate>) -> Self {
-        let rates: Vec<f64> = rates.map(|rate| rate.as_bps() as f64).collect();
+    fn new(worst: Rate, price: &PriceAdaptation) -> Self {
         Adapting {
-            quality: 0,
-            is_stopped: false,
-            target_bps: rates[0],
-            may_increase: true,
+            adapter: Adapter::new(&Rules::new(worst, price)),
             feedback: Feedback::new(price.report_interval, price.price_weight),
             told: Totals::default(),
-            rates,
-            plan: price.clone(),
         }
     }
 
     /// The quality of the next frame; `None` if it is not sent.
-    fn choose(&mut self, is_full: bool, interval: Span, system: &mut System) -> Option<usize> {
-        if self.is_stopped {
+    fn choose(&mut self, frame: Frame, interval: Span, random: &mut Stream) -> Option<usize> {
+        let before = self.adapter.quality();
+        if before.is_none() {
             self.feedback.fade(interval);
         }
         let price = self.feedback.price().map_or(0.0, |(price, _)| price);
-        let willingness_bps = self.plan.willingness.as_bps() as f64;
-        self.target_bps += self.plan.gain.0 * (willingness_bps - price * self.target_bps);
-        if is_full {
-            let before = (self.quality, self.is_stopped);
-            self.decide(system);
-            if (self.quality, self.is_stopped) != before {
-                self.told.changes += 1;
-            }
-        }
+        let quality = self.adapter.choose(frame, price, random);
         self.told.frames += 1;
-        self.told.target_bps += self.target_bps;
+        self.told.target_bps += self.adapter.target_bps();
         self.told.price += price;
-        if self.is_stopped {
-            self.told.stopped += 1;
-            return None;
+        if quality != before {
+            self.told.changes += 1;
         }
-        self.told.quality += self.quality as f64;
-        Some(self.quality)
-    }
-
-    fn decide(&mut self, system: &mut System) {
-        let plan = &self.plan;
-        let (above, below, interrupts) =
-            (plan.increase_above.0, plan.decrease_below.0, plan.interrupts);
-        let better = if self.is_stopped { 0 } else { self.quality + 1 };
-        let rises = self.rates.get(better).is_some_and(|rate| self.target_bps > rate * above);
-        let falls = !self.is_stopped && self.target_bps < self.rates[self.quality] * below;
-        if rises && self.takes_better(system) {
-            (self.quality, self.is_stopped) = (better, false);
-        } else if falls && (self.quality > 0 || interrupts) {
-            self.is_stopped = self.quality == 0;
-            self.quality = self.quality.saturating_sub(1);
-            self.may_increase = true;
+        match quality {
+            Some(quality) => self.told.quality += quality as f64,
+            None => self.told.stopped += 1,
         }
-    }
-
-    /// Whether a better quality that could be taken is. By (7.3.4) the flag is spent where the dice decide against
-    /// it, too.
-    fn takes_better(&mut self, system: &mut System) -> bool {
-        match self.plan.increase {
-            Increase::Always => true,
-            Increase::Random => {
-                let may = core::mem::take(&mut self.may_increase);
-                may && system.random().unit() < 0.5
-            }
-        }
+        quality
     }
 }
