@@ -3,7 +3,7 @@
 Each open point of the scenarios is changed alone, one value a row, with three runs a point. A row
 is put to the cells and claims of its network: table 5.4.1 and Figure 4.3.6 (double bottleneck),
 tables 4.4.3 and 5.2.2 and what is said of few flows (parking lot), tables 5.6.1 and 5.6.2 (single
-bottleneck), table 5.6.3 (web pages), Figures 7.3.4 to 7.3.6 (video). What the text says is taken,
+bottleneck), table 5.6.3 (web pages). What the text says is taken,
 whatever comes of it. Where it says nothing, and nothing else of the dissertation does, the value
 with the most cells within and claims that hold is taken.
 
@@ -47,7 +47,6 @@ NETWORKS = {
     "parking lot": ("table4.4.3", "table5.2.2", "fig4.4.3"),
     "single bottleneck": ("table5.6.1", "table5.6.2"),
     "web pages": ("table5.6.3",),
-    "video": ("fig7.3.4",),
 }
 HEAD = ("engine", "network", "point", "value", "cells", "held", "undecided")
 Row = dict[str, str]
@@ -219,40 +218,10 @@ def _pages() -> list[Change]:
     ]  # fmt: skip
 
 
-def _adapting(key: str, value: str) -> tuple[Override, ...]:
-    return tuple((f"users.{group}.traffic.{key}", value) for group in ("S1", "S2", "S3"))
-
-
-def _video() -> list[Change]:
-    name, found = "video", []
-    qualities = ((75, 150, 300), (60, 120, 240), (50, 100, 200), (100, 200, 300), (100, 150, 200))
-    steps = {"frame": "0.005", "10 ms": "0.02", "4 ms": "0.05"}
-    for worst, *better in qualities:
-        rates = ", ".join(f'{{ rate = "{8 * rate} kb/s" }}' for rate in better)
-        for step, gain in steps.items():
-            more = (
-                *_adapting("rate", f'"{8 * worst} kb/s"'),
-                *_adapting("adaptation.better", f"[{rates}]"),
-                *_adapting("adaptation.gain", gain),
-            )
-            value = f"{worst}, {', '.join(map(str, better))} kB/s; each {step}"
-            found.append(Change(name, "qualities, and how often x is updated", value, more=more))
-    others = (
-        ("weight of a report", "price_weight", ("0.02", "0.5", "1.0")),
-        ("a report each", "report_interval", ('"40 ms"', '"500 ms"', '"1 s"')),
-    )
-    for point, key, values in others:
-        found += [
-            Change(name, point, value.strip('"'), more=_adapting(f"adaptation.{key}", value))
-            for value in values
-        ]
-    return found
-
-
 def changes() -> list[Change]:
     """What is taken, and every other value of every open point."""
     taken = [Change(network, "", "as taken") for network in NETWORKS]
-    return [*taken, *_double(), *_lot(), *_single(), *_pages(), *_video()]
+    return [*taken, *_double(), *_lot(), *_single(), *_pages()]
 
 
 class Search:
@@ -407,11 +376,6 @@ whatever comes of it; the scenarios' heads have the reasons. RED's and drop-tail
 which it says nothing, were taken before this search: no other has more cells and claims, several
 have as many. TCP/RM's clock has the 100 ms of the original's, of which section 5.6.4 tells; up to
 November 2026 it was exact here, against the rule, since section 5.6.3 asks for time stamps.
-Of films, a step of the target rate a frame is what "25 frames a second" gives; of Figures 7.3.4 to
-7.3.6 a step each 10 ms has a claim more with most qualities. Put to Figure 7.3.3 as well, which is
-not searched here, a step a frame has nine claims of eleven and one a packet (0.03 a frame) eight.
-The step was chosen once the claims had been counted for both, and qualities and weights after
-looks at results, too: not by a rule that was there before.
 """
 
 
