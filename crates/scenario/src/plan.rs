@@ -15,10 +15,10 @@ mod tcp;
 mod ways;
 
 pub use crate::traffic::{
-    Adaptation, Admission, Blind, BlindConex, BlindReEcn, Calls, Cbr, Counter, Distribution,
-    Fetching, FrameSizes, Frames, Greedy, Increase, NonProbing, OnOff, Pages, Patience, PausePlan,
-    PriceAdaptation, Probing, Quality, ShortFlows, Traffic, Transfer, Unknown, Updates, Video,
-    WritesPlan,
+    Adaptation, Admission, AdmissionPlace, Blind, BlindConex, BlindReEcn, Calls, Cbr, Counter,
+    Distribution, Fetching, FrameSizes, Frames, Gateway, Greedy, Increase, MeasuredSum, NonProbing,
+    OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality, ShortFlows, Traffic,
+    Transfer, Unknown, Updates, Video, WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,

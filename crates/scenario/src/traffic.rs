@@ -16,7 +16,9 @@ mod video;
 use tidegate_mechanisms::parameters::Parameters;
 use tidegate_mechanisms::{choice, words};
 
-pub use calls::{Admission, Calls, Counter, NonProbing, Probing, Unknown};
+pub use calls::{
+    Admission, AdmissionPlace, Calls, Counter, Gateway, MeasuredSum, NonProbing, Probing, Unknown,
+};
 pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr};
 pub use frame_sizes::FrameSizes;
 pub use frames::{Adaptation, Frames, Increase, Patience, PriceAdaptation, Quality, Updates};

@@ -224,3 +224,62 @@ fn a_call_that_ends_leaves_no_event_behind() {
         assert!((late / early - 1.0).abs() < 0.02, "{admission}: {early}, then {late}");
     }
 }
+
+/// A gateway that refuses whoever asks: of few sources most are in a call, and what they begin passes as part of it; of
+/// many none is.
+#[test]
+fn a_gateway_tells_a_new_call_by_the_silence_before_it() {
+    let with = |sources: u32, silence: &str| {
+        let gateway =
+            format!("{{ kind = \"gateway\", sources = {sources}, silence = \"{silence}\" }}");
+        let admission = format!("{{ kind = \"non-probing\", threshold = 0.1, at = {gateway} }}");
+        let overrides = [
+            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.5 }]"),
+            ("users.site.traffic.admission", &*admission),
+        ];
+        let output = run(&plan_with(CALLS, &overrides), 1);
+        (one(&output, "passed_unasked"), one(&output, "blocked"), one(&output, "offered"))
+    };
+    let (passed, blocked, offered) = with(1, "1 min");
+    assert!(blocked <= 1.0 && passed >= offered - 1.0, "{passed} passed, {blocked} of {offered}");
+    let (passed, blocked, offered) = with(100_000, "1 s");
+    assert!(passed <= 5.0 && blocked > 0.9 * offered, "{passed} passed, {blocked} of {offered}");
+}
+
+/// Room for 20 calls of 200 kb/s by load, which is what its measurement has of them: as many as a counter lets in, less
+/// what films vary by.
+#[test]
+fn who_measures_the_load_keeps_it_within_its_limit() {
+    let overrides = [(
+        "users.site.traffic.admission",
+        "{ kind = \"measured-sum\", limit = \"4 Mb/s\", sample = \"500 ms\", window = \"2 s\" }",
+    )];
+    let output = run(&plan_with(CALLS, &overrides), 1);
+    let (calls, blocking) = (one(&output, "calls"), one(&output, "blocking"));
+    assert!((10.0..20.0).contains(&calls), "{calls}");
+    assert!(blocking > 0.1, "{blocking}");
+    assert!(output.flows.throughput_bps[0] < 4e6, "{}", output.flows.throughput_bps[0]);
+}
+
+/// Calls for which w/p = 400 kb/s: the second of their two qualities, once targets are above its 200 kb/s. Without marks for
+/// it none would be better than the first.
+#[test]
+fn calls_choose_their_quality_by_what_all_of_them_are_told() {
+    let better = "better = [{ rate = \"200 kb/s\" }]";
+    let with = |willingness: &str| {
+        let price =
+            format!("kind = \"price\", {better}, willingness = \"{willingness}\", gain = 0.1");
+        let overrides = [
+            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.1 }]"),
+            ("users.site.traffic.rate", "\"100 kb/s\""),
+            ("users.site.traffic.adaptation", &*format!("{{ {price} }}")),
+            ("users.site.traffic.admission", "{ kind = \"counter\", limit = 20 }"),
+        ];
+        let output = run(&plan_with(CALLS, &overrides), 1);
+        (one(&output, "quality"), one(&output, "blocking"))
+    };
+    let (poor, blocked) = with("9 kb/s");
+    assert!(poor < 0.01 && (blocked - 0.1589).abs() < 0.052, "{poor}, {blocked}");
+    let (rich, _) = with("40 kb/s");
+    assert!(rich > 0.5, "{rich}");
+}

@@ -4,14 +4,15 @@ use tidegate_mechanisms::parameters::Mistake;
 use tidegate_mechanisms::units::{Probability, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters};
 
-use super::frames::of_a_film;
+use super::frames::{Adaptation, can_be_chosen, of_a_film};
 use super::{Application, Distribution};
 
 parameters! {
     /// Calls that begin at random (a Poisson process), hold for a time, and go: each a film over RTP and UDP as
     /// `frames` has it, that begins at a place of its own. Whoever watches the path may block new ones.
     pub struct Calls {
-        /// Bits on the wire per second of a call, on average, headers of IPv4, UDP and RTP included.
+        /// Bits on the wire per second of a call, on average, headers of IPv4, UDP and RTP included. Where calls adapt: of
+        /// their worst quality.
         pub rate: Rate,
         /// From one call to the next, on average.
         pub every: Span,
@@ -25,6 +26,8 @@ parameters! {
         pub ecn: bool = "true",
         /// Who decides whether a call may begin, and by what.
         pub admission: Admission = "none",
+        /// Whether the quality of each call follows the price of the path, of which reports tell all of them.
+        pub adaptation: Adaptation = "none",
     }
     check can_begin;
 }
@@ -37,6 +40,7 @@ choice! {
         NonProbing(NonProbing) = "non-probing";
         Probing(Probing) = "probing";
         Counter(Counter) = "counter";
+        MeasuredSum(MeasuredSum) = "measured-sum";
     }
 }
 
@@ -54,8 +58,32 @@ parameters! {
         pub forget_after: Span = "30 s",
         /// What is done with a call then.
         pub when_unknown: Unknown = "admit",
+        /// Who decides, and so what is a call to him.
+        pub at: AdmissionPlace = "source",
     }
     check tells_in_time;
+}
+
+choice! {
+    /// Who decides about a call.
+    pub enum AdmissionPlace as AdmissionPlace {
+        /// Who starts it.
+        Source = "source";
+        Gateway(Gateway) = "gateway";
+    }
+}
+
+parameters! {
+    /// A gateway of the site, which sees packets and nothing else and tells all its sources what it knows of the path: a
+    /// source that was silent for long enough starts a new call, and what is asked for sooner passes as part of the one
+    /// before (Zimmermann's dissertation, section 7.2.1).
+    pub struct Gateway {
+        /// Sources of the site; each call comes from one of them, at random.
+        pub sources: Whole<1, 1_000_000>,
+        /// Who sent nothing for so long starts a new call with its next packet.
+        pub silence: Span = "1 s",
+    }
+    check hears_silence;
 }
 
 parameters! {
@@ -92,6 +120,22 @@ parameters! {
     }
 }
 
+parameters! {
+    /// Somebody at the bottleneck measures what the calls of a flow send, and lets one more begin if the load and its
+    /// rate together stay within a limit: the measured sum with a time window (S. Jamin, S. Shenker, P. Danzig,
+    /// "Comparison of measurement-based admission control algorithms for controlled-load service", INFOCOM 1997).
+    pub struct MeasuredSum {
+        /// υμ: what calls may have of the link.
+        pub limit: Rate,
+        /// S: a sample of the load is its mean over such a time.
+        pub sample: Span = "1 s",
+        /// T: the load is the largest sample of the last window, or a larger one since, and the rates of calls that
+        /// have begun since.
+        pub window: Span = "10 s",
+    }
+    check measures;
+}
+
 fn times(times: &[(&'static str, Span)]) -> Vec<Mistake> {
     let zero = times.iter().filter(|(_, time)| *time == Span::ZERO);
     zero.map(|(key, _)| (*key, "must be longer than 0 s".to_owned())).collect()
@@ -103,10 +147,25 @@ fn threshold(threshold: Probability) -> Option<Mistake> {
     (!inside).then(|| ("threshold", "must lie between 0 and 1: 1 blocks nobody".to_owned()))
 }
 
+fn hears_silence(own: &Gateway) -> Vec<Mistake> {
+    times(&[("silence", own.silence)])
+}
+
 fn tells_in_time(own: &NonProbing) -> Vec<Mistake> {
     let mut mistakes =
         times(&[("report_interval", own.report_interval), ("forget_after", own.forget_after)]);
     mistakes.extend(threshold(own.threshold));
+    mistakes
+}
+
+fn measures(own: &MeasuredSum) -> Vec<Mistake> {
+    let mut mistakes = times(&[("sample", own.sample), ("window", own.window)]);
+    if own.window < own.sample {
+        mistakes.push(("window", "must not be shorter than a sample".to_owned()));
+    }
+    if own.limit.as_bps() == 0 {
+        mistakes.push(("limit", "must be above 0".to_owned()));
+    }
     mistakes
 }
 
@@ -117,7 +176,23 @@ fn probes_in_time(own: &Probing) -> Vec<Mistake> {
 fn can_begin(calls: &Calls) -> Vec<Mistake> {
     let mut mistakes = times(&[("every", calls.every), ("holding", calls.holding)]);
     mistakes.extend(of_a_film("rate", calls.rate, calls.frame_interval));
-    let by_marks = !matches!(calls.admission, Admission::None | Admission::Counter(_));
+    if let Adaptation::Price(price) = &calls.adaptation {
+        mistakes.extend(can_be_chosen(price, Some(calls.rate), calls.ecn, calls.frame_interval));
+        if let Admission::NonProbing(own) = &calls.admission
+            && own.report_interval != price.report_interval
+        {
+            let message = "one report tells of both: write the same report_interval for admission and adaptation";
+            mistakes.push(("adaptation", message.to_owned()));
+        }
+    }
+    if let Admission::NonProbing(NonProbing { at: AdmissionPlace::Gateway(gateway), .. }) =
+        &calls.admission
+        && gateway.silence <= calls.frame_interval
+    {
+        let message = "the gateway's silence is not longer than frame_interval: each frame would be a new call";
+        mistakes.push(("admission", message.to_owned()));
+    }
+    let by_marks = matches!(calls.admission, Admission::NonProbing(_) | Admission::Probing(_));
     if by_marks && !calls.ecn {
         let message =
             "admission goes by marks, which calls without ECN do not get: leave this key out";

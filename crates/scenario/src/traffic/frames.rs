@@ -115,22 +115,34 @@ fn can_be_sent(own: &Frames) -> Vec<Mistake> {
         }
     }
     let Adaptation::Price(price) = &own.adaptation else { return mistakes };
-    if !own.ecn {
-        let message =
-            "a stream that goes by the price of its path has to be ECN-capable: leave this key out";
-        mistakes.push(("ecn", message.to_owned()));
-    }
     if own.rate.is_none() && own.frames.is_some() {
         let message = "is missing: a stream that adapts needs the rate of its worst quality";
         mistakes.push(("rate", message.to_owned()));
     }
+    mistakes.extend(can_be_chosen(price, own.rate, own.ecn, own.frame_interval));
+    mistakes
+}
+
+/// What cannot be with qualities that are chosen by the price, of which the worst has this rate.
+pub fn can_be_chosen(
+    price: &PriceAdaptation,
+    worst: Option<Rate>,
+    ecn: bool,
+    frame_interval: Span,
+) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    if !ecn {
+        let message =
+            "a stream that goes by the price of its path has to be ECN-capable: leave this key out";
+        mistakes.push(("ecn", message.to_owned()));
+    }
     let better = price.better.0.first();
-    if better.is_some_and(|better| own.rate.is_some_and(|rate| better.rate <= rate)) {
+    if better.is_some_and(|better| worst.is_some_and(|rate| better.rate <= rate)) {
         let message = "is not below that of the first better quality: qualities ascend";
         mistakes.push(("rate", message.to_owned()));
     }
-    let best = price.better.0.last().filter(|_| own.frame_interval > Span::ZERO);
-    for (_, message) in best.map_or(vec![], |best| of_a_film("", best.rate, own.frame_interval)) {
+    let best = price.better.0.last().filter(|_| frame_interval > Span::ZERO);
+    for (_, message) in best.map_or(vec![], |best| of_a_film("", best.rate, frame_interval)) {
         mistakes.push(("adaptation", format!("of the best quality, {message}")));
     }
     mistakes

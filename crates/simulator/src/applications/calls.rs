@@ -3,19 +3,26 @@
 //! What is kept is of calls in progress and of those that probe. Streams of calls have no names: their packets are
 //! numbered over the flow, and reports tell of all of them, as a gateway of their site sees it.
 
+mod measured_sum;
 mod prober;
 mod progress;
+mod watch;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use tidegate_mechanisms::units::{Span, Time};
+use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{
-    self, Admission, Distribution, FlowPlan, NonProbing, Traffic, Unknown,
+    self, Adaptation, Admission, AdmissionPlace, Distribution, FlowPlan, NonProbing, Traffic,
+    Unknown,
 };
 
+use self::measured_sum::MeasuredSum;
 use self::prober::{Outcome, Prober};
 use self::progress::Progress;
-use super::streams::feedback::Feedback;
+use self::watch::Watch;
+use super::streams::adapter::{Adapter, Frame, Rules, Told};
+use super::streams::feedback::{Feedback, averaged};
 use super::streams::film::{Cut, Film};
 use super::streams::label::Kind;
 use super::{Application, Datagram, End, System};
@@ -23,20 +30,38 @@ use super::{Application, Datagram, End, System};
 /// Calls that come and go.
 pub struct Calls {
     plan: plan::Calls,
-    cut: Cut,
+    /// By quality.
+    cuts: Vec<Cut>,
     next_call: Time,
     /// Calls in progress by their next frames: all have the same time from one to the next.
     in_progress: VecDeque<Call>,
     packets: u64,
     feedback: Option<Feedback>,
+    adapting: Option<Adapting>,
     prober: Option<Prober>,
+    /// Of a gateway: what tells a new call.
+    watch: Option<Watch>,
+    /// Of somebody who measures.
+    load: Option<MeasuredSum>,
     progress: Progress,
+}
+
+/// What calls that adapt have in common.
+struct Adapting {
+    rules: Arc<Rules>,
+    price_weight: f64,
+    /// The moving average of what reports tell.
+    price: Option<f64>,
+    told: Told,
 }
 
 struct Call {
     next_frame: Time,
     until: Time,
     film: Film,
+    /// Of a site whose gateway watches.
+    source: u32,
+    adapter: Option<Adapter>,
 }
 
 impl Application for Calls {
@@ -45,7 +70,7 @@ impl Application for Calls {
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Calls(plan) = &*flow.traffic else { return None };
         let (feedback, probing) = match &plan.admission {
-            Admission::None | Admission::Counter(_) => (None, None),
+            Admission::None | Admission::Counter(_) | Admission::MeasuredSum(_) => (None, None),
             Admission::Probing(probing) => (None, Some(probing)),
             Admission::NonProbing(own) => {
                 let feedback = Feedback::new(own.report_interval, own.price_weight);
@@ -56,12 +81,37 @@ impl Application for Calls {
                 (Some(feedback), probing)
             }
         };
+        let mut rates = vec![plan.rate];
+        let (mut adapting, mut feedback) = (None, feedback);
+        if let Adaptation::Price(price) = &plan.adaptation {
+            rates.extend(price.better.0.iter().map(|quality| quality.rate));
+            adapting = Some(Adapting {
+                rules: Rules::new(plan.rate, price),
+                price_weight: price.price_weight.0,
+                price: None,
+                told: Told::default(),
+            });
+            feedback
+                .get_or_insert_with(|| Feedback::new(price.report_interval, price.price_weight));
+        }
+        let cut = |&rate: &Rate| Cut::new(rate, plan.frame_interval, flow.packet_size);
         Some(Calls {
-            cut: Cut::new(plan.rate, plan.frame_interval, flow.packet_size),
+            cuts: rates.iter().map(cut).collect(),
+            adapting,
             next_call: Time::ZERO,
             in_progress: VecDeque::new(),
             packets: 0,
             feedback,
+            watch: match &plan.admission {
+                Admission::NonProbing(NonProbing {
+                    at: AdmissionPlace::Gateway(gateway), ..
+                }) => Some(Watch::new(gateway)),
+                _ => None,
+            },
+            load: match &plan.admission {
+                Admission::MeasuredSum(sum) => Some(MeasuredSum::new(sum)),
+                _ => None,
+            },
             prober: probing.map(|probing| Prober::new(probing, plan.ecn)),
             progress: Progress::default(),
             plan: plan.clone(),
@@ -109,21 +159,28 @@ impl Application for Calls {
             return;
         }
         if kind == Kind::Stream {
-            if let Some(feedback) = &mut self.feedback {
-                feedback.on_report(number, system.now());
-            }
+            self.learn(number, system.now());
             return;
         }
         let Some(prober) = &mut self.prober else { return };
         match prober.on_answer(number, kind == Kind::Marked) {
             Outcome::Open => {}
             Outcome::Blocked => self.progress.on_blocked(),
-            Outcome::Admitted { asked } => self.begin(asked, system),
+            Outcome::Admitted { asked } => {
+                let source = self.source(system);
+                self.begin(asked, source, system);
+            }
         }
     }
 
     fn measure(&mut self, now: Time) {
         self.progress.measure(now);
+        if let Some(adapting) = &mut self.adapting {
+            adapting.told = Told::default();
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.measure();
+        }
         if let Some(prober) = &mut self.prober {
             prober.measure();
         }
@@ -133,6 +190,12 @@ impl Application for Calls {
         self.progress.tells(now, each);
         if let Some(prober) = &self.prober {
             each("probes", prober.probes() as f64);
+        }
+        if let Some(Adapting { told, .. }) = &self.adapting {
+            told.tells(self.plan.frame_interval, each);
+        }
+        if let Some(watch) = &self.watch {
+            each("passed_unasked", watch.passed() as f64);
         }
     }
 
@@ -149,16 +212,32 @@ impl Calls {
     fn arrive(&mut self, system: &mut System) {
         let now = system.now();
         self.progress.on_offered();
+        let source = self.source(system);
+        if self.watch.as_mut().is_some_and(|watch| watch.passes(source, now)) {
+            return self.begin(now, source, system);
+        }
         let admits = match &self.plan.admission {
             Admission::None => Some(true),
             Admission::Counter(counter) => Some(self.in_progress.len() < counter.limit.0 as usize),
+            Admission::MeasuredSum(_) => {
+                Some(self.load.as_mut().is_none_or(|load| load.admits(self.plan.rate, now)))
+            }
             Admission::Probing(_) => None,
             Admission::NonProbing(own) => self.knows(own, now),
         };
         match (admits, &mut self.prober) {
             (Some(false), _) => self.progress.on_blocked(),
             (None, Some(prober)) => prober.ask(system),
-            (Some(true) | None, _) => self.begin(now, system),
+            (Some(true) | None, _) => self.begin(now, source, system),
+        }
+    }
+
+    /// A report has arrived, which says what admission and the qualities of calls go by.
+    fn learn(&mut self, number: u64, now: Time) {
+        let Some(feedback) = &mut self.feedback else { return };
+        let Some(price) = feedback.on_report(number, now) else { return };
+        if let Some(own) = &mut self.adapting {
+            own.price = Some(averaged(own.price, price, own.price_weight));
         }
     }
 
@@ -168,8 +247,13 @@ impl Calls {
         (now <= told + own.forget_after).then_some(price < own.threshold.0)
     }
 
-    /// A call begins that was asked for at that time.
-    fn begin(&mut self, asked: Time, system: &mut System) {
+    /// The source of the next call.
+    fn source(&self, system: &mut System) -> u32 {
+        self.watch.as_ref().map_or(0, |watch| watch.source(system.random()))
+    }
+
+    /// A call of a source begins that was asked for at that time.
+    fn begin(&mut self, asked: Time, source: u32, system: &mut System) {
         let now = system.now();
         let holding = match self.plan.distribution {
             Distribution::Fixed => self.plan.holding,
@@ -179,7 +263,9 @@ impl Calls {
         };
         self.progress.on_begun(asked, now);
         let film = Film::somewhere(self.plan.frame_interval, system.random());
-        self.in_progress.push_front(Call { next_frame: now, until: now + holding, film });
+        let adapter = self.adapting.as_ref().map(|own| Adapter::new(&own.rules));
+        let until = now + holding;
+        self.in_progress.push_front(Call { next_frame: now, until, film, source, adapter });
         self.send_frame(system);
     }
 
@@ -190,8 +276,17 @@ impl Calls {
         if now >= call.until {
             return self.progress.on_ended(now);
         }
+        if let Some(watch) = &mut self.watch {
+            watch.on_packet(call.source, now);
+        }
+        let is_full = call.film.is_at_full_frame();
         let size = call.film.next(system.random());
-        for packet in self.cut.packets(size) {
+        let quality = self.quality(&mut call, is_full, size, system);
+        let packets = quality.map(|quality| self.cuts[quality].packets(size));
+        for packet in packets.into_iter().flatten() {
+            if let Some(load) = &mut self.load {
+                load.on_packet(packet, now);
+            }
             let label = Kind::Stream.label(self.packets);
             system.send_datagram(End::Sender, label, packet, self.plan.ecn);
             self.packets += 1;
@@ -199,5 +294,25 @@ impl Calls {
         call.next_frame = now + self.plan.frame_interval;
         system.wake_at(call.next_frame);
         self.in_progress.push_back(call);
+    }
+
+    /// The quality of a call's next frame; `None` if it is not sent.
+    fn quality(
+        &mut self,
+        call: &mut Call,
+        is_full: bool,
+        size: f64,
+        system: &mut System,
+    ) -> Option<usize> {
+        let (Some(own), Some(adapter)) = (&mut self.adapting, &mut call.adapter) else {
+            return Some(0);
+        };
+        let before = adapter.quality();
+        let packets = self.cuts[before.unwrap_or_default()].packets(size).count();
+        let price = own.price.unwrap_or_default();
+        let frame = Frame { is_full, packets, now: system.now() };
+        let quality = adapter.choose(frame, price, system.random());
+        own.told.add(before, adapter, price);
+        quality
     }
 }

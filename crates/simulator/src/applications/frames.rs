@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{self, Adaptation, FlowPlan, FrameSizes, PriceAdaptation, Traffic};
 
-use super::streams::adapter::{Adapter, Frame, Rules};
+use super::streams::adapter::{Adapter, Frame, Rules, Told};
 use super::streams::feedback::Feedback;
 use super::streams::film::{Cut, Film};
 use super::streams::label::Kind;
@@ -51,18 +51,7 @@ impl Source {
 struct Adapting {
     adapter: Adapter,
     feedback: Feedback,
-    told: Totals,
-}
-
-/// What is told at the end, over all frames.
-#[derive(Default)]
-struct Totals {
-    frames: u64,
-    target_bps: f64,
-    quality: f64,
-    stopped: u64,
-    changes: u64,
-    price: f64,
+    told: Told,
 }
 
 impl Application for Frames {
@@ -124,24 +113,22 @@ impl Application for Frames {
         let (_, number) = Kind::of(datagram.number);
         match at {
             End::Receiver => adapting.feedback.on_packet(number, datagram.marked, system),
-            End::Sender => adapting.feedback.on_report(number, system.now()),
+            End::Sender => {
+                adapting.feedback.on_report(number, system.now());
+            }
         }
     }
 
     fn measure(&mut self, _now: Time) {
         if let Some(adapting) = &mut self.adapting {
-            adapting.told = Totals::default();
+            adapting.told = Told::default();
         }
     }
 
     fn tells(&self, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        let Some(Adapting { told, .. }) = &self.adapting else { return };
-        let frames = told.frames as f64;
-        each("target_rate_bps", told.target_bps / frames);
-        each("quality", told.quality / (frames - told.stopped as f64));
-        each("quality_changes", told.changes as f64);
-        each("stopped_s", told.stopped as f64 * self.frame_interval.as_secs());
-        each("price", told.price / frames);
+        if let Some(Adapting { told, .. }) = &self.adapting {
+            told.tells(self.frame_interval, each);
+        }
     }
 
     fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
@@ -184,7 +171,7 @@ impl Adapting {
         Adapting {
             adapter: Adapter::new(&Rules::new(worst, price)),
             feedback: Feedback::new(price.report_interval, price.price_weight),
-            told: Totals::default(),
+            told: Told::default(),
         }
     }
 
@@ -196,16 +183,7 @@ impl Adapting {
         }
         let price = self.feedback.price().map_or(0.0, |(price, _)| price);
         let quality = self.adapter.choose(frame, price, random);
-        self.told.frames += 1;
-        self.told.target_bps += self.adapter.target_bps();
-        self.told.price += price;
-        if quality != before {
-            self.told.changes += 1;
-        }
-        match quality {
-            Some(quality) => self.told.quality += quality as f64,
-            None => self.told.stopped += 1,
-        }
+        self.told.add(before, &self.adapter, price);
         quality
     }
 }

@@ -292,8 +292,8 @@ tables! {
     /// measured time. Videos: `stalls`, `mean_stall_s` (0 without any), `startup_s`, `played_s`, `ended_s` (when the
     /// last of it was played) and `qoe`, from 1.5 to 5. Short flows: `begun`, `finished`, `completion_s` (their mean)
     /// and `longest_completion_s`. Over the measured time alone, calls: `offered`, `blocked`, `begun`, `ended`, `blocking` (a
-    /// share), `calls` in progress with `calls_variance` and `most_calls`, `set_up_s` and `probes`; films that adapt:
-    /// `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`; readers of pages: `pages`
+    /// share), `calls` in progress with `calls_variance` and `most_calls`, `set_up_s`, `probes` and, of a gateway,
+    /// `passed_unasked`; films that adapt: `target_rate_bps`, `quality` (0 is the worst), `quality_changes`, `stopped_s` and `price`; readers of pages: `pages`
     /// that have come, their `objects` and `bytes`, `waited_s` for all of them and `page_s` for one on average.
     pub struct ApplicationTable = "applications" only of "scenarios with videos, short flows, pages, calls or films that adapt" {
         /// Index of the flow.

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use tidegate_mechanisms::units::{Rate, Time};
+use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{Increase, PriceAdaptation, Updates};
 
 use crate::random::Stream;
@@ -141,11 +141,48 @@ impl Adapter {
     }
 }
 
+/// What is told at the end, over all frames.
+#[derive(Default)]
+pub struct Told {
+    frames: u64,
+    target_bps: f64,
+    quality: f64,
+    stopped: u64,
+    changes: u64,
+    price: f64,
+}
+
+impl Told {
+    /// A frame for which a stream that had one quality has chosen another or the same, at this price.
+    pub fn add(&mut self, before: Option<usize>, adapter: &Adapter, price: f64) {
+        self.frames += 1;
+        self.target_bps += adapter.target_bps();
+        self.price += price;
+        if adapter.quality() != before {
+            self.changes += 1;
+        }
+        match adapter.quality() {
+            Some(quality) => self.quality += quality as f64,
+            None => self.stopped += 1,
+        }
+    }
+
+    /// Means over the frames, which come so often, and sums.
+    pub fn tells(&self, frame_interval: Span, each: &mut dyn FnMut(&'static str, f64)) {
+        let frames = self.frames as f64;
+        each("target_rate_bps", self.target_bps / frames);
+        each("quality", self.quality / (frames - self.stopped as f64));
+        each("quality_changes", self.changes as f64);
+        each("stopped_s", self.stopped as f64 * frame_interval.as_secs());
+        each("price", self.price / frames);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use tidegate_mechanisms::parameters::{Choice, Tables};
-    use tidegate_mechanisms::units::{Factor, Share, Span, Step};
+    use tidegate_mechanisms::units::{Factor, Share, Step};
     use tidegate_scenario::plan::{Patience, Quality};
 
     /// Willing to pay a tenth of the better of two qualities, with a gain that takes it there at once.

@@ -18,6 +18,11 @@ pub fn path_price(sent: u64, received: u64, marked: u64) -> f64 {
     (((sent as f64 - received as f64) + marked as f64) / sent as f64).clamp(0.0, 1.0)
 }
 
+/// The moving average of prices, once there is one more of this weight.
+pub fn averaged(mean: Option<f64>, price: f64, weight: f64) -> f64 {
+    mean.map_or(price, |mean| mean + weight * (price - mean))
+}
+
 /// What a receiver has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counters {
@@ -92,29 +97,32 @@ impl Feedback {
     }
 
     /// The `number`th report has arrived. Those before it that have not are lost, and what they said is in this one.
-    pub fn on_report(&mut self, number: u64, now: Time) {
+    /// Returns the price that it tells of, before it is averaged.
+    pub fn on_report(&mut self, number: u64, now: Time) -> Option<f64> {
         while let Some((first, counters)) = self.on_the_way.pop_front() {
             if first == number {
-                self.learn(counters, now);
+                return self.learn(counters, now);
             }
-            if first >= number {
-                return;
+            if first > number {
+                break;
             }
         }
+        None
     }
 
     /// The price of the path since the report before, (7.3.3), and its moving average.
-    fn learn(&mut self, counters: Counters, now: Time) {
+    fn learn(&mut self, counters: Counters, now: Time) -> Option<f64> {
         let sent = counters.sent - self.known.sent;
         let received = counters.received - self.known.received;
         let marked = counters.marked - self.known.marked;
         self.known = counters;
         if sent == 0 {
-            return;
+            return None;
         }
         let price = path_price(sent, received, marked);
-        let mean = self.price.map_or(price, |(mean, _)| mean + self.price_weight * (price - mean));
-        self.price = Some((mean, now));
+        let mean = self.price.map(|(mean, _)| mean);
+        self.price = Some((averaged(mean, price, self.price_weight), now));
+        Some(price)
     }
 
     /// The mean price of the path, of which the last report came when; `None` before the first.
