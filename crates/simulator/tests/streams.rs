@@ -283,3 +283,26 @@ fn calls_choose_their_quality_by_what_all_of_them_are_told() {
     let (rich, _) = with("40 kb/s");
     assert!(rich > 0.5, "{rich}");
 }
+
+/// Calls that would hold for long, of which the link lets nothing through from 120 s on: those who hear nothing from their
+/// receiver end, and so do those that begin after that; who gets no reports goes on.
+#[test]
+fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {
+    let ended = |admission: &str| {
+        let overrides = [
+            ("bottleneck.rate_changes", "[{ at = \"120 s\", rate = \"8 b/s\" }]"),
+            ("duration", "\"100 s\""),
+            ("users.site.traffic.every", "\"5 s\""),
+            ("users.site.traffic.holding", "\"10000 s\""),
+            ("users.site.traffic.admission", admission),
+        ];
+        let output = run(&plan_with(CALLS, &overrides), 1);
+        (one(&output, "ended"), one(&output, "begun"))
+    };
+    // Twelve begin in each minute: those of the first 120 s end at 150 s, and then each 30 s after it began; left
+    // are the six or so of the last 30 s.
+    let (ended_with, _) = ended("{ kind = \"non-probing\", threshold = 0.9 }");
+    assert!(ended_with > 12.0, "{ended_with}");
+    let (ended_without, begun) = ended("\"none\"");
+    assert!(ended_without < 4.0 && begun > 5.0, "{ended_without} of {begun}");
+}

@@ -28,6 +28,8 @@ parameters! {
         pub admission: Admission = "none",
         /// Whether the quality of each call follows the price of the path, of which reports tell all of them.
         pub adaptation: Adaptation = "none",
+        /// A call whose receiver has reported nothing for so long ends. Where there are no reports, it goes on.
+        pub give_up_after: Span = "30 s",
     }
     check can_begin;
 }
@@ -174,7 +176,11 @@ fn probes_in_time(own: &Probing) -> Vec<Mistake> {
 }
 
 fn can_begin(calls: &Calls) -> Vec<Mistake> {
-    let mut mistakes = times(&[("every", calls.every), ("holding", calls.holding)]);
+    let mut mistakes = times(&[
+        ("every", calls.every),
+        ("holding", calls.holding),
+        ("give_up_after", calls.give_up_after),
+    ]);
     mistakes.extend(of_a_film("rate", calls.rate, calls.frame_interval));
     if let Adaptation::Price(price) = &calls.adaptation {
         mistakes.extend(can_be_chosen(price, Some(calls.rate), calls.ecn, calls.frame_interval));

@@ -163,7 +163,7 @@ pub fn of_a_film(key: &'static str, rate: Rate, frame_interval: Span) -> Vec<Mis
     } else if bytes > LARGEST_MEAN_BYTES {
         let message = format!(
             "a frame would have {bytes:.0} B on average; with more than {LARGEST_MEAN_BYTES:.0} too many would not \
-             go into a datagram of 64 KiB, since frames vary"
+             go into a datagram of 64 KiB, since frames vary: write a lower rate or a shorter frame_interval"
         );
         mistakes.push((key, message));
     }

@@ -4,6 +4,7 @@ mod doubts;
 mod networks;
 mod overrides;
 mod senders;
+mod streams;
 mod values;
 
 use tidegate_scenario::{Issue, Scenario};

@@ -57,6 +57,7 @@ struct Adapting {
 
 struct Call {
     next_frame: Time,
+    began: Time,
     until: Time,
     film: Film,
     /// Of a site whose gateway watches.
@@ -264,16 +265,23 @@ impl Calls {
         self.progress.on_begun(asked, now);
         let film = Film::somewhere(self.plan.frame_interval, system.random());
         let adapter = self.adapting.as_ref().map(|own| Adapter::new(&own.rules));
-        let until = now + holding;
-        self.in_progress.push_front(Call { next_frame: now, until, film, source, adapter });
+        let (next_frame, began, until) = (now, now, now + holding);
+        self.in_progress.push_front(Call { next_frame, began, until, film, source, adapter });
         self.send_frame(system);
     }
 
-    /// The next frame of the call whose turn it is, which ends instead if its time is over.
+    /// Whether the receiver of a call has been silent for so long that nobody can be there. Reports tell of all calls.
+    fn is_given_up(&self, call: &Call, now: Time) -> bool {
+        let Some(feedback) = &self.feedback else { return false };
+        let told = feedback.price().map_or(call.began, |(_, told)| told.max(call.began));
+        now > told + self.plan.give_up_after
+    }
+
+    /// The next frame of the call whose turn it is, which ends instead if its time is over or nobody is there to see it.
     fn send_frame(&mut self, system: &mut System) {
         let Some(mut call) = self.in_progress.pop_front() else { return };
         let now = system.now();
-        if now >= call.until {
+        if now >= call.until || self.is_given_up(&call, now) {
             return self.progress.on_ended(now);
         }
         if let Some(watch) = &mut self.watch {

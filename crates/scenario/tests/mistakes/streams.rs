@@ -1,0 +1,89 @@
+//! Calls and films that cannot be: each mistake is told with its line, and all of them at once.
+
+use super::messages;
+
+const WRONG: &str = r#"
+version = 1
+warm_up = "1 s"
+duration = "10 s"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "5 ms"
+buffer = "1000 packets"
+ecn = true
+[users.times]
+traffic = { kind = "calls", rate = "200 kb/s", every = "0 s", holding = "0 s" }
+[users.thresholds]
+traffic = { kind = "calls", rate = "200 kb/s", every = "1 s", holding = "10 s", admission = { kind = "non-probing", threshold = 1.5 } }
+[users.certain]
+traffic = { kind = "calls", rate = "200 kb/s", every = "1 s", holding = "10 s", admission = { kind = "non-probing", threshold = 0.0 } }
+[users.unprobed]
+traffic = { kind = "calls", rate = "200 kb/s", every = "1 s", holding = "10 s", admission = { kind = "probing", probes = 0 } }
+[users.unmarked]
+traffic = { kind = "calls", rate = "200 kb/s", every = "1 s", holding = "10 s", ecn = false, admission = "probing" }
+[users.descends]
+traffic = { kind = "frames", rate = "600 kb/s", adaptation = { kind = "price", willingness = "160 kb/s", increase_above = 0.9, decrease_below = 1.1, better = [{ rate = "2.4 Mb/s" }, { rate = "1.2 Mb/s" }] } }
+[users.greedy]
+traffic = { kind = "greedy", admission = "probing" }
+[users.text]
+traffic = { kind = "frames", frames = "5120,I\nten\n-5,P\n70000" }
+[users.empty]
+traffic = { kind = "frames", frames = "" }
+[users.large]
+traffic = { kind = "frames", rate = "8 Mb/s" }
+"#;
+
+const TOLD: [&str; 15] = [
+    "line 11: users.times.traffic.every: must be longer than 0 s",
+    "line 11: users.times.traffic.holding: must be longer than 0 s",
+    "line 13: users.thresholds.traffic.admission.threshold: 1.5 is not a probability from 0 to 1",
+    "line 15: users.certain.traffic.admission.threshold: must lie between 0 and 1: 1 blocks nobody",
+    "line 17: users.unprobed.traffic.admission.probes: 0 is out of range; expected a whole number from 1 to 1000",
+    "line 19: users.unmarked.traffic.ecn: admission goes by marks, which calls without ECN do not get: leave this \
+     key out",
+    "line 21: users.descends.traffic.adaptation.increase_above: must be at least 1: below it a quality is left as it is \
+     reached",
+    "line 21: users.descends.traffic.adaptation.decrease_below: must be at most 1: above it a quality is left as it is \
+     reached",
+    "line 21: users.descends.traffic.adaptation.better: qualities have to ascend",
+    "line 23: users.greedy.traffic.admission: unknown key; valid keys here: kind, lasts",
+    "line 25: users.text.traffic.frames: line 2, column 1: \"ten\" is no size: write a frame's bytes, such as 5120",
+    "line 25: users.text.traffic.frames: line 3, column 1: -5 B is negative",
+    "line 25: users.text.traffic.frames: line 4, column 1: 70000 B do not go into a datagram of 64 KiB, which has room \
+     for 65495",
+    "line 27: users.empty.traffic.frames: has no rows: write a frame's bytes in each line",
+    "line 29: users.large.traffic.rate: a frame would have 40000 B on average; with more than 12000 too many would not \
+     go into a datagram of 64 KiB, since frames vary: write a lower rate or a shorter frame_interval",
+];
+
+#[test]
+fn all_that_is_wrong_with_calls_and_films_is_told_at_once() {
+    let told = messages(WRONG);
+    for expected in TOLD {
+        assert!(told.iter().any(|one| one == expected), "{expected}\nnot in\n{}", told.join("\n"));
+    }
+    assert_eq!(told.len(), TOLD.len(), "{}", told.join("\n"));
+}
+
+/// A gateway that takes each frame for a call, a window in which nothing is measured, patience for nothing, and reports
+/// of two kinds.
+#[test]
+fn what_decides_about_calls_has_to_be_able_to() {
+    let network = WRONG.split("[users.times]").next().expect("has users");
+    let call = "kind = \"calls\", rate = \"200 kb/s\", every = \"1 s\", holding = \"10 s\"";
+    let price = "kind = \"price\", willingness = \"40 kb/s\", better = [{ rate = \"400 kb/s\" }]";
+    let of =
+        |traffic: &str| messages(&format!("{network}[users.one]\ntraffic = {{ {traffic} }}\n"));
+    let gateway = "at = { kind = \"gateway\", sources = 5, silence = \"40 ms\" }";
+    let by = |admission: &str| of(&format!("{call}, admission = {{ {admission} }}"));
+    let told = by(&format!("kind = \"non-probing\", threshold = 0.1, {gateway}"));
+    assert!(told[0].contains("each frame would be a new call"), "{told:?}");
+    let told = by("kind = \"measured-sum\", limit = \"1 Mb/s\", window = \"100 ms\"");
+    assert!(told[0].contains("window: must not be shorter than a sample"), "{told:?}");
+    let both = "admission = { kind = \"non-probing\", threshold = 0.1, report_interval = \"1 s\" }";
+    let told = of(&format!("{call}, {both}, adaptation = {{ {price} }}"));
+    assert!(told[0].contains("write the same report_interval"), "{told:?}");
+    let hasty = "increase = { kind = \"patient\", wait = \"0 s\" }";
+    let told = of(&format!("{call}, adaptation = {{ {price}, {hasty} }}"));
+    assert!(told[0].contains("must be longer than 0 s"), "{told:?}");
+}
