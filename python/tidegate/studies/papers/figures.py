@@ -321,6 +321,8 @@ def _levels(lines: list[Line], factor: str) -> list[float]:
 
 def _told(factor: str, level: object) -> str:
     """A level as a panel's title: `D_b_ms` 5 reads `D_b = 5 ms`."""
+    if isinstance(level, list):
+        level = " or ".join(map(str, level))
     stem, _, unit = factor.rpartition("_")
     return f"{stem} = {level} {unit}" if stem else f"{factor} = {level}"
 
