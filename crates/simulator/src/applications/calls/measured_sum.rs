@@ -7,7 +7,7 @@
 //! ```
 //!
 //! S. Jamin, S. Shenker, P. Danzig, "Comparison of measurement-based admission control algorithms for controlled-load
-//! service", INFOCOM 1997, sections 2.2 and 3.1. Differs from it: a window is not begun anew when a call is let in.
+//! service", INFOCOM 1997. Differs from it: a window is not begun anew when a call is let in.
 
 use tidegate_mechanisms::units::{Bytes, Rate, Span, Time};
 use tidegate_scenario::plan;
