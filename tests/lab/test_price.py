@@ -111,6 +111,18 @@ def test_the_command_names_what_it_leaves_alone(program):
     assert f"left alone: process {pid}, 127.0.0.1:{reno}, which goes by reno" in done.stderr
 
 
+def test_offers_are_taken_while_a_second_holder_tries(program):
+    pid, (sbrm, *_) = program
+    socket_that_pays = of(pid)[sbrm]
+    with subprocess.Popen(
+        [find_program(bpf.PROGRAM), "check"], stderr=subprocess.DEVNULL
+    ) as second:
+        while second.poll() is None:
+            offers.offer(socket_that_pays, 123.0)
+    assert second.returncode == 1, "the names are taken"
+    assert of(pid)[sbrm].willingness == 123.0
+
+
 def test_a_process_that_is_not_there_is_named():
     with pytest.raises(OfferError, match="there is no process 999999999"):
         offers.processes(pid=999999999)

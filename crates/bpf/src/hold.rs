@@ -39,12 +39,14 @@ impl Held {
         })));
         let mut object = load()?;
         let mut links = Vec::new();
-        for name in ["tg_sbrm_setsockopt", "tg_sbrm_getsockopt"] {
-            links.push(attach(&mut object, name, cgroup)?);
-        }
+        // First, since names are taken once: a second holder must not stand before the sockets of the first, whose options
+        // would come by both.
         for name in CONTROLS {
             let mut ops = object.maps_mut().find(|map| map.name() == name);
             links.push(register(name, ops.as_mut().expect("bpf/pricing.bpf.c defines it"))?);
+        }
+        for name in ["tg_sbrm_setsockopt", "tg_sbrm_getsockopt"] {
+            links.push(attach(&mut object, name, cgroup)?);
         }
         Ok(Held { _links: links, _object: object })
     }
