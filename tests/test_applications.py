@@ -1,5 +1,8 @@
 """What videos and short flows tell of themselves, in summaries and on the screen."""
 
+import subprocess
+import sys
+
 import pytest
 
 import tidegate
@@ -60,3 +63,27 @@ def test_the_screen_has_a_table_of_applications_where_there_are_some(result):
     plain = SCENARIO.partition("[users.viewer]")[0] + "[users.greedy]\n"
     titles = [grid.title for grid in grids({"": tidegate.simulate(plain)})]
     assert titles == ["Who got what", "Bottlenecks"]
+
+
+# A run of 60 s and one of 600 s of ConEx's short flows, whose ends are not listed one by one, in a
+# process of its own: the most memory that it ever had, in KiB, after each.
+PEAKS = """
+import resource
+from tidegate.studies.papers.experiments import load_paper
+from tidegate.studies.papers.runs import native_engine
+
+series = load_paper("conex").experiments["fig20"].series["tcp"]
+setting = next(one for one in series.settings if one.levels["r"] == 5)
+unlisted = [(f"users.{group}.traffic.listed", "false") for group in ("heavy", "light")]
+for duration in ("60 s", "600 s"):
+    own = [*setting.overrides, *unlisted, ("duration", f'"{duration}"')]
+    native_engine(setting.base, own).run(1)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_short_flows_take_no_more_memory_after_600_s_than_after_60():
+    """Of 100,000 that begin, those that are open are kept: 80 bytes of each would be 8 MB."""
+    done = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True)
+    after_60_s, after_600_s = map(int, done.stdout.split())
+    assert after_600_s - after_60_s < 4096, "KiB"
