@@ -103,18 +103,21 @@ def test_levels_reach_the_scenario(paper):
 @pytest.fixture
 def search(monkeypatch, paper):
     monkeypatch.syspath_prepend(str(paper.folder))
-    sys.modules.pop("search", None)
+    for name in ("search", "search_readings"):
+        sys.modules.pop(name, None)
     yield importlib.import_module("search")
-    sys.modules.pop("search", None)
+    for name in ("search", "search_readings"):
+        sys.modules.pop(name, None)
 
 
 def test_what_is_taken_is_what_the_search_found(paper, search):
+    asked = sys.modules["search_readings"]
     with search.ROWS.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     first, last, again = (search.of_stage(rows, stage) for stage in ("first", "last", "again"))
-    assert {row["reading"] for row in first} == {task.reading for task in search.reading_tasks()}
+    assert {row["reading"] for row in first} == {task.reading for task in asked.reading_tasks()}
     put_to_all = {row["reading"] for row in last}
-    assert put_to_all == {*search.PUT_TO_ALL, *search.best_of_each_way(first)}
+    assert put_to_all == {*asked.PUT_TO_ALL, *search.best_of_each_way(first)}
     for drops in ("declared", "all"):
         full = [
             row for row in last if row["reading"].startswith(drops) and "full" in row["reading"]
@@ -123,8 +126,16 @@ def test_what_is_taken_is_what_the_search_found(paper, search):
             row["reading"] for row in full if search.score(row) == search.score(full[0])
         }
     assert len(again) == 2
-    assert search.is_best(search.TAKEN, again)
-    (taken,) = (task for task in search.reading_tasks() if task.reading == search.TAKEN)
+    owing, owing_last, applications = (
+        [row["reading"] + row["change"] for row in search.of_stage(rows, stage)]
+        for stage in ("owing a packet", "owing a packet, last", "applications")
+    )
+    overdrawn = [task.reading + task.change for task in asked.owing_tasks()]
+    assert sorted(owing) == sorted(overdrawn)
+    assert set(owing_last) <= set(overdrawn) & set(applications)
+    assert len(applications) == len(asked.application_tasks())
+    assert search.is_best(asked.TAKEN, again)
+    (taken,) = (task for task in asked.reading_tasks() if task.reading == asked.TAKEN)
     for setting in paper.experiments["fig8"].series["tcp"].settings:
         ours, theirs = (
             native_engine(one.base, one.overrides).to_toml()

@@ -1,0 +1,210 @@
+"""What the search asks: readings of the policer and of declarations, and all else assumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidegate.studies.papers.factors import Override, Setting
+
+STAGES = {
+    "first": ("baseline", "fig8"),
+    "changes": ("baseline", "fig8", "fig19", "table4"),
+    "last": (
+        "baseline", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",
+        "fig14", "fig15", "fig16", "fig17", "fig18", "fig19", "table4",
+    ),
+}  # fmt: skip
+"""What readings are put to."""
+STAGES["again"] = STAGES["last"]
+STAGES["owing a packet"] = STAGES["first"]
+STAGES["owing a packet, last"] = STAGES["last"]
+STAGES["applications"] = ("fig20", "fig21", "fig22")
+RATES = (1, 3, 5, 10, 20, 45, 90, 180)
+ALL_RATES = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 45, 90, 120, 180)
+DECIDED = {"again": (3, ALL_RATES), "applications": (1, ALL_RATES)}
+"""Runs a point and filling rates, where a stage has others."""
+RUNS = 1
+POLICER = {
+    "drops": ("all", "declared"),
+    "tokens": ("on arrival", "if it passes", "last"),
+    "initial": ("", '"0 packets"'),
+}
+TOKENS: dict[str, tuple[Override, ...]] = {
+    "on arrival": (("charge_dropped", "true"),),
+    "if it passes": (("charge_dropped", "false"),),
+    "last": (("charge_dropped", "false"), ("judged", '"as-found"')),
+}
+SENDER = {
+    "losses": ("each", "told", "event"),
+    "carrier": ("new-data", "any"),
+}
+TAKEN = "declared, paid if it passes, full at first, each loss that ACKs tell, on new data"
+PUT_TO_ALL = (
+    TAKEN,
+    "declared, paid if it passes, empty at first, each loss that ACKs tell, on new data",
+    "declared, paid if it passes, full at first, one loss an event, on new data",
+    "all, paid last, full at first, each loss that ACKs tell, on new data",
+)
+"""The best of the first stage, and it with one answer changed; the best that stops all packets,
+with ns-2's bucket."""
+AGAIN = (TAKEN, PUT_TO_ALL[3])
+"""The best with ns-2's bucket, of those that drop declared packets and of those that drop all."""
+LITERAL = "all, paid on arrival, full at first, each loss, on any data"
+WORDS = {
+    ("tokens", "on arrival"): "paid on arrival",
+    ("tokens", "if it passes"): "paid if it passes",
+    ("tokens", "last"): "paid last",
+    ("initial", ""): "full at first",
+    ("initial", '"0 packets"'): "empty at first",
+    ("losses", "each"): "each loss",
+    ("losses", "told"): "each loss that ACKs tell",
+    ("losses", "event"): "one loss an event",
+    ("carrier", "new-data"): "on new data",
+    ("carrier", "any"): "on any data",
+}
+
+# What base.toml assumes besides, each changed alone.
+CHANGES: dict[str, list[Override]] = {
+    "nothing": [],
+    "ns-2's Sack1 as sender": [
+        ("tcp.loss_recovery", '"sack"'),
+        ("tcp.limited_transmit_by_count", "true"),
+        ("tcp.loss_to_one", "true"),
+        ("tcp.after_timeout", '"go-back-n"'),
+        ("tcp.rearm_on_each_ack", "false"),
+        ("tcp.max_rto", '"64 s"'),
+    ],
+    "time-outs as RFC 6298: duplicates do not start the timer anew": [
+        ("tcp.rearm_on_each_ack", "false")
+    ],
+    "buckets empty at first": [("initial", '"0 packets"')],
+    "floor of the bucket 0": [("floor", '"0 packets"')],
+    "floor of the bucket ten depths": [("floor", '"450 packets"')],
+    "RED's signals independent of each other": [("bottleneck.aqm.spacing", '"geometric"')],
+    "RED's signals evenly spaced": [("bottleneck.aqm.spacing", '"uniform"')],
+    "RED's weight 0.00004, ns-2's for packets of 500 bytes": [("bottleneck.aqm.weight", "0.00004")],
+    "RED's weight 0.002, Floyd and Jacobson's": [("bottleneck.aqm.weight", "0.002")],
+    "RED's weight 0.02": [("bottleneck.aqm.weight", "0.02")],
+    "window of one segment under ECN, ns-2's Sack1": [("tcp.ecn_to_one", "true")],
+    "no time stamps": [("tcp.timestamps", "false")],
+    "delayed ACKs": [("tcp.delayed_ack", '"100 ms"')],
+    "smallest time-out 1 s": [("tcp.min_rto", '"1 s"')],
+    "initial window 1": [("tcp.initial_window", "1")],
+    "initial window 10": [("tcp.initial_window", "10")],
+    "profile of today's Linux": [("profile", '"linux"')],
+}
+OWES = "a bucket owes a packet at most"
+"""The sixth question: nothing is taken out of a bucket that is empty."""
+OWING: list[Override] = [("floor", '"1 packets"')]
+OWING_LAST = ("all, paid if it passes, full at first, each loss, on new data",)
+"""What of it is put to all claims."""
+
+# Sections V and VI: what they assume, each changed alone.
+TARGET = 'target = "{}"'
+CROSS = 'rate = "{}"'
+APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
+    "nothing": ([], []),
+    "all packets are stopped, and tokens are paid last": (
+        [("drops", '"all"'), *TOKENS["last"]],
+        [],
+    ),
+    "tokens are paid on arrival": ([("charge_dropped", "true")], []),
+    "other traffic 85 Mb/s": ([], [(CROSS.format("90 Mb/s"), CROSS.format("85 Mb/s"))]),
+    "other traffic 81 Mb/s": ([], [(CROSS.format("90 Mb/s"), CROSS.format("81 Mb/s"))]),
+    "LEDBAT's target 60 ms": ([], [(TARGET.format("25 ms"), TARGET.format("60 ms"))]),
+    "LEDBAT's target 100 ms": ([], [(TARGET.format("25 ms"), TARGET.format("100 ms"))]),
+}
+_POLICER_KEYS = ("drops", "charge_dropped", "judged", "floor", "initial")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row: how the policer and its senders are read, and what else is changed."""
+
+    reading: str
+    change: str
+    policer: tuple[Override, ...]
+    others: tuple[Override, ...]
+    swaps: tuple[tuple[str, str], ...] = ()
+    """What stands in values of settings, and what takes its place."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from other rows."""
+        return self.reading, self.change
+
+    def applied(self, setting: Setting) -> Setting:
+        """The setting with this in place of what paper.toml and base.toml have."""
+        changed = tuple(
+            (key, self._policer(value) if key.endswith(".entry") else self._swapped(value))
+            for key, value in setting.overrides
+        )
+        return replace(setting, overrides=(*self.others, *changed))
+
+    def _swapped(self, value: str) -> str:
+        for old, new in self.swaps:
+            value = value.replace(old, new)
+        return value
+
+    def _policer(self, entry: str) -> str:
+        """One that polices as this has it; one that only counts stays."""
+        own = "".join(f", {key} = {value}" for key, value in self.policer)
+        return entry if "observe" in entry else _bare(entry).replace(" }]", f"{own} }}]")
+
+
+def _bare(entry: str) -> str:
+    """A policer as paper.toml has it, without the keys that are searched."""
+    parts = entry.removesuffix(" }]").split(", ")
+    return ", ".join(part for part in parts if part.split(" = ")[0] not in _POLICER_KEYS) + " }]"
+
+
+def reading_tasks() -> list[Task]:
+    """Every combination of readings."""
+    found = []
+    for drops, tokens, initial, losses, carrier in product(*POLICER.values(), *SENDER.values()):
+        sender = f'{{ kind = "per-signal", losses = "{losses}", carrier = "{carrier}" }}'
+        told = [drops, WORDS["tokens", tokens], WORDS["initial", initial]]
+        name = ", ".join([*told, WORDS["losses", losses], WORDS["carrier", carrier]])
+        policer = [("drops", f'"{drops}"'), *TOKENS[tokens]]
+        policer += [("initial", initial)] if initial else []
+        found.append(Task(name, "", tuple(policer), (("tcp.conex", sender),)))
+    return found
+
+
+def change_tasks() -> list[Task]:
+    """What was taken, with one assumption changed."""
+    (taken,) = (task for task in reading_tasks() if task.reading == TAKEN)
+    found = []
+    for change, keys in CHANGES.items():
+        own = tuple(one for one in keys if one[0] in _POLICER_KEYS)
+        others = tuple(one for one in keys if one[0] not in _POLICER_KEYS)
+        policer = (*taken.policer, *own)
+        found.append(Task(taken.reading, change, policer, (*taken.others, *others)))
+    return found
+
+
+def owing_tasks() -> list[Task]:
+    """Readings that begin with a full bucket, which now owes a packet at most."""
+    return [
+        replace(task, change=OWES, policer=(*task.policer, *OWING))
+        for task in reading_tasks()
+        if WORDS["initial", ""] in task.reading
+    ]
+
+
+def application_tasks() -> list[Task]:
+    """What was taken, with one thing changed of what figures 20 to 22 rest on; the text's words."""
+    tasks = {task.reading: task for task in reading_tasks()}
+    taken = tasks[TAKEN]
+    found = [replace(tasks[LITERAL], change="the text's own words")]
+    owing = {task.reading: task for task in owing_tasks()}
+    found += [owing[reading] for reading in OWING_LAST]
+    for change, (own, swaps) in APPLICATIONS.items():
+        changed = {key for key, _ in own}
+        kept = [one for one in taken.policer if one[0] not in changed]
+        policer = (*kept, *own)
+        found.append(replace(taken, change=change, policer=policer, swaps=tuple(swaps)))
+    return found
