@@ -110,3 +110,66 @@ fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
         ["line 5: users: 20000 groups over 2000 links; at most 500000 pairs of them"]
     );
 }
+
+/// What can be wrong with the loop of re-ECN inside a mobile network, in one file.
+#[test]
+fn all_that_is_wrong_with_a_mobile_network_is_told_at_once_with_line_key_and_remedy() {
+    let text = r#"version = 1
+[links.core]
+from = "a"
+to = "b"
+rate = "2 Mb/s"
+duplex = false
+entry = [{ kind = "pdn-gateway", mtu = "1500 B" }]
+[links.last]
+from = "b"
+to = "c"
+rate = "2 Mb/s"
+exit = [{ kind = "enodeb", interval = "5 ms" }]
+duplex = false
+[links.back]
+from = "c"
+to = "a"
+rate = "2 Mb/s"
+duplex = false
+[links.past]
+from = "b"
+to = "d"
+rate = "2 Mb/s"
+[users.walker]
+from = "a"
+to = "c"
+moves = [{ at = "1 s", to = "d" }]
+[users.others]
+from = "d"
+to = "b"
+exit = ["enodeb"]
+"#;
+    let told = messages(text);
+    for (found, wanted) in told.iter().zip([
+        "line 7: links.core.entry.0.mtu: a packet of 1500 B has 1544 B in the tunnel, more than the 1500 B that the path carries: give packets of at most 1456 B",
+        "line 12: links.last.exit.0.interval: 0.005000000 s is less than a packet takes on the link to here: give at least 0.006000000 s",
+        "line 26: users.walker.moves.0.to: d is behind no eNodeB that could take their tunnels over: name a node that is, or give one",
+        "line 30: users.others.exit.0: ends tunnels, but no pdn-gateway stands on the way to here, so that there are none: give one",
+    ]) {
+        assert!(found.contains(wanted), "{told:#?}");
+    }
+    assert_eq!(told.len(), 4, "{told:#?}");
+}
+
+/// Of a policer of re-ECN, for each flow.
+#[test]
+fn all_that_is_wrong_with_a_re_ecn_policer_is_told_at_once() {
+    let text = r#"version = 1
+[bottleneck]
+rate = "2 Mb/s"
+[users.all]
+entry = [{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "15 kB", initial = "20 kB", k = 1.3 }]
+"#;
+    let told = messages(text);
+    for (found, wanted) in told.iter().zip(["initial", "k: is above √(3/2)", "round_trip"]) {
+        let wanted = format!("line 5: users.all.entry.0.{wanted}");
+        assert!(found.starts_with(&wanted), "{told:#?}");
+    }
+    assert_eq!(told.len(), 3, "{told:#?}");
+}
