@@ -91,21 +91,27 @@ VEGAS_CP = {"kind": "vegas-cp", "slow_start": False}
 BY_MARKS = {"price_encoding": {"kind": "one-bit", "base": 1.06}}
 
 
+# TCP/RM's rates go as the root of an offer.
 @pytest.mark.parametrize(
-    ("control", "unit", "more"),
-    [({"kind": "sbrm"}, 100, {}), ({"kind": "tcp-rm"}, 100, {}), (VEGAS_CP, 1000, BY_MARKS)],
+    ("control", "paid", "more"),
+    [
+        ({"kind": "sbrm"}, (100, 200, 300), {}),
+        ({"kind": "tcp-rm"}, (100, 400, 900), {}),
+        (VEGAS_CP, (1000, 2000, 3000), BY_MARKS),
+    ],
     ids=["sbrm", "tcp-rm", "vegas-cp"],
 )
-def test_rates_follow_what_flows_offer(control, unit, more):
+def test_rates_follow_what_flows_offer(control, paid, more):
     before = registered()
-    paid = {
-        f"users.{group}.tcp.congestion_control": {**control, "willingness_to_pay": times * unit}
-        for times, group in enumerate(("low", "middle", "high"), 1)
+    offers = {
+        f"users.{group}.tcp.congestion_control": {**control, "willingness_to_pay": offer}
+        for group, offer in zip(("low", "middle", "high"), paid, strict=True)
     }
-    of_all = {"tcp.congestion_control": control, **more}
+    # Whose connection request is lost has no ECN else, and pays nothing.
+    of_all = {"tcp.congestion_control": control, "tcp.ecn_fallback": False, **more}
     shorter = {"warm_up": "5 s", "duration": "10 s"}
     result = tidegate.lab(
-        tidegate.load_scenario(SCENARIO, set={**paid, **of_all, **shorter}), replications=1
+        tidegate.load_scenario(SCENARIO, set={**offers, **of_all, **shorter}), replications=1
     )
     assert comes(lambda: registered() == before)
     (bottleneck,) = [link for link in result.links.to_pylist() if link["name"] == "bottleneck"]
