@@ -5,6 +5,7 @@ import pytest
 from tidegate.studies.explanations import read_explanations
 from tidegate.studies.papers.experiments import load_paper, paper_names
 from tidegate.studies.papers.explanations import PaperExplanation
+from tidegate.studies.papers.points import series_key
 
 
 @pytest.fixture(params=paper_names())
@@ -33,8 +34,17 @@ def test_every_cell_that_another_assumption_is_tried_on_is_measured_with_it(pape
         for experiment in (*paper.experiments.values(), *filter(None, [paper.traits]))
         for name, one in experiment.series.items()
     }
+
+    def levels(one, metric):
+        """The levels of a series' points; of stars, those of the rivals that they rank."""
+        if one.stars is None:
+            return [setting.levels for setting in one.settings]
+        ranked = series[series_key(one.stars.of[metric]["series"], "")]
+        rivals = dict.fromkeys(setting.levels[one.stars.rivals] for setting in ranked.settings)
+        return [{one.stars.rivals: rival} for rival in rivals]
+
     for one in explanations(paper):
-        settings = [setting for key in one.measured_in for setting in series[key].settings]
         for cell in (c for e in paper.experiments.values() for c in e.cells if one.covers_cell(c)):
-            points = [s for s in settings if cell.levels.items() <= s.levels.items()]
+            there = [own for key in one.measured_in for own in levels(series[key], cell.metric)]
+            points = [own for own in there if cell.levels.items() <= own.items()]
             assert len(points) == bool(one.assuming), (one.id, cell.id)
