@@ -22,7 +22,7 @@ const LEAST: f64 = -1022.0;
 const MOST: f64 = 1023.0;
 
 /// 2ˣ, to 10⁻¹⁵ of itself.
-#[inline]
+#[inline(always)]
 pub fn exp2(x: f64) -> f64 {
     if !(LEAST..=MOST).contains(&x) {
         return if x <= NOTHING { 0.0 } else { beyond_normal(x) };

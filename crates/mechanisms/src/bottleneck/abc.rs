@@ -18,7 +18,8 @@
 //! Where the paper leaves it open: A_avg starts at 0, and is updated before the packet is judged;
 //! packets without activity count as activity 0.
 
-use super::{Aqm, Arrival, Differentiate, Signal};
+use super::aqm::{Aqm, Bend};
+use super::{Arrival, Differentiate, Signal};
 use crate::parameters;
 use crate::power::exp2;
 use crate::registry::About;
@@ -59,15 +60,11 @@ impl Differentiate for Abc {
         Abc { params, average: 0.0 }
     }
 
-    #[inline]
+    #[inline(never)]
     fn signal(&mut self, aqm: &mut Aqm, arrival: &Arrival, draw: impl FnMut() -> f64) -> Signal {
-        let p = aqm.probability(arrival);
         let activity = f64::from(arrival.activity);
         self.observe(activity);
-        // Equation (5) leaves 0 and 1 as they are, and costs two powers of two.
-        let adapted =
-            if p > 0.0 && p < 1.0 { self.adapt(p, || aqm.log2(p, arrival), activity) } else { p };
-        aqm.signal(adapted, draw)
+        aqm.signal_bent(arrival, ByActivity { abc: self, activity }, draw)
     }
 
     /// A_avg.
@@ -80,6 +77,19 @@ impl Differentiate for Abc {
     }
 }
 
+/// Bends the probability for a packet of this activity.
+struct ByActivity<'a> {
+    abc: &'a Abc,
+    activity: f64,
+}
+
+impl Bend for ByActivity<'_> {
+    #[inline(always)]
+    fn bend(self, p: f64, log2_p: f64) -> f64 {
+        self.abc.adapt(p, log2_p, self.activity)
+    }
+}
+
 impl Abc {
     /// Averages the activity of an arriving packet (4). For every arrival, whatever p.
     #[inline]
@@ -88,16 +98,16 @@ impl Abc {
         self.average = w_a * self.average + (1.0 - w_a) * activity;
     }
 
-    /// p_A of a packet (5), for 0 < p < 1. `log2_p` gives log₂ p, so that a queue that has it in a
+    /// p_A of a packet (5), for 0 < p < 1. `log2_p` is log₂ p, so that a queue that has it in a
     /// table pays two powers of two a packet and nothing else.
-    #[inline]
-    pub fn adapt(&self, p: f64, log2_p: impl FnOnce() -> f64, activity: f64) -> f64 {
+    #[inline(always)]
+    pub fn adapt(&self, p: f64, log2_p: f64, activity: f64) -> f64 {
         let steepness = self.params.gamma.0 * (self.average - activity);
         // γ = 0, or a packet of exactly average activity: p itself, not p up to rounding.
         if steepness == 0.0 {
             return p;
         }
-        exp2(log2_p() * exp2(steepness))
+        exp2(log2_p * exp2(steepness))
     }
 
     /// A_avg.
@@ -121,7 +131,7 @@ mod tests {
     }
 
     fn adapted(gamma: f64, average: f64, p: f64, activity: f64) -> f64 {
-        abc(gamma, average).adapt(p, || libm::log2(p), activity)
+        abc(gamma, average).adapt(p, libm::log2(p), activity)
     }
 
     #[test]

@@ -221,6 +221,36 @@ aqms! {
     sbrm_queue::SbrmQueue(SbrmQueueParams);
 }
 
+/// Whoever makes another probability of that of an AQM, if that is neither 0 nor 1.
+pub(super) trait Bend {
+    /// What becomes of the probability `p`, of which `log2_p` is the binary logarithm.
+    fn bend(self, p: f64, log2_p: f64) -> f64;
+}
+
+#[inline(always)]
+fn signal_bent<A: ManageQueue>(
+    aqm: &mut A,
+    arrival: &Arrival,
+    bend: impl Bend,
+    draw: impl FnMut() -> f64,
+) -> Signal {
+    let p = aqm.probability(arrival);
+    let bent = if p > 0.0 && p < 1.0 { bend.bend(p, aqm.log2(p, arrival)) } else { p };
+    let signalled = falls(bent, draw);
+    aqm.on_verdict(signalled);
+    signal_of(signalled, aqm.is_forced(), || A::ASKS_PRICE.is_some())
+}
+
+#[inline(always)]
+fn signal_of(signalled: bool, forced: bool, asks_price: impl FnOnce() -> bool) -> Signal {
+    match (signalled, forced) {
+        (false, _) => Signal::None,
+        (true, false) if asks_price() => Signal::Price,
+        (true, false) => Signal::Congestion,
+        (true, true) => Signal::Forced,
+    }
+}
+
 impl Aqm {
     /// See [`ManageQueue::catch_up`].
     #[inline]
@@ -239,18 +269,23 @@ impl Aqm {
     pub(super) fn signal(&mut self, p: f64, draw: impl FnMut() -> f64) -> Signal {
         let signalled = falls(p, draw);
         self.on_verdict(signalled);
-        match (signalled, self.is_forced()) {
-            (false, _) => Signal::None,
-            (true, false) if self.asks_price() => Signal::Price,
-            (true, false) => Signal::Congestion,
-            (true, true) => Signal::Forced,
-        }
+        signal_of(signalled, self.is_forced(), || self.asks_price())
     }
 
-    /// See [`ManageQueue::log2`].
-    #[inline]
-    pub(super) fn log2(&self, p: f64, arrival: &Arrival) -> f64 {
-        each!(self, drop_tail => libm::log2(p), own => own.log2(p, arrival))
+    /// The verdict on an arrival whose probability somebody bends. Asks once which AQM it is, so that all that it does
+    /// for a packet is in one piece.
+    #[inline(always)]
+    pub(super) fn signal_bent(
+        &mut self,
+        arrival: &Arrival,
+        bend: impl Bend,
+        draw: impl FnMut() -> f64,
+    ) -> Signal {
+        each!(
+            self,
+            drop_tail => Signal::None,
+            own => signal_bent(own, arrival, bend, draw)
+        )
     }
 
     /// See [`ManageQueue::is_forced`].

@@ -130,11 +130,13 @@ impl Stage for ActivityMeter {
 
 impl ActivityMeter {
     /// Meters a packet and returns the activity that it is to carry.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, now: Time, len: Bytes) -> f32 {
         let elapsed_ns = now.since(self.last).as_nanos() as f64;
         self.last = now;
-        self.fill = (self.fill + self.bytes_per_nano * elapsed_ns).min(self.burst_allowance);
+        let filled = self.fill + self.bytes_per_nano * elapsed_ns;
+        // One instruction, where `min` takes five for what is no number.
+        self.fill = if filled < self.burst_allowance { filled } else { self.burst_allowance };
         if self.fill >= 0.0 {
             // A = 0, 2^(−A) = 1: no power to take.
             self.fill -= len.as_f64();
