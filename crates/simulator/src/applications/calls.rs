@@ -62,7 +62,8 @@ struct Call {
     film: Film,
     /// Of a site whose gateway watches.
     source: u32,
-    adapter: Option<Adapter>,
+    /// Apart, since most calls have none and all of them move at each frame.
+    adapter: Option<Box<Adapter>>,
 }
 
 impl Application for Calls {
@@ -264,7 +265,7 @@ impl Calls {
         };
         self.progress.on_begun(asked, now);
         let film = Film::somewhere(self.plan.frame_interval, system.random());
-        let adapter = self.adapting.as_ref().map(|own| Adapter::new(&own.rules));
+        let adapter = self.adapting.as_ref().map(|own| Box::new(Adapter::new(&own.rules)));
         let (next_frame, began, until) = (now, now, now + holding);
         self.in_progress.push_front(Call { next_frame, began, until, film, source, adapter });
         self.send_frame(system);
