@@ -183,12 +183,23 @@ def _single() -> list[Change]:
         Change(name, "clock", "exact", sample, fine),
         Change(name, "clock", "exact, smoothed", more=(("tcp.rtt_tick", '"off"'),)),
         Change(name, "ECE", "each mark told (AccECN)", more=(("tcp.feedback", '"accurate"'),)),
+        *_delayed(name, ("40 ms", "100 ms", "200 ms")),
         Change(name, "least window", "one segment at a mark", more=(("tcp.ecn_to_one", "true"),)),
         Change(
             name, "bidirectional flows", "one flow a path from the right",
             more=tuple((f"users.{group}.flows", "1") for group in from_the_right),
         ),
         Change(name, "jitter of hosts", "none", more=(("host_jitter", '"off"'),)),
+    ]  # fmt: skip
+
+
+def _delayed(network: str, times: Sequence[str]) -> list[Change]:
+    return [
+        Change(
+            network, "ACKs", f"every second segment, or after {time}",
+            more=(("tcp.delayed_ack", f'"{time}"'),),
+        )
+        for time in times
     ]  # fmt: skip
 
 
@@ -215,6 +226,7 @@ def _pages() -> list[Change]:
             (("tcp.rtt_tick", '"1 ms"'),),
         ),
         Change(name, "ECE", "each mark told (AccECN)", more=(("tcp.feedback", '"accurate"'),)),
+        *_delayed(name, ("100 ms",)),
     ]  # fmt: skip
 
 
@@ -376,6 +388,12 @@ whatever comes of it; the scenarios' heads have the reasons. RED's and drop-tail
 which it says nothing, were taken before this search: no other has more cells and claims, several
 have as many. TCP/RM's clock has the 100 ms of the original's, of which section 5.6.4 tells; up to
 November 2026 it was exact here, against the rule, since section 5.6.3 asks for time stamps.
+Whether receivers delay ACKs section 5.6.4 does not tell, and section 5.6.2 says what follows "if no
+Delayed-ACK algorithm is used". Tables 5.6.1 and 5.6.2 have more cells and claims with delayed ACKs.
+They are not taken, since section 5.7 says of SBRM and TCP/RM that "every segment is to be
+acknowledged", which is read as section 2.3 puts it, where with delayed ACKs "generally only every
+second segment is acknowledged". These rows came last, after the three delays had been tried in
+sight of the counts, and 5.7's sentence was found after that.
 """
 
 
