@@ -5,6 +5,13 @@
 //! Applicability in Cellular Networks", ITC 23, 2011, section III-B: "a similar setup can be done for upload scenarios". What
 //! the [eNodeB](enodeb.md) does for downloads, turned round: it counts what was marked or is missing, takes packets out by the
 //! same rules, and reports to the [eNodeB](enodeb-uplink.md) where their tunnel began. No radio is behind it.
+//!
+//! ```text
+//! with each packet:   received + 1;   marked_before + 1 where inner or outer ECN is CE
+//!                     dropped_before = numbers up to the latest − received
+//!                     ECN ← by the rules, from inner and outer;   L ← L − 40 or 44 B
+//! if t − t_report ≥ interval:   a report of the last number and the counters leaves
+//! ```
 
 use super::enodeb::{Enodeb, EnodebParams};
 use super::tunnel::EcnRules;
