@@ -23,8 +23,15 @@ QUICK = ("--spacing", "0.001", "--patience", "5")
 def answering() -> Iterator[int]:
     """Somebody who answers, and at which port."""
     with listening("127.0.0.1", 0) as opened:
-        thread = threading.Thread(target=answer, args=(opened,), daemon=True)
-        thread.start()
+
+        def until_it_is_closed() -> None:
+            try:
+                answer(opened)
+            except OSError:
+                if opened.fileno() >= 0:
+                    raise
+
+        threading.Thread(target=until_it_is_closed, daemon=True).start()
         yield opened.getsockname()[1]
 
 

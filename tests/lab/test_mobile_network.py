@@ -71,7 +71,8 @@ def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understo
     command = [
         process.find(), "run", "--seed", "1", "--ip", "4", "--generator", "own", "--verbose",
     ]  # fmt: skip
-    scenario = load_scenario("scenarios/lte-flood.toml", set={**SHORT, "duration": "7 s"})
+    # Long enough for scapy to begin on a busy machine.
+    scenario = load_scenario("scenarios/lte-flood.toml", set={**SHORT, "duration": "15 s"})
     output = tmp_path / "run.json"
     with output.open("w") as file, subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.PIPE, text=True
