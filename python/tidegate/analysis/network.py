@@ -34,7 +34,8 @@ _LEAST, _MOST = -30.0, 30.0
 # A root is enclosed so often between two of so many points: to 1e-10 of a logit.
 _STAGES, _POINTS = 8, 33
 _SWEEPS = 400
-# After so many sweeps one goes where they lead to.
+# After so many sweeps one goes where they lead to: where the moves have one direction (the cosine
+# between them), and so many moves far at most.
 _PACES = 8
 _STRAIGHT = 0.99
 _FARTHEST = 1e6
