@@ -16,6 +16,8 @@ PORT = 2152
 ECHO_RESPONSE, ERROR_INDICATION, END_MARKER, DATA = 2, 26, 254, 255
 ETH_P_IP = 0x0800
 WATCHED = 40
+TIMES = 5
+"""So often messages are sent, since hosts on a busy machine lose some."""
 INNER = 16
 """Where the user's packet begins: behind eight bytes, four optional ones, and an extension."""
 
@@ -23,8 +25,14 @@ INNER = 16
 def echo(gateway: str) -> dict[str, int]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.settimeout(2)
-        own.sendto(bytes(GTP_U_Header(teid=0, S=1, seq=77) / GTPEchoRequest()), (gateway, PORT))
-        answer = GTP_U_Header(own.recv(2000))
+        for again in reversed(range(TIMES)):
+            own.sendto(bytes(GTP_U_Header(teid=0, S=1, seq=77) / GTPEchoRequest()), (gateway, PORT))
+            try:
+                answer = GTP_U_Header(own.recv(2000))
+                break
+            except TimeoutError:
+                if not again:
+                    raise
     return {"kind": answer.gtp_type, "seq": answer.seq}
 
 
@@ -68,17 +76,19 @@ def send(gateway: str) -> None:
     """What a gateway cannot use."""
     user = IP(src="198.19.0.1", dst="198.18.1.1") / TCP(sport=10_000) / Raw(b"data")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-        for message in (
-            bytes(GTP_U_Header(teid=99, S=1, seq=1) / user),
-            bytes(GTP_U_Header(teid=1, gtp_type=END_MARKER, length=0)),
-            b"\x32\xff\x00",
-        ):
-            own.sendto(message, (gateway, PORT))
+        for _ in range(TIMES):
+            for message in (
+                bytes(GTP_U_Header(teid=99, S=1, seq=1) / user),
+                bytes(GTP_U_Header(teid=1, gtp_type=END_MARKER, length=0)),
+                b"\x32\xff\x00",
+            ):
+                own.sendto(message, (gateway, PORT))
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":
     device, gateway = sys.argv[1:]
-    found = {"echo": echo(gateway), "data": watched(device)}
+    found = {"echo": echo(gateway), "data": watched(device), "times": TIMES}
     send(gateway)
     time.sleep(0.3)
     sys.stdout.write(json.dumps(found))

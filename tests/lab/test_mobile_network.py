@@ -107,8 +107,7 @@ def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understo
     assert all(each == sorted(set(each)) for each in numbers.values())
     forwarder = json.loads(output.read_text())["forwarder"]
     counts = dict(text.rsplit(" ", 1) for text in forwarder["messages"])
-    wanted = dict.fromkeys(
-        ("data for no tunnel", "error indications", "end markers", "malformed"), "1"
-    )
-    assert {what: counts.get(what) for what in wanted} == wanted
+    for what in ("data for no tunnel", "error indications", "end markers", "malformed"):
+        assert 1 <= int(counts.get(what, 0)) <= told["times"], (what, counts)
+    assert int(counts["error indications"]) <= int(counts["data for no tunnel"])
     assert own != gateway
