@@ -10,6 +10,17 @@ from dataclasses import dataclass
 from markdown_tables import row, table
 
 ABC, CPQ = "papers/abc/RESULTS.md", "papers/cpq/RESULTS.md"
+# The row of README's table of papers, and the pages whose counts it sums.
+PAPERS = {
+    "[Activity-based congestion management](papers/abc/RESULTS.md) (ABC)": (ABC,),
+    "[Congestion policing queues](papers/cpq/RESULTS.md) (CPQ)": (CPQ,),
+    "[ConEx](papers/conex/RESULTS.md)": ("papers/conex/RESULTS.md",),
+    "[Metering re-ECN](papers/reecn/RESULTS.md)": ("papers/reecn/RESULTS.md",),
+    "[Congestion pricing](papers/congestion_pricing/README.md)": tuple(
+        f"papers/congestion_pricing/RESULTS{part}.md"
+        for part in ("", "-chapters-4-5", "-parking-lot", "-chapter-6", "-chapter-7")
+    ),
+}
 LAB_ABC, LAB_CPQ, LAB_MIXES = "docs/lab-abc.md", "docs/lab-cpq.md", "docs/lab-mixes.md"
 FIDELITY, LEAGUE, PERFORMANCE = "docs/fidelity.md", "docs/league.md", "docs/performance.md"
 
@@ -80,25 +91,29 @@ def _evening_peak(evening):
 
 
 def _papers():
-    def counts(page):
-        sums = row(page, "**all**", "cells within", "claims held")
-        return [
-            number
-            for heading in ("cells within", "claims held")
-            for number in sums[heading].strip("*").split(" of ")
-        ]
-
     return [
-        Statement(
-            ABC, "(ABC: {} of {} cells agree, and {} of {} statements hold)", tuple(counts(ABC))
-        ),
-        Statement(CPQ, "(CPQ: {} of {}, and {} of {})", tuple(counts(CPQ))),
+        *(_counts(name, pages) for name, pages in PAPERS.items()),
         Statement(
             CPQ,
-            "plain RED in place of all would have {} cells of CPQ",
+            "plain RED in place of all mechanisms would have {} cells of CPQ",
             (row(CPQ, "**all**", "plain RED within")["plain RED within"].strip("*"),),
         ),
     ]
+
+
+def _counts(name, pages):
+    """README's row of a paper: cells that agree, statements that hold, over all of its pages."""
+    counts = [_sum(pages, heading) for heading in ("cells within", "claims held")]
+    told = " | ".join("{} of {}" if pair else "-" for pair in counts)
+    numbers = tuple(str(number) for pair in counts for number in pair)
+    return Statement(", ".join(pages), f"| {name} | {told} |", numbers)
+
+
+def _sum(pages, heading):
+    """[that agree, of all] over the pages; nothing where none of them counts any."""
+    cells = (row(page, "**all**", heading)[heading].strip("* ") for page in pages)
+    pairs = [tuple(map(int, cell.split(" of "))) for cell in cells if cell]
+    return [sum(column) for column in zip(*pairs, strict=True)]
 
 
 def _gamma():
