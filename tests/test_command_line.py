@@ -133,6 +133,14 @@ def test_variants_stand_side_by_side(tidegate_command):
     }  # fmt: skip
 
 
+def test_a_variant_of_many_values_is_called_by_what_tells_it_apart(tidegate_command):
+    """Not by all that a table has, defaults included."""
+    against = ("--against", 'bottleneck.differentiation={ kind = "abc", gamma = 1.0 }')
+    found = tidegate_command.json("simulate", "small.toml", *against, "-r", 1, "--no-save")
+    names = list(dict.fromkeys(run["variant"] for run in found["runs"]))
+    assert names == [f"bottleneck.differentiation = abc, gamma {gamma}" for gamma in (3.0, 1.0)]
+
+
 def test_a_variant_that_is_none_is_refused(tidegate_command):
     done = tidegate_command("simulate", "small.toml", "--against", "bottleneck.buffer=50 packets")
     assert done.returncode == 2

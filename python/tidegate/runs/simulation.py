@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tidegate.errors import UsageError
 from tidegate.runs.execution import MAX_REPLICATIONS, Threads
-from tidegate.scenarios.reading import load_scenario, setting
+from tidegate.scenarios.reading import load_scenario, setting, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -125,12 +125,11 @@ def compare(
 def name_variants(base: Scenario, variants: Sequence[tuple[str, Scenario]]) -> dict[str, Scenario]:
     """Name each variant by the value of the key in which it differs."""
     keys = {key for key, _ in variants}
-    if len(keys) == 1:
-        (key,) = keys
-        named = [(f"{_short(key)} = {setting(base, key)}", base)]
-    else:
-        named = [("as in the file", base)]
-    named += [(f"{_short(key)} = {setting(variant, key)}", variant) for key, variant in variants]
+    told = {key: _told(key, [base, *(one for own, one in variants if own == key)]) for key in keys}
+    (first, *_), *more = told.values()
+    named = [("as in the file" if more else first, base)]
+    following = {key: iter(names[1:]) for key, names in told.items()}
+    named += [(next(following[key]), variant) for key, variant in variants]
     names = dict(named)
     if len(names) < len(named):
         raise UsageError(
@@ -237,6 +236,18 @@ def seeds_of(scenario: Scenario, seed: int | None, replications: int | None) -> 
     if not 0 <= first < 2**63:
         raise UsageError(f"seed: {first} is not between 0 and 2^63")
     return range(first, first + count)
+
+
+def _told(key: str, scenarios: Sequence[Scenario]) -> list[str]:
+    """What each has at the key; of tables and lists only what tells them apart."""
+    from tidegate.runs.swept_values import distinct_words
+
+    values = [value_at(one, key) for one in scenarios]
+    if any(isinstance(value, dict | list) for value in values):
+        told = distinct_words(["unset" if value is None else value for value in values])
+    else:
+        told = [setting(one, key) for one in scenarios]
+    return [f"{_short(key)} = {one}" for one in told]
 
 
 def _short(key: str) -> str:

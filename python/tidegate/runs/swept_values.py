@@ -63,6 +63,8 @@ def distinct_words(values: Sequence[object]) -> list[str]:
     >>> distinct_words([{"kind": "icp", "curve": "step"}, {"kind": "red", "a": 1, "b": 2},
     ...                 {"kind": "red", "a": 1, "b": 3}])
     ['icp', 'red, b 2', 'red, b 3']
+    >>> distinct_words([[], [{"kind": "conex-policer", "depth": "45 packets"}]])
+    ['[]', '[conex-policer]']
     """
     told = [words(_without_common(value, values)) for value in values]
     # Without its parts, one may be called as another.
@@ -70,6 +72,9 @@ def distinct_words(values: Sequence[object]) -> list[str]:
 
 
 def _without_common(value: object, values: Sequence[object]) -> object:
+    if isinstance(value, list):
+        items = [item for one in values if isinstance(one, list) for item in one]
+        return [_without_common(item, items) for item in value]
     if not isinstance(value, dict) or "kind" not in value:
         return value
     alike = [one for one in values if isinstance(one, dict) and one.get("kind") == value["kind"]]

@@ -118,12 +118,20 @@ def content_hash(scenario: Scenario, *also: object) -> str:
 
 def setting(scenario: Scenario, key: str) -> str:
     """Value of a dotted key, defaults included, as people would write it."""
+    value = value_at(scenario, key)
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else toml_value(value)
+
+
+def value_at(scenario: Scenario, key: str) -> object:
+    """Value of a dotted key, defaults included; nothing where none is set."""
     value: object = tomllib.loads(scenario.to_toml())
     for part in key.removeprefix(ADD).split("."):
         if not isinstance(value, dict) or part not in value:
-            return "unset"
+            return None
         value = value[part]
-    return value if isinstance(value, str) else toml_value(value)
+    return value
 
 
 def toml_value(value: object) -> str:
