@@ -56,8 +56,8 @@ def test_only_the_word_report_writes_the_papers_own_page(papers, tmp_path, monke
     few = {"fig2", "fig4"}
     real = reproduction.load_paper
 
-    def small(name):
-        paper = real(name)
+    def small(name, **how):
+        paper = real(name, **how)
         kept = {key: one for key, one in paper.experiments.items() if key in few}
         return replace(paper, experiments=kept, traits=None)
 

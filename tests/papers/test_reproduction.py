@@ -152,7 +152,8 @@ replications = 1
 quick_replications = 1
 [setups.video]
 base = "video.toml"
-set = { duration = "600 s" }
+set = { duration = "600 s", seed = 1 }
+quick_set = { duration = "60 s" }
 [factors.u]
 set = { users = "{}" }
 """
@@ -168,7 +169,8 @@ factors = { u = [2] }
 """
 
 
-def test_a_set_up_has_a_base_scenario_of_its_own(tmp_path, monkeypatch):
+@pytest.fixture
+def paper_with_a_set_up(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDEGATE_PAPERS", str(tmp_path))
     folder = tmp_path / "p"
     files = {
@@ -178,14 +180,29 @@ def test_a_set_up_has_a_base_scenario_of_its_own(tmp_path, monkeypatch):
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
+    return folder
+
+
+def test_a_set_up_has_a_base_scenario_of_its_own(paper_with_a_set_up):
     series = load_paper("p").experiments["e"].series
     (own,), (usual,) = series["own"].settings, series["usual"].settings
     assert (own.base, usual.base) == ("long", "usual")
-    assert own.overrides == (("duration", '"600 s"'), ("seed", "3"), ("users", "2"))
+    set_up = (("duration", '"600 s"'), ("seed", "1"))
+    assert own.overrides == (*set_up, ("seed", "3"), ("users", "2"))
     assert usual.overrides == (("users", "2"),)
-    (folder / "experiments/e.toml").write_text(EXPERIMENT.replace('"video"', '"audio"'))
+    (paper_with_a_set_up / "experiments/e.toml").write_text(
+        EXPERIMENT.replace('"video"', '"audio"')
+    )
     with pytest.raises(ReproductionError, match="no set-up 'audio'; there are video"):
         load_paper("p")
+
+
+def test_in_a_hurry_a_set_up_may_have_shorter_runs(paper_with_a_set_up):
+    in_full, quick = load_paper("p"), load_paper("p", quick=True)
+    (own,), (usual,) = (quick.experiments["e"].series[name].settings for name in ("own", "usual"))
+    assert own.overrides == (("duration", '"60 s"'), ("seed", "1"), ("seed", "3"), ("users", "2"))
+    assert usual.overrides == (("users", "2"),)
+    assert (in_full.shortened, quick.shortened) == (False, True)
 
 
 def test_analytic_experiments_hold_completely_and_need_no_simulation():

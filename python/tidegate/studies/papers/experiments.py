@@ -133,6 +133,8 @@ class Paper:
     quick_replications: int
     quick_overrides: tuple[Override, ...]
     """What `--quick` changes in every scenario, for papers whose runs are few and long."""
+    shortened: bool
+    """Whether that, or what it changes in some set-up, is in here."""
     experiments: Mapping[str, Experiment]
     traits: Experiment | None
     samples: str
@@ -149,8 +151,8 @@ def paper_names() -> list[str]:
     return sorted(file.parent.name for file in data_folder("papers").glob(f"*/{_PAPER_FILE}"))
 
 
-def load_paper(name: str) -> Paper:
-    """Read and check a paper's folder."""
+def load_paper(name: str, *, quick: bool = False) -> Paper:
+    """Read and check a paper's folder; `quick` has its set-ups as they are in a hurry."""
     folder = data_folder("papers") / name
     if not (folder / _PAPER_FILE).is_file():
         raise ReproductionError(f"no paper {name!r}; there are {', '.join(paper_names())}")
@@ -158,9 +160,9 @@ def load_paper(name: str) -> Paper:
     factors = read_factors(head["factors"])
     claims = {claim["id"]: claim for claim in _read(folder / "expected" / "claims.toml")["claim"]}
     tolerances = {name: Tolerance(**one) for name, one in head.get("tolerances", {}).items()}
-    setups = {
-        name: _setup(folder, **entry) for name, entry in {"": {}, **head.get("setups", {})}.items()
-    }
+    entries = {"": {}, **head.get("setups", {})}
+    setups = {name: _setup(folder, **entry, quick=quick) for name, entry in entries.items()}
+    hurried = overrides(head.get("quick_set", {})) if quick else ()
     reader = _Reader(folder, factors, claims, head["replications"], tolerances, setups)
     experiments = {
         stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
@@ -174,7 +176,8 @@ def load_paper(name: str) -> Paper:
         base=setups[""].base,
         measures=read_measures(head),
         quick_replications=head["quick_replications"],
-        quick_overrides=overrides(head.get("quick_set", {})),
+        quick_overrides=hurried,
+        shortened=quick and any("quick_set" in one for one in (head, *entries.values())),
         experiments=experiments,
         traits=reader.experiment("traits", traits) if traits.is_file() else None,
         samples=head.get("samples", "independent runs"),
@@ -192,8 +195,16 @@ class _Setup:
     always: tuple[Override, ...]
 
 
-def _setup(folder: Path, base: str = _BASE_FILE, set: Mapping[str, Any] | None = None) -> _Setup:  # noqa: A002 - the file's word
-    return _Setup((folder / base).read_text(encoding="utf-8"), overrides(set or {}))
+def _setup(
+    folder: Path,
+    base: str = _BASE_FILE,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - the file's word
+    quick_set: Mapping[str, Any] | None = None,
+    *,
+    quick: bool,
+) -> _Setup:
+    changes = {**(set or {}), **((quick_set or {}) if quick else {})}
+    return _Setup((folder / base).read_text(encoding="utf-8"), overrides(changes))
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,8 @@ def _head(paper: Paper, effort: Effort) -> str:
         if effort.replications is None
         else f"at most {effort.replications} runs a point (few series have more), not the paper's"
     )
+    if paper.shortened:
+        counts += ", some of them shorter (`quick_set` in paper.toml)"
     # Networks of several links have none of that name.
     packets = f",\n{effort.packets / 1e6:,.0f} million packets through the bottleneck"
     return f"""

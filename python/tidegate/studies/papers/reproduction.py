@@ -88,7 +88,7 @@ def reproduce(
     with `report` all is simulated anew.
     """
     names, experiment = _parse(target)
-    papers = [load_paper(name) for name in names]
+    papers = [load_paper(name, quick=quick) for name in names]
     if report and (quick or out or not is_whole_page(target)):
         raise ReproductionError(
             "the papers' own pages are about all their experiments in full: report goes without "
@@ -149,7 +149,7 @@ def _reproduce(
         replications = paper.quick_replications
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
-        always = paper.quick_overrides if quick else ()
+        always = paper.quick_overrides
         runner = Runner(
             engine, paper.measures, executor, on_progress, always, kept.runs if kept else {}
         )
