@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.kept import _line, _run
+from tidegate.studies.papers.kept import KeptRuns
 from tidegate.studies.papers.metrics import read_measures
 
 HEAD = {
@@ -51,9 +51,11 @@ def test_of_many_samples_some_are_drawn():
     assert len(times) == 1000
 
 
-def test_what_is_kept_beside_a_report_has_its_curves():
-    run = read_measures(HEAD).keep(Simulation(), tables(7))
-    assert _run({**_line(7, run)}).curves == run.curves
+def test_what_is_kept_of_a_run_has_its_curves(tmp_path):
+    measures = read_measures(HEAD)
+    run = measures.keep(Simulation(), tables(7))
+    KeptRuns(tmp_path, measures).add("scenario", 7, run)
+    assert KeptRuns(tmp_path, measures).of("scenario") == {7: run}
 
 
 def test_what_curves_get_wrong_is_told():

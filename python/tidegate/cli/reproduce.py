@@ -63,6 +63,9 @@ def reproduce(
             "--report", help="Write the papers' own pages, papers/*/RESULTS.md and figures."
         ),
     ] = False,
+    resume: Annotated[
+        bool, typer.Option(help="Skip runs that are kept below results or DIR.")
+    ] = True,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -104,7 +107,7 @@ def reproduce(
     with executor(engine, scheduler, jobs) as where:
         done = run(
             target, quick=quick, replications=replications, progress=not quiet, report=report,
-            out=None if report else out, executor=where,
+            resume=resume, out=None if report else out, executor=where,
         )  # fmt: skip
     outcomes = [summary for one in done for summary in one.summaries]
     if shape is Format.json:

@@ -7,11 +7,12 @@ kernel.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from tidegate._native import Scenario
     from tidegate.results.result import Result
@@ -57,14 +58,21 @@ class Task(Generic[Ran, Kept]):
 
 def work_off(tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress) -> list[Kept]:
     """Give what is kept of each task, in their order; the first failure ends it."""
-    kept: dict[int, Kept] = {}
-    tell(0, len(tasks))
-    for (number, _), outcome in executor.work(list(enumerate(tasks)), _do):
-        if isinstance(outcome, Exception):
-            raise outcome
-        kept[number] = outcome
-        tell(len(kept), len(tasks))
+    kept = dict(each_done(tasks, executor, tell))
     return [kept[number] for number in range(len(tasks))]
+
+
+def each_done(
+    tasks: Sequence[Task[Ran, Kept]], executor: Executor, tell: Progress
+) -> Generator[tuple[int, Kept]]:
+    """Yield the number of each task with what is kept of it, as it ends, in any order."""
+    tell(0, len(tasks))
+    with closing(executor.work(list(enumerate(tasks)), _do)) as outcomes:
+        for done, ((number, _), outcome) in enumerate(outcomes, 1):
+            if isinstance(outcome, Exception):
+                raise outcome
+            yield number, outcome
+            tell(done, len(tasks))
 
 
 def _do(numbered: tuple[int, Task[Any, Kept]]) -> Kept:

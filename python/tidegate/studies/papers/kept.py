@@ -1,97 +1,147 @@
-"""A paper's numbers as they are kept: a book beside the report, with a case for each experiment.
+"""A paper's runs as they are kept, so that none is done twice: a book with a case a scenario.
 
-An entry is a point of a series: a line for each run with what was read of it, so that the same
-command simulates nothing twice, and pages can be written anew. What was read by another engine, or
-by other rules, does not count. Time series are not kept: runs that have one are done again.
+Each run is kept as soon as it has ended, under what it depends on: the hash of its scenario with
+all defaults filled in, its seed, the engine, and what was read of it. So an interrupted
+reproduction goes on where it was, experiments share what they have in common, a page whose words
+or figures have changed is written without a run, and no page mixes two engines.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
+import numpy as np
+
+from tidegate.errors import ResultError
+from tidegate.results.store import replace_with
 from tidegate.scenarios.reading import build_id
-from tidegate.studies.book import Book, Entries, Entry, fingerprint
+from tidegate.studies.book import Book, Entry, fingerprint
 from tidegate.studies.papers import expressions, readings
-from tidegate.studies.papers.metrics import Measures, Run
+from tidegate.studies.papers.metrics import WARM_UP, Measures, Run
+from tidegate.studies.papers.over_time import CurveRead
+from tidegate.studies.papers.traces import Trace, trace_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tidegate.studies.papers.experiments import Series
-    from tidegate.studies.papers.factors import Level, Setting
-    from tidegate.studies.papers.points import Point, Points, SeriesKey
     from tidegate.studies.papers.readings import Reading
-    from tidegate.studies.papers.runs import RunKey, Runner
 
-_ABOUT = ("seed", "packets", "curves")
+_ENTRY = "runs"
 
 
-@dataclass
+@dataclass(frozen=True)
 class KeptRuns:
-    """The book of one report, and the runs that it has."""
+    """The runs of a paper in a folder."""
 
-    book: Book
-    read_by: str
-    """Fingerprint of the engine and of what is read of its runs."""
-    runs: dict[RunKey, Run] = field(default_factory=dict)
+    folder: Path
+    measures: Measures
+    resume: bool = True
+    """Whether what is there counts; what is done anew is kept in any case."""
+    engine: str = field(default_factory=build_id)
+    """Fingerprint of what runs the scenarios."""
 
-    @classmethod
-    def beside(cls, report: Path, measures: Measures) -> KeptRuns:
-        """Those of an earlier report in this folder."""
-        kept = cls(Book(report / "points"), _read_by(measures))
-        for case in kept.book.cases:
-            for entry in kept.book.read(case).values():
-                if entry.about.get("read_by") == kept.read_by:
-                    kept.runs |= {(entry.scenario, run["seed"]): _run(run) for run in entry.runs}
-        return kept
+    def of(self, scenario: str) -> dict[int, Run]:
+        """Runs of the scenario with this hash that need not be done again, by their seeds."""
+        if not self.resume:
+            return {}
+        entry = self._entry(scenario)
+        found = {line["seed"]: self._run(scenario, line) for line in entry.runs}
+        return {seed: run for seed, run in found.items() if run is not None}
 
-    def write(self, measured: Points, wanted: Mapping[SeriesKey, Series], runner: Runner) -> None:
-        """Replace the cases of all series that were measured or computed."""
-        cases: dict[str, Entries] = defaultdict(dict)
-        for (experiment, name), series in wanted.items():
-            if series.simulated:
-                found = {_named(name, s.levels): self._of_runs(runner, s) for s in series.settings}
-            else:
-                points = measured.series((experiment, name))
-                found = {_named(name, point.levels): self._computed(point) for point in points}
-            cases[experiment] |= found
-        for experiment, entries in cases.items():
-            self.book.write(experiment, entries)
+    def add(self, scenario: str, seed: int, run: Run) -> None:
+        """Keep a run; another command may have added to the same scenario meanwhile."""
+        if run.trace is not None:
+            _write_trace(self._trace(scenario, seed), run.trace)
+        lines = {line["seed"]: line for line in self._entry(scenario).runs}
+        lines[seed] = _line(seed, run)
+        about = {"engine": self._simulated_by, "reads": self._reads}
+        in_order = [lines[number] for number in sorted(lines)]
+        self._book.write(_case(scenario), {_ENTRY: Entry(scenario, in_order, about)})
 
-    def _of_runs(self, runner: Runner, setting: Setting) -> Entry:
-        scenario, runs = runner.all_runs(setting)
-        lines = [_line(seed, run) for seed, run in runs.items() if run.trace is None]
-        return Entry(scenario, lines, {"read_by": self.read_by})
+    def _entry(self, scenario: str) -> Entry:
+        """What is there of a scenario; nothing where it was read by others or cannot be read."""
+        try:
+            entry = self._book.read(_case(scenario)).get(_ENTRY, Entry())
+        except ResultError:
+            return Entry()
+        there = entry.about.get("reads", {})
+        known = self._reads.items() <= there.items()
+        same = entry.scenario == scenario and entry.about.get("engine") == self._simulated_by
+        return entry if known and same else Entry()
 
-    def _computed(self, point: Point) -> Entry:
-        return Entry(runs=[{metric: value.mean for metric, value in point.metrics.items()}])
+    def _run(self, scenario: str, line: Mapping[str, Any]) -> Run | None:
+        """A run as it was; None where its time series are lost."""
+        trace = _read_trace(self._trace(scenario, line["seed"])) if line.get("traced") else None
+        if line.get("traced") and trace is None:
+            return None
+        asked = (WARM_UP, *self.measures.reads)
+        curves = line.get("curves", {})
+        return Run(
+            {name: _reading(line["readings"][name]) for name in asked},
+            line["packets"],
+            trace,
+            {name: _curve(curves[name]) for name in self.measures.curves if name in curves},
+        )
+
+    def _trace(self, scenario: str, seed: int) -> Path:
+        return self.folder / f"{_case(scenario)}-{seed}.npz"
+
+    @property
+    def _book(self) -> Book:
+        return Book(self.folder)
+
+    @cached_property
+    def _simulated_by(self) -> str:
+        rules = (readings, expressions, CurveRead, trace_of)
+        return fingerprint(self.engine, *(inspect.getsource(rule) for rule in rules))
+
+    @cached_property
+    def _reads(self) -> dict[str, str]:
+        """Of each number and curve that is asked for, what it is."""
+        asked = {"traces": self.measures.traces}
+        asked |= {name: repr(read) for name, read in self.measures.reads.items()}
+        asked |= {f"{name} over time": repr(read) for name, read in self.measures.curves.items()}
+        return {name: fingerprint(read) for name, read in asked.items()}
 
 
-def _read_by(measures: Measures) -> str:
-    """What a kept reading depends on besides the scenario and the seed."""
-    rules = [inspect.getsource(module) for module in (readings, expressions)]
-    reads = {name: repr(read) for name, read in {**measures.reads, **measures.curves}.items()}
-    return fingerprint(build_id(), *rules, reads)
-
-
-def _named(series: str, levels: Mapping[str, Level]) -> str:
-    return ", ".join([series, *(f"{name} = {level}" for name, level in levels.items())])
+def _case(scenario: str) -> str:
+    return scenario[:32]
 
 
 def _line(seed: int, run: Run) -> dict[str, Any]:
     """All digits of what was read, so that what is read again gives the same page."""
-    curves = {"curves": run.curves} if run.curves else {}
-    return {"seed": seed, "packets": run.packets, **curves, **run.readings}
+    more: dict[str, Any] = {"curves": run.curves} if run.curves else {}
+    more |= {"traced": True} if run.trace is not None else {}
+    return {"seed": seed, "packets": run.packets, "readings": run.readings, **more}
 
 
-def _run(line: Mapping[str, Any]) -> Run:
-    def reading(value: Any) -> Reading:  # noqa: ANN401 - whatever stands in the file
-        return tuple(value) if isinstance(value, list) else value
+def _reading(value: Any) -> Reading:  # noqa: ANN401 - whatever stands in the file
+    return tuple(value) if isinstance(value, list) else value
 
-    read = {name: reading(value) for name, value in line.items() if name not in _ABOUT}
-    curves = {name: (tuple(at), tuple(is_)) for name, (at, is_) in line.get("curves", {}).items()}
-    return Run(read, line["packets"], curves=curves)
+
+def _curve(value: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:  # noqa: ANN401 - as above
+    times, values = value
+    return tuple(times), tuple(values)
+
+
+def _write_trace(path: Path, trace: Trace) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_with(path, partial(_save, columns=vars(trace)))
+
+
+def _save(path: Path, columns: Mapping[str, Any]) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, **columns)
+
+
+def _read_trace(path: Path) -> Trace | None:
+    try:
+        with np.load(path) as columns:
+            return Trace(**columns)
+    except (OSError, ValueError, TypeError, BadZipFile):
+        return None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.runs import Simulation
     from tidegate.studies.running import Columns
 
-_WARM_UP = "warm_up_s"
+WARM_UP = "warm_up_s"
 BOTTLENECK = "bottleneck"
 _PACKETS = Read("links", "departures_in_all", {"name": BOTTLENECK})
 
@@ -74,7 +74,7 @@ class Measures:
         found = {name: read.of(columns, groups) for name, read in self.reads.items()}
         packets = _PACKETS.of(columns, groups)
         return Run(
-            {_WARM_UP: simulation.warm_up_s, **found},
+            {WARM_UP: simulation.warm_up_s, **found},
             int(packets) if isinstance(packets, float) else 0,
             trace_of(columns, BOTTLENECK) if self._traced(simulation, columns) else None,
             self._curves(simulation, columns),
@@ -111,7 +111,7 @@ def read_measures(head: Mapping[str, Any]) -> Measures:
     """Read `[reads]` and `[metrics]` of a paper."""
     reads = read_reads(head.get("reads", {}))
     metrics = {name: _metric(entry) for name, entry in head.get("metrics", {}).items()}
-    there = {*reads, *metrics, _WARM_UP}
+    there = {*reads, *metrics, WARM_UP}
     wrong = [
         f"metrics.{name}: no {missing!r} in [reads]"
         for name, metric in metrics.items()

@@ -33,7 +33,7 @@ class Effort:
     """Such as `abc` or `abc/table2`."""
     runs: int
     kept: int
-    """So many of these are of an earlier report in the same folder."""
+    """So many of these were run before."""
     packets: int
     cpu_s: float
     """Not on the page: it would change with every machine and every run."""

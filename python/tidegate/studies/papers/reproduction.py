@@ -69,6 +69,7 @@ def reproduce(
     progress: Showing = False,
     write: bool = True,
     report: bool = False,
+    resume: bool = True,
     out: str | os.PathLike[str] | None = None,
     engine: Engine = native_engine,
     executor: Executor | None = None,
@@ -84,8 +85,8 @@ def reproduce(
     Writes a report with figures to a folder of its own below `out` (default: `results`), such as
     `reproduce-abc-table2-quick`; with `report` to the paper's own folder instead, where experiments
     with a `page` have one of their own (`abc/PAGE` reproduces that alone). What was read of
-    each run is kept beside the report (`points/`), so that the same again simulates nothing twice;
-    with `report` all is simulated anew.
+    each run is kept in `reproduce-runs` beside those folders as soon as the run has ended: what is
+    there of the same scenario, seed, engine and readings is not run again unless `resume` is false.
     """
     names, experiment = _parse(target)
     papers = [load_paper(name, quick=quick) for name in names]
@@ -98,7 +99,9 @@ def reproduce(
         _folder(paper, experiment, quick=quick, report=report, out=out) if write else None
         for paper in papers
     ]
-    for folder in folders:
+    keeps = write and engine is native_engine
+    kept = Path(out or "results") / "reproduce-runs" if keeps else None
+    for folder in [*folders, kept]:
         if folder is not None:
             check_writable(folder)
     return [
@@ -109,7 +112,7 @@ def reproduce(
             replications=replications,
             progress=progress,
             folder=folder,
-            keeps=engine is native_engine and not report,
+            kept=KeptRuns(kept / paper.name, paper.measures, resume) if kept else None,
             own_pages=report,
             engine=engine,
             executor=executor or Threads(),
@@ -133,7 +136,7 @@ def _reproduce(
     replications: int | None,
     progress: Showing,
     folder: Path | None,
-    keeps: bool,
+    kept: KeptRuns | None,
     own_pages: bool,
     engine: Engine,
     executor: Executor,
@@ -144,15 +147,11 @@ def _reproduce(
         explanations = relevant(explanations, chosen)
     studied = [*chosen, paper.traits] if only is None and paper.traits else chosen
     measured = Points()
-    kept = KeptRuns.beside(folder, paper.measures) if folder and keeps else None
     if replications is None and quick:
         replications = paper.quick_replications
     started_cpu_s = cpu_seconds()
     with shown(progress, f"reproducing {paper.name}") as on_progress:
-        always = paper.quick_overrides
-        runner = Runner(
-            engine, paper.measures, executor, on_progress, always, kept.runs if kept else {}
-        )
+        runner = Runner(engine, paper.measures, executor, on_progress, paper.quick_overrides, kept)
         wanted = wanted_series(paper, studied, explanations)
         fill(measured, wanted, runner, replications)
         measured = award(measured, wanted)
@@ -160,8 +159,6 @@ def _reproduce(
         judge = judge_claim if replications else partial(_decided, wanted=wanted, runner=runner)
         claims = {one.id: judge(one, measured) for each in chosen for one in each.claims}
         few = _with_few_runs(paper, chosen, wanted, runner, replications)
-    if kept:
-        kept.write(measured, wanted, runner)
     supports = weigh(explanations, measured)
     outcomes = [
         Outcome(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import resource
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -12,13 +12,14 @@ from tidegate.errors import ScenarioError
 from tidegate.runs.execution import Threads
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.formulas import Formulas
-from tidegate.studies.running import Task, work_off
+from tidegate.studies.running import Task, each_done
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tidegate.runs.execution import Executor, Progress
     from tidegate.studies.papers.factors import Override, Setting
+    from tidegate.studies.papers.kept import KeptRuns
     from tidegate.studies.papers.metrics import Measures, Run
 
 
@@ -76,8 +77,10 @@ class Runner:
     on_progress: Progress = lambda _done, _total: None
     always: tuple[Override, ...] = ()
     """Changes to every scenario, after its own."""
-    kept: Mapping[RunKey, Run] = field(default_factory=dict)
-    """Runs that were done before, and need not be done again."""
+    kept: KeptRuns | None = None
+    """Where runs are kept that need not be done again."""
+    kept_count: int = 0
+    """How many runs were taken from there."""
     _runs: dict[RunKey, Run] = field(default_factory=dict)
     _simulations: dict[_Scenario, tuple[str, Simulation]] = field(default_factory=dict)
 
@@ -86,18 +89,22 @@ class Runner:
         missing: dict[RunKey, Simulation] = {}
         for setting, replications in wanted:
             scenario, simulation = self._simulation(setting)
-            for seed in range(simulation.seed, simulation.seed + replications):
-                key = (scenario, seed)
-                if key in self._runs:
-                    continue
-                if key in self.kept:
-                    self._runs[key] = self.kept[key]
-                else:
-                    missing[key] = simulation
-        keep = self.measures.keep
+            seeds = range(simulation.seed, simulation.seed + replications)
+            lacking = [seed for seed in seeds if (scenario, seed) not in self._runs]
+            there = self.kept.of(scenario) if self.kept and lacking else {}
+            self.kept_count += len(there.keys() & lacking)
+            self._runs |= {(scenario, seed): there[seed] for seed in lacking if seed in there}
+            missing |= {(scenario, seed): simulation for seed in lacking if seed not in there}
+        self._do(missing)
+
+    def _do(self, missing: Mapping[RunKey, Simulation]) -> None:
+        keys, keep = list(missing), self.measures.keep
         tasks = [Task(simulation, seed, keep) for (_, seed), simulation in missing.items()]
-        done = work_off(tasks, self.executor or Threads(), self.on_progress)
-        self._runs |= zip(missing, done, strict=True)
+        with closing(each_done(tasks, self.executor or Threads(), self.on_progress)) as done:
+            for number, run in done:
+                if self.kept is not None:
+                    self.kept.add(*keys[number], run)
+                self._runs[keys[number]] = run
 
     def runs(self, setting: Setting, replications: int) -> list[Run]:
         """Give the runs of one setting, done now if `prepare` has not."""
@@ -105,17 +112,6 @@ class Runner:
         key, simulation = self._simulation(setting)
         seeds = range(simulation.seed, simulation.seed + replications)
         return [self._runs[key, seed] for seed in seeds]
-
-    def all_runs(self, setting: Setting) -> tuple[str, dict[int, Run]]:
-        """Give the hash of a setting's scenario, and all runs of it by seed."""
-        scenario, simulation = self._simulation(setting)
-        runs = {}
-        for seed in itertools.count(simulation.seed):
-            key = (scenario, seed)
-            if key not in self._runs and key not in self.kept:
-                break
-            runs[seed] = self._runs[key] if key in self._runs else self.kept[key]
-        return scenario, runs
 
     def scenario(self, setting: Setting, more: Sequence[Override]) -> Simulation:
         """Give a changed scenario that is not to be run, only asked."""
@@ -125,11 +121,6 @@ class Runner:
     def run_count(self) -> int:
         """Runs there are so far, those of before included."""
         return len(self._runs)
-
-    @property
-    def kept_count(self) -> int:
-        """How many of them are of before."""
-        return len(self._runs.keys() & self.kept.keys())
 
     @property
     def packets(self) -> int:
