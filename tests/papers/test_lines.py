@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pytest
 from matplotlib.figure import Figure
 
 from tidegate.studies.papers.lines import Panel, draw_line, legend, lines_of
@@ -67,3 +68,25 @@ def test_without_styles_each_line_has_a_look_of_its_own():
     lines = lines_of(own)
     assert len({line.look for line in lines}) == len(lines) == 5
     assert labels(own) == ["d = 5", "d = 45", "d = 45", "d = 5", "d = 45"]
+
+
+def test_kinds_without_an_order_have_points_beside_each_other_and_no_lines():
+    spec = {"series": ["taken"], "x": "d", "lines": ["r"], "line_name": "r = {r}"}
+    one = panel([5, 45], **spec, joined=False)
+    one.spec.pop("styles")
+    lines = lines_of(one)
+    assert [(line.style, line.shift) for line in lines] == [("none", -0.06), ("none", 0.06)]
+    axes = Figure().subplots()
+    draw_line(axes, lines[0], one.spec, None)
+    (drawn, *_) = axes.get_lines()
+    assert drawn.get_linestyle() == "None"
+    assert drawn.get_xdata().tolist() == pytest.approx([4.94, 44.94])
+
+
+def test_a_point_that_has_its_place_for_itself_stays_there():
+    one = panel([5], series=["taken", "none"], x="d", lines=["r"], line_name="{r}", joined=False)
+    one.spec.pop("styles")
+    places = {line.points[0].levels["d"]: [] for line in lines_of(one)}
+    for line in lines_of(one):
+        places[line.points[0].levels["d"]].append(line.shift)
+    assert places == {5: [-0.06, 0.06], 45: [-0.06, 0.06]}

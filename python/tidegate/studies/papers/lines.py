@@ -3,13 +3,14 @@
 By default each line has a look of its own, and those that `dashed` names are dashed. A figure that
 shows the same levels in several readings has `styles` instead, one for each series: then a level
 has one colour in all of them, or is grey where the style is `plain`, and the legend tells levels
-and styles apart.
+and styles apart. Where the horizontal axis has kinds of something and no order, `joined = false`
+has points alone, beside each other.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.points import Point, Points
 
 _GREY = "#777777"
+# Of the distance from one kind to the next: between the points of two lines.
+_APART = 0.12
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Line:
     metric: str
     # Whether there are markers on it.
     marked: bool = True
+    # How far it is moved sideways, so that its points do not hide those of others.
+    shift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,19 @@ def _each_of_its_own(panel: Panel) -> list[Line]:
             for metric, told in panel.metrics.items():
                 label = f"{_template(spec, name).format(**levels)} {told}".strip()
                 lines.append(Line(label, name, points, look(len(lines)), style, metric))
-    return lines
+    return lines if spec.get("joined", True) else _apart(lines, spec["x"])
+
+
+def _apart(lines: list[Line], factor: str) -> list[Line]:
+    """Points beside those of other lines at the same places, around the middle."""
+    together: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
+    for line in lines:
+        together[tuple(point.levels[factor] for point in line.points)].append(line)
+    shifts = {
+        id(line): _APART * (number - (len(some) - 1) / 2)
+        for some in together.values() for number, line in enumerate(some)
+    }  # fmt: skip
+    return [replace(line, style="none", shift=shifts[id(line)]) for line in lines]
 
 
 def _styled(panel: Panel) -> list[Line]:
@@ -127,7 +144,7 @@ def draw_line(axes: Axes, line: Line, spec: Mapping[str, Any], ticks: list[str] 
     ours = [point.metrics[line.metric] for point in line.points]
     measured = ours[0].runs > 0
     axes.errorbar(
-        [x_of(point, spec["x"], ticks) for point in line.points],
+        [x_of(point, spec["x"], ticks) + line.shift for point in line.points],
         [estimate.mean for estimate in ours],
         [estimate.ci95 for estimate in ours] if measured and line.marked else None,
         color=line.look.colour,
