@@ -107,6 +107,8 @@ class Experiment:
     """Of a paper that is reproduced in parts: which one."""
     page: str = ""
     """Of a paper whose results stand on several pages: which one."""
+    tables: tuple[Mapping[str, Any], ...] = ()
+    """Of what was measured, see `tabled`."""
 
 
 @dataclass(frozen=True)
@@ -235,6 +237,7 @@ class _Reader:
             metric_of=data.get("metric_of", {}),
             part=data.get("part", ""),
             page=data.get("page", ""),
+            tables=tuple(data.get("table", [])),
         )
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:

@@ -10,6 +10,7 @@ from tidegate.results.statistics import decimals
 from tidegate.studies.page import table, write_page
 from tidegate.studies.papers.chance import tried
 from tidegate.studies.papers.figures import draw
+from tidegate.studies.papers.tabled import tables_of
 from tidegate.studies.papers.traits import trait_section
 from tidegate.studies.papers.verdicts import told
 
@@ -58,7 +59,7 @@ def write_report(
         _head(paper, effort),
         _totals(paper, outcomes),
         _how_to_read(paper),
-        *(_experiment(paper, outcome) for outcome in outcomes),
+        *(_experiment(paper, outcome, measured) for outcome in outcomes),
         *_with_own_runs(paper, outcomes),
         *trait_section(paper, measured),
         _explanations(supports, outcomes),
@@ -168,7 +169,7 @@ def _how_to_read(paper: Paper) -> str:
 """
 
 
-def _experiment(paper: Paper, outcome: Outcome) -> str:
+def _experiment(paper: Paper, outcome: Outcome, measured: Points) -> str:
     experiment = outcome.experiment
     parts = [
         f'<a id="{experiment.name}"></a>\n\n## {experiment.title}',
@@ -176,6 +177,7 @@ def _experiment(paper: Paper, outcome: Outcome) -> str:
     ]
     if experiment.figure is not None:
         parts.append(f"![{experiment.title}](figures/{experiment.name}.png)")
+    parts += tables_of(experiment, measured)
     if outcome.cells:
         parts.append(_cell_table(paper, outcome))
     if outcome.claims:

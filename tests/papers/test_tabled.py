@@ -1,0 +1,37 @@
+"""Tables of what was measured."""
+
+from types import SimpleNamespace
+
+from tidegate.studies.papers.points import Point, Points
+from tidegate.studies.papers.tabled import tables_of
+
+from .synthetic import estimate
+
+MEASURED = Points({
+    ("fig", "calls"): [
+        Point({"load": load, "control": control}, {"blocked": estimate(share), "used": estimate(9)})
+        for load, control, share in ((540, "a", 0.2), (540, "b", 0.3), (460, "a", 0.1))
+    ]
+})  # fmt: skip
+ROWS = {"caption": "Blocked.", "series": ["calls"], "row": {"load": "Erlang"}, "digits": 1}
+
+
+def shown(**spec):
+    experiment = SimpleNamespace(name="fig", tables=[{**ROWS, **spec}])
+    (text,) = tables_of(experiment, MEASURED)
+    return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+
+
+def test_a_row_for_each_level_and_a_column_for_each_of_another():
+    head, _, low, high = shown(column="control", metric="blocked", scale=100)
+    assert head == ["Erlang", "a", "b"]
+    assert [low[0], low[1].split()[0]] == ["460", "10.0"], (
+        "in their order; no run is at this point of b"
+    )
+    assert [high[0], *(one.split()[0] for one in high[1:])] == ["540", "20.0", "30.0"]
+
+
+def test_several_metrics_have_a_column_each():
+    head, _, row, *_ = shown(metrics={"used": "utilisation", "nothing": "of no run"})
+    assert head == ["Erlang", "utilisation"]
+    assert row[1].startswith("9.0")
