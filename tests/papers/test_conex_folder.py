@@ -11,8 +11,9 @@ from tidegate.studies.explanations import read_explanations
 from tidegate.studies.papers.checks import KINDS
 from tidegate.studies.papers.experiments import load_paper
 from tidegate.studies.papers.explanations import PaperExplanation
+from tidegate.studies.papers.points import capped
 from tidegate.studies.papers.runs import native_engine
-from tidegate.studies.papers.study import relevant, wanted_series
+from tidegate.studies.papers.study import measurable, relevant, wanted_series
 
 CLAIMS = {
     "baseline": 1, "fig8": 11, "fig9": 1, "fig10": 1, "fig11": 3, "fig12": 4, "fig13": 4,
@@ -75,6 +76,26 @@ def test_the_texts_own_words_stand_beside_every_line_of_figures_8_to_22(paper):
         )
         assert worded == taken
         assert "worded" in paper.experiments[name].figure["series"]
+
+
+def test_a_hurry_leaves_out_what_is_ours_and_none_of_the_papers_points(paper):
+    quick = load_paper("conex", quick=True)
+    explanations = read_explanations(paper.folder / "explanations.toml", PaperExplanation)
+    rest = measurable(explanations, quick.without)
+    assert rest
+    assert all(one.derived_in or not one.assuming for one in rest)
+    wanted = wanted_series(quick, list(quick.experiments.values()), rest)
+    all_of_it = {(e.name, s.name) for e in paper.experiments.values() for s in e.series.values()}
+    assert wanted.keys() == {key for key in all_of_it if key[1] != "worded"}
+    assert all(wanted[e.name, s.name].settings == s.settings
+               for e in paper.experiments.values() for s in e.series.values()
+               if s.name != "worded")  # fmt: skip
+    runs = {key: capped(one, quick.quick_replications) for key, one in wanted.items()
+            if one.simulated and one.replications > 3}  # fmt: skip
+    assert set(runs.values()) == {3, 10}
+    assert {name for (name, _), count in runs.items() if count == 10} == {"table4"}
+    assert all("worded" not in one.figure["series"]
+               for one in quick.experiments.values() if one.figure)  # fmt: skip
 
 
 def test_stars_of_another_assumption_bring_the_runs_that_they_rank(paper):

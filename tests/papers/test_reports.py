@@ -52,6 +52,12 @@ def test_no_report_takes_the_place_of_another_or_of_the_papers_own_page(papers, 
     assert sorted(papers.iterdir()) == before
 
 
+def test_what_a_hurry_leaves_out_is_told(tmp_path):
+    reproduction.reproduce("conex/functions", quick=True, out=tmp_path)
+    page = (tmp_path / "reproduce-conex-functions-quick/RESULTS.md").read_text(encoding="utf-8")
+    assert "without `traits` and `worded` (`quick_without` in paper.toml)" in page
+
+
 def test_only_the_word_report_writes_the_papers_own_page(papers, tmp_path, monkeypatch):
     few = {"fig2", "fig4"}
     real = reproduction.load_paper

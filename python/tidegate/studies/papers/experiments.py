@@ -137,6 +137,8 @@ class Paper:
     """What `--quick` changes in every scenario, for papers whose runs are few and long."""
     shortened: bool
     """Whether that, or what it changes in some set-up, is in here."""
+    without: frozenset[str]
+    """Names of series that `--quick` leaves out, and `traits`."""
     experiments: Mapping[str, Experiment]
     traits: Experiment | None
     samples: str
@@ -165,7 +167,8 @@ def load_paper(name: str, *, quick: bool = False) -> Paper:
     entries = {"": {}, **head.get("setups", {})}
     setups = {name: _setup(folder, **entry, quick=quick) for name, entry in entries.items()}
     hurried = overrides(head.get("quick_set", {})) if quick else ()
-    reader = _Reader(folder, factors, claims, head["replications"], tolerances, setups)
+    without = frozenset(head.get("quick_without", ()) if quick else ())
+    reader = _Reader(folder, factors, claims, head["replications"], tolerances, setups, without)
     experiments = {
         stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
         for stem in head["experiments"]
@@ -180,6 +183,7 @@ def load_paper(name: str, *, quick: bool = False) -> Paper:
         quick_replications=head["quick_replications"],
         quick_overrides=hurried,
         shortened=quick and any("quick_set" in one for one in (head, *entries.values())),
+        without=without,
         experiments=experiments,
         traits=reader.experiment("traits", traits) if traits.is_file() else None,
         samples=head.get("samples", "independent runs"),
@@ -217,6 +221,7 @@ class _Reader:
     replications: int
     tolerances: Mapping[str, Tolerance]
     setups: Mapping[str, _Setup]
+    without: frozenset[str]
 
     def experiment(self, name: str, file: Path) -> Experiment:
         data = _read(file)
@@ -229,16 +234,23 @@ class _Reader:
             series={
                 key: self.series(key, {"setup": data.get("setup", ""), **entry}, factors)
                 for key, entry in data["series"].items()
+                if key not in self.without
             },
             cells=self.cells(name, data["expected"]) if "expected" in data else (),
             claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
-            figure=data.get("figure"),
+            figure=self.figure(data["figure"]) if "figure" in data else None,
             notes=data.get("notes", "").strip(),
             metric_of=data.get("metric_of", {}),
             part=data.get("part", ""),
             page=data.get("page", ""),
             tables=tuple(data.get("table", [])),
         )
+
+    def figure(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        drawn = spec.get("series")
+        if not isinstance(drawn, list):
+            return spec
+        return {**spec, "series": [name for name in drawn if name not in self.without]}
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
         if "rivals" in entry:

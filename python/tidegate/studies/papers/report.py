@@ -76,6 +76,12 @@ def _head(paper: Paper, effort: Effort) -> str:
     )
     if paper.shortened:
         counts += ", some of them shorter (`quick_set` in paper.toml)"
+    if paper.without:
+        names = " and ".join(f"`{name}`" for name in sorted(paper.without))
+        counts += (
+            f",\nwithout {names} (`quick_without` in paper.toml), so that what these explain "
+            "stands here as not explained"
+        )
     # Networks of several links have none of that name.
     packets = f",\n{effort.packets / 1e6:,.0f} million packets through the bottleneck"
     return f"""

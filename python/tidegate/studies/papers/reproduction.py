@@ -24,7 +24,7 @@ from tidegate.studies.papers.outcome import Outcome
 from tidegate.studies.papers.points import Points, fill, with_more_runs
 from tidegate.studies.papers.runs import Engine, Runner, cpu_seconds, native_engine
 from tidegate.studies.papers.stars import award
-from tidegate.studies.papers.study import relevant, wanted_series
+from tidegate.studies.papers.study import measurable, relevant, wanted_series
 from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell, judge_claim
 
 if TYPE_CHECKING:
@@ -145,7 +145,10 @@ def _reproduce(
     explanations = read_explanations(paper.folder / "explanations.toml", PaperExplanation)
     if only is not None:
         explanations = relevant(explanations, chosen)
-    studied = [*chosen, paper.traits] if only is None and paper.traits else chosen
+    explanations = measurable(explanations, paper.without)
+    studied = chosen
+    if only is None and paper.traits and paper.traits.name not in paper.without:
+        studied = [*chosen, paper.traits]
     measured = Points()
     if replications is None and quick:
         replications = paper.quick_replications

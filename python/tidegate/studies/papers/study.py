@@ -10,7 +10,7 @@ from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.selection import needs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from tidegate.studies.papers.experiments import Experiment, Paper, Series
     from tidegate.studies.papers.explanations import PaperExplanation
@@ -96,6 +96,22 @@ def relevant(
             for experiment in chosen
         )
     ]
+
+
+def measurable(
+    explanations: Iterable[PaperExplanation], without: Collection[str]
+) -> list[PaperExplanation]:
+    """Give the explanations that rest on nothing of what is left out: series, or `traits`."""
+    return [
+        one
+        for one in explanations
+        if not any({name, series} & {*without} for name, series in _rests_on(one))
+    ]
+
+
+def _rests_on(explanation: PaperExplanation) -> list[SeriesKey]:
+    shown = [key for part in explanation.shown_by for key, _ in needs(part, "")]
+    return [*explanation.measured_in, *shown]
 
 
 def _only(series: Series, wheres: list[Mapping[str, Any]]) -> Series:
