@@ -12,14 +12,12 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tidegate_scenario::plan::{
-    BlindConex, Cbr, FlowPlan, Greedy, Plan, TcpPlan, Traffic, Transfer,
-};
+use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 
 use crate::LabError;
 use crate::namespace::Namespace;
 use crate::node::Node;
-use crate::{netlink, settings, system};
+use crate::{netlink, settings, system, traffic};
 
 /// The name of every host's interface.
 pub const DEVICE: &str = "tidegate0";
@@ -229,7 +227,7 @@ fn flows_of(plan: &Plan, user: usize) -> impl Iterator<Item = &FlowPlan> {
 }
 
 fn mtu(plan: &Plan, user: usize) -> u32 {
-    let sizes = flows_of(plan, user).map(|flow| flow.packet_size.get() as u32);
+    let sizes = flows_of(plan, user).map(traffic::largest_packet);
     // A device takes no less than what RFC 791 demands.
     sizes.max().unwrap_or(IPV6_MIN_MTU).max(68)
 }
@@ -239,47 +237,18 @@ fn check(plan: &Plan, ip: IpVersion) -> Result<(), LabError> {
     if plan.flows.len() > room || plan.users.len() > room {
         return Err(LabError::Setup(format!("Linux has ports for {room} flows, no more")));
     }
-    for flow in &plan.flows {
-        let application = &*flow.traffic;
-        if !matches!(application, Traffic::Greedy(_) | Traffic::Transfer(_) | Traffic::Cbr(_)) {
-            let name = name_of(plan, flow.user);
-            return Err(LabError::Setup(format!("{name}: the lab has no such traffic")));
-        }
-        if matches!(application, Traffic::Cbr(Cbr { ecn, conex, .. }) if *ecn || *conex != BlindConex::Off)
-        {
-            return Err(LabError::Setup(format!(
-                "{}: the lab's UDP is not ECN-capable and declares nothing; leave out ecn and conex",
-                name_of(plan, flow.user)
-            )));
-        }
-        if matches!(
-            application,
-            Traffic::Greedy(Greedy { lasts: Some(_) }) | Traffic::Cbr(Cbr { lasts: Some(_), .. })
-        ) {
-            return Err(LabError::Setup(format!(
-                "{}: in the lab nothing ends before the run does; leave out lasts",
-                name_of(plan, flow.user)
-            )));
-        }
-        if let Traffic::Transfer(Transfer { write_size: Some(_), .. }) = application {
-            return Err(LabError::Setup(format!(
-                "{}: the lab's applications hand over a transfer at once; leave out write_size \
-                 and write_interval",
-                name_of(plan, flow.user)
-            )));
-        }
-    }
+    let mut lines = traffic::not_made(plan, ip);
     for user in 0..plan.users.len() {
         let mtu = mtu(plan, user);
         if ip == IpVersion::V6 && mtu < IPV6_MIN_MTU {
-            return Err(LabError::Setup(format!(
+            lines.push(format!(
                 "{}: packets of {mtu} B are too small for IPv6, which needs {IPV6_MIN_MTU} B; \
                  use --ip 4",
                 name_of(plan, user)
-            )));
+            ));
         }
     }
-    Ok(())
+    if lines.is_empty() { Ok(()) } else { Err(LabError::Setup(lines.join("\n"))) }
 }
 
 /// Tells both ends what a user's TCP is like.

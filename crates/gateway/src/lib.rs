@@ -26,6 +26,7 @@ mod report;
 mod settings;
 mod shelf;
 mod system;
+mod traffic;
 pub mod tunnels;
 
 pub use error::LabError;

@@ -73,6 +73,12 @@ fn tables(plan: &Plan, run: &LabRun, options: Options) -> Value {
     if !emulated.stage_series.amount.is_empty() {
         tables.extend([columns(emulated.stage_series.clone())]);
     }
+    if !load.applications.amount.is_empty() {
+        tables.extend([columns(load.applications.clone())]);
+    }
+    if !load.application_series.amount.is_empty() {
+        tables.extend([columns(load.application_series.clone())]);
+    }
     tables.into()
 }
 

@@ -286,14 +286,7 @@ impl<'a> Ends<'a> {
     pub fn applications(&self, now: Time) -> ApplicationTable {
         let mut table = ApplicationTable::default();
         for (number, own) in self.applications.iter().enumerate() {
-            let user = self.plan.flows[number].user;
-            own.tells(now, &mut |what, value| {
-                table.flow.push(number as u32);
-                table.user.push(user as u32);
-                table.group.push(self.plan.users[user].group as u32);
-                table.what.push(what.to_owned());
-                table.amount.push(value);
-            });
+            own.tells(now, &mut |what, amount| table.push(self.plan, number, what, amount));
         }
         table
     }

@@ -43,8 +43,10 @@ mod tcp;
 mod tournament;
 mod transit;
 
-pub use applications::path_price;
+pub use applications::datagrams::{Carrier, DatagramApplication};
+pub use applications::{Datagram, path_price};
 pub use arrivals::Arrivals;
+pub use connections::End;
 pub use contents::{Contents, InPacket};
 pub use emulation::{Asked, Delivery, Emulated, Emulation, Judged, NodePlace, Way};
 use network::Receivers;

@@ -148,14 +148,9 @@ impl Series {
     /// Samples what applications have, such as the quality of a film.
     fn sample_applications(&mut self, plan: &Plan, now: Time, ends: &Ends) {
         for &flow in &self.watched {
-            let group = plan.users[plan.flows[flow].user].group as u32;
-            ends.application(flow).shows(&mut |what, amount| {
-                self.applications.time_s.push(now.as_secs());
-                self.applications.flow.push(flow as u32);
-                self.applications.group.push(group);
-                self.applications.what.push(what.to_owned());
-                self.applications.amount.push(amount);
-            });
+            let series = &mut self.applications;
+            let mut show = |what: &'static str, amount| series.push(plan, now, flow, what, amount);
+            ends.application(flow).shows(&mut show);
         }
     }
 

@@ -8,6 +8,7 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size_force, set_tcp_congestion
 use socket2::{Domain, Protocol, Socket, Type};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::SenderParams;
+use tidegate_mechanisms::units::Bytes;
 use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
 use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
@@ -138,7 +139,7 @@ impl<'a> Endpoints<'a> {
         self.leave_room(&socket)?;
         let connected = socket.connect(&self.destination().into());
         connected.map_err(|error| self.error("cannot send", &error))?;
-        Ok((socket, self.udp_payload()))
+        Ok((socket, self.udp_payload(Bytes::new(self.packet_bytes.into()))))
     }
 
     /// The maximum segment size: a full packet without the headers of IP and TCP. The kernel itself
@@ -147,11 +148,16 @@ impl<'a> Endpoints<'a> {
         self.packet_bytes.saturating_sub(self.ip.header_bytes() + TCP_HEADER_BYTES)
     }
 
-    /// Bytes of UDP payload in a full packet.
-    pub fn udp_payload(&self) -> usize {
+    /// Bytes of UDP payload in a packet of the user.
+    pub fn udp_payload(&self, packet: Bytes) -> usize {
         let room = if self.metered { ACTIVITY_BYTES } else { 0 };
-        let headers = self.ip.header_bytes() + UDP_HEADER_BYTES + room;
-        self.packet_bytes.saturating_sub(headers) as usize
+        self.udp_payload_back(packet).saturating_sub(room as usize)
+    }
+
+    /// Bytes of UDP payload in a packet of the server, which carries no activity.
+    pub fn udp_payload_back(&self, packet: Bytes) -> usize {
+        let headers = self.ip.header_bytes() + UDP_HEADER_BYTES;
+        packet.get().saturating_sub(headers.into()) as usize
     }
 
     /// Whether the flow is UDP.

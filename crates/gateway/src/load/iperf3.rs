@@ -118,7 +118,8 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
     let mut all = vec![if endpoints.ip == IpVersion::V4 { "-4" } else { "-6" }.to_owned()];
     match &*flow.traffic {
         Traffic::Cbr(Cbr { rate, .. }) => {
-            let (payload, packet) = (endpoints.udp_payload() as u64, flow.packet_size.get());
+            let (payload, packet) =
+                (endpoints.udp_payload(flow.packet_size) as u64, flow.packet_size.get());
             let payload_bps = u128::from(rate.as_bps()) * u128::from(payload) / u128::from(packet);
             all.extend(["--udp", "--bandwidth"].map(str::to_owned));
             all.extend([payload_bps.to_string(), "--length".to_owned(), payload.to_string()]);

@@ -1,6 +1,7 @@
 //! Sources and sinks: what the hosts send and receive, in one thread.
 
 mod cbr;
+mod datagrams;
 mod endpoint;
 mod iperf3;
 mod poller;
@@ -15,13 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{Cbr, Plan, Traffic};
-use tidegate_simulator::output::FlowSeries;
+use tidegate_simulator::output::{ApplicationSeries, ApplicationTable, FlowSeries};
 use tidegate_simulator::random::Stream;
 
 use crate::LabError;
 use crate::clock::Clock;
 use crate::host::Hosts;
 use cbr::CbrFlow;
+use datagrams::{DatagramFlow, Machine};
 use endpoint::Endpoints;
 use iperf3::Iperf3Flow;
 use poller::{Poller, Token};
@@ -59,6 +61,7 @@ pub struct Load<'a> {
     flows: Vec<Flow<'a>>,
     means: Vec<Means>,
     series: FlowSeries,
+    application_series: ApplicationSeries,
     /// The flows of which series are kept.
     watched: Vec<usize>,
     poller: Poller,
@@ -76,6 +79,7 @@ pub struct Load<'a> {
 enum Flow<'a> {
     Tcp(Box<TcpFlow<'a>>),
     Cbr(Box<CbrFlow<'a>>),
+    Datagrams(Box<DatagramFlow<'a>>),
     Iperf3(Box<Iperf3Flow<'a>>),
 }
 
@@ -113,7 +117,10 @@ impl<'a> Load<'a> {
                     let cbr = CbrFlow::new(endpoints, flow.packet_size, *rate, &poller)?;
                     Flow::Cbr(Box::new(cbr))
                 }
-                _ => Flow::Tcp(Box::new(TcpFlow::new(flow, endpoints, seed, &poller)?)),
+                _ => match DatagramFlow::new(flow, &endpoints, seed, &poller)? {
+                    Some(own) => Flow::Datagrams(Box::new(own)),
+                    None => Flow::Tcp(Box::new(TcpFlow::new(flow, endpoints, seed, &poller)?)),
+                },
             });
             let room = flow.start.to.since(flow.start.from).as_secs();
             let draw = Stream::new(seed, &format!("flow/{number}/start")).unit();
@@ -127,6 +134,7 @@ impl<'a> Load<'a> {
             means: vec![Means::default(); flows.len()],
             flows,
             series: FlowSeries::default(),
+            application_series: ApplicationSeries::default(),
             watched: first_of_each_group(plan),
             poller,
             timers,
@@ -156,15 +164,17 @@ impl<'a> Load<'a> {
         // What has been sampled so far belongs to the warm-up.
         self.means.fill(Means::default());
         self.stall = Span::ZERO;
+        self.measure(measured_from);
         self.run_until(end, clock, stop, |_| false)?;
         let after = self.read()?;
+        let applications = self.applications(end);
         let means = self.means.clone();
         let stall = self.stall;
         let limit = end + self.plan.drain_limit;
         self.run_until(limit, clock, stop, |load| load.awaited == 0)?;
         self.run_until(end + iperf3::PATIENCE, clock, stop, Load::iperf3_is_done)?;
         let report = self.report(&before, &after, &means, [measured_from, end])?;
-        Ok(LoadReport { stall, ..report })
+        Ok(LoadReport { stall, applications, ..report })
     }
 
     fn plan_samples(&mut self) {
@@ -210,7 +220,16 @@ impl<'a> Load<'a> {
                     self.timers.push(due, Wake::Send(flow));
                 }
                 Flow::Iperf3(iperf3) => iperf3.start(clock.now(), self.end)?,
+                Flow::Datagrams(own) => {
+                    let Load { timers, lateness, .. } = self;
+                    own.start(due, &mut Machine { clock, timers, lateness })?;
+                }
             },
+            Wake::Application(flow) => {
+                let Load { flows, timers, lateness, .. } = self;
+                let Flow::Datagrams(own) = &mut flows[flow] else { return Ok(()) };
+                own.wake(due, &mut Machine { clock, timers, lateness })?;
+            }
             Wake::Send(flow) => {
                 let Flow::Cbr(cbr) = &mut self.flows[flow] else { return Ok(()) };
                 cbr.send(clock.now(), &mut self.lateness)?;
@@ -233,6 +252,10 @@ impl<'a> Load<'a> {
         let tcp = match &mut self.flows[flow] {
             Flow::Cbr(cbr) => return cbr.receive(),
             Flow::Tcp(tcp) => tcp,
+            Flow::Datagrams(own) => {
+                let Load { timers, lateness, .. } = self;
+                return own.on_ready(role, &mut Machine { clock, timers, lateness });
+            }
             Flow::Iperf3(_) => return Ok(()),
         };
         let now = clock.now();
@@ -252,10 +275,31 @@ impl<'a> Load<'a> {
             Ok(match flow {
                 Flow::Tcp(tcp) => Reading::Tcp(tcp.received_bytes, tcp.counts()?),
                 Flow::Cbr(cbr) => Reading::Cbr(cbr.counts),
+                Flow::Datagrams(own) => Reading::Datagrams(own.counts()),
                 Flow::Iperf3(_) => Reading::Iperf3,
             })
         };
         self.flows.iter().map(read).collect()
+    }
+
+    /// The measured time of applications begins.
+    fn measure(&mut self, now: Time) {
+        for flow in &mut self.flows {
+            if let Flow::Datagrams(own) = flow {
+                own.measure(now);
+            }
+        }
+    }
+
+    /// What applications tell of themselves, now that it is so late.
+    fn applications(&self, now: Time) -> ApplicationTable {
+        let mut table = ApplicationTable::default();
+        for (number, flow) in self.flows.iter().enumerate() {
+            if let Flow::Datagrams(own) = flow {
+                own.tells(now, &mut |what, amount| table.push(self.plan, number, what, amount));
+            }
+        }
+        table
     }
 
     fn sample(&mut self) -> Result<(), LabError> {
@@ -270,7 +314,15 @@ impl<'a> Load<'a> {
 
     fn extend_series(&mut self, at: Time) -> Result<(), LabError> {
         for &number in &self.watched {
-            let Flow::Tcp(tcp) = &self.flows[number] else { continue };
+            let tcp = match &self.flows[number] {
+                Flow::Tcp(tcp) => tcp,
+                Flow::Datagrams(own) => {
+                    let series = &mut self.application_series;
+                    own.shows(&mut |what, amount| series.push(self.plan, at, number, what, amount));
+                    continue;
+                }
+                Flow::Cbr(_) | Flow::Iperf3(_) => continue,
+            };
             let info = tcp.info()?;
             self.series.time_s.push(at.as_secs());
             self.series.flow.push(number as u32);
@@ -302,7 +354,7 @@ impl<'a> Load<'a> {
         for (number, flow) in self.flows.into_iter().enumerate() {
             let report = match flow {
                 Flow::Iperf3(iperf3) => Some(iperf3.report(from, to)?),
-                Flow::Tcp(_) | Flow::Cbr(_) => {
+                Flow::Tcp(_) | Flow::Cbr(_) | Flow::Datagrams(_) => {
                     self.transfers.extend(flow.unfinished());
                     flow_report(before[number], after[number], &means[number])
                 }
@@ -313,13 +365,21 @@ impl<'a> Load<'a> {
             flows,
             transfers: self.transfers,
             flow_series: self.series,
+            applications: ApplicationTable::default(),
+            application_series: self.application_series,
             lateness: self.lateness,
             stall: self.stall,
         })
     }
 }
 
+/// As many flows of each group as the plan samples.
 fn first_of_each_group(plan: &Plan) -> Vec<usize> {
-    let of_group = |group| plan.flows.iter().position(|flow| plan.users[flow.user].group == group);
-    (0..plan.groups.len()).filter_map(of_group).collect()
+    let mut flows_of = vec![0; plan.groups.len()];
+    let is_watched = |&flow: &usize| {
+        let flows = &mut flows_of[plan.users[plan.flows[flow].user].group];
+        *flows += 1;
+        *flows <= plan.sampled_flows
+    };
+    (0..plan.flows.len()).filter(is_watched).collect()
 }

@@ -1,6 +1,7 @@
 //! Counters and samples of a flow, and what they amount to.
 
 use super::cbr::CbrCounts;
+use super::datagrams;
 use super::report::FlowReport;
 use super::tcp_info::{Counts, TcpInfo};
 
@@ -11,6 +12,8 @@ pub enum Reading {
     Tcp(u64, Counts),
     /// Of both ends.
     Cbr(CbrCounts),
+    /// Of both ends of a film or of calls.
+    Datagrams(datagrams::Counts),
     /// Told afterwards.
     Iperf3,
 }
@@ -56,6 +59,16 @@ pub fn flow_report(before: Reading, after: Reading, means: &Means) -> Option<Flo
                 retransmits: Some(0),
                 timeouts: Some(0),
                 lost: Some(counts.expected.saturating_sub(counts.received)),
+                ..FlowReport::default()
+            })
+        }
+        (Reading::Datagrams(before), Reading::Datagrams(after)) => {
+            let counts = after.since(before);
+            Some(FlowReport {
+                goodput_bytes: counts.received_bytes,
+                sent: Some(counts.sent),
+                retransmits: Some(0),
+                timeouts: Some(0),
                 ..FlowReport::default()
             })
         }

@@ -1,7 +1,7 @@
 //! What the hosts themselves can tell about a run.
 
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_simulator::output::FlowSeries;
+use tidegate_simulator::output::{ApplicationSeries, ApplicationTable, FlowSeries};
 
 /// What the hosts have sent, received and seen.
 #[derive(Clone, Debug, Default)]
@@ -10,8 +10,12 @@ pub struct LoadReport {
     pub flows: Vec<FlowReport>,
     /// Finished and unfinished, in the order of their ends.
     pub transfers: Vec<TransferReport>,
-    /// Window and round-trip time of the first flow of each group, at the plan's step.
+    /// Window and round-trip time of the first flows of each group, at the plan's step.
     pub flow_series: FlowSeries,
+    /// What films and calls tell of themselves.
+    pub applications: ApplicationTable,
+    /// What they have, at the plan's step.
+    pub application_series: ApplicationSeries,
     /// How late UDP packets left their source, over the whole run.
     pub lateness: Lateness,
     /// The longest that the applications stood still when something was due, in the measured time.
@@ -29,7 +33,7 @@ pub struct FlowReport {
     pub retransmits: Option<u64>,
     /// Retransmission time-outs.
     pub timeouts: Option<u64>,
-    /// UDP alone: packets sent before the last one that arrived, and not arrived themselves.
+    /// UDP at a constant rate alone: packets sent before the last one that arrived, and not arrived themselves.
     pub lost: Option<u64>,
     /// Smoothed round-trip time, seconds: a mean over time, of ten samples a second or more.
     pub mean_srtt_s: Option<f64>,

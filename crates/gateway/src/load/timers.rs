@@ -12,6 +12,8 @@ pub enum Wake {
     Start(usize),
     /// A UDP packet of a flow is due.
     Send(usize),
+    /// The application of a flow asked for it.
+    Application(usize),
     /// All connections are asked for their window and round-trip time, for means.
     Sample {
         /// And again after this.

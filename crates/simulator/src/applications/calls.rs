@@ -21,11 +21,12 @@ use self::measured_sum::MeasuredSum;
 use self::prober::{Outcome, Prober};
 use self::progress::Progress;
 use self::watch::Watch;
+use super::datagrams::OverDatagrams;
 use super::streams::adapter::{Adapter, Frame, Rules, Told};
 use super::streams::feedback::{Feedback, averaged};
 use super::streams::film::{Cut, Film};
 use super::streams::label::Kind;
-use super::{Application, Datagram, End, System};
+use super::{Carrier, Datagram, End};
 
 /// Calls that come and go.
 pub struct Calls {
@@ -66,7 +67,7 @@ struct Call {
     adapter: Option<Box<Adapter>>,
 }
 
-impl Application for Calls {
+impl OverDatagrams for Calls {
     const NAME: &'static str = "calls";
 
     fn of(flow: &FlowPlan) -> Option<Self> {
@@ -124,44 +125,44 @@ impl Application for Calls {
         self.feedback.is_some() || self.prober.is_some()
     }
 
-    fn start(&mut self, system: &mut System) {
-        let gap = self.plan.every.as_secs() * system.random().exponential();
-        self.next_call = system.now() + Span::from_secs_f64(gap).max(Span::from_nanos(1));
-        system.wake_at(self.next_call);
+    fn start(&mut self, carrier: &mut impl Carrier) {
+        let gap = self.plan.every.as_secs() * carrier.random().exponential();
+        self.next_call = carrier.now() + Span::from_secs_f64(gap).max(Span::from_nanos(1));
+        carrier.wake_at(self.next_call);
     }
 
-    fn wake(&mut self, system: &mut System) {
-        if system.now() >= self.next_call {
-            self.start(system);
-            self.arrive(system);
+    fn wake(&mut self, carrier: &mut impl Carrier) {
+        if carrier.now() >= self.next_call {
+            self.start(carrier);
+            self.arrive(carrier);
         }
-        while self.in_progress.front().is_some_and(|call| call.next_frame <= system.now()) {
-            self.send_frame(system);
+        while self.in_progress.front().is_some_and(|call| call.next_frame <= carrier.now()) {
+            self.send_frame(carrier);
         }
         if let Some(feedback) = &mut self.feedback {
-            feedback.wake(system);
+            feedback.wake(carrier);
         }
         let Some(prober) = &mut self.prober else { return };
-        for _ in 0..prober.wake(system) {
+        for _ in 0..prober.wake(carrier) {
             self.progress.on_blocked();
         }
     }
 
-    fn heard(&mut self, at: End, datagram: Datagram, system: &mut System) {
+    fn heard(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
         let (kind, number) = Kind::of(datagram.number);
         if at == End::Receiver {
             match kind {
                 Kind::Stream => {
                     if let Some(feedback) = &mut self.feedback {
-                        feedback.on_packet(number, datagram.marked, system);
+                        feedback.on_packet(number, datagram.marked, carrier);
                     }
                 }
-                Kind::Probe | Kind::Marked => prober::answer(number, datagram.marked, system),
+                Kind::Probe | Kind::Marked => prober::answer(number, datagram.marked, carrier),
             }
             return;
         }
         if kind == Kind::Stream {
-            self.learn(number, system.now());
+            self.learn(number, carrier.now());
             return;
         }
         let Some(prober) = &mut self.prober else { return };
@@ -169,8 +170,8 @@ impl Application for Calls {
             Outcome::Open => {}
             Outcome::Blocked => self.progress.on_blocked(),
             Outcome::Admitted { asked } => {
-                let source = self.source(system);
-                self.begin(asked, source, system);
+                let source = self.source(carrier);
+                self.begin(asked, source, carrier);
             }
         }
     }
@@ -211,12 +212,12 @@ impl Application for Calls {
 
 impl Calls {
     /// A call is asked for.
-    fn arrive(&mut self, system: &mut System) {
-        let now = system.now();
+    fn arrive(&mut self, carrier: &mut impl Carrier) {
+        let now = carrier.now();
         self.progress.on_offered();
-        let source = self.source(system);
+        let source = self.source(carrier);
         if self.watch.as_mut().is_some_and(|watch| watch.passes(source, now)) {
-            return self.begin(now, source, system);
+            return self.begin(now, source, carrier);
         }
         let admits = match &self.plan.admission {
             Admission::None => Some(true),
@@ -229,8 +230,8 @@ impl Calls {
         };
         match (admits, &mut self.prober) {
             (Some(false), _) => self.progress.on_blocked(),
-            (None, Some(prober)) => prober.ask(system),
-            (Some(true) | None, _) => self.begin(now, source, system),
+            (None, Some(prober)) => prober.ask(carrier),
+            (Some(true) | None, _) => self.begin(now, source, carrier),
         }
     }
 
@@ -250,25 +251,25 @@ impl Calls {
     }
 
     /// The source of the next call.
-    fn source(&self, system: &mut System) -> u32 {
-        self.watch.as_ref().map_or(0, |watch| watch.source(system.random()))
+    fn source(&self, carrier: &mut impl Carrier) -> u32 {
+        self.watch.as_ref().map_or(0, |watch| watch.source(carrier.random()))
     }
 
     /// A call of a source begins that was asked for at that time.
-    fn begin(&mut self, asked: Time, source: u32, system: &mut System) {
-        let now = system.now();
+    fn begin(&mut self, asked: Time, source: u32, carrier: &mut impl Carrier) {
+        let now = carrier.now();
         let holding = match self.plan.distribution {
             Distribution::Fixed => self.plan.holding,
             Distribution::Exponential => {
-                Span::from_secs_f64(self.plan.holding.as_secs() * system.random().exponential())
+                Span::from_secs_f64(self.plan.holding.as_secs() * carrier.random().exponential())
             }
         };
         self.progress.on_begun(asked, now);
-        let film = Film::somewhere(self.plan.frame_interval, system.random());
+        let film = Film::somewhere(self.plan.frame_interval, carrier.random());
         let adapter = self.adapting.as_ref().map(|own| Box::new(Adapter::new(&own.rules)));
         let (next_frame, began, until) = (now, now, now + holding);
         self.in_progress.push_front(Call { next_frame, began, until, film, source, adapter });
-        self.send_frame(system);
+        self.send_frame(carrier);
     }
 
     /// Whether the receiver of a call has been silent for so long that nobody can be there. Reports tell of all calls.
@@ -279,9 +280,9 @@ impl Calls {
     }
 
     /// The next frame of the call whose turn it is, which ends instead if its time is over or nobody is there to see it.
-    fn send_frame(&mut self, system: &mut System) {
+    fn send_frame(&mut self, carrier: &mut impl Carrier) {
         let Some(mut call) = self.in_progress.pop_front() else { return };
-        let now = system.now();
+        let now = carrier.now();
         if now >= call.until || self.is_given_up(&call, now) {
             return self.progress.on_ended(now);
         }
@@ -289,19 +290,19 @@ impl Calls {
             watch.on_packet(call.source, now);
         }
         let is_full = call.film.is_at_full_frame();
-        let size = call.film.next(system.random());
-        let quality = self.quality(&mut call, is_full, size, system);
+        let size = call.film.next(carrier.random());
+        let quality = self.quality(&mut call, is_full, size, carrier);
         let packets = quality.map(|quality| self.cuts[quality].packets(size));
         for packet in packets.into_iter().flatten() {
             if let Some(load) = &mut self.load {
                 load.on_packet(packet, now);
             }
             let label = Kind::Stream.label(self.packets);
-            system.send_datagram(End::Sender, label, packet, self.plan.ecn);
+            carrier.send_datagram(End::Sender, label, packet, self.plan.ecn);
             self.packets += 1;
         }
         call.next_frame = now + self.plan.frame_interval;
-        system.wake_at(call.next_frame);
+        carrier.wake_at(call.next_frame);
         self.in_progress.push_back(call);
     }
 
@@ -311,7 +312,7 @@ impl Calls {
         call: &mut Call,
         is_full: bool,
         size: f64,
-        system: &mut System,
+        carrier: &mut impl Carrier,
     ) -> Option<usize> {
         let (Some(own), Some(adapter)) = (&mut self.adapting, &mut call.adapter) else {
             return Some(0);
@@ -319,8 +320,8 @@ impl Calls {
         let before = adapter.quality();
         let packets = self.cuts[before.unwrap_or_default()].packets(size).count();
         let price = own.price.unwrap_or_default();
-        let frame = Frame { is_full, packets, now: system.now() };
-        let quality = adapter.choose(frame, price, system.random());
+        let frame = Frame { is_full, packets, now: carrier.now() };
+        let quality = adapter.choose(frame, price, carrier.random());
         own.told.add(before, adapter, price);
         quality
     }

@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Bytes, NANOS_PER_SEC, Rate, Span, Time};
 use tidegate_scenario::plan::{self, Blind, BlindConex, FlowPlan, Traffic};
 
-use super::{Application, End, System};
+use super::{Application, Carrier, End, System};
 use crate::packet::flags;
 
 /// Full packets, equally far apart.

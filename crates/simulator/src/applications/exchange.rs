@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tidegate_mechanisms::units::Bytes;
 use tidegate_scenario::plan::FlowPlan;
 
-use super::{Application, ConnectionId, End, System};
+use super::{Application, Carrier, ConnectionId, End, System};
 
 /// What happened, a line each.
 pub type Log = Rc<RefCell<Vec<String>>>;

@@ -3,12 +3,13 @@
 use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{self, Adaptation, FlowPlan, FrameSizes, PriceAdaptation, Traffic};
 
+use super::datagrams::OverDatagrams;
 use super::streams::adapter::{Adapter, Frame, Rules, Told};
 use super::streams::feedback::Feedback;
 use super::streams::film::{Cut, Film};
 use super::streams::label::Kind;
 use super::streams::recorded::Recorded;
-use super::{Application, Datagram, End, System};
+use super::{Carrier, Datagram, End};
 use crate::random::Stream;
 
 /// A film that is being sent.
@@ -54,7 +55,7 @@ struct Adapting {
     told: Told,
 }
 
-impl Application for Frames {
+impl OverDatagrams for Frames {
     const NAME: &'static str = "frames";
 
     fn of(flow: &FlowPlan) -> Option<Self> {
@@ -88,33 +89,33 @@ impl Application for Frames {
         self.adapting.is_some()
     }
 
-    fn start(&mut self, system: &mut System) {
+    fn start(&mut self, carrier: &mut impl Carrier) {
         self.film = Some(match &self.file {
-            Some(sizes) => Source::File(Recorded::somewhere(sizes.clone(), system.random())),
-            None => Source::Model(Film::somewhere(self.frame_interval, system.random())),
+            Some(sizes) => Source::File(Recorded::somewhere(sizes.clone(), carrier.random())),
+            None => Source::Model(Film::somewhere(self.frame_interval, carrier.random())),
         });
-        self.next_frame = system.now();
-        self.wake(system);
+        self.next_frame = carrier.now();
+        self.wake(carrier);
     }
 
-    fn wake(&mut self, system: &mut System) {
-        if system.now() >= self.next_frame {
-            self.next_frame = system.now() + self.frame_interval;
-            system.wake_at(self.next_frame);
-            self.send_frame(system);
+    fn wake(&mut self, carrier: &mut impl Carrier) {
+        if carrier.now() >= self.next_frame {
+            self.next_frame = carrier.now() + self.frame_interval;
+            carrier.wake_at(self.next_frame);
+            self.send_frame(carrier);
         }
         if let Some(adapting) = &mut self.adapting {
-            adapting.feedback.wake(system);
+            adapting.feedback.wake(carrier);
         }
     }
 
-    fn heard(&mut self, at: End, datagram: Datagram, system: &mut System) {
+    fn heard(&mut self, at: End, datagram: Datagram, carrier: &mut impl Carrier) {
         let Some(adapting) = &mut self.adapting else { return };
         let (_, number) = Kind::of(datagram.number);
         match at {
-            End::Receiver => adapting.feedback.on_packet(number, datagram.marked, system),
+            End::Receiver => adapting.feedback.on_packet(number, datagram.marked, carrier),
             End::Sender => {
-                adapting.feedback.on_report(number, system.now());
+                adapting.feedback.on_report(number, carrier.now());
             }
         }
     }
@@ -144,23 +145,23 @@ impl Application for Frames {
 }
 
 impl Frames {
-    fn send_frame(&mut self, system: &mut System) {
+    fn send_frame(&mut self, carrier: &mut impl Carrier) {
         let Some(film) = &mut self.film else { return };
         let is_full = film.is_at_full_frame();
-        let size = film.next(system.random());
+        let size = film.next(carrier.random());
         let quality = match &mut self.adapting {
             None => Some(0),
             Some(adapting) => {
                 let cut = &self.cuts[adapting.adapter.quality().unwrap_or_default()];
                 let packets = cut.packets(size).count();
-                let frame = Frame { is_full, packets, now: system.now() };
-                adapting.choose(frame, self.frame_interval, system.random())
+                let frame = Frame { is_full, packets, now: carrier.now() };
+                adapting.choose(frame, self.frame_interval, carrier.random())
             }
         };
         let Some(quality) = quality else { return };
         for packet in self.cuts[quality].packets(size) {
             let label = Kind::Stream.label(self.packets);
-            system.send_datagram(End::Sender, label, packet, self.ecn);
+            carrier.send_datagram(End::Sender, label, packet, self.ecn);
             self.packets += 1;
         }
     }

@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 
-use super::{Application, ConnectionId, End, System};
+use super::{Application, Carrier, ConnectionId, End, System};
 
 /// One connection, and no end of data before its time is up.
 pub struct Greedy {

@@ -5,6 +5,7 @@
 
 mod calls;
 mod cbr;
+pub mod datagrams;
 #[cfg(test)]
 mod exchange;
 mod frames;
@@ -20,6 +21,7 @@ mod video;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::FlowPlan;
 
+pub use datagrams::Carrier;
 #[cfg(test)]
 pub use exchange::{Exchange, Log};
 pub use streams::feedback::path_price;

@@ -6,7 +6,7 @@
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{self, Distribution, FlowPlan, Traffic};
 
-use super::{Application, ConnectionId, End, System, cbr};
+use super::{Application, Carrier, ConnectionId, End, System, cbr};
 
 /// On and off in turn.
 pub struct OnOff {

@@ -15,7 +15,7 @@ mod sizes;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{self, Fetching, FlowPlan, Traffic};
 
-use super::{Application, ConnectionId, End, System, TransferRecord};
+use super::{Application, Carrier, ConnectionId, End, System, TransferRecord};
 use sizes::PowerTail;
 
 /// Who reads page after page.

@@ -12,7 +12,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{self, FlowPlan, Traffic};
 
-use super::{Application, ConnectionId, End, System, TransferRecord};
+use super::{Application, Carrier, ConnectionId, End, System, TransferRecord};
 use crate::random::Stream;
 
 /// Transfers that begin now and then.

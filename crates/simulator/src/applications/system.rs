@@ -3,6 +3,7 @@
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, OfferPlan};
 
+use super::datagrams::{Carrier, random_of};
 use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::event_queue::Wake;
 use crate::network::Ways;
@@ -119,11 +120,6 @@ pub struct System<'a, 'd> {
 }
 
 impl System<'_, '_> {
-    /// The present.
-    pub fn now(&self) -> Time {
-        self.world.now
-    }
-
     /// One end requests a connection.
     ///
     /// # Panics
@@ -195,12 +191,7 @@ impl System<'_, '_> {
         connection.accept(self.world);
     }
 
-    /// One end sends a datagram of so many bytes on the wire, ECN-capable or not.
-    pub fn send_datagram(&mut self, from: End, number: u64, size: Bytes, ecn: bool) {
-        self.send_flagged(from, number, size, if ecn { flags::ECT } else { 0 });
-    }
-
-    /// The same, with what its header says.
+    /// One end sends a datagram of so many bytes on the wire, with what its header says.
     pub fn send_flagged(&mut self, from: End, number: u64, size: Bytes, flags: u32) {
         let (none, back) = (ConnectionId::NONE.word(), from == End::Receiver);
         let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.ways);
@@ -210,20 +201,28 @@ impl System<'_, '_> {
         }
     }
 
-    /// Asks to be woken. There is no cancelling: whoever is woken looks whether it still matters.
-    pub fn wake_at(&mut self, at: Time) {
-        self.world.timers.push(at, Wake::Application(self.route.flow));
-    }
-
-    /// The application's own random numbers.
-    pub fn random(&mut self) -> &mut Stream {
-        let (seed, flow, name) = (self.seed, self.route.flow, self.name);
-        let stream = || Box::new(Stream::new(seed, &format!("flow/{flow}/{name}")));
-        self.account.random.get_or_insert_with(stream)
-    }
-
     /// Puts a finished transfer on record.
     pub fn record(&mut self, record: TransferRecord) {
         self.records.push((self.route.flow, record));
+    }
+}
+
+impl Carrier for System<'_, '_> {
+    fn now(&self) -> Time {
+        self.world.now
+    }
+
+    fn send_datagram(&mut self, from: End, number: u64, size: Bytes, ecn: bool) {
+        self.send_flagged(from, number, size, if ecn { flags::ECT } else { 0 });
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.world.timers.push(at, Wake::Application(self.route.flow));
+    }
+
+    fn random(&mut self) -> &mut Stream {
+        let (seed, flow, name) = (self.seed, self.route.flow, self.name);
+        let stream = || Box::new(random_of(seed, flow, name));
+        self.account.random.get_or_insert_with(stream)
     }
 }

@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{FlowPlan, PausePlan, Traffic, WritesPlan};
 
-use super::{Application, End, System, TransferRecord};
+use super::{Application, Carrier, End, System, TransferRecord};
 use crate::connections::ConnectionId;
 
 /// What is to be transferred, and how far that is.

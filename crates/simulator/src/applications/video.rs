@@ -9,7 +9,7 @@ mod server;
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{FlowPlan, Traffic};
 
-use super::{Application, ConnectionId, End, System};
+use super::{Application, Carrier, ConnectionId, End, System};
 use player::Player;
 use server::Server;
 

@@ -2,6 +2,7 @@
 //! Column `n` of one table has as many rows as the others. Rates are in bit/s on the wire unless
 //! the name says goodput; times in seconds. Measured means: after the warm-up, within `duration`.
 
+mod applications;
 pub mod schema;
 
 use schema::{Table, TableSchema, Values, tables};
@@ -371,7 +372,7 @@ tables! {
     /// One row per sample, flow and thing that its application has, for the first flows of each group: as many as
     /// `sampled_flows`. Calls: `calls` in progress and the `price` of their path, if reports tell of it; films that
     /// adapt: `target_rate_bps`, `quality` (0 is the worst; none while they send nothing) and `price`.
-    pub struct ApplicationSeries = "application_series" only of "simulated scenarios with calls or films that adapt" {
+    pub struct ApplicationSeries = "application_series" only of "scenarios with calls or films that adapt" {
         /// When it was taken.
         time_s: F64 in "s";
         /// Index of the flow.

@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::Probing;
 
 use super::super::streams::label::Kind;
-use super::super::{End, System};
+use super::super::{Carrier, End};
 
 /// An answer on the wire: IPv4, UDP, and a number.
 const ANSWER: Bytes = Bytes::new(36);
@@ -76,26 +76,26 @@ impl Prober {
     }
 
     /// A call asks.
-    pub fn ask(&mut self, system: &mut System) {
-        let asked = system.now();
+    pub fn ask(&mut self, carrier: &mut impl Carrier) {
+        let asked = carrier.now();
         let deadline = asked + self.spacing * (self.per_call - 1) + self.patience;
         let call = self.first + self.asking.len() as u64;
         self.asking.push_back(Asking { asked, deadline, sent: 0, unmarked: 0, is_decided: false });
-        system.wake_at(deadline);
-        self.send(call, system);
+        carrier.wake_at(deadline);
+        self.send(call, carrier);
     }
 
     /// Sends the next probe of a call that is not decided, and plans the one after.
-    fn send(&mut self, call: u64, system: &mut System) {
+    fn send(&mut self, call: u64, carrier: &mut impl Carrier) {
         let Some(asking) = self.asking_as(call) else { return };
         let number = call * self.per_call + self.asking[asking].sent;
         self.asking[asking].sent += 1;
         self.sent += 1;
-        system.send_datagram(End::Sender, Kind::Probe.label(number), self.size, self.ecn);
+        carrier.send_datagram(End::Sender, Kind::Probe.label(number), self.size, self.ecn);
         if self.asking[asking].sent < self.per_call {
-            let next = system.now() + self.spacing;
+            let next = carrier.now() + self.spacing;
             self.to_come.push_back((next, call));
-            system.wake_at(next);
+            carrier.wake_at(next);
         }
     }
 
@@ -106,10 +106,10 @@ impl Prober {
     }
 
     /// The application has been woken. Returns how many calls are blocked since answers did not come.
-    pub fn wake(&mut self, system: &mut System) -> u64 {
-        let now = system.now();
+    pub fn wake(&mut self, carrier: &mut impl Carrier) -> u64 {
+        let now = carrier.now();
         while let Some((_, call)) = self.to_come.pop_front_if(|(at, _)| *at <= now) {
-            self.send(call, system);
+            self.send(call, carrier);
         }
         let mut blocked = 0;
         while let Some(asking) =
@@ -139,7 +139,7 @@ impl Prober {
 }
 
 /// The receiver answers a probe.
-pub fn answer(number: u64, marked: bool, system: &mut System) {
+pub fn answer(number: u64, marked: bool, carrier: &mut impl Carrier) {
     let kind = if marked { Kind::Marked } else { Kind::Probe };
-    system.send_datagram(End::Receiver, kind.label(number), ANSWER, false);
+    carrier.send_datagram(End::Receiver, kind.label(number), ANSWER, false);
 }

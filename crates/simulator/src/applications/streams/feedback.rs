@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use tidegate_mechanisms::units::{Bytes, Share, Span, Time};
 
-use super::super::{End, System};
+use super::super::{Carrier, End};
 use super::label::Kind;
 
 /// A report on the wire: IPv4, UDP and a receiver report of RTCP with three counters.
@@ -65,22 +65,22 @@ impl Feedback {
     }
 
     /// The `number`th packet of the stream has arrived.
-    pub fn on_packet(&mut self, number: u64, marked: bool, system: &mut System) {
+    pub fn on_packet(&mut self, number: u64, marked: bool, carrier: &mut impl Carrier) {
         self.counted.sent = self.counted.sent.max(number + 1);
         self.counted.received += 1;
         if marked {
             self.counted.marked += 1;
         }
         if self.due.is_none() {
-            let due = system.now() + self.interval;
+            let due = carrier.now() + self.interval;
             self.due = Some(due);
-            system.wake_at(due);
+            carrier.wake_at(due);
         }
     }
 
     /// The application has been woken: sends the report that is due, and none where there is nothing new.
-    pub fn wake(&mut self, system: &mut System) {
-        if self.due.is_none_or(|due| system.now() < due) {
+    pub fn wake(&mut self, carrier: &mut impl Carrier) {
+        if self.due.is_none_or(|due| carrier.now() < due) {
             return;
         }
         self.due = None;
@@ -89,11 +89,11 @@ impl Feedback {
         }
         self.reported = self.counted;
         self.on_the_way.push_back((self.reports, self.counted));
-        system.send_datagram(End::Receiver, Kind::Stream.label(self.reports), REPORT, false);
+        carrier.send_datagram(End::Receiver, Kind::Stream.label(self.reports), REPORT, false);
         self.reports += 1;
-        let due = system.now() + self.interval;
+        let due = carrier.now() + self.interval;
         self.due = Some(due);
-        system.wake_at(due);
+        carrier.wake_at(due);
     }
 
     /// The `number`th report has arrived. Those before it that have not are lost, and what they said is in this one.

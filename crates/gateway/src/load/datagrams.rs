@@ -1,0 +1,268 @@
+//! Films and calls over UDP: the simulator's own applications, on real sockets.
+//!
+//! Packets of films, and probes, go from the user's socket to the server's; reports and answers to probes come
+//! back. ECN-capable ones leave with ECT(0), and the receiving kernel hands over the ECN field of each with it. A
+//! payload begins with the number that the application gave the packet; the rest is zeros.
+
+use std::io::ErrorKind;
+
+use rustix::net::sockopt::set_socket_send_buffer_size_force;
+use socket2::Socket;
+use tidegate_mechanisms::units::{Bytes, Time};
+use tidegate_scenario::plan::FlowPlan;
+use tidegate_simulator::random::Stream;
+use tidegate_simulator::{Carrier, Datagram, DatagramApplication, End};
+
+use super::endpoint::Endpoints;
+use super::poller::{Poller, Ready, Role, Token};
+use super::report::Lateness;
+use super::timers::{Timers, Wake};
+use crate::LabError;
+use crate::clock::Clock;
+use crate::system;
+
+/// The number, big-endian, at the start of the payload.
+pub const NUMBER_BYTES: usize = 8;
+/// Room for what a flow sends at once, frames of all its calls, as the sink has it.
+const BUFFER_BYTES: usize = 4_000_000;
+/// The two bits of the ECN field (RFC 3168).
+const ECN_MASK: u8 = 0b11;
+const ECT_0: u32 = 0b10;
+const CE: u8 = 0b11;
+/// More than fits a packet.
+const MAX_PAYLOAD: usize = 65_535;
+
+/// An application and its two sockets.
+pub struct DatagramFlow<'a> {
+    application: DatagramApplication,
+    random: Stream,
+    sockets: Sockets<'a>,
+    /// Of the last event: an application's time never goes back.
+    latest: Time,
+}
+
+/// Both ends of a flow.
+struct Sockets<'a> {
+    endpoints: Endpoints<'a>,
+    /// The user's.
+    source: Door,
+    /// The server's.
+    sink: Door,
+    /// What is sent.
+    payload: Vec<u8>,
+    /// What has arrived last.
+    arrived: Vec<u8>,
+    counts: Counts,
+}
+
+/// One end.
+struct Door {
+    socket: Socket,
+    /// What leaves is ECN-capable.
+    ecn: bool,
+}
+
+/// What a flow has sent and received, so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that the user has sent.
+    pub sent: u64,
+    /// Payload that the server has received.
+    pub received_bytes: u64,
+}
+
+/// What an application sees of the machine, at the moment of an event.
+struct Present<'m, 'a> {
+    sockets: &'m mut Sockets<'a>,
+    random: &'m mut Stream,
+    now: Time,
+    clock: &'m Clock,
+    timers: &'m mut Timers,
+    lateness: &'m mut Lateness,
+    /// What has gone wrong first.
+    failed: Option<LabError>,
+}
+
+/// What all flows have in common.
+pub struct Machine<'m> {
+    /// The run's.
+    pub clock: &'m Clock,
+    /// What is to be done when.
+    pub timers: &'m mut Timers,
+    /// Of what users send.
+    pub lateness: &'m mut Lateness,
+}
+
+impl<'a> DatagramFlow<'a> {
+    /// A flow whose sockets are open; `None` if its application needs more than datagrams.
+    pub fn new(
+        flow: &FlowPlan,
+        endpoints: &Endpoints<'a>,
+        seed: u64,
+        poller: &Poller,
+    ) -> Result<Option<Self>, LabError> {
+        let Some(application) = DatagramApplication::of(flow) else { return Ok(None) };
+        Ok(Some(DatagramFlow {
+            random: application.random(seed, endpoints.number as u32),
+            application,
+            sockets: Sockets::open(endpoints.clone(), poller)?,
+            latest: Time::ZERO,
+        }))
+    }
+
+    /// The flow starts.
+    pub fn start(&mut self, due: Time, machine: &mut Machine) -> Result<(), LabError> {
+        self.at(due, machine, |application, present| application.start(present))
+    }
+
+    /// A moment that the application asked to be woken at has come. The application takes it for the present, so
+    /// that being late does not add up.
+    pub fn wake(&mut self, due: Time, machine: &mut Machine) -> Result<(), LabError> {
+        self.at(due, machine, |application, present| application.wake(present))
+    }
+
+    /// One of the sockets has something.
+    pub fn on_ready(&mut self, role: Role, machine: &mut Machine) -> Result<(), LabError> {
+        let end = if role == Role::Sink { End::Receiver } else { End::Sender };
+        while let Some(datagram) = self.sockets.receive(end)? {
+            if self.application.listens() {
+                let now = machine.clock.now();
+                self.at(now, machine, |own, present| own.heard(end, datagram, present))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The measured time begins.
+    pub fn measure(&mut self, now: Time) {
+        self.application.measure(now.max(self.latest));
+    }
+
+    /// What the application has to tell of itself, at the end of the measured time.
+    pub fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
+        self.application.tells(now.max(self.latest), each);
+    }
+
+    /// What it has now.
+    pub fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
+        self.application.shows(each);
+    }
+
+    /// What has been sent and received so far.
+    pub fn counts(&self) -> Counts {
+        self.sockets.counts
+    }
+
+    /// Something happens to the application.
+    fn at(
+        &mut self,
+        now: Time,
+        machine: &mut Machine,
+        happens: impl FnOnce(&mut DatagramApplication, &mut Present),
+    ) -> Result<(), LabError> {
+        self.latest = self.latest.max(now);
+        let DatagramFlow { application, random, sockets, latest } = self;
+        let (now, failed) = (*latest, None);
+        let Machine { clock, timers, lateness } = machine;
+        let mut present = Present { sockets, random, now, clock, timers, lateness, failed };
+        happens(application, &mut present);
+        present.failed.map_or(Ok(()), Err)
+    }
+}
+
+impl Carrier for Present<'_, '_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn send_datagram(&mut self, from: End, number: u64, size: Bytes, ecn: bool) {
+        if from == End::Sender {
+            self.lateness.add(self.clock.now().since(self.now));
+        }
+        if let Err(error) = self.sockets.send(from, number, size, ecn) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.timers.push(at, Wake::Application(self.sockets.endpoints.number));
+    }
+
+    fn random(&mut self) -> &mut Stream {
+        self.random
+    }
+}
+
+impl<'a> Sockets<'a> {
+    fn open(endpoints: Endpoints<'a>, poller: &Poller) -> Result<Self, LabError> {
+        let sink = Door { socket: endpoints.sink()?, ecn: false };
+        let source = Door { socket: endpoints.source()?.0, ecn: false };
+        let prepare = || {
+            sink.socket.connect(&source.socket.local_addr()?)?;
+            for (door, role) in [(&source, Role::Client), (&sink, Role::Sink)] {
+                door.socket.set_recv_tos_v4(true)?;
+                set_socket_send_buffer_size_force(&door.socket, BUFFER_BYTES)?;
+                poller.add(&door.socket, Token { flow: endpoints.number, role }, Ready::IN)?;
+            }
+            std::io::Result::Ok(())
+        };
+        prepare().map_err(|error| endpoints.error("cannot set a socket up", &error))?;
+        let [payload, arrived] = [(); 2].map(|()| vec![0; MAX_PAYLOAD]);
+        let counts = Counts::default();
+        Ok(Sockets { endpoints, source, sink, payload, arrived, counts })
+    }
+
+    fn send(&mut self, from: End, number: u64, size: Bytes, ecn: bool) -> Result<(), LabError> {
+        let Sockets { endpoints, source, sink, payload, counts, .. } = self;
+        let (door, len) = match from {
+            End::Sender => (source, endpoints.udp_payload(size)),
+            End::Receiver => (sink, endpoints.udp_payload_back(size)),
+        };
+        let payload = &mut payload[..len.max(NUMBER_BYTES)];
+        payload[..NUMBER_BYTES].copy_from_slice(&number.to_be_bytes());
+        door.send(payload, ecn).map_err(|error| endpoints.error("cannot send", &error))?;
+        if from == End::Sender {
+            counts.sent += 1;
+        }
+        Ok(())
+    }
+
+    /// What has arrived next at one end; `None` if there is nothing.
+    fn receive(&mut self, end: End) -> Result<Option<Datagram>, LabError> {
+        let Sockets { endpoints, source, sink, arrived, counts, .. } = self;
+        let door = if end == End::Receiver { sink } else { source };
+        loop {
+            let (len, tos) = match system::receive_with_tos(&door.socket, arrived) {
+                Ok((len, _, tos)) => (len, tos),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(endpoints.error("cannot receive", &error)),
+            };
+            let Some(number) = arrived[..len].first_chunk() else { continue };
+            if end == End::Receiver {
+                counts.received_bytes += len as u64;
+            }
+            let number = u64::from_be_bytes(*number);
+            return Ok(Some(Datagram { number, marked: tos & ECN_MASK == CE }));
+        }
+    }
+}
+
+impl Door {
+    fn send(&mut self, payload: &[u8], ecn: bool) -> std::io::Result<()> {
+        if ecn != self.ecn {
+            self.socket.set_tos_v4(if ecn { ECT_0 } else { 0 })?;
+            self.ecn = ecn;
+        }
+        self.socket.send(payload).map(|_| ())
+    }
+}
+
+impl Counts {
+    /// What has been added since `before`.
+    pub fn since(self, before: Counts) -> Counts {
+        Counts {
+            sent: self.sent - before.sent,
+            received_bytes: self.received_bytes - before.received_bytes,
+        }
+    }
+}

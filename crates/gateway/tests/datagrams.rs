@@ -1,0 +1,159 @@
+//! Films and calls are the simulator's applications on real sockets: ECN-capable packets there, reports and answers
+//! back, marks read from each packet.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::Wire;
+use tidegate_gateway::host::IpVersion;
+use tidegate_gateway::lab::{self, LabRun, Options};
+use tidegate_gateway::load::{Generator, LoadReport};
+use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::Plan;
+
+const SERVER: &str = "198.19.0.1";
+const ECT_0: u8 = 0b10;
+/// Of a packet of IPv4 and UDP.
+const HEADERS: usize = 28;
+
+/// What is on the wire: packets of the user, and of the server.
+fn by_sender(wire: &Wire) -> (Vec<&[u8]>, Vec<&[u8]>) {
+    let of_user = |packet: &&[u8]| common::addresses(packet).0.to_string() != SERVER;
+    wire.in_order.iter().map(Vec::as_slice).partition(of_user)
+}
+
+fn ecn(packet: &[u8]) -> u8 {
+    packet[1] & 0b11
+}
+
+/// The number at the start of a payload.
+fn number(packet: &[u8]) -> u64 {
+    u64::from_be_bytes(*packet[HEADERS..].first_chunk().expect("a number"))
+}
+
+/// What the application of flow 0 tells of itself.
+fn told(load: &LoadReport) -> BTreeMap<&str, f64> {
+    let table = &load.applications;
+    let rows = table.flow.iter().zip(&table.what).zip(&table.amount);
+    rows.filter(|((flow, _), _)| **flow == 0)
+        .map(|((_, what), amount)| (&**what, *amount))
+        .collect()
+}
+
+/// A second over a bottleneck with this at its exit, and a bit of a warm-up.
+fn plan(exit: &str, users: &str) -> Plan {
+    let text = format!(
+        "version = 1\nwarm_up = \"0.3 s\"\nduration = \"1 s\"\n\
+         [bottleneck]\nrate = \"100 Mb/s\"\ndelay = \"1 ms\"\nbuffer = \"1 MB\"\necn = true\n{exit}\n{users}"
+    );
+    Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
+}
+
+/// Real packets through it.
+fn run(exit: &str, users: &str) -> LabRun {
+    let options = Options {
+        seed: 1,
+        ip: IpVersion::V4,
+        generator: Generator::Own,
+        progress: false,
+        verbose: false,
+    };
+    lab::run(&plan(exit, users), options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const ALL_MARKED: &str = "exit = [{ kind = \"random-marker\", probability = 1.0 }]";
+const FILM: &str =
+    "[users.film]\nstart = \"0 s\"\ntraffic = { kind = \"frames\", rate = \"2 Mb/s\" }\n";
+const ADAPTIVE: &str = "[users.film]\nstart = \"0 s\"\n\
+     traffic = { kind = \"frames\", rate = \"1 Mb/s\", adaptation = { kind = \"price\", \
+     willingness = \"160 kb/s\", price_weight = 1.0, better = [{ rate = \"2 Mb/s\" }] } }\n";
+const PROBING: &str = "[users.site]\nstart = \"0 s\"\n\
+     traffic = { kind = \"calls\", rate = \"1 Mb/s\", every = \"50 ms\", holding = \"10 s\", \
+     admission = { kind = \"probing\", probes = 3, spacing = \"5 ms\" } }\n";
+
+#[test]
+fn a_film_leaves_as_ecn_capable_packets_in_order_and_all_of_it_arrives() {
+    if common::skipped() {
+        return;
+    }
+    let (report, wire) = common::run(&common::plan(FILM), IpVersion::V4);
+    let (film, back) = by_sender(&wire);
+    assert!(back.is_empty() && wire.strays.is_empty(), "nobody asked for reports");
+    assert!(film.len() > 50, "{} packets", film.len());
+    assert!(film.iter().all(|packet| ecn(packet) == ECT_0));
+    assert!(film.iter().all(|packet| (41..=1500).contains(&packet.len())));
+    assert!(film.iter().enumerate().all(|(place, packet)| number(packet) == place as u64));
+    let flow = &report.flows[0];
+    assert!(flow.sent > Some(30) && flow.goodput_bytes > 30_000, "{flow:?}");
+    // A group of frames takes half a second: its mean says little of the film's.
+    let measured: usize = film.iter().map(|packet| packet.len() - HEADERS).sum();
+    assert!(flow.goodput_bytes < measured as u64, "{flow:?} of {measured} B");
+}
+
+#[test]
+fn reports_are_packets_of_their_own_that_are_not_ecn_capable() {
+    if common::skipped() {
+        return;
+    }
+    let (report, wire) = common::run(&common::plan(ADAPTIVE), IpVersion::V4);
+    let (_, reports) = by_sender(&wire);
+    // One each 100 ms, of 0.7 s.
+    assert!((4..=7).contains(&reports.len()), "{} reports", reports.len());
+    assert!(reports.iter().all(|packet| packet.len() == 72 && ecn(packet) == 0));
+    assert_eq!(number(reports[3]), 3);
+    assert_eq!(told(&report)["price"], 0.0);
+}
+
+#[test]
+fn each_probe_is_answered_and_calls_begin_where_none_is_marked() {
+    if common::skipped() {
+        return;
+    }
+    let (report, wire) = common::run(&common::plan(PROBING), IpVersion::V4);
+    let (sent, answers) = by_sender(&wire);
+    let probes: Vec<_> = sent.iter().filter(|packet| number(packet) >> 46 == 1).collect();
+    assert!(probes.len() >= 3 && probes.iter().all(|probe| probe.len() == 100));
+    let numbers = |packets: &[&&[u8]]| packets.iter().map(|one| number(one)).collect::<Vec<_>>();
+    assert_eq!(numbers(&probes), numbers(&answers.iter().collect::<Vec<_>>()));
+    assert!(answers.iter().all(|answer| answer.len() == 36 && ecn(answer) == 0));
+    let told = told(&report);
+    assert_eq!(told["blocked"], 0.0);
+    assert!(told["begun"] > 0.0 && told["set_up_s"] >= 0.01, "{told:?}");
+}
+
+#[test]
+fn marks_are_read_from_each_packet() {
+    if common::skipped() {
+        return;
+    }
+    let blocked = run(ALL_MARKED, PROBING);
+    let told_of_calls = told(&blocked.load);
+    assert!(told_of_calls["offered"] > 3.0, "{told_of_calls:?}");
+    assert_eq!((told_of_calls["begun"], told_of_calls["calls"]), (0.0, 0.0), "{told_of_calls:?}");
+    let dear = run(ALL_MARKED, ADAPTIVE);
+    // The first reports come within the warm-up.
+    assert_eq!(told(&dear.load)["price"], 1.0);
+    let cheap = run("", ADAPTIVE);
+    assert_eq!(told(&cheap.load)["price"], 0.0);
+    assert!(told(&cheap.load)["target_rate_bps"] > told(&dear.load)["target_rate_bps"]);
+    assert!(cheap.load.lateness.packets > 30);
+}
+
+/// Frames leave every 40 ms, so that the measured time begins and ends 20 ms from any.
+#[test]
+fn the_same_film_is_sent_as_in_a_simulation() {
+    if common::skipped() {
+        return;
+    }
+    let lab = run("", FILM);
+    if lab.honesty.stall_s > 0.01 || !lab.honesty.objections().is_empty() {
+        println!("skipped: the machine is too busy");
+        return;
+    }
+    let flows = tidegate_simulator::run(&plan("", FILM), 1).flows;
+    let real = lab.emulated.received[0];
+    assert_eq!(real.packets, flows.packets_delivered[0]);
+    assert_eq!(8 * real.bytes, flows.throughput_bps[0] as u64, "in a second");
+    assert_eq!(8 * lab.load.flows[0].goodput_bytes, flows.goodput_bps[0] as u64);
+}
