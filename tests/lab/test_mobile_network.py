@@ -1,7 +1,9 @@
 """Tunnels of a mobile network between real namespaces. Short, and only with root."""
 
+import contextlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ LACKING = process.missing()
 pytestmark = pytest.mark.skipif(
     bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"
 )
+DECODERS = ["tcpdump", "tshark"]
 PEER = Path(__file__).with_name("enodeb_by_scapy.py")
 SHORT = {"warm_up": "1 s", "duration": "3 s"}
 GATEWAY, ENODEB = "g1-r1.entry.0", "bottleneck.exit.0"
@@ -26,6 +29,11 @@ def counted(result, stage):
     """What a stage has counted, by user."""
     rows = result.stages.to_pylist()
     return {(row["user"], row["count"]): row["value"] for row in rows if row["stage"] == stage}
+
+
+def rates_of(result):
+    columns = (result.flows[name].to_pylist() for name in ("flow", "throughput_bps"))
+    return dict(zip(*columns, strict=True))
 
 
 def messages(result):
@@ -56,36 +64,157 @@ def test_what_enters_tunnels_leaves_them_and_is_reported(flooded):
 
 
 def test_a_flood_of_real_packets_is_held_to_its_bucket(flooded):
-    rates = dict(zip(*(flooded.flows[name].to_pylist() for name in ("flow", "throughput_bps")),
-                     strict=True))  # fmt: skip
+    rates = rates_of(flooded)
     alone = tidegate.lab(
         "scenarios/lte-flood.toml", replications=1,
         set={**SHORT, "links.g1-r1.entry": ["pdn-gateway"]},
     )  # fmt: skip
     assert rates[FLOOD] < 5.5e6, "4 Mb/s, and what its bucket had at first"
-    assert alone.flows["throughput_bps"].to_pylist()[FLOOD] > 15e6
+    assert rates_of(alone)[FLOOD] > 15e6
     assert counted(flooded, GATEWAY)[FLOOD, "dropped: bucket empty"] > 1000
 
 
-def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understood(tmp_path):
+WALK = {
+    "warm_up": "1 s",
+    "duration": "5 s",
+    "users.walker.moves": [{"at": "2 s", "to": "phones2"}, {"at": "4 s", "to": "phones1"}],
+}
+
+
+def bucket(depth, **more):
+    """A gateway that holds each user to 1 Mb/s, and what a bucket of this depth has at first."""
+    policer = {"buckets": "by-user", "fill_rate": "1 Mb/s", "depth": depth, "round_trip": "42 ms"}
+    return {"links.core.entry": [{"kind": "pdn-gateway", "policers": [policer], **more}]}
+
+
+def carried(result, flow):
+    """Bytes in the five seconds of a walk."""
+    return rates_of(result)[flow] * 5 / 8
+
+
+def test_a_user_who_walks_has_his_bucket_with_him_or_another_as_in_the_simulation():
+    name, hows = "scenarios/handover.toml", (bucket("1 MB"), bucket("1 MB", handover="anew"))
+    with_him, anew = (tidegate.lab(name, set={**WALK, **how}, replications=1) for how in hows)
+    (walker, first, second) = (0, "r1-n1.exit.0", "r1-n2.exit.0")
+    for result in (with_him, anew):
+        gateway = counted(result, "core.entry.0")
+        assert gateway[walker, "handovers"] == 2
+        assert gateway[walker, "reports_forged"] == gateway[walker, "reports_from_strangers"] == 0
+        there = [counted(result, stage)[walker, "received"] for stage in (first, second)]
+        assert min(there) > 100
+        assert abs(gateway[walker, "entered_packets"] - sum(there)) < 150, "under way, and dropped"
+        got = messages(result)
+        assert got["end markers sent"] == 2
+        assert 1 <= got["end markers"] <= 2, "one may be dropped at the queue"
+        assert "end markers for no tunnel" not in got
+        (about,) = result.lab.to_pylist()
+        assert about["malformed"] == about["refused"] == about["foreign"] == 0
+    # What his first bucket had at first is spent before he moves; there is 1 MB in another.
+    assert carried(anew, walker) - carried(with_him, walker) > 0.5e6
+    simulated = [tidegate.simulate(name, set={**WALK, **how}, replications=1) for how in hows]
+    for real, virtual in zip((with_him, anew), simulated, strict=True):
+        assert carried(real, walker) == pytest.approx(carried(virtual, walker), rel=0.15)
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, DECODERS)), reason=f"one of {DECODERS} is not installed"
+)
+def test_tshark_reads_the_end_marker_that_the_gateway_sends_to_where_the_user_was(tmp_path):
+    capture, output = tmp_path / "enodeb.pcap", tmp_path / "run.json"
+    with running("scenarios/handover.toml", WALK, output, "r1-n1.exit.0") as (run, hosts):
+        (gateway, _), (own, namespace) = hosts["core.entry.0"], hosts["r1-n1.exit.0"]
+        command = ["nsenter", namespace, "tcpdump", "-U", "-n", "-i", "tidegate0", "-w", capture]
+        watcher = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        run.stderr.read()
+        watcher.terminate()
+        watcher.wait()
+    fields = ["ip.src", "ip.dst", "udp.dstport", "gtp.teid", "gtp.length"]
+    told = subprocess.run(
+        ["tshark", "-r", capture, "-Y", "gtp.message == 254", "-T", "fields",
+         *(word for field in fields for word in ("-e", field))],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    # Of a capture that was cut off tshark reads what is there.
+    (marker,) = told.stdout.splitlines()
+    assert marker.split("\t") == [gateway, own, "2152", "0x00000001", "0"]
+
+
+UP = {
+    "warm_up": "1 s",
+    "duration": "4 s",
+    "mobile.rate": "20 Mb/s",
+    "users.flood.traffic.rate": "22 Mb/s",
+}
+
+
+def test_tunnels_up_hold_a_flood_of_real_packets_at_the_enodeb():
+    policer = {
+        "buckets": "by-user",
+        "fill_rate": "3 Mb/s",
+        "depth": "250 kB",
+        "round_trip": "210 ms",
+    }
+    policed, alone = (
+        tidegate.lab(
+            "scenarios/uplink.toml", replications=1,
+            set={**UP, "mobile.enodeb_up": [{"kind": "enodeb-uplink", **more}]},
+        )
+        for more in ({"policers": [policer]}, {})
+    )  # fmt: skip
+    flood, begins, ends = 8, "n3-r1.entry.0", "r4-g1.exit.0"
+    enodeb, gateway = counted(policed, begins), counted(policed, ends)
+    for user in range(flood + 1):
+        assert gateway[user, "received"] > 50
+    assert abs(enodeb[flood, "entered_packets"] - gateway[flood, "received"]) < 200
+    assert enodeb[flood, "reports"] > 0
+    assert enodeb[flood, "dropped: bucket empty"] > 1000
+    assert set(messages(policed)) == {"data", "echo requests", "echo responses"}
+    assert rates_of(policed)[flood] < 4e6
+    assert rates_of(alone)[flood] > 15e6
+
+
+def test_data_down_and_acknowledgements_up_have_tunnels_at_once():
+    both = {"links.back.entry": ["enodeb-uplink"], "links.r1-g1.exit": ["pdn-gateway-uplink"]}
+    result = tidegate.lab("scenarios/lte-flood.toml", set={**SHORT, **both}, replications=1)
+    gateway, top = counted(result, GATEWAY), counted(result, "r1-g1.exit.0")
+    enodeb, bottom = counted(result, ENODEB), counted(result, "back.entry.0")
+    for victim in range(FLOOD):
+        assert enodeb[victim, "received"] > 100
+        assert top[victim, "received"] > 50
+        for begins in (gateway, bottom):
+            assert begins[victim, "reports"] > 0
+            assert begins[victim, "reports_forged"] == begins[victim, "reports_from_strangers"] == 0
+    (about,) = result.lab.to_pylist()
+    assert about["malformed"] == about["refused"] == about["foreign"] == 0
+    assert set(messages(result)) == {"data", "echo requests", "echo responses"}
+
+
+@contextlib.contextmanager
+def running(name, values, output, last):
+    """A run by itself: its process, and address and namespace of its hosts up to the last."""
     command = [
         process.find(), "run", "--seed", "1", "--ip", "4", "--generator", "own", "--verbose",
     ]  # fmt: skip
-    # Long enough for scapy to begin on a busy machine.
-    scenario = load_scenario("scenarios/lte-flood.toml", set={**SHORT, "duration": "15 s"})
-    output = tmp_path / "run.json"
+    scenario = load_scenario(name, set=values)
     with output.open("w") as file, subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.PIPE, text=True
     ) as run:  # fmt: skip
         run.stdin.write(scenario.to_toml())
         run.stdin.close()
-        found = {}
-        while ENODEB not in found:
+        hosts = {}
+        while last not in hosts:
             line = run.stderr.readline()
             assert line, "the run tells how to look into its hosts"
             name, address, namespace = re.match(r"(\S+) (\S+): nsenter (\S+)", line).groups()
-            found[name] = (address, namespace)
-        (gateway, _), (own, namespace) = found[GATEWAY], found[ENODEB]
+            hosts[name] = (address, namespace)
+        yield run, hosts
+
+
+def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understood(tmp_path):
+    # Long enough for scapy to begin on a busy machine.
+    values, output = {**SHORT, "duration": "15 s"}, tmp_path / "run.json"
+    with running("scenarios/lte-flood.toml", values, output, ENODEB) as (run, hosts):
+        (gateway, _), (own, namespace) = hosts[GATEWAY], hosts[ENODEB]
         peer = subprocess.run(
             ["nsenter", namespace, sys.executable, PEER, "tidegate0", gateway],
             capture_output=True, text=True, check=False,
@@ -107,7 +236,12 @@ def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understo
     assert all(each == sorted(set(each)) for each in numbers.values())
     forwarder = json.loads(output.read_text())["forwarder"]
     counts = dict(text.rsplit(" ", 1) for text in forwarder["messages"])
-    for what in ("data for no tunnel", "error indications", "end markers", "malformed"):
+    for what in (
+        "data for no tunnel",
+        "error indications",
+        "end markers for no tunnel",
+        "malformed",
+    ):
         assert 1 <= int(counts.get(what, 0)) <= told["times"], (what, counts)
     assert int(counts["error indications"]) <= int(counts["data for no tunnel"])
     assert own != gateway

@@ -29,7 +29,7 @@ use crate::header;
 use crate::honesty::{Honesty, Punctuality};
 use crate::host::FIRST_PORT;
 use crate::shelf::Shelf;
-use crate::tunnels::{Ends, Fetched, Tunnels};
+use crate::tunnels::{Arrived, Ends, Fetched, Tunnels};
 
 /// Largest IP packet.
 const MAX_PACKET: usize = 65_535;
@@ -229,11 +229,14 @@ impl<'a> Forwarder<'a> {
 
     /// Hands a packet that is due to its host.
     fn hand_over(&mut self, delivery: Delivery) {
-        let Delivery { packet, flow, way, at, header, node } = delivery;
-        if node.is_some() {
+        let Delivery { packet, flow, way, at, header, place } = delivery;
+        if let Some(place) = place {
             let now = self.clock.now();
-            let taken = self.tunnels.arrive(delivery, &mut self.emulation, now);
-            self.refused += u64::from(!taken);
+            match self.tunnels.arrive(delivery, place, &mut self.emulation, now) {
+                Arrived::Done => {}
+                Arrived::Refused => self.refused += 1,
+                Arrived::Ended(delivery) => self.hand_over(delivery),
+            }
             return;
         }
         let device = match way {

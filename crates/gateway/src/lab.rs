@@ -90,15 +90,9 @@ fn refuse_prices_in_packets(plan: &Plan) -> Result<(), LabError> {
     Err(LabError::Missing(vec![line.to_owned()]))
 }
 
-/// Hosts stay where they are, sockets pay what they did, and nodes of tunnels stand at links.
+/// Sockets pay what they did, and nodes of tunnels stand at links.
 fn refuse_what_is_not_carried(plan: &Plan) -> Result<(), LabError> {
     let mut lines = node::not_carried(plan);
-    if !plan.moves.is_empty() {
-        lines.push(
-            "moves: users walk in simulations only; simulate the scenario, or leave them out"
-                .to_owned(),
-        );
-    }
     if !plan.offers.is_empty() {
         lines.push(
             "offers: what flows pay changes by itself in simulations only; here `tidegate price` does it"

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use socket2::{Domain, Socket, Type};
 use tidegate_mechanisms::stage::StageParams;
-use tidegate_scenario::plan::{LinkPlan, Plan};
+use tidegate_scenario::plan::{Direction, LinkPlan, Plan};
 use tidegate_wire::gtpu::PORT;
 
 use crate::LabError;
@@ -76,44 +76,39 @@ impl Node {
 
 /// What of a plan's tunnels the lab does not carry, a line each.
 pub fn not_carried(plan: &Plan) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines = BTreeSet::new();
     if plan.stages.iter().any(|stage| stage.params.is_of_tunnels()) {
-        lines.push(
+        lines.insert(
             "pdn-gateway, enodeb: here they stand at links; put them at links.NAME.entry and links.NAME.exit"
                 .to_owned(),
         );
     }
-    let of_tunnels =
-        |link: &LinkPlan| link.entry.iter().chain(&link.exit).any(StageParams::is_of_tunnels);
-    let back: BTreeSet<u32> = plan.flows.iter().flat_map(|flow| flow.reverse.clone()).collect();
-    for link in back.iter().map(|link| &plan.links[*link as usize]).filter(|link| of_tunnels(link))
-    {
-        lines.push(format!(
-            "{}: acknowledgements travel without tunnels here; write duplex = false, and a link of its own for the \
-             way back",
-            link.name
-        ));
-    }
-    for link in &plan.links {
-        for (place, stages) in [("entry", &link.entry), ("exit", &link.exit)] {
-            if stages.len() > 1 && stages.iter().any(StageParams::is_of_tunnels) {
-                lines.push(format!(
-                    "links.{}.{place}: a node of tunnels stands alone here; put other stages at another link",
-                    link.name
+    for (flow, direction) in plan.legs().flat_map(|flow| Direction::ALL.map(|way| (flow, way))) {
+        let route = direction.route(flow);
+        for hop in 0..=route.len() {
+            let standing = || flow.standing(plan, direction, hop);
+            if standing().count() > 1 && standing().any(StageParams::is_of_tunnels) {
+                let before = hop.checked_sub(1).map(|hop| ("exit", route[hop]));
+                let (place, link) = before.unwrap_or(("entry", route[0]));
+                lines.insert(format!(
+                    "links.{}.{place}: a node of tunnels stands alone here, between two links; put other stages at \
+                     another link",
+                    plan.links[link as usize].name
                 ));
             }
         }
     }
     let count = planned(plan).len();
     if count > MOST {
-        lines.push(format!("{count} nodes of tunnels: there are addresses for {MOST}"));
+        lines.insert(format!("{count} nodes of tunnels: there are addresses for {MOST}"));
     }
-    lines
+    lines.into_iter().collect()
 }
 
 fn planned(plan: &Plan) -> Vec<Planned> {
     let mtus = plan.links.iter().flat_map(|link| &link.entry).filter_map(|stage| match stage {
         StageParams::PdnGateway(params) => Some(params.mtu.get() as u32),
+        StageParams::EnodebUplink(params) => Some(params.mtu.get() as u32),
         _ => None,
     });
     let mtu = mtus.max().unwrap_or_default();
@@ -170,7 +165,7 @@ to = "phones"
     #[test]
     fn there_is_a_node_where_a_tunnel_begins_and_one_where_it_ends() {
         let plan = plan(TUNNELS);
-        assert!(not_carried(&plan).is_empty());
+        assert_eq!(not_carried(&plan), [""; 0]);
         let names = planned(&plan).into_iter().map(|node| (node.name, node.mtu));
         let wanted = ["core.entry.0", "core.exit.0"].map(|name| (name.to_owned(), 1700));
         assert_eq!(names.collect::<Vec<_>>(), wanted);
@@ -186,13 +181,29 @@ to = "phones"
             + "exit = [{ kind = \"enodeb\" }]\n";
         let [line] = &not_carried(&plan(&of_users))[..] else { panic!("one mistake") };
         assert!(line.contains("links.NAME.exit"), "{line}");
-        let duplex = TUNNELS.replacen("duplex = false", "duplex = true", 1);
-        let lines = not_carried(&plan(
-            &duplex[..duplex.find("[links.back]").expect("is there")]
-                .chars()
-                .chain(duplex[duplex.find("[links.cell]").expect("is there")..].chars())
-                .collect::<String>(),
-        ));
-        assert!(lines[0].starts_with("core.reverse: "), "{lines:?}");
+        let two = TUNNELS.replace(
+            "rate = \"100 Mb/s\"",
+            "entry = [\"pdn-gateway\"]\nexit = [\"enodeb\"]\nrate = \"100 Mb/s\"",
+        );
+        let lines = not_carried(&plan(&two));
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].starts_with("links.core.exit: "), "{lines:?}");
+    }
+
+    /// What an uplink's end has to carry, and a duplex link's both sides.
+    #[test]
+    fn tunnels_up_have_nodes_of_their_own() {
+        let up = TUNNELS
+            .replace("kind = \"pdn-gateway\"", "kind = \"enodeb-uplink\"")
+            .replace("kind = \"enodeb\" ", "kind = \"pdn-gateway-uplink\" ");
+        assert_eq!(not_carried(&plan(&up)), [""; 0]);
+        assert_eq!(planned(&plan(&up)).len(), 2);
+        let (from, to) = (TUNNELS.find("[links.back]"), TUNNELS.find("[links.cell]"));
+        let mut duplex = TUNNELS.replacen("duplex = false", "duplex = true", 1);
+        duplex.replace_range(from.expect("is there") - 1..to.expect("is there") - 1, "");
+        assert_eq!(not_carried(&plan(&duplex)), [""; 0]);
+        let names: Vec<_> = planned(&plan(&duplex)).into_iter().map(|node| node.name).collect();
+        let up = ["core.reverse.entry.0", "core.reverse.exit.0"];
+        assert_eq!(names, [&up[..], &["core.entry.0", "core.exit.0"]].concat());
     }
 }

@@ -10,14 +10,13 @@
 //! Stages, links and their counts are those of the simulator; what is between two nodes is a packet that a kernel has
 //! made and a kernel takes apart. The tunnel, its numbers, marks and reports are read from bytes alone.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 use socket2::Socket;
-use tidegate_mechanisms::stage::{Ecn, Report, Tunnel};
-use tidegate_mechanisms::units::{Bytes, Time};
+use tidegate_mechanisms::stage::{Ecn, Tunnel};
+use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{Asked, Delivery, Emulation, NodePlace};
 use tidegate_wire as wire;
@@ -26,18 +25,18 @@ use tidegate_wire::gtpu::{self, Header, Kind, PORT, mark};
 use tidegate_wire::packet::{self, View};
 
 use crate::header::{self, ecn_of, wire_ecn};
-use crate::host::FIRST_PORT;
 use crate::shelf::Shelf;
-use crate::{LabError, report, system};
+use crate::{LabError, system};
+use counts::Counts;
+use paths::{Path, Paths};
+use signalling::{KNOWN_EXTENSIONS, RECOVERY};
+
+mod counts;
+mod paths;
+mod signalling;
 
 /// IPv4 and UDP.
 const OUTER_LEN: usize = 20 + 8;
-/// Information elements (TS 29.281, section 8): a restart counter that is always 0, a tunnel's number, an address of
-/// four bytes, and a list of one extension header.
-const RECOVERY: [u8; 2] = [14, 0];
-const TEID: u8 = 16;
-const ADDRESS: [u8; 3] = [133, 0, 4];
-const KNOWN_EXTENSIONS: [u8; 3] = [141, 1, mark::EXTENSION];
 /// So many packets are read in a row, so that no node starves the others.
 const BATCH: usize = 32;
 
@@ -58,26 +57,12 @@ pub struct Ends<'a> {
 pub struct Tunnels<'a> {
     plan: &'a Plan,
     nodes: Vec<Ends<'a>>,
-    /// By flow.
-    paths: Vec<Option<Path>>,
-    /// A flow whose tunnel is between two nodes, by these.
-    between: HashMap<(usize, usize), usize>,
-    /// A flow of the tunnel, by the node where it begins, and its number.
-    known: HashMap<(usize, u32), usize>,
+    paths: Paths,
     counts: Counts,
     /// The ECN field that each socket sends with.
     sends_with: Vec<Ecn>,
     packet: Vec<u8>,
     message: Vec<u8>,
-}
-
-/// The tunnel of a flow, from node to node.
-#[derive(Clone, Copy, Debug)]
-struct Path {
-    begin: usize,
-    end: usize,
-    entered_at: NodePlace,
-    left_at: NodePlace,
 }
 
 /// From where a message came, and with which ECN field.
@@ -88,22 +73,15 @@ struct Came {
     ecn: Ecn,
 }
 
-/// Messages that nodes got, by kind and by what is wrong with them.
-#[derive(Clone, Debug, Default)]
-pub struct Counts(Vec<(&'static str, u64)>);
-
-impl Counts {
-    fn add(&mut self, what: &'static str) {
-        match self.0.iter_mut().find(|(name, _)| *name == what) {
-            Some((_, count)) => *count += 1,
-            None => self.0.push((what, 1)),
-        }
-    }
-
-    /// One text each, such as `echo requests 12`.
-    pub fn texts(&self) -> Vec<String> {
-        self.0.iter().map(|(what, count)| format!("{what} {count}")).collect()
-    }
+/// What becomes of a packet that has come to a node over the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// It is dropped, the node's, or on its way again.
+    Done,
+    /// The node's kernel did not take it.
+    Refused,
+    /// Its way ends behind the node.
+    Ended(Delivery),
 }
 
 /// What becomes of a packet that a kernel has given to a node's device.
@@ -123,9 +101,7 @@ impl<'a> Tunnels<'a> {
         Tunnels {
             plan,
             nodes: Vec::new(),
-            paths: vec![None; plan.flows.len()],
-            between: HashMap::new(),
-            known: HashMap::new(),
+            paths: Paths::default(),
             counts: Counts::default(),
             sends_with: Vec::new(),
             packet: Vec::new(),
@@ -139,22 +115,9 @@ impl<'a> Tunnels<'a> {
         nodes: Vec<Ends<'a>>,
         emulation: &Emulation<'_, Shelf>,
     ) -> Result<Self, LabError> {
-        let Tunnels { mut paths, mut between, .. } = Tunnels::none(plan);
-        let places = emulation.node_places();
-        for pair in places.windows(2).filter(|pair| pair[0].flow == pair[1].flow) {
-            let [entered_at, left_at] = [pair[0], pair[1]];
-            let number = |place: NodePlace| {
-                let name = emulation.node_name(place.node);
-                let found = nodes.iter().position(|node| node.name == name);
-                found.ok_or_else(|| LabError::Setup(format!("there is no node {name}")))
-            };
-            let (begin, end) = (number(entered_at)?, number(left_at)?);
-            let flow = entered_at.flow as usize;
-            paths[flow] = Some(Path { begin, end, entered_at, left_at });
-            between.insert((begin, end), flow);
-        }
+        let paths = Paths::new(plan, &nodes, emulation)?;
         let sends_with = vec![Ecn::NotEct; nodes.len()];
-        Ok(Tunnels { nodes, paths, between, sends_with, ..Tunnels::none(plan) })
+        Ok(Tunnels { nodes, paths, sends_with, ..Tunnels::none(plan) })
     }
 
     /// The nodes.
@@ -162,35 +125,79 @@ impl<'a> Tunnels<'a> {
         &self.nodes
     }
 
-    /// Messages that nodes got.
+    /// Messages that nodes got and sent.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// A packet has come to a node over the network. Returns whether its kernel has taken it.
+    /// The node that has this address.
+    fn node_of(&self, address: IpAddr) -> Option<usize> {
+        self.nodes.iter().position(|node| IpAddr::V4(node.address) == address)
+    }
+
+    /// A packet has come to a node at this place over the network.
     pub fn arrive(
         &mut self,
         delivery: Delivery,
+        place: NodePlace,
         emulation: &mut Emulation<'_, Shelf>,
         now: Time,
-    ) -> bool {
-        let Delivery { packet, flow, header, .. } = delivery;
+    ) -> Arrived {
+        let Delivery { packet, header, .. } = delivery;
         self.packet.clear();
         self.packet.extend_from_slice(emulation.contents().take(packet, header));
-        let Some(path) = self.paths[flow as usize] else { return false };
-        let to = |node: usize| IpAddr::V4(self.nodes[node].address);
-        let address = packet::parse(&self.packet).map(|view| view.destination);
-        for node in [path.begin, path.end] {
-            if address == Ok(to(node)) {
-                return rustix::io::write(self.nodes[node].device, &self.packet).is_ok();
-            }
-        }
+        let Ok(view) = packet::parse(&self.packet) else { return Arrived::Refused };
         let asked = Asked { len: self.packet.len() as u16, header, tunnel: None };
-        let judged = emulation.judge(path.entered_at, asked, now);
-        let Some(tunnel) = judged.tunnel.filter(|_| judged.dropped.is_none()) else { return true };
-        self.known.insert((path.begin, tunnel.teid), flow as usize);
+        if let Some(to) = self.node_of(view.destination) {
+            return self.pass_on(to, place, view, asked, emulation, now);
+        }
+        let judged = emulation.judge(place, asked, now);
+        if judged.dropped.is_some() {
+            return Arrived::Done;
+        }
+        if let Some((tunnel, path)) = judged.tunnel.zip(self.paths.beginning_at(place)) {
+            return self.enter(path, tunnel, judged.ecn);
+        }
+        // One that is in no tunnel passes.
+        let number = emulation.contents().put(&self.packet, view);
+        let asked =
+            Asked { header: tidegate_simulator::Header { ecn: judged.ecn, ..header }, ..asked };
+        emulation.go_on(place, number, asked, now).map_or(Arrived::Done, Arrived::Ended)
+    }
+
+    /// A message has come to a place where the node stands that it is for, or another.
+    fn pass_on(
+        &self,
+        to: usize,
+        place: NodePlace,
+        view: View,
+        asked: Asked,
+        emulation: &mut Emulation<'_, Shelf>,
+        now: Time,
+    ) -> Arrived {
+        if self.paths.node_at(place) != Some(to) {
+            let number = emulation.contents().put(&self.packet, view);
+            let Some(ended) = emulation.send_on(place, number, asked, now) else {
+                return Arrived::Done;
+            };
+            // Two nodes are where it ends, and it is the other's.
+            emulation.contents().take(ended.packet, ended.header);
+        }
+        let taken = rustix::io::write(self.nodes[to].device, &self.packet);
+        if taken.is_ok() { Arrived::Done } else { Arrived::Refused }
+    }
+
+    /// The user's packet that has come enters its tunnel.
+    fn enter(&mut self, path: Path, tunnel: Tunnel, ecn: Ecn) -> Arrived {
+        let user = self.plan.flows[path.entered_at.flow as usize].user;
+        if let Some((teid, left)) = self.paths.enter(user, path, tunnel.teid) {
+            self.mark_end(teid, left);
+        }
         self.enclose(tunnel);
-        self.send(path.begin, judged.ecn, self.nodes[path.end].address, PORT)
+        match self.send(path.begin, ecn, self.nodes[path.end].address, PORT) {
+            true => Arrived::Done,
+            false => Arrived::Refused,
+        }
     }
 
     /// The packet in a message of its tunnel.
@@ -225,23 +232,23 @@ impl<'a> Tunnels<'a> {
         let Ok(view) = packet::parse(bytes) else { return Fetched::Malformed };
         let of_gtpu =
             view.ports.is_some_and(|ports| [ports.source, ports.destination].contains(&PORT));
-        let to = self.nodes.iter().position(|node| IpAddr::V4(node.address) == view.destination);
+        let to = self.node_of(view.destination);
         let Some(to) = to.filter(|_| of_gtpu) else { return Fetched::Foreign };
         let len = bytes.len() as u16;
         let (header, _) = header::read(bytes, &view);
         let asked = Asked { len, header, tunnel: None };
         let number = emulation.contents().put(bytes, view);
-        if let Some(path) = self.path_of_data(node, bytes) {
+        if let Some(path) = self.path_of_data(node, to, bytes) {
             let ended = emulation.go_on(path.entered_at, number, asked, now);
             debug_assert!(ended.is_none(), "tunnels do not end where they begin");
             return Fetched::Carried;
         }
-        let path = |pair| self.between.get(&pair).and_then(|flow| self.paths[*flow]);
-        if let Some(path) = path((node, to)) {
-            emulation.send_on(path.entered_at, number, asked, now);
+        if let Some(path) = self.paths.between(node, to) {
+            let ended = emulation.send_on(path.entered_at, number, asked, now);
+            debug_assert!(ended.is_none(), "tunnels do not end where they begin");
             return Fetched::Carried;
         }
-        let back = path((to, node));
+        let back = self.paths.between(to, node);
         if back.is_some_and(|path| emulation.send_back(path.left_at, number, asked, now)) {
             return Fetched::Carried;
         }
@@ -250,18 +257,13 @@ impl<'a> Tunnels<'a> {
     }
 
     /// The tunnel of the user's packet in a packet that the node where it begins has sent.
-    fn path_of_data(&self, node: usize, bytes: &[u8]) -> Option<Path> {
+    fn path_of_data(&self, node: usize, to: usize, bytes: &[u8]) -> Option<Path> {
         let outer = gtpu::tunnel::open(bytes).ok().flatten()?;
         if outer.message.header.kind != Kind::Data {
             return None;
         }
         let inner = packet::parse(outer.payload(bytes)).ok()?;
-        self.path_of(&inner).filter(|path| path.begin == node)
-    }
-
-    fn path_of(&self, inner: &View) -> Option<Path> {
-        let flow = inner.ports?.destination.checked_sub(FIRST_PORT)?;
-        *self.paths.get(usize::from(flow))?
+        self.paths.of_packet(&inner, Some(node), to).filter(|path| path.begin == node)
     }
 
     /// Messages have come to a node's socket. Returns the packets that have reached the end of their way.
@@ -318,7 +320,7 @@ impl<'a> Tunnels<'a> {
             }
             Kind::EchoResponse => self.counts.add("echo responses"),
             Kind::ErrorIndication => self.counts.add("error indications"),
-            Kind::EndMarker => self.counts.add("end markers"),
+            Kind::EndMarker => self.take_end_marker(came, message.header.teid),
             Kind::SupportedExtensions => self.counts.add("notifications of extension headers"),
             Kind::Other(_) => self.counts.add("of other kinds"),
         }
@@ -340,7 +342,8 @@ impl<'a> Tunnels<'a> {
             self.counts.add("malformed");
             return None;
         };
-        let Some(path) = self.path_of(&view).filter(|path| path.end == node) else {
+        let begin = self.node_of(IpAddr::V4(*from.ip()));
+        let Some(path) = self.paths.of_packet(&view, begin, node) else {
             self.counts.add("data for no tunnel");
             self.indicate_error(node, from, message.header.teid);
             return None;
@@ -372,76 +375,5 @@ impl<'a> Tunnels<'a> {
         let header = tidegate_simulator::Header { ecn: judged.ecn, ..said };
         let asked = Asked { len: inner.len() as u16, header, tunnel: None };
         emulation.go_on(path.left_at, number, asked, now)
-    }
-
-    fn send_report(&mut self, node: usize, said: &Report, to: Ipv4Addr) {
-        let Some(tunnel) = &said.tunnel else { return };
-        let sequence = Some(said.number as u16);
-        let header = Header { kind: Kind::EchoRequest, teid: 0, sequence, n_pdu: None };
-        let mut element = Vec::new();
-        gtpu::report::emit(&report::to_wire(tunnel), &mut element);
-        self.message.clear();
-        let fits = gtpu::emit(header, &[], &element, &mut self.message);
-        fits.expect("a report fits into a packet");
-        self.send(node, Ecn::NotEct, to, PORT);
-    }
-
-    /// The report in an echo request, if there is one, comes to the stage of its tunnel's beginning.
-    fn take_report(
-        &mut self,
-        node: usize,
-        payload: &[u8],
-        len: usize,
-        from: SocketAddrV4,
-        emulation: &mut Emulation<'_, Shelf>,
-    ) {
-        let told = match gtpu::report::parse(payload) {
-            Ok(Some(told)) => told,
-            Ok(None) => return,
-            Err(_) => return self.counts.add("malformed"),
-        };
-        let flow = self.known.get(&(node, told.teid)).copied();
-        let Some((flow, path)) = flow.and_then(|flow| Some((flow, self.paths[flow]?))) else {
-            return self.counts.add("reports on no tunnel");
-        };
-        // Whoever sends from another address is no end of this tunnel, and the stage counts him as a stranger.
-        let is_end = *from.ip() == self.nodes[path.end].address;
-        let end = path.left_at.end.filter(|_| is_end).unwrap_or(u32::MAX);
-        let customer = self.plan.users[self.plan.flows[flow].user].customer;
-        let said = Report {
-            user: customer as u32,
-            len: Bytes::new((OUTER_LEN + len) as u64),
-            tunnel: Some(Box::new(report::from_wire(told, end))),
-            ..Report::default()
-        };
-        emulation.tell(path.entered_at.node, &said);
-    }
-
-    fn answer(
-        &mut self,
-        node: usize,
-        to: SocketAddrV4,
-        kind: Kind,
-        payload: &[u8],
-        sequence: Option<u16>,
-    ) {
-        let header = Header { kind, teid: 0, sequence: Some(sequence.unwrap_or(0)), n_pdu: None };
-        self.message.clear();
-        let fits = gtpu::emit(header, &[], payload, &mut self.message);
-        fits.expect("an answer fits into a packet");
-        self.send(node, Ecn::NotEct, *to.ip(), to.port());
-    }
-
-    /// Data came for a tunnel that is not there (section 7.3.1): its number, and our address.
-    fn indicate_error(&mut self, node: usize, to: SocketAddrV4, teid: u32) {
-        let own = self.nodes[node].address.octets();
-        let elements = [&[TEID][..], &teid.to_be_bytes(), &ADDRESS, &own].concat();
-        self.answer(
-            node,
-            SocketAddrV4::new(*to.ip(), PORT),
-            Kind::ErrorIndication,
-            &elements,
-            None,
-        );
     }
 }

@@ -187,7 +187,7 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
         "data for no tunnel 2",
         "data without a number 1",
         "echo requests 2",
-        "end markers 1",
+        "end markers for no tunnel 1",
         "extension headers not understood 1",
         "malformed 3",
         "of other kinds 1",

@@ -4,6 +4,8 @@
 //! says, so the very same code stands between real hosts in real time, and anything that a
 //! scenario can say about a network is emulated without another word.
 
+use core::cmp::Reverse;
+
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
@@ -26,7 +28,7 @@ mod tunnels;
 pub use tunnels::{Asked, Judged, NodePlace};
 
 /// Which way along a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
     /// From the sender to the receiver.
     Forward,
@@ -47,8 +49,8 @@ pub struct Delivery {
     pub at: Time,
     /// What its header is to say: what its sender wrote, and marks and stages on the way.
     pub header: Header,
-    /// The node outside to which it has come, by the number of its stage; `None` at the end of its route.
-    pub node: Option<u32>,
+    /// Where the node outside stands to which it has come; `None` at the end of its route.
+    pub place: Option<NodePlace>,
 }
 
 /// A network in the hands of a caller who has the hosts.
@@ -57,7 +59,10 @@ pub struct Emulation<'a, C: Contents> {
     network: Network<C>,
     /// Something on the way asks packets for their activity.
     reads_activity: bool,
+    /// Those of the flows, as they are now, and those of the plan's moves.
     ways: Vec<Ways>,
+    /// Moves that are still to come, the next at the end.
+    moves: Vec<usize>,
     received: Vec<Arrivals>,
     series: Series,
     /// At the start of the measurement.
@@ -121,11 +126,14 @@ impl<'a, C: Contents> Emulation<'a, C> {
         let (network, ways) = Network::in_real_time(plan, seed, contents);
         let reads_activity =
             !network.stages.is_empty() || network.links.iter().any(Link::is_managed);
+        let mut moves: Vec<usize> = (0..plan.moves.len()).rev().collect();
+        moves.sort_by_key(|number| Reverse(plan.moves[*number].at));
         Emulation {
             plan,
             network,
             reads_activity,
             ways,
+            moves,
             received: vec![Arrivals::default(); plan.flows.len()],
             series: Series::new(plan),
             before: None,
@@ -145,12 +153,12 @@ impl<'a, C: Contents> Emulation<'a, C> {
     /// where it lies before that, since the network cannot go back.
     pub fn inject(&mut self, flow: u32, way: Way, packet: u64, len: u16, header: Header, at: Time) {
         let ways = self.ways[flow as usize];
-        let (hop, direction) = match way {
-            Way::Forward => (ways.forward, 0),
-            Way::Reverse => (ways.reverse, flags::ACK | flags::BACK),
+        let hop = match way {
+            Way::Forward => ways.forward,
+            Way::Reverse => ways.reverse,
         };
         // One that comes marked was capable of it.
-        let flags = stages::flags_of(header, None, direction | flags::ECT);
+        let flags = stages::flags_of(header, None, way.flags() | flags::ECT);
         let mut packet = Packet { number: packet, flow, hop, len, flags, ..Packet::default() };
         if self.reads_activity && way == Way::Forward {
             packet.word = self.network.contents.activity(packet.number).to_bits();
@@ -182,9 +190,19 @@ impl<'a, C: Contents> Emulation<'a, C> {
         self.plan.intervals.max(1) - self.parts
     }
 
-    /// The next sample or reading.
+    /// The next sample, reading or move.
     fn next_own(&self) -> Time {
-        self.series.next().min(self.next_reading())
+        self.series.next().min(self.next_reading()).min(self.next_move())
+    }
+
+    fn next_move(&self) -> Time {
+        self.moves.last().map_or(Time::NEVER, |number| self.plan.moves[*number].at)
+    }
+
+    /// A flow takes its other way. What is under way goes on as it went.
+    fn lead(&mut self) {
+        let number = self.moves.pop().expect("a move is due");
+        self.ways[self.plan.moves[number].flow] = self.ways[self.plan.flows.len() + number];
     }
 
     /// Lets the next thing happen, which may deliver a packet.
@@ -197,9 +215,14 @@ impl<'a, C: Contents> Emulation<'a, C> {
         }
         // As in a simulation: at equal times readings come first and samples last.
         let arrival = self.network.transit.next_time();
-        if self.next_reading() <= arrival.min(self.series.next()) {
+        if self.next_reading() <= arrival.min(self.series.next()).min(self.next_move()) {
             self.now = self.next_reading();
             self.read(self.now);
+            return None;
+        }
+        if self.next_move() <= arrival.min(self.series.next()) {
+            self.now = self.next_move();
+            self.lead();
             return None;
         }
         if self.series.next() < arrival {
@@ -229,7 +252,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             way,
             at: packet.at,
             header: stages::header_of(packet.flags),
-            node: None,
+            place: None,
         }
     }
 

@@ -233,6 +233,11 @@ impl Stages {
         all.find(|at| self.all[*at as usize].params.is_of_tunnels())
     }
 
+    /// Whether tunnels end at a stage, and do not begin there.
+    pub fn ends_tunnels_at(&self, number: u32) -> bool {
+        self.all[number as usize].params.ends_tunnels()
+    }
+
     /// To which kind of stage those of a row report.
     pub fn reports_to(&self, row: u32) -> Option<&'static str> {
         let mut all = self.rows[row as usize].turns.iter().flat_map(|turns| &turns.stages);

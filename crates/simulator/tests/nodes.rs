@@ -67,7 +67,7 @@ fn at(ms: u64) -> Time {
 
 /// The only flow's tunnel: where it begins, where it ends.
 fn places(emulation: &Emulation<'_, Bare>) -> [NodePlace; 2] {
-    emulation.node_places().try_into().expect("a tunnel begins, and ends")
+    *emulation.tunnels().first().expect("there is a tunnel")
 }
 
 const PLAIN: Asked =
@@ -90,7 +90,7 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
     assert_eq!(begin.end, end.end, "the tunnel leads to the end that stands there");
     emulation.inject(0, Way::Forward, 7, 1500, PLAIN.header, at(1));
     let there = next(&mut emulation);
-    assert_eq!((there.packet, there.node), (7, Some(begin.node)));
+    assert_eq!((there.packet, there.place), (7, Some(begin)));
     let judged = emulation.judge(begin, PLAIN, there.at);
     let tunnel = judged.tunnel.expect("it has entered one");
     assert_eq!((tunnel.teid, tunnel.sequence, judged.ecn), (1, 0, Ecn::Ect0));
@@ -98,13 +98,13 @@ fn a_packet_leaves_in_front_of_a_node_and_goes_on_behind_it() {
         Asked { len: 1544, header: Header { ecn: judged.ecn, ..PLAIN.header }, tunnel: None };
     assert!(emulation.go_on(begin, 8, outer, there.at).is_none());
     let out = next(&mut emulation);
-    assert_eq!((out.packet, out.node), (8, Some(end.node)));
+    assert_eq!((out.packet, out.place.map(|place| place.node)), (8, Some(end.node)));
     let asked = Asked { tunnel: Some(tunnel), ..outer };
     let judged = emulation.judge(end, asked, out.at);
     assert_eq!((judged.dropped, judged.tunnel, judged.ecn), (None, None, Ecn::NotEct));
     emulation.go_on(end, 9, PLAIN, out.at);
     let last = next(&mut emulation);
-    assert_eq!((last.packet, last.node, last.way), (9, None, Way::Forward));
+    assert_eq!((last.packet, last.place, last.way), (9, None, Way::Forward));
     let transmission = Span::from_nanos(1544 * 800 + 1500 * 80);
     assert!(last.at.since(there.at) >= Span::from_millis(15) + transmission);
 }
@@ -127,11 +127,11 @@ fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
     assert_eq!(report.tunnel.as_ref().expect("is on a tunnel").received, 2);
     assert!(emulation.send_back(end, 5, Asked { len: 71, ..PLAIN }, at(30)));
     let back = next(&mut emulation);
-    assert_eq!((back.packet, back.node), (5, Some(begin.node)));
+    assert_eq!((back.packet, back.place.map(|place| place.node)), (5, Some(begin.node)));
     emulation.tell(begin.node, &report);
     emulation.send_on(begin, 6, Asked { len: 42, ..PLAIN }, back.at);
     let answer = next(&mut emulation);
-    assert_eq!((answer.packet, answer.node), (6, Some(end.node)));
+    assert_eq!((answer.packet, answer.place.map(|place| place.node)), (6, Some(end.node)));
     while emulation.next_time() <= at(1001) {
         emulation.advance();
     }
@@ -146,4 +146,35 @@ fn drops_of_a_node_are_counted_and_messages_go_both_ways() {
     assert_eq!(counted("core.entry.0", "dropped: bucket empty"), dropped as u64);
     assert_eq!(emulated.losses, [dropped as u64]);
     assert_eq!((counted("core.exit.0", "received"), counted("core.entry.0", "reports")), (2, 1));
+}
+
+/// Who walks is in another tunnel from then on; what is under way goes on in the one before.
+#[test]
+fn a_user_who_has_moved_takes_the_tunnel_to_where_he_is() {
+    let there = "[links.far]\nfrom = \"G\"\nto = \"M\"\nrate = \"10 Mb/s\"\nduplex = false\nexit = [\"enodeb\"]\n\
+                 [links.far-back]\nfrom = \"M\"\nto = \"G\"\nrate = \"10 Mb/s\"\nduplex = false\n\
+                 [links.far-cell]\nfrom = \"M\"\nto = \"others\"\nrate = \"100 Mb/s\"\n";
+    let gateway = "entry = [\"pdn-gateway\"]\nexit = [\"enodeb\"]\n";
+    let at_gateway = SCENARIO.replace("exit = [{ kind = \"enodeb\", interval = \"20 ms\" }]", "");
+    let entry = at_gateway.find("entry = ").expect("is there");
+    let line = entry + at_gateway[entry..].find('\n').expect("ends");
+    let core = [&at_gateway[..entry], gateway, &at_gateway[line + 1..]].concat();
+    let text = core.replace("from = \"G\"\nto = \"phones\"", "from = \"S\"\nto = \"phones\"")
+        + "moves = [{ at = \"100 ms\", to = \"others\" }, { at = \"200 ms\", to = \"phones\" }]\n"
+        + there
+        + "[links.sgi]\nfrom = \"S\"\nto = \"G\"\nrate = \"100 Mb/s\"\ndelay = \"10 ms\"\n";
+    let text = text.replace("[links.far]\n", "[links.far]\nentry = [\"pdn-gateway\"]\n");
+    let plan = Scenario::parse(&text, &[]).expect("the scenario is valid").plan();
+    let mut emulation = Emulation::new(&plan, 1, Bare);
+    let tunnels = emulation.tunnels();
+    assert_eq!(tunnels.len(), 3, "of the way before, between and after: {tunnels:?}");
+    assert_eq!(tunnels[0], tunnels[2], "who comes back takes the way that he took before");
+    for (packet, sent, tunnel) in [(1, 50, 0), (2, 99, 0), (3, 101, 1), (4, 210, 2)] {
+        while emulation.next_time() <= at(sent) {
+            assert_eq!(emulation.advance(), None);
+        }
+        emulation.inject(0, Way::Forward, packet, 1500, PLAIN.header, at(sent));
+        let there = next(&mut emulation);
+        assert_eq!((there.packet, there.place), (packet, Some(tunnels[tunnel][0])));
+    }
 }

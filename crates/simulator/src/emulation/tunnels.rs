@@ -17,6 +17,8 @@ pub struct NodePlace {
     pub node: u32,
     /// The flow.
     pub flow: u32,
+    /// Which of its ways.
+    pub way: Way,
     /// The place, for [`Emulation::judge`] and [`Emulation::go_on`].
     pub hop: u32,
     /// Address of the nearest end of tunnels, here or further on: the number of a node of the topology.
@@ -48,16 +50,28 @@ pub struct Judged {
 }
 
 impl<C: Contents> Emulation<'_, C> {
-    /// All places where nodes stand, of all flows.
-    pub fn node_places(&self) -> Vec<NodePlace> {
-        let of_flow = |(flow, ways): (usize, &crate::network::Ways)| {
-            let place = |(hop, node)| {
-                let end = self.network.tunnel_end(hop);
-                NodePlace { node, flow: flow as u32, hop, end }
-            };
-            self.network.nodes_on(ways.forward).map(place).collect::<Vec<_>>()
-        };
-        self.ways.iter().enumerate().flat_map(of_flow).collect()
+    /// The tunnels of all flows on all ways that they ever take: where each begins, and where it ends. To be asked
+    /// before anything moves.
+    pub fn tunnels(&self) -> Vec<[NodePlace; 2]> {
+        let mut all = Vec::new();
+        for (leg, ways) in self.ways.iter().enumerate() {
+            let flow = self.plan.leg(leg).0 as u32;
+            for (way, first) in [(Way::Forward, ways.forward), (Way::Reverse, ways.reverse)] {
+                let mut open = None;
+                for (hop, node) in self.network.nodes_on(first) {
+                    let place = self.place(node, flow, way, hop);
+                    match self.network.stages.ends_tunnels_at(node) {
+                        false => open = Some(place),
+                        true => all.extend(open.take().map(|begins| [begins, place])),
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn place(&self, node: u32, flow: u32, way: Way, hop: u32) -> NodePlace {
+        NodePlace { node, flow, way, hop, end: self.network.tunnel_end(hop) }
     }
 
     /// Name of a node's stage, as in the table of stages.
@@ -68,8 +82,8 @@ impl<C: Contents> Emulation<'_, C> {
     /// What the stages of a place say of a packet of its flow.
     pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> Judged {
         let Asked { len, header, tunnel } = asked;
-        let flags = stages::flags_of(header, None, flags::ECT);
-        let NodePlace { flow, hop, .. } = place;
+        let NodePlace { flow, hop, way, .. } = place;
+        let flags = stages::flags_of(header, None, way.flags() | flags::ECT);
         let parcel = Parcel::of(&Packet { flow, hop, len, flags, ..Packet::default() });
         let (dropped, passing, report) = self.network.judge(parcel, tunnel, at.max(self.now));
         Judged { dropped, ecn: passing.ecn, tunnel: passing.tunnel, report }
@@ -83,14 +97,19 @@ impl<C: Contents> Emulation<'_, C> {
         asked: Asked,
         at: Time,
     ) -> Option<Delivery> {
-        self.leave(place.flow, place.hop, number, asked, 0, at)
+        self.leave(place, number, asked, place.way.flags(), at)
     }
 
-    /// A message of the node at a place to the end of its tunnels: it takes the way of the flow's packets, and is none
-    /// of them.
-    pub fn send_on(&mut self, place: NodePlace, number: u64, asked: Asked, at: Time) {
-        let ended = self.leave(place.flow, place.hop, number, asked, flags::ACK, at);
-        debug_assert!(ended.is_none(), "tunnels do not begin where they end");
+    /// A message between nodes goes on behind a place, where one of them stands or another: it takes the way of the
+    /// flow's packets, and is none of them. Returns it if its way ends there.
+    pub fn send_on(
+        &mut self,
+        place: NodePlace,
+        number: u64,
+        asked: Asked,
+        at: Time,
+    ) -> Option<Delivery> {
+        self.leave(place, number, asked, flags::ACK, at)
     }
 
     /// A message of the node at a place to the beginning of its tunnels: it takes the way of reports. Returns whether
@@ -111,8 +130,7 @@ impl<C: Contents> Emulation<'_, C> {
 
     fn leave(
         &mut self,
-        flow: u32,
-        hop: u32,
+        NodePlace { flow, hop, .. }: NodePlace,
         number: u64,
         asked: Asked,
         direction: u32,
@@ -130,10 +148,21 @@ impl<C: Contents> Emulation<'_, C> {
     /// A packet that has left in front of a node.
     pub(super) fn left(&mut self) -> Option<Delivery> {
         let (at, parcel) = self.network.left.pop()?;
-        let node = self.network.node_at(parcel.hop());
         let packet = parcel.packet(at);
         let way = if packet.has(flags::ACK) { Way::Reverse } else { Way::Forward };
+        let node = self.network.node_at(parcel.hop());
+        let place = node.map(|node| self.place(node, packet.flow, way, parcel.hop()));
         let header = stages::header_of(packet.flags);
-        Some(Delivery { packet: packet.number, flow: packet.flow, way, at, header, node })
+        Some(Delivery { packet: packet.number, flow: packet.flow, way, at, header, place })
+    }
+}
+
+impl Way {
+    /// What packets on it have among their flags.
+    pub(super) const fn flags(self) -> u32 {
+        match self {
+            Way::Forward => 0,
+            Way::Reverse => flags::ACK | flags::BACK,
+        }
     }
 }

@@ -171,7 +171,9 @@ impl<C: Contents> Network<C> {
         let tunnel_end = self.tunnel_end(parcel.hop());
         let mut passing = Passing { tunnel, tunnel_end, ..stages::passing(parcel, user, 0.0, now) };
         let passed = self.stages.pass(self.rows[parcel.hop() as usize], &mut passing).is_some();
-        self.losses[parcel.flow() as usize] += u64::from(!passed);
+        if !passed && !parcel.has(flags::ACK) {
+            self.losses[parcel.flow() as usize] += 1;
+        }
         let dropped = (!passed).then_some(self.stages.reason);
         (dropped, passing, self.stages.said.pop().map(|(_, report)| report))
     }

@@ -1,0 +1,120 @@
+//! Which tunnels there are: between which nodes, of which flows, and by which numbers.
+
+use std::collections::HashMap;
+
+use tidegate_scenario::plan::Plan;
+use tidegate_simulator::{Emulation, NodePlace, Way};
+use tidegate_wire::packet::View;
+
+use super::Ends;
+use crate::LabError;
+use crate::host::FIRST_PORT;
+use crate::shelf::Shelf;
+
+/// The tunnel of a flow on one of its ways, from node to node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The node where it begins,
+    pub begin: usize,
+    /// and the one where it ends.
+    pub end: usize,
+    /// Where that stands where it begins,
+    pub entered_at: NodePlace,
+    /// and where it ends.
+    pub left_at: NodePlace,
+}
+
+/// All tunnels.
+#[derive(Debug, Default)]
+pub struct Paths {
+    /// By flow, those of all ways that it ever takes.
+    of_flows: Vec<Vec<Path>>,
+    /// One of those between two nodes.
+    between: HashMap<(usize, usize), Path>,
+    /// One of those with a number, by the node where they begin. There is none before its first packet.
+    numbered: HashMap<(usize, u32), Path>,
+    /// The number of the tunnel that a user's packets take, by the node where it begins.
+    taken: HashMap<(usize, usize), u32>,
+    /// Nodes by their stages.
+    nodes: HashMap<u32, usize>,
+}
+
+impl Paths {
+    /// Those of a plan, between these nodes.
+    pub fn new(
+        plan: &Plan,
+        nodes: &[Ends],
+        emulation: &Emulation<'_, Shelf>,
+    ) -> Result<Self, LabError> {
+        let mut paths = Paths { of_flows: vec![Vec::new(); plan.flows.len()], ..Paths::default() };
+        for [entered_at, left_at] in emulation.tunnels() {
+            let mut number = |place: NodePlace| {
+                let name = emulation.node_name(place.node);
+                let found = nodes.iter().position(|node| node.name == name);
+                let found =
+                    found.ok_or_else(|| LabError::Setup(format!("there is no node {name}")))?;
+                paths.nodes.insert(place.node, found);
+                Ok(found)
+            };
+            let (begin, end) = (number(entered_at)?, number(left_at)?);
+            let path = Path { begin, end, entered_at, left_at };
+            let own = &mut paths.of_flows[entered_at.flow as usize];
+            // Who comes back takes the way that he took before.
+            if !own.contains(&path) {
+                own.push(path);
+            }
+            paths.between.entry((begin, end)).or_insert(path);
+        }
+        Ok(paths)
+    }
+
+    /// The node that stands at a place.
+    pub fn node_at(&self, place: NodePlace) -> Option<usize> {
+        self.nodes.get(&place.node).copied()
+    }
+
+    /// The tunnel that begins at a place.
+    pub fn beginning_at(&self, place: NodePlace) -> Option<Path> {
+        let own = &self.of_flows[place.flow as usize];
+        own.iter().find(|path| path.entered_at.hop == place.hop).copied()
+    }
+
+    /// A tunnel from one node to another.
+    pub fn between(&self, begin: usize, end: usize) -> Option<Path> {
+        self.between.get(&(begin, end)).copied()
+    }
+
+    /// The tunnel that ends at a node in which this packet of a user may be: the one from this node if there is one, else
+    /// any.
+    pub fn of_packet(&self, inner: &View, begin: Option<usize>, end: usize) -> Option<Path> {
+        let mut all = self.of_packet_at(inner, end).peekable();
+        let any = all.peek().copied();
+        all.find(|path| Some(path.begin) == begin).or(any)
+    }
+
+    /// All tunnels that end at a node in which it may be.
+    fn of_packet_at(&self, inner: &View, end: usize) -> impl Iterator<Item = Path> {
+        // Servers listen on a port for each flow.
+        let flow = |port: u16| self.of_flows.get(usize::from(port.checked_sub(FIRST_PORT)?));
+        let ways = inner.ports.map(|ports| {
+            [(Way::Forward, flow(ports.destination)), (Way::Reverse, flow(ports.source))]
+        });
+        ways.into_iter().flatten().flat_map(move |(way, paths)| {
+            let there = move |path: &&Path| path.entered_at.way == way && path.end == end;
+            paths.into_iter().flatten().filter(there).copied()
+        })
+    }
+
+    /// A user's packet enters a tunnel. If he had another before, returns the number of that, and where it leads.
+    pub fn enter(&mut self, user: usize, path: Path, teid: u32) -> Option<(u32, Path)> {
+        self.numbered.entry((path.begin, teid)).or_insert(path);
+        let before = self.taken.insert((path.begin, user), teid)?;
+        let left = || Some((before, self.numbered(path.begin, before)?));
+        if before == teid { None } else { left() }
+    }
+
+    /// The tunnel that begins at a node and has this number.
+    pub fn numbered(&self, begin: usize, teid: u32) -> Option<Path> {
+        self.numbered.get(&(begin, teid)).copied()
+    }
+}

@@ -1,0 +1,114 @@
+//! Messages between nodes that are no user's packets: reports, echoes, end markers, and what is wrong with others.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+
+use tidegate_mechanisms::stage::{Ecn, Report};
+use tidegate_mechanisms::units::Bytes;
+use tidegate_simulator::Emulation;
+use tidegate_wire::gtpu::{self, Header, Kind, PORT, mark};
+
+use super::paths::Path;
+use super::{Came, OUTER_LEN, Tunnels};
+use crate::report;
+use crate::shelf::Shelf;
+
+/// Information elements (TS 29.281, section 8): a restart counter that is always 0, a tunnel's number, an address of
+/// four bytes, and a list of one extension header.
+pub(super) const RECOVERY: [u8; 2] = [14, 0];
+const TEID: u8 = 16;
+const ADDRESS: [u8; 3] = [133, 0, 4];
+pub(super) const KNOWN_EXTENSIONS: [u8; 3] = [141, 1, mark::EXTENSION];
+impl Tunnels<'_> {
+    /// The user has moved: nothing of his follows in the tunnel that he had (3GPP TS 29.281, section 7.3.2), and
+    /// what did has left before.
+    pub(super) fn mark_end(&mut self, teid: u32, left: Path) {
+        let header = Header { kind: Kind::EndMarker, teid, sequence: None, n_pdu: None };
+        self.message.clear();
+        let fits = gtpu::emit(header, &[], &[], &mut self.message);
+        fits.expect("a message of eight bytes fits into a packet");
+        if self.send(left.begin, Ecn::NotEct, self.nodes[left.end].address, PORT) {
+            self.counts.add("end markers sent");
+        }
+    }
+
+    pub(super) fn send_report(&mut self, node: usize, said: &Report, to: Ipv4Addr) {
+        let Some(tunnel) = &said.tunnel else { return };
+        let sequence = Some(said.number as u16);
+        let header = Header { kind: Kind::EchoRequest, teid: 0, sequence, n_pdu: None };
+        let mut element = Vec::new();
+        gtpu::report::emit(&report::to_wire(tunnel), &mut element);
+        self.message.clear();
+        let fits = gtpu::emit(header, &[], &element, &mut self.message);
+        fits.expect("a report fits into a packet");
+        self.send(node, Ecn::NotEct, to, PORT);
+    }
+
+    /// The report in an echo request, if there is one, comes to the stage of its tunnel's beginning.
+    pub(super) fn take_report(
+        &mut self,
+        node: usize,
+        payload: &[u8],
+        len: usize,
+        from: SocketAddrV4,
+        emulation: &mut Emulation<'_, Shelf>,
+    ) {
+        let told = match gtpu::report::parse(payload) {
+            Ok(Some(told)) => told,
+            Ok(None) => return,
+            Err(_) => return self.counts.add("malformed"),
+        };
+        let Some(path) = self.paths.numbered(node, told.teid) else {
+            return self.counts.add("reports on no tunnel");
+        };
+        // Whoever sends from another address is no end of this tunnel, and the stage counts him as a stranger.
+        let is_end = *from.ip() == self.nodes[path.end].address;
+        let end = path.left_at.end.filter(|_| is_end).unwrap_or(u32::MAX);
+        let user = self.plan.flows[path.entered_at.flow as usize].user;
+        let customer = self.plan.users[user].customer;
+        let said = Report {
+            user: customer as u32,
+            len: Bytes::new((OUTER_LEN + len) as u64),
+            tunnel: Some(Box::new(report::from_wire(told, end))),
+            ..Report::default()
+        };
+        emulation.tell(path.entered_at.node, &said);
+    }
+
+    /// No more comes in a tunnel, if there is one of this number between here and where the message is from.
+    pub(super) fn take_end_marker(&mut self, Came { node, from, .. }: Came, teid: u32) {
+        let begin = self.node_of(IpAddr::V4(*from.ip()));
+        let path = begin.and_then(|begin| self.paths.numbered(begin, teid));
+        self.counts.add(match path {
+            Some(path) if path.end == node => "end markers",
+            _ => "end markers for no tunnel",
+        });
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        node: usize,
+        to: SocketAddrV4,
+        kind: Kind,
+        payload: &[u8],
+        sequence: Option<u16>,
+    ) {
+        let header = Header { kind, teid: 0, sequence: Some(sequence.unwrap_or(0)), n_pdu: None };
+        self.message.clear();
+        let fits = gtpu::emit(header, &[], payload, &mut self.message);
+        fits.expect("an answer fits into a packet");
+        self.send(node, Ecn::NotEct, *to.ip(), to.port());
+    }
+
+    /// Data came for a tunnel that is not there (section 7.3.1): its number, and our address.
+    pub(super) fn indicate_error(&mut self, node: usize, to: SocketAddrV4, teid: u32) {
+        let own = self.nodes[node].address.octets();
+        let elements = [&[TEID][..], &teid.to_be_bytes(), &ADDRESS, &own].concat();
+        self.answer(
+            node,
+            SocketAddrV4::new(*to.ip(), PORT),
+            Kind::ErrorIndication,
+            &elements,
+            None,
+        );
+    }
+}
