@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tidegate_mechanisms::stage::{
-    AnyStage, Declared, Ecn, Glance, Glanced, Passage, Passing, Report, Sequence, StageParams,
-    Tunnel,
+    AnyStage, Crossing, Declared, Ecn, Glance, Glanced, Passage, Passing, Report, Sequence,
+    StageParams, Tunnel,
 };
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
@@ -32,12 +32,22 @@ pub struct Stages {
 /// Stages that packets pass one after the other in one place.
 struct Row {
     turns: Vec<Turns>,
-    /// The only stage, if it lets packets pass at a glance.
-    alone: Option<u32>,
+    alone: Alone,
     /// One of them writes more than a signal.
     writes_header: bool,
     /// The stage that takes the reports that come here.
     taker: Option<u32>,
+}
+
+/// The only stage of a row, if there is a way to pass it that asks for less than all that can be said of a packet.
+#[derive(Clone, Copy)]
+pub enum Alone {
+    /// There is none.
+    No,
+    /// This one lets packets pass at a glance.
+    Glances(u32),
+    /// At this one tunnels begin or end.
+    EndsTunnels(u32),
 }
 
 /// A stage, and what it has dropped.
@@ -172,10 +182,13 @@ impl Stages {
         let writes = |at: &u32| self.all[*at as usize].params.writes_header();
         let writes_header = row.iter().flatten().any(writes);
         let alone = match &row[..] {
-            [turns] if turns.len() == 1 => Some(turns[0]),
-            _ => None,
-        }
-        .filter(|at| self.all[*at as usize].params.glances());
+            [turns] if turns.len() == 1 => match &self.all[turns[0] as usize].params {
+                params if params.glances() => Alone::Glances(turns[0]),
+                params if params.is_of_tunnels() => Alone::EndsTunnels(turns[0]),
+                _ => Alone::No,
+            },
+            _ => Alone::No,
+        };
         let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
         Row { turns, alone, writes_header, taker: None }
     }
@@ -192,38 +205,65 @@ impl Stages {
         number
     }
 
-    /// A packet passes a row of stages at a glance, if that is enough.
+    /// The only stage of a row.
     #[inline]
-    pub fn glance(&mut self, row: u32, packet: impl FnOnce() -> Glance) -> Glanced {
-        match self.rows[row as usize].alone {
-            Some(stage) => self.all[stage as usize].stage.glance(&packet()),
-            None => Glanced::More,
+    pub fn alone(&self, row: u32) -> Alone {
+        self.rows[row as usize].alone
+    }
+
+    /// A packet passes a stage at a glance, if that is enough.
+    #[inline]
+    pub fn glance(&mut self, stage: u32, packet: &Glance) -> Glanced {
+        self.all[stage as usize].stage.glance(packet)
+    }
+
+    /// A packet crosses an end of tunnels. Returns whether it goes on.
+    #[inline]
+    pub fn cross(&mut self, number: u32, packet: &mut Crossing) -> bool {
+        let Standing { stage, rng, .. } = &mut self.all[number as usize];
+        match stage.cross(packet, || rng.unit()) {
+            Passage::On => true,
+            other => self.follow(number, packet.user, other),
+        }
+    }
+
+    /// A stage has dropped a packet, or reports. Returns whether the packet goes on.
+    #[inline(never)]
+    fn follow(&mut self, number: u32, user: u32, passage: Passage) -> bool {
+        let Standing { drops, params, .. } = &mut self.all[number as usize];
+        match passage {
+            Passage::On => true,
+            Passage::Drop(reason) => {
+                *drops.entry((user, reason)).or_default() += 1;
+                self.reason = reason;
+                false
+            }
+            Passage::Report(mut report) => {
+                report.from = number;
+                let kind = params.reports_to().expect("a stage that reports says to whom");
+                self.said.push((kind, report));
+                true
+            }
         }
     }
 
     /// A packet passes a row of stages. If it goes on, returns whether one of them writes more than a
     /// signal into packets.
     pub fn pass(&mut self, row: u32, packet: &mut Passing) -> Option<bool> {
-        let Row { turns, writes_header, .. } = &mut self.rows[row as usize];
-        for turns in turns {
+        for place in 0..self.rows[row as usize].turns.len() {
+            let turns = &mut self.rows[row as usize].turns[place];
             let number = turns.stages[turns.next];
-            let Standing { stage, rng, drops, params, .. } = &mut self.all[number as usize];
             turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
-            match stage.pass(packet, || rng.unit()) {
-                Passage::On => {}
-                Passage::Drop(reason) => {
-                    *drops.entry((packet.user, reason)).or_default() += 1;
-                    self.reason = reason;
-                    return None;
-                }
-                Passage::Report(mut report) => {
-                    report.from = number;
-                    let kind = params.reports_to().expect("a stage that reports says to whom");
-                    self.said.push((kind, report));
-                }
+            let Standing { stage, rng, .. } = &mut self.all[number as usize];
+            let goes_on = match stage.pass(packet, || rng.unit()) {
+                Passage::On => true,
+                other => self.follow(number, packet.user, other),
+            };
+            if !goes_on {
+                return None;
             }
         }
-        Some(*writes_header)
+        Some(self.rows[row as usize].writes_header)
     }
 
     /// The stage of a row at which tunnels begin or end, or that takes reports of such.
@@ -370,24 +410,54 @@ fn ecn_of(flags: u32, ect: u32, ect_1: u32, ce: u32) -> Ecn {
     }
 }
 
+/// A packet as an end of tunnels sees it.
+#[inline(always)]
+pub fn crossing(
+    parcel: &Parcel,
+    header: Option<TunnelHeader>,
+    (user, tunnel_end): (u32, Option<u32>),
+    now: Time,
+) -> Crossing {
+    let flags = parcel.flags();
+    Crossing {
+        now,
+        len: Bytes::new(parcel.len().into()),
+        user,
+        flow: parcel.flow(),
+        connection: parcel.connection(),
+        is_ack: flags & flags::ACK != 0,
+        is_request: flags & flags::SYN != 0,
+        ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE),
+        tunnel: header.map(|header| tunnel_of(parcel, header)),
+        tunnel_end,
+    }
+}
+
 /// Flags that say this, and what `before` says of other things. ECT stays, also where it becomes CE, since
 /// it is what the sender has set.
 pub fn flags_of(header: Header, inner_ecn: Option<Ecn>, before: u32) -> u32 {
     use flags::*;
-    const INNER: u32 = TUNNEL | INNER_ECT | INNER_ECT_1 | INNER_CE;
     const DECLARED: u32 = CONEX | LOSS | MARK | CREDIT | RE;
+    let Declared { conex, loss, mark, credit, re } = header.declared;
+    let declared = [(conex, CONEX), (loss, LOSS), (mark, MARK), (credit, CREDIT), (re, RE)];
+    let declared = declared.iter().filter(|(holds, _)| *holds).fold(0, |all, (_, flag)| all | flag);
+    with_ecn(header.ecn, inner_ecn, before & !DECLARED) | declared
+}
+
+/// Flags with these ECN fields, and what `before` says of other things.
+#[inline]
+pub fn with_ecn(outer: Ecn, inner: Option<Ecn>, before: u32) -> u32 {
+    use flags::*;
+    const INNER: u32 = TUNNEL | INNER_ECT | INNER_ECT_1 | INNER_CE;
     let ecn = |field: Ecn, ect: u32, ect_1: u32, ce: u32| match field {
         Ecn::NotEct => 0,
         Ecn::Ect0 => ect,
         Ecn::Ect1 => ect | ect_1,
         Ecn::Ce => before & (ect | ect_1) | ce,
     };
-    let inner = |field| TUNNEL | ecn(field, INNER_ECT, INNER_ECT_1, INNER_CE);
-    let Declared { conex, loss, mark, credit, re } = header.declared;
-    let declared = [(conex, CONEX), (loss, LOSS), (mark, MARK), (credit, CREDIT), (re, RE)];
-    let declared = declared.iter().filter(|(holds, _)| *holds).fold(0, |all, (_, flag)| all | flag);
-    let other = before & !(ECT | ECT_1 | CE | INNER | DECLARED);
-    other | ecn(header.ecn, ECT, ECT_1, CE) | inner_ecn.map_or(0, inner) | declared
+    let inner = inner.map(|field| TUNNEL | ecn(field, INNER_ECT, INNER_ECT_1, INNER_CE));
+    let other = before & !(ECT | ECT_1 | CE | INNER);
+    other | ecn(outer, ECT, ECT_1, CE) | inner.unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@
 use super::by_user::ByUser;
 use super::report::{Fate, TunnelReport};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Ecn, EnodebUplinkParams, Passage, Passing, PdnGateway, Report, Stage};
+use super::{Crossing, Ecn, EnodebUplinkParams, Passage, Passing, PdnGateway, Report, Stage};
 use crate::bottleneck::falls;
 use crate::parameters;
 use crate::parameters::{Mistake, too_short};
@@ -82,6 +82,7 @@ struct Row {
     /// Packets that came behind later ones, of which they had been taken for dropped.
     late: u64,
     reports: u64,
+    /// What the next report tells, but for what the numbers do.
     report: TunnelReport,
 }
 
@@ -125,14 +126,19 @@ impl Stage for Enodeb {
     }
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
-        let others = self.others.of(packet.user, Default::default);
-        let mut count = |other: Other| others[other as usize] += 1;
+        packet.cross(|crossing| self.cross(crossing, draw))
+    }
+
+    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
+        let Enodeb { others, tunnels, .. } = self;
+        let user = packet.user;
+        let mut count = |other: Other| others.of(user, Default::default)[other as usize] += 1;
         let Some(tunnel) = packet.tunnel else {
             count(Other::NotInTunnel);
             return Passage::On;
         };
         let EnodebParams { interval, ecn_rules, .. } = self.params;
-        let row = self.tunnels.of(packet.user, || Row::beginning(packet, tunnel.teid, interval));
+        let row = tunnels.of(user, || Row::beginning(packet.now + interval, tunnel.teid));
         if row.report.teid != tunnel.teid {
             return FOREIGN;
         }
@@ -158,7 +164,11 @@ impl Stage for Enodeb {
         for (user, others) in self.others.iter() {
             OTHERS.iter().zip(others).for_each(|(name, count)| each(user, name, *count));
         }
-        for (user, Row { late, report, reports, .. }) in self.tunnels.iter() {
+        for (user, row @ Row { late, reports, .. }) in self.tunnels.iter() {
+            if self.others.get(user).is_none() {
+                OTHERS.iter().for_each(|name| each(user, name, 0));
+            }
+            let report = row.told();
             each(user, "received", report.received.into());
             each(user, "marked_before", report.marked_before.into());
             each(user, "missed", u64::from(report.dropped_before) + late);
@@ -170,10 +180,9 @@ impl Stage for Enodeb {
 }
 
 impl Row {
-    fn beginning(packet: &Passing, teid: u32, interval: Span) -> Self {
+    fn beginning(due: Time, teid: u32) -> Self {
         let report = TunnelReport { teid, ..TunnelReport::default() };
-        let (due, numbers) = (packet.now + interval, Numbers::default());
-        Row { numbers, due, late: 0, reports: 0, report }
+        Row { numbers: Numbers::default(), due, late: 0, reports: 0, report }
     }
 
     /// A packet arrives: what is told of it, of those that it has overtaken, and of one that was missing.
@@ -195,10 +204,18 @@ impl Row {
             report.marked_before = report.marked_before.wrapping_add(1);
             report.list(sequence, Fate::MarkedBefore);
         }
-        report.received = self.numbers.received() as u32;
-        report.dropped_before = self.numbers.missing() as u32;
-        report.last_sequence = self.numbers.latest();
         arrival
+    }
+
+    /// What is to be reported of it now.
+    fn told(&self) -> TunnelReport {
+        let numbers = &self.numbers;
+        TunnelReport {
+            last_sequence: numbers.latest(),
+            received: numbers.received() as u32,
+            dropped_before: numbers.missing() as u32,
+            ..self.report.clone()
+        }
     }
 
     fn lose(&mut self, sequence: u16) {
@@ -207,14 +224,17 @@ impl Row {
     }
 
     /// The packet goes on, and a report leaves if it is due.
-    fn report(&mut self, packet: &Passing, interval: Span) -> Passage {
-        if packet.now < self.due {
-            return Passage::On;
-        }
+    #[inline]
+    fn report(&mut self, packet: &Crossing, interval: Span) -> Passage {
+        if packet.now < self.due { Passage::On } else { self.report_now(packet, interval) }
+    }
+
+    #[cold]
+    fn report_now(&mut self, packet: &Crossing, interval: Span) -> Passage {
         self.due = packet.now + interval;
         self.reports += 1;
         self.report.from = packet.tunnel_end.unwrap_or_default();
-        let tunnel = Box::new(self.report.clone());
+        let tunnel = Box::new(self.told());
         self.report.entries.clear();
         let (user, number, len) = (packet.user, self.reports, tunnel.len());
         Passage::Report(Box::new(Report {

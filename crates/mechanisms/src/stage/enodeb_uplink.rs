@@ -17,7 +17,7 @@
 use super::pdn_gateway::{Handover, PdnGateway, PdnGatewayParams, Radio};
 use super::re_ecn_policer::ReEcnPolicerParams;
 use super::tunnel::EcnRules;
-use super::{Passage, Passing, Report, Stage};
+use super::{Crossing, Passage, Passing, Report, Stage};
 use crate::parameters;
 use crate::parameters::{Mistake, Parameters, Tables};
 use crate::registry::About;
@@ -95,6 +95,10 @@ impl Stage for EnodebUplink {
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
         self.0.pass(packet, draw)
+    }
+
+    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
+        self.0.cross(packet, draw)
     }
 
     fn take(&mut self, report: &Report) {

@@ -8,6 +8,7 @@ mod by_user;
 pub mod conex_auditor;
 pub mod conex_policer;
 pub mod congestion_reporter;
+mod crossing;
 pub mod enodeb;
 pub mod enodeb_uplink;
 pub mod mark_counter;
@@ -24,6 +25,7 @@ mod tunnel;
 pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
 pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
 pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
+pub use crossing::Crossing;
 pub use enodeb::{Enodeb, EnodebParams};
 pub use enodeb_uplink::{EnodebUplink, EnodebUplinkParams};
 pub use mark_counter::{MarkCounter, MarkCounterParams};
@@ -125,6 +127,13 @@ pub trait Stage: Sized {
     /// Looks at a packet, may write into it, and says what becomes of it. `draw` gives a random number
     /// in [0, 1).
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage;
+
+    /// Does the same as [`Stage::pass`] where tunnels begin or end, with nothing but what matters there.
+    #[inline]
+    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
+        let _ = (packet, draw);
+        unreachable!("{} is no end of tunnels", Self::ABOUT.name)
+    }
 
     /// A report has arrived.
     fn take(&mut self, report: &Report) {
@@ -266,6 +275,12 @@ macro_rules! stages {
             #[inline]
             pub fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
                 match self { $(AnyStage::$name(stage) => pass(stage, packet, draw),)+ }
+            }
+
+            /// See [`Stage::cross`].
+            #[inline]
+            pub fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
+                match self { $(AnyStage::$name(stage) => stage.cross(packet, draw),)+ }
             }
 
             /// See [`Stage::levels`].

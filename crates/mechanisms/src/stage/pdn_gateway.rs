@@ -26,9 +26,9 @@
 //! Reports are on a tunnel, so that marks are laid on its flows by their share of packets.
 
 use super::by_user::ByUser;
-use super::re_ecn_policer::{ReEcnPolicer, ReEcnPolicerParams};
+use super::re_ecn_policer::{Policed, ReEcnPolicer, ReEcnPolicerParams};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Declared, Ecn, Passage, Passing, PdnGatewayUplinkParams, Report, Stage};
+use super::{Crossing, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage};
 use crate::parameters::{Mistake, Tables};
 use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Time};
@@ -199,7 +199,11 @@ impl Stage for PdnGateway {
         params.too_small_for(packet).or_else(bucket)
     }
 
-    fn pass(&mut self, packet: &mut Passing, mut draw: impl FnMut() -> f64) -> Passage {
+    fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
+        packet.cross(|crossing| self.cross(crossing, draw))
+    }
+
+    fn cross(&mut self, packet: &mut Crossing, mut draw: impl FnMut() -> f64) -> Passage {
         if packet.tunnel.is_some() {
             return NESTED;
         }
@@ -209,10 +213,12 @@ impl Stage for PdnGateway {
             return Passage::On;
         };
         let teid = user.tunnel_to(end, &mut self.tunnels);
-        let mut seen = user.as_policed(packet, self.handover, teid);
-        for policer in &mut self.policers {
-            if let drop @ Passage::Drop(_) = policer.pass(&mut seen, &mut draw) {
-                return drop;
+        if !packet.is_ack {
+            let seen = user.as_policed(packet, self.handover, teid);
+            for policer in &mut self.policers {
+                if let drop @ Passage::Drop(_) = policer.police(&seen, &mut draw) {
+                    return drop;
+                }
             }
         }
         user.count(Count::Entered);
@@ -279,11 +285,18 @@ impl User {
     }
 
     /// The tunnel to an eNodeB, which is begun if there is none.
+    #[inline]
     fn tunnel_to(&mut self, end: u32, tunnels: &mut Vec<Ledger>) -> u32 {
         match self.tunnels.first() {
-            Some((at, teid)) if *at == end => return *teid,
-            Some(_) => self.count(Count::Moved),
-            None => {}
+            Some((at, teid)) if *at == end => *teid,
+            _ => self.move_to(end, tunnels),
+        }
+    }
+
+    #[cold]
+    fn move_to(&mut self, end: u32, tunnels: &mut Vec<Ledger>) -> u32 {
+        if !self.tunnels.is_empty() {
+            self.count(Count::Moved);
         }
         if let Some(known) = self.tunnels.iter().position(|(at, _)| *at == end) {
             self.tunnels[..=known].rotate_right(1);
@@ -295,19 +308,19 @@ impl User {
     }
 
     /// A packet as policers see it: it declares what is owed, and nothing else.
-    fn as_policed(&mut self, packet: &Passing, handover: Handover, teid: u32) -> Passing {
-        let counts = !packet.is_ack && !packet.is_request;
-        let positive = counts && self.charged > 0;
+    fn as_policed(&mut self, packet: &Crossing, handover: Handover, teid: u32) -> Policed {
+        let &Crossing { now, len, user, flow, connection, is_request, .. } = packet;
+        let positive = !is_request && self.charged > 0;
         if positive {
             self.charged -= 1;
         }
-        let declared = Declared { re: !positive, ..Declared::default() };
-        let seen = Passing { ecn: Ecn::Ect1, declared, ..*packet };
-        match handover {
-            Handover::Keep => seen,
+        let says = if positive { ReEcn::Positive } else { ReEcn::Neutral };
+        let (user, flow) = match handover {
+            Handover::Keep => (user, flow),
             // Flows have 24 bits.
-            Handover::Anew => Passing { user: teid, flow: packet.flow | teid << 24, ..seen },
-        }
+            Handover::Anew => (teid, flow | teid << 24),
+        };
+        Policed { now, len, user, flow, connection, is_request, says }
     }
 
     /// Whether congestion is re-inserted into the packet that leaves now.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stage::{Enodeb, EnodebParams, ReEcn, TunnelReport};
+use crate::stage::{Declared, Ecn, Enodeb, EnodebParams, ReEcn, TunnelReport};
 use crate::token_bucket::TokenBucketParams;
 use crate::units::{Factor, Probability, Rate, Share, Span, TokenRate, Tokens, Whole};
 use proptest::bool::weighted;

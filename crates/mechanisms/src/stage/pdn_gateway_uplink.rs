@@ -15,7 +15,7 @@
 
 use super::enodeb::{Enodeb, EnodebParams};
 use super::tunnel::EcnRules;
-use super::{EnodebUplink, Passage, Passing, Stage};
+use super::{Crossing, EnodebUplink, Passage, Passing, Stage};
 use crate::parameters;
 use crate::parameters::{Mistake, Parameters};
 use crate::registry::About;
@@ -78,6 +78,10 @@ impl Stage for PdnGatewayUplink {
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
         self.0.pass(packet, draw)
+    }
+
+    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
+        self.0.cross(packet, draw)
     }
 
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {

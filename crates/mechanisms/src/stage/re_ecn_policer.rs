@@ -225,6 +225,37 @@ enum Accounts {
     Together(Option<Account>),
 }
 
+/// A packet, as far as a policer looks at it; it is no acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub struct Policed {
+    /// Time of arrival.
+    pub now: Time,
+    /// Size on the wire.
+    pub len: Bytes,
+    /// Number of the user whose packet it is.
+    pub user: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    /// Number of its connection; 0 where its header does not show that.
+    pub connection: u32,
+    /// It requests a connection.
+    pub is_request: bool,
+    /// What it says.
+    pub says: ReEcn,
+}
+
+impl Policed {
+    fn of(packet: &Passing) -> Self {
+        let &Passing { now, len, user, flow, sequence, is_request, .. } = packet;
+        let (connection, says) = (sequence.map_or(0, |own| own.connection), packet.re_ecn());
+        Policed { now, len, user, flow, connection, is_request, says }
+    }
+
+    fn key(&self) -> Key {
+        Key::new(self.flow, self.connection)
+    }
+}
+
 /// What is counted of a user.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
@@ -235,7 +266,7 @@ struct Counts {
     /// When his first packet came, and when the first was dropped.
     first: Time,
     sanctioned: Option<Time>,
-    /// The bucket seen last, as it was left.
+    /// The bucket seen last, as it was left, where it is not his own.
     left: Option<Account>,
 }
 
@@ -278,43 +309,7 @@ impl Stage for ReEcnPolicer {
     }
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
-        if packet.is_ack {
-            return Passage::On;
-        }
-        let says = packet.re_ecn();
-        let counts = self.counts.of(packet.user, || Counts::beginning(packet.now));
-        counts.see(says, packet.len);
-        match self.outside {
-            Outside::Pass if says == ReEcn::Outside => return Passage::On,
-            Outside::Drop if says == ReEcn::Outside => return OUTSIDE,
-            _ => {}
-        }
-        let (law, round_trip_s) = (&self.law, self.round_trip_s);
-        let begin = || Account::beginning(packet, law, round_trip_s);
-        let account = match &mut self.accounts {
-            Accounts::ByUser(accounts) => accounts.of(packet.user, begin),
-            Accounts::ByFlow(slots) => find_or_add(slots, Key::of(packet), begin),
-            Accounts::Together(account) => account.get_or_insert_with(begin),
-        };
-        if self.measures {
-            account.measure(packet, round_trip_s);
-        }
-        account.see(packet, law);
-        let p_drop = match account.is_empty(packet, law) {
-            false => 0.0,
-            true if self.sanction == Sanction::Discard => 1.0,
-            true => account.excess(law),
-        };
-        let dropped = falls(p_drop, draw);
-        if !dropped {
-            account.charge(packet, law);
-        }
-        counts.left = Some(*account);
-        if dropped {
-            counts.sanctioned.get_or_insert(packet.now);
-            return EMPTY;
-        }
-        Passage::On
+        if packet.is_ack { Passage::On } else { self.police(&Policed::of(packet), draw) }
     }
 
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
@@ -330,7 +325,11 @@ impl Stage for ReEcnPolicer {
 
     fn levels(&self, user: u32, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let Some(counts) = self.counts.get(user) else { return };
-        let levels = counts.left.map_or([0.0; 3], |account| account.levels(&self.law));
+        let left = match &self.accounts {
+            Accounts::ByUser(accounts) => accounts.get(user),
+            Accounts::ByFlow(_) | Accounts::Together(_) => counts.left.as_ref(),
+        };
+        let levels = left.map_or([0.0; 3], |account| account.levels(&self.law));
         let names = ["fill", "declared_share", "allowed_bps"];
         names.into_iter().zip(levels).for_each(|(name, level)| each(name, level));
     }
@@ -377,6 +376,47 @@ impl Counts {
 }
 
 impl ReEcnPolicer {
+    /// Judges a packet.
+    #[inline]
+    pub fn police(&mut self, packet: &Policed, draw: impl FnMut() -> f64) -> Passage {
+        let counts = self.counts.of(packet.user, || Counts::beginning(packet.now));
+        counts.see(packet.says, packet.len);
+        match self.outside {
+            Outside::Pass if packet.says == ReEcn::Outside => return Passage::On,
+            Outside::Drop if packet.says == ReEcn::Outside => return OUTSIDE,
+            _ => {}
+        }
+        let (law, round_trip_s) = (&self.law, self.round_trip_s);
+        let begin = || Account::beginning(packet, law, round_trip_s);
+        let is_his = matches!(self.accounts, Accounts::ByUser(_));
+        let account = match &mut self.accounts {
+            Accounts::ByUser(accounts) => accounts.of(packet.user, begin),
+            Accounts::ByFlow(slots) => find_or_add(slots, packet.key(), begin),
+            Accounts::Together(account) => account.get_or_insert_with(begin),
+        };
+        if self.measures {
+            account.measure(packet, round_trip_s);
+        }
+        account.see(packet, law);
+        let p_drop = match account.is_empty(packet, law) {
+            false => 0.0,
+            true if self.sanction == Sanction::Discard => 1.0,
+            true => account.excess(law),
+        };
+        let dropped = falls(p_drop, draw);
+        if !dropped {
+            account.charge(packet, law);
+        }
+        if !is_his {
+            counts.left = Some(*account);
+        }
+        if dropped {
+            counts.sanctioned.get_or_insert(packet.now);
+            return EMPTY;
+        }
+        Passage::On
+    }
+
     /// By how many bytes a bucket's fill changes, from half of the depth, with a packet of `len` that comes `elapsed`
     /// after the last, where a share `p` is positive, and this one if `positive`: by the code that polices.
     pub fn change_bytes(

@@ -13,7 +13,12 @@ impl Key {
     /// That of a packet.
     pub fn of(packet: &Passing) -> Self {
         let connection = packet.sequence.map_or(0, |sequence| sequence.connection);
-        let both = u64::from(packet.flow) << 32 | u64::from(connection);
+        Key::new(packet.flow, connection)
+    }
+
+    /// That of a flow, and a connection of it; 0 where headers show none.
+    pub fn new(flow: u32, connection: u32) -> Self {
+        let both = u64::from(flow) << 32 | u64::from(connection);
         Key(NonZeroU64::new(both | 1 << 63).expect("a bit is set"))
     }
 

@@ -1,6 +1,6 @@
 //! How packets pass the stages of a network, and leave it where nodes outside stand in their place.
 
-use tidegate_mechanisms::stage::{Glance, Glanced, Passing, Report, Tunnel};
+use tidegate_mechanisms::stage::{Crossing, Glance, Glanced, Passing, Report, Tunnel};
 use tidegate_mechanisms::units::{Bytes, Time};
 
 use super::Network;
@@ -8,7 +8,7 @@ use crate::connections::ConnectionId;
 use crate::contents::Contents;
 use crate::feeders::{Hop, NO_LINK, Then};
 use crate::packet::{Packet, Parcel, Rewritten, TunnelHeader, flags};
-use crate::stages::{self, Header};
+use crate::stages::{self, Alone, Header};
 
 impl<C: Contents> Network<C> {
     /// A packet passes the stages in front of its next link, or behind the last one. Returns what they
@@ -16,30 +16,58 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     pub(super) fn pass_stages(&mut self, parcel: Parcel, now: Time) -> Option<Rewritten> {
         let row = self.rows[parcel.hop() as usize];
-        let glanced = self.glance(row, &parcel, now);
-        glanced.or_else(|| self.pass_one_by_one(row, parcel, now))
+        if !C::OUTSIDE && !parcel.has(flags::REPORT | flags::OPTIONS) {
+            match self.stages.alone(row) {
+                Alone::Glances(stage) if !parcel.has(flags::TUNNEL) => {
+                    if let glanced @ Some(_) = self.glance(stage, &parcel, now) {
+                        return glanced;
+                    }
+                }
+                Alone::EndsTunnels(stage) => return self.cross(stage, parcel, now),
+                Alone::Glances(_) | Alone::No => {}
+            }
+        }
+        self.pass_one_by_one(row, parcel, now)
     }
 
-    /// The same for a packet of which little matters to the stages.
+    /// The same where little of the packet matters to the stage.
     #[inline(always)]
-    fn glance(&mut self, row: u32, parcel: &Parcel, now: Time) -> Option<Rewritten> {
-        const MORE: u32 = flags::TUNNEL | flags::REPORT | flags::OPTIONS;
-        if C::OUTSIDE || parcel.has(MORE) {
-            return None;
-        }
+    fn glance(&mut self, stage: u32, parcel: &Parcel, now: Time) -> Option<Rewritten> {
         let (flags, len) = (parcel.flags(), parcel.len());
-        let flow_states = &self.flow_states;
-        let glance = || {
-            let user = flow_states[parcel.flow() as usize].owner.user;
-            let Header { ecn, declared } = stages::header_of(flags);
-            Glance { now, len: Bytes::new(len.into()), user, ecn, declared }
-        };
-        let word = match self.stages.glance(row, glance) {
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let Header { ecn, declared } = stages::header_of(flags);
+        let glance = Glance { now, len: Bytes::new(len.into()), user, ecn, declared };
+        let word = match self.stages.glance(stage, &glance) {
             Glanced::More => return None,
             Glanced::On => parcel.word(),
             Glanced::Signal(signal) => signal.to_bits(),
         };
         Some(Rewritten { word, flags, len })
+    }
+
+    /// The same where tunnels begin or end.
+    #[inline(never)]
+    fn cross(&mut self, stage: u32, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let tunnel_end = self.tunnel_end(parcel.hop());
+        let header = self.options.tunnel_of(&parcel);
+        let mut crossing = stages::crossing(&parcel, header, (user, tunnel_end), now);
+        let goes_on = self.stages.cross(stage, &mut crossing);
+        if !self.stages.said.is_empty() {
+            self.send_reports(&parcel, now);
+        }
+        if !goes_on {
+            self.lose(&parcel);
+            return None;
+        }
+        let Crossing { ecn, tunnel, len, .. } = crossing;
+        let mut flags = parcel.flags();
+        if tunnel.is_some() || header.is_some() {
+            flags = self.write_tunnel(&mut parcel, tunnel);
+        }
+        flags = stages::with_ecn(ecn, tunnel.map(|tunnel| tunnel.inner_ecn), flags);
+        let len = u16::try_from(len.get()).expect("at most 65,535 B");
+        Some(Rewritten { word: parcel.word(), flags, len })
     }
 
     #[inline(never)]

@@ -1,8 +1,8 @@
 //! A bucket, and what is known of whoever has it.
 
-use super::{ReEcnPolicerParams, Signals, Taken, tcp_fair_bytes_per_sec};
+use super::{Policed, ReEcnPolicerParams, Signals, Taken, tcp_fair_bytes_per_sec};
+use crate::stage::ReEcn;
 use crate::stage::slots::{Key, Remembered};
-use crate::stage::{Passing, ReEcn};
 use crate::token_bucket::{BucketRule, Credit, TokenBucket};
 use crate::units::{Bytes, Span, Time, TokenRate, Tokens};
 
@@ -17,6 +17,9 @@ pub struct Law {
     k: f64,
     weight: f64,
     signals: Signals,
+    /// T as configured [s], and for how long a rate is measured at least that has it.
+    round_trip_s: f32,
+    least_span: Span,
 }
 
 /// Of a flow, or of a user. Whatever is not needed exactly has four bytes, since there may be a million of them.
@@ -59,9 +62,14 @@ const fn micros(now: Time) -> u32 {
 /// A rate is measured for at least so long.
 const LEAST_SPAN: Span = Span::from_millis(10);
 
+fn least_span(round_trip_s: f32) -> Span {
+    Span::from_secs_f64(round_trip_s.into()).max(LEAST_SPAN)
+}
+
 impl Law {
     /// As parameters have it.
     pub fn new(params: &ReEcnPolicerParams, rule: BucketRule) -> Self {
+        let round_trip_s = params.round_trip.map_or(0.0, Span::as_secs);
         Law {
             rule,
             tokens: params.tokens,
@@ -73,7 +81,15 @@ impl Law {
             k: params.k.0,
             weight: params.weight.0,
             signals: params.signals,
+            round_trip_s: round_trip_s as f32,
+            least_span: least_span(round_trip_s as f32),
         }
+    }
+
+    /// For how long a rate is measured at least.
+    #[inline]
+    fn least_span(&self, round_trip_s: f32) -> Span {
+        if round_trip_s == self.round_trip_s { self.least_span } else { least_span(round_trip_s) }
     }
 
     /// What a packet's size is in tokens.
@@ -97,9 +113,9 @@ impl Law {
 
 impl Account {
     /// Before its first packet, which is this one.
-    pub fn beginning(packet: &Passing, law: &Law, round_trip_s: f64) -> Self {
+    pub fn beginning(packet: &Policed, law: &Law, round_trip_s: f64) -> Self {
         Account {
-            key: Key::of(packet),
+            key: packet.key(),
             bucket: law.rule.bucket(packet.now),
             interval: 0.0,
             since: 0,
@@ -114,10 +130,13 @@ impl Account {
 
     /// A packet has come: what comes in until then does at the rate from before, and what it says counts from
     /// now on.
-    pub fn see(&mut self, packet: &Passing, law: &Law) {
+    pub fn see(&mut self, packet: &Policed, law: &Law) {
         // Whatever comes into a full one.
         let is_full = self.bucket.fill_before() == law.rule.depth();
-        let rule = if is_full { law.rule } else { self.rule(law) };
+        let rule = match is_full {
+            true => law.rule,
+            false => law.rule.filled_at(self.tokens_per_sec(law) as u64),
+        };
         self.bucket.fill(&rule, packet.now);
         if packet.is_request {
             return;
@@ -126,7 +145,7 @@ impl Account {
         let weight = if self.size == 0.0 { 1.0 } else { law.weight as f32 };
         self.size += weight * (len - self.size);
         self.since = self.since.saturating_add(1);
-        let positive = matches!(packet.re_ecn(), ReEcn::Positive | ReEcn::Cancelled);
+        let positive = matches!(packet.says, ReEcn::Positive | ReEcn::Cancelled);
         if positive && self.begins_event(packet.now, law) {
             let n = self.since as f32;
             let first = self.interval == 0.0;
@@ -167,20 +186,20 @@ impl Account {
         self.interval + law.weight as f32 * (n - self.interval)
     }
 
-    fn measure_rate(&mut self, packet: &Passing, law: &Law) {
-        if law.takes(packet.re_ecn()) {
+    fn measure_rate(&mut self, packet: &Policed, law: &Law) {
+        if law.takes(packet.says) {
             let tokens = if law.counts_packets { 1 } else { packet.len.get() as u32 };
             self.bytes = self.bytes.saturating_add(tokens);
         }
         let span = self.since_measured(packet.now);
-        if span >= Span::from_secs_f64(self.round_trip_s.into()).max(LEAST_SPAN) {
+        if span >= law.least_span(self.round_trip_s) {
             self.rate = (f64::from(self.bytes) / span.as_secs()) as f32;
             (self.bytes, self.measured_us) = (0, micros(packet.now));
         }
     }
 
     /// A request begins a round trip, and data ends it; nobody has a shorter one than `least_s`.
-    pub fn measure(&mut self, packet: &Passing, least_s: f64) {
+    pub fn measure(&mut self, packet: &Policed, least_s: f64) {
         if packet.is_request {
             (self.round_trip_s, self.measured_us, self.bytes) = (0.0, micros(packet.now), 0);
         } else if self.round_trip_s == 0.0 {
@@ -212,12 +231,8 @@ impl Account {
         fair.unwrap_or(law.most).min(law.most)
     }
 
-    fn rule(&self, law: &Law) -> BucketRule {
-        law.rule.filled_at(self.tokens_per_sec(law) as u64)
-    }
-
     /// Whether the bucket has nothing for this packet, which it has just seen.
-    pub fn is_empty(&self, packet: &Passing, law: &Law) -> bool {
+    pub fn is_empty(&self, packet: &Policed, law: &Law) -> bool {
         self.bucket.fill_before() < law.size(packet.len)
     }
 
@@ -232,8 +247,8 @@ impl Account {
     }
 
     /// A packet passes that it has just seen, so that nothing has come in since, at whatever rate.
-    pub fn charge(&mut self, packet: &Passing, law: &Law) {
-        if law.takes(packet.re_ecn()) {
+    pub fn charge(&mut self, packet: &Policed, law: &Law) {
+        if law.takes(packet.says) {
             self.bucket.take(&law.rule, packet.now, law.size(packet.len));
         }
     }
@@ -257,7 +272,8 @@ impl Account {
         p: f64,
     ) -> f64 {
         let says = if positive { ReEcn::Positive } else { ReEcn::Neutral };
-        let packet = |now| Passing { now, len, ..Passing::in_re_ecn(says) };
+        let (user, flow, connection, is_request) = (0, 0, 0, false);
+        let packet = |now| Policed { now, len, user, flow, connection, is_request, says };
         let mut account = Account::beginning(&packet(Time::ZERO), law, round_trip_s);
         (account.interval, account.size) = ((1.0 / p) as f32, len.as_f64() as f32);
         account.bucket.take(&law.rule, Time::ZERO, law.rule.depth().share(0.5));
@@ -265,6 +281,6 @@ impl Account {
         let now = Time::ZERO + elapsed;
         account.see(&packet(now), law);
         account.charge(&packet(now), law);
-        (account.bucket.fill_at(&account.rule(law), now) - before).as_bytes()
+        (account.bucket.fill_before() - before).as_bytes()
     }
 }
