@@ -3,6 +3,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 
+use crate::applications::site::Site;
 use crate::applications::{
     Account, AnyApplication, Datagram, Event, Route, System, TransferRecord, add,
 };
@@ -33,6 +34,8 @@ pub struct Ends<'a> {
     pub records: Vec<(u32, TransferRecord)>,
     /// Connections of which an end has handed over everything at this event.
     ended: Vec<ConnectionId>,
+    /// By user group.
+    sites: Vec<Site>,
     /// Applications for whose end a run waits.
     pub awaited: usize,
 }
@@ -63,6 +66,7 @@ impl<'a> Ends<'a> {
             connections: Connections::with_capacity(tcp_flows),
             records: Vec::new(),
             ended: Vec::new(),
+            sites: plan.groups.iter().map(|_| Site::default()).collect(),
         }
     }
 
@@ -271,6 +275,7 @@ impl<'a> Ends<'a> {
             connections: &mut self.connections,
             records: &mut self.records,
             ended: &mut self.ended,
+            site: &mut self.sites[self.plan.users[plan.user].group],
             world,
         };
         application.on_event(event, &mut system);

@@ -44,6 +44,7 @@ mod tournament;
 mod transit;
 
 pub use applications::datagrams::{Carrier, DatagramApplication};
+pub use applications::site::Site;
 pub use applications::{Datagram, path_price};
 pub use arrivals::Arrivals;
 pub use connections::End;

@@ -246,6 +246,34 @@ fn a_gateway_tells_a_new_call_by_the_silence_before_it() {
     assert!(passed <= 5.0 && blocked > 0.9 * offered, "{passed} passed, {blocked} of {offered}");
 }
 
+/// Twenty flows of a site, of which each has a call now and then, on a path that marks too much: whoever knows of that lets
+/// none begin, until what he knows is 3 s old. By itself a flow learns of it from its own calls, of 2 s each 10 s, and so
+/// blocks what begins within 5 s of them: a third. Of the flows of a gateway one is always the next to try, and all others
+/// know of it: one in twelve begins.
+#[test]
+fn flows_of_a_site_share_what_their_gateway_knows() {
+    let blocked = |at: &str| {
+        let admission = format!(
+            "{{ kind = \"non-probing\", threshold = 0.1, forget_after = \"3 s\", at = {at} }}"
+        );
+        let overrides = [
+            ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 0.5 }]"),
+            ("users.site.count", "20"),
+            ("users.site.traffic.every", "\"10 s\""),
+            ("users.site.traffic.holding", "\"2 s\""),
+            ("users.site.traffic.admission", &*admission),
+        ];
+        let output = run(&plan_with(CALLS, &overrides), 1);
+        let (blocked, offered) = (told(&output, "blocked"), told(&output, "offered"));
+        assert_eq!(blocked.len(), 20);
+        blocked.iter().sum::<f64>() / offered.iter().sum::<f64>()
+    };
+    let (alone, together) =
+        (blocked("\"source\""), blocked("{ kind = \"gateway\", sources = 1000 }"));
+    assert!((0.25..0.45).contains(&alone), "{alone}");
+    assert!((0.85..0.95).contains(&together), "{together}");
+}
+
 /// Room for 20 calls of 200 kb/s by load, which is what its measurement has of them: as many as a counter lets in, less
 /// what films vary by.
 #[test]

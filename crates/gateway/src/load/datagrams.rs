@@ -11,7 +11,7 @@ use socket2::Socket;
 use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::FlowPlan;
 use tidegate_simulator::random::Stream;
-use tidegate_simulator::{Carrier, Datagram, DatagramApplication, End};
+use tidegate_simulator::{Carrier, Datagram, DatagramApplication, End, Site};
 
 use super::endpoint::Endpoints;
 use super::poller::{Poller, Ready, Role, Token};
@@ -35,6 +35,8 @@ const MAX_PAYLOAD: usize = 65_535;
 /// An application and its two sockets.
 pub struct DatagramFlow<'a> {
     application: DatagramApplication,
+    /// Whose gateway it shares.
+    group: usize,
     random: Stream,
     sockets: Sockets<'a>,
     /// Of the last event: an application's time never goes back.
@@ -75,6 +77,7 @@ pub struct Counts {
 struct Present<'m, 'a> {
     sockets: &'m mut Sockets<'a>,
     random: &'m mut Stream,
+    site: &'m mut Site,
     now: Time,
     clock: &'m Clock,
     timers: &'m mut Timers,
@@ -91,12 +94,15 @@ pub struct Machine<'m> {
     pub timers: &'m mut Timers,
     /// Of what users send.
     pub lateness: &'m mut Lateness,
+    /// What gateways of sites know, by user group.
+    pub sites: &'m mut [Site],
 }
 
 impl<'a> DatagramFlow<'a> {
-    /// A flow whose sockets are open; `None` if its application needs more than datagrams.
+    /// A flow of a user group whose sockets are open; `None` if its application needs more than datagrams.
     pub fn new(
         flow: &FlowPlan,
+        group: usize,
         endpoints: &Endpoints<'a>,
         seed: u64,
         poller: &Poller,
@@ -105,6 +111,7 @@ impl<'a> DatagramFlow<'a> {
         Ok(Some(DatagramFlow {
             random: application.random(seed, endpoints.number as u32),
             application,
+            group,
             sockets: Sockets::open(endpoints.clone(), poller)?,
             latest: Time::ZERO,
         }))
@@ -161,10 +168,11 @@ impl<'a> DatagramFlow<'a> {
         happens: impl FnOnce(&mut DatagramApplication, &mut Present),
     ) -> Result<(), LabError> {
         self.latest = self.latest.max(now);
-        let DatagramFlow { application, random, sockets, latest } = self;
+        let DatagramFlow { application, group, random, sockets, latest } = self;
         let (now, failed) = (*latest, None);
-        let Machine { clock, timers, lateness } = machine;
-        let mut present = Present { sockets, random, now, clock, timers, lateness, failed };
+        let Machine { clock, timers, lateness, sites } = machine;
+        let site = &mut sites[*group];
+        let mut present = Present { sockets, random, site, now, clock, timers, lateness, failed };
         happens(application, &mut present);
         present.failed.map_or(Ok(()), Err)
     }
@@ -190,6 +198,10 @@ impl Carrier for Present<'_, '_> {
 
     fn random(&mut self) -> &mut Stream {
         self.random
+    }
+
+    fn site(&mut self) -> &mut Site {
+        self.site
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{Cbr, Plan, Traffic};
+use tidegate_simulator::Site;
 use tidegate_simulator::output::{ApplicationSeries, ApplicationTable, FlowSeries};
 use tidegate_simulator::random::Stream;
 
@@ -68,6 +69,8 @@ pub struct Load<'a> {
     timers: Timers,
     transfers: Vec<TransferReport>,
     lateness: Lateness,
+    /// By user group.
+    sites: Vec<Site>,
     /// The longest that something due had to wait, since the start or the warm-up's end.
     stall: Span,
     /// Single transfers that are not done.
@@ -117,7 +120,13 @@ impl<'a> Load<'a> {
                     let cbr = CbrFlow::new(endpoints, flow.packet_size, *rate, &poller)?;
                     Flow::Cbr(Box::new(cbr))
                 }
-                _ => match DatagramFlow::new(flow, &endpoints, seed, &poller)? {
+                _ => match DatagramFlow::new(
+                    flow,
+                    plan.users[flow.user].group,
+                    &endpoints,
+                    seed,
+                    &poller,
+                )? {
                     Some(own) => Flow::Datagrams(Box::new(own)),
                     None => Flow::Tcp(Box::new(TcpFlow::new(flow, endpoints, seed, &poller)?)),
                 },
@@ -131,6 +140,7 @@ impl<'a> Load<'a> {
         Ok(Load {
             plan,
             awaited: awaited.count(),
+            sites: plan.groups.iter().map(|_| Site::default()).collect(),
             means: vec![Means::default(); flows.len()],
             flows,
             series: FlowSeries::default(),
@@ -221,14 +231,14 @@ impl<'a> Load<'a> {
                 }
                 Flow::Iperf3(iperf3) => iperf3.start(clock.now(), self.end)?,
                 Flow::Datagrams(own) => {
-                    let Load { timers, lateness, .. } = self;
-                    own.start(due, &mut Machine { clock, timers, lateness })?;
+                    let Load { timers, lateness, sites, .. } = self;
+                    own.start(due, &mut Machine { clock, timers, lateness, sites })?;
                 }
             },
             Wake::Application(flow) => {
-                let Load { flows, timers, lateness, .. } = self;
+                let Load { flows, timers, lateness, sites, .. } = self;
                 let Flow::Datagrams(own) = &mut flows[flow] else { return Ok(()) };
-                own.wake(due, &mut Machine { clock, timers, lateness })?;
+                own.wake(due, &mut Machine { clock, timers, lateness, sites })?;
             }
             Wake::Send(flow) => {
                 let Flow::Cbr(cbr) = &mut self.flows[flow] else { return Ok(()) };
@@ -253,8 +263,8 @@ impl<'a> Load<'a> {
             Flow::Cbr(cbr) => return cbr.receive(),
             Flow::Tcp(tcp) => tcp,
             Flow::Datagrams(own) => {
-                let Load { timers, lateness, .. } = self;
-                return own.on_ready(role, &mut Machine { clock, timers, lateness });
+                let Load { timers, lateness, sites, .. } = self;
+                return own.on_ready(role, &mut Machine { clock, timers, lateness, sites });
             }
             Flow::Iperf3(_) => return Ok(()),
         };

@@ -48,7 +48,7 @@ choice! {
 
 parameters! {
     /// A call begins if the mean marking of the path, of which reports told, is below a threshold (Zimmermann's
-    /// dissertation, section 7.2). It is shared by all calls of a flow, as at a gateway of their site.
+    /// dissertation, section 7.2). It is shared by all calls of a flow, and at a gateway by all flows of the user group.
     pub struct NonProbing {
         /// w/x: willingness to pay over the rate of a call.
         pub threshold: Probability,
@@ -76,11 +76,11 @@ choice! {
 }
 
 parameters! {
-    /// A gateway of the site, which sees packets and nothing else and tells all its sources what it knows of the path: a
-    /// source that was silent for long enough starts a new call, and what is asked for sooner passes as part of the one
-    /// before (Zimmermann's dissertation, section 7.2.1).
+    /// A gateway of the site, which is the user group. It sees packets and nothing else, and what one of its flows is told of
+    /// the path it knows for all of them. A source that was silent for long enough starts a new call, and what is asked for
+    /// sooner passes as part of the one before (Zimmermann's dissertation, section 7.2.1).
     pub struct Gateway {
-        /// Sources of the site; each call comes from one of them, at random.
+        /// Sources of each flow; a call comes from one of them, at random.
         pub sources: Whole<1, 1_000_000>,
         /// Who sent nothing for so long starts a new call with its next packet.
         pub silence: Span = "1 s",

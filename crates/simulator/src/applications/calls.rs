@@ -162,7 +162,7 @@ impl OverDatagrams for Calls {
             return;
         }
         if kind == Kind::Stream {
-            self.learn(number, carrier.now());
+            self.learn(number, carrier);
             return;
         }
         let Some(prober) = &mut self.prober else { return };
@@ -226,7 +226,7 @@ impl Calls {
                 Some(self.load.as_mut().is_none_or(|load| load.admits(self.plan.rate, now)))
             }
             Admission::Probing(_) => None,
-            Admission::NonProbing(own) => self.knows(own, now),
+            Admission::NonProbing(own) => self.knows(own, carrier),
         };
         match (admits, &mut self.prober) {
             (Some(false), _) => self.progress.on_blocked(),
@@ -236,18 +236,31 @@ impl Calls {
     }
 
     /// A report has arrived, which says what admission and the qualities of calls go by.
-    fn learn(&mut self, number: u64, now: Time) {
+    fn learn(&mut self, number: u64, carrier: &mut impl Carrier) {
+        let now = carrier.now();
         let Some(feedback) = &mut self.feedback else { return };
         let Some(price) = feedback.on_report(number, now) else { return };
+        if let Admission::NonProbing(NonProbing {
+            price_weight,
+            at: AdmissionPlace::Gateway(_),
+            ..
+        }) = self.plan.admission
+        {
+            carrier.site().learn(price, price_weight, now);
+        }
         if let Some(own) = &mut self.adapting {
             own.price = Some(averaged(own.price, price, own.price_weight));
         }
     }
 
-    /// Whether what is known of the path admits a call; `None` if nothing is.
-    fn knows(&self, own: &NonProbing, now: Time) -> Option<bool> {
-        let (price, told) = self.feedback.as_ref()?.price()?;
-        (now <= told + own.forget_after).then_some(price < own.threshold.0)
+    /// Whether what is known of the path admits a call; `None` if nothing is. A gateway knows what any flow of its site
+    /// was told.
+    fn knows(&self, own: &NonProbing, carrier: &mut impl Carrier) -> Option<bool> {
+        let (price, told) = match own.at {
+            AdmissionPlace::Source => self.feedback.as_ref()?.price()?,
+            AdmissionPlace::Gateway(_) => carrier.site().price()?,
+        };
+        (carrier.now() <= told + own.forget_after).then_some(price < own.threshold.0)
     }
 
     /// The source of the next call.

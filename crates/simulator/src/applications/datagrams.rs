@@ -6,6 +6,7 @@ use tidegate_scenario::plan::FlowPlan;
 
 use super::calls::Calls;
 use super::frames::Frames;
+use super::site::Site;
 use super::{Datagram, End, System};
 use crate::random::Stream;
 
@@ -22,6 +23,9 @@ pub trait Carrier {
 
     /// The application's own random numbers: those of [`random_of`].
     fn random(&mut self) -> &mut Stream;
+
+    /// What the gateway of the flow's site knows, which is that of its user group.
+    fn site(&mut self) -> &mut Site;
 }
 
 /// The random numbers of an application of this name, in the run with this seed.

@@ -13,6 +13,7 @@ mod greedy;
 mod on_off;
 mod pages;
 mod short_flows;
+pub mod site;
 mod streams;
 mod system;
 mod transfer;

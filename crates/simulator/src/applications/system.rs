@@ -4,6 +4,7 @@ use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, OfferPlan};
 
 use super::datagrams::{Carrier, random_of};
+use super::site::Site;
 use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::event_queue::Wake;
 use crate::network::Ways;
@@ -116,6 +117,8 @@ pub struct System<'a, 'd> {
     pub(crate) records: &'a mut Vec<(u32, TransferRecord)>,
     /// Connections of which an end has handed over everything at this event.
     pub(crate) ended: &'a mut Vec<ConnectionId>,
+    /// The gateway of the flow's site.
+    pub(crate) site: &'a mut Site,
     pub(crate) world: &'a mut World<'d>,
 }
 
@@ -224,5 +227,9 @@ impl Carrier for System<'_, '_> {
         let (seed, flow, name) = (self.seed, self.route.flow, self.name);
         let stream = || Box::new(random_of(seed, flow, name));
         self.account.random.get_or_insert_with(stream)
+    }
+
+    fn site(&mut self) -> &mut Site {
+        self.site
     }
 }
