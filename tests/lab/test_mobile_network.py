@@ -121,7 +121,9 @@ def test_a_user_who_walks_has_his_bucket_with_him_or_another_as_in_the_simulatio
 )
 def test_tshark_reads_the_end_marker_that_the_gateway_sends_to_where_the_user_was(tmp_path):
     capture, output = tmp_path / "enodeb.pcap", tmp_path / "run.json"
-    with running("scenarios/handover.toml", WALK, output, "r1-n1.exit.0") as (run, hosts):
+    # A bucket so small that no queue is there in which the marker could be dropped.
+    values = {**WALK, **bucket("50 kB")}
+    with running("scenarios/handover.toml", values, output, "r1-n1.exit.0") as (run, hosts):
         (gateway, _), (own, namespace) = hosts["core.entry.0"], hosts["r1-n1.exit.0"]
         command = ["nsenter", namespace, "tcpdump", "-U", "-n", "-i", "tidegate0", "-w", capture]
         watcher = subprocess.Popen(command, stderr=subprocess.DEVNULL)
