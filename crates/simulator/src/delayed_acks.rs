@@ -116,6 +116,7 @@ mod tests {
 
     use super::*;
     use crate::feeders::Feeders;
+    use crate::network::Receivers;
 
     /// Two users of two flows each, and one with a flow for itself.
     fn lines(profile: &str) -> DelayedAcks {
@@ -124,7 +125,8 @@ mod tests {
              egress = {{ delay = \"1 ms\" }}\nusers.two = {{ flows = 2, count = 2 }}\nusers.one = {{}}\n"
         );
         let plan = Scenario::parse(&text, &[]).expect("valid").plan();
-        DelayedAcks::of(&plan, &EarlyDelivery::of(&plan, &Feeders::of(&plan)))
+        let feeders = Feeders::of(&plan, Receivers::AheadOfTime);
+        DelayedAcks::of(&plan, &EarlyDelivery::of(&plan, &feeders))
     }
 
     #[test]

@@ -110,6 +110,7 @@ impl<'a> Engine<'a> {
         let after = self.run_until(self.end, LinkReadings::take);
         let applications = self.ends.applications(self.end);
         let limit = self.end + self.plan.drain_limit;
+        self.let_go_until(Time::NEVER);
         // Samples go on.
         self.run_events::<false>(limit);
         let ledger = self.network.ledger;
@@ -183,6 +184,17 @@ impl<'a> Engine<'a> {
             }
             later
         });
+        self.let_go_until(end);
+    }
+
+    /// Stages that count may be passed ahead of time until `end`: what has come to them and was not to pass before the
+    /// last reading goes on.
+    fn let_go_until(&mut self, end: Time) {
+        for (at, parcel) in self.network.read_next_at(end) {
+            if let Some((at, parcel)) = self.network.let_go(parcel, at) {
+                self.deliver(at, parcel);
+            }
+        }
     }
 
     /// Processes events that come before `end`: all of them, or until the awaited transfers are done.

@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 
+use tidegate_mechanisms::stage::StageParams;
 use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportWay};
 
 use crate::applications::AnyApplication;
 use crate::build::{needs_departures, tells_price};
+use crate::network::Receivers;
 use crate::stages::{is_order_only, is_staged};
 
 /// One step of a route.
@@ -46,6 +48,8 @@ pub struct Feeders {
     hosts_alone: Vec<bool>,
     /// Ways of stages' reports.
     pub reports: Vec<ReportWay>,
+    /// Links behind which packets pass stages that count, ahead of time.
+    passed_ahead: Vec<bool>,
 }
 
 /// From where packets come to a link.
@@ -64,7 +68,7 @@ impl Feeders {
     ///
     /// # Panics
     /// If a route is empty.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &Plan, receivers: Receivers) -> Self {
         let mut before = vec![Vec::new(); plan.links.len()];
         for flow in plan.legs() {
             for route in [&flow.forward, &flow.reverse] {
@@ -86,7 +90,11 @@ impl Feeders {
             feeders.sort_unstable();
             feeders.dedup();
         }
-        let punctual = punctual(plan);
+        let passed_ahead = match receivers {
+            Receivers::AheadOfTime => passed_ahead(plan, &before, &reports),
+            Receivers::OnArrival => vec![false; plan.links.len()],
+        };
+        let punctual = punctual(plan, &passed_ahead);
         let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
         let only = (before.iter().enumerate())
             .map(|(number, feeders)| match feeders[..] {
@@ -108,12 +116,17 @@ impl Feeders {
             *known.entry(feeders).or_insert(next)
         };
         let origin = before.into_iter().map(&mut number).collect();
-        Feeders { origin, only, hosts_alone, reports }
+        Feeders { origin, only, hosts_alone, reports, passed_ahead }
     }
 
     /// Whether hosts feed a link, and nothing else does.
     pub fn is_fed_by_hosts_alone(&self, link: u32) -> bool {
         self.hosts_alone[link as usize]
+    }
+
+    /// Whether packets pass what stands behind a link ahead of time, though that counts.
+    pub fn is_passed_ahead(&self, link: u32) -> bool {
+        self.passed_ahead[link as usize]
     }
 
     fn chained(&self, link: u32, next: u32) -> bool {
@@ -123,7 +136,8 @@ impl Feeders {
     /// The lane of each link, in which its packets wait for their arrival. Links share one where little
     /// tells them apart: the same rates and delays since the last event, from the same place.
     pub fn lanes(&self, plan: &Plan) -> Vec<u32> {
-        let mut in_use = vec![false; plan.links.len()];
+        // Reports leave from there at their time.
+        let mut in_use = self.passed_ahead.clone();
         let mut before_answer = vec![None; plan.links.len()];
         for flow in plan.legs() {
             for direction in [Direction::There, Direction::Back] {
@@ -205,16 +219,51 @@ impl Feeders {
 }
 
 /// Links in front of which stages stand that packets must pass on time.
-fn punctual(plan: &Plan) -> Vec<bool> {
+fn punctual(plan: &Plan, passed_ahead: &[bool]) -> Vec<bool> {
     let mut punctual = vec![false; plan.links.len()];
     for flow in plan.legs() {
-        for direction in [Direction::There, Direction::Back] {
-            for (hop, &link) in direction.route(flow).iter().enumerate() {
-                punctual[link as usize] |= !is_order_only(plan, flow, direction, hop);
+        for direction in Direction::ALL {
+            let route = direction.route(flow);
+            for (hop, &link) in route.iter().enumerate() {
+                let behind = hop.checked_sub(1).map(|place| route[place] as usize);
+                let is_ahead = behind.is_some_and(|link| passed_ahead[link]);
+                let is_on_time = !is_ahead && !is_order_only(plan, flow, direction, hop);
+                punctual[link as usize] |= is_on_time;
             }
         }
     }
     punctual
+}
+
+/// Links behind which stages stand that packets may pass ahead of the time at which they are there, until counters are
+/// read next. All that comes over such a link goes on over one other, which nothing else feeds, so that what stands
+/// between the two sees all of it, in order.
+fn passed_ahead(plan: &Plan, before: &[Vec<Feeder>], reports: &[ReportWay]) -> Vec<bool> {
+    let ahead = StageParams::ahead_of_readings;
+    let may = |link: &LinkPlan| link.exit.iter().any(ahead) && !tells_price(link);
+    let mut passed: Vec<bool> = plan.links.iter().map(may).collect();
+    if !passed.contains(&true) {
+        return passed;
+    }
+    let passes = |stage: &StageParams| stage.order_only() || ahead(stage);
+    for (flow, direction) in plan.legs().flat_map(|flow| Direction::ALL.map(|way| (flow, way))) {
+        let route = direction.route(flow);
+        for (place, &link) in route.iter().enumerate() {
+            passed[link as usize] &= route.get(place + 1).is_some_and(|&next| {
+                let next_plan = &plan.links[next as usize];
+                before[next as usize][..] == [Feeder::Link(link)]
+                    && !next_plan.monitored
+                    && !needs_departures(next_plan)
+                    && flow.standing(plan, direction, place + 1).all(passes)
+            });
+        }
+    }
+    for way in reports {
+        let route = way.direction.opposite().route(plan.leg(way.leg).1);
+        let links = way.links.clone().unwrap_or_default();
+        links.for_each(|place| passed[route[place] as usize] = false);
+    }
+    passed
 }
 
 /// Which flows' data may reach its receiver ahead of time.

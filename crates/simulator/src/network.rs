@@ -100,6 +100,10 @@ pub struct Network<C = InPacket> {
     reports: Reports,
     /// Packets that have come to a node outside, and that are handed out next.
     pub left: Vec<(Time, Parcel)>,
+    /// When counters are read next: no later packet passes a stage that counts ahead of time.
+    read_next: Time,
+    /// Such packets, which wait for it, and when they are there.
+    held: Vec<(Time, Parcel)>,
 }
 
 impl Network {
@@ -108,7 +112,7 @@ impl Network {
     /// # Panics
     /// If a route is empty or the first link of a sender also carries what comes over another.
     pub fn new(plan: &Plan, seed: u64, receivers: Receivers) -> (Self, Vec<Ways>) {
-        let feeders = Feeders::of(plan);
+        let feeders = Feeders::of(plan, receivers);
         let early = match receivers {
             Receivers::AheadOfTime => EarlyDelivery::of(plan, &feeders),
             Receivers::OnArrival => EarlyDelivery::of_none(plan),
@@ -123,7 +127,8 @@ impl<C: Contents> Network<C> {
     /// # Panics
     /// As [`Network::new`].
     pub fn in_real_time(plan: &Plan, seed: u64, contents: C) -> (Self, Vec<Ways>) {
-        Network::build(plan, seed, contents, &Feeders::of(plan), &EarlyDelivery::of_none(plan))
+        let feeders = Feeders::of(plan, Receivers::OnArrival);
+        Network::build(plan, seed, contents, &feeders, &EarlyDelivery::of_none(plan))
     }
 
     fn build(
@@ -156,6 +161,8 @@ impl<C: Contents> Network<C> {
             tunnel_ends: Vec::new(),
             reports: Reports::default(),
             left: Vec::new(),
+            read_next: Time::ZERO,
+            held: Vec::new(),
         };
         let mut known = std::collections::HashMap::new();
         let host_of_link = network.add_hosts(plan, feeders, seed);
@@ -163,7 +170,7 @@ impl<C: Contents> Network<C> {
         for (i, flow) in plan.legs().enumerate() {
             let mut enter = |direction: Direction, early: bool, network: &mut Self| {
                 let hops = feeders.hops(plan, flow, direction, early);
-                let rows = network.rows_of(flow, direction, &hops);
+                let rows = network.rows_of(flow, direction, &hops, feeders);
                 let len = hops.len();
                 *known.entry((hops, rows)).or_insert_with_key(|(hops, rows)| {
                     network.hops.extend(hops);
@@ -431,12 +438,25 @@ impl<C: Contents> Network<C> {
     }
 
     /// The row of stages of each hop, if the network has any.
-    fn rows_of(&mut self, flow: &FlowPlan, direction: Direction, hops: &[Hop]) -> Vec<u32> {
+    fn rows_of(
+        &mut self,
+        flow: &FlowPlan,
+        direction: Direction,
+        hops: &[Hop],
+        feeders: &Feeders,
+    ) -> Vec<u32> {
         if self.stages.is_empty() {
             return Vec::new();
         }
-        let row = |hop| self.stages.row(flow, direction, hop).unwrap_or(u32::MAX);
-        (0..hops.len()).map(row).collect()
+        let row = |hop: usize| {
+            let row = self.stages.row(flow, direction, hop)?;
+            let behind = hop.checked_sub(1).map(|place| hops[place].link);
+            if let Some(link) = behind.filter(|link| feeders.is_passed_ahead(*link)) {
+                self.stages.pass_ahead(row, link);
+            }
+            Some(row)
+        };
+        (0..hops.len()).map(row).map(|row| row.unwrap_or(u32::MAX)).collect()
     }
 
     #[cold]
@@ -488,6 +508,7 @@ impl<C: Contents> Network<C> {
 
     /// Packets still under way.
     pub fn under_way(&self) -> u64 {
-        self.transit.len() + self.links.iter().map(Link::at_station).sum::<u64>()
+        let at_stations = self.links.iter().map(Link::at_station).sum::<u64>();
+        self.transit.len() + at_stations + self.held.len() as u64
     }
 }

@@ -261,15 +261,16 @@ impl Parcel {
     }
 }
 
-/// What stages may write into a packet. Small enough to be handed over in registers.
+/// What stages may write into a packet. All fields are as large as what is read of them, since a processor waits where
+/// more is read than was written just before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rewritten {
     /// See [`Packet::word`].
     pub word: u32,
     /// See [`Packet::flags`].
     pub flags: u32,
-    /// See [`Packet::len`].
-    pub len: u16,
+    /// See [`Packet::len`], of which it has no more bits.
+    pub len: u32,
 }
 
 /// At most this many SACK blocks fit beside timestamps (RFC 2018, section 3).
@@ -407,7 +408,7 @@ impl OptionStore {
         }
         let options = self.take_from(parcel);
         let ticket = self.put(Options { word, ..options });
-        let (flags, len) = (parcel.flags() | flags::OPTIONS, parcel.len());
+        let (flags, len) = (parcel.flags() | flags::OPTIONS, parcel.len().into());
         parcel.rewrite(Rewritten { word: ticket, flags, len });
     }
 

@@ -28,8 +28,8 @@ fn a_packet_comes_out_of_its_parcel_as_it_went_in() {
     let changed =
         Packet { word: 9, hop: packet.hop + 1, flags: packet.flags | flags::CE, ..packet };
     assert_eq!(parcel.packet(packet.at), changed);
-    let (word, flags, len) = (11, 0x0123_4567, 0x1a2b);
-    parcel.rewrite(Rewritten { word, flags, len });
+    let (word, flags, len) = (11, 0x0123_4567, 0x1a2b_u16);
+    parcel.rewrite(Rewritten { word, flags, len: len.into() });
     assert_eq!(parcel.packet(packet.at), Packet { word, flags, len, ..changed });
 }
 

@@ -37,6 +37,8 @@ struct Row {
     writes_header: bool,
     /// The stage that takes the reports that come here.
     taker: Option<u32>,
+    /// The link behind which it is passed ahead of time, though it counts.
+    passed_ahead: Option<u32>,
 }
 
 /// The only stage of a row, if there is a way to pass it that asks for less than all that can be said of a packet.
@@ -190,7 +192,7 @@ impl Stages {
             _ => Alone::No,
         };
         let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
-        Row { turns, alone, writes_header, taker: None }
+        Row { turns, alone, writes_header, taker: None, passed_ahead: None }
     }
 
     fn add_row(&mut self, row: Vec<Vec<u32>>) -> u32 {
@@ -203,6 +205,17 @@ impl Stages {
         self.known.insert(row.clone(), number);
         self.rows.push(self.new_row(row));
         number
+    }
+
+    /// Lets packets pass a row ahead of time, behind a link.
+    pub fn pass_ahead(&mut self, row: u32, link: u32) {
+        self.rows[row as usize].passed_ahead = Some(link);
+    }
+
+    /// The link behind which packets pass a row ahead of time, if they do.
+    #[inline]
+    pub fn passed_ahead(&self, row: u32) -> Option<u32> {
+        self.rows[row as usize].passed_ahead
     }
 
     /// The only stage of a row.

@@ -130,6 +130,32 @@ fn serving_receivers_ahead_of_time_changes_nothing() {
     }
 }
 
+/// Phones, eNodeBs that count, lose and report, and a gateway that drops: also where counters are read in between.
+#[test]
+fn passing_ends_of_tunnels_ahead_of_time_changes_nothing() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/lte.toml");
+    let text = std::fs::read_to_string(file).expect("a scenario of the repository");
+    let parts = "intervals = { count = 7, length = \"0.9 s\" }";
+    let text = text.replace("duration = \"60 s\"", parts);
+    let reports = r#"[{ kind = "enodeb", interval = "210 ms" }]"#;
+    let loses = r#"[{ kind = "enodeb", interval = "50 ms", radio_loss = 0.02 }]"#;
+    for exit in [reports, loses] {
+        let plan = plan_with(&text, &[("warm_up", "\"1.5 s\""), ("links.r1-n1.exit", exit)]);
+        assert_eq!(plan.intervals, 7);
+        for seed in 1..=2 {
+            assert_serving_ahead_changes_nothing(&plan, seed);
+            let (on_arrival, ahead) = (run_packet_by_packet(&plan, seed), run(&plan, seed));
+            assert_eq!(whole_intervals(&on_arrival), whole_intervals(&ahead));
+            assert!(ahead.events < on_arrival.events, "nothing was passed ahead of time");
+        }
+    }
+}
+
+fn whole_intervals(output: &RunOutput) -> String {
+    let intervals = &output.intervals;
+    format!("{:?} {:?}", intervals.groups, intervals.flows)
+}
+
 proptest! {
     #![proptest_config(exact(1500))]
 

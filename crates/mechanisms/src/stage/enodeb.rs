@@ -114,6 +114,8 @@ impl Stage for Enodeb {
         text: include_str!("enodeb.rs"),
     };
 
+    const AHEAD_OF_READINGS: bool = true;
+
     const WRITES_HEADER: bool = true;
 
     const ENDS_TUNNELS: bool = true;

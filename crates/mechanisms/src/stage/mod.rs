@@ -78,6 +78,11 @@ pub trait Stage: Sized {
     /// only if the stage neither counts nor drops, so that nobody sees the difference.
     const ORDER_ONLY: bool = false;
 
+    /// Whether packets may pass ahead of time, in order and each with the time at which it is there, until what the
+    /// stage has counted is read next: only if nothing but packets that pass changes it, and nobody looks at it in
+    /// between. Its reports leave at their time.
+    const AHEAD_OF_READINGS: bool = false;
+
     /// Whether it writes a signal (an activity, a price) into packets.
     const WRITES_SIGNAL: bool = false;
 
@@ -178,6 +183,11 @@ macro_rules! stages {
             pub const fn order_only(&self) -> bool {
                 let reports = self.reports_to().is_some() || self.takes_reports();
                 match self { $(StageParams::$name(_) => $name::ORDER_ONLY && !reports,)+ }
+            }
+
+            /// See [`Stage::AHEAD_OF_READINGS`].
+            pub const fn ahead_of_readings(&self) -> bool {
+                match self { $(StageParams::$name(_) => $name::AHEAD_OF_READINGS,)+ }
             }
 
             /// See [`Stage::REPORTS_TO`].

@@ -363,13 +363,14 @@ impl Counts {
 
     const fn see(&mut self, says: ReEcn, len: Bytes) {
         let kind = match says {
-            ReEcn::Positive | ReEcn::Cancelled => &mut self.positive,
-            ReEcn::Credit => &mut self.credit,
-            ReEcn::Outside => &mut self.outside,
-            ReEcn::Neutral | ReEcn::Negative => &mut [0; 2],
+            ReEcn::Positive | ReEcn::Cancelled => Some(&mut self.positive),
+            ReEcn::Credit => Some(&mut self.credit),
+            ReEcn::Outside => Some(&mut self.outside),
+            ReEcn::Neutral | ReEcn::Negative => None,
         };
-        kind[0] += 1;
-        kind[1] += len.get();
+        if let Some([packets, bytes]) = kind {
+            (*packets, *bytes) = (*packets + 1, *bytes + len.get());
+        }
         self.all[0] += 1;
         self.all[1] += len.get();
     }

@@ -23,7 +23,7 @@ impl<C: Contents> Network<C> {
                         return glanced;
                     }
                 }
-                Alone::EndsTunnels(stage) => return self.cross(stage, parcel, now),
+                Alone::EndsTunnels(stage) => return self.cross((row, stage), parcel, now),
                 Alone::Glances(_) | Alone::No => {}
             }
         }
@@ -42,19 +42,27 @@ impl<C: Contents> Network<C> {
             Glanced::On => parcel.word(),
             Glanced::Signal(signal) => signal.to_bits(),
         };
-        Some(Rewritten { word, flags, len })
+        Some(Rewritten { word, flags, len: len.into() })
     }
 
     /// The same where tunnels begin or end.
     #[inline(never)]
-    fn cross(&mut self, stage: u32, mut parcel: Parcel, now: Time) -> Option<Rewritten> {
+    fn cross(
+        &mut self,
+        (row, stage): (u32, u32),
+        mut parcel: Parcel,
+        now: Time,
+    ) -> Option<Rewritten> {
+        if self.is_held(row, &parcel, now) {
+            return None;
+        }
         let user = self.flow_states[parcel.flow() as usize].owner.user;
         let tunnel_end = self.tunnel_end(parcel.hop());
         let header = self.options.tunnel_of(&parcel);
         let mut crossing = stages::crossing(&parcel, header, (user, tunnel_end), now);
         let goes_on = self.stages.cross(stage, &mut crossing);
         if !self.stages.said.is_empty() {
-            self.send_reports(&parcel, now);
+            self.send_reports(row, &parcel, now);
         }
         if !goes_on {
             self.lose(&parcel);
@@ -67,7 +75,7 @@ impl<C: Contents> Network<C> {
         }
         flags = stages::with_ecn(ecn, tunnel.map(|tunnel| tunnel.inner_ecn), flags);
         let len = u16::try_from(len.get()).expect("at most 65,535 B");
-        Some(Rewritten { word: parcel.word(), flags, len })
+        Some(Rewritten { word: parcel.word(), flags, len: len.into() })
     }
 
     #[inline(never)]
@@ -75,6 +83,9 @@ impl<C: Contents> Network<C> {
         if C::TUNNELS_OUTSIDE && self.stages.stands_outside(row).is_some() {
             self.ledger.delivered += 1;
             self.left.push((now, parcel));
+            return None;
+        }
+        if self.is_held(row, &parcel, now) {
             return None;
         }
         let user = self.flow_states[parcel.flow() as usize].owner.user;
@@ -90,7 +101,7 @@ impl<C: Contents> Network<C> {
         }
         let passed = self.stages.pass(row, &mut passing);
         if !self.stages.said.is_empty() {
-            self.send_reports(&parcel, now);
+            self.send_reports(row, &parcel, now);
         }
         let Some(wrote_header) = passed else {
             self.lose(&parcel);
@@ -115,7 +126,7 @@ impl<C: Contents> Network<C> {
             flags = stages::flags_of(Header { ecn, declared }, inner_ecn, flags);
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
-        Some(Rewritten { word: parcel.word(), flags, len })
+        Some(Rewritten { word: parcel.word(), flags, len: len.into() })
     }
 
     /// Writes a tunnel's header into a packet, or takes it away. Returns the packet's flags.
@@ -133,9 +144,32 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// Stages have answered a packet: their reports leave, but none that answers a report.
+    /// A packet that comes ahead of time to stages that count is held if it is there after counters are read next.
+    #[inline]
+    fn is_held(&mut self, row: u32, parcel: &Parcel, now: Time) -> bool {
+        let is_held = now >= self.read_next && self.stages.passed_ahead(row).is_some();
+        if is_held {
+            self.held.push((now, *parcel));
+        }
+        is_held
+    }
+
+    /// Counters have been read, and are read next at this time. Returns the packets that were held until now.
+    pub fn read_next_at(&mut self, at: Time) -> Vec<(Time, Parcel)> {
+        self.read_next = at;
+        core::mem::take(&mut self.held)
+    }
+
+    /// A packet that was held goes on. Returns it if a host gets it by that, and when.
+    #[inline(never)]
+    pub fn let_go(&mut self, parcel: Parcel, at: Time) -> Option<(Time, Parcel)> {
+        self.forward(parcel, self.hop_of(&parcel), at)
+    }
+
+    /// Stages of a row have answered a packet: their reports leave, but none that answers a report. Where the packet
+    /// has passed ahead of time they come from the end of the link, at their time.
     #[cold]
-    fn send_reports(&mut self, answered: &Parcel, now: Time) {
+    fn send_reports(&mut self, row: u32, answered: &Parcel, now: Time) {
         for (kind, report) in core::mem::take(&mut self.stages.said) {
             let way = self.reports.way(answered.flow(), answered.hop(), kind);
             let Some(hop) = way.filter(|_| !answered.has(flags::REPORT)) else { continue };
@@ -151,7 +185,13 @@ impl<C: Contents> Network<C> {
                 flags: flags::REPORT | back,
                 ..Packet::default()
             };
-            self.send(Parcel::of(&packet), now);
+            match self.stages.passed_ahead(row) {
+                None => self.send(Parcel::of(&packet), now),
+                Some(link) => {
+                    self.ledger.injected += 1;
+                    self.transit.send(link, now, Parcel::of(&packet));
+                }
+            }
         }
     }
 
@@ -199,9 +239,7 @@ impl<C: Contents> Network<C> {
         let tunnel_end = self.tunnel_end(parcel.hop());
         let mut passing = Passing { tunnel, tunnel_end, ..stages::passing(parcel, user, 0.0, now) };
         let passed = self.stages.pass(self.rows[parcel.hop() as usize], &mut passing).is_some();
-        if !passed && !parcel.has(flags::ACK) {
-            self.losses[parcel.flow() as usize] += 1;
-        }
+        self.losses[parcel.flow() as usize] += u64::from(!passed);
         let dropped = (!passed).then_some(self.stages.reason);
         (dropped, passing, self.stages.said.pop().map(|(_, report)| report))
     }
