@@ -65,6 +65,40 @@ def test_the_screen_has_a_table_of_applications_where_there_are_some(result):
     assert titles == ["Who got what", "Bottlenecks"]
 
 
+CALLS = """
+version = 1
+warm_up = "5 s"
+duration = "20 s"
+[bottleneck]
+rate = "2 Mb/s"
+delay = "20 ms"
+buffer = "100 kB"
+ecn = true
+[users.site]
+traffic = { kind = "calls", rate = "200 kb/s", every = "1 s", holding = "5 s" }
+[users.film]
+[users.film.traffic]
+kind = "frames"
+rate = "400 kb/s"
+adaptation = { kind = "price", willingness = "10 kb/s", better = [{ rate = "800 kb/s" }] }
+"""
+
+
+def test_calls_and_films_tell_of_themselves_and_are_compared():
+    result = tidegate.simulate(CALLS, replications=2)
+    calls = told(result, "calls")
+    assert (calls.name, calls.runs) == ("site", 2)
+    target = told(result, "target_rate_bps")
+    assert (target.name, target.unit) == ("film", "bit/s")
+    *_, drawn = grids({"": result})
+    assert {"offered", "calls", "target_rate_bps"} <= set(drawn.metrics)
+    more = tidegate.simulate(CALLS, set={"users.site.traffic.every": "500 ms"}, replications=2)
+    both = tidegate.compare_results(result, more)
+    (offered,) = [row for row in both.differences if row.metric == "offered"]
+    assert (offered.kind, offered.name) == ("application", "site")
+    assert offered.difference == told(more, "offered").mean - told(result, "offered").mean > 0
+
+
 # A run of 60 s and one of 600 s of ConEx's short flows, whose ends are not listed one by one, in a
 # process of its own: the most memory that it ever had, in KiB, after each.
 PEAKS = """

@@ -53,7 +53,8 @@ WORDS = {
     "loss_ratio": "loss", "mark_ratio": "marks", "mean_completion_s": "transfer time",
     "utilization": "utilisation", "mean_backlog_packets": "mean queue",
     "mean_sojourn_s": "mean delay", "p95_sojourn_s": "95 % delay", "drop_ratio": "drops",
-    "marks": "marks",
+    "marks": "marks", "blocking": "blocked", "calls": "calls", "set_up_s": "set-up time",
+    "target_rate_bps": "target rate", "quality": "quality", "price": "price",
 }  # fmt: skip
 
 
@@ -86,6 +87,8 @@ def _colours(both: SideBySide) -> dict[tuple[str, str], str]:
     for kind, names, colours in (("group", groups, GROUP_COLOURS), ("link", links, LINK_COLOURS)):
         for number, name in enumerate(dict.fromkeys(names)):
             found[kind, name] = colours[number] if number < len(colours) else OTHERS
+    found |= {("application", name): colour for (kind, name), colour in found.items()
+              if kind == "group"}  # fmt: skip
     return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tidegate.errors import UsageError
 from tidegate.results.columns import unit_of
 from tidegate.results.statistics import Estimate, estimate, welch95
-from tidegate.results.summary import bottlenecks, by_name
+from tidegate.results.summary import bottlenecks, by_name, told
 from tidegate.results.tables import numbers, table
 from tidegate.scenarios.reading import NOT_CONTENT, toml_value
 
@@ -34,13 +34,16 @@ GROUP_METRICS = ("throughput_bps", "ratio_to_first", "loss_ratio", "mark_ratio",
                  "mean_completion_s")  # fmt: skip
 LINK_METRICS = ("utilization", "mean_backlog_packets", "mean_sojourn_s", "p95_sojourn_s",
                 "drop_ratio", "marks")  # fmt: skip
+APPLICATION_METRICS = ("stalls", "mean_stall_s", "startup_s", "qoe", "finished", "completion_s",
+                       "offered", "blocking", "calls", "set_up_s", "target_rate_bps", "quality",
+                       "quality_changes", "price")  # fmt: skip
 
 
 class Difference(NamedTuple):
-    """One metric of one group or bottleneck in both results."""
+    """One metric of one group or bottleneck, or of a group's applications, in both results."""
 
     kind: str
-    """``group`` or ``link``."""
+    """``group``, ``link`` or ``application``."""
     name: str
     metric: str
     unit: str
@@ -145,6 +148,7 @@ def compare_results(a: Result, b: Result, *, names: tuple[str, str] | None = Non
 def grid(both: SideBySide) -> Grid:
     """`differences` for people."""
     from tidegate.results.show import (
+        APPLICATION_COLUMNS,
         GROUP_COLUMNS,
         LINK_COLUMNS,
         Grid,
@@ -157,7 +161,10 @@ def grid(both: SideBySide) -> Grid:
     headings = ["", "metric", first, second, "difference", "relative [%]"]
     made = Grid(f"{first} and {second}", headings, text_columns=2)
     delay = Quantity("mean_sojourn_s", "mean delay", "ms", 1e3)
-    known = {column.metric: column for column in (*GROUP_COLUMNS, *LINK_COLUMNS, delay)}
+    known = {
+        column.metric: column
+        for column in (*GROUP_COLUMNS, *LINK_COLUMNS, *APPLICATION_COLUMNS, delay)
+    }
     previous = ""
     for row in both.differences:
         column = known[row.metric]
@@ -202,6 +209,10 @@ def _values(result: Result) -> Iterator[tuple[tuple[str, str, str], NDArray[np.f
                 if metric == "ratio_to_first" and name == result.scenario.groups[0]:
                     continue
                 yield (kind, name, metric), numbers(part, metric)
+    for name, metric, part in told(result.tables):
+        if metric in APPLICATION_METRICS:
+            runs = part.group_by("replication").aggregate([("amount", "mean")])
+            yield ("application", name, metric), numbers(runs, "amount_mean")
 
 
 def _known(values: NDArray[np.float64]) -> bool:

@@ -71,12 +71,20 @@ APPLICATION_COLUMNS = (
     Quantity("qoe", "QoE", "1.5 to 5", optional=True),
     Quantity("finished", "transfers", "a flow", optional=True),
     Quantity("completion_s", "transfer time", "s", optional=True),
+    Quantity("offered", "offered", "calls", optional=True),
+    Quantity("blocking", "blocked", "%", 100, optional=True),
+    Quantity("calls", "in progress", "calls", optional=True),
+    Quantity("set_up_s", "set up in", "ms", 1e3, optional=True),
+    Quantity("target_rate_bps", "target rate", "bit/s", optional=True),
+    Quantity("quality", "quality", "0 is worst", optional=True),
+    Quantity("quality_changes", "changes", "a film", optional=True),
+    Quantity("price", "price", "%", 100, optional=True),
 )
 _NONE = Estimate(math.nan, math.nan, 0)
 
 
 def grids(results: Mapping[str, Result]) -> list[Grid]:
-    """Who got what, how the bottlenecks fared, and what videos and short flows tell."""
+    """Who got what, how the bottlenecks fared, and what applications tell."""
     drawn = [
         _grid("Who got what", "group", "group", results, GROUP_COLUMNS),
         _grid("Bottlenecks", "link", "link", results, LINK_COLUMNS),

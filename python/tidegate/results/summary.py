@@ -34,9 +34,10 @@ LINK_METRICS = (
 )  # fmt: skip
 APPLICATION_METRICS = (
     "stalls", "mean_stall_s", "startup_s", "qoe", "begun", "finished", "completion_s",
-    "longest_completion_s",
+    "longest_completion_s", "offered", "blocking", "calls", "set_up_s", "target_rate_bps",
+    "quality", "quality_changes", "price",
 )  # fmt: skip
-"""What videos and short flows tell of themselves: means over a group's flows."""
+"""What videos, short flows, calls and films tell of themselves: means over a group's flows."""
 
 
 class Row(NamedTuple):
@@ -58,7 +59,7 @@ def rows(tables: Tables) -> Iterator[Row]:
     """All metrics of all groups and bottlenecks, and of applications that tell of themselves."""
     yield from _rows("group", tables["groups"], "group", GROUP_METRICS)
     yield from _rows("link", bottlenecks(tables["links"]), "name", LINK_METRICS)
-    for name, metric, part in _told(tables):
+    for name, metric, part in told(tables):
         runs = part.group_by("replication").aggregate([("amount", "mean")])
         yield Row(
             "application", name, metric, unit_of(metric), *estimate(numbers(runs, "amount_mean"))
@@ -90,17 +91,17 @@ def measures(tables: Tables) -> list[Measure]:
             ]
     found += [
         Measure("application", name, metric, _mean(numbers(part, "amount")))
-        for name, metric, part in _told(tables)
+        for name, metric, part in told(tables)
     ]
     return found
 
 
-def _told(tables: Tables) -> Iterator[tuple[str, str, pa.Table]]:
+def told(tables: Tables) -> Iterator[tuple[str, str, pa.Table]]:
     """What a group's applications tell of themselves: the group, what, and a row a flow."""
-    told = tables.get("applications")
-    if told is None:
+    applications = tables.get("applications")
+    if applications is None:
         return
-    for name, part in by_name(told, "group"):
+    for name, part in by_name(applications, "group"):
         what = part["what"].cast(pa.string())
         for metric in APPLICATION_METRICS:
             if (found := part.filter(pc.equal(what, metric))).num_rows:
