@@ -52,10 +52,38 @@ pub struct LinuxCubic {
     w_max: f64,
     delay_min: Option<Span>,
     epoch: Option<Epoch>,
-    /// Segments per step, with the window and the time that it was worked out for.
-    interval: u32,
-    interval_cwnd: f64,
-    interval_at: Time,
+    pace: Pace,
+}
+
+/// Segments per step of the window. Only where they have been counted are they worked out, by a division; whether
+/// they have takes none.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// The window and the time that it is of.
+    cwnd: f64,
+    at: Time,
+    /// What the window lacks to its aim.
+    lack: f64,
+    /// No more than so many.
+    most: u32,
+}
+
+impl Pace {
+    /// None yet.
+    const NONE: Pace = Pace { cwnd: 0.0, at: Time::ZERO, lack: 0.0, most: u32::MAX };
+
+    /// Whether so many are enough for a step. Windows are whole numbers, so that this is what [`Self::interval`] tells.
+    #[inline]
+    fn is_reached_by(&self, counted: u32) -> bool {
+        let by_aim = (f64::from(counted) + 1.0) * self.lack > self.cwnd;
+        counted >= MIN_INTERVAL && (by_aim | (counted >= self.most))
+    }
+
+    /// Segments per step.
+    fn interval(&self) -> u32 {
+        let to_aim = if self.lack > 0.0 { (self.cwnd / self.lack) as u32 } else { u32::MAX };
+        to_aim.min(self.most).max(MIN_INTERVAL)
+    }
 }
 
 /// One stage of congestion avoidance.
@@ -94,11 +122,10 @@ impl Epoch {
     /// Lets W_est follow the segments acknowledged.
     fn follow_reno(&mut self, cwnd: f64) {
         let per_step = (cwnd as u32 * 15 / 8).max(1);
-        // Mostly there is none, and divisions take their time.
-        if self.counted > per_step {
-            let steps = (self.counted - 1) / per_step;
-            self.counted -= steps * per_step;
-            self.w_est += f64::from(steps);
+        // Mostly there is none, or one.
+        while self.counted > per_step {
+            self.counted -= per_step;
+            self.w_est += 1.0;
         }
     }
 }
@@ -113,9 +140,7 @@ impl LinuxCubic {
             w_max: 0.0,
             delay_min: None,
             epoch: None,
-            interval: 0,
-            interval_cwnd: 0.0,
-            interval_at: Time::ZERO,
+            pace: Pace::NONE,
         }
     }
 
@@ -159,25 +184,26 @@ impl LinuxCubic {
         let fresh = self.epoch.is_none();
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(now, cwnd, w_max));
         epoch.counted += acked;
-        let known = cwnd == self.interval_cwnd && now.since(self.interval_at) <= REFRESH;
+        let known = cwnd == self.pace.cwnd && now.since(self.pace.at) <= REFRESH;
         if fresh || !known {
-            self.interval_cwnd = cwnd;
-            self.interval_at = now;
             let ahead = self.delay_min.unwrap_or(Span::ZERO);
             let target = epoch.w_cubic((now.since(epoch.start) + ahead).as_secs());
             epoch.follow_reno(cwnd);
-            // The shorter of two intervals is that of the further aim: one division, which takes its time.
-            let above = target.max(epoch.w_est) - cwnd;
-            let mut interval = if above > 0.0 { (cwnd / above) as u32 } else { u32::MAX };
+            // The shorter of two intervals is that of the further aim.
+            let lack = target.max(epoch.w_est) - cwnd;
+            let mut most = if w_max == 0.0 { MAX_INTERVAL_BEFORE_LOSS } else { u32::MAX };
             if target <= cwnd {
-                interval = interval.min(100 * cwnd as u32);
+                most = most.min(100 * cwnd as u32);
             }
-            if w_max == 0.0 {
-                interval = interval.min(MAX_INTERVAL_BEFORE_LOSS);
-            }
-            self.interval = interval.max(MIN_INTERVAL);
+            self.pace = Pace { cwnd, at: now, lack, most };
         }
-        self.whole.grow(window, self.interval, acked);
+        let pace = self.pace;
+        self.whole.grow_at(
+            window,
+            acked,
+            |counted| pace.is_reached_by(counted),
+            || pace.interval(),
+        );
     }
 
     /// ssthresh after congestion.

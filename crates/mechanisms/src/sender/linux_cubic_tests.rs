@@ -139,4 +139,18 @@ proptest! {
         }
         prop_assert!(window.cwnd - first <= f64::from(acked_in_all) / 2.0 + 1.0);
     }
+
+    /// Whether so many segments make a step is told without the division that says how many do.
+    #[test]
+    fn a_step_is_reached_where_its_interval_is(
+        cwnd in 1u32..5_000,
+        lack in -50i32..5_000,
+        counted in 0u32..6_000,
+        most in prop_oneof![Just(u32::MAX), Just(MAX_INTERVAL_BEFORE_LOSS), 100u32..500_000],
+    ) {
+        let pace = Pace { cwnd: cwnd.into(), at: Time::ZERO, lack: lack.into(), most };
+        prop_assert_eq!(pace.is_reached_by(counted), counted >= pace.interval());
+        let interval = pace.interval();
+        prop_assert!(pace.is_reached_by(interval) && !pace.is_reached_by(interval - 1));
+    }
 }

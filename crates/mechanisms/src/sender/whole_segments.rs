@@ -28,17 +28,36 @@ impl WholeSegments {
 
     /// One segment more for each `interval` segments acknowledged.
     pub fn grow(&mut self, window: &mut Window, interval: u32, acked: u32) {
+        self.grow_at(window, acked, |counted| counted >= interval, || interval);
+    }
+
+    /// The same where the interval is worked out only if it is reached.
+    #[inline(always)]
+    pub fn grow_at(
+        &mut self,
+        window: &mut Window,
+        acked: u32,
+        is_reached_by: impl FnOnce(u32) -> bool,
+        interval: impl FnOnce() -> u32,
+    ) {
+        let counted = self.counted + acked;
+        if is_reached_by(counted) {
+            self.step(window, interval(), acked);
+        } else {
+            self.counted = counted;
+        }
+    }
+
+    #[inline(never)]
+    fn step(&mut self, window: &mut Window, interval: u32, acked: u32) {
         if self.counted >= interval {
             self.counted = 0;
             window.cwnd += 1.0;
         }
         self.counted += acked;
-        // Mostly it is not reached, and divisions take their time.
-        if self.counted >= interval {
-            let steps = self.counted / interval;
-            self.counted -= steps * interval;
-            window.cwnd += f64::from(steps);
-        }
+        let steps = self.counted / interval;
+        self.counted -= steps * interval;
+        window.cwnd += f64::from(steps);
     }
 
     /// Starts to count anew.
