@@ -16,7 +16,7 @@ use crate::network::{Network, Ways};
 use crate::output::ApplicationTable;
 use crate::packet::{Packet, Parcel, flags};
 use crate::tcp::sender::SenderCounts;
-use crate::tcp::{TimerId, World};
+use crate::tcp::{Half, TimerId, World};
 
 /// IPv4 and UDP headers.
 const UDP_HEADER_BYTES: u16 = 28;
@@ -296,18 +296,32 @@ impl<'a> Ends<'a> {
         table
     }
 
+    /// Whether what a wake-up would look after is set for later by now, as most timers are: then it comes again,
+    /// at that time, and nobody is woken.
+    #[inline]
+    pub fn put_off(&mut self, wake: Wake, now: Time) -> Option<Time> {
+        match wake {
+            Wake::Retransmit(half) => self.half(TimerId(half))?.sender.put_timer_off(now),
+            Wake::DelayedAck(half) => self.half(TimerId(half))?.receiver.ack_timer()?.put_off(now),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn half(&mut self, timer: TimerId) -> Option<&mut Half> {
+        self.connections.at(timer.place())?.half(timer.is_backward())
+    }
+
     /// The timer of a sending end fires.
     pub fn wake_sender(&mut self, timer: TimerId, world: &mut World) {
-        let connection = self.connections.at(timer.place());
-        if let Some(half) = connection.and_then(|at| at.half(timer.is_backward())) {
+        if let Some(half) = self.half(timer) {
             half.sender.on_timer(&mut world.door(half.address));
         }
     }
 
     /// The timer of a receiving end fires.
     pub fn wake_receiver(&mut self, timer: TimerId, world: &mut World) {
-        let connection = self.connections.at(timer.place());
-        if let Some(half) = connection.and_then(|at| at.half(timer.is_backward())) {
+        if let Some(half) = self.half(timer) {
             half.on_wake_of_receiver(&mut world.door(half.address));
         }
     }

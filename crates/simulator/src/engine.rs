@@ -291,8 +291,12 @@ impl<'a> Engine<'a> {
     /// The next timer fires.
     #[inline(never)]
     fn wake(&mut self) {
-        let (_, wake) = self.timers.pop().expect("a timer is due");
         let Engine { network, timers, ends, now, .. } = self;
+        let wake = timers.next_wake().expect("a timer is due");
+        if let Some(later) = ends.put_off(wake, *now) {
+            return timers.put_off(wake, later);
+        }
+        timers.pop();
         let mut world = World { now: *now, network, timers };
         match wake {
             Wake::Sample => self.sample(),

@@ -59,6 +59,22 @@ impl AckTimer {
         sooner.then_some(self.looks_at)
     }
 
+    /// A wake-up comes at `now`. Returns when it is to come instead, if the timer is set for later by then.
+    #[inline]
+    pub fn put_off(&mut self, now: Time) -> Option<Time> {
+        if self.wake_at != now {
+            return None;
+        }
+        if self.looks_at == now && self.due > now {
+            self.looks_at = self.due;
+        }
+        if self.looks_at <= now || self.looks_at == Time::NEVER {
+            return None;
+        }
+        self.wake_at = self.looks_at;
+        Some(self.looks_at)
+    }
+
     /// A wake-up comes at `now`. Returns whether it is the one that was asked for, and not left over from a
     /// connection that had this place before.
     pub fn wakes(&mut self, now: Time) -> bool {
@@ -92,6 +108,20 @@ mod tests {
         assert_eq!(timer.ask(), Some(ns(60)));
         assert!(timer.wakes(ns(60)) && timer.look(ns(60)));
         assert_eq!((timer.ask(), timer.looks_at()), (None, Time::NEVER));
+    }
+
+    /// A wake-up that comes too early comes again when the receiver looks; one that is due, or not its own, does not.
+    #[test]
+    fn a_wake_up_that_is_too_early_is_put_off() {
+        let mut timer = AckTimer::new();
+        assert!(timer.set(ns(40)) && timer.ask() == Some(ns(40)));
+        timer.set(ns(60));
+        assert_eq!(timer.put_off(ns(39)), None, "another's");
+        assert_eq!(timer.put_off(ns(40)), Some(ns(60)));
+        assert_eq!((timer.looks_at(), timer.put_off(ns(60))), (ns(60), None), "it is due");
+        timer.clear();
+        assert_eq!(timer.put_off(ns(60)), None, "nothing is due");
+        assert!(timer.wakes(ns(60)) && !timer.look(ns(60)));
     }
 
     /// The receiver's clock is ahead: it has looked already when the wake-up comes, and waits for another time.

@@ -89,9 +89,8 @@ impl Sender {
         let told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
         self.note(&told, door.now);
         self.grow(&told, in_flight, door.now);
-        self.rearm(door);
         self.count_ack();
-        self.send(door);
+        self.send_after_progress(door);
     }
 
     /// The same again, where marks are counted or prices read.
@@ -111,9 +110,8 @@ impl Sender {
             self.count_marks(&told, now);
         }
         self.grow_after(&told, in_flight, now);
-        self.rearm(door);
         self.count_ack();
-        self.send(door);
+        self.send_after_progress(door);
     }
 
     /// From top to bottom: what the ACK tells, what it ends, what it shows to be lost, what follows for the

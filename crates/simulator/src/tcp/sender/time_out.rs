@@ -3,6 +3,8 @@
 //! RFC 6298, section 5. What a time-out means is a choice: everything is sent again, F-RTO asks first
 //! ([`super::frto`]), or what is late is lost ([`super::premature`]).
 
+use tidegate_mechanisms::units::Time;
+
 use super::Sender;
 use super::frto::Finding;
 use super::recovery::{Phase, TimeOuts};
@@ -11,6 +13,12 @@ use crate::tcp::Door;
 use crate::tcp::reduction::Progress;
 
 impl Sender {
+    /// A wake-up of the timer comes at `now`. Returns when it is to come instead, if the timer is set for later.
+    #[inline]
+    pub fn put_timer_off(&mut self, now: Time) -> Option<Time> {
+        self.timer.put_off(now)
+    }
+
     /// A wake-up of the timer comes.
     pub fn on_timer(&mut self, door: &mut Door) {
         match self.timer.on_wake(door) {
@@ -26,7 +34,8 @@ impl Sender {
         if self.outstanding.is_empty() && !requested {
             // Nothing is missing: the window was below one segment (RFC 3168, section 6.1.2).
             self.window.allow(1);
-            return self.send(door);
+            self.send(door);
+            return;
         }
         if !requested || self.counts.retransmits >= self.timer.even_requests() {
             self.feedback.back_off();

@@ -124,18 +124,27 @@ impl Timer {
         self.deadline = Time::NEVER;
     }
 
+    /// A wake-up comes at `now`. Returns when it is to come instead, if the timer is set for later by then.
+    #[inline]
+    pub fn put_off(&mut self, now: Time) -> Option<Time> {
+        let early = now == self.wake_at && self.deadline > now && self.is_set();
+        if early {
+            self.wake_at = self.deadline;
+        }
+        early.then_some(self.deadline)
+    }
+
     /// A wake-up comes. Returns what the timer was set for, if it has run out.
     pub fn on_wake(&mut self, door: &mut Door) -> Option<Purpose> {
+        if let Some(later) = self.put_off(door.now) {
+            door.wake_sender(later);
+            return None;
+        }
         if door.now != self.wake_at {
             return None;
         }
         self.wake_at = Time::NEVER;
         if !self.is_set() {
-            return None;
-        }
-        if self.deadline > door.now {
-            self.wake_at = self.deadline;
-            door.wake_sender(self.deadline);
             return None;
         }
         self.clear();

@@ -65,9 +65,22 @@ impl Sender {
         self.restart_timer(door);
     }
 
-    /// Sends what the window allows.
+    /// Sets the timer anew, and sends what the window allows. What leaves sets the timer of a probe, so that it is set
+    /// before only if nothing does.
     #[inline]
-    pub(super) fn send(&mut self, door: &mut Door) {
+    pub(super) fn send_after_progress(&mut self, door: &mut Door) {
+        let probes = self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
+        if !probes {
+            self.rearm(door);
+            self.send(door);
+        } else if !self.send(door) {
+            self.rearm(door);
+        }
+    }
+
+    /// Sends what the window allows. Returns whether that has set the timer of a probe.
+    #[inline]
+    pub(super) fn send(&mut self, door: &mut Door) -> bool {
         let nxt = self.outstanding.nxt();
         let (in_flight, put_off) = self.fill_window(door);
         let sent = self.outstanding.nxt() > nxt;
@@ -77,9 +90,11 @@ impl Sender {
                 self.window.note_use(full, &self.outstanding);
             }
         }
-        if sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering {
+        let probes = sent && self.detection.probes() && self.timer.purpose() != Purpose::Reordering;
+        if probes {
             self.schedule_probe(self.time_out_of_first(door.now), door);
         }
+        probes
     }
 
     /// Returns how many segments are in flight then, and whether the window would let more go, which wait
