@@ -20,13 +20,18 @@ const NOTHING: f64 = -1075.0;
 /// Between these, numbers are normal.
 const LEAST: f64 = -1022.0;
 const MOST: f64 = 1023.0;
+/// So far from zero they are either way, as one comparison tells.
+const CERTAIN: f64 = 1022.0;
 
 /// 2ˣ, to 10⁻¹⁵ of itself.
 #[inline(always)]
 pub fn exp2(x: f64) -> f64 {
-    if !(LEAST..=MOST).contains(&x) {
-        return if x <= NOTHING { 0.0 } else { beyond_normal(x) };
-    }
+    if x.abs() <= CERTAIN { normal(x) } else { other(x) }
+}
+
+/// The same where what comes out is a normal number.
+#[inline(always)]
+fn normal(x: f64) -> f64 {
     let rounded = x + ROUND;
     let z = (x - (rounded - ROUND)) * LN_2;
     let steps = rounded.to_bits();
@@ -36,10 +41,14 @@ pub fn exp2(x: f64) -> f64 {
     (power + power * beyond_one) * scale
 }
 
-/// Numbers too small for all their bits, infinity, and none at all.
+/// Numbers too small for all their bits, infinity, and none at all, beside the largest.
 #[cold]
-fn beyond_normal(x: f64) -> f64 {
-    libm::exp2(x)
+fn other(x: f64) -> f64 {
+    match x {
+        LEAST..=MOST => normal(x),
+        _ if x <= NOTHING => 0.0,
+        _ => libm::exp2(x),
+    }
 }
 
 /// 2^(i/256), by the series of the exponential function from its smallest terms on.

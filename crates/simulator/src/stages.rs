@@ -20,6 +20,8 @@ pub struct Stages {
     /// Those of them that have levels to sample.
     with_levels: Vec<u32>,
     rows: Vec<Row>,
+    /// By row, its only stage: side by side, since every packet asks.
+    alone: Vec<Alone>,
     known: HashMap<Vec<Vec<u32>>, u32>,
     /// Reports that have just been made, and the kind of stage that takes them.
     pub said: Vec<(&'static str, Box<Report>)>,
@@ -32,7 +34,6 @@ pub struct Stages {
 /// Stages that packets pass one after the other in one place.
 struct Row {
     turns: Vec<Turns>,
-    alone: Alone,
     /// One of them writes more than a signal.
     writes_header: bool,
     /// The stage that takes the reports that come here.
@@ -174,13 +175,11 @@ impl Stages {
         let taker =
             there.flatten().filter(|at| self.all[*at as usize].params.name() == kind).last();
         let row = self.at(flow, direction.opposite(), last, LinkEnd::Far);
-        let number = self.rows.len() as u32;
-        let row = self.new_row(row);
-        self.rows.push(Row { taker, ..row });
-        number
+        self.push_row(row, taker)
     }
 
-    fn new_row(&self, row: Vec<Vec<u32>>) -> Row {
+    fn push_row(&mut self, row: Vec<Vec<u32>>, taker: Option<u32>) -> u32 {
+        let number = self.rows.len() as u32;
         let writes = |at: &u32| self.all[*at as usize].params.writes_header();
         let writes_header = row.iter().flatten().any(writes);
         let alone = match &row[..] {
@@ -191,8 +190,10 @@ impl Stages {
             },
             _ => Alone::No,
         };
+        self.alone.push(alone);
         let turns = row.into_iter().map(|stages| Turns { stages, next: 0 }).collect();
-        Row { turns, alone, writes_header, taker: None, passed_ahead: None }
+        self.rows.push(Row { turns, writes_header, taker, passed_ahead: None });
+        number
     }
 
     fn add_row(&mut self, row: Vec<Vec<u32>>) -> u32 {
@@ -201,9 +202,8 @@ impl Stages {
         if !takes_turns && let Some(known) = self.known.get(&row) {
             return *known;
         }
-        let number = self.rows.len() as u32;
-        self.known.insert(row.clone(), number);
-        self.rows.push(self.new_row(row));
+        let number = self.push_row(row.clone(), None);
+        self.known.insert(row, number);
         number
     }
 
@@ -221,7 +221,7 @@ impl Stages {
     /// The only stage of a row.
     #[inline]
     pub fn alone(&self, row: u32) -> Alone {
-        self.rows[row as usize].alone
+        self.alone[row as usize]
     }
 
     /// A packet passes a stage at a glance, if that is enough.

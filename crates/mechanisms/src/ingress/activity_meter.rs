@@ -132,7 +132,8 @@ impl ActivityMeter {
     /// Meters a packet and returns the activity that it is to carry.
     #[inline(always)]
     pub fn on_packet(&mut self, now: Time, len: Bytes) -> f32 {
-        let elapsed_ns = now.since(self.last).as_nanos() as f64;
+        // Signed, since that is one instruction, and no run is so long.
+        let elapsed_ns = now.since(self.last).as_nanos() as i64 as f64;
         self.last = now;
         let filled = self.fill + self.bytes_per_nano * elapsed_ns;
         // One instruction, where `min` takes five for what is no number.
