@@ -128,7 +128,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
             note(!whole_segments, "the window moves in whole segments");
             note(!byte_counting, "the window counts segments, not ACKs");
         }
-        SenderParams::Cubic(CubicParams { slow_start_exit, growth }) => {
+        SenderParams::Cubic(CubicParams { slow_start_exit, growth, beta: _ }) => {
             let (wanted, has) = (*slow_start_exit != SlowStartExit::Loss, kernel_hystart());
             let other = wanted && !matches!(slow_start_exit, SlowStartExit::LinuxHyStart(_));
             note(other && has, "slow start ends by the kernel's HyStart");

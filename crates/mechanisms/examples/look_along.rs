@@ -93,6 +93,7 @@ fn aqm(kind: &str, given: &HashMap<String, f64>) -> Result<Aqm, Fault> {
                 spacing: RedSpacing::Uniform,
                 hard_drop: true,
                 marks_below: None,
+                mean_packet: None,
             };
             Red::new(params, &on_link(bytes("packet_ns")?)).map(Aqm::Red)
         }

@@ -106,6 +106,7 @@ fn scheduler(kind: &str, given: &Given) -> Result<Scheduler, Box<dyn Error>> {
                 spacing: RedSpacing::Uniform,
                 hard_drop: true,
                 marks_below: None,
+                mean_packet: None,
             };
             (AqmParams::Red(params), place(by_time, given.bytes("packet_ns")?))
         }

@@ -154,7 +154,7 @@ fn a_group_overrides_the_scenario_which_overrides_the_profile() {
     assert!(scenario(DUMBBELL).simulator_lacks().is_empty());
     let tcp = |flow: usize| plan.flows[flow].tcp.as_deref().expect("greedy").clone();
     let (slow_start_exit, growth) = (slow_start_exit("linux-hystart"), CubicGrowth::Linux);
-    let cubic = SenderParams::Cubic(CubicParams { slow_start_exit, growth });
+    let cubic = SenderParams::Cubic(CubicParams { slow_start_exit, growth, beta: None });
     assert_eq!((tcp(0).congestion_control, tcp(3).congestion_control), (cubic, RENO));
     assert_eq!((tcp(0).initial_window, tcp(3).initial_window), (Whole(4), Whole(4)));
     assert_eq!((tcp(0).ecn, tcp(3).ecn), (false, true));

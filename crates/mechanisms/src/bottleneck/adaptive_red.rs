@@ -128,6 +128,7 @@ impl ManageQueue for AdaptiveRed {
                 spacing: params.spacing,
                 hard_drop: params.hard_drop,
                 marks_below: None,
+                mean_packet: None,
                 mean_packet_time,
             }),
             interval: params.interval,

@@ -16,6 +16,7 @@ fn red() -> Aqm {
         spacing: RedSpacing::Geometric,
         hard_drop: true,
         marks_below: None,
+        mean_packet: None,
     };
     Aqm::new(AqmParams::Red(params), &place(100)).expect("fits anywhere")
 }

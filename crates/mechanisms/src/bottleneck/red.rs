@@ -25,6 +25,9 @@
 //!            p_a = p_b/(2 − count p_b)                    1 ≤ count p_b < 2, then 1
 //! ```
 //!
+//! With `mean_packet` a packet of L bytes has p_a L/mean_packet where p_a is below 1, as in ns-2 with
+//! `bytes_`, its default since 2004, so that requests and ACKs are hardly ever lost.
+//!
 //! At a constant p_b = 1/n the gaps between signals are geometric with mean n; uniform on
 //! 1 … n − 1; or uniform on n … 2n − 1 (ns-2's and ns-3's default).
 //!
@@ -38,14 +41,14 @@
 //!
 //! Differs from the 1993 paper, with ns-2: its count is one lower when the average comes from below
 //! min_th, and its text (not its algorithm) counts one lower after each signal too. Differs from
-//! ns-2: with independent draws nothing is passed over; no scaling by packet size; a
-//! draw in [0, 1) signals below p_a, not also at it. Its adaptive max_p is a mechanism of its own,
+//! ns-2: with independent draws nothing is passed over; `count` is of packets where they are judged
+//! by size, too, for ns-2's of whole mean packets; a draw in [0, 1) signals below p_a, not also at it. Its adaptive max_p is a mechanism of its own,
 //! `adaptive-red`.
 
 use super::{Arrival, ManageQueue, Place};
 use crate::parameters::Mistake;
 use crate::registry::About;
-use crate::units::{QueueLength, Share, Span};
+use crate::units::{Bytes, QueueLength, Share, Span};
 use crate::{parameters, words};
 
 parameters! {
@@ -70,6 +73,9 @@ parameters! {
         /// Mark ECN-capable packets only where p_b is below this, and drop them from there on, as ns-2 does with
         /// mark_p_, 0.1 unless set. Default: marks stand for all signals, but for those of hard_drop.
         pub marks_below: Option<Share>,
+        /// Signal larger packets sooner: with a probability that grows with a packet's size, and is that of the
+        /// average queue for packets of this one. ns-2 has 500 bytes unless set. Default: size does not matter.
+        pub mean_packet: Option<Bytes>,
     }
     check thresholds_ascend;
 }
@@ -87,7 +93,10 @@ words! {
 }
 
 fn thresholds_ascend(params: &RedParams) -> Option<Mistake> {
-    ascend(params.min_threshold, params.max_threshold)
+    let no_packet = params.mean_packet == Some(Bytes::ZERO);
+    ascend(params.min_threshold, params.max_threshold).or_else(|| {
+        no_packet.then(|| ("mean_packet", "must be above 0; write e.g. \"1500 B\"".to_owned()))
+    })
 }
 
 /// What is wrong with a pair of thresholds.
@@ -122,6 +131,8 @@ pub(super) struct RedOnLink {
     pub hard_drop: bool,
     /// Drop from this p_b on, likewise.
     pub marks_below: Option<f64>,
+    /// The size that is judged by the average queue, where others are judged by theirs.
+    pub mean_packet: Option<f64>,
     /// Time of a typical packet on the link, for the decay of the average while idle.
     pub mean_packet_time: Span,
 }
@@ -210,6 +221,7 @@ impl ManageQueue for Red {
             spacing: params.spacing,
             hard_drop: params.hard_drop,
             marks_below: params.marks_below.map(|share| share.0),
+            mean_packet: params.mean_packet.map(Bytes::as_f64),
             mean_packet_time: place.packet_time(),
         }))
     }
@@ -298,7 +310,11 @@ impl Red {
             self.spacing.count = 1;
             return 0.0;
         }
-        self.spaced(self.early_probability(self.average, stretch))
+        let p_a = self.spaced(self.early_probability(self.average, stretch));
+        match self.params.mean_packet {
+            Some(mean) if p_a < 1.0 => (p_a * arrival.len.as_f64() / mean).min(1.0),
+            _ => p_a,
+        }
     }
 
     /// p_b at the present average and RED's own thresholds: what an average packet is worth.

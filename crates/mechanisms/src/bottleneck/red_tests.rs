@@ -15,6 +15,7 @@ fn params(spacing: RedSpacing) -> RedParams {
         spacing,
         hard_drop: true,
         marks_below: None,
+        mean_packet: None,
     }
 }
 
@@ -355,4 +356,18 @@ proptest! {
             prop_assert!((0.0..100.0).contains(&red.average()));
         }
     }
+}
+
+/// p_b = 0.05 at 10 packets: of 1500 bytes as ever, of 40 a 37th of it, of 3000 twice.
+#[test]
+fn by_size_a_packet_is_signalled_as_often_as_it_is_large() {
+    let by_size =
+        RedParams { mean_packet: Some(Bytes::new(1500)), ..params(RedSpacing::Geometric) };
+    for (len, share) in [(1500, 1.0), (40, 40.0 / 1500.0), (3000, 2.0)] {
+        let mut red = settled(by_size.clone(), 10.0);
+        let p = red.probability(&Arrival { len: Bytes::new(len), ..arrival(10) });
+        assert!((p - 0.05 * share).abs() < 1e-12, "{len} B: {p}");
+    }
+    let mut full = settled(by_size, 20.0);
+    assert_eq!(full.probability(&Arrival { len: Bytes::new(40), ..arrival(20) }), 1.0);
 }

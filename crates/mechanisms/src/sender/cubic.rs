@@ -12,7 +12,7 @@
 //!               cwnd_prior ← cwnd,  ssthresh ← max(β cwnd, 2)
 //! ```
 //!
-//! C = 0.4, β = 0.7. The time t counts from the first ACK in congestion avoidance, and stands still
+//! C = 0.4, β = 0.7 unless set: CUBIC v2.1, of Linux 2.6.22 and ns-2.35, has 0.8. The time t counts from the first ACK in congestion avoidance, and stands still
 //! while the sender does not fill its window (section 5.8). After a time-out, or when slow start has
 //! ended without loss, K = 0 and W_max = cwnd at that first ACK (sections 4.8 and 4.10).
 //!
@@ -27,16 +27,20 @@ use super::linux_cubic::LinuxCubic;
 use super::reno::BYTE_COUNTING_LIMIT;
 use super::slow_start::{Detector, SlowStartExit};
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
+use crate::parameters::Mistake;
 use crate::registry::About;
-use crate::units::{Span, Time};
+use crate::units::{Share, Span, Time};
 use crate::{parameters, words};
 
-/// Share of the window kept on congestion.
+/// Share of the window kept on congestion, unless set.
 pub const BETA: f64 = 0.7;
 /// Aggressiveness, in segments per second³.
 pub const C: f64 = 0.4;
+
 /// α in the Reno-friendly region: with it, Reno that keeps β has the same average window as Reno.
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+fn alpha(beta: f64) -> f64 {
+    3.0 * (1.0 - beta) / (1.0 + beta)
+}
 
 words! {
     /// How CUBIC computes its window.
@@ -54,10 +58,23 @@ parameters! {
         /// How the window is computed: as RFC 9438 has it, in real numbers, or as Linux does, in whole
         /// segments and with rules of its own.
         pub growth: CubicGrowth = { linux: "linux", classic: "rfc9438", linux_2_6_29: "rfc9438" },
+        /// β: the share of the window that is kept on congestion, with growth rfc9438. Default: 0.7.
+        pub beta: Option<Share>,
         /// What ends slow start before a loss does.
         pub slow_start_exit: SlowStartExit =
             { linux: "linux-hystart", classic: "loss", linux_2_6_29: "loss" },
     }
+    check beta_is_of_the_rfc;
+}
+
+fn beta_is_of_the_rfc(params: &CubicParams) -> Option<Mistake> {
+    let kept = params.beta?;
+    let whole = params.growth == CubicGrowth::Linux;
+    let message = || "goes with growth \"rfc9438\"; Linux's keeps 717/1024".to_owned();
+    if whole {
+        return Some(("beta", message()));
+    }
+    (kept.0 <= 0.0 || kept.0 >= 1.0).then(|| ("beta", "must lie between 0 and 1".to_owned()))
 }
 
 /// CUBIC, computed in one of two ways.
@@ -95,7 +112,10 @@ macro_rules! either {
 impl Control for Cubic {
     fn new(params: CubicParams) -> Self {
         match params.growth {
-            CubicGrowth::Rfc9438 => Cubic::Rfc9438(Rfc9438Cubic::new(&params.slow_start_exit)),
+            CubicGrowth::Rfc9438 => {
+                let beta = params.beta.map_or(BETA, |share| share.0);
+                Cubic::Rfc9438(Rfc9438Cubic::new(beta, &params.slow_start_exit))
+            }
             CubicGrowth::Linux => Cubic::Linux(LinuxCubic::new(params.slow_start_exit)),
         }
     }
@@ -129,7 +149,7 @@ impl Control for Cubic {
 
     fn beta(&self) -> f64 {
         match self {
-            Cubic::Rfc9438(_) => BETA,
+            Cubic::Rfc9438(own) => own.beta,
             Cubic::Linux(_) => super::linux_cubic::BETA,
         }
     }
@@ -138,6 +158,8 @@ impl Control for Cubic {
 /// State of CUBIC in real numbers.
 #[derive(Clone, Debug)]
 pub struct Rfc9438Cubic {
+    /// β.
+    beta: f64,
     /// Watches the first slow start.
     detector: Detector,
     /// Window before the last congestion, scaled down for fast convergence; `None` where nothing
@@ -180,9 +202,9 @@ impl Epoch {
 
 impl Rfc9438Cubic {
     /// A controller of a new connection.
-    pub fn new(exit: &SlowStartExit) -> Self {
+    pub fn new(beta: f64, exit: &SlowStartExit) -> Self {
         let detector = Detector::new(exit);
-        Rfc9438Cubic { detector, w_max: None, cwnd_prior: 0.0, epoch: None }
+        Rfc9438Cubic { beta, detector, w_max: None, cwnd_prior: 0.0, epoch: None }
     }
 
     /// Lets the window grow.
@@ -219,7 +241,7 @@ impl Rfc9438Cubic {
             return;
         }
         let acked = f64::from(ack.acked);
-        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { alpha(self.beta) };
         epoch.w_est += alpha * acked / cwnd;
 
         let t = ack.now.since(epoch.start).as_secs();
@@ -237,11 +259,11 @@ impl Rfc9438Cubic {
     pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         let cwnd = window.cwnd;
         let had_more = self.w_max.is_some_and(|w_max| cwnd < w_max);
-        self.w_max = Some(if had_more { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
+        self.w_max = Some(if had_more { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd });
         self.cwnd_prior = cwnd;
         self.epoch = None;
         self.detector = Detector::Off;
-        (BETA * cwnd).max(MIN_SSTHRESH)
+        (self.beta * cwnd).max(MIN_SSTHRESH)
     }
 
     /// Forgets the window before the time-out.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// A controller that lost a packet at `cwnd` segments, and its window after the reduction.
 fn after_loss_at(cwnd: f64) -> (Rfc9438Cubic, Window) {
-    let mut cubic = Rfc9438Cubic::new(&SlowStartExit::Loss);
+    let mut cubic = Rfc9438Cubic::new(BETA, &SlowStartExit::Loss);
     let mut window = Window { cwnd, ssthresh: f64::INFINITY };
     window.ssthresh = cubic.ssthresh_on_congestion(&window);
     window.cwnd = window.ssthresh;
@@ -64,9 +64,10 @@ fn the_window_follows_the_cubic_function_through_concave_and_convex_region() {
 fn in_the_reno_friendly_region_the_window_is_the_estimate() {
     let (mut cubic, mut window) = after_loss_at(20.0);
     let rtt = Span::from_millis(10);
-    let regain = 6.0 / ALPHA * 0.01; // seconds until W_est = cwnd_prior: 0.1133
+    let regain = 6.0 / alpha(BETA) * 0.01; // seconds until W_est = cwnd_prior: 0.1133
     run(&mut cubic, &mut window, rtt, 0.3, |t, window| {
-        let want = if t < regain { 14.0 + ALPHA * t / 0.01 } else { 20.0 + (t - regain) / 0.01 };
+        let want =
+            if t < regain { 14.0 + alpha(BETA) * t / 0.01 } else { 20.0 + (t - regain) / 0.01 };
         assert!((window.cwnd - want).abs() < 0.1, "t = {t}: {} against {want}", window.cwnd);
     });
 }
@@ -74,7 +75,7 @@ fn in_the_reno_friendly_region_the_window_is_the_estimate() {
 /// α = 3 (1 − β)/(1 + β) = 0.529: with it the average of Reno's sawtooth stays the same.
 #[test]
 fn alpha_is_that_of_the_rfc() {
-    assert!((ALPHA - 0.5294).abs() < 1e-4);
+    assert!((alpha(BETA) - 0.5294).abs() < 1e-4);
 }
 
 /// The first reduction remembers 100; the second, at 90 < 100, remembers 90 · 0.85 = 76.5.
@@ -126,7 +127,8 @@ fn idle_time_does_not_move_the_window_along_the_curve() {
 fn slow_start_counts_up_to_two_segments_an_ack() {
     for (acked, want) in [(1, 11.0), (2, 12.0), (40, 12.0)] {
         let mut window = Window::new(10);
-        Rfc9438Cubic::new(&SlowStartExit::Loss).on_ack(&mut window, &Ack { acked, ..ack_at(0) });
+        Rfc9438Cubic::new(BETA, &SlowStartExit::Loss)
+            .on_ack(&mut window, &Ack { acked, ..ack_at(0) });
         assert_eq!(window.cwnd, want);
     }
 }
@@ -135,7 +137,7 @@ fn slow_start_counts_up_to_two_segments_an_ack() {
 /// doubling, and slow start ends after at most a round to notice and five conservative ones.
 #[test]
 fn hystart_ends_slow_start_on_growing_delay() {
-    let mut cubic = Rfc9438Cubic::new(&SlowStartExit::HyStart(HyStartParams {}));
+    let mut cubic = Rfc9438Cubic::new(BETA, &SlowStartExit::HyStart(HyStartParams {}));
     let mut window = Window::new(16);
     let mut rounds = 0;
     while window.in_slow_start() {
@@ -152,7 +154,7 @@ fn hystart_ends_slow_start_on_growing_delay() {
 
 #[test]
 fn hystart_watches_only_until_the_first_congestion() {
-    let mut cubic = Rfc9438Cubic::new(&SlowStartExit::HyStart(HyStartParams {}));
+    let mut cubic = Rfc9438Cubic::new(BETA, &SlowStartExit::HyStart(HyStartParams {}));
     cubic.ssthresh_on_congestion(&Window { cwnd: 50.0, ssthresh: f64::INFINITY });
     assert!(matches!(cubic.detector, Detector::Off));
 }
@@ -175,4 +177,14 @@ proptest! {
             prop_assert!(window.cwnd <= 1.5 * before + f64::from(acked) / before);
         }
     }
+}
+
+/// ns-2's CUBIC v2.1 keeps 819/1024; who has less than before remembers (1 + β)/2 of it.
+#[test]
+fn another_beta_keeps_another_share() {
+    let mut cubic = Rfc9438Cubic::new(0.8, &SlowStartExit::Loss);
+    let window = |cwnd| Window { cwnd, ssthresh: f64::INFINITY };
+    assert!((cubic.ssthresh_on_congestion(&window(1000.0)) - 800.0).abs() < 1e-9);
+    assert!((cubic.ssthresh_on_congestion(&window(900.0)) - 720.0).abs() < 1e-9);
+    assert!(cubic.w_max.is_some_and(|w_max| (w_max - 810.0).abs() < 1e-9));
 }

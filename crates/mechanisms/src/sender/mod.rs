@@ -157,7 +157,11 @@ mod tests {
     fn all() -> [Controller; 12] {
         let (whole_segments, byte_counting) = (false, false);
         let cubic = |growth| {
-            SenderParams::Cubic(CubicParams { growth, slow_start_exit: SlowStartExit::Loss })
+            SenderParams::Cubic(CubicParams {
+                growth,
+                beta: None,
+                slow_start_exit: SlowStartExit::Loss,
+            })
         };
         [
             SenderParams::Dctcp(DctcpParams { whole_segments, byte_counting }),
