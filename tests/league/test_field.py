@@ -106,6 +106,48 @@ def test_those_who_pay_get_their_senders_and_what_they_offer_from_the_situation(
     assert situation.weight("heavy") == situation.weight("light") == 40.0
 
 
+DECLARING = """\
+[conex]
+title = "ConEx"
+why = "as it is"
+users.entry = [{ kind = "conex-policer", fill_rate = "4 packets/s", depth = "45 packets" }]
+declares = { conex = "per-signal", ecn = true, feedback = "accurate" }
+"""
+
+
+def test_all_who_have_tcp_declare_and_those_alone_who_offer_where_some_do(league):
+    (league / "mechanisms.toml").write_text(MECHANISMS + DECLARING)
+    (league / "situations/small.toml").write_text(
+        SCENARIO.replace("tcp = { ecn = true }", "")
+        + '[users.flood]\ntraffic = { kind = "cbr", rate = "9 Mb/s" }\n'
+    )
+    conex = read_mechanisms(league)["conex"]
+    given = settings(read_situations(league)["small"], conex)
+    declaring = {f"users.{group}.tcp.conex" for group in ("heavy", "light")}
+    assert {key for key in given if key.endswith("conex")} == declaring
+    assert all(f"users.{group}.entry" in given for group in ("heavy", "light", "flood"))
+    played(read_situations(league)["small"], conex).check_simulator()
+    (league / "situations.toml").write_text(SITUATIONS + "offers = { light = 20 }\n")
+    given = settings(read_situations(league)["small"], conex)
+    assert {key for key in given if key.endswith("conex")} == {"users.light.tcp.conex"}
+
+
+def test_ecn_stays_with_whom_the_situation_gives_it_where_senders_declare(league):
+    (league / "mechanisms.toml").write_text(MECHANISMS + DECLARING)
+    given = settings(read_situations(league)["small"], read_mechanisms(league)["conex"])
+    assert given["users.light.tcp.ecn"] is True
+    assert "users.heavy.tcp.ecn" not in given
+    assert given["users.heavy.tcp.conex"] == "per-signal"
+
+
+def test_who_declares_has_no_part_in_the_lab(league):
+    (league / "mechanisms.toml").write_text(MECHANISMS + DECLARING)
+    (league / "situations.toml").write_text(SITUATIONS + "lab = true\n")
+    situation, mechanisms = read_situations(league)["small"], read_mechanisms(league)
+    assert plays(situation, mechanisms["red"])
+    assert not plays(situation, mechanisms["conex"])
+
+
 def test_who_pays_changes_no_hash_of_situations_where_nobody_does(league):
     before = match_of(read_situations(league)["small"], read_mechanisms(league)["red"])
     (league / "situations.toml").write_text(SITUATIONS + "offers = { heavy = 20 }\n")

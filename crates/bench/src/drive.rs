@@ -2,13 +2,15 @@
 //! bottleneck, whatever becomes of them.
 
 use tidegate_mechanisms::ingress::ActivityMeter;
-use tidegate_mechanisms::stage::StageParams;
+use tidegate_mechanisms::stage::{ConexPolicer, Declared, StageParams};
 use tidegate_mechanisms::units::{Rate, Span, Time};
-use tidegate_scenario::plan::{Plan, StagePlan};
+use tidegate_scenario::plan::{ConexPlan, Plan};
 use tidegate_simulator::{Emulation, Header, InPacket, Way};
 
 /// Full packets on the wire, headers included.
 const PACKET_BYTES: u16 = 1500;
+/// Of a ConEx sender every so manieth packet declares a mark.
+const DECLARES_ONE_IN: u64 = 64;
 
 /// Offers `packets` full packets at `load` times the rate of the first bottleneck, each of a flow
 /// chosen at random among the plan's, and serves all events in between. Returns how many were
@@ -27,15 +29,27 @@ pub fn drive(plan: &Plan, packets: u64, load: f64) -> u64 {
             delivered += u64::from(emulation.advance().is_some());
         }
         let flow = (random.next() % flows) as u32;
-        emulation.inject(flow, Way::Forward, number, PACKET_BYTES, Header::default(), now);
+        let header = Header { declared: declared(plan, flow, number), ..Header::default() };
+        emulation.inject(flow, Way::Forward, number, PACKET_BYTES, header, now);
     }
     delivered
 }
 
-/// Memory of the activity meters in front of the users, bytes.
+/// Memory of what stands in front of the users, meters and ConEx policers, bytes.
 pub fn edge_state_bytes(plan: &Plan) -> usize {
-    let is_meter = |stage: &&StagePlan| matches!(stage.params, StageParams::ActivityMeter(_));
-    plan.stages.iter().filter(is_meter).count() * size_of::<ActivityMeter>()
+    let bytes = |params: &StageParams| match params {
+        StageParams::ActivityMeter(_) => size_of::<ActivityMeter>(),
+        StageParams::ConexPolicer(_) => ConexPolicer::STATE_BYTES_PER_USER,
+        _ => 0,
+    };
+    plan.stages.iter().map(|stage| bytes(&stage.params)).sum()
+}
+
+/// What a packet of the flow says of congestion: nothing, unless its sender takes part in ConEx.
+fn declared(plan: &Plan, flow: u32, number: u64) -> Declared {
+    let conex =
+        plan.flows[flow as usize].tcp.as_ref().is_some_and(|tcp| tcp.conex != ConexPlan::Off);
+    Declared { conex, mark: conex && number.is_multiple_of(DECLARES_ONE_IN), ..Declared::default() }
 }
 
 fn mean_gap_ns(rate: Rate, load: f64) -> f64 {

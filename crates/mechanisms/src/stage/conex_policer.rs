@@ -357,6 +357,9 @@ impl Stage for ConexPolicer {
 }
 
 impl ConexPolicer {
+    /// What it keeps of a user, counts for tables aside.
+    pub const STATE_BYTES_PER_USER: usize = size_of::<Account>();
+
     /// Whose account a user's is: his own, or that of the first.
     const fn account_of(&self, user: u32) -> u32 {
         match self.buckets {

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _IN_PACKETS = re.compile(r"([0-9.]+) ms in packets")
 _MECHANISM_KEYS = {
     "title", "page", "why", "like", "extra", "bottleneck", "users", "remembers_s", "pays",
+    "declares",
 }  # fmt: skip
 _SITUATION_KEYS = {
     "title", "ratio", "customers", "completion", "state", "lab", "quick", "offers",
@@ -47,6 +48,8 @@ class Mechanism:
     """How long it is marked by what was before: a bucket, the time in which it fills [s]."""
     pays: Mapping[str, Any] = field(default_factory=dict)
     """TCP of those who pay for congestion, if it needs such; what they pay the situation says."""
+    declares: Mapping[str, Any] = field(default_factory=dict)
+    """TCP of those who declare the congestion that they meet, if it needs such."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,23 @@ class Situation:
         flows: int = self.content["users"][paying].get("flows", 1)
         return self.offers[paying] * flows
 
+    @property
+    def responsive(self) -> list[str]:
+        """Groups whose senders may take part in a mechanism.
+
+        All that have TCP; where some offer to pay those alone, since the others are to know of
+        nothing.
+        """
+        users: dict[str, Any] = self.content["users"]
+        tcp = [one for one in users if users[one].get("traffic", {}).get("kind") != "cbr"]
+        return [group for group in tcp if not self.offers or group in self.offers]
+
+    def gives_ecn_to_others(self, group: str) -> bool:
+        """Whether who has ECN is what the situation is about, and this group has none."""
+        users: dict[str, Any] = self.content["users"]
+        told = {one: table.get("tcp", {}).get("ecn") for one, table in users.items()}
+        return not told[group] and any(told.values())
+
     def fetches(self, group: str) -> bool:
         """Whether the group's users fetch something now and then."""
         traffic: dict[str, Any] = self.content["users"][group].get("traffic", {})
@@ -130,6 +150,7 @@ def read_mechanisms(folder: Path) -> dict[str, Mechanism]:
             remembers_s=float(table.get("remembers_s", base.remembers_s if base else 0.0)),
             users={**(base.users if base else {}), **table.get("users", {})},
             pays=table.get("pays", base.pays if base else {}),
+            declares=table.get("declares", base.declares if base else {}),
         )
     return found
 
@@ -178,7 +199,12 @@ def played(situation: Situation, mechanism: Mechanism, *, quick: bool = False) -
 
 
 def plays(situation: Situation, mechanism: Mechanism) -> bool:
-    """Whether the mechanism has a part in the situation: without payers there are no prices."""
+    """Whether the mechanism has a part in the situation.
+
+    Without payers there are no prices, and no kernel declares congestion.
+    """
+    if situation.lab and mechanism.declares:
+        return False
     return bool(situation.offers) or not mechanism.pays
 
 
@@ -204,6 +230,11 @@ def settings(situation: Situation, mechanism: Mechanism) -> dict[str, Any]:
             control = {**mechanism.pays["congestion_control"], "willingness_to_pay": offer}
             paying = {"tcp": {**mechanism.pays, "congestion_control": control}}
             sets |= {f"users.{group}.{key}": value for key, value in _leaves(paying)}
+    if mechanism.declares:
+        for group in situation.responsive:
+            left = {"ecn", "feedback"} if situation.gives_ecn_to_others(group) else set()
+            tcp = {key: value for key, value in mechanism.declares.items() if key not in left}
+            sets |= {f"users.{group}.{key}": value for key, value in _leaves({"tcp": tcp})}
     return sets
 
 

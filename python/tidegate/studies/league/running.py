@@ -123,7 +123,9 @@ def measure_cost(
 
     kept = dict(standings.cost.get("mechanisms", {}))
     scenarios = {one.name: played(situation, one) for one in mechanisms}
-    edges = {one.name: _edge_only(situation, one) for one in mechanisms if one.users}
+    edges = {
+        one.name: _edge_only(situation, one) for one in mechanisms if one.users or one.declares
+    }
     bare = load_scenario(situation.path)
     taken: dict[str, dict[str, list[float]]] = {
         name: {"cpu_ns": [], "edge_cpu_ns": []} for name in scenarios

@@ -76,7 +76,7 @@ def paying_grid(scores: Scores) -> Grid:
     for one in scores.paying:
         above, below = one.ratio
         grid.headings += [f"{one.line_title}:\n{above} : {below}", "Jain's\nindex"]
-    grid.headings += ["used [%]\nlowest", "95 % delay [ms]\nlongest"]
+    grid.headings += ["used [%]\nlowest", "95 % delay [ms]\nlongest", "CPU\n[ns/packet]"]
     for name, mechanism in scores.mechanisms.items():
         if mechanism.extra or not all(scores.standings.runs(s.name, name) for s in scores.paying):
             continue
@@ -88,7 +88,8 @@ def paying_grid(scores: Scores) -> Grid:
             ]
         used = min(scores.of("utilization", s.name, name).mean for s in scores.paying)
         delay = max(scores.of("p95_delay_s", s.name, name).mean for s in scores.paying)
-        grid.cells.append([*cells, f"{100 * used:.0f}", f"{1e3 * delay:.0f}"])
+        cost = _with_edge(scores, "cpu_ns", name)
+        grid.cells.append([*cells, f"{100 * used:.0f}", f"{1e3 * delay:.0f}", cost])
     return grid
 
 
