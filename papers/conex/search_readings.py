@@ -95,6 +95,9 @@ CHANGES: dict[str, list[Override]] = {
     "initial window 1": [("tcp.initial_window", "1")],
     "initial window 10": [("tcp.initial_window", "10")],
     "profile of today's Linux": [("profile", '"linux"')],
+    "windows come down by one on every second ACK, to half of ssthresh at least": [
+        ("tcp.window_reduction", '"rate-halving"')
+    ],
 }
 OWES = "a bucket owes a packet at most"
 """The sixth question: nothing is taken out of a bucket that is empty."""
