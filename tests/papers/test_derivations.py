@@ -12,8 +12,8 @@ from tidegate.studies.papers.experiments import TEN_PER_CENT
 PACKET_BITS = 1500 * 8
 
 
-def base(paper):
-    return tomllib.loads((data_folder("papers") / paper / "base.toml").read_text(encoding="utf-8"))
+def base(paper, file="base.toml"):
+    return tomllib.loads((data_folder("papers") / paper / file).read_text(encoding="utf-8"))
 
 
 def cell(paper, file, **levels):
@@ -416,6 +416,27 @@ def test_pc2_asks_by_a_queue_that_pc3_does_not_need():
     ]  # fmt: skip
     assert round(sum(queues) / 5) == 402
     assert sum(queues) > 10 * sum(pc3)
+
+
+def test_what_waits_over_packets_own_delays_is_what_passes_and_not_the_rate_of_the_link():
+    """Tables 5.6.1 to 5.6.3: 4.17 packets/ms in all six, of links that are used to 85 to 94 %.
+
+    By Little's law it is 3.5 to 3.9 with packets' own delays: theirs is the queue over the rate.
+    """
+    rate_per_ms = 50e6 / PACKET_BITS / 1000
+    scenario = base("congestion_pricing", "single-bottleneck.toml")
+    assert scenario["bottleneck"]["rate"] == "50 Mb/s"
+    passes = []
+    for table in ("1_greedy_sbrm_queue", "2_greedy_red_queue", "3_http_sbrm_queue"):
+        for sender in ("NewReno-ECN", "TCP/RM"):
+            waits, delay_ms, used = (
+                cell("congestion_pricing", f"table5_6_{table}.csv", sender=sender, metric=metric)
+                for metric in ("mean_buffer_occupancy", "mean_queuing_delay", "link_utilization")
+            )
+            assert waits / delay_ms == pytest.approx(rate_per_ms, rel=0.01)
+            passes.append(used / 100 * rate_per_ms)
+    assert [round(one, 2) for one in passes] == [3.75, 3.92, 3.71, 3.83, 3.71, 3.54]
+    assert max(passes) < 0.95 * 4.17
 
 
 def test_losses_of_2_per_cent_leave_the_mobile_link_idle_whatever_marks():
