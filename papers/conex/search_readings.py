@@ -98,6 +98,11 @@ CHANGES: dict[str, list[Override]] = {
     "windows come down by one on every second ACK, to half of ssthresh at least": [
         ("tcp.window_reduction", '"rate-halving"')
     ],
+    "CUBIC keeps 0.8 of its window, v2.1 of ns-2.35": [
+        ("tcp.congestion_control", '{ kind = "cubic", beta = 0.8 }')
+    ],
+    "RED by size, for packets of 1500 bytes": [("bottleneck.aqm.mean_packet", '"1500 B"')],
+    "RED by size, for packets of 500 bytes, ns-2's": [("bottleneck.aqm.mean_packet", '"500 B"')],
 }
 OWES = "a bucket owes a packet at most"
 """The sixth question: nothing is taken out of a bucket that is empty."""
@@ -119,6 +124,11 @@ APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
     "other traffic 81 Mb/s": ([], [(CROSS.format("90 Mb/s"), CROSS.format("81 Mb/s"))]),
     "LEDBAT's target 60 ms": ([], [(TARGET.format("25 ms"), TARGET.format("60 ms"))]),
     "LEDBAT's target 100 ms": ([], [(TARGET.format("25 ms"), TARGET.format("100 ms"))]),
+    **{
+        change: (CHANGES[change], [])
+        for change in CHANGES
+        if change.startswith(("CUBIC keeps", "RED by size"))
+    },
 }
 _POLICER_KEYS = ("drops", "charge_dropped", "judged", "floor", "initial")
 
@@ -208,6 +218,9 @@ def application_tasks() -> list[Task]:
     for change, (own, swaps) in APPLICATIONS.items():
         changed = {key for key, _ in own}
         kept = [one for one in taken.policer if one[0] not in changed]
-        policer = (*kept, *own)
-        found.append(replace(taken, change=change, policer=policer, swaps=tuple(swaps)))
+        policer = (*kept, *(one for one in own if one[0] in _POLICER_KEYS))
+        others = (*taken.others, *(one for one in own if one[0] not in _POLICER_KEYS))
+        found.append(
+            replace(taken, change=change, policer=policer, others=others, swaps=tuple(swaps))
+        )
     return found
