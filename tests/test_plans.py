@@ -55,6 +55,7 @@ def test_flows_come_with_all_that_they_inherit():
         "kind": "cubic",
         "growth": "linux",
         "slow_start_exit": {"kind": "hystart"},
+        "beta": None,
     }
     assert (heavy["tcp"]["min_rto_s"], files["tcp"]["min_rto_s"]) == (0.3, 0.3)
     assert (heavy["tcp"]["delayed_ack_s"], files["tcp"]["delayed_ack_s"]) == (0.04, None)
