@@ -52,27 +52,26 @@ pub fn flow_report(before: Reading, after: Reading, means: &Means) -> Option<Flo
         }
         (Reading::Cbr(before), Reading::Cbr(after)) => {
             let counts = after.since(before);
-            Some(FlowReport {
-                goodput_bytes: counts.received_bytes,
-                sent: Some(counts.sent),
-                // UDP repeats nothing.
-                retransmits: Some(0),
-                timeouts: Some(0),
-                lost: Some(counts.expected.saturating_sub(counts.received)),
-                ..FlowReport::default()
-            })
+            let lost = counts.expected.saturating_sub(counts.received);
+            let report = of_udp(counts.received_bytes, counts.sent);
+            Some(FlowReport { lost: Some(lost), ..report })
         }
         (Reading::Datagrams(before), Reading::Datagrams(after)) => {
             let counts = after.since(before);
-            Some(FlowReport {
-                goodput_bytes: counts.received_bytes,
-                sent: Some(counts.sent),
-                retransmits: Some(0),
-                timeouts: Some(0),
-                ..FlowReport::default()
-            })
+            Some(of_udp(counts.received_bytes, counts.sent))
         }
         _ => None,
+    }
+}
+
+/// UDP repeats nothing.
+fn of_udp(goodput_bytes: u64, sent: u64) -> FlowReport {
+    FlowReport {
+        goodput_bytes,
+        sent: Some(sent),
+        retransmits: Some(0),
+        timeouts: Some(0),
+        ..FlowReport::default()
     }
 }
 
