@@ -26,6 +26,7 @@ struct tg_sbrm_flow {
 	__u64 cwnd_q20;
 	__u32 delivered;		/* tcp_sock's counters, as of the last ACK */
 	__u32 delivered_ce;
+	__u32 allowed;			/* packets: the kernel's window, as we have left it */
 	__u32 cwnd_before_loss;
 	__u32 round_end;		/* sequence number that ends the round trip */
 	__u32 acked_up_to;		/* receiver: rcv_nxt before the packet at hand */

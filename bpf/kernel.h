@@ -30,6 +30,11 @@ typedef __u32 __wsum;
 /* linux/in.h */
 #define IPPROTO_TCP 6
 
+/* net/sock.h, enum sk_pacing */
+#define TG_PACING_NONE 0
+#define TG_PACING_NEEDED 1
+#define TG_UNPACED (~0UL)
+
 /* net/tcp.h and net/inet_connection_sock.h */
 #define TCP_CONG_NON_RESTRICTED (1U << 0)
 #define TCP_CONG_NEEDS_ECN (1U << 1)
@@ -50,8 +55,10 @@ enum tg_ca_event {	/* enum tcp_ca_event */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct sock {
-	int tg_unused;	/* only ever a pointer here; the kernel hands out a tcp_sock */
+struct sock {	/* the kernel hands out a tcp_sock */
+	unsigned long sk_pacing_rate;	/* bytes/s */
+	unsigned long sk_max_pacing_rate;
+	__u32 sk_pacing_status;
 };
 
 struct inet_connection_sock {
@@ -72,6 +79,8 @@ struct tcp_sock {
 	__u32 rcv_nxt;
 	__u32 snd_una;
 	__u32 snd_nxt;
+	__u32 write_seq;
+	__u32 mss_cache;
 	__u8 ecn_flags;
 	__u8 is_cwnd_limited : 1;
 };
@@ -83,6 +92,7 @@ struct tcp_congestion_ops {
 	void (*cong_control)(struct sock *sk);
 	__u32 (*undo_cwnd)(struct sock *sk);
 	void (*init)(struct sock *sk);
+	__u32 (*min_tso_segs)(struct sock *sk);
 	char name[16];
 	__u32 flags;
 };

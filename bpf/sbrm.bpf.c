@@ -27,6 +27,7 @@ void BPF_PROG(tg_sbrm_init, struct sock *sk)
 	if (!flow)
 		return;
 	flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+	flow->allowed = tp->snd_cwnd;
 	flow->delivered = tp->delivered;
 	flow->delivered_ce = tp->delivered_ce;
 	flow->cwnd_before_loss = 0;
@@ -66,12 +67,39 @@ void BPF_PROG(tg_sbrm_set_state, struct sock *sk, __u8 new_state)
 	flow->ca_state = new_state;
 }
 
+/* A paced window is used up where written data wait, though fewer packets than it allows may be out. */
+static __always_inline bool is_limited(struct tcp_sock *tp, bool paced)
+{
+	return may_grow(tp) || (paced && tp->write_seq - tp->snd_nxt >= tp->mss_cache);
+}
+
+/* What the kernel is to send by: the window, and after slow start its rate. */
+static __always_inline void send_by(struct sock *sk, struct tcp_sock *tp, struct tg_sbrm_flow *flow, bool paced)
+{
+	__u64 rate = TG_UNPACED;
+
+	flow->allowed = flow->cwnd_q20 / TG_SBRM_ONE_Q20;
+	if (paced) {
+		flow->allowed = tg_sbrm_allowed(flow->cwnd_q20);
+		rate = tg_sbrm_pacing_rate(flow->cwnd_q20, tp->mss_cache, tp->srtt_us / 8);
+		if (sk->sk_pacing_status == TG_PACING_NONE)
+			sk->sk_pacing_status = TG_PACING_NEEDED;
+	}
+	if (flow->allowed > tp->snd_cwnd_clamp)
+		flow->allowed = tp->snd_cwnd_clamp;
+	if (rate > sk->sk_max_pacing_rate)
+		rate = sk->sk_max_pacing_rate;
+	sk->sk_pacing_rate = rate;
+	tp->snd_cwnd = flow->allowed;
+}
+
 SEC("struct_ops")
 void BPF_PROG(tg_sbrm_cong_control, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct tg_sbrm_flow *flow = flow_of(sk);
-	__u32 acked, marked, unmarked, cwnd;
+	__u32 acked, marked, unmarked, whole;
+	bool slow_start;
 
 	if (!flow)
 		return;
@@ -82,23 +110,31 @@ void BPF_PROG(tg_sbrm_cong_control, struct sock *sk)
 	if (flow->ca_state == TG_CA_RECOVERY)
 		return;
 	/* The kernel moves the window as well: after a time-out, when idle, and to undo both. */
-	if (flow->cwnd_q20 / TG_SBRM_ONE_Q20 != tp->snd_cwnd)
+	if (flow->allowed != tp->snd_cwnd)
 		flow->cwnd_q20 = tp->snd_cwnd * TG_SBRM_ONE_Q20;
+	slow_start = flow->cwnd_q20 / TG_SBRM_ONE_Q20 < tp->snd_ssthresh;
 	if (marked > acked)
 		marked = acked;
-	unmarked = may_grow(tp) ? acked - marked : 0;
-	if (marked == 0 && tp->snd_cwnd < tp->snd_ssthresh)
+	unmarked = is_limited(tp, !slow_start) ? acked - marked : 0;
+	if (marked == 0 && slow_start)
 		flow->cwnd_q20 = tg_sbrm_slow_start(flow->cwnd_q20, tp->snd_ssthresh, unmarked);
 	else
 		flow->cwnd_q20 = tg_sbrm_on_ack(flow->cwnd_q20, flow->parameters, tp->srtt_us / 8,
 						unmarked, marked);
 	if (flow->cwnd_q20 > tp->snd_cwnd_clamp * TG_SBRM_ONE_Q20)
 		flow->cwnd_q20 = tp->snd_cwnd_clamp * TG_SBRM_ONE_Q20;
-	cwnd = flow->cwnd_q20 / TG_SBRM_ONE_Q20;
+	whole = flow->cwnd_q20 / TG_SBRM_ONE_Q20;
 	/* A mark is no reason to fall below the threshold and start slowly (that is, fast) again. */
-	if (marked && cwnd < tp->snd_ssthresh)
-		tp->snd_ssthresh = cwnd;
-	tp->snd_cwnd = cwnd;
+	if (marked && whole < tp->snd_ssthresh)
+		tp->snd_ssthresh = whole;
+	send_by(sk, tp, flow, whole >= tp->snd_ssthresh);
+}
+
+/* Packets one by one, where they are paced at all. */
+SEC("struct_ops")
+__u32 BPF_PROG(tg_sbrm_min_tso_segs, struct sock *sk)
+{
+	return 1;
 }
 
 /* Receiver: called for every packet before it is acknowledged. */
@@ -111,6 +147,7 @@ void BPF_PROG(tg_sbrm_cwnd_event, struct sock *sk, __u32 event)
 SEC(".struct_ops.link")
 struct tcp_congestion_ops tg_sbrm = {
 	.init = (void *)tg_sbrm_init,
+	.min_tso_segs = (void *)tg_sbrm_min_tso_segs,
 	.ssthresh = (void *)tg_sbrm_ssthresh,
 	.undo_cwnd = (void *)tg_sbrm_undo_cwnd,
 	.set_state = (void *)tg_sbrm_set_state,

@@ -17,7 +17,9 @@
  * - One ACK may cover many packets (delayed ACKs, aggregation). The rule is applied once for each of
  *   them, the unmarked ones first and all with the window that the ACK found.
  * - Slow start is TCP's own and ends with the first mark.
- * - The window stays at one packet or more.
+ * - A window has a fraction, and TCP sends whole packets: of 1.6 packets it would send one, and a window could not fall below
+ *   one. So after slow start packets are paced, at cwnd/RTT, with one more allowed out than the window has whole ones; on
+ *   average that is as many out as the window says. It stays at an eighth of a packet or more.
  */
 #ifndef TG_SBRM_H
 #define TG_SBRM_H
@@ -26,8 +28,12 @@
 #define TG_SBRM_US_PER_S 1000000ULL
 /* Longer ones are taken as this, 2^24 us (17 s), so that every product below stays within 64 bits. */
 #define TG_SBRM_MAX_RTT_US (1ULL << 24)
-/* More packets than one ACK can cover: the largest scaled window, 2^30 bytes, in small segments. */
-#define TG_SBRM_MAX_ACKED (1U << 26)
+/* More packets than one ACK covers: the largest scaled window in segments of 64 bytes. */
+#define TG_SBRM_MAX_ACKED (1U << 24)
+/* A packet every eight round trips. */
+#define TG_SBRM_LEAST_Q20 (TG_SBRM_ONE_Q20 / 8)
+/* The largest scaled window (RFC 7323), bytes. */
+#define TG_SBRM_MAX_BYTES (1ULL << 30)
 
 /* Zimmermann 2005, table 6.6.1. */
 #define TG_SBRM_KAPPA_Q20 209715U		/* 0.2 packet */
@@ -45,7 +51,8 @@ static inline int tg_sbrm_valid(struct tg_sbrm_parameters p)
 
 /*
  * What one unmarked packet adds to the window, (5.1.2). RTT * w < 2^36 and kappa <= 2^20 bound the
- * product by 2^56; the two divisions round down by less than 2^-20 packet each.
+ * product by 2^56; the two divisions round down by less than kappa/cwnd + 1 units of 2^-20 packet. A window of an eighth of
+ * a packet and the most packets of an ACK bring 2^63.
  */
 static inline __u64 tg_sbrm_step_q20(__u64 cwnd_q20, struct tg_sbrm_parameters p, __u64 rtt_us)
 {
@@ -67,9 +74,32 @@ static inline __u64 tg_sbrm_on_ack(__u64 cwnd_q20, struct tg_sbrm_parameters p, 
 		unmarked = TG_SBRM_MAX_ACKED;
 	down_q20 = (__u64)marked * p.kappa_q20;
 	cwnd_q20 += unmarked * tg_sbrm_step_q20(cwnd_q20, p, rtt_us);
-	if (cwnd_q20 < down_q20 + TG_SBRM_ONE_Q20)
-		return TG_SBRM_ONE_Q20;
+	if (cwnd_q20 < down_q20 + TG_SBRM_LEAST_Q20)
+		return TG_SBRM_LEAST_Q20;
 	return cwnd_q20 - down_q20;
+}
+
+/* Packets that may be out where they are paced: a window's fraction needs one more than it has whole ones. */
+static inline __u32 tg_sbrm_allowed(__u64 cwnd_q20)
+{
+	return cwnd_q20 / TG_SBRM_ONE_Q20 + 1;
+}
+
+/*
+ * What the window comes to in bytes per second, cwnd/RTT. A window of 2^30 bytes at most, with ten bits of its fraction,
+ * and 10^6 bound the product by 2^60; all is rounded down, by less than 2^-10 byte per RTT and 1 byte/s. Never 0, which the
+ * kernel would take for no pacing.
+ */
+static inline __u64 tg_sbrm_pacing_rate(__u64 cwnd_q20, __u32 packet_bytes, __u32 rtt_us)
+{
+	__u64 most_q20 = TG_SBRM_MAX_BYTES * TG_SBRM_ONE_Q20 / (packet_bytes ? packet_bytes : 1);
+	__u64 bytes_q10, rate;
+
+	if (cwnd_q20 > most_q20)
+		cwnd_q20 = most_q20;
+	bytes_q10 = cwnd_q20 * packet_bytes >> 10;
+	rate = (bytes_q10 * TG_SBRM_US_PER_S / (rtt_us ? rtt_us : 1)) >> 10;
+	return rate ? rate : 1;
 }
 
 /* TCP's slow start: a packet more for each one acknowledged, up to the threshold (RFC 5681). */

@@ -45,6 +45,14 @@ int main(void)
 				  &p.willingness_q20, &rtt_us, &unmarked, &marked) != 6)
 				return 1;
 			printf("%llu\n", tg_sbrm_on_ack(cwnd_q20, p, rtt_us, unmarked, marked));
+		} else if (!strcmp(name, "pace")) {
+			if (scanf("%llu %u %llu", &cwnd_q20, &packets, &rtt_us) != 3)
+				return 1;
+			printf("%llu\n", tg_sbrm_pacing_rate(cwnd_q20, packets, rtt_us));
+		} else if (!strcmp(name, "allowed")) {
+			if (scanf("%llu", &cwnd_q20) != 1)
+				return 1;
+			printf("%u\n", tg_sbrm_allowed(cwnd_q20));
 		} else if (!strcmp(name, "start")) {
 			if (scanf("%llu %u %u", &cwnd_q20, &packets, &unmarked) != 3)
 				return 1;

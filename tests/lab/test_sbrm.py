@@ -120,3 +120,22 @@ def test_rates_follow_what_flows_offer(control, paid, more):
     low, middle, high = result.flows["throughput_bps"].to_pylist()
     # Near 1 : 2 : 3 when the machine has time; here the order counts, on any machine.
     assert low < middle < high
+
+
+def test_a_window_of_a_packet_and_a_half_sends_what_it_pays_for():
+    """Of whole packets it would be one, and half of what a flow far away has: ACKs are delayed."""
+    groups = [f"users.{where}-{offer}" for where in ("near", "far") for offer in (1, 2, 4)]
+    virtual = {"kind": "virtual-queue", "scale": 0.9, "capacity": "50 packets"}
+    changes = {
+        **{f"{group}.tcp.congestion_control.kappa": 0.05 for group in groups},
+        "bottleneck.aqm": virtual,
+        "price_encoding": {"kind": "maximum"},
+        "tcp.ecn_fallback": False,
+        "duration": "10 s",
+    }
+    weights = SCENARIO.with_name("weights.toml")
+    result = tidegate.lab(tidegate.load_scenario(weights, set=changes), replications=1)
+    rates = {flow["group"]: flow["throughput_bps"] for flow in result.flows.to_pylist()}
+    # 1.07 in runs of 30 s, 0.44 without pacing.
+    assert rates["near-1"] > 0.75 * rates["far-1"]
+    assert rates["near-1"] < rates["near-2"] < rates["near-4"]

@@ -11,6 +11,8 @@ use tidegate_mechanisms::sender::{Control, RoundTripReading, TcpRm, TcpRmParams,
 use tidegate_mechanisms::units::{Demand, Share};
 
 const Q20: f64 = (1 << 20) as f64;
+/// The least window that the kernel's program has, in units of 2^-20 packet: a packet every eight round trips.
+const LEAST_Q20: u64 = 1 << 17;
 
 /// An ACK, in the paper's quantities.
 #[derive(Clone, Copy, Debug)]
@@ -29,26 +31,27 @@ impl Ack {
         format!("ack {cwnd_q20} {kappa_q20} {willingness_q20} {rtt_us} {unmarked} {marked}")
     }
 
-    /// Equations 5.1.2 and 5.1.3, at least one packet.
+    /// Equations 5.1.2 and 5.1.3, at least an eighth of a packet.
     fn window(&self) -> f64 {
         let cwnd = self.cwnd_q20 as f64 / Q20;
         let (kappa, w) = (f64::from(self.kappa_q20) / Q20, f64::from(self.willingness_q20) / Q20);
         let rtt_s = f64::from(self.rtt_us.min(1 << 24)) * 1e-6;
         let up = kappa * rtt_s / cwnd * w * f64::from(self.unmarked);
-        (cwnd + up - kappa * f64::from(self.marked)).max(1.0)
+        (cwnd + up - kappa * f64::from(self.marked)).max(LEAST_Q20 as f64 / Q20)
     }
 
-    /// Two divisions round down by less than a unit for each packet.
+    /// Two divisions round down for each packet, of which the first is worth κ/cwnd, and the second a unit.
     fn tolerance(&self) -> f64 {
-        2.0 * f64::from(self.unmarked.max(1)) / Q20 + 1e-9 * self.window()
+        let units = f64::from(self.kappa_q20) / self.cwnd_q20 as f64 + 1.0;
+        units * f64::from(self.unmarked.max(1)) / Q20 + 1e-9 * self.window()
     }
 }
 
 fn acks() -> impl Strategy<Value = Ack> {
-    (1_u64 << 20..1 << 50, 1..=1_u32 << 20, 1..=u32::MAX, 1..=1_u32 << 25, 0..200_u32, 0..200_u32)
+    (LEAST_Q20..1 << 50, 1..=1_u32 << 20, 1..=u32::MAX, 1..=1_u32 << 25, 0..200_u32, 0..200_u32)
         .prop_map(|(cwnd_q20, kappa_q20, willingness_q20, rtt_us, unmarked, marked)| Ack {
             // Small windows are the usual ones: as many of each length in bits.
-            cwnd_q20: (cwnd_q20 >> (cwnd_q20 % 31)).max(1 << 20),
+            cwnd_q20: (cwnd_q20 >> (cwnd_q20 % 34)).max(LEAST_Q20),
             kappa_q20,
             willingness_q20,
             rtt_us,
@@ -66,11 +69,11 @@ fn the_window_follows_the_papers_rule() {
         .collect();
     // The largest of everything, whose products must still fit.
     acks.push(Ack {
-        cwnd_q20: 1 << 20,
+        cwnd_q20: LEAST_Q20,
         kappa_q20: 1 << 20,
         willingness_q20: u32::MAX,
         rtt_us: u32::MAX,
-        unmarked: 1 << 26,
+        unmarked: 1 << 24,
         marked: 0,
     });
     let lines: Vec<String> = acks.iter().map(Ack::line).collect();
@@ -106,6 +109,37 @@ fn many_acks_settle_at_the_papers_equilibrium() {
     let rate = *windows.last().expect("many") as f64 / Q20 / (f64::from(rtt_us) * 1e-6);
     let want = f64::from(willingness) * f64::from(one_in - 1);
     assert!((rate / want - 1.0).abs() < 0.01, "{rate} packets/s, expected {want}");
+}
+
+/// cwnd/RTT in bytes per second, for windows up to the largest that TCP can announce; and one packet more than whole ones.
+#[test]
+fn packets_are_paced_at_the_windows_rate_and_a_fraction_needs_a_packet_more() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (acks(), 88..=65_535_u32);
+    let mut cases = vec![(LEAST_Q20, 1, 1 << 24), (1 << 50, 65_535, 1), (3 << 19, 1448, 12_800)];
+    for _ in 0..20_000 {
+        let (Ack { cwnd_q20, rtt_us, .. }, bytes) =
+            strategy.new_tree(&mut runner).expect("nothing is rejected").current();
+        cases.push((cwnd_q20, bytes, rtt_us));
+    }
+    let lines: Vec<String> = cases
+        .iter()
+        .flat_map(|(cwnd, bytes, rtt)| {
+            [format!("pace {cwnd} {bytes} {rtt}"), format!("allowed {cwnd}")]
+        })
+        .collect();
+    let Some(got) = answers(&lines) else { return };
+    assert_eq!(got.len(), 2 * cases.len());
+    assert_eq!(got[4..6], [169_687, 2], "1.5 packets of 1448 bytes in 12.8 ms");
+    for (&(cwnd_q20, bytes, rtt_us), got) in cases.iter().zip(got.chunks(2)) {
+        let (cwnd, rtt_s) = (cwnd_q20 as f64 / Q20, f64::from(rtt_us) * 1e-6);
+        let window = (cwnd * f64::from(bytes)).min(f64::from(1 << 30));
+        let (want, down) = ((window / rtt_s).max(1.0), f64::from(bytes) / Q20 + 1.0 / 1024.0);
+        let short = want - got[0] as f64;
+        let allowed = -1e-9 * want..=down / rtt_s + 1.0 + 1e-9 * want;
+        assert!(allowed.contains(&short), "{cwnd}, {bytes}, {rtt_us}: {}, not {want}", got[0]);
+        assert_eq!(got[1], cwnd as u64 + 1);
+    }
 }
 
 #[test]

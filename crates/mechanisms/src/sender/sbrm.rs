@@ -9,7 +9,7 @@
 //! ```
 //!
 //! w is the flow's willingness to pay. It is VQM's source as well: what differs is the queue. A kernel with our program
-//! has it, too (`bpf/sbrm.bpf.c`).
+//! has it, too (`bpf/sbrm.bpf.c`), where packets are paced, so that a window's fraction counts; here whole segments are sent.
 //!
 //! Slow start and the answer to losses are TCP's. Slow start ends with the first mark, which takes its step, as in our
 //! program; the dissertation is silent on that. There may be none (`slow_start`), and in its place a step that begins
