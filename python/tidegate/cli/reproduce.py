@@ -122,7 +122,7 @@ def reproduce(
     for one in [] if quiet else done:
         remark(
             f"{one.effort.target}: {one.effort.runs:,} runs{_kept(one)}, "
-            f"{one.effort.packets / 1e6:,.0f} million packets, {one.effort.cpu_s:,.0f} CPU seconds"
+            f"{_packets(one)}{one.effort.cpu_s:,.0f} CPU seconds"
         )
         remark(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
     if check and any(outcome.get("ok") is False for outcome in outcomes):
@@ -139,6 +139,12 @@ def _count(ids: object) -> str:
 
 def _kept(done: Reproduced) -> str:
     return f" ({done.effort.kept:,} of them kept from before)" if done.effort.kept else ""
+
+
+def _packets(done: Reproduced) -> str:
+    """What passed a link called bottleneck; networks of several links have none."""
+    packets = done.effort.packets
+    return f"{packets / 1e6:,.0f} million packets, " if packets else ""
 
 
 def _cell(value: object) -> object:

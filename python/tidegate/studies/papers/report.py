@@ -69,6 +69,10 @@ def write_report(
 
 
 def _head(paper: Paper, effort: Effort) -> str:
+    title = f"# {paper.title}: our results beside the paper's"
+    written = f"Written by `tidegate reproduce {effort.target}`{_left_out(paper)}"
+    if not effort.runs:
+        return f"{title}\n\n{written}. All is computed, nothing simulated."
     counts = (
         "the numbers of runs that its experiments name"
         if effort.replications is None
@@ -76,21 +80,20 @@ def _head(paper: Paper, effort: Effort) -> str:
     )
     if paper.shortened:
         counts += ", some of them shorter (`quick_set` in paper.toml)"
-    if paper.without:
-        names = " and ".join(f"`{name}`" for name in sorted(paper.without))
-        counts += (
-            f",\nwithout {names} (`quick_without` in paper.toml), so that what these explain "
-            "stands here as not explained"
-        )
     # Networks of several links have none of that name.
     packets = f",\n{effort.packets / 1e6:,.0f} million packets through the bottleneck"
-    return f"""
-# {paper.title}: our results beside the paper's
+    runs = f"{effort.runs:,} simulated runs{packets if effort.packets else ''}"
+    return f"{title}\n\n{written}, with {counts}: {runs}."
 
-Written by `tidegate reproduce {effort.target}`, with {counts}: {effort.runs:,} simulated runs{
-        packets if effort.packets else ""
-    }.
-"""
+
+def _left_out(paper: Paper) -> str:
+    if not paper.without:
+        return ""
+    names = " and ".join(f"`{name}`" for name in sorted(paper.without))
+    return (
+        f",\nwithout {names} (`quick_without` in paper.toml), so that what these explain "
+        "stands here as not explained"
+    )
 
 
 def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
