@@ -1,10 +1,16 @@
 """Runs of a paper are kept as they end, by what they depend on, and none is done twice."""
 
+import errno
+import os
+import signal
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tidegate.errors import ResultError
 from tidegate.runs.execution import Threads
 from tidegate.studies.papers.factors import Setting
 from tidegate.studies.papers.kept import KeptRuns
@@ -33,9 +39,9 @@ def simulated(tmp_path):
             ran.append((self.text[0], seed))
             return super().run(seed)
 
-    def simulate(measures=MEASURES, points=POINTS, **how):
+    def simulate(measures=MEASURES, points=POINTS, folder=tmp_path, **how):
         ran.clear()
-        kept = KeptRuns(tmp_path, measures, **how)
+        kept = KeptRuns(folder, measures, **how)
         runner = Runner(Telling, measures, Threads(1), kept=kept)
         runner.prepare(points)
         return list(ran), [runner.runs(*point) for point in points]
@@ -78,12 +84,69 @@ def test_without_resume_all_is_run_anew_and_kept(simulated):
     assert simulated()[0] == []
 
 
-def test_a_file_that_is_damaged_costs_the_runs_of_its_scenario(simulated, tmp_path):
-    simulated()
+DAMAGES = {
+    "cut": lambda content: content[:-20],
+    "empty": lambda _: b"",
+    "zeros": lambda content: bytes(len(content)),
+    "another digit": lambda content: content.replace(b'"seed": 2', b'"seed": 9'),
+    "no text": lambda content: b"\xff" + content,
+    "no entries": lambda _: b"[]",
+    "no lines": lambda _: b'{"runs": ["seed"]}',
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_file_that_is_damaged_costs_the_runs_of_its_scenario(simulated, tmp_path, damage):
+    _, whole = simulated()
     path = min(tmp_path.glob("*.json"))
-    path.write_text(path.read_text()[:-20])
-    assert 0 < len(simulated()[0]) < 5
+    content = path.read_bytes()
+    path.write_bytes(damage(content))
+    assert path.read_bytes() != content
+    ran, again = simulated()
+    assert len(ran) == content.count(b'"seed"')
+    assert again == whole
     assert simulated()[0] == []
+
+
+def test_what_was_kept_before_there_were_checks_counts(simulated, tmp_path):
+    simulated()
+    for path in tmp_path.glob("*.json"):
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if '"check"' not in line))
+    assert simulated()[0] == []
+
+
+def test_a_full_disk_is_told_and_what_is_finished_stays(simulated, tmp_path, monkeypatch):
+    write, written = Path.write_text, []
+
+    def fills_up(path, *content, **how):
+        if len(written) == 3:
+            write(path, "half of it")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(path)
+        return write(path, *content, **how)
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", fills_up)
+        with pytest.raises(ResultError, match="No space left on device; the finished runs are"):
+            simulated()
+    assert not list(tmp_path.glob(".*")), "nothing half-written is left"
+    assert len(simulated()[0]) == 2
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(simulated, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ResultError, match="cannot be written"):
+        simulated(folder=tmp_path / "file" / "runs")
+
+
+def test_what_killed_writers_left_is_cleared_away_and_what_is_being_written_is_not(tmp_path):
+    left, fresh = (tmp_path / f".case.json.{number}.tmp" for number in (1, 2))
+    left.touch()
+    fresh.touch()
+    os.utime(left, (0, 0))
+    KeptRuns(tmp_path, Measures()).clear_away()
+    assert (left.exists(), fresh.exists()) == (False, True)
 
 
 def test_time_series_are_kept_beside_the_runs(tmp_path):
@@ -94,8 +157,15 @@ def test_time_series_are_kept_beside_the_runs(tmp_path):
     assert replace(again, trace=None) == replace(run, trace=None)
     for name, column in vars(trace).items():
         assert np.array_equal(getattr(again.trace, name), column), name
-    next(tmp_path.glob("*.npz")).write_bytes(b"PK")
-    assert kept.of("scenario") == {}
+    archive = next(tmp_path.glob("*.npz"))
+    content = archive.read_bytes()
+    for at in range(0, len(content), 17):
+        archive.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+        there = kept.of("scenario").get(1)
+        assert there is None or np.array_equal(there.trace.policed, trace.policed), at
+    for at in range(0, len(content), 17):
+        archive.write_bytes(content[:at])
+        assert kept.of("scenario") == {}, at
 
 
 def test_an_interrupted_reproduction_goes_on_and_gives_the_same_page(tmp_path, monkeypatch):
@@ -126,3 +196,69 @@ def test_an_interrupted_reproduction_goes_on_and_gives_the_same_page(tmp_path, m
     again, page_again = pages(tmp_path / "parts")
     assert again.effort.kept == again.effort.runs == whole.effort.runs
     assert page_again == page
+
+
+ASKED = ("reproduce", "abc/table4", "--quick", "--jobs", "1", "--format", "json")
+IN_ALL = 96
+
+
+def started_and(tidegate_command, end):
+    """Begin the reproduction and end it once some runs are kept; what it said."""
+    process = tidegate_command.start(*ASKED, "--out", "parts")
+    folder = tidegate_command.folder / "parts" / "reproduce-runs" / "abc"
+    while len(list(folder.glob("*.json"))) < 4:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    process.send_signal(end)
+    _, said = process.communicate(timeout=120)
+    return process.returncode, said, folder
+
+
+def pages(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*/RESULTS.md")}
+
+
+def lines(*paths):
+    return sum(path.read_text().count('"readings"') for path in paths)
+
+
+def test_a_killed_reproduction_goes_on_and_comes_to_the_same(tidegate_command):
+    whole = tidegate_command(*ASKED, "--out", "whole")
+    code, _, folder = started_and(tidegate_command, signal.SIGKILL)
+    assert code == -signal.SIGKILL, "it was not over"
+    # What a kill cannot do, a power cut can.
+    cut = min(folder.glob("*.json"))
+    cut.write_bytes(cut.read_bytes()[:-30])
+    kept = lines(*set(folder.glob("*.json")) - {cut})
+    assert 0 < kept < IN_ALL
+    untouched = {path: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+    rest = tidegate_command(*ASKED, "--out", "parts")
+    assert f"{IN_ALL} runs ({kept} of them kept from before)" in rest.stderr
+    assert (rest.returncode, rest.stdout) == (whole.returncode, whole.stdout)
+    assert pages(tidegate_command.folder / "parts") == pages(tidegate_command.folder / "whole")
+    same = [path for path, at in untouched.items() if path.stat().st_mtime_ns == at]
+    assert len(same) >= 2, "files with all their runs are read, not written"
+    again = tidegate_command(*ASKED, "--out", "parts")
+    assert f"{IN_ALL} runs ({IN_ALL} of them kept from before)" in again.stderr
+    assert again.stdout == whole.stdout
+
+
+def test_an_interrupted_reproduction_says_where_it_goes_on(tidegate_command):
+    code, said, folder = started_and(tidegate_command, signal.SIGINT)
+    assert code == 130
+    assert "the finished runs are kept in parts/reproduce-runs" in said
+    assert "Traceback" not in said
+    kept = lines(*folder.glob("*.json"))
+    rest = tidegate_command(*ASKED, "--out", "parts")
+    assert f"({kept} of them kept from before)" in rest.stderr
+
+
+def test_what_cannot_be_written_is_told_before_anything_runs(tidegate_command):
+    (tidegate_command.folder / "file").touch()
+    (tidegate_command.folder / "results").mkdir()
+    (tidegate_command.folder / "results" / "reproduce-runs").touch()
+    for out, what in (("file", "file is not a folder"), ("results", "is not a folder")):
+        done = tidegate_command(*ASKED, "--out", out)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert what in done.stderr
+        assert "Traceback" not in done.stderr

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    INTERRUPTED,
     Engine,
     Format,
     Jobs,
@@ -17,6 +18,7 @@ from tidegate.cli.common import (
     Shape,
     command,
     executor,
+    leave,
     print_csv,
     print_json,
     print_tables,
@@ -94,7 +96,7 @@ def reproduce(
 
     tidegate reproduce abc/table2 --check --format json
     """
-    from tidegate.studies.papers.reproduction import is_whole_page, paper_names
+    from tidegate.studies.papers.reproduction import is_whole_page, paper_names, runs_folder
     from tidegate.studies.papers.reproduction import reproduce as run
 
     paper = (target or "").partition("/")[0]
@@ -104,11 +106,20 @@ def reproduce(
         raise UsageError("--report is about whole pages in full: drop --quick and --out")
     if report and not is_whole_page(target):
         raise UsageError(f"--report is about whole pages, and EXPERIMENT {target!r} is none")
-    with executor(engine, scheduler, jobs) as where:
-        done = run(
-            target, quick=quick, replications=replications, progress=not quiet, report=report,
-            resume=resume, out=None if report else out, executor=where,
-        )  # fmt: skip
+    out = None if report else out
+    try:
+        with executor(engine, scheduler, jobs) as where:
+            done = run(
+                target, quick=quick, replications=replications, progress=not quiet, report=report,
+                resume=resume, out=out, executor=where,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        again = "the same command" if resume else "the same command without --no-resume"
+        remark(
+            f"interrupted; the finished runs are kept in {runs_folder(out)}, and {again} goes on"
+            " from there"
+        )
+        leave(INTERRUPTED)
     outcomes = [summary for one in done for summary in one.summaries]
     if shape is Format.json:
         print_json(outcomes)

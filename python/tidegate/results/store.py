@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,8 @@ def replace_with(path: Path, write: Callable[[Path], object]) -> None:
         write(building)
         building.rename(path)
     except OSError as error:
-        building.unlink(missing_ok=True)
+        with suppress(OSError):
+            building.unlink()
         raise ResultError(f"cannot write {path}: {error.strerror}") from error
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -85,8 +86,10 @@ class Book:
                 name: Entry(entry.pop("scenario"), entry.pop("runs"), entry)
                 for name, entry in content.items()
             }
-        except (KeyError, AttributeError) as error:
+        except KeyError as error:
             raise ResultError(f"{path} cannot be read: an entry lacks {error}") from error
+        except (AttributeError, TypeError) as error:
+            raise ResultError(f"{path} cannot be read: it has no entries") from error
 
     def write(self, case: str, entries: Entries) -> None:
         """Replace a case."""
@@ -123,7 +126,8 @@ def replace(path: Path, text: str) -> None:
         building.write_text(text, encoding="utf-8")
         building.rename(path)
     except OSError as error:
-        building.unlink(missing_ok=True)
+        with suppress(OSError):
+            building.unlink()
         raise ResultError(f"{path} cannot be written: {error.strerror or error}") from error
 
 

@@ -9,6 +9,9 @@ or figures have changed is written without a run, and no page mixes two engines.
 from __future__ import annotations
 
 import inspect
+import time
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -32,6 +35,12 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.readings import Reading
 
 _ENTRY = "runs"
+_FORGOTTEN_S = 60.0
+"""A half-written file is nobody's after a minute; writing one takes milliseconds."""
+_DAMAGED = (
+    OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error,
+)  # fmt: skip
+"""What numpy raises over an archive with some bytes changed or lost."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +62,33 @@ class KeptRuns:
         found = {line["seed"]: self._run(scenario, line) for line in entry.runs}
         return {seed: run for seed, run in found.items() if run is not None}
 
+    def clear_away(self) -> None:
+        """Remove what writers have left that were killed."""
+        for leftover in self.folder.glob(".*.tmp"):
+            with suppress(OSError):
+                if time.time() - leftover.stat().st_mtime > _FORGOTTEN_S:
+                    leftover.unlink()
+
     def add(self, scenario: str, seed: int, run: Run) -> None:
         """Keep a run; another command may have added to the same scenario meanwhile."""
+        try:
+            self._add(scenario, seed, run)
+        except ResultError as error:
+            raise ResultError(
+                f"{error}; the finished runs are kept, and the same command goes on from there"
+            ) from error
+
+    def _add(self, scenario: str, seed: int, run: Run) -> None:
         if run.trace is not None:
             _write_trace(self._trace(scenario, seed), run.trace)
         lines = {line["seed"]: line for line in self._entry(scenario).runs}
         lines[seed] = _line(seed, run)
-        about = {"engine": self._simulated_by, "reads": self._reads}
         in_order = [lines[number] for number in sorted(lines)]
+        about = {
+            "engine": self._simulated_by,
+            "reads": self._reads,
+            "check": fingerprint(in_order),
+        }
         self._book.write(_case(scenario), {_ENTRY: Entry(scenario, in_order, about)})
 
     def _entry(self, scenario: str) -> Entry:
@@ -69,10 +97,13 @@ class KeptRuns:
             entry = self._book.read(_case(scenario)).get(_ENTRY, Entry())
         except ResultError:
             return Entry()
-        there = entry.about.get("reads", {})
-        known = self._reads.items() <= there.items()
+        known = self._reads.items() <= entry.about.get("reads", {}).items()
         same = entry.scenario == scenario and entry.about.get("engine") == self._simulated_by
-        return entry if known and same else Entry()
+        if not (known and same):
+            return Entry()
+        # What was kept before there were checks has none.
+        check = fingerprint(entry.runs)
+        return entry if entry.about.get("check", check) == check else Entry()
 
     def _run(self, scenario: str, line: Mapping[str, Any]) -> Run | None:
         """A run as it was; None where its time series are lost."""
@@ -130,18 +161,18 @@ def _curve(value: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:  # noqa: 
 
 
 def _write_trace(path: Path, trace: Trace) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     replace_with(path, partial(_save, columns=vars(trace)))
 
 
 def _save(path: Path, columns: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         np.savez_compressed(file, **columns)
 
 
 def _read_trace(path: Path) -> Trace | None:
     try:
-        with np.load(path) as columns:
+        with path.open("rb") as file, np.load(file) as columns:
             return Trace(**columns)
-    except (OSError, ValueError, TypeError, BadZipFile):
+    except _DAMAGED:
         return None

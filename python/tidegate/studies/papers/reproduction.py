@@ -61,6 +61,11 @@ def is_whole_page(target: str | None) -> bool:
     return experiment is None or any(one.page == experiment for one in experiments)
 
 
+def runs_folder(out: str | os.PathLike[str] | None) -> Path:
+    """Where runs are kept that need not be done again."""
+    return Path(out or "results") / "reproduce-runs"
+
+
 def reproduce(
     target: str | None = None,
     *,
@@ -100,10 +105,13 @@ def reproduce(
         for paper in papers
     ]
     keeps = write and engine is native_engine
-    kept = Path(out or "results") / "reproduce-runs" if keeps else None
+    kept = runs_folder(out) if keeps else None
     for folder in [*folders, kept]:
         if folder is not None:
             check_writable(folder)
+    books = [KeptRuns(kept / one.name, one.measures, resume) if kept else None for one in papers]
+    for book in filter(None, books):
+        book.clear_away()
     return [
         _reproduce(
             paper,
@@ -112,12 +120,12 @@ def reproduce(
             replications=replications,
             progress=progress,
             folder=folder,
-            kept=KeptRuns(kept / paper.name, paper.measures, resume) if kept else None,
+            kept=book,
             own_pages=report,
             engine=engine,
             executor=executor or Threads(),
         )
-        for paper, folder in zip(papers, folders, strict=True)
+        for paper, folder, book in zip(papers, folders, books, strict=True)
     ]
 
 
