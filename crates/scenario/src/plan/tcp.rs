@@ -114,6 +114,9 @@ parameters! {
         /// the retransmission timer, RFC 3168, section 6.1.2. Else a window never falls below two, as in
         /// Linux. With window_reduction immediate only, and not for dctcp and prague.
         pub ecn_to_one: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
+        /// A congestion mark ends slow start, RFC 3168, section 6.1.2. Else only a loss does, and marks are answered from
+        /// then on. Not for senders that answer each mark.
+        pub ecn_in_slow_start: bool = "true",
         /// The first congestion mark after a time-out lowers the window also while that is being repaired, and
         /// an ACK that echoes one lets it grow no further, as in ns-2. Else a repair of everything, as the
         /// stronger measure, is answer enough.

@@ -41,6 +41,8 @@ pub struct Ecn {
     on_repairs: bool,
     /// Marks in a row at a window of one segment double the wait.
     backs_off: bool,
+    /// A mark ends slow start.
+    ends_slow_start: bool,
     /// The first segment that was missing at the last mark that found a window of one segment, and how
     /// many were in a row then.
     at_one: (u64, u32),
@@ -68,8 +70,15 @@ impl Ecn {
             announces: false,
             on_repairs: plan.ecn_on_repairs,
             backs_off: plan.ecn_backoff && plan.ecn_to_one,
+            ends_slow_start: plan.ecn_in_slow_start,
             at_one: (0, 0),
         }
+    }
+
+    /// Whether a mark ends slow start.
+    #[inline]
+    pub fn ends_slow_start(&self) -> bool {
+        self.ends_slow_start
     }
 
     /// Whether the sender is told of every mark.

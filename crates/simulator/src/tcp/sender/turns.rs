@@ -17,6 +17,9 @@ impl Sender {
         if self.ecn.answers_in_proportion() && self.window.lowers_for_marks() {
             return;
         }
+        if self.window.get().in_slow_start() && !self.ecn.ends_slow_start() {
+            return;
+        }
         self.recovery.forbid_undo();
         if self.recovery.answers_marks() {
             for _ in 0..self.ecn.doublings(self.window.cwnd(), self.outstanding.una()) {
