@@ -11,8 +11,9 @@
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
-use crate::event_queue::{Timers, Wake};
+use crate::event_queue::Wake;
 use crate::feeders::EarlyDelivery;
+use crate::in_order::{InOrder, time_of, wake_of};
 use crate::tcp::TimerId;
 
 /// All lines.
@@ -29,7 +30,7 @@ const NO_LINE: u32 = 0;
 #[derive(Default)]
 struct Line {
     /// Wake-ups of its receivers, in the time of what they are served.
-    turns: Timers,
+    turns: InOrder,
     /// When the wake-up comes that looks after it, no later than the first of those; [`None`] if none does.
     wake_at: Option<Time>,
 }
@@ -80,16 +81,18 @@ impl DelayedAcks {
         if turns.next_time() >= until {
             return None;
         }
-        match turns.pop()? {
-            (at, Wake::DelayedAck(half)) => Some((at, TimerId(half))),
-            (_, other) => unreachable!("{other:?} does not wait on a line"),
+        let key = turns.pop()?;
+        match wake_of(key) {
+            Wake::DelayedAck(half) => Some((time_of(key), TimerId(half))),
+            other => unreachable!("{other:?} does not wait on a line"),
         }
     }
 
     /// Adds a receiver to a line. Returns whether the line wants a wake-up of its own at that time.
     pub fn add(&mut self, line: u32, at: Time, receiver: TimerId) -> bool {
         let Line { turns, wake_at } = &mut self.lines[line as usize];
-        turns.push(at, Wake::DelayedAck(receiver.0));
+        let key = turns.key(at, Wake::DelayedAck(receiver.0));
+        turns.push(key);
         let sooner = wake_at.is_none_or(|before| at < before);
         if sooner {
             *wake_at = Some(at);

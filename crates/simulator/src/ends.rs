@@ -10,7 +10,7 @@ use crate::applications::{
 #[cfg(test)]
 use crate::connections::Connection;
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
-use crate::event_queue::Wake;
+use crate::event_queue::{Prospect, Wake};
 use crate::memory::prefetch;
 use crate::network::{Network, Ways};
 use crate::output::ApplicationTable;
@@ -296,14 +296,15 @@ impl<'a> Ends<'a> {
         table
     }
 
-    /// Whether what a wake-up would look after is set for later by now, as most timers are: then it comes again,
-    /// at that time, and nobody is woken.
+    /// What is known at `now` of a wake-up that comes at `at`: what it would look after is mostly set for later by
+    /// then, so that it can come at that time instead.
     #[inline]
-    pub fn put_off(&mut self, wake: Wake, now: Time) -> Option<Time> {
+    pub fn foresee(&mut self, wake: Wake, at: Time, now: Time) -> Prospect {
+        let (Wake::Retransmit(half) | Wake::DelayedAck(half)) = wake else { return Prospect::Due };
+        let Some(half) = self.half(TimerId(half)) else { return Prospect::Void };
         match wake {
-            Wake::Retransmit(half) => self.half(TimerId(half))?.sender.put_timer_off(now),
-            Wake::DelayedAck(half) => self.half(TimerId(half))?.receiver.ack_timer()?.put_off(now),
-            _ => None,
+            Wake::Retransmit(_) => half.sender.foresee(at),
+            _ => half.receiver.ack_timer().map_or(Prospect::Void, |own| own.foresee(at, now)),
         }
     }
 

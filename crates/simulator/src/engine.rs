@@ -5,7 +5,7 @@ use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
 use crate::applications::Event;
 use crate::ends::Ends;
-use crate::event_queue::{Timers, Wake};
+use crate::event_queue::{Prospect, Timers, Wake};
 use crate::intervals;
 use crate::link::Link;
 use crate::link_reading::LinkReadings;
@@ -292,11 +292,22 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn wake(&mut self) {
         let Engine { network, timers, ends, now, .. } = self;
-        let wake = timers.next_wake().expect("a timer is due");
-        if let Some(later) = ends.put_off(wake, *now) {
-            return timers.put_off(wake, later);
+        if timers.day_is_over() {
+            timers.begin_day(|wake, at| ends.foresee(wake, at, *now));
+            if timers.next_time() > *now {
+                return;
+            }
         }
-        timers.pop();
+        let wake = timers.next_wake().expect("a timer is due");
+        match ends.foresee(wake, *now, *now) {
+            Prospect::Later(at) => return timers.put_off(wake, at),
+            prospect => {
+                timers.pop();
+                if prospect == Prospect::Void {
+                    return;
+                }
+            }
+        }
         let mut world = World { now: *now, network, timers };
         match wake {
             Wake::Sample => self.sample(),

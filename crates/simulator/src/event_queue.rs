@@ -3,22 +3,49 @@
 //!
 //! At equal times arrivals come before timers (an ACK that arrives in the nanosecond of its time-out
 //! stops it), and timers go by insertion.
+//!
+//! Most timers never fire: every ACK moves that of its sender. So they wait for their day in no order, and as a day
+//! begins all of them are looked at: those that are set for later by then wait for another day, and what is left is
+//! put in order.
 
 use core::cmp::Reverse;
 
 use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
 
-use crate::ring::Ring;
+use crate::in_order::{InOrder, time_of, wake_of};
+
+/// Bits of a time below its day: 34 ms, less than most timers wait.
+const DAY: u32 = 25;
+/// Days to come that are kept apart.
+const DAYS: u64 = u128::BITS as u64;
+/// So many places each of them keeps when it is over.
+const MOST_ROOM: usize = 64;
 
 /// Wake-ups of flows and probes.
 pub struct Timers {
-    /// All of them, in order, where there are few: most new ones are among the last.
-    few: Ring<u128>,
-    /// Those that came when there were many.
-    heap: QuaternaryHeap<Reverse<u128>>,
-    inserted: u32,
+    /// Those of the day that has come, and of days before.
+    today: InOrder,
+    /// Its number.
+    day: u64,
+    /// Those of the days to come, by the lowest bits of their numbers.
+    days: Vec<Vec<u128>>,
+    /// Which of these have any, a bit each.
+    booked: u128,
+    /// Those of days beyond, or that were beyond when they were set.
+    later: QuaternaryHeap<Reverse<u128>>,
     next: Time,
+}
+
+/// What is known of a wake-up before it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prospect {
+    /// It is to come.
+    Due,
+    /// It is to come at this time instead.
+    Later(Time),
+    /// It would wake nobody.
+    Void,
 }
 
 /// Whom a timer wakes.
@@ -43,11 +70,10 @@ pub enum Wake {
 }
 
 const KIND_SHIFT: u32 = 29;
-/// So many are few.
-const FEW: usize = 48;
 
 impl Wake {
-    fn pack(self) -> u32 {
+    /// In a word.
+    pub fn pack(self) -> u32 {
         let (kind, id) = match self {
             Wake::Start(id) => (0, id),
             Wake::Retransmit(id) => (1, id),
@@ -62,7 +88,8 @@ impl Wake {
         kind << KIND_SHIFT | id
     }
 
-    fn unpack(word: u32) -> Self {
+    /// Of a word.
+    pub fn unpack(word: u32) -> Self {
         let id = word & ((1 << KIND_SHIFT) - 1);
         match word >> KIND_SHIFT {
             0 => Wake::Start(id),
@@ -79,9 +106,17 @@ impl Wake {
 
 impl Default for Timers {
     fn default() -> Self {
-        let (few, heap) = (Ring::default(), QuaternaryHeap::default());
-        Timers { few, heap, inserted: 0, next: Time::NEVER }
+        let (today, later) = (InOrder::default(), QuaternaryHeap::default());
+        Timers { today, day: 0, days: Vec::new(), booked: 0, later, next: Time::NEVER }
     }
+}
+
+const fn day_of(at: Time) -> u64 {
+    at.as_nanos() >> DAY
+}
+
+const fn place_of(day: u64) -> usize {
+    (day % DAYS) as usize
 }
 
 impl Timers {
@@ -94,80 +129,115 @@ impl Timers {
     /// Sets a timer. There is no cancelling: whoever is woken checks whether it still matters.
     #[inline(never)]
     pub fn push(&mut self, at: Time, wake: Wake) {
-        let key = self.key(at, wake);
+        let key = self.today.key(at, wake);
         self.add(key);
         self.next = self.next.min(at);
     }
 
-    #[inline(always)]
+    #[inline]
     fn add(&mut self, key: u128) {
-        if self.few.len() < FEW && self.heap.is_empty() {
-            self.few.insert(key);
+        let day = day_of(time_of(key));
+        if day <= self.day {
+            self.today.push(key);
+        } else if day - self.day < DAYS {
+            self.book(place_of(day), key);
         } else {
-            self.heap.push(Reverse(key));
+            self.later.push(Reverse(key));
         }
     }
 
-    #[inline(always)]
-    fn key(&mut self, at: Time, wake: Wake) -> u128 {
-        self.inserted = self.inserted.wrapping_add(1);
-        let order = u128::from(self.inserted) << 32 | u128::from(wake.pack());
-        u128::from(at.as_nanos()) << 64 | order
+    #[inline]
+    fn book(&mut self, place: usize, key: u128) {
+        if self.days.is_empty() {
+            self.days.resize_with(DAYS as usize, Vec::new);
+        }
+        self.booked |= 1 << place;
+        self.days[place].push(key);
     }
 
-    /// Whom the next timer wakes.
+    /// Whether nothing is left of the day, so that the next timer is one of another.
+    #[inline]
+    pub fn day_is_over(&self) -> bool {
+        self.today.next_time() == Time::NEVER
+    }
+
+    /// The day of the next timer begins: `prospect` says what is known by now of each of its timers.
+    pub fn begin_day(&mut self, mut prospect: impl FnMut(Wake, Time) -> Prospect) {
+        self.day = day_of(self.next);
+        let place = place_of(self.day);
+        self.booked &= !(1 << place);
+        let mut keys = self.days.get_mut(place).map_or_else(Vec::new, core::mem::take);
+        while let Some(Reverse(key)) = self.later.peek()
+            && day_of(time_of(*key)) == self.day
+        {
+            keys.push(*key);
+            self.later.pop();
+        }
+        for key in keys.drain(..) {
+            let wake = wake_of(key);
+            match prospect(wake, time_of(key)) {
+                Prospect::Due => self.today.push(key),
+                Prospect::Later(at) => {
+                    let key = self.today.key(at, wake);
+                    self.add(key);
+                }
+                Prospect::Void => {}
+            }
+        }
+        // Its room serves again, unless that is much.
+        if keys.capacity() <= MOST_ROOM
+            && let Some(day) = self.days.get_mut(place)
+        {
+            *day = keys;
+        }
+        self.find_next();
+    }
+
+    #[inline]
+    fn find_next(&mut self) {
+        self.next = match self.today.next_time() {
+            Time::NEVER => self.first_to_come(),
+            next => next,
+        };
+    }
+
+    /// When the first timer fires that is not one of today's.
+    fn first_to_come(&self) -> Time {
+        let later = self.later.peek().map(|Reverse(key)| *key);
+        let from = place_of(self.day);
+        let next = from + self.booked.rotate_right(from as u32).trailing_zeros() as usize;
+        let day = self.days.get(next % DAYS as usize).into_iter().flatten();
+        day.copied().chain(later).min().map_or(Time::NEVER, time_of)
+    }
+
+    /// Whom the next timer wakes, of those of today.
     #[inline]
     pub fn next_wake(&self) -> Option<Wake> {
-        self.first().map(|key| Wake::unpack(key as u32))
+        self.today.first().map(wake_of)
     }
 
-    /// Sets the next timer anew, for whom it would wake: in its place, which takes less than to take it and set
-    /// another.
+    /// Sets the next timer of today anew, for whom it would wake.
     #[inline]
     pub fn put_off(&mut self, wake: Wake, at: Time) {
-        let key = self.key(at, wake);
-        let few = self.few.front().copied();
-        if let Some(mut first) = self.heap.peek_mut()
-            && few.is_none_or(|few| first.0 < few)
-        {
-            *first = Reverse(key);
-        } else {
-            self.few.pop();
-            self.add(key);
-        }
-        self.next = self.first().map_or(Time::NEVER, time_of);
+        self.today.pop();
+        let key = self.today.key(at, wake);
+        self.add(key);
+        self.find_next();
     }
 
     /// Takes the next timer.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Wake)> {
-        let key = self.take_first()?;
-        self.next = self.first().map_or(Time::NEVER, time_of);
-        Some((time_of(key), Wake::unpack(key as u32)))
-    }
-
-    #[inline(always)]
-    fn first(&self) -> Option<u128> {
-        let (few, heap) = (self.few.front().copied(), self.heap.peek());
-        match heap {
-            None => few,
-            Some(Reverse(key)) => Some(few.map_or(*key, |few| few.min(*key))),
-        }
-    }
-
-    #[inline(always)]
-    fn take_first(&mut self) -> Option<u128> {
-        match self.heap.peek() {
-            Some(Reverse(key)) if self.few.front().is_none_or(|few| key < few) => {
-                self.heap.pop().map(|Reverse(key)| key)
+        if self.day_is_over() {
+            if self.next == Time::NEVER {
+                return None;
             }
-            _ => self.few.pop(),
+            self.begin_day(|_, _| Prospect::Due);
         }
+        let key = self.today.pop()?;
+        self.find_next();
+        Some((time_of(key), wake_of(key)))
     }
-}
-
-const fn time_of(key: u128) -> Time {
-    Time::from_nanos((key >> 64) as u64)
 }
 
 #[cfg(test)]
@@ -192,32 +262,58 @@ mod tests {
     }
 
     proptest! {
-        /// Few or many, and with so many that few become many and few again.
+        /// Few or many, so that few become many and few again; within a day, over some, and beyond all that are kept
+        /// apart. As a day begins, some turn out to be set for later, and some to wake nobody.
         #[test]
         fn timers_fire_in_the_order_of_their_times(
+            scale in prop::sample::select(vec![0, 20, 24]),
             steps in prop::collection::vec((0..1_000u64, 0..6u32), 0..400),
         ) {
             let (mut timers, mut model) = (Timers::default(), std::collections::BTreeSet::new());
+            // At equal times they go by when they were set.
+            let mut set = 0;
+            let mut set_for = |at: Time, number: u32| {
+                set += 1;
+                (at, set, number)
+            };
             for (number, (at, step)) in steps.into_iter().enumerate() {
-                let at = Time::from_nanos(at);
+                let (at, number) = (Time::from_nanos(at << scale), number as u32);
                 if step < 3 {
-                    timers.push(at, Wake::Start(number as u32));
-                    model.insert((at, number as u32));
+                    timers.push(at, Wake::Start(number));
+                    model.insert(set_for(at, number));
                 } else if step == 5 {
-                    // Set anew, it comes after those that were set for the same time before.
-                    if let Some((_, first)) = model.pop_first() {
+                    if timers.day_is_over() && !model.is_empty() {
+                        timers.begin_day(|wake, at| {
+                            let own = model.iter().find(|own| (own.0, Wake::Start(own.2)) == (at, wake));
+                            let own = *own.expect("was set");
+                            let later = Time::from_nanos(at.as_nanos() + (7 << (scale + 4)));
+                            match own.2 % 4 {
+                                0 => {
+                                    model.remove(&own);
+                                    Prospect::Void
+                                }
+                                1 => {
+                                    model.remove(&own);
+                                    model.insert(set_for(later, own.2));
+                                    Prospect::Later(later)
+                                }
+                                _ => Prospect::Due,
+                            }
+                        });
+                    }
+                    if !timers.day_is_over() && let Some((_, _, first)) = model.pop_first() {
                         prop_assert_eq!(timers.next_wake(), Some(Wake::Start(first)));
-                        timers.put_off(Wake::Start(number as u32), at);
-                        model.insert((at, number as u32));
+                        timers.put_off(Wake::Start(number), at);
+                        model.insert(set_for(at, number));
                     }
                 } else {
-                    let first = model.pop_first().map(|(at, number)| (at, Wake::Start(number)));
+                    let first = model.pop_first().map(|(at, _, number)| (at, Wake::Start(number)));
                     prop_assert_eq!(timers.pop(), first);
                 }
-                let next = model.first().map_or(Time::NEVER, |(at, _)| *at);
+                let next = model.first().map_or(Time::NEVER, |(at, ..)| *at);
                 prop_assert_eq!(timers.next_time(), next);
             }
-            while let Some((at, number)) = model.pop_first() {
+            while let Some((at, _, number)) = model.pop_first() {
                 prop_assert_eq!(timers.pop(), Some((at, Wake::Start(number))));
             }
             prop_assert_eq!(timers.pop(), None);

@@ -21,6 +21,7 @@ mod feeders;
 mod histogram;
 pub mod host;
 mod hosts;
+mod in_order;
 mod intervals;
 mod link;
 mod link_reading;

@@ -5,6 +5,8 @@
 
 use tidegate_mechanisms::units::Time;
 
+use crate::event_queue::Prospect;
+
 /// The timer.
 #[derive(Clone, Copy, Debug)]
 pub struct AckTimer {
@@ -59,20 +61,20 @@ impl AckTimer {
         sooner.then_some(self.looks_at)
     }
 
-    /// A wake-up comes at `now`. Returns when it is to come instead, if the timer is set for later by then.
+    /// A wake-up comes at `at`, which may be `now` or later. Tells what is known of it.
     #[inline]
-    pub fn put_off(&mut self, now: Time) -> Option<Time> {
-        if self.wake_at != now {
-            return None;
+    pub fn foresee(&mut self, at: Time, now: Time) -> Prospect {
+        if self.wake_at != at {
+            return Prospect::Void;
         }
-        if self.looks_at == now && self.due > now {
+        if at == now && self.looks_at == now && self.due > now {
             self.looks_at = self.due;
         }
-        if self.looks_at <= now || self.looks_at == Time::NEVER {
-            return None;
+        if self.looks_at <= at || self.looks_at == Time::NEVER {
+            return Prospect::Due;
         }
         self.wake_at = self.looks_at;
-        Some(self.looks_at)
+        Prospect::Later(self.looks_at)
     }
 
     /// A wake-up comes at `now`. Returns whether it is the one that was asked for, and not left over from a
@@ -110,17 +112,19 @@ mod tests {
         assert_eq!((timer.ask(), timer.looks_at()), (None, Time::NEVER));
     }
 
-    /// A wake-up that comes too early comes again when the receiver looks; one that is due, or not its own, does not.
+    /// A wake-up that is too early comes again when the receiver looks; one that is due does not.
     #[test]
     fn a_wake_up_that_is_too_early_is_put_off() {
         let mut timer = AckTimer::new();
+        let now = |timer: &mut AckTimer, n| timer.foresee(ns(n), ns(n));
         assert!(timer.set(ns(40)) && timer.ask() == Some(ns(40)));
         timer.set(ns(60));
-        assert_eq!(timer.put_off(ns(39)), None, "another's");
-        assert_eq!(timer.put_off(ns(40)), Some(ns(60)));
-        assert_eq!((timer.looks_at(), timer.put_off(ns(60))), (ns(60), None), "it is due");
+        assert_eq!(now(&mut timer, 39), Prospect::Void, "another's");
+        assert_eq!(timer.foresee(ns(40), ns(30)), Prospect::Due, "it may be set for 50 ns by then");
+        assert_eq!(now(&mut timer, 40), Prospect::Later(ns(60)));
+        assert_eq!((timer.looks_at(), now(&mut timer, 60)), (ns(60), Prospect::Due));
         timer.clear();
-        assert_eq!(timer.put_off(ns(60)), None, "nothing is due");
+        assert_eq!(now(&mut timer, 60), Prospect::Due, "nothing is due");
         assert!(timer.wakes(ns(60)) && !timer.look(ns(60)));
     }
 

@@ -9,14 +9,15 @@ use super::Sender;
 use super::frto::Finding;
 use super::recovery::{Phase, TimeOuts};
 use super::timer::Purpose;
+use crate::event_queue::Prospect;
 use crate::tcp::Door;
 use crate::tcp::reduction::Progress;
 
 impl Sender {
-    /// A wake-up of the timer comes at `now`. Returns when it is to come instead, if the timer is set for later.
+    /// What is known of a wake-up of the timer that comes at `at`.
     #[inline]
-    pub fn put_timer_off(&mut self, now: Time) -> Option<Time> {
-        self.timer.put_off(now)
+    pub fn foresee(&mut self, at: Time) -> Prospect {
+        self.timer.foresee(at)
     }
 
     /// A wake-up of the timer comes.

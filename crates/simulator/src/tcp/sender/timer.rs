@@ -5,6 +5,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::kernel::Kernel;
+use crate::event_queue::Prospect;
 use crate::tcp::Door;
 
 /// What a timer is set for.
@@ -124,24 +125,29 @@ impl Timer {
         self.deadline = Time::NEVER;
     }
 
-    /// A wake-up comes at `now`. Returns when it is to come instead, if the timer is set for later by then.
+    /// A wake-up comes at `at`, which may be now or later. Tells what is known of it: deadlines never come sooner
+    /// without another wake-up.
     #[inline]
-    pub fn put_off(&mut self, now: Time) -> Option<Time> {
-        let early = now == self.wake_at && self.deadline > now && self.is_set();
-        if early {
-            self.wake_at = self.deadline;
+    pub fn foresee(&mut self, at: Time) -> Prospect {
+        if at != self.wake_at {
+            return Prospect::Void;
         }
-        early.then_some(self.deadline)
+        if self.deadline <= at || !self.is_set() {
+            return Prospect::Due;
+        }
+        self.wake_at = self.deadline;
+        Prospect::Later(self.deadline)
     }
 
     /// A wake-up comes. Returns what the timer was set for, if it has run out.
     pub fn on_wake(&mut self, door: &mut Door) -> Option<Purpose> {
-        if let Some(later) = self.put_off(door.now) {
-            door.wake_sender(later);
-            return None;
-        }
-        if door.now != self.wake_at {
-            return None;
+        match self.foresee(door.now) {
+            Prospect::Due => {}
+            Prospect::Later(at) => {
+                door.wake_sender(at);
+                return None;
+            }
+            Prospect::Void => return None,
         }
         self.wake_at = Time::NEVER;
         if !self.is_set() {

@@ -1,0 +1,91 @@
+//! Wake-ups in the order of their times.
+
+use core::cmp::Reverse;
+
+use dary_heap::QuaternaryHeap;
+use tidegate_mechanisms::units::Time;
+
+use crate::event_queue::Wake;
+use crate::ring::Ring;
+
+/// So many are few.
+const FEW: usize = 48;
+
+/// Wake-ups by time, and at equal times as they were set.
+pub struct InOrder {
+    /// All of them, in order, where there are few: most new ones are among the last.
+    few: Ring<u128>,
+    /// Those that came when there were many.
+    heap: QuaternaryHeap<Reverse<u128>>,
+    inserted: u32,
+    next: Time,
+}
+
+impl Default for InOrder {
+    fn default() -> Self {
+        let (few, heap) = (Ring::default(), QuaternaryHeap::default());
+        InOrder { few, heap, inserted: 0, next: Time::NEVER }
+    }
+}
+
+/// When a wake-up comes.
+#[inline]
+pub const fn time_of(key: u128) -> Time {
+    Time::from_nanos((key >> 64) as u64)
+}
+
+/// Whom it wakes.
+#[inline]
+pub fn wake_of(key: u128) -> Wake {
+    Wake::unpack(key as u32)
+}
+
+impl InOrder {
+    /// When the first comes; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next_time(&self) -> Time {
+        self.next
+    }
+
+    /// A wake-up that is set now, and comes behind those that were set before for the same time.
+    #[inline(always)]
+    pub fn key(&mut self, at: Time, wake: Wake) -> u128 {
+        self.inserted = self.inserted.wrapping_add(1);
+        let order = u128::from(self.inserted) << 32 | u128::from(wake.pack());
+        u128::from(at.as_nanos()) << 64 | order
+    }
+
+    /// Adds one.
+    #[inline(never)]
+    pub fn push(&mut self, key: u128) {
+        if self.few.len() < FEW && self.heap.is_empty() {
+            self.few.insert(key);
+        } else {
+            self.heap.push(Reverse(key));
+        }
+        self.next = self.next.min(time_of(key));
+    }
+
+    /// The first.
+    #[inline(always)]
+    pub fn first(&self) -> Option<u128> {
+        let (few, heap) = (self.few.front().copied(), self.heap.peek());
+        match heap {
+            None => few,
+            Some(Reverse(key)) => Some(few.map_or(*key, |few| few.min(*key))),
+        }
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<u128> {
+        let key = match self.heap.peek() {
+            Some(Reverse(key)) if self.few.front().is_none_or(|few| key < few) => {
+                self.heap.pop().map(|Reverse(key)| key)
+            }
+            _ => self.few.pop(),
+        };
+        self.next = self.first().map_or(Time::NEVER, time_of);
+        key
+    }
+}
