@@ -189,6 +189,15 @@ impl Connections {
         prefetch_within(place, offset_of!(Connection, listened), 1);
     }
 
+    /// Asks for the timer of the end that sends.
+    #[inline(always)]
+    pub fn prefetch_timer(&self, place: u32) {
+        let Some(place) = self.places.get(place as usize) else { return };
+        let sender = offset_of!(Connection, forward) + offset_of!(Half, sender);
+        prefetch_within(place, sender + Sender::TIMER, 1);
+        prefetch_within(place, offset_of!(Connection, listened), 1);
+    }
+
     /// Asks for what such an end refers to.
     #[inline(always)]
     pub fn prefetch_rest(&self, word: u32, sends: bool) {

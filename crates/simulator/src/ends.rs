@@ -308,6 +308,14 @@ impl<'a> Ends<'a> {
         }
     }
 
+    /// Asks for the timer of a sender.
+    #[inline(always)]
+    pub fn prefetch_timer(&self, wake: Wake) {
+        if let Wake::Retransmit(half) = wake {
+            self.connections.prefetch_timer(TimerId(half).place());
+        }
+    }
+
     #[inline]
     fn half(&mut self, timer: TimerId) -> Option<&mut Half> {
         self.connections.at(timer.place())?.half(timer.is_backward())

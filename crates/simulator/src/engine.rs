@@ -291,9 +291,14 @@ impl<'a> Engine<'a> {
     /// The next timer fires.
     #[inline(never)]
     fn wake(&mut self) {
-        let Engine { network, timers, ends, now, .. } = self;
+        let Engine { network, timers, ends, now, prefetches, .. } = self;
         if timers.day_is_over() {
-            timers.begin_day(|wake, at| ends.foresee(wake, at, *now));
+            timers.begin_day(|wake, at, after| {
+                if *prefetches {
+                    after.into_iter().for_each(|wake| ends.prefetch_timer(wake));
+                }
+                ends.foresee(wake, at, *now)
+            });
             if timers.next_time() > *now {
                 return;
             }

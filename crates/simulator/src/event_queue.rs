@@ -18,7 +18,9 @@ use crate::in_order::{InOrder, time_of, wake_of};
 /// Bits of a time below its day: 34 ms, less than most timers wait.
 const DAY: u32 = 25;
 /// Days to come that are kept apart.
-const DAYS: u64 = u128::BITS as u64;
+const DAYS: u64 = u32::BITS as u64;
+/// So much later comes the one that is heard of before.
+const AFTER: usize = 8;
 /// So many places each of them keeps when it is over.
 const MOST_ROOM: usize = 64;
 
@@ -31,7 +33,7 @@ pub struct Timers {
     /// Those of the days to come, by the lowest bits of their numbers.
     days: Vec<Vec<u128>>,
     /// Which of these have any, a bit each.
-    booked: u128,
+    booked: u32,
     /// Those of days beyond, or that were beyond when they were set.
     later: QuaternaryHeap<Reverse<u128>>,
     next: Time,
@@ -161,8 +163,9 @@ impl Timers {
         self.today.next_time() == Time::NEVER
     }
 
-    /// The day of the next timer begins: `prospect` says what is known by now of each of its timers.
-    pub fn begin_day(&mut self, mut prospect: impl FnMut(Wake, Time) -> Prospect) {
+    /// The day of the next timer begins: `prospect` says what is known by now of each of its timers, and hears whom
+    /// one of those after it wakes.
+    pub fn begin_day(&mut self, mut prospect: impl FnMut(Wake, Time, Option<Wake>) -> Prospect) {
         self.day = day_of(self.next);
         let place = place_of(self.day);
         self.booked &= !(1 << place);
@@ -173,9 +176,9 @@ impl Timers {
             keys.push(*key);
             self.later.pop();
         }
-        for key in keys.drain(..) {
-            let wake = wake_of(key);
-            match prospect(wake, time_of(key)) {
+        for (number, &key) in keys.iter().enumerate() {
+            let (wake, after) = (wake_of(key), keys.get(number + AFTER));
+            match prospect(wake, time_of(key), after.copied().map(wake_of)) {
                 Prospect::Due => self.today.push(key),
                 Prospect::Later(at) => {
                     let key = self.today.key(at, wake);
@@ -185,6 +188,7 @@ impl Timers {
             }
         }
         // Its room serves again, unless that is much.
+        keys.clear();
         if keys.capacity() <= MOST_ROOM
             && let Some(day) = self.days.get_mut(place)
         {
@@ -232,7 +236,7 @@ impl Timers {
             if self.next == Time::NEVER {
                 return None;
             }
-            self.begin_day(|_, _| Prospect::Due);
+            self.begin_day(|_, _, _| Prospect::Due);
         }
         let key = self.today.pop()?;
         self.find_next();
@@ -283,7 +287,7 @@ mod tests {
                     model.insert(set_for(at, number));
                 } else if step == 5 {
                     if timers.day_is_over() && !model.is_empty() {
-                        timers.begin_day(|wake, at| {
+                        timers.begin_day(|wake, at, _| {
                             let own = model.iter().find(|own| (own.0, Wake::Start(own.2)) == (at, wake));
                             let own = *own.expect("was set");
                             let later = Time::from_nanos(at.as_nanos() + (7 << (scale + 4)));

@@ -268,6 +268,8 @@ struct Counts {
     sanctioned: Option<Time>,
     /// The bucket seen last, as it was left, where it is not his own.
     left: Option<Account>,
+    /// Where it is: tokens per second that come in until his next packet.
+    comes_in: Option<u64>,
 }
 
 const EMPTY: Passage = Passage::Drop("bucket empty");
@@ -358,7 +360,8 @@ impl Counts {
     const fn beginning(now: Time) -> Self {
         let none = [0; 2];
         let (positive, credit, all, outside) = (none, none, none, none);
-        Counts { positive, credit, all, outside, first: now, sanctioned: None, left: None }
+        let (sanctioned, left, comes_in) = (None, None, None);
+        Counts { positive, credit, all, outside, first: now, sanctioned, left, comes_in }
     }
 
     const fn see(&mut self, says: ReEcn, len: Bytes) {
@@ -398,7 +401,7 @@ impl ReEcnPolicer {
         if self.measures {
             account.measure(packet, round_trip_s);
         }
-        account.see(packet, law);
+        account.see(packet, law, counts.comes_in);
         let p_drop = match account.is_empty(packet, law) {
             false => 0.0,
             true if self.sanction == Sanction::Discard => 1.0,
@@ -408,8 +411,11 @@ impl ReEcnPolicer {
         if !dropped {
             account.charge(packet, law);
         }
-        if !is_his {
-            counts.left = Some(*account);
+        // What comes in from now on is known. Worked out at the next packet, whose verdict waits for it, it would
+        // take as long as a root and two divisions do; here nothing waits.
+        match is_his {
+            true => counts.comes_in = Some(account.comes_in(law)),
+            false => counts.left = Some(*account),
         }
         if dropped {
             counts.sanctioned.get_or_insert(packet.now);

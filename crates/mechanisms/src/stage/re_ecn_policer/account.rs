@@ -128,14 +128,14 @@ impl Account {
         }
     }
 
-    /// A packet has come: what comes in until then does at the rate from before, and what it says counts from
-    /// now on.
-    pub fn see(&mut self, packet: &Policed, law: &Law) {
+    /// A packet has come: what comes in until then does at the rate from before, `comes_in` where that is known, and
+    /// what it says counts from now on.
+    pub fn see(&mut self, packet: &Policed, law: &Law, comes_in: Option<u64>) {
         // Whatever comes into a full one.
         let is_full = self.bucket.fill_before() == law.rule.depth();
         let rule = match is_full {
             true => law.rule,
-            false => law.rule.filled_at(self.tokens_per_sec(law) as u64),
+            false => law.rule.filled_at(comes_in.unwrap_or_else(|| self.comes_in(law))),
         };
         self.bucket.fill(&rule, packet.now);
         if packet.is_request {
@@ -231,6 +231,11 @@ impl Account {
         fair.unwrap_or(law.most).min(law.most)
     }
 
+    /// The same in whole tokens, as a bucket takes it.
+    pub fn comes_in(&self, law: &Law) -> u64 {
+        self.tokens_per_sec(law) as u64
+    }
+
     /// Whether the bucket has nothing for this packet, which it has just seen.
     pub fn is_empty(&self, packet: &Policed, law: &Law) -> bool {
         self.bucket.fill_before() < law.size(packet.len)
@@ -279,7 +284,7 @@ impl Account {
         account.bucket.take(&law.rule, Time::ZERO, law.rule.depth().share(0.5));
         let before = account.bucket.fill_at(&law.rule, Time::ZERO);
         let now = Time::ZERO + elapsed;
-        account.see(&packet(now), law);
+        account.see(&packet(now), law, None);
         account.charge(&packet(now), law);
         (account.bucket.fill_before() - before).as_bytes()
     }

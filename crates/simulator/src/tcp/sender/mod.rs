@@ -97,6 +97,9 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// Where its timer is.
+    pub const TIMER: usize = core::mem::offset_of!(Sender, timer);
+
     /// A closed sender with nothing to send yet.
     pub fn new(plan: &TcpPlan, sizes: Sizes) -> Self {
         let mss = sizes.mss();
