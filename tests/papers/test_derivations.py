@@ -220,6 +220,32 @@ def test_queues_of_10_and_20_ms_are_policed_at_180_packets_per_s(queue_ms, polic
     assert (beside > 0.9 * unpoliced) == close
 
 
+@pytest.mark.parametrize(
+    ("rtt_ms", "marks_per_s"), [(20, 11.8), (50, 6.9), (100, 3.0), (150, 1.5), (200, 0.9)]
+)
+def test_light_users_of_short_round_trips_are_policed_at_higher_rates(rtt_ms, marks_per_s):
+    """Of figures 12 and 14 to 17: orders at every rate, of curves whose left branches differ.
+
+    "On the left side of the optimum, both the heavy users and the light users are policed"
+    (section IV-B): where a light user meets more marks than the filling rate. Here at an unfairness
+    of 14, with a window of √(1.5/p) and a full link. Each curve of ours has its optimum there.
+    """
+    scenario, unfairness = base("conex"), 14
+    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
+    link_packets_per_s = number(scenario["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
+    packets_per_s = link_packets_per_s / (light["count"] + heavy["count"] * unfairness)
+    marked, low, high = conex_red()
+    access = conex_paper()["factors"]["rtt_ms"]["named"][str(rtt_ms)]["access.delay"]
+    empty_s = 2e-3 * (number(access) + number(scenario["bottleneck"]["delay"]))
+    assert empty_s == pytest.approx(rtt_ms * 1e-3)
+
+    def excess(delay_s):
+        return 1.5 / (packets_per_s * (empty_s + delay_s)) ** 2 - marked(delay_s)
+
+    met = packets_per_s * marked(meeting(excess, low, high))
+    assert round(met, 1) == marks_per_s
+
+
 def test_one_echo_per_round_trip_is_less_than_one_for_each_loss():
     """With nine flows: figure 18's information order, against figure 19's order of delays.
 

@@ -37,7 +37,9 @@ def test_a_report_has_every_cell_and_a_figure(papers, tmp_path):
         "Written by `tidegate reproduce abc/table4 --quick`, with at most 8 runs a point" in report
     )
     assert (written / "figures" / "table4.png").stat().st_size > 10_000
-    assert (written / "figures" / "table4.svg").exists()
+    assert not (written / "figures" / "table4.svg").exists()
+    reproduction.reproduce("abc/table4", replications=1, engine=FakeSimulation)
+    assert (tmp_path / "work/results/reproduce-abc-table4/figures/table4.svg").exists()
 
 
 def test_no_report_takes_the_place_of_another_or_of_the_papers_own_page(papers, tmp_path):

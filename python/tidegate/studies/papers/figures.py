@@ -52,8 +52,10 @@ _MOST_OWN_TICKS = 7
 _MANY_DECADES = 1e4
 
 
-def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
-    """Write PNG and SVG of an experiment's figure; nothing if it has none."""
+def draw(
+    experiment: Experiment, measured: Points, folder: Path, *, vector: bool = True
+) -> list[Path]:
+    """Write an experiment's figure as PNG and, with `vector`, as SVG; nothing if it has none."""
     spec = experiment.figure
     if spec is None:
         return []
@@ -62,14 +64,16 @@ def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
 
     with mpl.rc_context(_STYLE):
         if spec.get("kind") == "traces":
-            return _saved(_traces(experiment, measured), folder / experiment.name)
+            return _saved(_traces(experiment, measured), folder / experiment.name, vector=vector)
         if spec.get("kind") == "over-time":
-            return _saved(_over_time(experiment, measured), folder / experiment.name)
+            return _saved(_over_time(experiment, measured), folder / experiment.name, vector=vector)
         if spec.get("kind") in _OF_TRACES:
             figure = _OF_TRACES[spec["kind"]](experiment, measured)
-            return _saved(figure, folder / experiment.name)
+            return _saved(figure, folder / experiment.name, vector=vector)
         if spec.get("kind") in _BESIDE_MODEL:
-            return _saved(_beside_model(experiment, measured), folder / experiment.name)
+            return _saved(
+                _beside_model(experiment, measured), folder / experiment.name, vector=vector
+            )
         specs = [{**spec, **panel} for panel in spec.get("panels", [{}])]
         figure = Figure((_WIDTH_INCHES, _PANEL_INCHES * len(specs)), layout="constrained")
         title = textwrap.fill(experiment.title, _TITLE_CHARACTERS)
@@ -80,7 +84,7 @@ def draw(experiment: Experiment, measured: Points, folder: Path) -> list[Path]:
                 _draw_activity(pair, experiment, measured)
             else:
                 _draw_panel(pair, Panel(experiment, measured, one))
-        return _saved(figure, folder / experiment.name)
+        return _saved(figure, folder / experiment.name, vector=vector)
 
 
 def _traces(experiment: Experiment, measured: Points) -> Figure:
@@ -189,12 +193,14 @@ def _shares(experiment: Experiment, measured: Points) -> Figure:
 _OF_TRACES = {"throughput": _throughput, "shares": _shares}
 
 
-def _saved(figure: Figure, stem: Path) -> list[Path]:
+def _saved(figure: Figure, stem: Path, *, vector: bool) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     # Names have dots, as in `table5.5.1`.
-    files = [stem.with_name(stem.name + suffix) for suffix in (".png", ".svg")]
-    figure.savefig(files[1], metadata={"Date": None})
-    return [write(figure, files[0]), files[1]]
+    png, svg = (stem.with_name(stem.name + suffix) for suffix in (".png", ".svg"))
+    if not vector:
+        return [write(figure, png)]
+    figure.savefig(svg, metadata={"Date": None})
+    return [write(figure, png), svg]
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:

@@ -51,10 +51,11 @@ def write_report(
     measured: Points,
     effort: Effort,
     page: str = "RESULTS.md",
+    vector: bool = True,
 ) -> None:
-    """Write the page of results and its figures."""
+    """Write the page of results and its figures, with `vector` also as SVG."""
     for outcome in outcomes:
-        draw(outcome.experiment, measured, folder / "figures")
+        draw(outcome.experiment, measured, folder / "figures", vector=vector)
     sections = [
         _head(paper, effort),
         _totals(paper, outcomes),

@@ -206,6 +206,8 @@ def _reproduce(
                 measured=measured,
                 effort=effort,
                 page=page,
+                # The page shows the PNG; in a hurry that is enough.
+                vector=not quick,
             )
     return Reproduced(summaries, outcomes, effort, folder, tuple(pages))
 
