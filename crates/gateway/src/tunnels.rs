@@ -238,7 +238,8 @@ impl<'a> Tunnels<'a> {
         let (header, _) = header::read(bytes, &view);
         let asked = Asked { len, header, tunnel: None };
         let number = emulation.contents().put(bytes, view);
-        if let Some(path) = self.path_of_data(node, to, bytes) {
+        if let Some((path, tunnel)) = self.path_of_data(node, to, bytes) {
+            let asked = Asked { tunnel: Some(tunnel), ..asked };
             let ended = emulation.go_on(path.entered_at, number, asked, now);
             debug_assert!(ended.is_none(), "tunnels do not end where they begin");
             return Fetched::Carried;
@@ -256,14 +257,20 @@ impl<'a> Tunnels<'a> {
         Fetched::Foreign
     }
 
-    /// The tunnel of the user's packet in a packet that the node where it begins has sent.
-    fn path_of_data(&self, node: usize, to: usize, bytes: &[u8]) -> Option<Path> {
+    /// The tunnel of the user's packet in a packet that the node where it begins has sent, and what its header says.
+    fn path_of_data(&self, node: usize, to: usize, bytes: &[u8]) -> Option<(Path, Tunnel)> {
         let outer = gtpu::tunnel::open(bytes).ok().flatten()?;
-        if outer.message.header.kind != Kind::Data {
+        let Header { kind, teid, sequence, .. } = outer.message.header;
+        if kind != Kind::Data {
             return None;
         }
         let inner = packet::parse(outer.payload(bytes)).ok()?;
-        self.paths.of_packet(&inner, Some(node), to).filter(|path| path.begin == node)
+        let path =
+            self.paths.of_packet(&inner, Some(node), to).filter(|path| path.begin == node)?;
+        let inner_ecn = header::read(outer.payload(bytes), &inner).0.ecn;
+        let re_inserted = outer.mark(bytes).map(declares_mark);
+        let sequence = sequence.unwrap_or_default();
+        Some((path, Tunnel { teid, sequence, inner_ecn, re_inserted }))
     }
 
     /// Messages have come to a node's socket. Returns the packets that have reached the end of their way.
@@ -354,8 +361,7 @@ impl<'a> Tunnels<'a> {
         };
         self.counts.add("data");
         let (said, _) = header::read(inner, &view);
-        let re_inserted = mark::parse(bytes, message)
-            .map(|conex| conex.declaration().is_some_and(|declaration| declaration.mark));
+        let re_inserted = mark::parse(bytes, message).map(declares_mark);
         let tunnel =
             Tunnel { teid: message.header.teid, sequence, inner_ecn: said.ecn, re_inserted };
         let outer = tidegate_simulator::Header { ecn, ..said };
@@ -376,4 +382,9 @@ impl<'a> Tunnels<'a> {
         let asked = Asked { len: inner.len() as u16, header, tunnel: None };
         emulation.go_on(path.left_at, number, asked, now)
     }
+}
+
+/// Whether it says that congestion was met.
+fn declares_mark(conex: Conex) -> bool {
+    conex.declaration().is_some_and(|declaration| declaration.mark)
 }

@@ -223,6 +223,7 @@ fn packet(number: u32, at: u64, fields: [u64; 4]) -> Result<Queued, std::num::Tr
         may_mark: ecn != 0,
         scalable: ecn == 1,
         marked: false,
+        declares: None,
         arrived: Time::from_nanos(at),
     })
 }

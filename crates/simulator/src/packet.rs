@@ -232,6 +232,17 @@ impl Parcel {
         !self.has(flags::ACK | flags::REPORT | flags::OPTIONS | flags::TUNNEL)
     }
 
+    /// Whether congestion is re-inserted into its tunnel's header, if there is room for it. Of one that has options as well,
+    /// which few have, and in tunnels of high numbers, it cannot be seen here: then it is not.
+    #[inline]
+    pub fn re_inserted(&self) -> Option<bool> {
+        match self.flags() & (flags::TUNNEL | flags::OPTIONS) {
+            flags::TUNNEL => TunnelHeader::of_word(self.word()).re_inserted,
+            both if both & flags::TUNNEL != 0 => Some(false),
+            _ => None,
+        }
+    }
+
     /// It comes to the next of its hops.
     #[inline(always)]
     pub fn step(&mut self) {
@@ -330,7 +341,7 @@ const NARROW_TEID: u32 = 14;
 
 impl TunnelHeader {
     /// In a word: two bits for what is re-inserted, the tunnel, the number in it.
-    fn to_word(self) -> Option<u32> {
+    pub fn to_word(self) -> Option<u32> {
         let TunnelHeader { teid, sequence, re_inserted } = self;
         let re_inserted = match re_inserted {
             None => 0,

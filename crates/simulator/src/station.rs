@@ -136,6 +136,7 @@ impl Station {
             may_mark: self.ecn && (self.ecn_marks_all || parcel.has(flags::ECT)),
             scalable: owner.scalable,
             marked: false,
+            declares: parcel.re_inserted(),
             arrived: now,
         };
         let line = Line {

@@ -315,3 +315,27 @@ fn who_walks_takes_his_allowance_of_declared_congestion_with_him() {
     // Each is seen to have walked, those who send where they are then.
     assert!((6..=9).contains(&all(&output, GATEWAY, "handovers")));
 }
+
+/// `scenarios/declared-congestion.toml`: a node between the ends of tunnels that goes by what is re-inserted into their headers leaves
+/// a flood what the others do not take, and by nothing else: where there is no room to re-insert, all wait in one class.
+#[test]
+fn a_flood_is_served_after_those_who_declare_little() {
+    let text = include_str!("../../../scenarios/declared-congestion.toml");
+    let throughput = |set: &[(&str, &str)]| {
+        let plan = plan_with(text, &[set, &[("duration", "20 s")]].concat());
+        let output = run(&plan, 1);
+        let of =
+            |users: std::ops::Range<usize>| output.flows.throughput_bps[users].iter().sum::<f64>();
+        let utilization = output.links.utilization.iter().copied().fold(0.0, f64::max);
+        (of(0..4), of(4..5), utilization)
+    };
+    let alone = throughput(&[("users.flood.traffic.rate", "1 kb/s")]).0;
+    let (kept, flood, utilization) = throughput(&[]);
+    assert!(kept > 0.95 * alone, "{kept} of {alone} bit/s");
+    assert!(flood < 1e6 && utilization > 0.99, "{flood} bit/s, the link at {utilization}");
+    let silent = ("links.g1-r1.entry", r#"[{ kind = "pdn-gateway", re_inserts = false }]"#);
+    for set in [("links.bottleneck.scheduler", "fifo"), silent] {
+        let (kept, ..) = throughput(&[set]);
+        assert!(kept < 0.1 * alone, "{kept} of {alone} bit/s with {set:?}");
+    }
+}

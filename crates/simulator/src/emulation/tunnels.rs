@@ -7,7 +7,7 @@ use tidegate_mechanisms::units::Time;
 
 use super::{Delivery, Emulation, Way};
 use crate::contents::Contents;
-use crate::packet::{Packet, Parcel, flags};
+use crate::packet::{Packet, Parcel, TunnelHeader, flags};
 use crate::stages::{self, Header};
 
 /// A place on the way of a flow where a node outside stands.
@@ -136,10 +136,20 @@ impl<C: Contents> Emulation<'_, C> {
         direction: u32,
         at: Time,
     ) -> Option<Delivery> {
-        let flags = stages::flags_of(asked.header, None, direction | flags::ECT);
+        let header = asked.tunnel.and_then(|tunnel| {
+            let Tunnel { teid, sequence, re_inserted, inner_ecn } = tunnel;
+            Some((TunnelHeader { teid, sequence, re_inserted }.to_word()?, inner_ecn))
+        });
+        let inner_ecn = header.map(|(_, inner_ecn)| inner_ecn);
+        let flags = stages::flags_of(asked.header, inner_ecn, direction | flags::ECT);
         let mut packet = Packet { number, flow, hop, len: asked.len, flags, ..Packet::default() };
-        if self.reads_activity && direction == 0 {
-            packet.word = self.network.contents.activity(number).to_bits();
+        match header {
+            // Nodes on the way see it.
+            Some((word, _)) => packet.word = word,
+            None if self.reads_activity && direction == 0 => {
+                packet.word = self.network.contents.activity(number).to_bits();
+            }
+            None => {}
         }
         let (at, parcel) = self.network.go_on(Parcel::of(&packet), at.max(self.now))?;
         Some(self.delivered(at, parcel))

@@ -188,6 +188,7 @@ fn scheduled() -> impl Strategy<Value = String> {
         r#"scheduler = { kind = "dual-host", target = "1 ms", interval = "10 ms" }"#,
         r#"scheduler = { kind = "dual-host", quantum = "300 B" }"#,
         r#"scheduler = { kind = "rfc6057", provisioned_rate = "1 Mb/s", period = "0.2 s" }"#,
+        r#"scheduler = { kind = "declared-congestion", outside = "first" }"#,
         r#"scheduler = { kind = "dualpi2" }"#,
         r#"scheduler = { kind = "dualpi2", target = "2 ms", max_rtt = "9 ms", coupling = 3, ramp_range = "0 s" }"#,
     ])

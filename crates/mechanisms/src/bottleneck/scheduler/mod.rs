@@ -8,6 +8,7 @@
 //! Periodic work needs no clock: what a mechanism computes every so often depends on nothing but
 //! what arrived and left, so it catches up with its periods at the next packet.
 
+pub mod declared_congestion;
 pub mod drr;
 pub mod dual_host;
 pub mod dualpi2;
@@ -43,6 +44,8 @@ pub struct Queued {
     pub scalable: bool,
     /// It has been marked here.
     pub marked: bool,
+    /// Whether congestion that its user has met is re-inserted into its tunnel's header; `None` without room for that.
+    pub declares: Option<bool>,
     /// When it arrived.
     pub arrived: Time,
 }
@@ -178,6 +181,7 @@ schedulers! {
     fq_codel::FqCodel(FqCodelParams);
     dual_host::DualHost(DualHostParams);
     rfc6057::Rfc6057(Rfc6057Params);
+    declared_congestion::DeclaredCongestion(DeclaredCongestionParams);
 }
 
 impl Scheduler {
@@ -271,6 +275,7 @@ pub(crate) mod tests {
             may_mark: false,
             scalable: false,
             marked: false,
+            declares: None,
             arrived: Time::ZERO,
         }
     }

@@ -1,0 +1,354 @@
+//! Service by declared congestion: whose packets say that they have met much of it is served after the others.
+//!
+//! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
+//! Applicability in Cellular Networks", ITC 23, 2011, section III-B, step 5: the PDN gateway re-inserts congestion into the headers of
+//! its tunnels, and "routers and S-GW along the path can prioritize the flows based on the feedbacks". How they would is left
+//! open. Here a node between the ends of tunnels keeps of each user the congestion-volume that his packets have declared lately,
+//! and has two classes:
+//!
+//! ```text
+//! V_i ← V_i e^(−Δt/T) + L        with each packet of user i, L its bytes if congestion is re-inserted into its header, else 0
+//! V̄   = Σ V_i / n                over the n users seen in the last whole T
+//! behind      V_i > w T and V_i > V̄,  or packets in whose header there is no room to declare (outside = "behind")
+//! first       all others
+//! ```
+//!
+//! All that waits *first* leaves before anything that waits *behind*; each class is served first come, first served. They share
+//! the buffer: when it is full, the last packet behind makes room for one that is first. So nothing is held back while there is
+//! room, a flood has what is left over, and who declares nothing is dropped first, which is also the order that RFC 7837, section 8,
+//! proposes for nodes under overload.
+//!
+//! Both conditions are needed. Without the mean, who loses a burst of packets to others' congestion waits behind the flood that caused it;
+//! without the allowance, somebody would always be above the mean. No number of a user has to be known here, no round trip, and no account: who met how much is in the packets. It may be believed
+//! as far as the tunnels' beginnings may be.
+
+use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use crate::bottleneck::DropReason;
+use crate::parameters::Mistake;
+use crate::units::{Rate, Span, Time};
+use crate::{parameters, words};
+
+parameters! {
+    /// Serves users after the others who have declared much congestion lately, by what is re-inserted into tunnels' headers.
+    pub struct DeclaredCongestionParams {
+        /// w: congestion-volume that a user may declare in a time before he is served behind. Default: a hundredth of the
+        /// link's rate.
+        pub allowance: Option<Rate>,
+        /// T: how long what was declared is remembered.
+        pub memory: Span = "300 ms",
+        /// Where packets wait that cannot declare: in no tunnel, or in one without room for it.
+        pub outside: Outside = "behind",
+    }
+    check remembers;
+}
+
+words! {
+    /// Where packets wait that cannot declare.
+    pub enum Outside {
+        /// After the others.
+        Behind = "behind",
+        /// Before those who have declared much; for links that carry other things than tunnels.
+        First = "first",
+    }
+}
+
+fn remembers(params: &DeclaredCongestionParams) -> Option<Mistake> {
+    let nothing = params.memory == Span::ZERO;
+    nothing.then(|| ("memory", "0 s remembers nothing".to_owned()))
+}
+
+/// Both classes, and what each user has declared.
+#[derive(Clone, Debug)]
+pub struct DeclaredCongestion {
+    /// w T, bytes.
+    allowed: f64,
+    memory_s: f64,
+    memory: Span,
+    outside: Outside,
+    room: Capacity,
+    first: Queue,
+    behind: Queue,
+    by_user: Vec<Declared>,
+    /// Of all together.
+    all: Declared,
+    /// When the present period of the length of T ends, the users seen in it, and in the one before.
+    period_ends: Time,
+    seen: u32,
+    seen_before: u32,
+}
+
+/// Congestion-volume that has been declared, V_i.
+#[derive(Clone, Copy, Debug, Default)]
+struct Declared {
+    bytes: f64,
+    at: Time,
+    /// The end of the period in which the user was last seen.
+    period_ends: Time,
+}
+
+impl Declared {
+    /// What is left of it, and so much more.
+    #[inline]
+    fn add(&mut self, bytes: f64, now: Time, memory_s: f64) {
+        self.bytes *= libm::exp(-now.since(self.at).as_secs() / memory_s);
+        self.bytes += bytes;
+        self.at = now;
+    }
+}
+
+impl Discipline for DeclaredCongestion {
+    type Params = DeclaredCongestionParams;
+
+    const ABOUT: About = About {
+        name: "declared-congestion",
+        title: "Service by declared congestion",
+        source: "Zhang et al., Metering Re-ECN in Cellular Networks, section III-B",
+        usage: r#"links.NAME.scheduler = { kind = "declared-congestion" }"#,
+        file: "bottleneck/scheduler/declared_congestion.rs",
+        text: include_str!("declared_congestion.rs"),
+    };
+
+    fn new(params: DeclaredCongestionParams, place: &Place) -> Self {
+        let DeclaredCongestionParams { allowance, memory, outside } = params;
+        let allowance =
+            allowance.map_or(place.rate.as_bytes_per_sec() / 100.0, Rate::as_bytes_per_sec);
+        let memory_s = memory.as_secs();
+        assert!(memory_s > 0.0, "it remembers");
+        DeclaredCongestion {
+            allowed: allowance * memory_s,
+            memory_s,
+            outside,
+            room: place.room,
+            first: Queue::default(),
+            behind: Queue::default(),
+            by_user: Vec::new(),
+            all: Declared::default(),
+            memory,
+            period_ends: Time::ZERO + memory,
+            seen: 0,
+            seen_before: 0,
+        }
+    }
+
+    #[inline]
+    fn enqueue(
+        &mut self,
+        packet: Queued,
+        line: &Line,
+        _draw: impl FnMut() -> f64,
+        mut lose: impl FnMut(Queued, DropReason),
+    ) {
+        let is_first = self.is_first(&packet, line.now);
+        while !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
+            let last = if is_first { self.behind.pop_last() } else { None };
+            match last {
+                Some(last) => lose(last, DropReason::Full),
+                None => return lose(packet, DropReason::Full),
+            }
+        }
+        if is_first { &mut self.first } else { &mut self.behind }.push(packet);
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        _now: Time,
+        _draw: impl FnMut() -> f64,
+        _lose: impl FnMut(Queued, DropReason),
+    ) -> Option<Queued> {
+        self.first.pop().or_else(|| self.behind.pop())
+    }
+
+    #[inline]
+    fn backlog(&self) -> (u32, u64) {
+        (self.first.len() + self.behind.len(), self.first.bytes() + self.behind.bytes())
+    }
+
+    /// For users seen so far.
+    fn state_bytes(&self) -> usize {
+        self.by_user.len() * size_of::<Declared>()
+    }
+}
+
+impl DeclaredCongestion {
+    /// Counts what the packet declares. Returns where it waits.
+    #[inline]
+    fn is_first(&mut self, packet: &Queued, now: Time) -> bool {
+        let Some(declares) = packet.declares else { return self.outside == Outside::First };
+        let index = packet.user as usize;
+        if index >= self.by_user.len() {
+            self.by_user.resize(index + 1, Declared::default());
+        }
+        self.catch_up(now);
+        let own = &mut self.by_user[index];
+        if own.period_ends != self.period_ends {
+            own.period_ends = self.period_ends;
+            self.seen += 1;
+        }
+        let bytes = if declares { packet.bytes() as f64 } else { 0.0 };
+        own.add(bytes, now, self.memory_s);
+        self.all.add(bytes, now, self.memory_s);
+        let mean = self.all.bytes / f64::from(self.seen_before.max(self.seen));
+        own.bytes <= self.allowed || own.bytes <= mean
+    }
+
+    /// Ends the period if it is over. In those that were skipped nobody was seen.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if now < self.period_ends {
+            return;
+        }
+        let is_next = now < self.period_ends + self.memory;
+        self.seen_before = if is_next { self.seen } else { 0 };
+        self.seen = 0;
+        self.period_ends = now + self.memory;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{IDLE, packet, place, served};
+    use super::*;
+    use crate::units::Rate;
+    use proptest::prelude::*;
+
+    /// 3000 B may be declared: 24 kb/s over a second.
+    fn queue(room: u32, outside: Outside) -> DeclaredCongestion {
+        let params = DeclaredCongestionParams {
+            allowance: Some(Rate::from_bps(24_000)),
+            memory: Span::from_secs(1),
+            outside,
+        };
+        DeclaredCongestion::new(params, &place(room))
+    }
+
+    /// A full packet of a user at so many milliseconds. Returns those that are lost for it.
+    fn offer(
+        queue: &mut DeclaredCongestion,
+        (user, handle): (u32, u32),
+        declares: Option<bool>,
+        ms: u64,
+    ) -> Vec<u32> {
+        let mut lost = Vec::new();
+        let line = Line { now: Time::ZERO + Span::from_millis(ms), ..IDLE };
+        let never = || panic!("draws nothing");
+        queue.enqueue(
+            Queued { user, declares, ..packet(handle) },
+            &line,
+            never,
+            |packet, reason| {
+                assert_eq!(reason, DropReason::Full);
+                lost.push(packet.handle);
+            },
+        );
+        lost
+    }
+
+    #[test]
+    fn who_has_declared_more_than_the_allowance_and_the_mean_waits_behind() {
+        let mut queue = queue(100, Outside::Behind);
+        offer(&mut queue, (1, 9), Some(false), 0);
+        for handle in 0..3 {
+            offer(&mut queue, (0, handle), Some(true), 0);
+        }
+        offer(&mut queue, (0, 3), Some(false), 0);
+        offer(&mut queue, (1, 4), Some(false), 0);
+        // 1500 and 3000 B are not more than 3000, and 4500 are, and more than the mean of both, 2250.
+        assert_eq!(served(&mut queue), [9, 0, 1, 4, 2, 3]);
+    }
+
+    /// The flood has declared 15 kB, and the other 4500: more than the allowance, but less than the mean of 9750.
+    #[test]
+    fn who_loses_by_the_congestion_of_others_does_not_wait_behind_it() {
+        let mut queue = queue(100, Outside::Behind);
+        (0..10).for_each(|_| assert!(offer(&mut queue, (0, 9), Some(true), 0).is_empty()));
+        (0..3).for_each(|_| assert!(offer(&mut queue, (1, 9), Some(true), 0).is_empty()));
+        served(&mut queue);
+        offer(&mut queue, (0, 0), Some(false), 0);
+        offer(&mut queue, (1, 1), Some(false), 0);
+        assert_eq!(served(&mut queue), [1, 0]);
+    }
+
+    /// Who is alone is the mean.
+    #[test]
+    fn who_has_not_been_seen_for_a_period_does_not_lower_the_mean() {
+        let mut queue = queue(100, Outside::Behind);
+        offer(&mut queue, (1, 9), Some(false), 0);
+        for ms in [0, 1_500, 3_000] {
+            (0..9).for_each(|_| assert!(offer(&mut queue, (0, 9), Some(true), ms).is_empty()));
+            assert_eq!(queue.behind.is_empty(), ms == 3_000, "at {ms} ms");
+            served(&mut queue);
+        }
+    }
+
+    /// 4500 B are 3000 after ln 1.5 = 405.5 ms.
+    #[test]
+    fn what_was_declared_is_forgotten_in_time() {
+        let mut queue = queue(100, Outside::Behind);
+        offer(&mut queue, (1, 9), Some(false), 0);
+        for handle in 0..3 {
+            offer(&mut queue, (0, handle), Some(true), 0);
+        }
+        served(&mut queue);
+        offer(&mut queue, (0, 3), Some(false), 405);
+        offer(&mut queue, (1, 4), Some(false), 405);
+        assert_eq!(served(&mut queue), [4, 3]);
+        offer(&mut queue, (0, 5), Some(false), 406);
+        offer(&mut queue, (1, 6), Some(false), 406);
+        assert_eq!(served(&mut queue), [5, 6]);
+    }
+
+    #[test]
+    fn what_cannot_declare_waits_where_the_scenario_says() {
+        for (outside, order) in [(Outside::Behind, [1, 0]), (Outside::First, [0, 1])] {
+            let mut queue = queue(100, outside);
+            offer(&mut queue, (0, 0), None, 0);
+            offer(&mut queue, (1, 1), Some(false), 0);
+            assert_eq!(served(&mut queue), order);
+        }
+    }
+
+    #[test]
+    fn the_last_packet_behind_makes_room_for_one_that_is_first() {
+        let mut queue = queue(2, Outside::Behind);
+        assert!(offer(&mut queue, (0, 1), None, 0).is_empty());
+        assert!(offer(&mut queue, (0, 2), None, 0).is_empty());
+        assert_eq!(offer(&mut queue, (0, 3), None, 0), [3], "its own class makes no room");
+        assert_eq!(offer(&mut queue, (1, 4), Some(false), 0), [2]);
+        assert_eq!(offer(&mut queue, (1, 5), Some(false), 0), [1]);
+        assert_eq!(offer(&mut queue, (1, 6), Some(false), 0), [6]);
+        assert_eq!(served(&mut queue), [4, 5]);
+    }
+
+    #[test]
+    fn without_an_allowance_it_is_a_hundredth_of_the_link() {
+        let params = DeclaredCongestionParams {
+            allowance: None,
+            memory: Span::from_millis(120),
+            outside: Outside::Behind,
+        };
+        // 10 Mb/s: 12.5 kB/s for 0.12 s.
+        assert!((DeclaredCongestion::new(params, &place(9)).allowed - 1500.0).abs() < 1e-9);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_unsaid_and_the_room_is_kept(
+            steps in prop::collection::vec(
+                (0..3u32, prop::option::of(any::<bool>()), 0..400u64, any::<bool>()), 1..300,
+            ),
+        ) {
+            let mut queue = queue(5, Outside::Behind);
+            let (mut inside, mut ms) = (0i64, 0);
+            for (user, declares, gap_ms, leave) in steps {
+                ms += gap_ms;
+                inside += 1 - offer(&mut queue, (user, 0), declares, ms).len() as i64;
+                if leave && super::super::tests::take(&mut queue, Time::ZERO).is_some() {
+                    inside -= 1;
+                }
+                prop_assert_eq!(i64::from(queue.backlog().0), inside);
+                prop_assert!(inside <= 5);
+            }
+        }
+    }
+}
