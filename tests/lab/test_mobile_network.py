@@ -191,6 +191,41 @@ def test_data_down_and_acknowledgements_up_have_tunnels_at_once():
     assert set(messages(result)) == {"data", "echo requests", "echo responses"}
 
 
+def test_who_walks_with_tunnels_up_is_in_one_of_each_enodeb():
+    steps = {
+        f"users.{user}-walks.moves": [
+            {"at": f"{at} s", end: f"phones{node}"} for at, node in ((2, 2), (4, 1))
+        ]
+        for user, end in (("down", "to"), ("up", "from"))
+    }
+    result = tidegate.lab(
+        "scenarios/walk-with-tunnels-up.toml", replications=1,
+        set={"warm_up": "1 s", "duration": "5 s", **steps},
+    )  # fmt: skip
+    top = counted(result, "r4-g1.exit.0")
+    first, second = (counted(result, f"n{node}-r1.entry.0") for node in (1, 2))
+    for walker in (1, 3):
+        assert min(begins[walker, "entered_packets"] for begins in (first, second)) > 100
+        entered = first[walker, "entered_packets"] + second[walker, "entered_packets"]
+        assert abs(entered - top[walker, "received"]) < 150, "under way, and dropped"
+        for begins in (first, second):
+            assert begins[walker, "reports"] > 0
+            refused = ("on_no_tunnel", "forged", "replayed", "from_strangers")
+            assert all(begins[walker, f"reports_{why}"] == 0 for why in refused)
+    assert min(rates_of(result).values()) > 0.3e6
+    (about,) = result.lab.to_pylist()
+    assert about["malformed"] == about["refused"] == about["foreign"] == 0
+    assert messages(result)["end markers sent"] == 4, "down alone"
+
+
+def test_a_flood_is_served_after_those_whose_tunnels_declare_little():
+    result = tidegate.lab("scenarios/declared-congestion.toml", set=SHORT, replications=1)
+    rates = rates_of(result)
+    victims = sum(rates[victim] for victim in range(FLOOD))
+    assert victims > rates[FLOOD], "first come, first served, it has nearly all"
+    assert counted(result, GATEWAY)[FLOOD, "re_inserted"] > 100
+
+
 @contextlib.contextmanager
 def running(name, values, output, last):
     """A run by itself: its process, and address and namespace of its hosts up to the last."""

@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Span};
 
 use crate::document::Table;
 use crate::field::{PathIssue, Reader};
-use crate::file::{Access, File, Move, Tcp, User, packet_size_mistake};
+use crate::file::{Access, File, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
 use crate::network::{DUMBBELL, Network};
@@ -310,20 +310,26 @@ fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) 
         reader.wrong_at("moves", message);
     }
     let Some((network, nodes)) = network else { return };
-    for (number, Move { to, .. }) in moves.iter().enumerate() {
-        let from = user.ends().0;
-        let message = match () {
-            () if !nodes.contains(to.as_str()) => {
-                format!("there is no node \"{to}\"; nodes are {}", list(nodes))
+    for (number, (step, (_, from, to))) in moves.iter().zip(user.walk()).enumerate() {
+        let key = if step.to.is_some() { "to" } else { "from" };
+        let unknown =
+            [("from", &step.from), ("to", &step.to)].into_iter().find_map(|(key, given)| {
+                let given = given.as_deref().filter(|given| !nodes.contains(given))?;
+                Some((key, format!("there is no node \"{given}\"; nodes are {}", list(nodes))))
+            });
+        let known = [from, to].iter().all(|node| nodes.contains(*node));
+        let no_way = || network.path(from, to).is_none() || network.path(to, from).is_none();
+        let (key, message) = match unknown {
+            Some(unknown) => unknown,
+            None if step.from.is_none() && step.to.is_none() => {
+                ("at", "to where? Give to = \"NODE\" where they receive, or from = \"NODE\" where they send".to_owned())
             }
-            () if nodes.contains(from)
-                && (network.path(from, to).is_none() || network.path(to, from).is_none()) =>
-            {
-                format!("no way leads from {from} to {to} and back: give links")
+            None if known && no_way() => {
+                (key, format!("no way leads from {from} to {to} and back: give links"))
             }
-            () => continue,
+            None => continue,
         };
-        nested(reader, &["moves", &number.to_string()], |reader| reader.wrong_at("to", message));
+        nested(reader, &["moves", &number.to_string()], |reader| reader.wrong_at(key, message));
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Span, Time};
 
-use crate::file::{File, Move, Offer, Profile, Start, User};
+use crate::file::{File, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
     AccessPlan, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan, StagePlan, StandPlan,
@@ -100,13 +100,13 @@ fn add_flows(
             let offer = |flow| OfferPlan { flow, at, willingness_to_pay };
             plan.offers.extend(numbers.clone().map(offer));
         }
-        for Move { at, to } in &user.moves.0 {
+        for (at, from, to) in user.walk() {
             let path = |from, to| network.path(from, to).expect("routes are checked on reading");
             let (there, back) = (path(from, to), path(to, from));
             let (forward, reverse) = seat.routes(&there, &back);
             let stands = moved(&flow.stands, 1 + there.len());
             let (at, leg) =
-                (Time::ZERO + *at, FlowPlan { forward, reverse, stands, ..flow.clone() });
+                (Time::ZERO + at, FlowPlan { forward, reverse, stands, ..flow.clone() });
             let leg = |flow| MovePlan { flow, at, leg: leg.clone() };
             plan.moves.extend(numbers.clone().map(leg));
         }

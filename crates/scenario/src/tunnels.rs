@@ -8,7 +8,7 @@ use tidegate_mechanisms::units::{Bytes, Rate};
 
 use crate::check::nested;
 use crate::field::Reader;
-use crate::file::{File, Mobile, Move, Side, User};
+use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
 use crate::plan::LinkPlan;
 use crate::resolve::AtHosts;
@@ -39,28 +39,27 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
         let size = user.packet_size.unwrap_or(file.packet_size);
         let begin = standing(file, network, (name, user), &path);
         walk((name, size), &begin, &mut ends, reader);
-        let back = network.path(to, from).map(|path| of_links(file, network, &path));
-        back.iter().for_each(|back| walk((name, size), back, &mut ends, reader));
-        for (number, Move { to, .. }) in user.moves.0.iter().enumerate() {
-            let Some(path) = network.path(from, to) else { continue };
-            let there = standing(file, network, (name, user), &path);
-            if there.iter().any(|here| matches!(here.stage, StageParams::PdnGateway(_)))
-                && !there.iter().any(|here| here.stage.ends_tunnels())
-            {
+        let back =
+            network.path(to, from).map_or_else(Vec::new, |path| of_links(file, network, &path));
+        walk((name, size), &back, &mut ends, reader);
+        let was = [&begin[..], &back[..]];
+        for (number, (step, (_, from, to))) in user.moves.0.iter().zip(user.walk()).enumerate() {
+            let paths = network.path(from, to).zip(network.path(to, from));
+            let Some((there, back)) = paths else { continue };
+            let there = standing(file, network, (name, user), &there);
+            let back = of_links(file, network, &back);
+            let (key, node) = if step.to.is_some() { ("to", to) } else { ("from", from) };
+            let [was_there, was_back] = was;
+            if loses_tunnels(was_there, &there) || loses_tunnels(was_back, &back) {
                 let message = format!(
-                    "{to} is behind no eNodeB that could take their tunnels over: name a node that is, or give one"
+                    "{node} is behind no eNodeB that could take their tunnels over: name a node that is, or give one"
                 );
                 let path = ["users", name, "moves", &number.to_string()];
-                nested(reader, &path, |reader| reader.wrong_at("to", message));
+                nested(reader, &path, |reader| reader.wrong_at(key, message));
             } else {
                 walk((name, size), &there, &mut ends, reader);
+                walk((name, size), &back, &mut ends, reader);
             }
-        }
-        let ends_up = |here: &Standing| here.stage.tunnel_end().is_some_and(|end| end.up);
-        if !user.moves.0.is_empty() && back.iter().flatten().any(ends_up) {
-            let message = "what they send back travels in a tunnel that stays where it is: leave out what stands on \
-                           the way up (enodeb-uplink, pdn-gateway-uplink, or duplex = false)";
-            nested(reader, &["users", name], |reader| reader.wrong_at("moves", message));
         }
     }
     for (path, End { up, fed, mistakes }) in ends {
@@ -77,6 +76,15 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
             mistakes.into_iter().for_each(|(key, message)| reader.wrong_at(key, message));
         });
     }
+}
+
+/// Whether packets came to the end of a tunnel before, and come to none on another way.
+fn loses_tunnels(before: &[Standing], after: &[Standing]) -> bool {
+    let is_whole = |way: &[Standing]| {
+        let ends = || way.iter().filter_map(|here| here.stage.tunnel_end());
+        ends().any(|end| end.interval.is_none()) && ends().any(|end| end.interval.is_some())
+    };
+    is_whole(before) && !is_whole(after)
 }
 
 /// Follows a group's packets from stage to stage.
@@ -376,15 +384,28 @@ mod tests {
         );
     }
 
+    /// Those who receive and those who send, where every eNodeB has tunnels both ways; to a node without any they cannot.
     #[test]
-    fn users_who_walk_have_no_tunnel_up() {
-        let both = "gateway = [\"pdn-gateway\"]\nenodeb = [\"enodeb\"]\nenodeb_up = [\"enodeb-uplink\"]\n\
+    fn users_walk_with_tunnels_up_from_enodeb_to_enodeb() {
+        let both = "duplex = true\ngateway = [\"pdn-gateway\"]\nenodeb = [\"enodeb\"]\nenodeb_up = [\"enodeb-uplink\"]\n\
                     gateway_up = [\"pdn-gateway-uplink\"]";
-        tell(&mobile(both), &[]);
-        let walks = "[users.walker]\nfrom = \"G1\"\nto = \"phones1\"\nmoves = [{ at = \"1 s\", to = \"phones2\" }]";
+        let walk = |from: &str, to: &str, step: &str| {
+            let walks =
+                format!("from = \"{from}\"\nto = \"{to}\"\nmoves = [{{ at = \"1 s\"{step} }}]");
+            mobile(&format!("{both}\n[users.walker]\n{walks}"))
+        };
+        tell(&walk("G1", "phones1", ", to = \"phones2\""), &[]);
+        tell(&walk("phones1", "G1", ", from = \"phones2\""), &[]);
         tell(
-            &mobile(&format!("{both}\n{walks}")),
-            &["users.walker.moves: what they send back travels in a tunnel that stays where it is"],
+            &walk("phones1", "G1", ", from = \"R1\""),
+            &[
+                "users.walker.moves.0.from: R1 is behind no eNodeB that could take their tunnels over",
+            ],
         );
+        tell(
+            &walk("phones1", "G1", ", from = \"phones9\""),
+            &["users.walker.moves.0.from: there is no node \"phones9\"; nodes are G1"],
+        );
+        tell(&walk("phones1", "G1", ""), &["users.walker.moves.0.at: to where?"]);
     }
 }

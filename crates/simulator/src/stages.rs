@@ -109,7 +109,23 @@ impl Stages {
                 }
             }
         }
+        stages.settle();
         stages
+    }
+
+    /// All know where they stand among those of their kind.
+    fn settle(&mut self) {
+        let mut counts: BTreeMap<&'static str, u32> = BTreeMap::new();
+        let mut places = Vec::new();
+        for standing in &self.all {
+            let count = counts.entry(standing.params.name()).or_default();
+            places.push(*count);
+            *count += 1;
+        }
+        let count = |kind: &str| counts.get(kind).copied().unwrap_or_default();
+        for (standing, place) in self.all.iter_mut().zip(places) {
+            standing.stage.settle(place, &count);
+        }
     }
 
     fn add(&mut self, name: String, params: StageParams, seed: u64) -> u32 {

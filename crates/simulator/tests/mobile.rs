@@ -121,3 +121,84 @@ to = "G1"
         assert!(sum(&output, ends, "not_in_tunnel") <= reports, "{ends}");
     }
 }
+
+/// Phones that download and phones that upload, in tunnels both ways.
+const BOTH_WAYS: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "20 s"
+[mobile]
+enodebs = 2
+rate = "10 Mb/s"
+delay = "5 ms"
+buffer = "100 packets"
+ecn = true
+aqm = { kind = "red", min_threshold = "10 packets", max_threshold = "50 packets", gentle = true }
+duplex = true
+radio = { delay = "5 ms" }
+gateway = ["pdn-gateway"]
+enodeb = [{ kind = "enodeb", interval = "50 ms" }]
+enodeb_up = ["enodeb-uplink"]
+gateway_up = [{ kind = "pdn-gateway-uplink", interval = "50 ms" }]
+[users.down]
+count = 2
+from = "G1"
+to = "phones1"
+[users.up]
+count = 2
+from = "phones1"
+to = "G1"
+"#;
+
+/// Who walks takes the tunnels of another eNodeB both ways, be it data or ACKs that he sends. What was under way goes on in the one before,
+/// both are reported on, and each report is believed.
+#[test]
+fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
+    let step =
+        |at: u32, key: &str, node: u32| format!(r#"{{ at = "{at} s", {key} = "phones{node}" }}"#);
+    let moves = |key: &str| {
+        let steps = [(5, 2), (10, 1), (15, 2)].map(|(at, node)| step(at, key, node));
+        format!("[{}]", steps.join(", "))
+    };
+    let still = run(&plan(BOTH_WAYS), 1);
+    let (to, from) = (moves("to"), moves("from"));
+    let walks =
+        run(&plan_with(BOTH_WAYS, &[("users.down.moves", &to), ("users.up.moves", &from)]), 1);
+    let goodput = |output: &RunOutput, users: std::ops::Range<usize>| {
+        output.flows.goodput_bps[users].iter().sum::<f64>()
+    };
+    for users in [0..2, 2..4] {
+        let (still, walks) = (goodput(&still, users.clone()), goodput(&walks, users));
+        assert!(still > 6e6 && walks > 0.85 * still, "{walks} of {still}");
+    }
+    assert_eq!(sum(&still, "n2-r1.entry.0", "entered_packets"), 0);
+    let up = ["n1-r1.entry.0", "n2-r1.entry.0"];
+    for begins in up {
+        let (entered, reports) =
+            (sum(&walks, begins, "entered_packets"), sum(&walks, begins, "reports"));
+        // Four phones for about ten seconds, a report on each every 50 ms or more, where some of them are lost.
+        assert!(entered > 5_000 && reports > 250, "{begins}: {entered}, {reports}");
+    }
+    let all = |what: &str| up.iter().map(|begins| sum(&walks, begins, what)).sum::<u64>();
+    let end = "r4-g1.exit.0";
+    let (entered, received) = (all("entered_packets"), sum(&walks, end, "received"));
+    let missed = sum(&walks, end, "missed") - sum(&walks, end, "came_late");
+    assert!(
+        received + missed <= entered && entered - received - missed < 400,
+        "{received} of {entered}"
+    );
+    assert!(all("reported_received") > 9 * received / 10);
+    for refused in [
+        "reports_on_no_tunnel",
+        "reports_old",
+        "reports_forged",
+        "reports_replayed",
+        "reports_from_strangers",
+    ] {
+        assert_eq!(all(refused), 0, "{refused}");
+    }
+    for dropped in ["dropped: no such tunnel", "dropped: came twice", "stale"] {
+        assert_eq!(sum(&walks, end, dropped), 0, "{dropped}");
+    }
+    assert_eq!(sum(&walks, "g1-r4.entry.0", "handovers"), 4 * 3, "down, data and ACKs");
+}

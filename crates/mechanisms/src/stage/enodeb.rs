@@ -24,7 +24,10 @@
 //! A user has one tunnel here, which its first packet tells of in place of the signalling that sets tunnels up;
 //! packets of another number have none. Packets in no tunnel pass. A report goes the way back to the gateway, where it waits and may be lost.
 
+use std::collections::BTreeMap;
+
 use super::by_user::ByUser;
+use super::enodeb_uplink::Teids;
 use super::report::{Fate, TunnelReport};
 use super::tunnel::{EcnRules, Tunnel};
 use super::{Crossing, Ecn, EnodebUplinkParams, Passage, Passing, PdnGateway, Report, Stage};
@@ -70,6 +73,9 @@ pub struct Enodeb {
     /// Probability that all attempts of the radio fail.
     lost: f64,
     tunnels: ByUser<Row>,
+    /// His other tunnels, by user and where they begin, if they do in several places.
+    further: BTreeMap<(u32, u32), Row>,
+    teids: Teids,
     /// What is counted of users, beside their tunnels.
     others: ByUser<[u64; OTHERS.len()]>,
 }
@@ -124,7 +130,8 @@ impl Stage for Enodeb {
 
     fn new(params: EnodebParams) -> Self {
         let lost = libm::pow(params.radio_loss.0, f64::from(params.radio_attempts.0));
-        Enodeb { params, lost, tunnels: ByUser::new(), others: ByUser::new() }
+        let (tunnels, others, further) = (ByUser::new(), ByUser::new(), BTreeMap::new());
+        Enodeb { params, lost, tunnels, further, teids: Teids::ALONE, others }
     }
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
@@ -132,7 +139,7 @@ impl Stage for Enodeb {
     }
 
     fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
-        let Enodeb { others, tunnels, .. } = self;
+        let Enodeb { others, tunnels, further, teids, .. } = self;
         let user = packet.user;
         let mut count = |other: Other| others.of(user, Default::default)[other as usize] += 1;
         let Some(tunnel) = packet.tunnel else {
@@ -140,9 +147,17 @@ impl Stage for Enodeb {
             return Passage::On;
         };
         let EnodebParams { interval, ecn_rules, .. } = self.params;
-        let row = tunnels.of(user, || Row::beginning(packet.now + interval, tunnel.teid));
+        let begin = || Row::beginning(packet.now + interval, tunnel.teid);
+        let mut row = tunnels.of(user, begin);
         if row.report.teid != tunnel.teid {
-            return FOREIGN;
+            let from = teids.beginning(tunnel.teid);
+            if from == teids.beginning(row.report.teid) {
+                return FOREIGN;
+            }
+            row = further.entry((user, from)).or_insert_with(begin);
+            if row.report.teid != tunnel.teid {
+                return FOREIGN;
+            }
         }
         match row.arrive(tunnel.sequence, packet.is_marked()) {
             Arrival::Again => return TWICE,
@@ -166,20 +181,30 @@ impl Stage for Enodeb {
         for (user, others) in self.others.iter() {
             OTHERS.iter().zip(others).for_each(|(name, count)| each(user, name, *count));
         }
-        for (user, row @ Row { late, reports, .. }) in self.tunnels.iter() {
+        for (user, row) in self.tunnels.iter() {
             if self.others.get(user).is_none() {
                 OTHERS.iter().for_each(|name| each(user, name, 0));
             }
-            let report = row.told();
-            each(user, "received", report.received.into());
-            each(user, "marked_before", report.marked_before.into());
-            each(user, "missed", u64::from(report.dropped_before) + late);
-            each(user, "came_late", *late);
-            each(user, "dropped_here", report.dropped_here.into());
-            each(user, "reports_sent", *reports);
+            let further = self.further.range((user, 0)..=(user, u32::MAX)).map(|(_, row)| row);
+            let mut sums = [0; COUNTED.len()];
+            for row in further.chain([row]) {
+                sums.iter_mut().zip(row.counted()).for_each(|(sum, count)| *sum += count);
+            }
+            COUNTED.iter().zip(sums).for_each(|(name, sum)| each(user, name, sum));
         }
     }
 }
+
+impl Enodeb {
+    /// It ends tunnels with these numbers.
+    pub(super) fn ends(&mut self, teids: Teids) {
+        self.teids = teids;
+    }
+}
+
+/// What is counted of a tunnel.
+const COUNTED: [&str; 6] =
+    ["received", "marked_before", "missed", "came_late", "dropped_here", "reports_sent"];
 
 impl Row {
     fn beginning(due: Time, teid: u32) -> Self {
@@ -218,6 +243,15 @@ impl Row {
             dropped_before: numbers.missing() as u32,
             ..self.report.clone()
         }
+    }
+
+    /// What of it is counted.
+    fn counted(&self) -> [u64; COUNTED.len()] {
+        let TunnelReport { received, marked_before, dropped_before, dropped_here, .. } =
+            self.told();
+        let missed = u64::from(dropped_before) + self.late;
+        let [received, marked, here] = [received, marked_before, dropped_here].map(u64::from);
+        [received, marked, missed, self.late, here, self.reports]
     }
 
     fn lose(&mut self, sequence: u16) {

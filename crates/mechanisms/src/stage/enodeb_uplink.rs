@@ -12,12 +12,14 @@
 //!                      └───────────────────────── report ◄──────────────────────┘
 //! ```
 //!
-//! Buckets are an eNodeB's own: who comes to another begins there with a full one.
+//! A user who walks is in a tunnel of each eNodeB in turn. Those of the k-th of n eNodeBs have the numbers k + 1, k + 1 + n,
+//! k + 1 + 2n and so on, as if the gateway had given them, so that it can tell them apart. Buckets are an eNodeB's own: who comes to
+//! another begins there with a full one.
 
 use super::pdn_gateway::{Handover, PdnGateway, PdnGatewayParams, Radio};
 use super::re_ecn_policer::ReEcnPolicerParams;
 use super::tunnel::EcnRules;
-use super::{Crossing, Passage, Passing, Report, Stage};
+use super::{Crossing, Passage, Passing, Report, Stage, TunnelReport};
 use crate::parameters;
 use crate::parameters::{Mistake, Parameters, Tables};
 use crate::registry::About;
@@ -65,7 +67,43 @@ impl EnodebUplinkParams {
 
 /// State of one eNodeB.
 #[derive(Clone, Debug)]
-pub struct EnodebUplink(PdnGateway);
+pub struct EnodebUplink {
+    /// It numbers its tunnels from 1 on.
+    own: PdnGateway,
+    teids: Teids,
+}
+
+/// Which numbers of tunnels are whose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Teids {
+    /// Which of the eNodeBs this is, counted from 0,
+    pub place: u32,
+    /// and how many there are.
+    pub of: u32,
+}
+
+impl Teids {
+    /// Of a single eNodeB.
+    pub const ALONE: Teids = Teids { place: 0, of: 1 };
+
+    /// The number of a tunnel in the network, by the one that it has here.
+    const fn outside(self, own: u32) -> u32 {
+        (own - 1) * self.of + self.place + 1
+    }
+
+    /// The other way round; `None` for those of other eNodeBs.
+    const fn own(self, outside: u32) -> Option<u32> {
+        match outside.checked_sub(1) {
+            Some(number) if number % self.of == self.place => Some(number / self.of + 1),
+            _ => None,
+        }
+    }
+
+    /// At which of the eNodeBs the tunnel of a number begins.
+    pub const fn beginning(self, outside: u32) -> u32 {
+        outside.wrapping_sub(1) % self.of
+    }
+}
 
 impl Stage for EnodebUplink {
     type Params = EnodebUplinkParams;
@@ -86,7 +124,11 @@ impl Stage for EnodebUplink {
     const HAS_LEVELS: bool = true;
 
     fn new(params: EnodebUplinkParams) -> Self {
-        EnodebUplink(PdnGateway::new(params.turned_round()))
+        EnodebUplink { own: PdnGateway::new(params.turned_round()), teids: Teids::ALONE }
+    }
+
+    fn settle(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
+        self.teids = Teids { place, of: count(Self::ABOUT.name) };
     }
 
     fn misfit(params: &EnodebUplinkParams, packet: Bytes) -> Option<Mistake> {
@@ -94,22 +136,53 @@ impl Stage for EnodebUplink {
     }
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
-        self.0.pass(packet, draw)
+        packet.cross(|crossing| self.cross(crossing, draw))
     }
 
     fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
-        self.0.cross(packet, draw)
+        let was_in_one = packet.tunnel.is_some();
+        let passage = self.own.cross(packet, draw);
+        if let Some(tunnel) = packet.tunnel.as_mut().filter(|_| !was_in_one) {
+            tunnel.teid = self.teids.outside(tunnel.teid);
+        }
+        passage
     }
 
     fn take(&mut self, report: &Report) {
-        self.0.take(report);
+        let Some(told) = report.tunnel.as_deref() else { return };
+        // No tunnel has the number 0.
+        let teid = self.teids.own(told.teid).unwrap_or(0);
+        let tunnel = Some(Box::new(TunnelReport { teid, ..told.clone() }));
+        self.own.take(&Report { tunnel, ..report.clone() });
     }
 
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
-        self.0.counts(each);
+        self.own.counts(each);
     }
 
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        self.0.levels(user, now, each);
+        self.own.levels(user, now, each);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three eNodeBs, by hand.
+    #[test]
+    fn no_two_enodebs_give_a_number_twice() {
+        let given = [0, 1, 2].map(|place| {
+            let teids = Teids { place, of: 3 };
+            [1, 2, 3].map(|own| teids.outside(own))
+        });
+        assert_eq!(given, [[1, 4, 7], [2, 5, 8], [3, 6, 9]]);
+        for (place, all) in given.iter().enumerate() {
+            let teids = Teids { place: place as u32, of: 3 };
+            let own: Vec<_> = (0..=9).filter_map(|outside| teids.own(outside)).collect();
+            assert_eq!(own, [1, 2, 3]);
+            assert!(all.iter().all(|outside| teids.beginning(*outside) == place as u32));
+        }
+        assert_eq!([1, 2].map(|own| Teids::ALONE.outside(own)), [1, 2]);
     }
 }

@@ -116,6 +116,12 @@ pub trait Stage: Sized {
         None
     }
 
+    /// It stands in a network, where it is the so-many-th of its kind, counted from 0, and there are so many of each
+    /// kind; before the first packet.
+    fn settle(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
+        let _ = (place, count);
+    }
+
     /// The stages that stand here together, which packets of a flow pass in turn; mostly one.
     fn in_turn(params: &Self::Params) -> Vec<Self::Params> {
         vec![params.clone()]
@@ -273,6 +279,11 @@ macro_rules! stages {
             /// The stage of these parameters, before the first packet.
             pub fn new(params: StageParams) -> Self {
                 match params { $(StageParams::$name(params) => AnyStage::$name($name::new(params)),)+ }
+            }
+
+            /// See [`Stage::settle`].
+            pub fn settle(&mut self, place: u32, count: &dyn Fn(&str) -> u32) {
+                match self { $(AnyStage::$name(stage) => stage.settle(place, count),)+ }
             }
 
             /// See [`Stage::glance`].

@@ -4,7 +4,8 @@
 //! Y. Zhang, I. Johansson, H. Green and M. Tatipamula, "Metering Re-ECN: Performance Evaluation and its
 //! Applicability in Cellular Networks", ITC 23, 2011, section III-B: "a similar setup can be done for upload scenarios". What
 //! the [eNodeB](enodeb.md) does for downloads, turned round: it counts what was marked or is missing, takes packets out by the
-//! same rules, and reports to the [eNodeB](enodeb-uplink.md) where their tunnel began. No radio is behind it.
+//! same rules, and reports to the [eNodeB](enodeb-uplink.md) where their tunnel began. No radio is behind it. A user who walks has a
+//! tunnel from each eNodeB where he has been, each with counters of its own.
 //!
 //! ```text
 //! with each packet:   received + 1;   marked_before + 1 where inner or outer ECN is CE
@@ -14,6 +15,7 @@
 //! ```
 
 use super::enodeb::{Enodeb, EnodebParams};
+use super::enodeb_uplink::Teids;
 use super::tunnel::EcnRules;
 use super::{Crossing, EnodebUplink, Passage, Passing, Stage};
 use crate::parameters;
@@ -74,6 +76,10 @@ impl Stage for PdnGatewayUplink {
 
     fn new(params: PdnGatewayUplinkParams) -> Self {
         PdnGatewayUplink(Enodeb::new(params.turned_round()))
+    }
+
+    fn settle(&mut self, _place: u32, count: &dyn Fn(&str) -> u32) {
+        self.0.ends(Teids { place: 0, of: count(EnodebUplink::ABOUT.name).max(1) });
     }
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {

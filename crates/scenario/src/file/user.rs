@@ -28,8 +28,8 @@ section! {
         pub from: Option<String>,
         /// Node that the users send to. In a dumbbell "right", if not given.
         pub to: Option<String>,
-        /// Other nodes that they receive at from some time on, such as [{ at = "20 s", to = "n2" }]: users who
-        /// walk. Their flows go on; what is under way arrives where it was sent to.
+        /// Other nodes that they receive at or send from, from some time on, such as [{ at = "20 s", to = "n2" }] or
+        /// [{ at = "20 s", from = "n2" }]: users who walk. Their flows go on; what is under way arrives where it was sent to.
         pub moves: Tables<Move> = "[]",
         /// What each flow offers to pay from given times on, in place of its congestion control's `willingness_to_pay`,
         /// such as [{ at = "20 s", willingness_to_pay = 400.0 }].
@@ -64,12 +64,14 @@ section! {
 }
 
 parameters! {
-    /// Users receive at another node from some time on.
+    /// Users receive at another node from some time on, or send from another.
     pub struct Move {
         /// When, after the start of the run, warm-up included.
         pub at: Span,
-        /// The node.
-        pub to: String,
+        /// The node that they receive at. Default: where they did before.
+        pub to: Option<String>,
+        /// The node that they send from. Default: where they did before.
+        pub from: Option<String>,
     }
 }
 
@@ -106,6 +108,19 @@ parameters! {
 }
 
 impl Tabled for StartRange {}
+
+impl User {
+    /// From where and to where they send after each of their moves, and when.
+    pub(crate) fn walk<'a>(&'a self) -> Vec<(Span, &'a str, &'a str)> {
+        let (mut from, mut to) = self.ends();
+        let step = |step: &'a Move| {
+            from = step.from.as_deref().unwrap_or(from);
+            to = step.to.as_deref().unwrap_or(to);
+            (step.at, from, to)
+        };
+        self.moves.0.iter().map(step).collect()
+    }
+}
 
 impl Field for Start {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {

@@ -77,9 +77,15 @@ impl FlowPlan {
     fn node(&self, plan: &Plan, direction: Direction, hop: usize) -> u32 {
         let ends = |link: &u32| plan.links[*link as usize].ends;
         let route = direction.route(self);
-        match route.get(hop) {
-            Some(next) => ends(next).0,
-            None => ends(route.last().expect("a route has at least one link")).1,
+        let before = hop.checked_sub(1).and_then(|place| route.get(place));
+        let back = direction == Direction::Back;
+        match (before, route.get(hop)) {
+            // A user's own links, the first one there and the last one back at least, stay where they were as he walks.
+            (Some(before), Some(_)) if hop + 1 == route.len() && (back || hop > 1) => {
+                ends(before).1
+            }
+            (_, Some(next)) => ends(next).0,
+            _ => ends(route.last().expect("a route has at least one link")).1,
         }
     }
 }
