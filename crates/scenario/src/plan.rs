@@ -16,9 +16,9 @@ mod ways;
 
 pub use crate::traffic::{
     Adaptation, Admission, AdmissionPlace, Blind, BlindConex, BlindReEcn, Calls, Cbr, Counter,
-    Distribution, Fetching, FrameSizes, Frames, Gateway, Greedy, Increase, MeasuredSum, NonProbing,
-    OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality, ShortFlows, Traffic,
-    Transfer, Unknown, Updates, Video, WritesPlan,
+    Distribution, Fetching, Film, FilmModel, FrameSizes, Frames, Gateway, Greedy, Increase,
+    MeasuredSum, NonProbing, OnOff, Pages, Patience, PausePlan, PriceAdaptation, Probing, Quality,
+    ShortFlows, Traffic, Transfer, Unknown, Updates, Video, WritesPlan,
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,

@@ -21,7 +21,9 @@ pub use calls::{
 };
 pub use cbr::{Blind, BlindConex, BlindReEcn, Cbr};
 pub use frame_sizes::FrameSizes;
-pub use frames::{Adaptation, Frames, Increase, Patience, PriceAdaptation, Quality, Updates};
+pub use frames::{
+    Adaptation, Film, FilmModel, Frames, Increase, Patience, PriceAdaptation, Quality, Updates,
+};
 pub use greedy::Greedy;
 pub use on_off::OnOff;
 pub use pages::{Fetching, Pages};

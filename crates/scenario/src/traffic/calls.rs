@@ -4,7 +4,7 @@ use tidegate_mechanisms::parameters::Mistake;
 use tidegate_mechanisms::units::{Probability, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters};
 
-use super::frames::{Adaptation, can_be_chosen, of_a_film};
+use super::frames::{Adaptation, Film, can_be_chosen, of_a_film};
 use super::{Application, Distribution};
 
 parameters! {
@@ -22,6 +22,8 @@ parameters! {
         pub distribution: Distribution = "exponential",
         /// From one frame to the next.
         pub frame_interval: Span = "40 ms",
+        /// How sizes of its frames vary; where it is not set, as those of a published film do.
+        pub film: Option<Film>,
         /// Its packets are ECN-capable.
         pub ecn: bool = "true",
         /// Who decides whether a call may begin, and by what.

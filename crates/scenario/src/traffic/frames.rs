@@ -18,6 +18,8 @@ parameters! {
         /// kind, such as `5120,I`. Or the name of a file `*.csv` with them, seen from the scenario's. Each stream
         /// begins somewhere in it, and begins anew at its end.
         pub frames: Option<FrameSizes>,
+        /// How sizes of the model's frames vary; where it is not set, as those of a published film do.
+        pub film: Option<Film>,
         /// From one frame to the next.
         pub frame_interval: Span = "40 ms",
         /// Its packets are ECN-capable.
@@ -26,6 +28,36 @@ parameters! {
         pub adaptation: Adaptation = "none",
     }
     check can_be_sent;
+}
+
+choice! {
+    /// How the sizes of a film's frames vary.
+    pub enum Film as Film {
+        Model(FilmModel) = "model";
+    }
+}
+
+parameters! {
+    /// Groups of an I, three P and eight B frames, times the activity of the scene, which is remembered for 5 s, times
+    /// what is new in a frame; both are lognormal.
+    pub struct FilmModel {
+        /// Mean size of an I frame, as a multiple of a B frame's.
+        pub full: Step = "4",
+        /// Mean size of a P frame, as a multiple of a B frame's.
+        pub predicted: Step = "2",
+        /// Standard deviation of scenes over their mean.
+        pub scenes: Share = "0.5",
+        /// Standard deviation over the mean of what is new in a frame.
+        pub frames: Share = "0.4",
+    }
+    check is_a_film;
+}
+
+/// What it is where a scenario says nothing.
+impl Default for FilmModel {
+    fn default() -> Self {
+        FilmModel { full: Step(4.0), predicted: Step(2.0), scenes: Share(0.5), frames: Share(0.4) }
+    }
 }
 
 choice! {
@@ -104,8 +136,23 @@ parameters! {
     }
 }
 
+/// I frames that are larger would not go into a datagram at rates that others are sent at.
+const LARGEST_OVER_SMALLEST: f64 = 10.0;
+
+fn is_a_film(own: &FilmModel) -> Vec<Mistake> {
+    let message =
+        format!("must lie between 1 and {LARGEST_OVER_SMALLEST}: B frames are the smallest");
+    let sizes = [("full", own.full.0), ("predicted", own.predicted.0)];
+    let wrong = sizes.iter().filter(|(_, size)| !(1.0..=LARGEST_OVER_SMALLEST).contains(size));
+    wrong.map(|(key, _)| (*key, message.clone())).collect()
+}
+
 fn can_be_sent(own: &Frames) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
+    if own.frames.is_some() && own.film.is_some() {
+        let message = "frames has the sizes of all frames: leave one of the two out";
+        mistakes.push(("film", message.to_owned()));
+    }
     match (own.rate, &own.frames) {
         (Some(rate), None) => mistakes.extend(of_a_film("rate", rate, own.frame_interval)),
         (_, Some(sizes)) => mistakes.extend(of_a_file(own, sizes)),

@@ -83,6 +83,11 @@ fn what_decides_about_calls_has_to_be_able_to() {
     let both = "admission = { kind = \"non-probing\", threshold = 0.1, report_interval = \"1 s\" }";
     let told = of(&format!("{call}, {both}, adaptation = {{ {price} }}"));
     assert!(told[0].contains("write the same report_interval"), "{told:?}");
+    let film = "film = { kind = \"model\", full = 0.5, predicted = 20.0 }";
+    let told = of(&format!("{call}, {film}"));
+    assert!(told.len() == 2 && told[0].contains("full: must lie between 1 and 10"), "{told:?}");
+    let told = of("kind = \"frames\", frames = \"800\", film = { kind = \"model\" }");
+    assert!(told[0].contains("film: frames has the sizes of all frames"), "{told:?}");
     let hasty = "increase = { kind = \"patient\", wait = \"0 s\" }";
     let told = of(&format!("{call}, adaptation = {{ {price}, {hasty} }}"));
     assert!(told[0].contains("must be longer than 0 s"), "{told:?}");

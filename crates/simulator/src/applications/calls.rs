@@ -24,7 +24,7 @@ use self::watch::Watch;
 use super::datagrams::OverDatagrams;
 use super::streams::adapter::{Adapter, Frame, Rules, Told};
 use super::streams::feedback::{Feedback, averaged};
-use super::streams::film::{Cut, Film};
+use super::streams::film::{Cut, Film, Statistics};
 use super::streams::label::Kind;
 use super::{Carrier, Datagram, End};
 
@@ -33,6 +33,7 @@ pub struct Calls {
     plan: plan::Calls,
     /// By quality.
     cuts: Vec<Cut>,
+    statistics: Statistics,
     next_call: Time,
     /// Calls in progress by their next frames: all have the same time from one to the next.
     in_progress: VecDeque<Call>,
@@ -97,9 +98,11 @@ impl OverDatagrams for Calls {
             feedback
                 .get_or_insert_with(|| Feedback::new(price.report_interval, price.price_weight));
         }
-        let cut = |&rate: &Rate| Cut::new(rate, plan.frame_interval, flow.packet_size);
+        let statistics = Statistics::new(plan.film.as_ref(), plan.frame_interval);
+        let cut = |&rate: &Rate| Cut::new(rate, plan.frame_interval, flow.packet_size, &statistics);
         Some(Calls {
             cuts: rates.iter().map(cut).collect(),
+            statistics,
             adapting,
             next_call: Time::ZERO,
             in_progress: VecDeque::new(),
@@ -278,7 +281,7 @@ impl Calls {
             }
         };
         self.progress.on_begun(asked, now);
-        let film = Film::somewhere(self.plan.frame_interval, carrier.random());
+        let film = Film::somewhere(carrier.random());
         let adapter = self.adapting.as_ref().map(|own| Box::new(Adapter::new(&own.rules)));
         let (next_frame, began, until) = (now, now, now + holding);
         self.in_progress.push_front(Call { next_frame, began, until, film, source, adapter });
@@ -303,7 +306,7 @@ impl Calls {
             watch.on_packet(call.source, now);
         }
         let is_full = call.film.is_at_full_frame();
-        let size = call.film.next(carrier.random());
+        let size = call.film.next(&self.statistics, carrier.random());
         let quality = self.quality(&mut call, is_full, size, carrier);
         let packets = quality.map(|quality| self.cuts[quality].packets(size));
         for packet in packets.into_iter().flatten() {

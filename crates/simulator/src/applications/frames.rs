@@ -6,7 +6,7 @@ use tidegate_scenario::plan::{self, Adaptation, FlowPlan, FrameSizes, PriceAdapt
 use super::datagrams::OverDatagrams;
 use super::streams::adapter::{Adapter, Frame, Rules, Told};
 use super::streams::feedback::Feedback;
-use super::streams::film::{Cut, Film};
+use super::streams::film::{Cut, Film, Statistics};
 use super::streams::label::Kind;
 use super::streams::recorded::Recorded;
 use super::{Carrier, Datagram, End};
@@ -18,6 +18,7 @@ pub struct Frames {
     ecn: bool,
     /// By quality.
     cuts: Vec<Cut>,
+    statistics: Statistics,
     file: Option<FrameSizes>,
     film: Option<Source>,
     next_frame: Time,
@@ -27,14 +28,14 @@ pub struct Frames {
 
 /// Where frames come from.
 enum Source {
-    Model(Film),
+    Model(Film, Statistics),
     File(Recorded),
 }
 
 impl Source {
     fn is_at_full_frame(&self) -> bool {
         match self {
-            Source::Model(film) => film.is_at_full_frame(),
+            Source::Model(film, _) => film.is_at_full_frame(),
             Source::File(film) => film.is_at_full_frame(),
         }
     }
@@ -42,7 +43,7 @@ impl Source {
     /// The size of the next frame, as its cut takes it.
     fn next(&mut self, random: &mut Stream) -> f64 {
         match self {
-            Source::Model(film) => film.next(random),
+            Source::Model(film, own) => film.next(own, random),
             Source::File(film) => film.next(),
         }
     }
@@ -60,7 +61,7 @@ impl OverDatagrams for Frames {
 
     fn of(flow: &FlowPlan) -> Option<Self> {
         let Traffic::Frames(plan) = &*flow.traffic else { return None };
-        let plan::Frames { rate, frames, frame_interval, ecn, adaptation } = plan;
+        let plan::Frames { rate, frames, film, frame_interval, ecn, adaptation } = plan;
         let mut rates = vec![*rate];
         let adapting = match adaptation {
             Adaptation::None => None,
@@ -69,14 +70,18 @@ impl OverDatagrams for Frames {
                 Some(Adapting::new(rate.expect("checked"), price))
             }
         };
+        let statistics = Statistics::new(film.as_ref(), *frame_interval);
         let cut = |&rate: &Option<Rate>| match (rate, frames) {
             (rate, Some(sizes)) => Cut::of_file(sizes, rate, *frame_interval, flow.packet_size),
-            (rate, None) => Cut::new(rate.expect("checked"), *frame_interval, flow.packet_size),
+            (rate, None) => {
+                Cut::new(rate.expect("checked"), *frame_interval, flow.packet_size, &statistics)
+            }
         };
         Some(Frames {
             frame_interval: *frame_interval,
             ecn: *ecn,
             cuts: rates.iter().map(cut).collect(),
+            statistics,
             file: frames.clone(),
             film: None,
             next_frame: Time::ZERO,
@@ -92,7 +97,7 @@ impl OverDatagrams for Frames {
     fn start(&mut self, carrier: &mut impl Carrier) {
         self.film = Some(match &self.file {
             Some(sizes) => Source::File(Recorded::somewhere(sizes.clone(), carrier.random())),
-            None => Source::Model(Film::somewhere(self.frame_interval, carrier.random())),
+            None => Source::Model(Film::somewhere(carrier.random()), self.statistics),
         });
         self.next_frame = carrier.now();
         self.wake(carrier);

@@ -7,12 +7,13 @@
 //! size = mean · kind · scene · frame,   ln scene: autoregressive from group to group with a memory of 5 s
 //! ```
 //!
-//! Scenes vary by 0.5 of their mean and frames by 0.4, so that all frames vary by 0.97 and groups by 0.5 to 0.52, as
-//! those of *Mr. Bean* in medium quality do, a film of 184 kb/s: 0.97 and 0.50 (F. Fitzek, M. Reisslein, "MPEG-4 and H.263
-//! video traces for network performance evaluation", IEEE Network 15(6), 2001, statistics of the trace library).
+//! Where nothing else is asked for, scenes vary by 0.5 of their mean and frames by 0.4, so that all frames vary by 0.97
+//! and groups by 0.5 to 0.52, as those of *Mr. Bean* in medium quality do, a film of 184 kb/s: 0.97 and 0.50 (F. Fitzek,
+//! M. Reisslein, "MPEG-4 and H.263 video traces for network performance evaluation", IEEE Network 15(6), 2001, statistics
+//! of the trace library).
 
 use tidegate_mechanisms::units::{Bytes, Rate, Span};
-use tidegate_scenario::plan::FrameSizes;
+use tidegate_scenario::plan::{self, FrameSizes};
 
 use crate::random::Stream;
 
@@ -20,13 +21,9 @@ use crate::random::Stream;
 const HEADER_BYTES: f64 = 40.0;
 /// The largest datagram of UDP over IPv4, without its headers, and without RTP's.
 const LARGEST_FRAME_BYTES: f64 = 65_535.0 - HEADER_BYTES;
-/// Mean sizes of a group's frames, as multiples of a B frame's.
-const GROUP: [f64; 12] = [4.0, 1.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 1.0];
-/// Their mean.
-const GROUP_MEAN: f64 = 1.5;
-/// Standard deviation of scenes and of frames, over the mean.
-const SCENE_VARIATION: f64 = 0.5;
-const FRAME_VARIATION: f64 = 0.4;
+/// Frames of a group, and from one that is coded by itself or by one before it to the next.
+const GROUP: usize = 12;
+const PREDICTED_EACH: usize = 3;
 /// How long the activity of a scene is remembered.
 const SCENE_S: f64 = 5.0;
 
@@ -35,25 +32,64 @@ fn log_variance(variation: f64) -> f64 {
     libm::log1p(variation * variation)
 }
 
+/// How the sizes of a film's frames vary.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics {
+    /// Mean sizes of an I and of a P frame, as multiples of a B frame's.
+    full: f64,
+    predicted: f64,
+    /// Mean of a group's, in the same unit.
+    group_mean: f64,
+    /// Variances of the logarithms of scenes and of frames.
+    scene: f64,
+    frame: f64,
+    /// What is left of a scene's activity a group later.
+    memory: f64,
+}
+
+impl Statistics {
+    /// As a scenario has them.
+    pub fn new(film: Option<&plan::Film>, frame_interval: Span) -> Self {
+        let default = plan::FilmModel::default();
+        let plan::FilmModel { full, predicted, scenes, frames } = match film {
+            Some(plan::Film::Model(model)) => model,
+            None => &default,
+        };
+        let group_s = frame_interval.as_secs() * GROUP as f64;
+        Statistics {
+            full: full.0,
+            predicted: predicted.0,
+            group_mean: (full.0 + 3.0 * predicted.0 + 8.0) / 12.0,
+            scene: log_variance(scenes.0),
+            frame: log_variance(frames.0),
+            memory: libm::exp(-group_s / SCENE_S),
+        }
+    }
+
+    /// Mean size of the frame in this place of a group.
+    fn mean_at(&self, place: usize) -> f64 {
+        let kind = match place {
+            0 => self.full,
+            _ if place.is_multiple_of(PREDICTED_EACH) => self.predicted,
+            _ => 1.0,
+        };
+        kind / self.group_mean
+    }
+}
+
 /// A film that is being sent.
 pub struct Film {
     /// The next frame's place in its group.
     place: usize,
     /// The activity of the scene, standard normal.
     scene: f64,
-    /// What of it is left a group later.
-    memory: f64,
 }
 
 impl Film {
     /// One that begins somewhere in its middle.
-    pub fn somewhere(frame_interval: Span, random: &mut Stream) -> Self {
-        let group_s = frame_interval.as_secs() * GROUP.len() as f64;
-        Film {
-            place: random.up_to(GROUP.len() as u64 - 1) as usize,
-            scene: random.normal(),
-            memory: libm::exp(-group_s / SCENE_S),
-        }
+    pub fn somewhere(random: &mut Stream) -> Self {
+        let place = random.up_to(GROUP as u64 - 1) as usize;
+        Film { place, scene: random.normal() }
     }
 
     /// Whether the next frame is a full one, which says all of its picture.
@@ -62,16 +98,16 @@ impl Film {
     }
 
     /// The size of the next frame, where 1 is the mean of all.
-    pub fn next(&mut self, random: &mut Stream) -> f64 {
+    pub fn next(&mut self, own: &Statistics, random: &mut Stream) -> f64 {
         if self.place == 0 {
-            let news = libm::sqrt(1.0 - self.memory * self.memory);
-            self.scene = self.memory * self.scene + news * random.normal();
+            let news = libm::sqrt(1.0 - own.memory * own.memory);
+            self.scene = own.memory * self.scene + news * random.normal();
         }
-        let kind = GROUP[self.place] / GROUP_MEAN;
-        self.place = (self.place + 1) % GROUP.len();
-        let (scene, frame) = (log_variance(SCENE_VARIATION), log_variance(FRAME_VARIATION));
+        let mean = own.mean_at(self.place);
+        self.place = (self.place + 1) % GROUP;
+        let (scene, frame) = (own.scene, own.frame);
         let spread = libm::sqrt(scene) * self.scene + libm::sqrt(frame) * random.normal();
-        kind * libm::exp(spread - (scene + frame) / 2.0)
+        mean * libm::exp(spread - (scene + frame) / 2.0)
     }
 }
 
@@ -86,14 +122,19 @@ pub struct Cut {
 
 impl Cut {
     /// A film at `rate` on the wire, in packets of at most `packet_size`.
-    pub fn new(rate: Rate, frame_interval: Span, packet_size: Bytes) -> Self {
+    pub fn new(
+        rate: Rate,
+        frame_interval: Span,
+        packet_size: Bytes,
+        statistics: &Statistics,
+    ) -> Self {
         let payload_bytes = packet_size.get() as f64 - HEADER_BYTES;
         let wire_bytes = rate.as_bps() as f64 / 8.0 * frame_interval.as_secs();
         // More payload needs more packets, but each byte of it only a small part of a header: each step leaves
         // that part of the last one's error.
         let mut cut = Cut { mean_bytes: wire_bytes - HEADER_BYTES, payload_bytes };
         for _ in 0..30 {
-            cut.mean_bytes = wire_bytes - HEADER_BYTES * cut.mean_packets();
+            cut.mean_bytes = wire_bytes - HEADER_BYTES * cut.mean_packets(statistics);
         }
         cut
     }
@@ -120,11 +161,11 @@ impl Cut {
     }
 
     /// Packets of a frame, on average: one, and another for each multiple of a packet's payload that it is above.
-    fn mean_packets(&self) -> f64 {
-        let variance = log_variance(SCENE_VARIATION) + log_variance(FRAME_VARIATION);
+    fn mean_packets(&self, own: &Statistics) -> f64 {
+        let variance = own.scene + own.frame;
         let deviation = libm::sqrt(variance);
         let of = |kind: f64| {
-            let median = self.mean_bytes * kind / GROUP_MEAN * libm::exp(-variance / 2.0);
+            let median = self.mean_bytes * kind / own.group_mean * libm::exp(-variance / 2.0);
             let mut packets = 1.0;
             let mut above = 0.0;
             loop {
@@ -140,7 +181,7 @@ impl Cut {
                 packets += beyond;
             }
         };
-        (of(4.0) + 3.0 * of(2.0) + 8.0 * of(1.0)) / 12.0
+        (of(own.full) + 3.0 * of(own.predicted) + 8.0 * of(1.0)) / 12.0
     }
 
     /// Sizes on the wire of the packets of a frame; none of a file's frames without bytes.
@@ -153,6 +194,8 @@ impl Cut {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_mechanisms::units::{Share, Step};
+
     use super::*;
 
     const RATE: Rate = Rate::from_bps(194_880);
@@ -160,13 +203,17 @@ mod tests {
 
     /// Bytes on the wire of each of so many frames, one film after the other.
     fn frames(films: usize, each: usize, packet_size: u64) -> Vec<f64> {
+        frames_of(&Statistics::new(None, INTERVAL), films, each, packet_size)
+    }
+
+    fn frames_of(own: &Statistics, films: usize, each: usize, packet_size: u64) -> Vec<f64> {
         let mut random = Stream::new(1, "film");
-        let cut = Cut::new(RATE, INTERVAL, Bytes::new(packet_size));
+        let cut = Cut::new(RATE, INTERVAL, Bytes::new(packet_size), own);
         let mut sizes = Vec::new();
         for _ in 0..films {
-            let mut film = Film::somewhere(INTERVAL, &mut random);
+            let mut film = Film::somewhere(&mut random);
             for _ in 0..each {
-                let size = film.next(&mut random);
+                let size = film.next(own, &mut random);
                 sizes.push(cut.packets(size).map(|packet| packet.get() as f64).sum());
             }
         }
@@ -200,6 +247,25 @@ mod tests {
         assert!((variation - 0.95).abs() < 0.08, "{variation}");
     }
 
+    /// *Star Wars IV* in high quality, of the same library: frames vary by 0.66 and groups by 0.38.
+    #[test]
+    fn another_film_varies_as_it_is_asked_to() {
+        let model = plan::FilmModel {
+            full: Step(2.0),
+            predicted: Step(1.5),
+            scenes: Share(0.36),
+            frames: Share(0.43),
+        };
+        let own = Statistics::new(Some(&plan::Film::Model(model)), INTERVAL);
+        let sizes = frames_of(&own, 1_000, 132, 1500);
+        let (mean, variation) = mean_and_variation(&sizes);
+        assert!((mean / 974.4 - 1.0).abs() < 0.03, "{mean} B");
+        assert!((variation - 0.66).abs() < 0.05, "{variation}");
+        let groups: Vec<f64> = sizes.chunks(12).map(|group| group.iter().sum()).collect();
+        let (_, variation) = mean_and_variation(&groups);
+        assert!((variation - 0.38).abs() < 0.05, "{variation}");
+    }
+
     #[test]
     fn frames_of_a_file_are_sent_as_they_are_or_scaled_to_a_rate() {
         let sizes = FrameSizes::read("5120\n0\n800\n1460\n1461");
@@ -224,11 +290,11 @@ mod tests {
         let (_, variation) = mean_and_variation(&groups);
         assert!((0.42..0.58).contains(&variation), "{variation}");
         let mut random = Stream::new(1, "film");
-        let mut film = Film::somewhere(INTERVAL, &mut random);
+        let (own, mut film) = (Statistics::new(None, INTERVAL), Film::somewhere(&mut random));
         let (mut full, mut other) = (0.0, 0.0);
         for _ in 0..12_000 {
             let is_full = film.is_at_full_frame();
-            *(if is_full { &mut full } else { &mut other }) += film.next(&mut random);
+            *(if is_full { &mut full } else { &mut other }) += film.next(&own, &mut random);
         }
         assert!((full * 11.0 / other / (4.0 / (14.0 / 11.0)) - 1.0).abs() < 0.05);
     }
