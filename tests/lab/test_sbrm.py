@@ -139,3 +139,24 @@ def test_a_window_of_a_packet_and_a_half_sends_what_it_pays_for():
     # 1.07 in runs of 30 s, 0.44 without pacing.
     assert rates["near-1"] > 0.75 * rates["far-1"]
     assert rates["near-1"] < rates["near-2"] < rates["near-4"]
+
+
+PRICES = {
+    "bottleneck.aqm": {"kind": "pc3", "target": "10 packets"},
+    "tcp.congestion_control": "cubic",
+    **{f"users.{each}.tcp": {} for each in ("low", "middle", "high")},
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {**PRICES, "price_encoding": {"kind": "explicit"}},
+        {**PRICES, "price_encoding": {"kind": "four-bit"}},
+    ],
+    ids=["explicit", "four bits"],
+)
+def test_prices_that_no_header_has_room_for_are_refused(changes):
+    with pytest.raises(tidegate.ScenarioError, match="room for one bit, the mark of ECN") as told:
+        tidegate.lab(tidegate.load_scenario(SCENARIO, set=changes), replications=1)
+    assert told.value.exit_code == 3

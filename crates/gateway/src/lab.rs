@@ -87,7 +87,7 @@ fn refuse_prices_in_packets(plan: &Plan) -> Result<(), LabError> {
     }
     let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
                 write price_encoding = { kind = \"one-bit\", base = 1.06 }";
-    Err(LabError::Missing(vec![line.to_owned()]))
+    Err(LabError::Refused(vec![line.to_owned()]))
 }
 
 /// Sockets pay what they did, and nodes of tunnels stand at links.
@@ -99,7 +99,7 @@ fn refuse_what_is_not_carried(plan: &Plan) -> Result<(), LabError> {
                 .to_owned(),
         );
     }
-    if lines.is_empty() { Ok(()) } else { Err(LabError::Missing(lines)) }
+    if lines.is_empty() { Ok(()) } else { Err(LabError::Refused(lines)) }
 }
 
 /// Packets that hosts have sent and nobody fetched in time.

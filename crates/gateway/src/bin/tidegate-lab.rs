@@ -5,7 +5,6 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use tidegate_gateway::LabError;
 use tidegate_gateway::host::IpVersion;
 use tidegate_gateway::lab::{self, Options};
 use tidegate_gateway::load::Generator;
@@ -93,9 +92,7 @@ fn run(options: Options) -> ExitCode {
             println!("{}", output::document(&plan, &run, options));
             ExitCode::SUCCESS
         }
-        Err(error) => {
-            fail(if matches!(error, LabError::Missing(_)) { 77 } else { 1 }, &error.to_string())
-        }
+        Err(error) => fail(error.exit_code(), &error.to_string()),
     }
 }
 

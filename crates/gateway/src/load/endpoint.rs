@@ -200,7 +200,7 @@ impl<'a> Endpoints<'a> {
             LabError::Missing(vec![line])
         })?;
         let options = pricing::options(&tcp.congestion_control, self.price_encoding)
-            .map_err(|line| LabError::Missing(vec![line]))?;
+            .map_err(|line| LabError::Refused(vec![line]))?;
         for (option, numbers) in options {
             let bytes = numbers.map(u32::to_ne_bytes);
             system::set_option(socket, pricing::LEVEL, option, bytes.as_flattened()).map_err(

@@ -4,8 +4,9 @@
 //! be more than 1 (S. Zimmermann's dissertation, 2005, section 5.1.1).
 
 use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
-use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams};
-use tidegate_mechanisms::sender::{DirectWindowParams, PriceReading, SenderParams};
+use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Moment};
+use tidegate_mechanisms::price::Encoding;
+use tidegate_mechanisms::sender::{PriceReading, SenderParams};
 
 use super::{Direction, way};
 use crate::check::nested;
@@ -51,7 +52,8 @@ fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     };
     let (from, to) = user.ends();
     let mut links = way(network, user, Direction::There).peekable();
-    if !reads_marks || links.peek().is_none() || links.any(may_mark) {
+    let encoding = file.price_encoding();
+    if !reads_marks || links.peek().is_none() || links.any(|link| may_mark(link, encoding)) {
         return;
     }
     let message = format!(
@@ -62,26 +64,27 @@ fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     reader.wrong::<()>(message);
 }
 
-/// Whether anything at a link may mark what is ECN-capable.
-fn may_mark(link: &LinkPlan) -> bool {
-    let signals =
-        link.aqm != AqmParams::DropTail || link.differentiation != DifferentiationParams::None;
-    (link.ecn && signals)
-        || link.aqm.asks_price().is_some()
+/// Whether anything at a link may mark what is ECN-capable. A price that packets carry in a word marks none.
+fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
+    let by_queue = match link.aqm.asks_price() {
+        Some(Moment::MarkedDeparture) => true,
+        Some(_) => encoding.is_some_and(|encoding| !encoding.is_in_word()),
+        None => link.ecn && link.aqm != AqmParams::DropTail,
+    };
+    by_queue
+        || (link.ecn && link.differentiation != DifferentiationParams::None)
         || link.scheduler != SchedulerParams::Fifo
         || !(link.entry.is_empty() && link.exit.is_empty())
 }
 
-/// What the flows of a group offer together for marks as such, packets a second.
+/// What the flows of a group offer together for marks as such, packets a second. So do those who read the price of a
+/// path where that is the share of its marks.
 fn pays_by_marks(file: &File, user: &User) -> f64 {
-    match sender(file, user) {
-        Some(SenderParams::DirectWindow(DirectWindowParams {
-            price: PriceReading::Mark,
-            willingness_to_pay,
-            ..
-        })) => willingness_to_pay.0 * (user.count.0 * user.flows.0) as f64,
-        _ => 0.0,
+    let Some(SenderParams::DirectWindow(own)) = sender(file, user) else { return 0.0 };
+    if own.price != PriceReading::Mark && file.price_encoding() != Some(Encoding::Maximum) {
+        return 0.0;
     }
+    own.willingness_to_pay.0 * (user.count.0 * user.flows.0) as f64
 }
 
 /// How the flows of a group are sent, if over TCP.
@@ -97,20 +100,25 @@ mod tests {
     /// 10 Mb/s carry 1250 packets of 1000 B a second.
     #[test]
     fn paying_more_by_marks_than_a_link_carries_is_doubted() {
-        let doubts = |control: &str, flows: u32| {
+        let over = |control: &str, flows: u32, encoding: &str| {
             let text = format!(
-                "version = 1\npacket_size = \"1000 B\"\n[bottleneck]\nrate = \"10 Mb/s\"\n\
+                "version = 1\npacket_size = \"1000 B\"\nprice_encoding = {{ kind = \"{encoding}\" }}\n[bottleneck]\nrate = \"10 Mb/s\"\n\
                  aqm = {{ kind = \"sbrm-queue\", gamma = 0.02, target = \"10 packets\" }}\n\
                  [tcp]\ncongestion_control = {control}\n[users.a]\nflows = {flows}\ncount = 5\n"
             );
             let scenario = Scenario::parse(&text, &[]).expect("valid");
             scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
         };
+        let doubts = |control: &str, flows: u32| over(control, flows, "explicit");
         let by_mark = "{ kind = \"direct-window\", price = \"mark\", willingness_to_pay = 25 }";
         assert_eq!(doubts(by_mark, 9), Vec::<String>::new());
         let told = doubts(by_mark, 10);
         let want = "users pay 1250 a second by marks over bottleneck, which carries 1250 packets";
         assert!(told.len() == 1 && told[0].contains(want), "{told:?}");
+        // The price of a path is at most 1 where marks are its share.
+        let by_share = "{ kind = \"direct-window\", willingness_to_pay = 25 }";
+        assert_eq!(over(by_share, 10, "maximum"), told);
+        assert_eq!(over(by_share, 10, "explicit"), Vec::<String>::new());
         // The steps (5.1.2) and (5.1.3) balance whatever is paid.
         let steps = "{ kind = \"sbrm\", willingness_to_pay = 25 }";
         assert_eq!(doubts(steps, 10), Vec::<String>::new());
@@ -138,6 +146,12 @@ mod tests {
         for link in marking {
             assert_eq!(doubts("\"sbrm\"", link), Vec::<String>::new(), "{link}");
         }
+        // Explicit prices stand in a word of the packet.
+        assert_eq!(
+            doubts("\"sbrm\"", "aqm = { kind = \"pc3\", target = \"10 packets\" }\necn = true")
+                .len(),
+            1
+        );
         let without_ecn = doubts("\"sbrm\"", "aqm = \"codel\"");
         assert!(
             without_ecn[0].starts_with("line 9: users.a: sbrm goes by marks"),
