@@ -22,7 +22,8 @@
 //! without the allowance, somebody would always be above the mean. No number of a user has to be known here, no round trip, and no account: who met how much is in the packets. It may be believed
 //! as far as the tunnels' beginnings may be.
 
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::two_classes::{Class, TwoClasses};
+use super::{About, Discipline, Line, Place, Queued};
 use crate::bottleneck::DropReason;
 use crate::parameters::Mistake;
 use crate::units::{Rate, Span, Time};
@@ -52,6 +53,15 @@ words! {
     }
 }
 
+impl Outside {
+    const fn class(self) -> Class {
+        match self {
+            Outside::Behind => Class::Behind,
+            Outside::First => Class::First,
+        }
+    }
+}
+
 fn remembers(params: &DeclaredCongestionParams) -> Option<Mistake> {
     let nothing = params.memory == Span::ZERO;
     nothing.then(|| ("memory", "0 s remembers nothing".to_owned()))
@@ -65,9 +75,7 @@ pub struct DeclaredCongestion {
     memory_s: f64,
     memory: Span,
     outside: Outside,
-    room: Capacity,
-    first: Queue,
-    behind: Queue,
+    classes: TwoClasses,
     by_user: Vec<Declared>,
     /// Of all together.
     all: Declared,
@@ -118,9 +126,7 @@ impl Discipline for DeclaredCongestion {
             allowed: allowance * memory_s,
             memory_s,
             outside,
-            room: place.room,
-            first: Queue::default(),
-            behind: Queue::default(),
+            classes: TwoClasses::new(place.room),
             by_user: Vec::new(),
             all: Declared::default(),
             memory,
@@ -136,17 +142,10 @@ impl Discipline for DeclaredCongestion {
         packet: Queued,
         line: &Line,
         _draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, DropReason),
+        lose: impl FnMut(Queued, DropReason),
     ) {
-        let is_first = self.is_first(&packet, line.now);
-        while !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
-            let last = if is_first { self.behind.pop_last() } else { None };
-            match last {
-                Some(last) => lose(last, DropReason::Full),
-                None => return lose(packet, DropReason::Full),
-            }
-        }
-        if is_first { &mut self.first } else { &mut self.behind }.push(packet);
+        let class = self.class(&packet, line.now);
+        self.classes.push(packet, class, line, lose);
     }
 
     #[inline]
@@ -156,12 +155,12 @@ impl Discipline for DeclaredCongestion {
         _draw: impl FnMut() -> f64,
         _lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
-        self.first.pop().or_else(|| self.behind.pop())
+        self.classes.pop()
     }
 
     #[inline]
     fn backlog(&self) -> (u32, u64) {
-        (self.first.len() + self.behind.len(), self.first.bytes() + self.behind.bytes())
+        self.classes.backlog()
     }
 
     /// For users seen so far.
@@ -173,8 +172,8 @@ impl Discipline for DeclaredCongestion {
 impl DeclaredCongestion {
     /// Counts what the packet declares. Returns where it waits.
     #[inline]
-    fn is_first(&mut self, packet: &Queued, now: Time) -> bool {
-        let Some(declares) = packet.declares else { return self.outside == Outside::First };
+    fn class(&mut self, packet: &Queued, now: Time) -> Class {
+        let Some(declares) = packet.declares else { return self.outside.class() };
         let index = packet.user as usize;
         if index >= self.by_user.len() {
             self.by_user.resize(index + 1, Declared::default());
@@ -189,7 +188,7 @@ impl DeclaredCongestion {
         own.add(bytes, now, self.memory_s);
         self.all.add(bytes, now, self.memory_s);
         let mean = self.all.bytes / f64::from(self.seen_before.max(self.seen));
-        own.bytes <= self.allowed || own.bytes <= mean
+        if own.bytes <= self.allowed || own.bytes <= mean { Class::First } else { Class::Behind }
     }
 
     /// Ends the period if it is over. In those that were skipped nobody was seen.
@@ -210,7 +209,6 @@ mod tests {
     use super::super::tests::{IDLE, packet, place, served};
     use super::*;
     use crate::units::Rate;
-    use proptest::prelude::*;
 
     /// 3000 B may be declared: 24 kb/s over a second.
     fn queue(room: u32, outside: Outside) -> DeclaredCongestion {
@@ -276,7 +274,7 @@ mod tests {
         offer(&mut queue, (1, 9), Some(false), 0);
         for ms in [0, 1_500, 3_000] {
             (0..9).for_each(|_| assert!(offer(&mut queue, (0, 9), Some(true), ms).is_empty()));
-            assert_eq!(queue.behind.is_empty(), ms == 3_000, "at {ms} ms");
+            assert_eq!(queue.classes.nothing_is_behind(), ms == 3_000, "at {ms} ms");
             served(&mut queue);
         }
     }
@@ -309,18 +307,6 @@ mod tests {
     }
 
     #[test]
-    fn the_last_packet_behind_makes_room_for_one_that_is_first() {
-        let mut queue = queue(2, Outside::Behind);
-        assert!(offer(&mut queue, (0, 1), None, 0).is_empty());
-        assert!(offer(&mut queue, (0, 2), None, 0).is_empty());
-        assert_eq!(offer(&mut queue, (0, 3), None, 0), [3], "its own class makes no room");
-        assert_eq!(offer(&mut queue, (1, 4), Some(false), 0), [2]);
-        assert_eq!(offer(&mut queue, (1, 5), Some(false), 0), [1]);
-        assert_eq!(offer(&mut queue, (1, 6), Some(false), 0), [6]);
-        assert_eq!(served(&mut queue), [4, 5]);
-    }
-
-    #[test]
     fn without_an_allowance_it_is_a_hundredth_of_the_link() {
         let params = DeclaredCongestionParams {
             allowance: None,
@@ -329,26 +315,5 @@ mod tests {
         };
         // 10 Mb/s: 12.5 kB/s for 0.12 s.
         assert!((DeclaredCongestion::new(params, &place(9)).allowed - 1500.0).abs() < 1e-9);
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_is_lost_unsaid_and_the_room_is_kept(
-            steps in prop::collection::vec(
-                (0..3u32, prop::option::of(any::<bool>()), 0..400u64, any::<bool>()), 1..300,
-            ),
-        ) {
-            let mut queue = queue(5, Outside::Behind);
-            let (mut inside, mut ms) = (0i64, 0);
-            for (user, declares, gap_ms, leave) in steps {
-                ms += gap_ms;
-                inside += 1 - offer(&mut queue, (user, 0), declares, ms).len() as i64;
-                if leave && super::super::tests::take(&mut queue, Time::ZERO).is_some() {
-                    inside -= 1;
-                }
-                prop_assert_eq!(i64::from(queue.backlog().0), inside);
-                prop_assert!(inside <= 5);
-            }
-        }
     }
 }

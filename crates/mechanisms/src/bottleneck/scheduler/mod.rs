@@ -16,6 +16,7 @@ mod fifo;
 pub mod fq_codel;
 mod queue;
 pub mod rfc6057;
+mod two_classes;
 
 pub use fifo::Fifo;
 pub use queue::Queue;

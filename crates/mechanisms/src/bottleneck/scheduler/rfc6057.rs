@@ -20,7 +20,8 @@
 //! classes, and when it is full a packet of priority best effort takes the place of the last one of best
 //! effort.
 
-use super::{About, Capacity, Discipline, Line, Place, Queue, Queued};
+use super::two_classes::{Class, TwoClasses};
+use super::{About, Discipline, Line, Place, Queued};
 use crate::bottleneck::DropReason;
 use crate::parameters;
 use crate::parameters::Mistake;
@@ -58,20 +59,18 @@ pub struct Rfc6057 {
     params: Rfc6057Params,
     /// C, as it is configured.
     port_rate: Rate,
-    room: Capacity,
-    priority: Queue,
-    best_effort: Queue,
+    classes: TwoClasses,
     by_user: Vec<Account>,
     /// Bytes sent in this period.
     sent_bytes: u64,
     period_ends: Time,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Account {
     /// Bytes sent in this period.
     sent_bytes: u64,
-    best_effort: bool,
+    class: Class,
 }
 
 impl Discipline for Rfc6057 {
@@ -91,9 +90,7 @@ impl Discipline for Rfc6057 {
         assert!(params.period > Span::ZERO, "a period takes time");
         Rfc6057 {
             port_rate: place.rate,
-            room: place.room,
-            priority: Queue::default(),
-            best_effort: Queue::default(),
+            classes: TwoClasses::new(place.room),
             by_user: Vec::new(),
             sent_bytes: 0,
             period_ends: Time::ZERO + params.period,
@@ -107,22 +104,14 @@ impl Discipline for Rfc6057 {
         packet: Queued,
         line: &Line,
         _draw: impl FnMut() -> f64,
-        mut lose: impl FnMut(Queued, DropReason),
+        lose: impl FnMut(Queued, DropReason),
     ) {
         self.catch_up(line.now);
         let index = packet.user as usize;
         if index >= self.by_user.len() {
-            self.by_user.resize(index + 1, Account::default());
+            self.by_user.resize(index + 1, Account { sent_bytes: 0, class: Class::First });
         }
-        let held_back = self.by_user[index].best_effort;
-        while !self.room.fits(self.backlog(), line, 1, packet.bytes()) {
-            let last = if held_back { None } else { self.best_effort.pop_last() };
-            match last {
-                Some(last) => lose(last, DropReason::Full),
-                None => return lose(packet, DropReason::Full),
-            }
-        }
-        if held_back { &mut self.best_effort } else { &mut self.priority }.push(packet);
+        self.classes.push(packet, self.by_user[index].class, line, lose);
     }
 
     #[inline]
@@ -133,7 +122,7 @@ impl Discipline for Rfc6057 {
         _lose: impl FnMut(Queued, DropReason),
     ) -> Option<Queued> {
         self.catch_up(now);
-        let packet = self.priority.pop().or_else(|| self.best_effort.pop())?;
+        let packet = self.classes.pop()?;
         self.sent_bytes += packet.bytes();
         self.by_user[packet.user as usize].sent_bytes += packet.bytes();
         Some(packet)
@@ -141,10 +130,7 @@ impl Discipline for Rfc6057 {
 
     #[inline]
     fn backlog(&self) -> (u32, u64) {
-        (
-            self.priority.len() + self.best_effort.len(),
-            self.priority.bytes() + self.best_effort.bytes(),
-        )
+        self.classes.backlog()
     }
 
     /// For customers seen so far.
@@ -180,9 +166,9 @@ impl Rfc6057 {
         for account in &mut self.by_user {
             let sent = account.sent_bytes as f64;
             if near_congestion && sent > user_threshold.0 * provisioned {
-                account.best_effort = true;
+                account.class = Class::Behind;
             } else if sent < release_threshold.0 * provisioned {
-                account.best_effort = false;
+                account.class = Class::First;
             }
             account.sent_bytes = 0;
         }
@@ -194,7 +180,6 @@ impl Rfc6057 {
 mod tests {
     use super::super::tests::{IDLE, packet, place, take};
     use super::*;
-    use proptest::prelude::*;
 
     /// A port of 12 kb/s, so that a packet of 1500 B takes a second; two customers at 6 kb/s each;
     /// periods of 10 s.
@@ -211,6 +196,10 @@ mod tests {
 
     fn at(s: u64) -> Time {
         Time::ZERO + Span::from_secs(s)
+    }
+
+    fn held_back(policy: &Rfc6057) -> bool {
+        policy.by_user[0].class == Class::Behind
     }
 
     fn offer(policy: &mut Rfc6057, user: u32, handle: u32, now: Time) -> Vec<u32> {
@@ -258,12 +247,12 @@ mod tests {
         };
         send(&mut policy, 0, 9, 1);
         send(&mut policy, 0, 3, 11); // 3 of 5 packets: neither more than 70 % nor less than 50 %
-        assert!(policy.by_user[0].best_effort);
+        assert!(held_back(&policy));
         send(&mut policy, 0, 2, 21);
-        assert!(policy.by_user[0].best_effort, "this period is not over");
+        assert!(held_back(&policy), "this period is not over");
         send(&mut policy, 0, 0, 31);
         offer(&mut policy, 0, 0, at(31));
-        assert!(!policy.by_user[0].best_effort, "2 of 5 packets are less than half");
+        assert!(!held_back(&policy), "2 of 5 packets are less than half");
     }
 
     #[test]
@@ -274,43 +263,9 @@ mod tests {
             take(&mut policy, at(1));
         }
         offer(&mut policy, 0, 1, at(10));
-        assert!(policy.by_user[0].best_effort);
+        assert!(held_back(&policy));
         take(&mut policy, at(10));
         offer(&mut policy, 0, 1, at(1_000));
-        assert!(!policy.by_user[0].best_effort);
-    }
-
-    #[test]
-    fn priority_takes_the_place_of_best_effort_in_a_full_buffer() {
-        let mut policy = policy(2);
-        for _ in 0..9 {
-            offer(&mut policy, 0, 9, at(1));
-            take(&mut policy, at(1));
-        }
-        assert!(offer(&mut policy, 0, 1, at(11)).is_empty());
-        assert!(offer(&mut policy, 0, 2, at(11)).is_empty());
-        assert_eq!(offer(&mut policy, 0, 3, at(11)), [3], "its own class makes no room");
-        assert_eq!(offer(&mut policy, 1, 4, at(11)), [2]);
-        assert_eq!(offer(&mut policy, 1, 5, at(11)), [1]);
-        assert_eq!(offer(&mut policy, 1, 6, at(11)), [6]);
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_is_lost_unsaid_and_the_room_is_kept(
-            steps in prop::collection::vec((0..3u32, 0..4u64, any::<bool>()), 1..300),
-        ) {
-            let mut policy = policy(5);
-            let (mut inside, mut now) = (0i64, Time::ZERO);
-            for (user, gap_s, leave) in steps {
-                now += Span::from_secs(gap_s);
-                inside += 1 - offer(&mut policy, user, 0, now).len() as i64;
-                if leave && take(&mut policy, now).is_some() {
-                    inside -= 1;
-                }
-                prop_assert_eq!(i64::from(policy.backlog().0), inside);
-                prop_assert!(inside <= 5);
-            }
-        }
+        assert!(!held_back(&policy));
     }
 }
