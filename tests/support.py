@@ -63,10 +63,11 @@ class Command:
             stdin=subprocess.DEVNULL, timeout=120, env=self.environment(**environment),
         )  # fmt: skip
 
-    def start(self, *arguments):
+    def start(self, *arguments, **environment):
         return subprocess.Popen(
             [COMMAND, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=self.environment(),
+            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+            env=self.environment(**environment),
         )  # fmt: skip
 
     @staticmethod

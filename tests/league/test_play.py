@@ -2,6 +2,8 @@
 
 import csv
 import json
+import signal
+import time
 import tomllib
 
 import pytest
@@ -124,6 +126,38 @@ def test_resuming_runs_only_what_has_changed(folder):
     play(Order(report=True, resume=True, cost=False, replications=3), folder=folder)
     after = json.loads(path.read_text())
     assert [len(entry["runs"]) for entry in after.values()] == [3, 3]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_who_was_finished_before_the_end_is_not_played_again(tidegate_command, folder, end):
+    # Ten to play: some are finished when the command ends, and some are not.
+    tenth = "".join(MECHANISMS.replace("]\n", f"-{n}]\n") for n in range(5))
+    (folder / "mechanisms.toml").write_text(tenth)
+    longer = SCENARIO.replace('duration = "4 s"', 'duration = "200 s"')
+    (folder / "situations/many-flows.toml").write_text(longer)
+    asked = ("league", "--no-cost", "--jobs", "1", "--out", "out")
+    path = tidegate_command.folder / "out/many-flows.json"
+    command = tidegate_command.start(*asked, TIDEGATE_LEAGUE=str(folder))
+    while not path.is_file():
+        assert command.poll() is None, command.communicate()
+        time.sleep(0.002)
+    command.send_signal(end)
+    _, said = command.communicate(timeout=120)
+    kept = json.loads(path.read_text())
+    assert 0 < len(kept) < 10, "in the middle"
+    if end == signal.SIGINT:
+        assert command.returncode == 130
+        assert "who was finished is kept in out, and the same command with --resume goes on" in said
+        assert "Traceback" not in said
+    for entry in kept.values():
+        entry["runs"][0]["ratio"] = 77.0
+    path.write_text(json.dumps(kept))
+    done = tidegate_command(*asked, "--resume", TIDEGATE_LEAGUE=str(folder))
+    assert done.returncode == 0, done.stderr
+    after = json.loads(path.read_text())
+    assert len(after) == 10
+    again = {name for name, entry in after.items() if entry["runs"][0]["ratio"] != 77.0}
+    assert again == set(after) - set(kept)
 
 
 def test_who_has_left_the_field_leaves_the_results(folder):

@@ -113,6 +113,27 @@ cluster.build = lambda: here._replace(engine="0123456789abcdef")
 """
 
 
+def test_a_reproduction_that_is_killed_goes_on_from_what_workers_had_finished(
+    tidegate_command, tmp_path
+):
+    asked = ("reproduce", "abc/table4", "--quick", "--format", "json")
+    folder = tmp_path / "parts/reproduce-runs/abc"
+    with Dask(tmp_path) as dask:
+        for _ in range(2):
+            dask.worker()
+        there = ("--engine", "dask", "--scheduler", dask.address, "--out", "parts")
+        command = tidegate_command.start(*asked, *there)
+        wait_until(lambda: len(list(folder.glob("*.json"))) >= 4, command)
+        command.send_signal(signal.SIGKILL)
+        command.communicate(timeout=120)
+        kept = sum(path.read_text().count('"readings"') for path in folder.glob("*.json"))
+        assert 0 < kept < 96, "in the middle"
+        rest = tidegate_command(*asked, *there)
+    assert f"96 runs ({kept} of them kept from before)" in rest.stderr
+    threads = tidegate_command(*asked, "--out", "threads")
+    assert (rest.returncode, rest.stdout) == (threads.returncode, threads.stdout)
+
+
 def test_a_worker_of_another_build_is_refused(tidegate_command, tmp_path):
     (tmp_path / "sweep.toml").write_text(TINY)
     with Dask(tmp_path) as dask:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
+    INTERRUPTED,
     Engine,
     Format,
     Jobs,
@@ -18,6 +19,7 @@ from tidegate.cli.common import (
     Shape,
     command,
     executor,
+    leave,
     print_csv,
     print_json,
     print_tables,
@@ -91,7 +93,7 @@ def league(
 
     sudo .venv/bin/tidegate league --lab -s cubic-and-bbr --report
     """
-    from tidegate.studies.league.play import Order, play
+    from tidegate.studies.league.play import Order, play, results_folder
 
     if quick and report:
         raise UsageError("--report is about all runs, --quick about few: take one of them")
@@ -100,8 +102,16 @@ def league(
         replications=replications, quick=quick, lab=lab, lab_jobs=lab_jobs, cost=cost,
         resume=resume, report=report, out=out,
     )  # fmt: skip
-    with executor(engine, scheduler, jobs) as where:
-        played = play(order, show=not quiet, executor=where)
+    try:
+        with executor(engine, scheduler, jobs) as where:
+            played = play(order, show=not quiet, executor=where)
+    except KeyboardInterrupt:
+        again = "the same command" if resume else "the same command with --resume"
+        remark(
+            f"interrupted; who was finished is kept in {results_folder(order)}, and {again} goes"
+            " on from there"
+        )
+        leave(INTERRUPTED)
     for path in [] if quiet else played.files:
         remark(f"wrote {path}")
     _print(played.scores, shape)

@@ -98,11 +98,25 @@ def simulate(
     trials: Sequence[Trial], executor: Executor, tell: Progress
 ) -> list[list[dict[str, Any]]]:
     """Seed and numbers of each run of each trial."""
+    found = dict(each_simulated(trials, executor, tell))
+    return [found[number] for number in range(len(trials))]
+
+
+def each_simulated(
+    trials: Sequence[Trial], executor: Executor, tell: Progress
+) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield the number of each trial with seed and numbers of its runs as its last one ends."""
     for trial in trials:
         trial.scenario.check_simulator()
-    tasks = [Task(trial.scenario, seed, trial.read) for trial in trials for seed in trial.seeds]
-    found = iter(work_off(tasks, executor, tell))
-    return [[{"seed": seed, **next(found)} for seed in trial.seeds] for trial in trials]
+    runs = [(number, seed) for number, trial in enumerate(trials) for seed in trial.seeds]
+    tasks = [Task(trials[number].scenario, seed, trials[number].read) for number, seed in runs]
+    ended: list[dict[int, Numbers]] = [{} for _ in trials]
+    for which, numbers in each_done(tasks, executor, tell):
+        number, seed = runs[which]
+        ended[number][seed] = numbers
+        seeds = trials[number].seeds
+        if len(ended[number]) == len(seeds):
+            yield number, [{"seed": seed, **ended[number][seed]} for seed in seeds]
 
 
 def run_in_lab(

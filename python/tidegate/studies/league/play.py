@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,14 +86,15 @@ def play(
     _check_lab(situations, order)
     if order.report:
         check_source(data)
-    kept_in = data / "results" if order.report else order.out or _default_folder(order)
+    kept_in = results_folder(order, data)
     check_writable(kept_in)
     # A folder keeps what was played in it before: an order for a part replaces that part alone.
     found = standings.load(kept_in, strict=order.report)
     found.keep_only(every_situation, every_mechanism)
     if not order.resume:
         _check_no_fewer(found, situations, mechanisms, order, kept_in)
-    _run(situations, mechanisms, order, found, show, executor)
+    save = partial(standings.save_situation, found, kept_in)
+    _run(situations, mechanisms, order, found, show, executor, save)
     found.keep_only(every_situation, every_mechanism)
     standings.save(found, kept_in)
     if order.report:
@@ -107,6 +109,13 @@ def play(
         files.append(draw(whole, kept_in / "league.png"))
     hand_over(kept_in)
     return Played(scores, files)
+
+
+def results_folder(order: Order, data: Path | None = None) -> Path:
+    """Where an order keeps what it has played."""
+    if order.report:
+        return (data or data_folder("league")) / "results"
+    return order.out or _default_folder(order)
 
 
 def _default_folder(order: Order) -> Path:
@@ -156,8 +165,9 @@ def _run(
     found: Standings,
     show: Showing,
     executor: Executor | None,
+    save: running.Save,
 ) -> None:
-    """Run what is wanted and not there."""
+    """Run what is wanted and not there; what has ended is saved, whatever comes after it."""
     effort = Effort(order.replications, order.quick, order.lab_jobs)
     pairs = [
         (s, m)
@@ -170,10 +180,10 @@ def _run(
     ]
     simulated = [pair for pair in pairs if not pair[0].lab]
     if simulated:
-        running.simulate(simulated, effort, found, show, executor)
+        running.simulate(simulated, effort, found, show, executor, save)
     in_lab = [pair for pair in pairs if pair[0].lab and not pair[1].extra] if order.lab else []
     if in_lab:
-        running.run_lab(in_lab, effort, found, show)
+        running.run_lab(in_lab, effort, found, show, save)
     costly = [s for s in situations if s.state]
     unknown = [m for m in mechanisms if not (order.resume and found.costs(m.name, "cpu_ns"))]
     if order.cost and costly and unknown:

@@ -6,6 +6,7 @@ import statistics
 import time
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidegate.laboratory.running import seeds_in_lab
@@ -22,7 +23,7 @@ from tidegate.studies.machine import machine
 from tidegate.studies.running import Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tidegate._native import Scenario
     from tidegate.runs.execution import Executor
@@ -54,6 +55,8 @@ class Effort:
 
 
 Pair: TypeAlias = "tuple[Situation, Mechanism]"
+Save: TypeAlias = "Callable[[str], None]"
+"""Keeps what is known of a situation."""
 
 
 def simulate(
@@ -61,28 +64,38 @@ def simulate(
     effort: Effort,
     standings: Standings,
     show: Showing,
-    executor: Executor | None = None,
+    executor: Executor | None,
+    save: Save,
 ) -> None:
-    """Simulate the pairs and enter what was measured; the first failure ends it."""
+    """Simulate the pairs; each is entered and saved as it ends, and the first failure ends all."""
     trials = [trial_of(pair, effort) for pair in pairs]
     with shown(show, "the league") as tell:
-        found = studies.simulate(trials, executor or Threads(), tell)
-    for pair, runs in zip(pairs, found, strict=True):
-        enter(standings, pair, runs, quick=effort.quick)
+        for number, runs in studies.each_simulated(trials, executor or Threads(), tell):
+            enter(standings, pairs[number], runs, quick=effort.quick)
+            save(pairs[number][0].name)
 
 
-def run_lab(pairs: Sequence[Pair], effort: Effort, standings: Standings, show: Showing) -> None:
-    """Run the pairs on this kernel, in real time; needs root."""
+def run_lab(
+    pairs: Sequence[Pair],
+    effort: Effort,
+    standings: Standings,
+    show: Showing,
+    save: Save,
+) -> None:
+    """Run the pairs on this kernel, in real time, one situation after the other; needs root."""
     from tidegate import _native
 
-    trials = {str(number): trial_of(pair, effort) for number, pair in enumerate(pairs)}
-    found = studies.run_in_lab(trials, jobs=effort.lab_jobs, progress=show)
-    for pair, runs in zip(pairs, found.values(), strict=True):
-        kept = [{name: about[name] for name in ABOUT_A_RUN} | numbers for about, numbers in runs]
-        enter(
-            standings, pair, kept, quick=effort.quick,
-            kernel=runs[0][0]["kernel"], machine=machine(), version=_native.version(),
-        )  # fmt: skip
+    for name, of_situation in groupby(pairs, lambda pair: pair[0].name):
+        here = list(of_situation)
+        trials = {str(number): trial_of(pair, effort) for number, pair in enumerate(here)}
+        found = studies.run_in_lab(trials, jobs=effort.lab_jobs, progress=show)
+        for pair, runs in zip(here, found.values(), strict=True):
+            kept = [{key: about[key] for key in ABOUT_A_RUN} | numbers for about, numbers in runs]
+            enter(
+                standings, pair, kept, quick=effort.quick,
+                kernel=runs[0][0]["kernel"], machine=machine(), version=_native.version(),
+            )  # fmt: skip
+        save(name)
 
 
 def trial_of(pair: Pair, effort: Effort) -> Trial:

@@ -99,6 +99,11 @@ def load(folder: Path, *, strict: bool = True) -> Standings:
     return standings
 
 
+def save_situation(standings: Standings, folder: Path, situation: str) -> None:
+    """Write the JSON file of one situation."""
+    Book(folder).write(situation, standings.entries[situation])
+
+
 def save(standings: Standings, folder: Path) -> None:
     """Write a JSON file per situation, and everything as CSV."""
     book = Book(folder)
