@@ -1,6 +1,7 @@
 //! What is valid, but hardly meant: told as a warning, since it may be meant after all.
 
 mod background;
+mod beyond;
 mod declared;
 mod willing;
 
@@ -25,6 +26,7 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
         some_are_not_metered(file, &network, &mut reader);
     }
     declared::of(file, &network, &mut reader);
+    beyond::of(file, &mut reader);
     background::of(file, &network, &mut reader);
     willing::of(file, &network, &mut reader);
     for (name, user) in &file.users.entries {

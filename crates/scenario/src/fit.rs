@@ -9,7 +9,7 @@ use tidegate_mechanisms::units::{Bytes, QueueLength, Rate};
 use crate::check::nested;
 use crate::field::{PathIssue, Reader};
 use crate::file::{Bottleneck, File, Mobile, User};
-use crate::plan::place;
+use crate::plan::{LinkMechanisms, place};
 use crate::prices;
 
 /// Parameters of an AQM may be good by themselves and not fit the link.
@@ -31,23 +31,32 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
             nested(reader, &path, |reader| reader.wrong_at(key, message));
         }
     };
-    if let Some(bottleneck) = &file.bottleneck {
-        let Bottleneck { line, mechanisms, .. } = bottleneck;
-        fits(&["bottleneck"], &mechanisms.aqm, line.rate, line.buffer);
+    for (path, mechanisms, rate, buffer) in places(file) {
+        fits(&path, &mechanisms.aqm, rate, buffer);
+    }
+}
+
+/// Wherever packets wait for a shared link: its place in the file, what acts there, its rate and its buffer; of a parking
+/// lot each hop that differs from the one before.
+pub(crate) fn places(file: &File) -> Vec<(Vec<&str>, &LinkMechanisms, Rate, QueueLength)> {
+    let mut places = Vec::new();
+    if let Some(Bottleneck { line, mechanisms, .. }) = &file.bottleneck {
+        places.push((vec!["bottleneck"], &**mechanisms, line.rate, line.buffer));
     }
     if let Some(lot) = &file.parking_lot {
         let mut hops: Vec<_> =
             (0..lot.hops.count()).map(|hop| (lot.rate.at(hop), lot.buffer.at(hop))).collect();
         hops.dedup();
-        let aqm = &lot.mechanisms.aqm;
-        hops.iter().for_each(|(rate, buffer)| fits(&["parking_lot"], aqm, *rate, *buffer));
+        let hops = hops.into_iter();
+        places.extend(hops.map(|(rate, buf)| (vec!["parking_lot"], &*lot.mechanisms, rate, buf)));
     }
     if let Some(Mobile { line, mechanisms, .. }) = &file.mobile {
-        fits(&["mobile"], &mechanisms.aqm, line.rate, line.buffer);
+        places.push((vec!["mobile"], &**mechanisms, line.rate, line.buffer));
     }
     for (name, link) in file.links.iter().flat_map(|links| &links.entries) {
-        fits(&["links", name], &link.mechanisms.aqm, link.line.rate, link.line.buffer);
+        places.push((vec!["links", name], &*link.mechanisms, link.line.rate, link.line.buffer));
     }
+    places
 }
 
 /// Token buckets may be good by themselves and not hold one of the packets that there are.
