@@ -2,7 +2,9 @@
 
 mod common;
 
+use common::scenarios::exact;
 use common::{link, plan_with};
+use proptest::prelude::*;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
@@ -145,5 +147,68 @@ fn an_offer_that_changes_is_paid_from_then_on() {
             println!("{traffic} from {from}: {:.3}", rates[0] / rates[2]);
             assert!(near(rates[0] / rates[2], want, 0.2), "{traffic} from {from}: {rates:?}");
         }
+    }
+}
+
+/// How prices travel, who asks them, who pays.
+const PRICED: [(&str, &str, &str); 5] = [
+    (
+        r#"{ kind = "explicit" }"#,
+        r#"{ kind = "pc1", gamma = 0.1 }"#,
+        r#"{ kind = "direct-window", willingness_to_pay = 20000, kappa = 0.01 }"#,
+    ),
+    (
+        r#"{ kind = "one-bit", base = 1.007 }"#,
+        r#"{ kind = "pc2", gamma = 0.1, target = "2 packets" }"#,
+        r#"{ kind = "vegas-cp", willingness_to_pay = 20000 }"#,
+    ),
+    (
+        r#"{ kind = "four-bit", base_1 = 1.06, base_2 = 1.007, base_3 = 1.001, base_4 = 1.00015 }"#,
+        r#"{ kind = "pc3", gamma = 0.1, target = "2 packets" }"#,
+        r#"{ kind = "vegas-cp", willingness_to_pay = 20000 }"#,
+    ),
+    (
+        r#"{ kind = "maximum" }"#,
+        r#"{ kind = "virtual-queue" }"#,
+        r#"{ kind = "sbrm", willingness_to_pay = 200 }"#,
+    ),
+    (
+        r#"{ kind = "one-bit", base = 2.718 }"#,
+        r#"{ kind = "sbrm-queue", gamma = 0.1, target = "2 packets" }"#,
+        r#"{ kind = "tcp-rm", willingness_to_pay = 200 }"#,
+    ),
+];
+
+proptest! {
+    #![proptest_config(exact(150))]
+
+    /// Sources that are switched off leave packets and marks under way, which still arrive or are lost, each once: when the
+    /// network has come to rest, of what was sent all is told.
+    #[test]
+    fn conservation_holds_with_flows_stopped_in_flight(
+        (flows, delay_ms, buffer) in (1..6u32, 1..80u32, 5..60u32),
+        on_ms in 20..2_500u32,
+        (encoding, aqm, control) in prop::sample::select(&PRICED[..]),
+        seed in 0..1000u64,
+    ) {
+        let text = format!(
+            "version = 1\nwarm_up = \"0 s\"\nduration = \"20 s\"\nprice_encoding = {encoding}\n\
+             [tcp]\necn = true\ntimestamps = true\ncongestion_control = {control}\n\
+             [bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"{delay_ms} ms\"\nbuffer = \"{buffer} packets\"\naqm = {aqm}\n\
+             [users.stopped]\nflows = {flows}\nstart = \"0 s\"\n\
+             traffic = {{ kind = \"on-off\", on = \"{on_ms} ms\", off = \"100 s\", distribution = \"fixed\" }}\n"
+        );
+        let output = run(&plan_with(&text, &[]), seed);
+        let RunOutput { flows, links, .. } = &output;
+        for flow in 0..flows.user.len() {
+            let (sent, lost, arrived) =
+                (flows.packets_sent[flow], flows.losses[flow], flows.packets_delivered[flow]);
+            prop_assert_eq!(sent, lost + arrived, "{} lost, {} arrived: {}", lost, arrived, text);
+        }
+        let place = link(&output, "bottleneck");
+        let sent: u64 = flows.packets_sent.iter().sum();
+        prop_assert_eq!(links.arrivals[place], sent);
+        prop_assert!(sent > 0);
+        prop_assert_eq!(flows.marks.iter().sum::<u64>(), links.marks[place], "marks: {}", text);
     }
 }
