@@ -2,12 +2,13 @@
 
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import tidegate
-from tidegate.laboratory import bpf
+from tidegate.laboratory import bpf, offers
 from tidegate.laboratory.process import find_program, missing
 
 LACKING = missing() or bpf.missing()
@@ -139,6 +140,46 @@ def test_a_window_of_a_packet_and_a_half_sends_what_it_pays_for():
     # 1.07 in runs of 30 s, 0.44 without pacing.
     assert rates["near-1"] > 0.75 * rates["far-1"]
     assert rates["near-1"] < rates["near-2"] < rates["near-4"]
+
+
+def delivered(*sockets):
+    """Packets that each has delivered so far."""
+    now = {(one.pid, one.fd): one.delivered for one in offers.payers({s.pid for s in sockets})}
+    return [now[one.pid, one.fd] for one in sockets]
+
+
+def paying(many):
+    """The sockets that send and pay."""
+    all_ = offers.payers(offers.processes())
+    found = [one for one in all_ if one.control == "tg_sbrm" and one.delivered > many]
+    return sorted(found, key=lambda one: one.remote)
+
+
+def test_an_offer_that_is_changed_takes_effect_within_five_seconds():
+    """Of three flows that pay alike one pays four times as much from some time on, unasked."""
+    changes = {
+        **{f"users.{each}.tcp": {} for each in ("low", "middle", "high")},
+        "tcp.congestion_control": {"kind": "sbrm", "willingness_to_pay": 100},
+        "tcp.ecn_fallback": False,
+        "warm_up": "1 s",
+        "duration": "19 s",
+    }
+    scenario = tidegate.load_scenario(SCENARIO, set=changes)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(tidegate.lab, scenario, replications=1)
+        try:
+            assert comes(lambda: len(paying(500)) == 3, 30)
+            changed, *others = paying(500)
+            offers.offer(changed, 400.0)
+            time.sleep(5)
+            before = delivered(changed, *others)
+            time.sleep(4)
+            after = delivered(changed, *others)
+        finally:
+            run.result()
+    (most, *rest) = [later - sooner for sooner, later in zip(before, after, strict=True)]
+    # Four times as much when the machine has time; here twice will do, on any machine.
+    assert most > 2 * max(rest), (most, rest)
 
 
 PRICES = {
