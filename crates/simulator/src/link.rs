@@ -298,10 +298,15 @@ impl Link {
         self.enter(len);
         self.free_at = begins + transmission;
         self.accepted.add(bytes);
+        let in_all = self.waiting_bytes();
         let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
         if let Some(monitor) = &mut rest.probe.monitor {
             monitor.on_accepted(owner.group, bytes, self.free_at - now, transmission);
+            if in_all > monitor.most_bytes {
+                self.note_most_bytes(now);
+            }
         }
+        let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
         if rest.is_lost_on_wire() {
             rest.probe.on_drop(DropReason::Wire, owner.group);
             return Err(DropReason::Wire);
@@ -310,6 +315,16 @@ impl Link {
             rest.probe.on_mark(owner.group);
         }
         Ok(Forwarded { at: self.free_at + self.delay, written })
+    }
+
+    /// There may be more bytes here than before, if those that have departed are struck off.
+    #[inline(never)]
+    fn note_most_bytes(&mut self, now: Time) {
+        self.strike_off_departed(now);
+        let bytes = self.waiting_bytes();
+        if let Some(monitor) = self.monitor() {
+            monitor.most_bytes = monitor.most_bytes.max(bytes);
+        }
     }
 
     /// What few links have, and now this one.

@@ -44,11 +44,17 @@ pub struct TimePassed {
 }
 
 impl LinkReadings {
-    /// Reads links at `now`, and starts their histograms anew.
+    /// Reads links at `now`, and starts their histograms and extremes anew.
     pub fn take(links: &mut [Link], now: Time) -> Self {
         let readings = LinkReadings::in_passing(links, now);
-        for monitor in links.iter_mut().filter_map(Link::monitor) {
+        for link in links {
+            if link.monitor().is_none() {
+                continue;
+            }
+            let (_, bytes) = link.backlog(now);
+            let monitor = link.monitor().expect("monitored");
             monitor.sojourn.reset();
+            monitor.most_bytes = bytes;
         }
         readings
     }

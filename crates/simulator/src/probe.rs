@@ -53,6 +53,8 @@ pub struct Monitor {
     pub lost_byte_ns: u128,
     /// Time in transmission, ns.
     pub busy_ns: u128,
+    /// Most bytes that were here at a time, the packet in transmission included, since the last reading.
+    pub most_bytes: u64,
     /// By user group.
     pub groups: Vec<GroupCounts>,
     /// Drops, those by policers, and marks since the last sample.
@@ -89,6 +91,7 @@ impl LinkProbe {
                 lost_ns: 0,
                 lost_byte_ns: 0,
                 busy_ns: 0,
+                most_bytes: 0,
                 groups: vec![GroupCounts::default(); groups],
                 since_sample: [0; 3],
             })

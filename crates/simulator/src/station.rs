@@ -153,6 +153,10 @@ impl Station {
             lost.push(slot.parcel);
         };
         scheduler.enqueue(queued, &line, || rng.unit(), lose);
+        if let Some(monitor) = &mut probe.monitor {
+            let (_, bytes) = self.backlog();
+            monitor.most_bytes = monitor.most_bytes.max(bytes);
+        }
         if let Some((_, Moment::Arrival)) = self.tells_price {
             self.tell_price(queued.handle);
         }

@@ -148,6 +148,7 @@ pub fn links(
             for column in [
                 &mut table.mean_backlog_packets,
                 &mut table.mean_backlog_bytes,
+                &mut table.max_backlog_bytes,
                 &mut table.mean_sojourn_s,
                 &mut table.p95_sojourn_s,
                 &mut table.p99_sojourn_s,
@@ -164,6 +165,7 @@ pub fn links(
             .mean_backlog_packets
             .push(per_time(was_passed.backlog_packet_ns, passed.backlog_packet_ns));
         table.mean_backlog_bytes.push(per_time(was_passed.backlog_byte_ns, passed.backlog_byte_ns));
+        table.max_backlog_bytes.push(monitor.most_bytes as f64);
         let sojourn_s = (monitor.sojourn_ns - was.sojourn_ns) as f64 * 1e-9;
         table.mean_sojourn_s.push(mean(sojourn_s, accepted));
         let sojourn = &monitor.sojourn;

@@ -95,6 +95,7 @@ fn monitored_links(output: &RunOutput) -> Vec<String> {
             links.utilization[i],
             links.mean_backlog_packets[i],
             links.mean_backlog_bytes[i],
+            links.max_backlog_bytes[i],
             links.mean_sojourn_s[i],
             links.p95_sojourn_s[i],
             links.p99_sojourn_s[i],

@@ -50,6 +50,7 @@ fn numbers_are_no_nonsense(plan: &Plan, output: &RunOutput) {
         (&links.utilization, false),
         (&links.mean_backlog_packets, true),
         (&links.mean_backlog_bytes, true),
+        (&links.max_backlog_bytes, true),
         (&links.mean_sojourn_s, true),
         (&links.max_sojourn_s, true),
         (&output.transfers.completion_s, true),
@@ -160,11 +161,17 @@ fn drops_late(link: &LinkPlan) -> bool {
 
 fn queues_stay_within_their_buffers(plan: &Plan, output: &RunOutput) {
     for (number, planned) in monitored(plan) {
-        let LinkTable { max_sojourn_s, mean_backlog_bytes, mean_backlog_packets, .. } =
-            &output.links;
+        let LinkTable {
+            max_sojourn_s,
+            max_backlog_bytes,
+            mean_backlog_bytes,
+            mean_backlog_packets,
+            ..
+        } = &output.links;
         let (longest, bound) = (max_sojourn_s[number], longest_sojourn_s(plan, planned));
         assert!(longest.is_nan() || longest <= bound, "{}: {longest} s", planned.name);
-        assert!(8.0 * mean_backlog_bytes[number] <= buffer_bits(plan, planned) + 1e-6);
+        assert!(mean_backlog_bytes[number] <= max_backlog_bytes[number] + 1e-6);
+        assert!(8.0 * max_backlog_bytes[number] <= buffer_bits(plan, planned) + 1e-6);
         if let Buffer::Packets(packets) = planned.buffer {
             assert!(mean_backlog_packets[number] <= f64::from(packets) + 1e-9);
         }

@@ -47,6 +47,10 @@ fn departures_as_events_and_departures_in_advance_are_the_same_for_one_customer(
     assert_eq!(format!("{:?}", advance.flows), format!("{:?}", events.flows));
     let bottleneck = link(&advance, "bottleneck");
     assert!(advance.links.drops_full[bottleneck] > 100, "the buffer was full at times");
+    let most = |output: &tidegate_simulator::output::RunOutput| {
+        output.links.max_backlog_bytes[link(output, "bottleneck")]
+    };
+    assert_eq!(most(&advance), most(&events));
     for (name, column) in [("backlog", 0), ("bytes", 1), ("sojourn", 2), ("utilization", 3)] {
         let value = |output: &tidegate_simulator::output::RunOutput| {
             let links = &output.links;
@@ -179,6 +183,7 @@ start = "0 s"
         let full_queue_s = 20.0 * 1500.0 * 8.0 / 3e6;
         let longest_s = output.links.max_sojourn_s[bottleneck];
         assert!((longest_s - full_queue_s).abs() < 0.01 * full_queue_s, "{longest_s} s");
+        assert_eq!(output.links.max_backlog_bytes[bottleneck], 20.0 * 1500.0, "{scheduler}");
     }
 }
 

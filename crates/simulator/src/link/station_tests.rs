@@ -188,9 +188,10 @@ proptest! {
         prop_assert_eq!(&outcomes, &want);
         let counts = |link: &Link| {
             let (accepted, probe) = (link.accepted, link.probe().expect("a bottleneck"));
-            let group = probe.monitor.as_ref().expect("a bottleneck").groups[0];
+            let monitor = probe.monitor.as_ref().expect("a bottleneck");
+            let group = monitor.groups[0];
             let of_group = (group.accepted, group.refused, group.drops, group.marks);
-            (accepted, probe.marks, probe.drops, of_group)
+            (accepted, probe.marks, probe.drops, monitor.most_bytes, of_group)
         };
         prop_assert_eq!(counts(&link), counts(&station));
         // A mark counts where the marked packet has passed, whether or not it came with one.

@@ -184,6 +184,8 @@ tables! {
         mean_backlog_packets: F64 in "packets";
         /// Bytes there, averaged over time, the packet in transmission included.
         mean_backlog_bytes: F64 in "B";
+        /// Most bytes there at a time, the packet in transmission included.
+        max_backlog_bytes: F64 in "B";
         /// Mean time from arrival to the end of transmission.
         mean_sojourn_s: F64 in "s";
         /// 95th percentile of the time from arrival to the end of transmission.
