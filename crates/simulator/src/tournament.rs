@@ -39,10 +39,10 @@ impl Tournament {
     pub fn set(&mut self, place: usize, mut key: u64) {
         let mut node = 4 * self.players + place;
         loop {
-            let group = &mut self.groups[node / 4];
-            group[node % 4] = key;
-            let [a, b, c, d] = *group;
-            key = a.min(b).min(c.min(d));
+            let (group, own) = (&mut self.groups[node / 4], node % 4);
+            group[own] = key;
+            // The others do not wait for the key to be known, and nothing is read that has just been written.
+            key = key.min(group[own ^ 1].min(group[own ^ 2]).min(group[own ^ 3]));
             if node < 4 {
                 break;
             }
