@@ -142,36 +142,37 @@ impl Stage for Enodeb {
         let Enodeb { others, tunnels, further, teids, .. } = self;
         let user = packet.user;
         let mut count = |other: Other| others.of(user, Default::default)[other as usize] += 1;
-        let Some(tunnel) = packet.tunnel else {
+        // Field by field, as it has just been written: the processor would wait where more is read at once.
+        let Some(Tunnel { teid, sequence, inner_ecn, re_inserted }) = packet.tunnel else {
             count(Other::NotInTunnel);
             return Passage::On;
         };
         let EnodebParams { interval, ecn_rules, .. } = self.params;
-        let begin = || Row::beginning(packet.now + interval, tunnel.teid);
+        let begin = || Row::beginning(packet.now + interval, teid);
         let mut row = tunnels.of(user, begin);
-        if row.report.teid != tunnel.teid {
-            let from = teids.beginning(tunnel.teid);
+        if row.report.teid != teid {
+            let from = teids.beginning(teid);
             if from == teids.beginning(row.report.teid) {
                 return FOREIGN;
             }
             row = further.entry((user, from)).or_insert_with(begin);
-            if row.report.teid != tunnel.teid {
+            if row.report.teid != teid {
                 return FOREIGN;
             }
         }
-        match row.arrive(tunnel.sequence, packet.is_marked()) {
+        match row.arrive(sequence, packet.is_marked()) {
             Arrival::Again => return TWICE,
             Arrival::Stale => count(Other::Stale),
             Arrival::Latest(_) | Arrival::Late => {}
         }
-        let Some(ecn) = ecn_rules.leaving(tunnel.inner_ecn, packet.ecn) else { return MARKED };
+        let Some(ecn) = ecn_rules.leaving(inner_ecn, packet.ecn) else { return MARKED };
         if ecn != Ecn::Ce && packet.ecn == Ecn::Ce {
             count(Other::MarksNotCopied);
         }
         (packet.ecn, packet.tunnel) = (ecn, None);
-        packet.len = Tunnel::without(packet.len, tunnel.re_inserted.is_some());
+        packet.len = Tunnel::without(packet.len, re_inserted.is_some());
         if falls(self.lost, draw) {
-            row.lose(tunnel.sequence);
+            row.lose(sequence);
             return RADIO;
         }
         row.report(packet, interval)

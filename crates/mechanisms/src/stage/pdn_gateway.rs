@@ -126,7 +126,9 @@ pub struct PdnGateway {
 /// What is known of a user.
 #[derive(Clone, Debug, Default)]
 struct User {
-    /// Where he is, and all places where he has been: address of the eNodeB, and his tunnel to there.
+    /// Where he is, and his tunnel to there; none has the number 0.
+    here: (u32, u32),
+    /// The same, and all places where he has been: address of the eNodeB, and his tunnel to there.
     tunnels: Vec<(u32, u32)>,
     /// Congestion that his packets have met and that is not yet re-inserted; below 0 if some of that was taken back.
     owed: i64,
@@ -268,7 +270,7 @@ impl Stage for PdnGateway {
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let Some(own) = self.users.get(user) else { return };
         each("owed", own.owed as f64);
-        let latest = own.tunnels.first().map_or(0, |(_, teid)| *teid);
+        let latest = own.here.1;
         let number = if self.handover == Handover::Anew { latest } else { user };
         self.policers.first().into_iter().for_each(|policer| policer.levels(number, now, each));
     }
@@ -287,8 +289,8 @@ impl User {
     /// The tunnel to an eNodeB, which is begun if there is none.
     #[inline]
     fn tunnel_to(&mut self, end: u32, tunnels: &mut Vec<Ledger>) -> u32 {
-        match self.tunnels.first() {
-            Some((at, teid)) if *at == end => *teid,
+        match self.here {
+            (at, teid) if at == end && teid != 0 => teid,
             _ => self.move_to(end, tunnels),
         }
     }
@@ -304,7 +306,8 @@ impl User {
             tunnels.push(Ledger::beginning(end));
             self.tunnels.insert(0, (end, tunnels.len() as u32));
         }
-        self.tunnels[0].1
+        self.here = self.tunnels[0];
+        self.here.1
     }
 
     /// A packet as policers see it: it declares what is owed, and nothing else.

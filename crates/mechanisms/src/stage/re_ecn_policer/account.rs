@@ -13,8 +13,10 @@ pub struct Law {
     tokens: Taken,
     counts_packets: bool,
     /// r, in tokens per second.
-    most: f64,
+    most: u64,
     k: f64,
+    /// 8 k / T, by which B is near at hand for whoever has T as configured; 0 where it is not.
+    per_byte: f64,
     weight: f64,
     signals: Signals,
     /// T as configured [s], and for how long a rate is measured at least that has it.
@@ -55,6 +57,13 @@ impl Remembered for Account {
     }
 }
 
+/// What is computed in two ways may differ by so much of a token, below [`FAST`].
+const NEAR: f64 = 1.0 / 1024.0;
+/// Up to so many tokens per second a few roundings make less than [`NEAR`].
+const FAST: f64 = (1_u64 << 38) as f64;
+/// From here on numbers are whole.
+const ONES: f64 = (1_u64 << 52) as f64;
+
 const fn micros(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }
@@ -70,15 +79,21 @@ impl Law {
     /// As parameters have it.
     pub fn new(params: &ReEcnPolicerParams, rule: BucketRule) -> Self {
         let round_trip_s = params.round_trip.map_or(0.0, Span::as_secs);
+        let most = match params.fill_rate {
+            TokenRate::Bits(rate) => rate.as_bps(),
+            TokenRate::Packets { thousandths_per_sec } => thousandths_per_sec,
+        };
+        let is_at_hand = params.tokens == Taken::Data && round_trip_s > 0.0 && (most as f64) < FAST;
         Law {
             rule,
             tokens: params.tokens,
             counts_packets: params.fill_rate.counts_packets(),
-            most: match params.fill_rate {
-                TokenRate::Bits(rate) => rate.as_bps() as f64,
-                TokenRate::Packets { thousandths_per_sec } => thousandths_per_sec as f64,
-            },
+            most,
             k: params.k.0,
+            per_byte: match is_at_hand {
+                true => 8.0 * params.k.0 / f64::from(round_trip_s as f32),
+                false => 0.0,
+            },
             weight: params.weight.0,
             signals: params.signals,
             round_trip_s: round_trip_s as f32,
@@ -210,30 +225,57 @@ impl Account {
 
     /// p; `None` before anything is declared.
     fn declared_share(&self, law: &Law) -> Option<f64> {
-        (self.interval > 0.0).then(|| {
-            let open = self.since as f32;
-            let longer =
-                if open > self.interval { self.mean_with(open, law) } else { self.interval };
-            1.0 / f64::from(longer)
-        })
+        (self.interval > 0.0).then(|| 1.0 / f64::from(self.longer(law)))
+    }
+
+    /// 1/p.
+    fn longer(&self, law: &Law) -> f32 {
+        let open = self.since as f32;
+        if open > self.interval { self.mean_with(open, law) } else { self.interval }
     }
 
     /// What comes in, in tokens per second.
     fn tokens_per_sec(&self, law: &Law) -> f64 {
         if law.tokens == Taken::Positive {
-            return law.most;
+            return law.most as f64;
         }
         let round_trip_s = f64::from(self.round_trip_s);
         let fair = self
             .declared_share(law)
             .filter(|_| round_trip_s > 0.0)
             .map(|p| 8.0 * tcp_fair_bytes_per_sec(law.k, self.size.into(), round_trip_s, p));
-        fair.unwrap_or(law.most).min(law.most)
+        let most = law.most as f64;
+        fair.unwrap_or(most).min(most)
     }
 
     /// The same in whole tokens, as a bucket takes it.
+    #[inline]
     pub fn comes_in(&self, law: &Law) -> u64 {
+        if self.interval == 0.0 {
+            return law.most;
+        }
+        self.at_hand(law).unwrap_or_else(|| self.exactly(law))
+    }
+
+    #[cold]
+    fn exactly(&self, law: &Law) -> u64 {
         self.tokens_per_sec(law) as u64
+    }
+
+    /// The same by one root and no division, where it is so far from whole numbers that roundings make no difference.
+    #[inline]
+    fn at_hand(&self, law: &Law) -> Option<u64> {
+        if self.round_trip_s != law.round_trip_s {
+            return None;
+        }
+        let root = libm::sqrt(f64::from(self.longer(law)));
+        let near = (law.per_byte * f64::from(self.size) * root).min(FAST);
+        // Where the last digit is one, adding rounds to whole numbers.
+        let rounded = near + ONES;
+        let part = near - (rounded - ONES);
+        let whole = rounded.to_bits() - ONES.to_bits() - u64::from(part < 0.0);
+        let is_clear = part.abs() > NEAR;
+        is_clear.then_some(whole.min(law.most))
     }
 
     /// Whether the bucket has nothing for this packet, which it has just seen.
@@ -289,3 +331,7 @@ impl Account {
         (account.bucket.fill_before() - before).as_bytes()
     }
 }
+
+#[cfg(test)]
+#[path = "account_tests.rs"]
+mod tests;
