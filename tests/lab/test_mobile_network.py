@@ -218,6 +218,40 @@ def test_who_walks_with_tunnels_up_is_in_one_of_each_enodeb():
     assert messages(result)["end markers sent"] == 4, "down alone"
 
 
+WALK_UP = {
+    "warm_up": "1 s",
+    "duration": "5 s",
+    "users.walker.moves": [{"at": "2 s", "from": "phones2"}, {"at": "4 s", "from": "phones1"}],
+}
+
+
+def bucket_up(**more):
+    """eNodeBs that hold each user to 1 Mb/s, and the 1 MB that a bucket has at first."""
+    policer = {"buckets": "by-user", "fill_rate": "1 Mb/s", "depth": "1 MB", "round_trip": "42 ms"}
+    return {"mobile.enodeb_up": [{"kind": "enodeb-uplink", "policers": [policer], **more}]}
+
+
+def test_who_walks_and_sends_has_his_bucket_with_him_or_another_as_in_the_simulation():
+    name, hows = "scenarios/handover-up.toml", (bucket_up(), bucket_up(handover="anew"))
+    with_him, anew = (tidegate.lab(name, set={**WALK_UP, **how}, replications=1) for how in hows)
+    walker = 0
+    for result in (with_him, anew):
+        begins = [counted(result, f"n{node}-r1.entry.0") for node in (1, 2)]
+        entered = [enodeb[walker, "entered_packets"] for enodeb in begins]
+        assert min(entered) > 50
+        received = counted(result, "r4-g1.exit.0")[walker, "received"]
+        assert abs(sum(entered) - received) < 150, "under way, and dropped"
+        for enodeb in begins:
+            assert enodeb[walker, "reports_forged"] == enodeb[walker, "reports_from_strangers"] == 0
+        (about,) = result.lab.to_pylist()
+        assert about["malformed"] == about["refused"] == about["foreign"] == 0
+    # What his first bucket had at first is spent before he moves; there is 1 MB in another.
+    assert carried(anew, walker) - carried(with_him, walker) > 0.5e6
+    simulated = [tidegate.simulate(name, set={**WALK_UP, **how}, replications=1) for how in hows]
+    for real, virtual in zip((with_him, anew), simulated, strict=True):
+        assert carried(real, walker) == pytest.approx(carried(virtual, walker), rel=0.15)
+
+
 def test_a_flood_is_served_after_those_whose_tunnels_declare_little():
     result = tidegate.lab("scenarios/declared-congestion.toml", set=SHORT, replications=1)
     rates = rates_of(result)

@@ -12,6 +12,9 @@ use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
 use crate::output::StageTable;
 use crate::packet::{Parcel, TunnelHeader, flags};
 use crate::random::Stream;
+use handover::Whereabouts;
+
+mod handover;
 
 /// All stages, and the places where they stand.
 #[derive(Default)]
@@ -27,6 +30,8 @@ pub struct Stages {
     pub said: Vec<(&'static str, Box<Report>)>,
     /// Why the last packet was dropped that was.
     pub reason: &'static str,
+    /// At which stage users are whose stages hand them over to each other.
+    at: Whereabouts,
     /// The stages of links, at the beginning and at the end.
     of_links: HashMap<(u32, LinkEnd), Vec<u32>>,
 }
@@ -58,6 +63,8 @@ struct Standing {
     name: String,
     stage: AnyStage,
     params: StageParams,
+    /// There are others to which it hands users over.
+    hands_over: bool,
     rng: Stream,
     drops: BTreeMap<(u32, &'static str), u64>,
 }
@@ -110,6 +117,7 @@ impl Stages {
             }
         }
         stages.settle();
+        stages.at = Whereabouts::of(plan);
         stages
     }
 
@@ -125,6 +133,7 @@ impl Stages {
         let count = |kind: &str| counts.get(kind).copied().unwrap_or_default();
         for (standing, place) in self.all.iter_mut().zip(places) {
             standing.stage.settle(place, &count);
+            standing.hands_over = standing.params.hands_over() && count(standing.params.name()) > 1;
         }
     }
 
@@ -135,7 +144,8 @@ impl Stages {
             self.with_levels.push(number);
         }
         let stage = AnyStage::new(params.clone());
-        self.all.push(Standing { name, stage, params, rng, drops: BTreeMap::new() });
+        let drops = BTreeMap::new();
+        self.all.push(Standing { name, stage, params, hands_over: false, rng, drops });
         number
     }
 
@@ -249,6 +259,7 @@ impl Stages {
     /// A packet crosses an end of tunnels. Returns whether it goes on.
     #[inline]
     pub fn cross(&mut self, number: u32, packet: &mut Crossing) -> bool {
+        self.come(number, packet.user);
         let Standing { stage, rng, .. } = &mut self.all[number as usize];
         match stage.cross(packet, || rng.unit()) {
             Passage::On => true,
@@ -283,6 +294,7 @@ impl Stages {
             let turns = &mut self.rows[row as usize].turns[place];
             let number = turns.stages[turns.next];
             turns.next = if turns.next + 1 < turns.stages.len() { turns.next + 1 } else { 0 };
+            self.come(number, packet.user);
             let Standing { stage, rng, .. } = &mut self.all[number as usize];
             let goes_on = match stage.pass(packet, || rng.unit()) {
                 Passage::On => true,
@@ -321,12 +333,13 @@ impl Stages {
     /// A report has come to a stage.
     pub fn tell(&mut self, number: u32, report: &Report) {
         self.all[number as usize].stage.take(report);
+        self.send_after(number, report.user);
     }
 
     /// A report has come to the end of a row. Returns whether a stage there has taken it.
     pub fn take(&mut self, row: u32, report: impl FnOnce() -> Report) -> bool {
         let Some(taker) = self.rows[row as usize].taker else { return false };
-        self.all[taker as usize].stage.take(&report());
+        self.tell(taker, &report());
         true
     }
 

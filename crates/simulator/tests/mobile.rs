@@ -202,3 +202,40 @@ fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
     }
     assert_eq!(sum(&walks, "g1-r4.entry.0", "handovers"), 4 * 3, "down, data and ACKs");
 }
+
+/// `scenarios/handover-up.toml`, as its comment has it, with buckets of users and of flows.
+#[test]
+fn who_walks_and_sends_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own() {
+    let text = file("scenarios/handover-up.toml");
+    let with = |before: &str, after: &str| {
+        assert!(text.contains(before));
+        run(&plan(&text.replace(before, after)), 1).flows.throughput_bps[0]
+    };
+    let by_flow = with("by-user", "by-flow");
+    let kept = with("by-user", "by-user");
+    let gained =
+        with("kind = \"enodeb-uplink\",", "kind = \"enodeb-uplink\", handover = \"anew\",");
+    assert!((1.9e6..2.3e6).contains(&kept), "{kept} bit/s with his own");
+    assert!((1.9e6..2.3e6).contains(&by_flow), "{by_flow} bit/s with one of his flow");
+    assert!((3.4e6..4.4e6).contains(&gained), "{gained} bit/s with one at each");
+}
+
+/// Whatever was met in a tunnel that he has left is re-inserted where he is.
+#[test]
+fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
+    let moves = r#"[{ at = "10 s", from = "phones2" }]"#;
+    for handover in ["keep", "anew"] {
+        let up = format!(r#"[{{ kind = "enodeb-uplink", handover = "{handover}" }}]"#);
+        let set = [("users.up.moves", moves), ("mobile.enodeb_up", up.as_str())];
+        let output = run(&plan_with(BOTH_WAYS, &set), 1);
+        let all = |what: &str| {
+            ["n1-r1.entry.0", "n2-r1.entry.0"].map(|begins| sum(&output, begins, what))
+        };
+        let sums = |what: &str| all(what).iter().sum::<u64>();
+        let met = sums("reported_marked") + sums("reported_dropped") - sums("reported_taken_back");
+        let left = met - sums("re_inserted");
+        assert!(met > 50 && all("re_inserted")[1] > 10, "{met}");
+        // A mark or two that were told of last; with nothing handed over, all that a first eNodeB was told too late.
+        assert_eq!(left <= 4, handover == "keep", "{left} of {met} with {handover}");
+    }
+}

@@ -30,6 +30,18 @@ impl<T: Clone> ByUser<T> {
         self.rows.get(place as usize)?.as_ref()
     }
 
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, user: u32) -> Option<&mut T> {
+        let place = user.checked_sub(self.first)?;
+        self.rows.get_mut(place as usize)?.as_mut()
+    }
+
+    /// Forgets a user.
+    pub fn take(&mut self, user: u32) -> Option<T> {
+        let place = user.checked_sub(self.first)?;
+        self.rows.get_mut(place as usize)?.take()
+    }
+
     /// All users that have been seen.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let numbered = self.rows.iter().zip(self.first..);
@@ -78,6 +90,9 @@ mod tests {
             }
             prop_assert!(all.iter().eq(map.iter().map(|(user, count)| (*user, count))));
             prop_assert!((0..300).all(|user| all.get(user) == map.get(&user)));
+            prop_assert!((0..300).all(|user| all.get_mut(user).copied() == map.get(&user).copied()));
+            prop_assert!((0..300).all(|user| all.take(user) == map.remove(&user)));
+            prop_assert!((0..300).all(|user| all.get(user).is_none()));
         }
     }
 }

@@ -13,13 +13,15 @@
 //! ```
 //!
 //! A user who walks is in a tunnel of each eNodeB in turn. Those of the k-th of n eNodeBs have the numbers k + 1, k + 1 + n,
-//! k + 1 + 2n and so on, as if the gateway had given them, so that it can tell them apart. Buckets are an eNodeB's own: who comes to
-//! another begins there with a full one.
+//! k + 1 + 2n and so on, as if the gateway had given them, so that it can tell them apart. His buckets, and what he owes, go
+//! with him from eNodeB to eNodeB (RFC 7778, section 4): they are where a packet of his was last. A report on a tunnel that he has left goes
+//! to where that begins, which sends on what is told. With `handover` = "anew" he begins with a full bucket at each, as where
+//! eNodeBs do not tell each other.
 
 use super::pdn_gateway::{Handover, PdnGateway, PdnGatewayParams, Radio};
 use super::re_ecn_policer::ReEcnPolicerParams;
 use super::tunnel::EcnRules;
-use super::{Crossing, Passage, Passing, Report, Stage, TunnelReport};
+use super::{Crossing, Luggage, Passage, Passing, Report, Stage, TunnelReport};
 use crate::parameters;
 use crate::parameters::{Mistake, Parameters, Tables};
 use crate::registry::About;
@@ -33,6 +35,8 @@ parameters! {
         pub policers: Tables<ReEcnPolicerParams> = "[]",
         /// Which ECN field the outer header gets; as at the gateway.
         pub ecn_rules: EcnRules = "re-ecn",
+        /// What becomes of a user's buckets when he moves to another eNodeB.
+        pub handover: Handover = "keep",
         /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
         pub re_inserts: bool = "true",
         /// Largest packet that the way to the gateway carries.
@@ -52,6 +56,7 @@ impl EnodebUplinkParams {
             policers: self.policers.clone(),
             ecn_rules: self.ecn_rules,
             radio: Radio::Apart,
+            // All its tunnels lead to the gateway.
             handover: Handover::Keep,
             re_inserts: self.re_inserts,
             mtu: self.mtu,
@@ -60,8 +65,13 @@ impl EnodebUplinkParams {
 
     /// A tunnel alone, with the defaults.
     pub const fn plain(ecn_rules: EcnRules) -> Self {
-        let policers = Tables(Vec::new());
-        EnodebUplinkParams { policers, ecn_rules, re_inserts: true, mtu: Bytes::new(1600) }
+        EnodebUplinkParams {
+            policers: Tables(Vec::new()),
+            ecn_rules,
+            handover: Handover::Keep,
+            re_inserts: true,
+            mtu: Bytes::new(1600),
+        }
     }
 }
 
@@ -135,6 +145,18 @@ impl Stage for EnodebUplink {
         PdnGateway::misfit(&params.turned_round(), packet)
     }
 
+    fn hands_over(params: &EnodebUplinkParams) -> bool {
+        params.handover == Handover::Keep
+    }
+
+    fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
+        self.own.let_go(user, owns)
+    }
+
+    fn take_over(&mut self, user: u32, luggage: Luggage) {
+        self.own.take_over(user, luggage);
+    }
+
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
         packet.cross(|crossing| self.cross(crossing, draw))
     }
@@ -166,23 +188,5 @@ impl Stage for EnodebUplink {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Three eNodeBs, by hand.
-    #[test]
-    fn no_two_enodebs_give_a_number_twice() {
-        let given = [0, 1, 2].map(|place| {
-            let teids = Teids { place, of: 3 };
-            [1, 2, 3].map(|own| teids.outside(own))
-        });
-        assert_eq!(given, [[1, 4, 7], [2, 5, 8], [3, 6, 9]]);
-        for (place, all) in given.iter().enumerate() {
-            let teids = Teids { place: place as u32, of: 3 };
-            let own: Vec<_> = (0..=9).filter_map(|outside| teids.own(outside)).collect();
-            assert_eq!(own, [1, 2, 3]);
-            assert!(all.iter().all(|outside| teids.beginning(*outside) == place as u32));
-        }
-        assert_eq!([1, 2].map(|own| Teids::ALONE.outside(own)), [1, 2]);
-    }
-}
+#[path = "enodeb_uplink_tests.rs"]
+mod tests;

@@ -11,6 +11,7 @@ pub mod congestion_reporter;
 mod crossing;
 pub mod enodeb;
 pub mod enodeb_uplink;
+mod luggage;
 pub mod mark_counter;
 mod passing;
 pub mod pdn_gateway;
@@ -28,6 +29,7 @@ pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use crossing::Crossing;
 pub use enodeb::{Enodeb, EnodebParams};
 pub use enodeb_uplink::{EnodebUplink, EnodebUplinkParams};
+pub use luggage::Luggage;
 pub use mark_counter::{MarkCounter, MarkCounterParams};
 pub use passing::{Declared, Ecn, Glance, Glanced, Passing, ReEcn, Sequence};
 pub use pdn_gateway::{PdnGateway, PdnGatewayParams};
@@ -133,6 +135,24 @@ pub trait Stage: Sized {
     fn glance(&mut self, packet: &Glance) -> Glanced {
         let _ = packet;
         Glanced::More
+    }
+
+    /// Whether what it has of a user goes with him to another of its kind, with the same parameters, once his packets
+    /// pass that.
+    fn hands_over(params: &Self::Params) -> bool {
+        let _ = params;
+        false
+    }
+
+    /// Lets go of what it has of a user, whose flows are those of which `owns` holds.
+    fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
+        let _ = (user, owns);
+        Luggage::default()
+    }
+
+    /// Adds what another has let go of to what it has of a user.
+    fn take_over(&mut self, user: u32, luggage: Luggage) {
+        let _ = (user, luggage);
     }
 
     /// Looks at a packet, may write into it, and says what becomes of it. `draw` gives a random number
@@ -260,6 +280,11 @@ macro_rules! stages {
                 match self { $(StageParams::$name(_) => $name::GLANCES,)+ }
             }
 
+            /// See [`Stage::hands_over`].
+            pub fn hands_over(&self) -> bool {
+                match self { $(StageParams::$name(params) => $name::hands_over(params),)+ }
+            }
+
             /// See [`Stage::misfit`].
             pub fn misfit(&self, packet: Bytes) -> Option<Mistake> {
                 match self { $(StageParams::$name(params) => $name::misfit(params, packet),)+ }
@@ -307,6 +332,16 @@ macro_rules! stages {
             /// See [`Stage::levels`].
             pub fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
                 match self { $(AnyStage::$name(stage) => stage.levels(user, now, each),)+ }
+            }
+
+            /// See [`Stage::let_go`].
+            pub fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
+                match self { $(AnyStage::$name(stage) => stage.let_go(user, owns),)+ }
+            }
+
+            /// See [`Stage::take_over`].
+            pub fn take_over(&mut self, user: u32, luggage: Luggage) {
+                match self { $(AnyStage::$name(stage) => stage.take_over(user, luggage),)+ }
             }
 
             /// See [`Stage::take`].

@@ -25,10 +25,12 @@
 //!
 //! Reports are on a tunnel, so that marks are laid on its flows by their share of packets.
 
+use core::mem::take;
+
 use super::by_user::ByUser;
 use super::re_ecn_policer::{Policed, ReEcnPolicer, ReEcnPolicerParams};
 use super::tunnel::{EcnRules, Tunnel};
-use super::{Crossing, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage};
+use super::{Crossing, Luggage, Passage, Passing, PdnGatewayUplinkParams, ReEcn, Report, Stage};
 use crate::parameters::{Mistake, Tables};
 use crate::registry::About;
 use crate::units::{Bytes, LARGEST_PACKET, Time};
@@ -273,6 +275,29 @@ impl Stage for PdnGateway {
         let latest = own.here.1;
         let number = if self.handover == Handover::Anew { latest } else { user };
         self.policers.first().into_iter().for_each(|policer| policer.levels(number, now, each));
+    }
+}
+
+impl PdnGateway {
+    /// See [`Stage::let_go`].
+    pub(super) fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
+        let buckets =
+            self.policers.iter_mut().map(|policer| policer.hand_out(user, owns)).collect();
+        let (owed, charged) = match self.users.get_mut(user) {
+            Some(own) => (take(&mut own.owed), take(&mut own.charged)),
+            None => (0, 0),
+        };
+        Luggage { owed, charged, buckets }
+    }
+
+    /// See [`Stage::take_over`].
+    pub(super) fn take_over(&mut self, user: u32, luggage: Luggage) {
+        let Luggage { owed, charged, buckets } = luggage;
+        let own = self.users.of(user, User::default);
+        (own.owed, own.charged) = (own.owed + owed, own.charged + charged);
+        for (policer, carried) in self.policers.iter_mut().zip(buckets) {
+            policer.take_in(user, carried);
+        }
     }
 }
 

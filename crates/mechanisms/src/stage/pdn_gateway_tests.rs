@@ -202,7 +202,6 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
     assert_eq!(count(&gateway, "reports"), 1);
 }
 
-/// A tunnel of another user is none of his, wherever it leads.
 /// However many share a customer's tunnel: its bucket lets pass as many packets, and marks are held against all of them.
 #[test]
 fn many_users_behind_one_tunnel_have_one_bucket() {
@@ -219,6 +218,7 @@ fn many_users_behind_one_tunnel_have_one_bucket() {
     assert_eq!([2, 10, 40].map(passed), [alone; 3]);
 }
 
+/// A tunnel of another user is none of his, wherever it leads.
 #[test]
 fn a_report_on_the_tunnel_of_another_user_is_on_none() {
     let mut gateway = PdnGateway::new(params());

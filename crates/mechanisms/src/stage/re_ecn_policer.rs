@@ -225,6 +225,10 @@ enum Accounts {
     Together(Option<Account>),
 }
 
+/// Buckets that have left a policer with their user.
+#[derive(Debug)]
+pub struct Carried(Vec<Account>);
+
 /// A packet, as far as a policer looks at it; it is no acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Policed {
@@ -326,14 +330,15 @@ impl Stage for ReEcnPolicer {
     }
 
     fn levels(&self, user: u32, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        let Some(counts) = self.counts.get(user) else { return };
         let left = match &self.accounts {
             Accounts::ByUser(accounts) => accounts.get(user),
-            Accounts::ByFlow(_) | Accounts::Together(_) => counts.left.as_ref(),
+            Accounts::ByFlow(_) | Accounts::Together(_) => {
+                self.counts.get(user).and_then(|counts| counts.left.as_ref())
+            }
         };
-        let levels = left.map_or([0.0; 3], |account| account.levels(&self.law));
+        let Some(bucket) = left else { return };
         let names = ["fill", "declared_share", "allowed_bps"];
-        names.into_iter().zip(levels).for_each(|(name, level)| each(name, level));
+        names.into_iter().zip(bucket.levels(&self.law)).for_each(|(name, level)| each(name, level));
     }
 }
 
@@ -436,6 +441,29 @@ impl ReEcnPolicer {
         let law = Law::new(params, params.bucket().rule());
         let round_trip_s = params.round_trip.map_or(0.0, Span::as_secs);
         Account::change_bytes(&law, round_trip_s, (len, positive), elapsed, p)
+    }
+
+    /// Lets go of the buckets of a user, whose flows are those of which `owns` holds. A bucket of all together stays.
+    pub fn hand_out(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Carried {
+        if let Some(counts) = self.counts.get_mut(user) {
+            (counts.left, counts.comes_in) = (None, None);
+        }
+        Carried(match &mut self.accounts {
+            Accounts::ByUser(accounts) => accounts.take(user).into_iter().collect(),
+            Accounts::ByFlow(slots) => slots.take_those(|key| owns(key.flow())),
+            Accounts::Together(_) => Vec::new(),
+        })
+    }
+
+    /// A user has come with the buckets that he had at a policer with the same parameters.
+    pub fn take_in(&mut self, user: u32, Carried(buckets): Carried) {
+        for bucket in buckets {
+            match &mut self.accounts {
+                Accounts::ByUser(accounts) => *accounts.of(user, || bucket) = bucket,
+                Accounts::ByFlow(slots) => *slots.add(bucket) = bucket,
+                Accounts::Together(_) => {}
+            }
+        }
     }
 
     /// Bytes that it remembers of flows.

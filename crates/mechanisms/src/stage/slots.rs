@@ -22,6 +22,11 @@ impl Key {
         Key(NonZeroU64::new(both | 1 << 63).expect("a bit is set"))
     }
 
+    /// The number of its flow.
+    pub const fn flow(self) -> u32 {
+        (self.0.get() >> 32) as u32 & !(1 << 31)
+    }
+
     /// Spread over all bits.
     const fn hash(self) -> u64 {
         let mixed = self.0.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -81,6 +86,12 @@ impl<T: Remembered> Slots<T> {
         let slots = self.set_of(flow.key()).iter_mut();
         let oldest = slots.min_by_key(|slot| slot.map(|flow| flow.seen()));
         oldest.expect("a set has slots").insert(flow)
+    }
+
+    /// Forgets the flows of which this holds, and returns what was remembered of them.
+    pub fn take_those(&mut self, is_one: impl Fn(Key) -> bool) -> Vec<T> {
+        let slots = self.sets.iter_mut().flatten();
+        slots.filter_map(|slot| slot.take_if(|flow| is_one(flow.key()))).collect()
     }
 
     /// Bytes taken.
@@ -145,6 +156,17 @@ mod tests {
             assert!((0..=number).step_by(37).all(|known| slots.find(flow(known).key).is_some()));
             assert!(slots.find(flow(number + 1).key).is_none());
         }
+    }
+
+    #[test]
+    fn flows_that_are_taken_are_forgotten_and_the_others_stay() {
+        let mut slots = Slots::new(Bytes::new(1_000_000));
+        (0..100).for_each(|number| _ = slots.add(flow(number)));
+        let mut taken: Vec<_> =
+            slots.take_those(|key| key.flow() % 3 == 0).iter().map(|flow| flow.seen).collect();
+        taken.sort_unstable();
+        assert!(taken.into_iter().eq((0..100).step_by(3)));
+        assert!((0..100).all(|number| slots.find(flow(number).key).is_some() == (number % 3 != 0)));
     }
 
     #[test]

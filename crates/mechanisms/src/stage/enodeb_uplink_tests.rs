@@ -1,0 +1,129 @@
+use super::*;
+use crate::stage::pdn_gateway::Handover;
+use crate::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
+use crate::units::{Factor, Rate, Share, Span, TokenRate, Tokens};
+
+/// Three eNodeBs, by hand.
+#[test]
+fn no_two_enodebs_give_a_number_twice() {
+    let given = [0, 1, 2].map(|place| {
+        let teids = Teids { place, of: 3 };
+        [1, 2, 3].map(|own| teids.outside(own))
+    });
+    assert_eq!(given, [[1, 4, 7], [2, 5, 8], [3, 6, 9]]);
+    for (place, all) in given.iter().enumerate() {
+        let teids = Teids { place: place as u32, of: 3 };
+        let own: Vec<_> = (0..=9).filter_map(|outside| teids.own(outside)).collect();
+        assert_eq!(own, [1, 2, 3]);
+        assert!(all.iter().all(|outside| teids.beginning(*outside) == place as u32));
+    }
+    assert_eq!([1, 2].map(|own| Teids::ALONE.outside(own)), [1, 2]);
+}
+
+const USER: u32 = 3;
+
+/// A bucket of ten packets into which nearly nothing comes.
+fn enodeb(buckets: Held) -> EnodebUplink {
+    let policer = ReEcnPolicerParams {
+        fill_rate: TokenRate::Bits(Rate::from_bps(1)),
+        depth: Tokens::Bytes(Bytes::new(15_000)),
+        initial: None,
+        buckets,
+        tokens: Taken::Data,
+        sanction: Sanction::Discard,
+        k: Factor(1.0),
+        round_trip: Some(Span::from_millis(100)),
+        measures: false,
+        signals: Signals::Events,
+        weight: Share(0.125),
+        outside: Outside::Police,
+        memory: Bytes::new(1_000_000),
+    };
+    let policers = Tables(vec![policer]);
+    EnodebUplink::new(EnodebUplinkParams { policers, ..EnodebUplinkParams::plain(EcnRules::ReEcn) })
+}
+
+/// The flows of a user.
+fn owns(user: u32, flow: u32) -> bool {
+    flow / 10 == user
+}
+
+/// How many of so many packets of a user pass.
+fn send(enodeb: &mut EnodebUplink, user: u32, packets: u32) -> usize {
+    let own = Passing { tunnel_end: Some(9), flow: 10 * user + 1, ..Passing::of_user(user) };
+    let passes = |_: &u32| enodeb.pass(&mut own.clone(), || panic!("drew")) == Passage::On;
+    (0..packets).filter(passes).count()
+}
+
+fn level(enodeb: &EnodebUplink, name: &str) -> Option<f64> {
+    let mut found = None;
+    enodeb.levels(USER, Time::ZERO, &mut |what, level| {
+        found = if what == name { Some(level) } else { found };
+    });
+    found
+}
+
+fn walk(from: &mut EnodebUplink, to: &mut EnodebUplink) {
+    to.take_over(USER, from.let_go(USER, &|flow| owns(USER, flow)));
+}
+
+/// What he has left at one eNodeB is what he has at the next, and what he has left there at the one before. Who stays has his own.
+#[test]
+fn who_walks_takes_his_bucket_along_and_nobody_elses() {
+    for buckets in [Held::ByUser, Held::ByFlow] {
+        let [mut first, mut next] = [(); 2].map(|()| enodeb(buckets));
+        assert_eq!([send(&mut first, USER, 6), send(&mut first, USER + 1, 5)], [6, 5]);
+        walk(&mut first, &mut next);
+        assert_eq!([send(&mut next, USER, 2), send(&mut next, USER + 1, 20)], [2, 10]);
+        walk(&mut next, &mut first);
+        assert_eq!([send(&mut first, USER, 20), send(&mut first, USER + 1, 20)], [2, 5]);
+        assert_eq!(level(&next, "fill"), None, "it is elsewhere");
+    }
+}
+
+/// Of a bucket of all together nobody takes a part along.
+#[test]
+fn a_bucket_of_all_together_stays() {
+    let [mut first, mut next] = [(); 2].map(|()| enodeb(Held::Together));
+    send(&mut first, USER, 6);
+    walk(&mut first, &mut next);
+    assert_eq!([send(&mut next, USER, 20), send(&mut first, USER + 1, 20)], [10, 4]);
+}
+
+/// What was met is owed wherever he is, and a report on a tunnel that he has left is charged where he is.
+#[test]
+fn what_is_owed_goes_along_and_what_is_told_later_follows() {
+    let [mut first, mut next] = [(); 2].map(|()| enodeb(Held::ByUser));
+    send(&mut first, USER, 5);
+    let told = |received, marked_before| {
+        let last_sequence = received as u16 - 1;
+        let tunnel = TunnelReport {
+            from: 9,
+            teid: 1,
+            last_sequence,
+            received,
+            marked_before,
+            ..TunnelReport::default()
+        };
+        Report { user: USER, tunnel: Some(Box::new(tunnel)), ..Report::default() }
+    };
+    first.take(&told(3, 2));
+    assert_eq!(level(&first, "owed"), Some(2.0));
+    walk(&mut first, &mut next);
+    assert_eq!([level(&first, "owed"), level(&next, "owed")], [Some(0.0), Some(2.0)]);
+    first.take(&told(5, 3));
+    walk(&mut first, &mut next);
+    assert_eq!([level(&first, "owed"), level(&next, "owed")], [Some(0.0), Some(3.0)]);
+    assert_eq!(level(&next, "fill"), Some(7_500.0), "a report brings no bucket");
+    send(&mut next, USER, 2);
+    assert_eq!(level(&next, "owed"), Some(1.0));
+    // A mark that is charged counts for p at once.
+    assert!(level(&next, "declared_share").is_some_and(|p| p > 0.0));
+}
+
+#[test]
+fn buckets_follow_unless_it_is_said_that_they_do_not() {
+    let plain = EnodebUplinkParams::plain(EcnRules::ReEcn);
+    assert!(EnodebUplink::hands_over(&plain));
+    assert!(!EnodebUplink::hands_over(&EnodebUplinkParams { handover: Handover::Anew, ..plain }));
+}
