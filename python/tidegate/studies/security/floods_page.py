@@ -9,7 +9,7 @@ from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tidegate.figures.look import INK, STYLE, look, write
+from tidegate.figures.look import COLOURS, INK, STYLE, look, write
 from tidegate.studies.page import filled, table
 from tidegate.studies.security.field import HONEST
 from tidegate.studies.security.floods import DEFENCE, LEAST, LIES
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tidegate.results.statistics import Estimate
     from tidegate.studies.security.floods import Floods
 
+_COLOURS = (*COLOURS, INK, "#882255", "#999933")
+"""One for each defence, so that none comes twice."""
 _SECONDS = (0.2, 0.5, 1, 2, 5, 10, 20, 60)
 
 
@@ -82,7 +84,7 @@ class Shown:
             found = [self.floods.found(defence, flood, count, number) for count in counts]
             # Side by side, so that none hides another.
             shift = 0.06 * (place - (len(defences) - 1) / 2)
-            own = look(place)
+            own = look(place)._replace(colour=_COLOURS[place])
             axes.errorbar(
                 [at + shift for at in range(len(counts))], [one.mean for one in found],
                 yerr=[one.ci95 for one in found], color=own.colour, marker=own.marker,
