@@ -29,6 +29,8 @@ NEAR = 0.05
 
 MOST_OWN_TICKS = 12
 """So few values are the ticks of their axis themselves."""
+_DECADES_TO_ZERO = 0.5
+"""On an axis of powers of ten, 0 stands so far below the least number above it."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +207,13 @@ def _breaks(names: list[str]) -> int:
 def _scale(axes: Axes, values: list[float]) -> None:
     """Spread out numbers of different magnitude, and label those that were simulated."""
     at = np.array(values)
-    if values[0] > 0 and values[-1] / values[0] >= 10:
-        axes.set_xscale("log")
-        at = np.log(at)
+    least = min((value for value in values if value > 0), default=0.0)
+    if values[0] >= 0 and values[-1] >= 10 * least > 0:
+        if values[0] > 0:
+            axes.set_xscale("log")
+        else:
+            axes.set_xscale("symlog", linthresh=least, linscale=_DECADES_TO_ZERO)
+        at = np.log10(np.maximum(at, least / 10**_DECADES_TO_ZERO))
     elif len(values) > MOST_OWN_TICKS:
         return
     ticks = [0]
