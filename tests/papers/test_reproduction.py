@@ -13,7 +13,7 @@ from tidegate.studies.papers.factors import (
     settings,
 )
 from tidegate.studies.papers.metrics import Measures
-from tidegate.studies.papers.points import capped
+from tidegate.studies.papers.points import Point, Points, capped, repeatable
 from tidegate.studies.papers.reproduction import ReproductionError, reproduce
 from tidegate.studies.papers.runs import Runner
 
@@ -103,6 +103,14 @@ def test_a_series_may_need_more_runs_in_a_hurry(most, own, want):
     assert capped(Series("s", (), 2, quick_replications=own), 3) == 2
 
 
+def test_points_of_a_series_that_takes_long_are_not_run_more_often():
+    long, short = Series("long", (), 1, more_runs=False), Series("short", (), 1)
+    one, two = Point({"u": 1}, {}), Point({"u": 2}, {})
+    measured = Points({("e", "long"): [one], ("e", "short"): [two]})
+    wanted = {("e", "long"): long, ("e", "short"): short}
+    assert repeatable(measured, wanted, [one, two]) == [two]
+
+
 def test_an_error_in_a_run_is_not_swallowed():
     class Failing(FakeSimulation):
         def run(self, seed):  # noqa: ARG002
@@ -166,6 +174,13 @@ set = { seed = 3 }
 [series.usual]
 setup = ""
 factors = { u = [2] }
+[series.many]
+setup = ""
+factors = { u = [100] }
+replications = 3
+[series.many.quick]
+factors = { u = [10] }
+replications = 1
 """
 
 
@@ -203,6 +218,16 @@ def test_in_a_hurry_a_set_up_may_have_shorter_runs(paper_with_a_set_up):
     assert own.overrides == (("duration", '"60 s"'), ("seed", "1"), ("seed", "3"), ("users", "2"))
     assert usual.overrides == (("users", "2"),)
     assert (in_full.shortened, quick.shortened) == (False, True)
+
+
+@pytest.mark.usefixtures("paper_with_a_set_up")
+def test_in_a_hurry_a_series_may_have_less():
+    in_full, quick = (load_paper("p", quick=how).experiments["e"].series for how in (False, True))
+    (full,), (less,) = in_full["many"].settings, quick["many"].settings
+    assert (full.levels, less.levels) == ({"u": 100}, {"u": 10})
+    assert (in_full["many"].replications, quick["many"].replications) == (3, 1)
+    assert [name for name, one in quick.items() if one.hurried] == ["many"]
+    assert not in_full["many"].hurried
 
 
 def test_analytic_experiments_hold_completely_and_need_no_simulation():

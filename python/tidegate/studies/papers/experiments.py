@@ -67,6 +67,10 @@ class Series:
     """What ranks other series' points."""
     quick_replications: int | None = None
     """Where it is not the paper's own number that is enough in a hurry."""
+    more_runs: bool = True
+    """Whether points that leave a claim undecided are run more often; not where a run is long."""
+    hurried: bool = False
+    """Whether it is not what it is in full."""
 
     @property
     def simulated(self) -> bool:
@@ -168,7 +172,9 @@ def load_paper(name: str, *, quick: bool = False) -> Paper:
     setups = {name: _setup(folder, **entry, quick=quick) for name, entry in entries.items()}
     hurried = overrides(head.get("quick_set", {})) if quick else ()
     without = frozenset(head.get("quick_without", ()) if quick else ())
-    reader = _Reader(folder, factors, claims, head["replications"], tolerances, setups, without)
+    reader = _Reader(
+        folder, factors, claims, head["replications"], tolerances, setups, without, quick
+    )
     experiments = {
         stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
         for stem in head["experiments"]
@@ -222,6 +228,7 @@ class _Reader:
     tolerances: Mapping[str, Tolerance]
     setups: Mapping[str, _Setup]
     without: frozenset[str]
+    quick: bool
 
     def experiment(self, name: str, file: Path) -> Experiment:
         data = _read(file)
@@ -253,6 +260,9 @@ class _Reader:
         return {**spec, "series": [name for name in drawn if name not in self.without]}
 
     def series(self, name: str, entry: Mapping[str, Any], factors: Mapping[str, Factor]) -> Series:
+        hurried = self.quick and "quick" in entry
+        if hurried:
+            entry = {**entry, **entry["quick"]}
         if "rivals" in entry:
             return Series(name, (), 0, stars=Stars(entry["rivals"], entry["of"]))
         levels = entry["factors"]
@@ -270,6 +280,8 @@ class _Reader:
             tuple(points),
             entry.get("replications", self.replications),
             quick_replications=entry.get("quick_replications"),
+            more_runs=entry.get("more_runs", True),
+            hurried=hurried,
         )
 
     def cells(self, experiment: str, file: str) -> tuple[Cell, ...]:

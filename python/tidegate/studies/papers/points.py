@@ -132,6 +132,19 @@ def with_more_runs(
     return Points(points_of)
 
 
+def repeatable(
+    measured: Points, wanted: Mapping[SeriesKey, Series], points: Iterable[Point]
+) -> list[Point]:
+    """Those of these points that may be run more often."""
+    once = {
+        id(point)
+        for key, series in wanted.items()
+        if not series.more_runs
+        for point in measured.points[key]
+    }
+    return [point for point in points if id(point) not in once]
+
+
 def capped(series: Series, replications: int | None) -> int:
     """Give runs a point of this series, at least its own number for a hurry."""
     if replications is None:

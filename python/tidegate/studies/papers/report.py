@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.results.statistics import Estimate
-    from tidegate.studies.papers.experiments import Baseline, Cell, Claim, Paper
+    from tidegate.studies.papers.experiments import Baseline, Cell, Claim, Experiment, Paper
     from tidegate.studies.papers.explanations import Support
     from tidegate.studies.papers.outcome import Outcome
     from tidegate.studies.papers.points import Points
@@ -57,7 +57,7 @@ def write_report(
     for outcome in outcomes:
         draw(outcome.experiment, measured, folder / "figures", vector=vector)
     sections = [
-        _head(paper, effort),
+        _head(paper, effort, [outcome.experiment for outcome in outcomes]),
         _totals(paper, outcomes),
         _how_to_read(paper),
         *(_experiment(paper, outcome, measured) for outcome in outcomes),
@@ -69,7 +69,13 @@ def write_report(
     write_page(folder / page, text + "\n")
 
 
-def _head(paper: Paper, effort: Effort) -> str:
+def _head(paper: Paper, effort: Effort, experiments: Sequence[Experiment]) -> str:
+    hurried = [
+        f"`{each.name}:{name}`"
+        for each in experiments
+        for name, series in each.series.items()
+        if series.hurried
+    ]
     title = f"# {paper.title}: our results beside the paper's"
     written = f"Written by `tidegate reproduce {effort.target}`{_left_out(paper)}"
     if not effort.runs:
@@ -81,6 +87,8 @@ def _head(paper: Paper, effort: Effort) -> str:
     )
     if paper.shortened:
         counts += ", some of them shorter (`quick_set` in paper.toml)"
+    if hurried:
+        counts += f", with less in {' and '.join(hurried)} (`quick` in experiments/)"
     # Networks of several links have none of that name.
     packets = f",\n{effort.packets / 1e6:,.0f} million packets through the bottleneck"
     runs = f"{effort.runs:,} simulated runs{packets if effort.packets else ''}"

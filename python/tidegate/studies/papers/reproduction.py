@@ -21,7 +21,7 @@ from tidegate.studies.papers.experiments import Claim, Experiment, Paper, load_p
 from tidegate.studies.papers.explanations import PaperExplanation, weigh
 from tidegate.studies.papers.kept import KeptRuns
 from tidegate.studies.papers.outcome import Outcome
-from tidegate.studies.papers.points import Points, fill, with_more_runs
+from tidegate.studies.papers.points import Points, fill, repeatable, with_more_runs
 from tidegate.studies.papers.runs import Engine, Runner, cpu_seconds, native_engine
 from tidegate.studies.papers.stars import award
 from tidegate.studies.papers.study import measurable, relevant, wanted_series
@@ -231,7 +231,9 @@ def _decided(
     first = judge_claim(claim, measured)
     if not first.undecided:
         return first
-    points = {id(point): point for point in first.undecided_points}
+    points = {id(point): point for point in repeatable(measured, wanted, first.undecided_points)}
+    if not points:
+        return first
     more = with_more_runs(measured, wanted, runner, points.values(), MORE_RUNS)
     return replace(judge_claim(claim, award(more, wanted)), repeated=len(points))
 
