@@ -69,6 +69,26 @@ fn the_balance_of_honest_flows_is_their_credit() {
     }
 }
 
+/// On a link that is never full hardly anything is marked, whatever is lost, and no more is declared: an ACK that follows a repair or a time-out
+/// moves on by many segments, but duplicates have told of their marks.
+#[test]
+fn losses_without_congestion_are_not_declared() {
+    for recovery in ["newreno", "reno", "sack"] {
+        let output = with(&[
+            ("bottleneck.rate", "200 Mb/s"),
+            ("bottleneck.loss", "0.01"),
+            ("tcp.loss_recovery", recovery),
+            ("tcp.accurate_option", "off"),
+        ]);
+        let [sent, lost, marks] =
+            [&output.flows.packets_sent, &output.flows.losses, &output.links.marks]
+                .map(|counts| counts.iter().sum::<u64>());
+        assert!(sent > 30_000 && lost > 300 && marks < 5, "{sent} {lost} {marks}");
+        let declared = count(&output, 0..5, "positive_packets");
+        assert!(declared <= marks as f64, "{recovery}: {declared} of {marks}");
+    }
+}
+
 /// Whoever declares nothing of his marks has next to nothing behind a dropper, and without one more than others.
 #[test]
 fn who_declares_nothing_has_nothing_behind_a_dropper() {

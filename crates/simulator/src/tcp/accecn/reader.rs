@@ -11,6 +11,10 @@
 //! ACK are the rule, as with ACKs that are thinned out, it is the smallest instead, as in Linux: there one mark in
 //! ten thousand would else count as many, and marks are missed where an ACK tells of eight and more.
 //!
+//! Without SACK a duplicate delivers one packet, and the ACK that moves on again those that no duplicate stood for. A
+//! duplicate moves nothing that would tell whether another has overtaken it. One that was has a smaller count, which looks
+//! like up to seven marks more: from four on it says nothing.
+//!
 //! Where bytes were marked and no packet was, somebody changes what is fed back, and the sender is not ECN-capable
 //! from then on (section 3.2.3.2.5): if ACE cannot have wrapped, and the ACK before had the option too, so that
 //! nothing is made good.
@@ -39,7 +43,8 @@ pub struct Arrived {
     pub delivered: u32,
     /// See there.
     pub delivered_bytes: u64,
-    /// It is not older than one that has arrived before.
+    /// It is not older than one that has arrived before. One that delivers a packet all the same, a duplicate without
+    /// SACK, may be.
     pub progresses: bool,
 }
 
@@ -138,7 +143,8 @@ impl Reader {
     /// An ACK arrives.
     #[inline(never)]
     pub fn read(&mut self, ack: &Arrived) -> ToldMarks {
-        if !(core::mem::take(&mut self.newer) || ack.progresses) || self.outcome.deaf {
+        let newer = core::mem::take(&mut self.newer) || ack.progresses;
+        if self.outcome.deaf || !newer && !self.may_be_newer(ack) {
             return ToldMarks::default();
         }
         let known = self.bytes[1];
@@ -177,6 +183,16 @@ impl Reader {
         self.note_lack_of_option();
         self.in_step = false;
         self.note_delivered(delivered, delivered_bytes);
+    }
+
+    /// Whether a duplicate tells of fewer marks than half of those that ACE can count: else it is older.
+    fn may_be_newer(&self, ack: &Arrived) -> bool {
+        ack.delivered > 0 && self.least(ack.ace) < ACE_MODULUS / 2
+    }
+
+    /// What so many full segments carry.
+    pub fn bytes_of(&self, segments: u32) -> u64 {
+        u64::from(segments) * self.mss
     }
 
     /// Marks that are new, modulo 8.
@@ -393,6 +409,21 @@ mod tests {
         assert_eq!(reader.read(&ack(1, 0)), ToldMarks::default());
         reader.note_newer();
         assert_eq!(reader.read(&ack(3, 0)).segments, 1, "unless its own timestamp is newer");
+    }
+
+    /// Without SACK, which would say what has arrived: twelve duplicates after a loss, of which two tell of marks, and then an ACK
+    /// of all. One that was overtaken says nothing.
+    #[test]
+    fn duplicates_tell_of_a_packet_each() {
+        let mut reader = reader();
+        reader.read(&ack(0, 1));
+        let duplicate = |marked| Arrived { progresses: false, ..ack(marked, 1) };
+        let told: Vec<_> = [0, 0, 1, 1, 1, 1, 0, 2, 2, 2, 2, 2]
+            .map(|marked| reader.read(&duplicate(marked)).segments)
+            .into_iter()
+            .collect();
+        assert_eq!(told, [0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(reader.read(&ack(2, 1)).segments, 0);
     }
 
     /// Where options come with some ACKs only, what was supposed in between is made good.

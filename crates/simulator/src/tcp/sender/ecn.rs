@@ -25,6 +25,32 @@ enum Feedback {
 struct Counted {
     client: Client,
     reader: Reader,
+    /// Without SACK, packets beyond what is acknowledged whose duplicates have told of their marks, also before a time-out.
+    beyond: u32,
+}
+
+impl Counted {
+    /// Packets on whose marks an ACK is the first to tell: one for a duplicate, and for others what no duplicate stood for.
+    fn told_of(&mut self, acknowledged: u32, duplicate: bool) -> u32 {
+        if acknowledged == 0 {
+            self.beyond += u32::from(duplicate);
+            return u32::from(duplicate);
+        }
+        let told = acknowledged.saturating_sub(self.beyond).max(1);
+        self.beyond = self.beyond.saturating_sub(acknowledged - 1);
+        told
+    }
+}
+
+/// A duplicate without SACK, which would say what has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unnamed {
+    /// There is SACK.
+    No,
+    /// There is none, and it is one.
+    Duplicate,
+    /// There is none, and it is not.
+    Other,
 }
 
 /// ECN as the sender uses it.
@@ -55,7 +81,7 @@ impl Ecn {
         let counted = || {
             let asks_with = if in_proportion { Codepoint::Ect1 } else { Codepoint::NotEct };
             let client = Client::new(asks_with, falls_back);
-            Box::new(Counted { client, reader: Reader::new(mss) })
+            Box::new(Counted { client, reader: Reader::new(mss), beyond: 0 })
         };
         let feedback = match plan.marks_told_by() {
             None => Feedback::None,
@@ -103,13 +129,14 @@ impl Ecn {
     }
 
     /// What an ACK tells of marks. An echo of each says that all it delivers were marked (RFC 8257, section
-    /// 3.3).
+    /// 3.3). Without SACK, marks of what duplicates stand for are told by those.
     #[inline]
     pub fn read(
         &mut self,
         packet: &Packet,
         option: Option<ReceivedBytes>,
         arrivals: &ArrivedData,
+        unnamed: Unnamed,
     ) -> ToldMarks {
         let congestion = packet.has(flags::ECE);
         match &mut self.feedback {
@@ -119,13 +146,23 @@ impl Ecn {
                 ToldMarks { congestion, segments: arrivals.delivered, bytes: arrivals.bytes }
             }
             Feedback::Each => ToldMarks::default(),
-            Feedback::Counted(counted) => counted.reader.read(&Arrived {
-                ace: Ace::of(packet),
-                option,
-                delivered: arrivals.delivered,
-                delivered_bytes: arrivals.bytes,
-                progresses: arrivals.acknowledged > 0 || arrivals.delivered > 0,
-            }),
+            Feedback::Counted(counted) => {
+                let ArrivedData { acknowledged, delivered, bytes, .. } = *arrivals;
+                let told = match unnamed {
+                    Unnamed::No => delivered,
+                    _ => counted.told_of(acknowledged, unnamed == Unnamed::Duplicate),
+                };
+                counted.reader.read(&Arrived {
+                    ace: Ace::of(packet),
+                    option,
+                    delivered: told,
+                    delivered_bytes: match u64::from(delivered) {
+                        0 => counted.reader.bytes_of(told),
+                        delivered => bytes * u64::from(told) / delivered,
+                    },
+                    progresses: acknowledged > 0 || delivered > 0,
+                })
+            }
         }
     }
 
@@ -143,6 +180,8 @@ impl Ecn {
     pub fn pass_over(&mut self, delivered: u32, delivered_bytes: u64) {
         if let Feedback::Counted(counted) = &mut self.feedback {
             counted.reader.pass_over(delivered, delivered_bytes);
+            // Nothing is missing, so that nothing has come beyond it.
+            counted.beyond = 0;
         }
     }
 
@@ -303,7 +342,7 @@ mod tests {
         let echo = Packet { flags: flags::ACK | flags::ECE, ..Packet::default() };
         let arrivals = ArrivedData { delivered: 2, bytes: 2_920, ..ArrivedData::default() };
         let told = ["reno", "prague"].map(|controller| {
-            let told = ecn(controller).read(&echo, None, &arrivals);
+            let told = ecn(controller).read(&echo, None, &arrivals, Unnamed::No);
             (told.congestion, told.segments, told.bytes)
         });
         assert_eq!(told, [(true, 0, 0), (true, 2, 2_920)]);

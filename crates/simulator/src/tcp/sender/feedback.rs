@@ -4,7 +4,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
-use super::ecn::Ecn;
+use super::ecn::{Ecn, Unnamed};
 use super::outstanding::{ArrivedData, Outstanding};
 use super::samples::{Reading, Samples};
 use crate::packet::{Options, Packet, SackBlocks, flags};
@@ -198,16 +198,21 @@ impl Feedback {
     ) -> Told<'a> {
         let arrivals = out.take(packet.number, sack, self.reading(packet.at), samples);
         let samples = samples.as_ref();
-        let marks = ecn.read(packet, options.received_bytes, &arrivals);
         let ArrivedData { acknowledged, delivered, sacked, bytes, overtaken_by } = arrivals;
         let rtt = self.measure(packet, &arrivals, samples, stage == Stage::Repairing);
         let news = !self.sack || delivered > 0;
         let duplicate = acknowledged == 0 && !out.is_empty() && news;
+        let unnamed = match (self.sack, duplicate) {
+            (true, _) => Unnamed::No,
+            (false, true) => Unnamed::Duplicate,
+            (false, false) => Unnamed::Other,
+        };
         let mut departed = delivered;
         if !self.sack {
             departed = departed_unnamed(acknowledged, out.board().sacked(), duplicate);
             out.count_unnamed(acknowledged, duplicate, stage == Stage::AllLost);
         }
+        let marks = ecn.read(packet, options.received_bytes, &arrivals, unnamed);
         Told {
             acknowledged,
             delivered,
@@ -340,6 +345,7 @@ fn departed_unnamed(acknowledged: u32, unnamed: u32, duplicate: bool) -> u32 {
 mod tests {
     use super::*;
     use crate::packet::flags;
+    use crate::tcp::accecn::Ace;
     use crate::tcp::sender::outstanding::Memory;
     use crate::tcp::tests::classic_with;
 
@@ -420,5 +426,37 @@ mod tests {
         };
         assert_eq!([read(0), read(0), read(0)].map(|(departed, ..)| departed), [1; 3]);
         assert_eq!(read(5), (2, 5, false));
+    }
+
+    /// Of ten segments the first is lost and no other is marked. The ACK that follows its repair delivers it alone, so that three bits of a
+    /// counter leave nothing open.
+    #[test]
+    fn what_duplicates_stood_for_is_not_taken_for_marked() {
+        let accurate = r#"loss_recovery = "newreno", ecn = true, feedback = "accurate""#;
+        let (mut feedback, mut ecn, mut out) = reader(accurate, Memory::None);
+        let marked = [0, 0, 0, 0, 0, 0, 0, 0, 0, 10].map(|number| {
+            // The receiver has counted from 5 on.
+            let packet = Packet { flags: flags::ACK | Ace::new(5).flags(), ..ack(number, 100) };
+            let (options, mut samples) = (Options::default(), None);
+            let blocks = (&options.sack, &options);
+            feedback.read(&packet, blocks, Stage::Open, &mut ecn, &mut out, &mut samples).marked
+        });
+        assert_eq!(marked, [0; 10]);
+    }
+
+    /// A time-out forgets what duplicates stood for, but not that they have told of it.
+    #[test]
+    fn what_was_told_before_a_time_out_is_not_taken_for_marked() {
+        let accurate = r#"loss_recovery = "newreno", ecn = true, feedback = "accurate""#;
+        let (mut feedback, mut ecn, mut out) = reader(accurate, Memory::None);
+        let mut read = |number, stage, out: &mut Outstanding| {
+            let packet = Packet { flags: flags::ACK | Ace::new(5).flags(), ..ack(number, 100) };
+            let (options, mut samples) = (Options::default(), None);
+            let blocks = (&options.sack, &options);
+            feedback.read(&packet, blocks, stage, &mut ecn, out, &mut samples).marked
+        };
+        let before: u32 = (0..9).map(|_| read(0, Stage::Open, &mut out)).sum();
+        out.forget_unnamed();
+        assert_eq!([before, read(10, Stage::AllLost, &mut out)], [0, 0]);
     }
 }
