@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import time
 
 import pyarrow.parquet as pq
@@ -25,9 +26,15 @@ def runs_in(folder):
     if not (folder / "catalogue.sqlite").exists():
         return {}
     catalogue = Catalogue(folder / "catalogue.sqlite", writable=False)
+    try:
+        points = list(catalogue.points())
+    except sqlite3.OperationalError as error:
+        # The file is there a moment before its tables are.
+        assert "no such table" in str(error)  # noqa: PT017
+        return {}
     return {
         (settings, run.seed): (run.file, (folder / "runs" / run.file).stat().st_mtime_ns)
-        for number, settings in catalogue.points()
+        for number, settings in points
         for run in catalogue.runs(number)
     }
 
