@@ -209,6 +209,7 @@ mod tests {
     use super::super::tests::{IDLE, packet, place, served};
     use super::*;
     use crate::units::Rate;
+    use proptest::prelude::*;
 
     /// 3000 B may be declared: 24 kb/s over a second.
     fn queue(room: u32, outside: Outside) -> DeclaredCongestion {
@@ -315,5 +316,25 @@ mod tests {
         };
         // 10 Mb/s: 12.5 kB/s for 0.12 s.
         assert!((DeclaredCongestion::new(params, &place(9)).allowed - 1500.0).abs() < 1e-9);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_unsaid_over_any_number_of_periods(
+            steps in prop::collection::vec(
+                (0..3u32, prop::option::of(any::<bool>()), 0..4_000u64, any::<bool>()), 1..300,
+            ),
+        ) {
+            let mut queue = queue(5, Outside::Behind);
+            let (mut inside, mut ms) = (0i64, 0);
+            for (user, declares, gap_ms, leave) in steps {
+                ms += gap_ms;
+                inside += 1 - offer(&mut queue, (user, 0), declares, ms).len() as i64;
+                if leave && super::super::tests::take(&mut queue, Time::ZERO).is_some() {
+                    inside -= 1;
+                }
+                prop_assert_eq!(i64::from(queue.backlog().0), inside);
+            }
+        }
     }
 }

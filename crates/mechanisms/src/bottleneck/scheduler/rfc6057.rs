@@ -180,6 +180,7 @@ impl Rfc6057 {
 mod tests {
     use super::super::tests::{IDLE, packet, place, take};
     use super::*;
+    use proptest::prelude::*;
 
     /// A port of 12 kb/s, so that a packet of 1500 B takes a second; two customers at 6 kb/s each;
     /// periods of 10 s.
@@ -267,5 +268,24 @@ mod tests {
         take(&mut policy, at(10));
         offer(&mut policy, 0, 1, at(1_000));
         assert!(!held_back(&policy));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_unsaid_over_any_number_of_periods(
+            steps in prop::collection::vec((0..3u32, 0..40u64, any::<bool>()), 1..300),
+        ) {
+            let mut policy = policy(5);
+            let (mut inside, mut now) = (0i64, Time::ZERO);
+            for (user, gap_s, leave) in steps {
+                now += Span::from_secs(gap_s);
+                inside += 1 - offer(&mut policy, user, 0, now).len() as i64;
+                if leave && take(&mut policy, now).is_some() {
+                    inside -= 1;
+                }
+                prop_assert_eq!(i64::from(policy.backlog().0), inside);
+                prop_assert!(policy.period_ends > now);
+            }
+        }
     }
 }
