@@ -94,6 +94,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     note(tcp.after_timeout == AfterTimeoutPlan::GoBackN, "a time-out keeps what is sacked");
     note(!tcp.rearm_on_repair, "repairs of the first missing segment restart the timer");
     note(tcp.rearm_on_each_ack, "only ACKs of new data restart the timer");
+    note(tcp.backoff_forgets_rtt, "time-outs forget no round trip");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
     let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();
     note(tcp.marks_told_by() != told_by, "marks are echoed as the kernel's controller has it");

@@ -124,6 +124,10 @@ parameters! {
         /// With a window of one segment, each further mark in a row doubles the time for which the next
         /// segment waits, as in ns-2. With ecn_to_one.
         pub ecn_backoff: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
+        /// With ecn_backoff, a mark at a window of one segment leaves the wait doubled as often as it was, also by
+        /// time-outs, whatever round trip its ACK shows, and each further one doubles that once more, as in ns-2. Else
+        /// a round trip ends all doubling, and marks in a row double anew: once, twice, three times.
+        pub ecn_backoff_lasts: bool = "false",
         /// What is sent again is ECN-capable, too, and may tell that the window was reduced, as in ns-2, against
         /// RFC 3168, section 6.1.5. Always so for dctcp and prague.
         pub ecn_on_repairs: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
@@ -222,6 +226,9 @@ parameters! {
         pub max_rto: Span = { linux: "120 s", classic: "64 s", linux_2_6_29: "120 s" },
         /// Retransmission time-out before the first round-trip sample.
         pub initial_rto: Span = { linux: "1 s", classic: "3 s", linux_2_6_29: "3 s" },
+        /// The fourth doubling of the time-out in a row and each further one forget the smoothed round trip: the next
+        /// sample counts as the first, RFC 6298, section 5, as in ns-2.
+        pub backoff_forgets_rtt: bool = "false",
         /// The smallest time-out bounds the variance term, srtt + max(4 rttvar, min_rto), as in
         /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
         pub min_rto_bounds_variance: bool =
@@ -299,6 +306,7 @@ impl TcpPlan {
             min: self.min_rto,
             max: self.max_rto,
             min_bounds_variance: self.min_rto_bounds_variance,
+            backoff_forgets: self.backoff_forgets_rtt,
             tick: self.rtt_tick.span(),
         }
     }
@@ -334,6 +342,8 @@ pub struct RtoPlan {
     pub max: Span,
     /// `srtt + max(4 rttvar, min)` as in Linux, instead of `max(srtt + 4 rttvar, min)`.
     pub min_bounds_variance: bool,
+    /// The fourth doubling and further ones forget the smoothed round trip.
+    pub backoff_forgets: bool,
     /// Tick of the clock, if it is not exact.
     pub tick: Option<Span>,
 }

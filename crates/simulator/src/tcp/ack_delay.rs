@@ -74,6 +74,7 @@ mod tests {
             min: Span::from_millis(200),
             max: Span::from_secs(120),
             min_bounds_variance: true,
+            backoff_forgets: false,
             tick: None,
         });
         if let Some(rtt) = rtt_ms {

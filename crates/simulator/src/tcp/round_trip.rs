@@ -7,16 +7,26 @@
 //! rto = srtt + max(4 rttvar, min)            Linux
 //! ```
 //!
-//! Doubled by each time-out, up to the maximum; back to the formula with the next sample.
+//! Doubled by each time-out, up to the maximum; back to the formula with the next sample. Optionally the fourth doubling
+//! and further ones forget srtt, so that the next sample counts as the first (section 5; ns-2, `TcpAgent::rtt_backoff`).
 
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::RtoPlan;
 
+/// So many doublings in a row forget the smoothed round trip, where they do.
+const FORGETS_FROM: u32 = 4;
+
 /// Estimator and time-out of one connection.
+#[derive(Clone)]
 pub struct RoundTrip {
     min: Span,
     max: Span,
     min_bounds_variance: bool,
+    backoff_forgets: bool,
+    /// The next sample counts as the first.
+    fresh: bool,
+    /// How often the time-out was doubled since the last sample.
+    doubled: u32,
     /// Smoothed round-trip time, ns; 0 before the first sample.
     srtt_ns: u64,
     rttvar_ns: u64,
@@ -32,11 +42,14 @@ pub struct RoundTrip {
 impl RoundTrip {
     /// Before the first sample.
     pub fn new(plan: RtoPlan) -> Self {
-        let RtoPlan { initial, min, max, min_bounds_variance, tick } = plan;
+        let RtoPlan { initial, min, max, min_bounds_variance, backoff_forgets, tick } = plan;
         RoundTrip {
             min,
             max,
             min_bounds_variance,
+            backoff_forgets,
+            fresh: true,
+            doubled: 0,
             srtt_ns: 0,
             rttvar_ns: 0,
             rto_ns: initial.as_nanos(),
@@ -49,11 +62,13 @@ impl RoundTrip {
     /// Takes a sample.
     #[inline]
     pub fn sample(&mut self, rtt: Span, now: Time) {
+        self.doubled = 0;
+        let first = core::mem::take(&mut self.fresh);
         if self.tick_ns > 0 {
-            return self.sample_ticks(rtt, now);
+            return self.sample_ticks(rtt, now, first);
         }
         let r = rtt.as_nanos().max(1);
-        if self.srtt_ns == 0 {
+        if first {
             self.srtt_ns = r;
             self.rttvar_ns = r / 2;
         } else {
@@ -73,12 +88,12 @@ impl RoundTrip {
     /// A round trip counts the ticks of the clock that fall into it, eighths and quarters of them are whole
     /// numbers, and what is over is dropped (Jacobson 1988, appendix A; ns-2, `TcpAgent::rtt_update`).
     #[inline(never)]
-    fn sample_ticks(&mut self, rtt: Span, now: Time) {
+    fn sample_ticks(&mut self, rtt: Span, now: Time, first: bool) {
         let tick = self.tick_ns;
         let ticks_at = |t: u64| (t / tick) as i64;
         let sent = now.as_nanos().saturating_sub(rtt.as_nanos());
         let ticks = (ticks_at(now.as_nanos()) - ticks_at(sent)).max(1);
-        if self.eighths == 0 {
+        if first {
             (self.eighths, self.quarters) = (8 * ticks, 2 * ticks);
         } else {
             let error = ticks - self.eighths / 8;
@@ -92,7 +107,24 @@ impl RoundTrip {
 
     /// Doubles the time-out.
     pub fn back_off(&mut self) {
+        self.double();
+        self.fresh |= self.backoff_forgets && self.doubled >= FORGETS_FROM;
+    }
+
+    fn double(&mut self) {
+        // ns-2 counts 64-fold, and on where that is not the longest yet.
+        if self.doubled < 6 || self.rto_ns < self.max.as_nanos() {
+            self.doubled += 1;
+        }
         self.rto_ns = (2 * self.rto_ns).min(self.max.as_nanos());
+    }
+
+    /// Takes a sample that leaves the time-out doubled as it is.
+    pub fn sample_backed_off(&mut self, rtt: Span, now: Time) {
+        let doubled = self.doubled;
+        self.sample(rtt, now);
+        (0..doubled).for_each(|_| self.double());
+        self.doubled = doubled;
     }
 
     /// Smoothed round-trip time, `None` before the first sample.
@@ -124,6 +156,7 @@ mod tests {
             min: Span::from_millis(200),
             max: Span::from_secs(60),
             min_bounds_variance,
+            backoff_forgets: false,
             tick: None,
         }
     }
@@ -160,6 +193,32 @@ mod tests {
         }
         rt.sample(Span::from_millis(10), Time::ZERO);
         assert_eq!(rt.rto(), Span::from_millis(200));
+    }
+
+    #[test]
+    fn a_sample_may_leave_the_time_out_doubled() {
+        let mut rt = RoundTrip::new(plan(false));
+        rt.back_off();
+        rt.back_off();
+        rt.sample_backed_off(Span::from_millis(10), Time::ZERO);
+        assert_eq!(rt.rto(), Span::from_millis(800));
+        rt.sample(Span::from_millis(10), Time::ZERO);
+        assert_eq!(rt.rto(), Span::from_millis(200));
+    }
+
+    #[test]
+    fn four_doublings_in_a_row_may_forget_the_round_trip() {
+        for (tick, doublings, want_ms) in
+            [(None, 3, 112), (None, 4, 200), (Some(1), 3, 112), (Some(1), 4, 200)]
+        {
+            let tick = tick.map(Span::from_millis);
+            let mut rt = RoundTrip::new(RtoPlan { backoff_forgets: true, tick, ..plan(false) });
+            let at = Time::ZERO + Span::from_secs(1);
+            rt.sample(Span::from_millis(100), at);
+            (0..doublings).for_each(|_| rt.back_off());
+            rt.sample(Span::from_millis(200), at);
+            assert_eq!(rt.srtt_ns() / 1_000_000, want_ms, "{tick:?}, {doublings}");
+        }
     }
 
     /// ns-2's arithmetic by hand: 100 ticks, then 107; then 100 for ever, where 3/4 of a tick remain.

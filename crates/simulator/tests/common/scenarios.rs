@@ -85,6 +85,7 @@ fn tcp() -> impl Strategy<Value = String> {
             vec![
                 "true",
                 "true\necn_to_one = true",
+                "true\necn_to_one = true\necn_backoff = true\necn_backoff_lasts = true",
                 "true\necn_to_one = false",
                 "true\nfeedback = \"dctcp\"",
                 "true\nfeedback = \"accurate\"",
@@ -95,7 +96,15 @@ fn tcp() -> impl Strategy<Value = String> {
             ],
         ),
         one_of("after_timeout", vec!["\"go-back-n\"", "\"keep-scoreboard\""]),
-        one_of("rearm_on_repair", vec!["true", "false", "false\nrearm_on_each_ack = true"]),
+        one_of(
+            "rearm_on_repair",
+            vec![
+                "true",
+                "false",
+                "false\nrearm_on_each_ack = true",
+                "false\nbackoff_forgets_rtt = true",
+            ],
+        ),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
         one_of("initial_window", vec!["1", "3", "40"]),
         one_of("window_limit", vec!["\"1460 B\"", "\"20 kB\""]),

@@ -119,6 +119,7 @@ impl Sender {
     fn on_any_ack(&mut self, packet: &Packet, options: &Options, door: &mut Door) {
         let now = door.now;
         let in_flight = self.in_flight();
+        let earlier = self.ecn.backoff_lasts().then(|| self.feedback.round_trip().clone());
         let mut samples = None;
         let told = self.read(packet, options, &mut samples);
         if let Some(conex) = &mut self.conex {
@@ -139,7 +140,7 @@ impl Sender {
         let looks_back = self.recovery.looks_back();
         let turn = if looks_back { self.look_back(&told, now) } else { Turn::None };
         if told.congestion {
-            self.answer_echo(door);
+            self.answer_echo(&told, earlier, door);
         }
         let probing = self.recovery.phase() == Phase::Probing;
         let (lost, wait) = self.find_losses(&told, door);

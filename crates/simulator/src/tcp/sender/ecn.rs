@@ -53,6 +53,17 @@ pub enum Unnamed {
     Other,
 }
 
+/// Marks in a row at a window of one segment.
+#[derive(Clone, Copy, Debug)]
+enum AtOne {
+    /// They change nothing about the wait.
+    Ignored,
+    /// Each doubles it anew: the first segment that was missing at the last, and how many were in a row then.
+    Counted(u64, u32),
+    /// Each but the first doubles what it has become: whether there was one.
+    Lasting(bool),
+}
+
 /// ECN as the sender uses it.
 #[derive(Clone, Debug)]
 pub struct Ecn {
@@ -65,13 +76,10 @@ pub struct Ecn {
     announces: bool,
     /// What is sent again is as a new segment is.
     on_repairs: bool,
-    /// Marks in a row at a window of one segment double the wait.
-    backs_off: bool,
     /// A mark ends slow start.
     ends_slow_start: bool,
-    /// The first segment that was missing at the last mark that found a window of one segment, and how
-    /// many were in a row then.
-    at_one: (u64, u32),
+    /// Marks that find a window of one segment.
+    at_one: AtOne,
 }
 
 impl Ecn {
@@ -95,9 +103,12 @@ impl Ecn {
             falls_back,
             announces: false,
             on_repairs: plan.ecn_on_repairs,
-            backs_off: plan.ecn_backoff && plan.ecn_to_one,
             ends_slow_start: plan.ecn_in_slow_start,
-            at_one: (0, 0),
+            at_one: match (plan.ecn_backoff && plan.ecn_to_one, plan.ecn_backoff_lasts) {
+                (false, _) => AtOne::Ignored,
+                (true, false) => AtOne::Counted(0, 0),
+                (true, true) => AtOne::Lasting(false),
+            },
         }
     }
 
@@ -213,19 +224,32 @@ impl Ecn {
         }
     }
 
-    /// A mark finds a window of `cwnd` segments, of which `una` is the first that is missing. Returns how often
-    /// the wait for the next doubles.
-    pub fn doublings(&mut self, cwnd: f64, una: u64) -> u32 {
-        if !self.backs_off || cwnd > 1.0 {
-            self.at_one = (0, 0);
-            return 0;
+    /// A mark finds a window of one segment or of more, of which `una` is the first that is missing. Returns how
+    /// often the wait for the next doubles.
+    pub fn doublings(&mut self, one: bool, una: u64) -> u32 {
+        match &mut self.at_one {
+            AtOne::Ignored => 0,
+            AtOne::Counted(last, in_a_row) => {
+                let next = one && *last > 0 && una == *last + 1;
+                *in_a_row = if next { *in_a_row + 1 } else { 0 };
+                *last = if one { una } else { 0 };
+                *in_a_row
+            }
+            AtOne::Lasting(any) => u32::from(core::mem::replace(any, one) && one),
         }
-        let in_a_row = match self.at_one {
-            (last, count) if last > 0 && una == last + 1 => count + 1,
-            _ => 0,
-        };
-        self.at_one = (una, in_a_row);
-        in_a_row
+    }
+
+    /// A loss finds a window of `cwnd` segments. One above one has grown since the last mark.
+    pub fn on_loss(&mut self, cwnd: f64) {
+        if let AtOne::Lasting(any) = &mut self.at_one {
+            *any &= cwnd <= 1.0;
+        }
+    }
+
+    /// Whether a mark at a window of one segment leaves the wait doubled as it was before its ACK.
+    #[inline]
+    pub fn backoff_lasts(&self) -> bool {
+        matches!(self.at_one, AtOne::Lasting(_))
     }
 
     /// The flags of what is sent again.
@@ -347,6 +371,25 @@ mod tests {
         });
         assert_eq!(told, [(true, 0, 0), (true, 2, 2_920)]);
         assert_eq!(ecn("prague").flags_of_control(), flags::ECT);
+    }
+
+    #[test]
+    fn a_row_of_marks_at_one_segment_ends_where_the_window_grows() {
+        let options = "ecn = true, ecn_backoff = true, ecn_backoff_lasts = true";
+        let mut ecn = Ecn::new(&crate::tcp::tests::classic_with(options), 1_460);
+        assert_eq!(
+            [(true, 1), (true, 5), (false, 9), (true, 10)]
+                .map(|(one, una)| ecn.doublings(one, una)),
+            [0, 1, 0, 0]
+        );
+        ecn.on_loss(1.0);
+        assert_eq!(
+            ecn.doublings(true, 11),
+            1,
+            "a loss of the one segment there is does not end it"
+        );
+        ecn.on_loss(2.0);
+        assert_eq!(ecn.doublings(true, 13), 0);
     }
 
     #[test]

@@ -330,6 +330,22 @@ impl Feedback {
         self.round_trip.back_off();
         self.named = None;
     }
+
+    /// A mark doubles the time-out so often, as it was before the mark's ACK, and then counts the round trip `rtt` of
+    /// that, which leaves it doubled.
+    pub fn back_off_before(
+        &mut self,
+        earlier: RoundTrip,
+        times: u32,
+        rtt: Option<Span>,
+        now: Time,
+    ) {
+        self.round_trip = earlier;
+        (0..times).for_each(|_| self.round_trip.back_off());
+        if let Some(rtt) = rtt {
+            self.round_trip.sample_backed_off(rtt, now);
+        }
+    }
 }
 
 /// Without SACK, one segment for each duplicate, and what a later acknowledgement tells beyond them

@@ -56,6 +56,7 @@ impl Sender {
         }
         self.detection.start_over();
         self.feedback.stop_measuring();
+        self.ecn.on_loss(self.window.cwnd());
         self.ecn.announce_reduction();
         self.recovery.note_loss(self.outstanding.nxt());
         match self.recovery.time_outs() {

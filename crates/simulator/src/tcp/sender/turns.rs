@@ -8,12 +8,13 @@ use super::outstanding::Lost;
 use super::recovery::{Phase, Turn};
 use crate::tcp::Door;
 use crate::tcp::reduction::Progress;
+use crate::tcp::round_trip::RoundTrip;
 
 impl Sender {
     /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
-    /// was outstanding.
+    /// was outstanding. `earlier`: the time-out before that ACK, where its being doubled may outlast it.
     #[inline(never)]
-    pub(super) fn answer_echo(&mut self, door: &mut Door) {
+    pub(super) fn answer_echo(&mut self, told: &Told, earlier: Option<RoundTrip>, door: &mut Door) {
         if self.ecn.answers_in_proportion() && self.window.lowers_for_marks() {
             return;
         }
@@ -22,8 +23,13 @@ impl Sender {
         }
         self.recovery.forbid_undo();
         if self.recovery.answers_marks() {
-            for _ in 0..self.ecn.doublings(self.window.cwnd(), self.outstanding.una()) {
-                self.feedback.back_off();
+            let one = self.window.cwnd() <= 1.0;
+            let times = self.ecn.doublings(one, self.outstanding.una());
+            match earlier.filter(|_| one) {
+                Some(earlier) => {
+                    self.feedback.back_off_before(earlier, times, told.rtt, door.now);
+                }
+                None => (0..times).for_each(|_| self.feedback.back_off()),
             }
             self.window.reduce_for_mark(self.in_flight(), door.now);
             self.ecn.announce_reduction();
@@ -102,6 +108,7 @@ impl Sender {
         }
         let marked = self.recovery.phase() == Phase::Reducing;
         self.recovery.remember(self.window.get(), marked);
+        self.ecn.on_loss(self.window.cwnd());
         // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).
         if !marked || self.ecn.answers_in_proportion() {
             self.window.reduce_for_loss(self.in_flight(), door.now);
