@@ -64,11 +64,11 @@ pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
 pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
     let nothing = Tcp::nothing();
     let scenario = file.tcp.as_ref().unwrap_or(&nothing);
-    nested(reader, &["tcp"], |reader| options_fit(scenario, scenario, reader));
+    reader.nested(&["tcp"], |reader| options_fit(scenario, scenario, reader));
     for (name, user) in &file.users.entries {
         if let Some(own) = &user.tcp {
             let path = ["users", name, "tcp"];
-            nested(reader, &path, |reader| options_fit(&own.over(scenario), own, reader));
+            reader.nested(&path, |reader| options_fit(&own.over(scenario), own, reader));
         }
     }
 }
@@ -167,7 +167,7 @@ fn packets(file: &File, reader: &mut Reader) {
         file.users.entries.iter().map(|(_, user)| user.packet_size.unwrap_or(file.packet_size));
     let largest = sizes.max().unwrap_or(file.packet_size);
     let mut holds_packet = |path: &[&str], buffer: QueueLength| {
-        nested(reader, path, |reader| holds(buffer, largest, reader));
+        reader.nested(path, |reader| holds(buffer, largest, reader));
     };
     if let Some(bottleneck) = &file.bottleneck {
         holds_packet(&["bottleneck"], bottleneck.line.buffer);
@@ -193,13 +193,6 @@ fn packets(file: &File, reader: &mut Reader) {
             let buffer = link.as_ref().and_then(Access::buffer);
             buffer.iter().for_each(|buffer| holds_packet(&["users", name, key], *buffer));
         }
-    }
-}
-
-pub(crate) fn nested(reader: &mut Reader, path: &[&str], check: impl FnOnce(&mut Reader)) {
-    match path {
-        [] => check(reader),
-        [first, rest @ ..] => reader.within(first, |reader| nested(reader, rest, check)),
     }
 }
 
@@ -329,7 +322,7 @@ fn moves(user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) 
             }
             None => continue,
         };
-        nested(reader, &["moves", &number.to_string()], |reader| reader.wrong_at(key, message));
+        reader.nested(&["moves", &number.to_string()], |reader| reader.wrong_at(key, message));
     }
 }
 
@@ -414,7 +407,7 @@ pub(crate) fn simulator_lacks(file: &File) -> Vec<PathIssue> {
             format!("the simulator has no {lacks}; run it on a kernel with `tidegate lab`");
         let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
         let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
-        nested(&mut reader, &path, |reader| reader.wrong_at("congestion_control", message));
+        reader.nested(&path, |reader| reader.wrong_at("congestion_control", message));
     }
     reader.mistakes
 }

@@ -8,7 +8,6 @@ mod willing;
 use tidegate_mechanisms::bottleneck::DifferentiationParams;
 use tidegate_mechanisms::stage::StageParams;
 
-use crate::check::nested;
 use crate::field::{PathIssue, Reader};
 use crate::file::{File, User};
 use crate::layout;
@@ -30,7 +29,7 @@ pub(crate) fn of(file: &File) -> Vec<PathIssue> {
     background::of(file, &network, &mut reader);
     willing::of(file, &network, &mut reader);
     for (name, user) in &file.users.entries {
-        nested(&mut reader, &["users", name], |reader| arrives(file, user, &network, reader));
+        reader.nested(&["users", name], |reader| arrives(file, user, &network, reader));
     }
     reports_are_taken(file, &network, &mut reader);
     reader.mistakes
@@ -69,7 +68,7 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
                     "the {} reports to a {kind}, {message} it reports nothing",
                     stage.name()
                 );
-                nested(reader, &["users", name], |reader| {
+                reader.nested(&["users", name], |reader| {
                     reader.wrong::<()>(message);
                 });
             }
@@ -97,7 +96,7 @@ fn nobody_is_metered(file: &File, reader: &mut Reader) {
     for (path, _) in file.link_mechanisms().filter(|(_, link)| is_abc(link)) {
         let message = "abc acts on what meters have measured, and no group of users has one: \
                        give users.NAME.meter";
-        nested(reader, &path, |reader| reader.wrong_at("differentiation", message));
+        reader.nested(&path, |reader| reader.wrong_at("differentiation", message));
     }
 }
 
@@ -108,7 +107,7 @@ fn some_are_not_metered(file: &File, network: &Network, reader: &mut Reader) {
                 "has no meter, so that abc at {} takes all its packets for inactive and spares them",
                 link.name
             );
-            nested(reader, &["users", name], |reader| {
+            reader.nested(&["users", name], |reader| {
                 reader.wrong::<()>(message);
             });
         }

@@ -66,6 +66,13 @@ impl Reader {
         self.path.pop();
         value
     }
+    /// The same several keys deep.
+    pub fn nested(&mut self, path: &[&str], read: impl FnOnce(&mut Self)) {
+        let depth = self.path.len();
+        self.path.extend(path.iter().map(|key| (*key).to_owned()));
+        read(self);
+        self.path.truncate(depth);
+    }
     /// The value as a table, or a mistake.
     pub fn table<'a>(&mut self, node: &'a Node) -> Option<&'a Table> {
         match &node.value {

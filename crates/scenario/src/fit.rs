@@ -6,7 +6,6 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength, Rate};
 
-use crate::check::nested;
 use crate::field::{PathIssue, Reader};
 use crate::file::{Bottleneck, File, Mobile, User};
 use crate::plan::{LinkMechanisms, place};
@@ -28,7 +27,7 @@ pub(crate) fn aqms(file: &File, reader: &mut Reader) {
         let encoding = file.price_encoding().or_else(some);
         let here = place(rate, buffer, file.packet_size, encoding);
         if let Err((key, message)) = Aqm::new(aqm.clone(), &here) {
-            nested(reader, &path, |reader| reader.wrong_at(key, message));
+            reader.nested(&path, |reader| reader.wrong_at(key, message));
         }
     };
     for (path, mechanisms, rate, buffer) in places(file) {
@@ -89,7 +88,7 @@ fn stages(path: &[&str], stages: &[StageParams], packet: Bytes, reader: &mut Rea
 
 fn tell(path: &[&str], misfit: Option<Mistake>, reader: &mut Reader) {
     if let Some((key, message)) = misfit {
-        nested(reader, path, |reader| reader.wrong_at(key, message));
+        reader.nested(path, |reader| reader.wrong_at(key, message));
     }
 }
 

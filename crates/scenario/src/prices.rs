@@ -3,7 +3,6 @@
 use tidegate_mechanisms::sender::{DirectWindowParams, PriceReading, SenderParams};
 use tidegate_mechanisms::stage::StageParams;
 
-use crate::check::nested;
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
@@ -20,7 +19,7 @@ pub(crate) fn of(file: &File, network: Option<&Network>, reader: &mut Reader) {
         let own = user.tcp.as_ref().is_some_and(|tcp| tcp.gives("congestion_control"));
         let path = if own { vec!["users", name, "tcp"] } else { vec!["tcp"] };
         if let Some(message) = unheard(file, user, network) {
-            nested(reader, &path, |reader| reader.wrong_at("congestion_control", message));
+            reader.nested(&path, |reader| reader.wrong_at("congestion_control", message));
             if !own {
                 return; // It is said of all groups that have it.
             }

@@ -6,7 +6,6 @@ use tidegate_mechanisms::parameters::Mistake;
 use tidegate_mechanisms::stage::{StageParams, TunnelEnd};
 use tidegate_mechanisms::units::{Bytes, Rate};
 
-use crate::check::nested;
 use crate::field::Reader;
 use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
@@ -55,7 +54,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
                     "{node} is behind no eNodeB that could take their tunnels over: name a node that is, or give one"
                 );
                 let path = ["users", name, "moves", &number.to_string()];
-                nested(reader, &path, |reader| reader.wrong_at(key, message));
+                reader.nested(&path, |reader| reader.wrong_at(key, message));
             } else {
                 walk((name, size), &there, &mut ends, reader);
                 walk((name, size), &back, &mut ends, reader);
@@ -69,7 +68,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
              [\"{beginning}\"]) where packets enter the network"
         );
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        nested(reader, &path, |reader| {
+        reader.nested(&path, |reader| {
             if !fed {
                 reader.wrong::<()>(&*no_tunnel);
             }
@@ -97,7 +96,7 @@ fn walk(
     let mut open: Option<(&Standing, TunnelEnd)> = None;
     let mut tell = |at: &Standing, message: String| {
         let path: Vec<&str> = at.path.iter().map(String::as_str).collect();
-        nested(reader, &path, |reader| {
+        reader.nested(&path, |reader| {
             reader.wrong::<()>(message);
         });
     };

@@ -4,7 +4,6 @@ use tidegate_mechanisms::sender::{LedbatParams, SenderParams};
 use tidegate_mechanisms::units::{Bytes, Span};
 
 use super::{Direction, way};
-use crate::check::nested;
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
@@ -13,7 +12,7 @@ use crate::plan::{Buffer, LinkPlan};
 /// Every doubt about them.
 pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
     for (name, user) in &file.users.entries {
-        nested(reader, &["users", name], |reader| yields(file, user, network, reader));
+        reader.nested(&["users", name], |reader| yields(file, user, network, reader));
     }
 }
 

@@ -3,7 +3,6 @@
 use tidegate_mechanisms::bottleneck::AqmParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength};
 
-use crate::check::nested;
 use crate::field::Reader;
 use crate::file::File;
 use crate::fit::places;
@@ -20,7 +19,7 @@ pub(super) fn of(file: &File, reader: &mut Reader) {
             "{length} are beyond the buffer, {buffer}, {so}: give at most the buffer, or a larger one"
         );
         let of_aqm = [&path[..], &["aqm"]].concat();
-        nested(reader, &of_aqm, |reader| reader.wrong_at(key, message));
+        reader.nested(&of_aqm, |reader| reader.wrong_at(key, message));
         told.push(path);
     }
 }

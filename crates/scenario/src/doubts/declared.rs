@@ -3,7 +3,6 @@
 use tidegate_mechanisms::stage::{ConexPolicerParams, StageParams};
 
 use super::{Direction, way};
-use crate::check::nested;
 use crate::field::Reader;
 use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
@@ -24,7 +23,7 @@ pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
         for (number, stage) in stages.iter().enumerate() {
             let number = number.to_string();
             let path = [path.as_slice(), &[number.as_str()]].concat();
-            nested(reader, &path, |reader| at(stage, &senders, file, reader));
+            reader.nested(&path, |reader| at(stage, &senders, file, reader));
         }
     }
 }

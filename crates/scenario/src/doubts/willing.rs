@@ -9,7 +9,6 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::{PriceReading, SenderParams};
 
 use super::{Direction, way};
-use crate::check::nested;
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
@@ -19,7 +18,7 @@ use crate::plan::LinkPlan;
 pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
     too_much(file, network, reader);
     for (name, user) in &file.users.entries {
-        nested(reader, &["users", name], |reader| unmarked(file, user, network, reader));
+        reader.nested(&["users", name], |reader| unmarked(file, user, network, reader));
     }
 }
 
