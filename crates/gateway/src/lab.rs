@@ -54,7 +54,7 @@ pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
         tell_how_to_look_inside(plan, &hosts);
     }
     let load_options = load::Options { generator: options.generator };
-    let load = Load::new(plan, &hosts, options.seed, load_options)?;
+    let mut load = Load::new(plan, &hosts, options.seed, load_options)?;
     let clock = Clock::start();
     let stop = AtomicBool::new(false);
     let end = Time::ZERO + plan.warm_up + plan.duration;

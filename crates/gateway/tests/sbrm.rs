@@ -4,28 +4,35 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::env;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{env, thread};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tidegate_gateway::clock::Clock;
+use rustix::fs::{FlockOperation, flock};
 use tidegate_gateway::host::{Host, Hosts, IpVersion};
-use tidegate_gateway::load::{Load, Options};
-use tidegate_mechanisms::units::Time;
+use tidegate_gateway::load::Generator;
 use tidegate_wire::packet;
 
 const IPV4_HEADER: usize = 20;
 const ECE: u8 = 0x40;
 
-/// In the kernel until dropped.
-struct Held(Child);
+/// In the kernel until dropped. A congestion control's name is one for the machine: the tests that register it, these and
+/// those of `tests/lab`, take turns by this file's lock, which is given back after the program has ended.
+struct Held {
+    program: Child,
+    _turn: File,
+}
 
 impl Held {
     /// `None`, said on standard output, where the program is not or cannot be.
     fn start() -> Option<Self> {
+        let turns = File::create(env::temp_dir().join("tidegate-test-controls.lock"));
+        let turn = turns.expect("a folder for what is passing takes a file");
+        flock(&turn, FlockOperation::LockExclusive).expect("turns come");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let places = [".venv/bin/tidegate-bpf", "target/bpf/release/tidegate-bpf"];
         let named = env::var_os("TIDEGATE_BPF").map(PathBuf::from);
@@ -44,7 +51,7 @@ impl Held {
         let mut said = BufReader::new(child.stdout.take().expect("is a pipe"));
         said.read_line(&mut line).expect("is text");
         if line == "ready\n" {
-            return Some(Held(child));
+            return Some(Held { program: child, _turn: turn });
         }
         let code = child.wait().expect("has started").code();
         assert_eq!(code, Some(77), "tidegate-bpf failed");
@@ -55,8 +62,8 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        self.0.wait().expect("has started");
+        drop(self.program.stdin.take());
+        self.program.wait().expect("has started");
     }
 }
 
@@ -64,6 +71,8 @@ impl Drop for Held {
 #[derive(Default)]
 struct Tally {
     data: usize,
+    /// Where the stream ends so far.
+    end: Option<u32>,
     /// Bytes of the stream that were marked, by the position of their first.
     marked: BTreeSet<(u32, u32)>,
     acked: Option<u32>,
@@ -71,12 +80,15 @@ struct Tally {
 }
 
 impl Tally {
-    /// Marks every `nth` segment with data.
+    /// Marks every `nth` segment with new data: of one that is repeated the receiver may have all already, and then it
+    /// tells of no mark on it.
     fn forward(&mut self, bytes: &mut [u8], nth: usize) {
         let (position, length) = (word(bytes, 4), payload(bytes));
-        if length == 0 {
+        let repeats = |end: u32| position.wrapping_sub(end) >= 1 << 31;
+        if length == 0 || self.end.is_some_and(repeats) {
             return;
         }
+        self.end = Some(position.wrapping_add(length));
         self.data += 1;
         let view = packet::parse(bytes).expect("a packet of a kernel");
         assert!(view.ecn.is_ect(), "the kernels did not agree on ECN");
@@ -149,18 +161,14 @@ fn every_mark_is_told_once() {
          congestion_control = { kind = \"sbrm\", willingness_to_pay = 4000 }\n",
     );
     for nth in [100, 20, 3] {
-        let hosts = Hosts::build(&plan, IpVersion::V4).unwrap_or_else(|error| panic!("{error}"));
-        let done = AtomicBool::new(false);
-        let tally = thread::scope(|scope| {
-            let wire = scope.spawn(|| carry(&hosts, &done, nth));
-            let load = Load::new(&plan, &hosts, 1, Options::default());
-            let load = load.unwrap_or_else(|error| panic!("{error}"));
-            let end = Time::ZERO + plan.warm_up + plan.duration;
-            let ran = load.run(&Clock::start(), end, &AtomicBool::new(false));
-            done.store(true, Ordering::Relaxed);
-            ran.unwrap_or_else(|error| panic!("{error}"));
-            wire.join().expect("the wire does not break")
+        let tally = common::undisturbed(common::SHORT, || {
+            let hosts =
+                Hosts::build(&plan, IpVersion::V4).unwrap_or_else(|error| panic!("{error}"));
+            let carry = |done: &AtomicBool| carry(&hosts, done, nth);
+            let (report, tally) = common::run_over(&plan, &hosts, Generator::Own, carry);
+            (tally, report.stall)
         });
+        let Some(tally) = tally else { return };
         let (want, got) = (tally.marked_and_acked_bytes(), tally.echoed_bytes);
         let segments = tally.data;
         println!("1 of {nth}: {segments} segments, {want} bytes marked, {got} echoed");

@@ -81,7 +81,7 @@ impl<'a> Iperf3Flow<'a> {
     }
 
     /// What happened between two points in time.
-    pub fn report(mut self, from: Time, to: Time) -> Result<FlowReport, LabError> {
+    pub fn report(&mut self, from: Time, to: Time) -> Result<FlowReport, LabError> {
         let named = |name: &str, error| LabError::Run(format!("{name}: iperf3: {error}"));
         let Some((began, mut client)) = self.client.take() else {
             return Ok(FlowReport::default());

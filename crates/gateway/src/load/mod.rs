@@ -12,6 +12,7 @@ mod tcp;
 mod tcp_info;
 mod timers;
 
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate_mechanisms::units::{Span, Time};
@@ -156,12 +157,13 @@ impl<'a> Load<'a> {
     }
 
     /// Sends and receives until `end`, where the measured time ends, then until single transfers
-    /// are done, or until `stop`.
+    /// are done, or until `stop`. Connections end with this value and not before, so that none is cut off while others
+    /// still carry its packets. There is one run in it.
     ///
     /// # Errors
     /// If a connection fails.
     pub fn run(
-        mut self,
+        &mut self,
         clock: &Clock,
         end: Time,
         stop: &AtomicBool,
@@ -173,10 +175,12 @@ impl<'a> Load<'a> {
         let before = self.read()?;
         // What has been sampled so far belongs to the warm-up.
         self.means.fill(Means::default());
-        self.stall = Span::ZERO;
+        // Who stands still when the measured time begins or ends counts into it what is not of it.
+        self.stall = clock.now().since(measured_from);
         self.measure(measured_from);
         self.run_until(end, clock, stop, |_| false)?;
         let after = self.read()?;
+        self.stall = self.stall.max(clock.now().since(end));
         let applications = self.applications(end);
         let means = self.means.clone();
         let stall = self.stall;
@@ -210,13 +214,15 @@ impl<'a> Load<'a> {
                 self.wake(wake, due, clock)?;
             }
             let now = clock.now();
-            if now >= end || done(self) || stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let next = self.timers.next().min(end);
+            let is_over = now >= end || done(self) || stop.load(Ordering::Relaxed);
+            let next = if is_over { now } else { self.timers.next().min(end) };
+            // Also in the end: what has come by then is not for the next to find.
             let ready = self.poller.wait(next.since(now).min(NAP));
             for (token, _) in ready.map_err(|e| LabError::Run(format!("epoll: {e}")))? {
                 self.on_ready(token, clock)?;
+            }
+            if is_over {
+                return Ok(());
             }
         }
     }
@@ -354,14 +360,14 @@ impl<'a> Load<'a> {
     }
 
     fn report(
-        mut self,
+        &mut self,
         before: &[Reading],
         after: &[Reading],
         means: &[Means],
         [from, to]: [Time; 2],
     ) -> Result<LoadReport, LabError> {
         let mut flows = Vec::new();
-        for (number, flow) in self.flows.into_iter().enumerate() {
+        for (number, flow) in self.flows.iter_mut().enumerate() {
             let report = match flow {
                 Flow::Iperf3(iperf3) => Some(iperf3.report(from, to)?),
                 Flow::Tcp(_) | Flow::Cbr(_) | Flow::Datagrams(_) => {
@@ -373,10 +379,10 @@ impl<'a> Load<'a> {
         }
         Ok(LoadReport {
             flows,
-            transfers: self.transfers,
-            flow_series: self.series,
+            transfers: mem::take(&mut self.transfers),
+            flow_series: mem::take(&mut self.series),
             applications: ApplicationTable::default(),
-            application_series: self.application_series,
+            application_series: mem::take(&mut self.application_series),
             lateness: self.lateness,
             stall: self.stall,
         })
