@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -47,6 +47,8 @@ from = "G"
 to = "phones"
 "#;
 
+/// Far more than any answer takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 const GATEWAY: usize = 0;
 const ENODEB: usize = 1;
 
@@ -61,11 +63,14 @@ fn socket() -> (Socket, SocketAddr) {
     (socket.into(), address)
 }
 
-/// An address of this test's own in 127.0.0.0/8.
-fn loopback() -> Ipv4Addr {
-    static NEXT: AtomicU8 = AtomicU8::new(1);
+/// Two sockets of a peer that has an address in 127.0.0.0/8 to itself: at any port, and at that of GTP-U, whose being free
+/// shows that nobody else is there.
+fn peer() -> (UdpSocket, UdpSocket) {
     let [.., high, low] = std::process::id().to_be_bytes();
-    Ipv4Addr::new(127, NEXT.fetch_add(1, Ordering::Relaxed), high, low.clamp(1, 254))
+    let mut addresses = (1..=255).map(|number| Ipv4Addr::new(127, number, high, low.clamp(1, 254)));
+    let free = addresses.find_map(|own| Some((own, UdpSocket::bind((own, PORT)).ok()?)));
+    let (own, indications) = free.expect("not all are taken");
+    (UdpSocket::bind((own, 0)).expect("a port is free"), indications)
 }
 
 fn device() -> (UnixDatagram, UnixDatagram) {
@@ -76,8 +81,12 @@ fn device() -> (UnixDatagram, UnixDatagram) {
     pair
 }
 
-/// Gives messages to the nodes' sockets. Returns what they have counted, how many packets their devices have given that
-/// were malformed and foreign, and what has come back to the sender.
+/// The number of the echo that each node is asked for last.
+const LAST: u16 = 0xFFFF;
+
+/// Gives messages to the nodes' sockets, and in the end to each a request for an echo, whose answer shows that it has looked
+/// at all before. Returns what they have counted, how many packets their devices have given that were malformed and
+/// foreign, and what has come back to the sender, but for those two answers.
 fn told(
     messages: &[(usize, Vec<u8>)],
     packets: &[Vec<u8>],
@@ -97,32 +106,40 @@ fn told(
         vec![ends("core.entry.0", GATEWAY, gateway, 1), ends("core.exit.0", ENODEB, enodeb, 2)];
     let forwarder = Forwarder::new(&plan, 1, vec![user], server, clock).expect("it starts");
     let forwarder = forwarder.with_nodes(nodes).expect("all nodes are there");
-    let own = loopback();
-    let bound = |port| UdpSocket::bind((own, port)).expect("a port is free");
     // Error indications go to the port of GTP-U, wherever data came from.
-    let (peer, indications) = (bound(0), bound(PORT));
-    peer.set_read_timeout(Some(Duration::from_millis(20))).expect("a time-out is set");
+    let (peer, indications) = peer();
+    peer.set_read_timeout(Some(PATIENCE)).expect("a time-out is set");
     indications.set_nonblocking(true).expect("a socket can be non-blocking");
+    // All of it is there before the first look, which goes over all devices and sockets.
+    let last = message(Kind::EchoRequest, Some(LAST), &[], &[]);
+    let asked = [GATEWAY, ENODEB].map(|node| (node, last.clone()));
+    for (node, message) in messages.iter().chain(&asked) {
+        peer.send_to(message, sockets[*node].1).expect("loopback takes it");
+    }
+    for packet in packets {
+        devices[2].0.send(packet).expect("a device takes it");
+    }
     let stop = AtomicBool::new(false);
-    let mut answers = Vec::new();
+    let (mut answers, mut waiting) = (Vec::new(), asked.len());
     let honesty = std::thread::scope(|scope| {
         let running = scope.spawn(|| forwarder.run(&stop));
-        for (node, message) in messages {
-            peer.send_to(message, sockets[*node].1).expect("loopback takes it");
-        }
-        for packet in packets {
-            devices[2].0.send(packet).expect("a device takes it");
-        }
         let mut buffer = [0; 2000];
-        for socket in [&peer, &indications] {
-            while let Ok(len) = socket.recv(&mut buffer) {
-                answers.push(buffer[..len].to_vec());
+        while waiting > 0
+            && let Ok(len) = peer.recv(&mut buffer)
+        {
+            let header = gtpu::parse(&buffer[..len]).expect("a message").header;
+            match (header.kind, header.sequence) {
+                (Kind::EchoResponse, Some(LAST)) => waiting -= 1,
+                _ => answers.push(buffer[..len].to_vec()),
             }
         }
-        std::thread::sleep(Duration::from_millis(60));
+        while let Ok(len) = indications.recv(&mut buffer) {
+            answers.push(buffer[..len].to_vec());
+        }
         stop.store(true, Ordering::Relaxed);
         running.join().expect("no panic").expect("no error").1
     });
+    assert_eq!(waiting, 0, "each node answers");
     (honesty.messages, honesty.malformed, honesty.foreign, answers)
 }
 
@@ -155,7 +172,7 @@ fn datagram(port: u16) -> Vec<u8> {
 fn an_echo_is_answered_with_its_number() {
     let (counts, _, _, answers) =
         told(&[(GATEWAY, message(Kind::EchoRequest, Some(77), &[], &[]))], &[]);
-    assert_eq!(counts, ["echo requests 1"]);
+    assert_eq!(counts, ["echo requests 3"]);
     let [answer] = &answers[..] else { panic!("{answers:?}") };
     let header = gtpu::parse(answer).expect("a message").header;
     assert_eq!((header.kind, header.sequence), (Kind::EchoResponse, Some(77)));
@@ -186,7 +203,7 @@ fn what_a_node_cannot_use_is_counted_by_reason() {
     let wanted = [
         "data for no tunnel 2",
         "data without a number 1",
-        "echo requests 2",
+        "echo requests 4",
         "end markers for no tunnel 1",
         "extension headers not understood 1",
         "malformed 3",
@@ -205,7 +222,7 @@ fn data_with_a_number_that_the_stage_refuses_is_answered_by_an_error_indication(
     other[4..8].copy_from_slice(&77u32.to_be_bytes());
     let (counts, _, _, answers) =
         told(&[(ENODEB, message(Kind::Data, Some(1), &[], &ours)), (ENODEB, other)], &[]);
-    assert_eq!(counts, ["data 2"], "the stage counts what it refuses");
+    assert_eq!(counts, ["data 2", "echo requests 2"], "the stage counts what it refuses");
     let [answer] = &answers[..] else { panic!("{answers:?}") };
     let told = gtpu::parse(answer).expect("a message");
     assert_eq!(told.header.kind, Kind::ErrorIndication);
@@ -237,6 +254,8 @@ proptest! {
         });
         let messages: Vec<_> = noise.into_iter().chain(damaged).collect();
         let (counts, ..) = told(&messages, &[]);
-        prop_assert!(!counts.is_empty());
+        let number = |text: &String| text.rsplit(' ').next()?.parse::<usize>().ok();
+        let counted: usize = counts.iter().filter_map(number).sum();
+        prop_assert!(counted >= messages.len() + 2, "{counts:?}");
     }
 }
