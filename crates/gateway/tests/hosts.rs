@@ -11,9 +11,16 @@ use tidegate_gateway::LabError;
 use tidegate_gateway::host::{DEVICE, Hosts, IpVersion};
 use tidegate_gateway::namespace::Namespace;
 
+/// Does it in a namespace that is nobody else's, which is outside of those that are made in it.
+fn outside<T>(work: impl FnOnce() -> T) -> T {
+    Namespace::create().expect("a namespace").enter(work).expect("inside")
+}
+
+/// Of the namespace that this thread is in.
 fn interfaces() -> BTreeSet<String> {
-    let names = fs::read_dir("/sys/class/net").expect("sysfs");
-    names.map(|entry| entry.expect("sysfs").file_name().into_string().expect("a name")).collect()
+    let table = fs::read_to_string("/proc/thread-self/net/dev").expect("procfs");
+    let names = table.lines().filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
 }
 
 #[test]
@@ -21,13 +28,16 @@ fn a_setting_is_of_one_namespace() {
     if common::skipped() {
         return;
     }
-    let own = fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").expect("procfs");
-    let (a, b) = (Namespace::create().expect("a"), Namespace::create().expect("b"));
-    a.set_sysctl("net.ipv4.tcp_ecn", "1").expect("a setting");
-    b.set_sysctl("net.ipv4.tcp_ecn", "0").expect("a setting");
-    assert_eq!(a.sysctl("net.ipv4.tcp_ecn").expect("a setting"), "1");
-    assert_eq!(b.sysctl("net.ipv4.tcp_ecn").expect("a setting"), "0");
-    assert_eq!(fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").expect("procfs"), own);
+    outside(|| {
+        let own = || fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").expect("procfs");
+        let before = own();
+        let (a, b) = (Namespace::create().expect("a"), Namespace::create().expect("b"));
+        a.set_sysctl("net.ipv4.tcp_ecn", "1").expect("a setting");
+        b.set_sysctl("net.ipv4.tcp_ecn", "0").expect("a setting");
+        assert_eq!(a.sysctl("net.ipv4.tcp_ecn").expect("a setting"), "1");
+        assert_eq!(b.sysctl("net.ipv4.tcp_ecn").expect("a setting"), "0");
+        assert_eq!(own(), before);
+    });
 }
 
 #[test]
@@ -48,16 +58,17 @@ fn hosts_show_nowhere_and_leave_no_trace() {
     if common::skipped() {
         return;
     }
-    let before = interfaces();
-    let plan = common::plan("[users.a]\ncount = 3\nflows = 1\n");
-    let hosts = Hosts::build(&plan, IpVersion::V4).expect("hosts");
-    assert_eq!(hosts.users.len(), 3);
-    let inside = hosts.users[0].namespace.enter(|| fs::read_to_string("/proc/thread-self/net/dev"));
-    assert!(inside.expect("inside").expect("procfs").contains(DEVICE));
-    assert_eq!(hosts.server.overruns().expect("a counter"), 0);
-    assert_eq!(interfaces(), before);
-    drop(hosts);
-    assert_eq!(interfaces(), before);
+    outside(|| {
+        let before = interfaces();
+        let plan = common::plan("[users.a]\ncount = 3\nflows = 1\n");
+        let hosts = Hosts::build(&plan, IpVersion::V4).expect("hosts");
+        assert_eq!(hosts.users.len(), 3);
+        assert!(hosts.users[0].namespace.enter(interfaces).expect("inside").contains(DEVICE));
+        assert_eq!(hosts.server.overruns().expect("a counter"), 0);
+        assert_eq!(interfaces(), before);
+        drop(hosts);
+        assert_eq!(interfaces(), before);
+    });
 }
 
 #[test]
@@ -103,9 +114,12 @@ const READY: &str = "hosts are there";
 
 #[test]
 fn a_killed_process_leaves_no_trace() {
-    if common::skipped() {
-        return;
+    if !common::skipped() {
+        outside(no_trace_of_a_killed_process);
     }
+}
+
+fn no_trace_of_a_killed_process() {
     let before = interfaces();
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["hosts_until_killed", "--exact", "--ignored", "--nocapture"])
