@@ -16,7 +16,7 @@ from tidegate.probing.packets import CE, ECT_0, NOT_ECT, Probe, ecn_of, udp_sock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-QUICK = ("--spacing", "0.001", "--patience", "5")
+QUICK = ("--spacing", "0.001", "--patience", "60")
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def answering() -> Iterator[int]:
 
 
 @pytest.fixture
-def nobody() -> int:
-    """A port where nobody listens."""
+def nobody() -> Iterator[int]:
+    """A port where nobody listens, and nobody can: who has it hears somebody else alone."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("127.0.0.1", 0))
-        port: int = opened.getsockname()[1]
-    return port
+        opened.connect(("127.0.0.1", 9))
+        yield opened.getsockname()[1]
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_wrong_usage_is_told(tidegate_command, wrong):
 @pytest.mark.parametrize("ecn", [NOT_ECT, 1, ECT_0, CE])
 def test_an_answer_tells_the_ecn_field_that_the_kernel_saw(answering, ecn):
     with udp_socket(socket.AF_INET, ecn) as opened:
-        opened.settimeout(5)
+        opened.settimeout(60)
         opened.sendto(b"nothing of ours", ("127.0.0.1", answering))
         opened.sendto(Probe(b"12345678", 3).emit(100), ("127.0.0.1", answering))
         payload, ancillary, _, _ = opened.recvmsg(2048, 64)
@@ -126,7 +126,7 @@ def test_the_same_over_ipv6():
         pytest.skip("no IPv6 here")
     with opened:
         threading.Thread(target=answer, args=(opened,), kwargs={"most": 3}, daemon=True).start()
-        answers = Probing(3, 0.001, 100, 5).ask("::1", opened.getsockname()[1])
+        answers = Probing(3, 0.001, 100, 60).ask("::1", opened.getsockname()[1])
     assert answers.ecn == dict.fromkeys(range(3), ECT_0)
 
 

@@ -114,8 +114,12 @@ class Probing:
         self, opened: socket.socket, run: bytes, answers: Answers,
         sent_at: dict[int, float], until: float,
     ) -> None:  # fmt: skip
-        """Take answers until then, or until all there will be are there."""
-        while len(answers.ecn) < self.probes and (left := until - time.monotonic()) > 0:
+        """Take answers until then, or until all there will be are there.
+
+        What is there counts, also where this process is late to look.
+        """
+        while len(answers.ecn) < self.probes:
+            left = max(0.0, until - time.monotonic())
             if not select.select([opened], [], [], left)[0]:
                 return
             try:
