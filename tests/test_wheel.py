@@ -1,5 +1,6 @@
 """The package as others install it: a wheel in an empty environment, used in an empty folder."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -11,8 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# The first test waits for the wheel, which cargo may have to compile.
-pytestmark = pytest.mark.timeout(900)
+# The first test waits for the wheel, which cargo may have to compile; one process builds it.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("wheel")]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,10 @@ def tidegate(tmp_path_factory):
     """Run the installed command in a folder; what it depends on is that of these tests."""
     folder = tmp_path_factory.mktemp("wheel")
     build = ["maturin", "build", "--release", "--locked", "--offline", "--quiet", "--out"]
-    run([Path(sys.executable).with_name(build[0]), *build[1:], folder], cwd=ROOT)
+    # Two builds at a time in one checkout take each other's library away.
+    with (ROOT / "target" / ".wheel.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run([Path(sys.executable).with_name(build[0]), *build[1:], folder], cwd=ROOT)
     (wheel,) = folder.glob("*.whl")
     place = folder / "environment"
     venv.create(place, with_pip=False)
