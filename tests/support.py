@@ -1,9 +1,16 @@
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+import tidegate
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = Path(sys.executable).with_name("tidegate")
@@ -42,6 +49,64 @@ SWEEP = (
 )
 
 
+PATIENCE_S = 240
+"""Far more than what is waited for takes on a busy machine, and less than a test may last."""
+
+GO_ON = "go-on"
+"""A file that lets runs that are held go on."""
+
+
+def held(pattern, most):
+    """Python that holds all further runs of a command once so many files are there.
+
+    What shall happen in the middle happens in the middle, however fast the runs are and however
+    slow the test is to look.
+    """
+    return f"""
+import time
+from pathlib import Path
+from tidegate.runs import sweep_work
+from tidegate.studies import running
+
+def held(do):
+    def wait_and_do(*asked):
+        while len(list(Path().glob({pattern!r}))) >= {most} and not Path({GO_ON!r}).exists():
+            time.sleep(0.01)
+        return do(*asked)
+    return wait_and_do
+
+sweep_work.run_once, running._do = held(sweep_work.run_once), held(running._do)
+"""
+
+
+def comes(condition, patience_s=PATIENCE_S):
+    """Whether something becomes so."""
+    until = time.monotonic() + patience_s
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.02)
+    return condition()
+
+
+def lab_that_counts(scenario, **how):
+    """Run a lab; where the machine is too busy for it thrice, that is no failure of ours."""
+    for _ in range(3):
+        result = tidegate.lab(scenario, replications=1, **how)
+        if not result.invalid:
+            return result
+    return pytest.skip(f"the machine is too busy: {result.invalid[0][1]}")
+
+
+@contextmanager
+def turn():
+    """Have the names of our congestion controls to oneself.
+
+    They are one for the machine: whoever registers them in a test takes turns by this file.
+    """
+    with Path(tempfile.gettempdir(), "tidegate-test-controls.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class Command:
     """Runs the installed command in a folder of its own, as a user would."""
 
@@ -60,15 +125,22 @@ class Command:
     def __call__(self, *arguments, **environment):
         return subprocess.run(
             [COMMAND, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, timeout=120, env=self.environment(**environment),
+            stdin=subprocess.DEVNULL, timeout=PATIENCE_S, env=self.environment(**environment),
         )  # fmt: skip
 
-    def start(self, *arguments, **environment):
+    def start(self, *arguments, hold=None, **environment):
+        """Start it; `hold` is what `held` gives."""
+        main = "import sys\nfrom tidegate.cli import main\nsys.argv[0] = 'tidegate'\nmain()"
+        command = [sys.executable, "-c", hold + main] if hold else [COMMAND]
         return subprocess.Popen(
-            [COMMAND, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE,
+            [*command, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
             env=self.environment(**environment),
         )  # fmt: skip
+
+    def go_on(self):
+        """Let runs that are held go on."""
+        (self.folder / GO_ON).touch()
 
     @staticmethod
     def wait_until_it_computes(process, cpu_s=3.0):

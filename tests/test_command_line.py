@@ -11,7 +11,7 @@ import sys
 import tomllib
 
 import pytest
-from support import COMMAND, ROOT, SMALL
+from support import COMMAND, PATIENCE_S, ROOT, SMALL
 
 COMMANDS = (
     "simulate",
@@ -296,7 +296,7 @@ def test_interrupting_ends_with_130(tidegate_command):
     process = tidegate_command.start("simulate", "small.toml", "--set", "duration=60000 s")
     tidegate_command.wait_until_it_computes(process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "interrupted" in said
     assert "Traceback" not in said

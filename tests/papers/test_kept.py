@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import PATIENCE_S, held
 
 from tidegate.errors import ResultError
 from tidegate.runs.execution import Threads
@@ -204,14 +205,18 @@ IN_ALL = 96
 
 def started_and(tidegate_command, end):
     """Begin the reproduction and end it once some runs are kept; what it said."""
-    process = tidegate_command.start(*ASKED, "--out", "parts")
+    hold = held("parts/reproduce-runs/abc/*.json", 4)
+    process = tidegate_command.start(*ASKED, "--out", "parts", hold=hold)
     folder = tidegate_command.folder / "parts" / "reproduce-runs" / "abc"
     while len(list(folder.glob("*.json"))) < 4:
         assert process.poll() is None, process.communicate()
         time.sleep(0.005)
     process.send_signal(end)
-    _, said = process.communicate(timeout=120)
-    return process.returncode, said, folder
+    # It has heard, and says so before it waits for the run that is under way.
+    said = next((line for line in process.stderr if "interrupted" in line), "")
+    tidegate_command.go_on()
+    _, rest = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, said + rest, folder
 
 
 def pages(folder):

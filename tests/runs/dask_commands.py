@@ -11,7 +11,7 @@ from pathlib import Path
 import distributed
 
 COMMAND = Path(sys.executable).with_name("dask")
-PATIENCE_S = 120
+PATIENCE_S = 400
 
 
 class Dask:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import SWEEP
+from support import PATIENCE_S, SWEEP, held
 
 import tidegate
 from tidegate.errors import ClusterError
@@ -17,8 +17,12 @@ from tidegate.runs.cluster import Cluster
 sys.path.append(str(Path(__file__).parent))
 from dask_commands import Dask, wait_until
 
-# A run takes long enough for something to happen in the middle of the sweep.
-LONG = SWEEP.replace('duration = "2 s"', 'duration = "100 s"').replace("= 3\n", "= 6\n", 1)
+# Starting a cluster takes minutes where the machine is very busy.
+pytestmark = pytest.mark.timeout(900)
+
+LONG = SWEEP.replace("= 3\n", "= 6\n", 1)
+# Workers hold further runs, so that what happens to them happens in the middle of the sweep.
+HELD = held("kept/runs/*.parquet", 2)
 TINY = SWEEP.replace('duration = "2 s"', 'duration = "0.2 s"').replace('"1 s"', '"0.1 s"')
 
 
@@ -40,14 +44,15 @@ def digests(sweep):
 def test_a_worker_that_is_killed_in_the_middle_costs_nothing(tidegate_command, tmp_path):
     (tmp_path / "sweep.toml").write_text(LONG)
     with Dask(tmp_path) as dask:
-        workers = [dask.worker("--no-nanny") for _ in range(2)]
+        workers = [dask.worker("--no-nanny", preload=HELD) for _ in range(2)]
         command = tidegate_command.start(
             "sweep", "sweep.toml", "--engine", "dask", "--scheduler", dask.address, "--out", "kept",
         )  # fmt: skip
         wait_until(lambda: finished(tmp_path / "kept") >= 2, command)
         workers[0].send_signal(signal.SIGKILL)
         assert finished(tmp_path / "kept") < 24, "in the middle"
-        _, said = command.communicate(timeout=120)
+        tidegate_command.go_on()
+        _, said = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == 0, said
     kept = tidegate.load_sweep(tmp_path / "kept")
     assert len(digests(kept)) == 24
@@ -120,12 +125,13 @@ def test_a_reproduction_that_is_killed_goes_on_from_what_workers_had_finished(
     folder = tmp_path / "parts/reproduce-runs/abc"
     with Dask(tmp_path) as dask:
         for _ in range(2):
-            dask.worker()
+            dask.worker(preload=held("parts/reproduce-runs/abc/*.json", 4))
         there = ("--engine", "dask", "--scheduler", dask.address, "--out", "parts")
         command = tidegate_command.start(*asked, *there)
         wait_until(lambda: len(list(folder.glob("*.json"))) >= 4, command)
         command.send_signal(signal.SIGKILL)
-        command.communicate(timeout=120)
+        command.communicate(timeout=PATIENCE_S)
+        tidegate_command.go_on()
         kept = sum(path.read_text().count('"readings"') for path in folder.glob("*.json"))
         assert 0 < kept < 96, "in the middle"
         rest = tidegate_command(*asked, *there)
@@ -153,13 +159,13 @@ def test_a_scheduler_that_goes_away_leaves_what_was_finished(tidegate_command, t
     (tmp_path / "sweep.toml").write_text(LONG)
     with Dask(tmp_path) as dask:
         for _ in range(2):
-            dask.worker("--no-nanny")
+            dask.worker("--no-nanny", preload=HELD)
         command = tidegate_command.start(
             "sweep", "sweep.toml", "--engine", "dask", "--scheduler", dask.address, "--out", "kept",
         )  # fmt: skip
         wait_until(lambda: finished(tmp_path / "kept") >= 2, command)
         dask.scheduler.send_signal(signal.SIGKILL)
-        _, said = command.communicate(timeout=120)
+        _, said = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == ClusterError.exit_code
     assert f"the scheduler at {dask.address} went away; the finished runs are kept" in said
     assert "Traceback" not in said

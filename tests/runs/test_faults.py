@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import SWEEP
+from support import PATIENCE_S, SWEEP
 
 import tidegate
 from tidegate.runs import run_files
@@ -81,6 +81,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused_before_anything_runs(tmp_p
     assert (tmp_path / "kept").read_text() == "mine"
 
 
+@pytest.mark.timeout(900)
 def test_an_interrupted_sweep_ends_the_cluster_that_it_started(tidegate_command):
     longer = SWEEP.replace('duration = "2 s"', 'duration = "60000 s"')
     (tidegate_command.folder / "sweep.toml").write_text(longer)
@@ -91,11 +92,11 @@ def test_an_interrupted_sweep_ends_the_cluster_that_it_started(tidegate_command)
         workers = children(process.pid)
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "the same command goes on from there" in said
     assert "Traceback" not in said
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_S
     while left := [worker for worker in workers if alive(worker)]:
         assert time.monotonic() < until, f"{left} go on"
         time.sleep(0.05)
