@@ -59,7 +59,7 @@ test-rust:
 		--target-dir target/bpf --release --locked --quiet
 
 test-python: $(TOOLS) $(NATIVE) $(BPF)
-	$(BIN)/pytest -n $(JOBS) --hypothesis-seed=$(SEED)
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup --hypothesis-seed=$(SEED)
 
 lint: $(TOOLS) $(NATIVE) ## formatting, clippy, ruff, mypy, spelling
 	cargo fmt --all --check

@@ -3,8 +3,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import turn
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
+
+
+@pytest.fixture
+def own_turn():
+    """The names of our congestion controls, which are one for the machine."""
+    with turn():
+        yield
 
 
 @pytest.fixture

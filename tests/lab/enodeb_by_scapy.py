@@ -1,12 +1,16 @@
 """Scapy at the place of an eNodeB: what it sees of the gateway, and what it is answered.
 
-A process of its own in the namespace of a run's eNodeB. Prints one JSON document.
+A process of its own. It says `ready` when it is, is told on standard input the namespace of a run's
+eNodeB, its device and the gateway's address, goes there, and prints one JSON document.
 """
 
+import ctypes
 import json
+import os
 import socket
 import sys
 import time
+from pathlib import Path
 
 from scapy.contrib.gtp import GTP_U_Header, GTPEchoRequest
 from scapy.layers.inet import IP, TCP, UDP
@@ -15,6 +19,7 @@ from scapy.packet import Raw
 PORT = 2152
 ECHO_RESPONSE, ERROR_INDICATION, END_MARKER, DATA = 2, 26, 254, 255
 ETH_P_IP = 0x0800
+CLONE_NEWNET = 0x40000000
 WATCHED = 40
 TIMES = 5
 """So often messages are sent, since hosts on a busy machine lose some."""
@@ -24,7 +29,7 @@ INNER = 16
 
 def echo(gateway: str) -> dict[str, int]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-        own.settimeout(2)
+        own.settimeout(5)
         for again in reversed(range(TIMES)):
             own.sendto(bytes(GTP_U_Header(teid=0, S=1, seq=77) / GTPEchoRequest()), (gateway, PORT))
             try:
@@ -41,7 +46,7 @@ def watched(device: str) -> list[dict[str, object]]:
     seen = []
     with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP)) as tap:
         tap.bind((device, ETH_P_IP))
-        tap.settimeout(2)
+        tap.settimeout(10)
         while len(seen) < WATCHED:
             packet = IP(tap.recv(65_535))
             if UDP not in packet or packet[UDP].dport != PORT or GTP_U_Header not in packet:
@@ -86,8 +91,19 @@ def send(gateway: str) -> None:
             time.sleep(0.1)
 
 
+def go_into(namespace: str) -> None:
+    """`os.setns`, which Python has from 3.12 on."""
+    library = ctypes.CDLL(None, use_errno=True)
+    with Path(namespace).open() as place:
+        if library.setns(place.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), namespace)
+
+
 if __name__ == "__main__":
-    device, gateway = sys.argv[1:]
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    namespace, device, gateway = sys.stdin.readline().split()
+    go_into(namespace)
     found = {"echo": echo(gateway), "data": watched(device), "times": TIMES}
     send(gateway)
     time.sleep(0.3)

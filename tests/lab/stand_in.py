@@ -69,7 +69,7 @@ def main():
     print(f"t 0.0 {total:.1f}", file=sys.stderr, flush=True)
     if "slow" in how:
         print(f"pid {os.getpid()}", file=sys.stderr, flush=True)
-        time.sleep(60)
+        time.sleep(600)
     late = f"late={seed}" in how or "late=all" in how
     if "--verbose" in rest:
         print("nsenter --net=/proc/1/fd/3", file=sys.stderr)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support import lab_that_counts
 
 import tidegate
 from tidegate.laboratory import process
@@ -29,7 +30,7 @@ def bottleneck(result):
 
 
 def calls_with(own):
-    return tidegate.lab(SCENARIOS / "calls.toml", set={**CALLS, **own}, replications=1)
+    return lab_that_counts(SCENARIOS / "calls.toml", set={**CALLS, **own})
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +64,7 @@ def test_probes_that_come_back_marked_keep_calls_out_and_the_queue_short(aqm, un
 
 def test_films_learn_the_price_of_their_path_by_reports():
     series = {"sample_interval": "1 s", "sampled_flows": 2}
-    result = tidegate.lab(
-        SCENARIOS / "adaptive-video.toml", set={**SHORT, **series}, replications=1
-    )
+    result = lab_that_counts(SCENARIOS / "adaptive-video.toml", set={**SHORT, **series})
     targets, prices = told(result, "target_rate_bps"), told(result, "price")
     assert len(targets) == len(prices) == 12
     # They grow from that of the worst quality.
@@ -83,9 +82,7 @@ def test_films_learn_the_price_of_their_path_by_reports():
 
 def test_what_applications_tell_is_compared_with_a_simulation():
     scenario = tidegate.load_scenario(SCENARIOS / "calls.toml", set=CALLS)
-    real = tidegate.lab(scenario, replications=1)
-    if real.invalid:
-        pytest.skip(f"the machine is too busy: {real.invalid[0][1]}")
+    real = lab_that_counts(scenario)
     both = tidegate.compare_results(tidegate.simulate(scenario, replications=1), real)
     rows = {(row.kind, row.metric): row for row in both.differences}
     offered = rows["application", "offered"]

@@ -5,12 +5,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support import COMMAND
+from support import COMMAND, PATIENCE_S, comes
 
 
 def test_the_result_has_the_tables_of_a_simulation_and_how_well_the_machine_kept_up(lab_command):
@@ -156,13 +155,10 @@ def test_interrupting_stops_the_runs_and_ends_with_130(lab_command):
         if len(children) == 2:
             break
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "interrupted" in said
-    until = time.monotonic() + 5
-    while any(map(runs, children)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(runs, children))
+    assert comes(lambda: not any(map(runs, children)))
 
 
 def runs(pid):

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support import turn
 
 from tidegate.errors import OfferError
 from tidegate.laboratory import bpf, offers
 from tidegate.laboratory.process import find_program, missing
 
-LACKING = missing() or bpf.missing()
+with turn():
+    LACKING = missing() or bpf.missing()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),
@@ -34,8 +36,8 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture(scope="module")
-def held():
+@pytest.fixture
+def held(own_turn):
     process = subprocess.Popen(
         [find_program(bpf.PROGRAM), "hold"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -10,15 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
-from support import SMALL
+from support import PATIENCE_S, SMALL, comes, lab_that_counts
 
 import tidegate
 from tidegate.laboratory import process
 
 LACKING = process.missing()
-pytestmark = pytest.mark.skipif(
-    bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"
-)
+pytestmark = [
+    pytest.mark.skipif(bool(LACKING), reason=f"the lab cannot run here: {'; '.join(LACKING)}"),
+    pytest.mark.xdist_group("lab"),
+]
 
 
 def held_by(pid):
@@ -35,7 +36,7 @@ def held_by(pid):
 
 def child_of(process):
     """The program that the command has started."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until and process.poll() is None:
         for children in Path(f"/proc/{process.pid}/task").glob("*/children"):
             try:
@@ -48,16 +49,6 @@ def child_of(process):
         time.sleep(0.05)
     process.kill()
     raise AssertionError(f"no run has started: {process.communicate()}")
-
-
-def ends(pid):
-    """Whether soon nothing of a process and its children is alive."""
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        if not any(alive_in_group(pid)):
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def alive_in_group(group):
@@ -73,13 +64,12 @@ def alive_in_group(group):
 
 @pytest.mark.parametrize("ip", [4, 6])
 def test_real_packets_fill_the_link_and_their_tables(ip):
-    result = tidegate.lab(SMALL, replications=1, ip=ip)
+    result = lab_that_counts(SMALL, ip=ip)
     (about,) = result.lab.to_pylist()
     assert about["ip"] == ip
     assert about["packets"] > 1000
     assert about["malformed"] == about["without_room"] == 0
     bottleneck = result.links.to_pylist()[0]
-    # A machine that is busy with other tests may be late; the link is in use all the same.
     assert 0.5 < bottleneck["utilization"] <= 1.0
     assert bottleneck["drops_aqm"] > 0
     assert 0.003 < bottleneck["mean_sojourn_s"] < 0.06
@@ -95,7 +85,7 @@ def test_real_packets_fill_the_link_and_their_tables(ip):
 
 def test_the_parts_of_a_real_measurement_add_up():
     parts = SMALL.replace('duration = "2 s"', 'intervals = { count = 2, length = "1 s" }')
-    result = tidegate.lab(parts, replications=1)
+    result = lab_that_counts(parts)
     assert result.interval_groups["interval"].to_pylist() == [0, 0, 1, 1]
     assert result.interval_groups["group"].to_pylist() == ["heavy", "light"] * 2
     both = sum(result.interval_groups["throughput_bps"].to_pylist()) / 2
@@ -115,28 +105,17 @@ def test_simulated_and_real_can_be_compared():
     assert full.b.mean == pytest.approx(full.a.mean, abs=0.1)
 
 
-def lab_that_counts(scenario):
-    """A lab; where the machine is too busy for a valid one, that is no failure of ours."""
-    result = tidegate.lab(scenario, replications=1)
-    if result.invalid:
-        pytest.skip(f"the machine is too busy: {result.invalid[0][1]}")
-    return result
-
-
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_nothing_is_left_however_it_ends(tidegate_command, how):
-    process = tidegate_command.start("lab", "small.toml", "--set", "duration=60 s", "-r", "1")
+    process = tidegate_command.start("lab", "small.toml", "--set", "duration=600 s", "-r", "1")
     child = child_of(process)
-    until = time.monotonic() + 10
-    while len(held_by(child)) < 4 and time.monotonic() < until:
-        time.sleep(0.05)
-    hosts = len(held_by(child))
+    hosts_are_there = comes(lambda: len(held_by(child)) >= 4)
     process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGKILL)
-    process.communicate(timeout=20)
-    assert hosts >= 4, "three users and the servers"
+    process.communicate(timeout=PATIENCE_S)
+    assert hosts_are_there, "three users and the servers"
     assert process.returncode == (130 if how == "interrupt" else -signal.SIGKILL)
     # Nothing but this process held the namespaces open, so that they are gone with it.
-    assert ends(child)
+    assert comes(lambda: not any(alive_in_group(child)))
 
 
 def test_the_command_prints_tables_and_honesty(tidegate_command):

@@ -3,24 +3,32 @@
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from support import comes, lab_that_counts, turn
 
 import tidegate
+from tidegate.errors import OfferError
 from tidegate.laboratory import bpf, offers
 from tidegate.laboratory.process import find_program, missing
 
-LACKING = missing() or bpf.missing()
+with turn():
+    LACKING = missing() or bpf.missing()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),
+    pytest.mark.usefixtures("own_turn"),
 ]
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "lab" / "sbrm.toml"
+OURS = {"tg_sbrm", "tg_tcprm", "tg_vegascp"}
 
 
 def registered():
-    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    """Ours, for others may come at any time."""
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    return OURS.intersection(known)
 
 
 def programs():
@@ -30,7 +38,7 @@ def programs():
 
 
 @pytest.fixture
-def before_held():
+def before_held(own_turn):
     """What other runs have in the kernel; `None` without the means to look."""
     try:
         return programs()
@@ -39,27 +47,19 @@ def before_held():
 
 
 @pytest.fixture
-def held():
+def held(own_turn):
     """The program as the lab starts it, once it is ready."""
-    before = registered()
-    assert "tg_sbrm" not in before
+    assert not registered()
     process = subprocess.Popen(
         [find_program(bpf.PROGRAM), "hold"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     with process:
         assert process.stdout.readline() == "ready\n"
-        assert set(registered()) == {*before, "tg_sbrm", "tg_tcprm", "tg_vegascp"}
+        assert registered() == OURS
         yield process
         process.kill()
-    assert comes(lambda: registered() == before)
-
-
-def comes(condition, patience_s=5):
-    until = time.monotonic() + patience_s
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.02)
-    return condition()
+    assert comes(lambda: not registered())
 
 
 @pytest.mark.parametrize("how", ["kill", "terminate", "end of input"])
@@ -68,8 +68,8 @@ def test_nothing_is_left_however_it_ends(held, how):
         held.stdin.close()
     else:
         getattr(held, how)()
-    held.wait(10)
-    assert comes(lambda: "tg_sbrm" not in registered())
+    held.wait()
+    assert comes(lambda: not registered())
 
 
 def test_no_program_is_left_after_a_kill(before_held, held):
@@ -78,7 +78,7 @@ def test_no_program_is_left_after_a_kill(before_held, held):
     ours = programs() - before_held
     assert ours
     held.kill()
-    held.wait(10)
+    held.wait()
     assert comes(lambda: not programs() & ours)
 
 
@@ -103,7 +103,6 @@ BY_MARKS = {"price_encoding": {"kind": "one-bit", "base": 1.06}}
     ids=["sbrm", "tcp-rm", "vegas-cp"],
 )
 def test_rates_follow_what_flows_offer(control, paid, more):
-    before = registered()
     offers = {
         f"users.{group}.tcp.congestion_control": {**control, "willingness_to_pay": offer}
         for group, offer in zip(("low", "middle", "high"), paid, strict=True)
@@ -111,10 +110,8 @@ def test_rates_follow_what_flows_offer(control, paid, more):
     # Whose connection request is lost has no ECN else, and pays nothing.
     of_all = {"tcp.congestion_control": control, "tcp.ecn_fallback": False, **more}
     shorter = {"warm_up": "5 s", "duration": "10 s"}
-    result = tidegate.lab(
-        tidegate.load_scenario(SCENARIO, set={**offers, **of_all, **shorter}), replications=1
-    )
-    assert comes(lambda: registered() == before)
+    result = lab_that_counts(tidegate.load_scenario(SCENARIO, set={**offers, **of_all, **shorter}))
+    assert comes(lambda: not registered())
     (bottleneck,) = [link for link in result.links.to_pylist() if link["name"] == "bottleneck"]
     assert bottleneck["marks"] > 0
     assert bottleneck["utilization"] > 0.8
@@ -135,7 +132,7 @@ def test_a_window_of_a_packet_and_a_half_sends_what_it_pays_for():
         "duration": "10 s",
     }
     weights = SCENARIO.with_name("weights.toml")
-    result = tidegate.lab(tidegate.load_scenario(weights, set=changes), replications=1)
+    result = lab_that_counts(tidegate.load_scenario(weights, set=changes))
     rates = {flow["group"]: flow["throughput_bps"] for flow in result.flows.to_pylist()}
     # 1.07 in runs of 30 s, 0.44 without pacing.
     assert rates["near-1"] > 0.75 * rates["far-1"]
@@ -162,21 +159,24 @@ def test_an_offer_that_is_changed_takes_effect_within_five_seconds():
         "tcp.congestion_control": {"kind": "sbrm", "willingness_to_pay": 100},
         "tcp.ecn_fallback": False,
         "warm_up": "1 s",
-        "duration": "19 s",
+        "duration": "23 s",
     }
     scenario = tidegate.load_scenario(SCENARIO, set=changes)
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(tidegate.lab, scenario, replications=1)
-        try:
-            assert comes(lambda: len(paying(500)) == 3, 30)
-            changed, *others = paying(500)
-            offers.offer(changed, 400.0)
-            time.sleep(5)
-            before = delivered(changed, *others)
-            time.sleep(4)
-            after = delivered(changed, *others)
-        finally:
-            run.result()
+        while len(found := paying(500)) != 3 and not run.done():
+            time.sleep(0.1)
+        moments, rates = [time.monotonic()], []
+        with suppress(KeyError, OfferError):  # where the run is over already
+            offers.offer(found[0], 400.0)
+            for pause_s in (5, 4):
+                time.sleep(pause_s)
+                rates.append(delivered(*found))
+                moments.append(time.monotonic())
+        result = run.result()
+    if result.invalid or moments[-1] - moments[0] > 11:
+        pytest.skip(f"the machine is too busy: {moments}, {result.invalid}")
+    before, after = rates
     (most, *rest) = [later - sooner for sooner, later in zip(before, after, strict=True)]
     # Four times as much when the machine has time; here twice will do, on any machine.
     assert most > 2 * max(rest), (most, rest)
