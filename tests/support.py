@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tidegate
+from tidegate.laboratory import bpf, process
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = Path(sys.executable).with_name("tidegate")
@@ -105,6 +106,14 @@ def turn():
     with Path(tempfile.gettempdir(), "tidegate-test-controls.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def lacking_for_controls():
+    """What the lab lacks to run with our congestion controls, a line each."""
+    if lab := process.missing():
+        return lab
+    with turn():
+        return bpf.missing()
 
 
 class Command:

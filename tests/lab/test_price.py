@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support import turn
+from support import lacking_for_controls
 
 from tidegate.errors import OfferError
 from tidegate.laboratory import bpf, offers
-from tidegate.laboratory.process import find_program, missing
+from tidegate.laboratory.process import find_program
 
-with turn():
-    LACKING = missing() or bpf.missing()
+LACKING = lacking_for_controls()
 pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason=f"not on this machine: {'; '.join(LACKING)}"),
     pytest.mark.xdist_group("lab"),
