@@ -27,7 +27,7 @@ use crate::LabError;
 use crate::clock::Clock;
 use crate::header;
 use crate::honesty::{Honesty, Punctuality};
-use crate::host::FIRST_PORT;
+use crate::hosts::FIRST_PORT;
 use crate::shelf::Shelf;
 use crate::tunnels::{Arrived, Ends, Fetched, Tunnels};
 

@@ -1,8 +1,8 @@
-//! The hosts of a plan: one network namespace per user, one for all servers.
+//! A host: a network namespace with one TUN device.
 //!
-//! Each has one TUN device and thinks that all the others are behind it, on one link. What comes
-//! out of the device is a bare IP packet, complete: without an Ethernet header to answer for, and
-//! without segmentation or checksums left to hardware that is not there.
+//! It thinks that all the others are behind that, on one link. What comes out of the device is a bare
+//! IP packet, complete: without an Ethernet header to answer for, and without segmentation or
+//! checksums left to hardware that is not there.
 
 use std::fs;
 use std::io;
@@ -11,30 +11,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tidegate_scenario::plan::{FlowPlan, Plan, TcpPlan};
-
-use crate::LabError;
 use crate::namespace::Namespace;
-use crate::node::Node;
-use crate::{netlink, settings, system, traffic};
+use crate::{netlink, settings, system};
 
 /// The name of every host's interface.
 pub const DEVICE: &str = "tidegate0";
-/// The server's port of flow 0; the others follow.
-pub const FIRST_PORT: u16 = 10_000;
 /// Packets that wait for the forwarder: 48 ms of full packets at 1 Gb/s.
 const QUEUE_PACKETS: u32 = 4_000;
 /// RFC 8200, section 5.
-const IPV6_MIN_MTU: u32 = 1280;
+pub const IPV6_MIN_MTU: u32 = 1280;
 /// For the kernel to make an address usable: 5 s at most, where 1 ms is usual.
 const ROUTE_ATTEMPTS: u32 = 5_000;
 const ROUTE_PAUSE: Duration = Duration::from_millis(1);
-/// Descriptors of a flow (listener and both ends), of a host, and of the rest.
-const FDS_PER_FLOW: u64 = 4;
-const FDS_PER_HOST: u64 = 2;
-const FDS_REST: u64 = 64 + 3 * crate::node::MOST as u64;
-
 /// The version of the Internet Protocol that hosts speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpVersion {
@@ -61,14 +49,16 @@ impl IpVersion {
         }
     }
 
-    fn server(self) -> IpAddr {
+    /// The address of the servers.
+    pub fn server(self) -> IpAddr {
         match self {
             IpVersion::V4 => Ipv4Addr::new(198, 19, 0, 1).into(),
             IpVersion::V6 => Ipv6Addr::new(0x2001, 2, 0, 2, 0, 0, 0, 1).into(),
         }
     }
 
-    fn user(self, number: usize) -> IpAddr {
+    /// The address of a user.
+    pub fn user(self, number: usize) -> IpAddr {
         match self {
             IpVersion::V4 => {
                 Ipv4Addr::new(198, 18, (1 + number / 250) as u8, (1 + number % 250) as u8).into()
@@ -93,21 +83,6 @@ pub struct Host {
     /// Its largest packet, bytes.
     pub mtu: u32,
     index: u32,
-}
-
-/// The hosts of a plan.
-#[derive(Debug)]
-pub struct Hosts {
-    /// By the plan's users.
-    pub users: Vec<Host>,
-    /// All servers in one.
-    pub server: Host,
-    /// Where tunnels begin and end.
-    pub nodes: Vec<Node>,
-    /// The version of IP that they speak.
-    pub ip: IpVersion,
-    /// In what the kernel's TCP differs from the plan, whatever it is told.
-    pub deviations: Vec<String>,
 }
 
 impl AsFd for Host {
@@ -138,7 +113,7 @@ impl Host {
     }
 
     /// Sets what TCP takes from the route to another host.
-    fn set_route(&self, to: &Host, metrics: &netlink::Metrics) -> io::Result<()> {
+    pub fn set_route(&self, to: &Host, metrics: &netlink::Metrics) -> io::Result<()> {
         if *metrics == netlink::Metrics::default() {
             return Ok(());
         }
@@ -156,46 +131,6 @@ impl Host {
     }
 }
 
-impl Hosts {
-    /// Builds all hosts. They vanish when this value is dropped, or the process ends.
-    ///
-    /// # Errors
-    /// [`LabError::Missing`] without the rights or the device; [`LabError::Setup`] with what the
-    /// plan asks for and Linux has not.
-    pub fn build(plan: &Plan, ip: IpVersion) -> Result<Hosts, LabError> {
-        let missing = missing();
-        if !missing.is_empty() {
-            return Err(LabError::Missing(missing));
-        }
-        check(plan, ip)?;
-        raise_descriptor_limit(plan)?;
-        let mtus: Vec<u32> = (0..plan.users.len()).map(|user| mtu(plan, user)).collect();
-        let largest = mtus.iter().copied().max().unwrap_or(IPV6_MIN_MTU);
-        let server = Host::build(ip, ip.server(), largest).map_err(|e| setup("server", &e))?;
-        let tcps: Vec<&TcpPlan> =
-            plan.flows.iter().filter_map(|flow| flow.tcp.as_deref()).collect();
-        for (name, value) in settings::server_sysctls(&tcps) {
-            set(&server.namespace, name, &value).map_err(|e| setup("server", &e))?;
-        }
-        let mut users = Vec::new();
-        let mut deviations = Vec::new();
-        for (number, &mtu) in mtus.iter().enumerate() {
-            let name = name_of(plan, number);
-            let user = Host::build(ip, ip.user(number), mtu).map_err(|e| setup(&name, &e))?;
-            let tcps: Vec<&TcpPlan> =
-                flows_of(plan, number).filter_map(|flow| flow.tcp.as_deref()).collect();
-            if let Some(tcp) = tcps.first() {
-                settle(tcp, &user, &server).map_err(|e| setup(&name, &e))?;
-            }
-            deviations.extend(deviations_of(&plan.groups[plan.users[number].group].name, &tcps));
-            users.push(user);
-        }
-        deviations.dedup();
-        let nodes = Node::build_all(plan)?;
-        Ok(Hosts { users, server, nodes, ip, deviations })
-    }
-}
-
 /// What this machine lacks for hosts, one line each.
 pub fn missing() -> Vec<String> {
     let mut all = Vec::new();
@@ -206,73 +141,6 @@ pub fn missing() -> Vec<String> {
     }
     if let Err(error) = fs::File::options().read(true).write(true).open("/dev/net/tun") {
         all.push(format!("/dev/net/tun: {error} (load the module: modprobe tun)"));
-    }
-    all
-}
-
-/// The server's port of a flow.
-pub fn server_port(flow: usize) -> u16 {
-    FIRST_PORT + flow as u16
-}
-
-/// A user as messages call it, such as `heavy.0`.
-pub fn name_of(plan: &Plan, user: usize) -> String {
-    let group = plan.users[user].group;
-    let first = plan.users.iter().position(|u| u.group == group).unwrap_or(user);
-    format!("{}.{}", plan.groups[group].name, user - first)
-}
-
-fn flows_of(plan: &Plan, user: usize) -> impl Iterator<Item = &FlowPlan> {
-    plan.flows.iter().filter(move |flow| flow.user == user)
-}
-
-fn mtu(plan: &Plan, user: usize) -> u32 {
-    let sizes = flows_of(plan, user).map(traffic::largest_packet);
-    // A device takes no less than what RFC 791 demands.
-    sizes.max().unwrap_or(IPV6_MIN_MTU).max(68)
-}
-
-fn check(plan: &Plan, ip: IpVersion) -> Result<(), LabError> {
-    let room = usize::from(u16::MAX - FIRST_PORT) + 1;
-    if plan.flows.len() > room || plan.users.len() > room {
-        return Err(LabError::Setup(format!("Linux has ports for {room} flows, no more")));
-    }
-    let mut lines = traffic::not_made(plan, ip);
-    for user in 0..plan.users.len() {
-        let mtu = mtu(plan, user);
-        if ip == IpVersion::V6 && mtu < IPV6_MIN_MTU {
-            lines.push(format!(
-                "{}: packets of {mtu} B are too small for IPv6, which needs {IPV6_MIN_MTU} B; \
-                 use --ip 4",
-                name_of(plan, user)
-            ));
-        }
-    }
-    if lines.is_empty() { Ok(()) } else { Err(LabError::Setup(lines.join("\n"))) }
-}
-
-/// Tells both ends what a user's TCP is like.
-fn settle(tcp: &TcpPlan, user: &Host, server: &Host) -> io::Result<()> {
-    for (name, value) in settings::sysctls(tcp) {
-        set(&user.namespace, name, &value)?;
-    }
-    user.set_route(server, &settings::user_route(tcp))?;
-    server.set_route(user, &settings::server_route(tcp))
-}
-
-fn deviations_of(group: &str, tcps: &[&TcpPlan]) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut note = |text: &str| {
-        let line = format!("{group}: {text}");
-        if !all.contains(&line) {
-            all.push(line);
-        }
-    };
-    for tcp in tcps {
-        settings::deviations(tcp).into_iter().for_each(&mut note);
-    }
-    if tcps.windows(2).any(|pair| !settings::agree(pair[0], pair[1])) {
-        note("a host has one TCP, so that all flows of a user have the settings of the first");
     }
     all
 }
@@ -321,7 +189,8 @@ fn set_all(namespace: &Namespace, sysctls: &[(&str, &str)]) -> io::Result<()> {
     sysctls.iter().try_for_each(|(name, value)| set(namespace, name, value))
 }
 
-fn set(namespace: &Namespace, name: &str, value: &str) -> io::Result<()> {
+/// Sets one of the kernel's settings there.
+pub fn set(namespace: &Namespace, name: &str, value: &str) -> io::Result<()> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{name} = {value}: {error}"));
     namespace.set_sysctl(name, value).map_err(named)
@@ -330,22 +199,4 @@ fn set(namespace: &Namespace, name: &str, value: &str) -> io::Result<()> {
 fn interface_index(name: &str) -> io::Result<u32> {
     let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::DGRAM, None)?;
     Ok(rustix::net::netdevice::name_to_index(&socket, name)?)
-}
-
-/// Many users need many descriptors, more than a shell hands out.
-fn raise_descriptor_limit(plan: &Plan) -> Result<(), LabError> {
-    let need =
-        FDS_PER_FLOW * plan.flows.len() as u64 + FDS_PER_HOST * plan.users.len() as u64 + FDS_REST;
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_none_or(|limit| limit >= need) {
-        return Ok(());
-    }
-    let maximum = maximum.map(|limit| limit.max(need));
-    let raised = Rlimit { current: Some(need), maximum };
-    setrlimit(Resource::Nofile, raised)
-        .map_err(|error| LabError::Setup(format!("{need} open files (ulimit -n): {error}")))
-}
-
-fn setup(host: &str, error: &io::Error) -> LabError {
-    LabError::Setup(format!("host {host}: {error}"))
 }

@@ -13,7 +13,8 @@ use crate::LabError;
 use crate::clock::Clock;
 use crate::forwarder::Forwarder;
 use crate::honesty::Honesty;
-use crate::host::{DEVICE, Host, Hosts, IpVersion, name_of};
+use crate::host::{DEVICE, Host, IpVersion};
+use crate::hosts::Hosts;
 use crate::load::{self, Generator, Load, LoadReport};
 use crate::node::Node;
 use crate::{node, realtime};
@@ -112,7 +113,7 @@ fn overruns(hosts: &Hosts) -> Result<u64, LabError> {
 
 /// The namespaces have no names; the process holds them open.
 fn tell_how_to_look_inside(plan: &Plan, hosts: &Hosts) {
-    let users = hosts.users.iter().enumerate().map(|(user, host)| (name_of(plan, user), host));
+    let users = hosts.users.iter().enumerate().map(|(user, host)| (plan.user_name(user), host));
     let nodes = hosts.nodes.iter().map(|node| (node.name.clone(), &node.host));
     for (name, host) in users.chain([("servers".to_owned(), &hosts.server)]).chain(nodes) {
         let process = std::process::id();

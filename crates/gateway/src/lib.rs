@@ -14,6 +14,7 @@ pub mod forwarder;
 mod header;
 pub mod honesty;
 pub mod host;
+pub mod hosts;
 pub mod kernel;
 pub mod lab;
 pub mod load;

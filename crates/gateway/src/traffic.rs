@@ -5,7 +5,7 @@ use tidegate_scenario::plan::{
     Unknown,
 };
 
-use crate::host::{IpVersion, name_of};
+use crate::host::IpVersion;
 
 /// A probe with room for its number: headers of IPv4 and UDP, 8 B, and what an activity needs.
 const SMALLEST_PROBE: u64 = 36;
@@ -15,7 +15,7 @@ const ACTIVITY_BYTES: u64 = 8;
 pub fn not_made(plan: &Plan, ip: IpVersion) -> Vec<String> {
     let mut lines = Vec::new();
     for flow in &plan.flows {
-        let name = name_of(plan, flow.user);
+        let name = plan.user_name(flow.user);
         let smallest = SMALLEST_PROBE + if flow.carries_signal(plan) { ACTIVITY_BYTES } else { 0 };
         let found = refused(&flow.traffic, ip, smallest).into_iter();
         lines.extend(found.map(|line| format!("{name}: {line}")));

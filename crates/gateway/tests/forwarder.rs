@@ -12,7 +12,7 @@ use socket2::SockRef;
 use tidegate_gateway::clock::Clock;
 use tidegate_gateway::forwarder::Forwarder;
 use tidegate_gateway::honesty::Honesty;
-use tidegate_gateway::host::FIRST_PORT;
+use tidegate_gateway::hosts::FIRST_PORT;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;

@@ -8,7 +8,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use tidegate_gateway::LabError;
-use tidegate_gateway::host::{DEVICE, Hosts, IpVersion};
+use tidegate_gateway::host::{DEVICE, IpVersion};
+use tidegate_gateway::hosts::Hosts;
 use tidegate_gateway::namespace::Namespace;
 
 /// Does it in a namespace that is nobody else's, which is outside of those that are made in it.

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
-use tidegate_gateway::host::{Host, Hosts, IpVersion};
+use tidegate_gateway::host::{Host, IpVersion};
+use tidegate_gateway::hosts::Hosts;
 use tidegate_gateway::load::Generator;
 use tidegate_wire::packet;
 

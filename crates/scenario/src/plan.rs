@@ -106,6 +106,13 @@ impl Plan {
             Some(moved) => (self.moves[moved].flow, &self.moves[moved].leg),
         }
     }
+
+    /// A user as messages call it, such as `heavy.0`.
+    pub fn user_name(&self, user: usize) -> String {
+        let group = self.users[user].group;
+        let first = self.users.iter().position(|u| u.group == group).unwrap_or(user);
+        format!("{}.{}", self.groups[group].name, user - first)
+    }
 }
 
 /// A named group of equal users.

@@ -14,7 +14,8 @@ use tidegate_wire::activity::{Activity, ipv4, ipv6};
 
 use super::pricing;
 use crate::LabError;
-use crate::host::{Host, Hosts, IpVersion, name_of, server_port};
+use crate::host::{Host, IpVersion};
+use crate::hosts::{Hosts, server_port};
 use crate::system;
 
 const TCP_HEADER_BYTES: u32 = 20;
@@ -58,7 +59,7 @@ impl<'a> Endpoints<'a> {
         let flow: &FlowPlan = &plan.flows[number];
         Endpoints {
             number,
-            name: format!("{}, flow {number}", name_of(plan, flow.user)),
+            name: format!("{}, flow {number}", plan.user_name(flow.user)),
             user: &hosts.users[flow.user],
             server: &hosts.server,
             ip: hosts.ip,

@@ -23,7 +23,7 @@ use tidegate_simulator::random::Stream;
 
 use crate::LabError;
 use crate::clock::Clock;
-use crate::host::Hosts;
+use crate::hosts::Hosts;
 use cbr::CbrFlow;
 use datagrams::{DatagramFlow, Machine};
 use endpoint::Endpoints;

@@ -8,7 +8,7 @@ use tidegate_wire::packet::View;
 
 use super::Ends;
 use crate::LabError;
-use crate::host::FIRST_PORT;
+use crate::hosts::FIRST_PORT;
 use crate::shelf::Shelf;
 
 /// The tunnel of a flow on one of its ways, from node to node.

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_gateway::clock::Clock;
-use tidegate_gateway::host::{Host, Hosts, IpVersion};
+use tidegate_gateway::host::{Host, IpVersion};
+use tidegate_gateway::hosts::Hosts;
 use tidegate_gateway::load::{Generator, Load, LoadReport, Options};
 use tidegate_gateway::realtime;
 use tidegate_mechanisms::units::{Span, Time};
