@@ -4,7 +4,7 @@ use std::mem::take;
 
 use crate::course::Course;
 use crate::past::Past;
-use crate::signal::{Memory, Queue, Signal};
+use crate::signal_law::{Memory, Queue, SignalLaw};
 use crate::treatment::Treatment;
 use crate::{Group, Link, Network};
 
@@ -67,7 +67,7 @@ fn begins(network: &Network, course: &Course, number: usize) -> LinkState {
         delay_s: queue / link.capacity_pps,
         probability: 0.0,
     };
-    if let (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(two)) =
+    if let (SignalLaw::Pi2 { controller, .. }, Treatment::TwoQueues(two)) =
         (&link.signal, link.treatment)
     {
         let groups = network.groups.iter().zip(&course.windows);
@@ -87,7 +87,7 @@ impl LinkState {
     fn said(&self, link: &Link) -> f64 {
         match (&link.signal, link.treatment) {
             // Its memory is without what goes by the delay itself.
-            (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+            (SignalLaw::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
                 (self.memory[0] + controller.beta_hz * self.delay_s).clamp(0.0, 1.0)
             }
             _ => link.signal.probability(self.queue, self.memory),
@@ -220,7 +220,7 @@ impl<'a> Flow<'a> {
             at.mean_known += by.mean_known * time_s;
             let memory = [0, 1].map(|i| at.memory[i] + by.memory[i] * time_s);
             at.memory = match (&link.signal, link.treatment) {
-                (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+                (SignalLaw::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
                     let own = controller.beta_hz * at.delay_s;
                     [memory[0].clamp(-own, 1.0 - own), 0.0]
                 }
@@ -303,7 +303,7 @@ impl<'a> Flow<'a> {
             change.mean_known = abc.mean_slope(carried, at.mean_known);
         }
         change.memory = match (&link.signal, link.treatment) {
-            (Signal::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
+            (SignalLaw::Pi2 { controller, .. }, Treatment::TwoQueues(_)) => {
                 let longest_s = at.delay_s.max(at.wait_s(link, true));
                 let error_s = longest_s - controller.target_s;
                 [controller.alpha_hz / controller.interval_s * error_s, 0.0]

@@ -22,14 +22,14 @@ mod flow;
 mod past;
 mod price;
 mod red;
-mod signal;
+mod signal_law;
 mod source;
 mod treatment;
 
 pub use course::{Course, FluidError, Trajectory, run};
 pub use price::Price;
 pub use red::{Adaptation, Red, Spacing};
-pub use signal::{Controller, Memory, Queue, Signal};
+pub use signal_law::{Controller, Memory, Queue, SignalLaw};
 pub use source::{Customer, Group, Law};
 pub use treatment::{Abc, Afcp, Treatment, TwoQueues};
 
@@ -50,7 +50,7 @@ pub struct Link {
     /// Its rate, in packets/s.
     pub capacity_pps: f64,
     /// What it says of its queue.
-    pub signal: Signal,
+    pub signal: SignalLaw,
     /// Whom it tells apart.
     pub treatment: Treatment,
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-const RED: Signal = Signal::Red(GENTLE);
+const RED: SignalLaw = SignalLaw::Red(GENTLE);
 const GENTLE: Red = Red {
     min_threshold: 50.0,
     max_threshold: 550.0,
@@ -9,11 +9,11 @@ const GENTLE: Red = Red {
     gentle: true,
     spacing: Spacing::Geometric,
 };
-const SBRM: Signal = Signal::Sbrm { steepness: 0.006, target: 50.0 };
+const SBRM: SignalLaw = SignalLaw::Sbrm { steepness: 0.006, target: 50.0 };
 const PAYS: Law = Law::Sbrm { gain: 0.2, willingness_pps: 20.0 };
 
 /// Thirty sources at 10,000 packets/s: the example of the dissertation's figures.
-fn bottleneck(law: Law, signal: Signal, base_rtt_s: f64) -> Network {
+fn bottleneck(law: Law, signal: SignalLaw, base_rtt_s: f64) -> Network {
     let link = Link { capacity_pps: 10_000.0, signal, treatment: Treatment::Alike };
     Network { links: vec![link], groups: vec![group(law, 30.0, base_rtt_s)], free_queue: false }
 }
@@ -159,13 +159,13 @@ fn controllers_go_by_their_rfcs() {
         Controller { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
     let above = Queue { packets: 19.0, slope_pps: 0.0, excess_pps: 0.0, capacity_pps: 1000.0 };
     let rises = Queue { packets: 15.0, slope_pps: 100.0, excess_pps: 100.0, capacity_pps: 1000.0 };
-    let slope = |signal: &Signal, queue, p| signal.memory_slope(queue, [p, 0.0])[0];
+    let slope = |signal: &SignalLaw, queue, p| signal.memory_slope(queue, [p, 0.0])[0];
     for (p, divisor) in [(0.2, 1.0), (0.05, 2.0), (0.005, 8.0), (5e-4, 32.0), (5e-7, 2048.0)] {
         let want = 0.125 / 0.015 * 0.004 / divisor;
-        let got = slope(&Signal::Pie(controller), above, p);
+        let got = slope(&SignalLaw::Pie(controller), above, p);
         assert!((got - want).abs() < 1e-12, "{p}: {got} for {want}");
     }
-    let pi2 = Signal::Pi2 { controller, coupling: 2.0 };
+    let pi2 = SignalLaw::Pi2 { controller, coupling: 2.0 };
     assert!((slope(&pi2, rises, 1e-3) - 0.125).abs() < 1e-12);
     assert_eq!(
         (pi2.met(0.1, false), pi2.met(0.1, true), pi2.met(0.7, true)),
@@ -179,7 +179,7 @@ fn controllers_go_by_their_rfcs() {
 fn pie_settles_at_its_target() {
     let controller =
         Controller { target_s: 0.015, interval_s: 0.015, alpha_hz: 0.125, beta_hz: 1.25 };
-    let bottleneck = bottleneck(Law::RENO, Signal::Pie(controller), 0.03);
+    let bottleneck = bottleneck(Law::RENO, SignalLaw::Pie(controller), 0.03);
     for probability in [0.0, 0.3] {
         let begins = Course { probabilities: vec![probability], ..course(1.0, 0.0, 100.0) };
         let kept = run(&bottleneck, &begins).expect("can be followed");
@@ -209,7 +209,7 @@ fn without_gentle_all_are_signalled_from_the_upper_threshold_on() {
 
 #[test]
 fn a_function_of_the_queue_goes_along_its_points() {
-    let signal = Signal::Piecewise(vec![(11.0, 0.0), (17.0, 0.01), (24.0, 1.0)]);
+    let signal = SignalLaw::Piecewise(vec![(11.0, 0.0), (17.0, 0.01), (24.0, 1.0)]);
     let at = |queue| signal.probability(queue, [0.0; 2]);
     assert_eq!((at(0.0), at(11.0), at(17.0), at(24.0), at(90.0)), (0.0, 0.0, 0.01, 1.0, 1.0));
     assert!((at(14.0) - 0.005).abs() < 1e-12 && (at(20.5) - 0.505).abs() < 1e-12);
@@ -227,7 +227,7 @@ fn adaptive_red_brings_the_mean_queue_between_its_marks() {
             weight: 2e-3,
             ..GENTLE
         };
-        let bottleneck = bottleneck(Law::RENO, Signal::AdaptiveRed(red, adapts), 0.03);
+        let bottleneck = bottleneck(Law::RENO, SignalLaw::AdaptiveRed(red, adapts), 0.03);
         let kept = run(&bottleneck, &course(1.0, 0.0, 100.0)).expect("can be followed");
         let late = &kept.queues[kept.queues.len() / 2..];
         let mean = late.iter().sum::<f64>() / late.len() as f64;

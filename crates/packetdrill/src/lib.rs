@@ -5,7 +5,7 @@
 //! has to answer. Here the same scripts are played against the simulator's TCP in virtual time:
 //!
 //! ```text
-//! text ─► lexer ─► parser ─► Script ─► player ─► Verdict: passed, failed, outside the model
+//! text ─► lexer ─► parser ─► Script ─► player ─► ScriptVerdict: passed, failed, outside the model
 //!                                        │
 //!                                   endpoint: bytes, windows, handshake
 //!                                        │

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::mistake::ScriptMistake;
-use crate::player::{TICKS, Verdict};
+use crate::player::{ScriptVerdict, TICKS};
 
 /// One script.
 #[derive(Clone, Debug)]
@@ -11,16 +11,16 @@ pub struct Outcome {
     /// Its path below the folder that was asked for.
     pub script: String,
     /// What became of it, and the ticks a second of the clock; a mistake of its own, if it could not be read.
-    pub verdict: Result<(Verdict, u32), ScriptMistake>,
+    pub verdict: Result<(ScriptVerdict, u32), ScriptMistake>,
 }
 
 impl Outcome {
     /// `passed`, `failed`, `outside` or `mistaken`.
     pub fn word(&self) -> &'static str {
         match &self.verdict {
-            Ok((Verdict::Passed, _)) => "passed",
-            Ok((Verdict::Failed { .. }, _)) => "failed",
-            Ok((Verdict::Outside { .. }, _)) => "outside",
+            Ok((ScriptVerdict::Passed, _)) => "passed",
+            Ok((ScriptVerdict::Failed { .. }, _)) => "failed",
+            Ok((ScriptVerdict::Outside { .. }, _)) => "outside",
             Err(_) => "mistaken",
         }
     }
@@ -34,9 +34,9 @@ impl Outcome {
     /// Why, with the line; nothing if it passed.
     pub fn why(&self) -> Option<(usize, &str)> {
         match &self.verdict {
-            Ok((Verdict::Passed, _)) => None,
-            Ok((Verdict::Failed { line, message }, _)) => Some((*line, message)),
-            Ok((Verdict::Outside { line, reason }, _)) => Some((*line, reason)),
+            Ok((ScriptVerdict::Passed, _)) => None,
+            Ok((ScriptVerdict::Failed { line, message }, _)) => Some((*line, message)),
+            Ok((ScriptVerdict::Outside { line, reason }, _)) => Some((*line, reason)),
             Err(mistake) => Some((mistake.line, &mistake.message)),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use proptest::prelude::*;
-use tidegate_packetdrill::player::{Verdict, play};
+use tidegate_packetdrill::player::{ScriptVerdict, play};
 
 fn scripts() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/packetdrill")
@@ -16,7 +16,7 @@ fn the_projects_own_scripts_pass() {
     for entry in std::fs::read_dir(scripts()).expect("a folder of scripts") {
         let path = entry.expect("a script").path();
         let text = std::fs::read_to_string(&path).expect("text");
-        assert_eq!(play(&text), Ok(Verdict::Passed), "{}", path.display());
+        assert_eq!(play(&text), Ok(ScriptVerdict::Passed), "{}", path.display());
         count += 1;
     }
     assert!(count >= 10, "{count} scripts");
@@ -62,7 +62,7 @@ proptest! {
     }
 }
 
-fn verdict(events: &str) -> Verdict {
+fn verdict(events: &str) -> ScriptVerdict {
     let start = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n";
     play(&format!("{start}{events}")).expect("a script")
 }
@@ -95,7 +95,7 @@ fn a_script_that_expects_something_else_fails_at_its_line() {
         ),
     ] {
         let found = verdict(&format!("{HANDSHAKE}{events}"));
-        assert_eq!(found, Verdict::Failed { line, message: message.to_owned() });
+        assert_eq!(found, ScriptVerdict::Failed { line, message: message.to_owned() });
     }
 }
 
@@ -114,7 +114,7 @@ fn what_the_host_does_not_have_is_outside_wherever_it_stands() {
         // The packet before fails, but does not hide it.
         let events = format!("{HANDSHAKE}+0 > P. 1:9(8) ack 1\n{event}\n");
         let reason = reason.to_owned();
-        assert_eq!(verdict(&events), Verdict::Outside { line: 8, reason });
+        assert_eq!(verdict(&events), ScriptVerdict::Outside { line: 8, reason });
     }
 }
 

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tidegate_fluid::{
     Abc, Adaptation, Afcp, Controller, Course, Customer, Group, Law, Link, Network, Price, Red,
-    Signal, Spacing, Treatment, TwoQueues, run,
+    SignalLaw, Spacing, Treatment, TwoQueues, run,
 };
 
 /// Equal sources: their law's name, how many, base round trip (s), what the law takes, the places of the links
@@ -116,26 +116,26 @@ fn group(sources: Sources) -> PyResult<Group> {
     Ok(Group { law, count, base_rtt_s, way, customer: Customer { flows, granted_pps } })
 }
 
-fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<Signal> {
+fn law_of_signal(name: &str, parameters: &[f64]) -> PyResult<SignalLaw> {
     match (name, parameters) {
-        ("red", &[_, _, _, _, _, _]) => Ok(Signal::Red(red_of(parameters))),
+        ("red", &[_, _, _, _, _, _]) => Ok(SignalLaw::Red(red_of(parameters))),
         ("adaptive-red", &[_, _, _, _, _, _, interval_s, increase, decrease]) => {
             let adaptation = Adaptation { interval_s, increase, decrease };
-            Ok(Signal::AdaptiveRed(red_of(parameters), adaptation))
+            Ok(SignalLaw::AdaptiveRed(red_of(parameters), adaptation))
         }
         ("piecewise-linear", points) if points.len().is_multiple_of(2) => {
-            Ok(Signal::Piecewise(points.chunks(2).map(|point| (point[0], point[1])).collect()))
+            Ok(SignalLaw::Piecewise(points.chunks(2).map(|point| (point[0], point[1])).collect()))
         }
-        ("sbrm", &[steepness, target]) => Ok(Signal::Sbrm { steepness, target }),
+        ("sbrm", &[steepness, target]) => Ok(SignalLaw::Sbrm { steepness, target }),
         ("price", &[gamma, alpha_hz, target, base]) => {
-            Ok(Signal::Price(Price { gamma, alpha_hz, target, base }))
+            Ok(SignalLaw::Price(Price { gamma, alpha_hz, target, base }))
         }
         ("pie", &[target_s, interval_s, alpha_hz, beta_hz]) => {
-            Ok(Signal::Pie(Controller { target_s, interval_s, alpha_hz, beta_hz }))
+            Ok(SignalLaw::Pie(Controller { target_s, interval_s, alpha_hz, beta_hz }))
         }
         ("pi2", &[target_s, interval_s, alpha_hz, beta_hz, coupling]) => {
             let controller = Controller { target_s, interval_s, alpha_hz, beta_hz };
-            Ok(Signal::Pi2 { controller, coupling })
+            Ok(SignalLaw::Pi2 { controller, coupling })
         }
         _ => Err(PyValueError::new_err(format!("no signal {name:?} of {parameters:?}"))),
     }

@@ -29,7 +29,7 @@ const PATIENCE: Span = Span::from_secs(2);
 
 /// What became of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ScriptVerdict {
     /// Everything was as the script says.
     Passed,
     /// The host did something else.
@@ -56,10 +56,10 @@ enum Stop {
 }
 
 impl Stop {
-    fn at(self, line: usize) -> Verdict {
+    fn at(self, line: usize) -> ScriptVerdict {
         match self {
-            Stop::Failed(message) => Verdict::Failed { line, message },
-            Stop::Outside(reason) => Verdict::Outside { line, reason },
+            Stop::Failed(message) => ScriptVerdict::Failed { line, message },
+            Stop::Outside(reason) => ScriptVerdict::Outside { line, reason },
         }
     }
 }
@@ -71,11 +71,13 @@ pub const TICKS: [u32; 2] = [1000, 250];
 ///
 /// # Errors
 /// What is wrong with the script.
-pub fn play_on_any_clock(text: &str) -> Result<(Verdict, u32), ScriptMistake> {
+pub fn play_on_any_clock(text: &str) -> Result<(ScriptVerdict, u32), ScriptMistake> {
     let [first, second] = TICKS;
     let verdict = play_at(text, first)?;
-    if matches!(verdict, Verdict::Failed { .. }) && play_at(text, second)? == Verdict::Passed {
-        return Ok((Verdict::Passed, second));
+    if matches!(verdict, ScriptVerdict::Failed { .. })
+        && play_at(text, second)? == ScriptVerdict::Passed
+    {
+        return Ok((ScriptVerdict::Passed, second));
     }
     Ok((verdict, first))
 }
@@ -84,16 +86,16 @@ pub fn play_on_any_clock(text: &str) -> Result<(Verdict, u32), ScriptMistake> {
 ///
 /// # Errors
 /// What is wrong with the script.
-pub fn play(text: &str) -> Result<Verdict, ScriptMistake> {
+pub fn play(text: &str) -> Result<ScriptVerdict, ScriptMistake> {
     play_at(text, TICKS[0])
 }
 
-fn play_at(text: &str, ticks: u32) -> Result<Verdict, ScriptMistake> {
+fn play_at(text: &str, ticks: u32) -> Result<ScriptVerdict, ScriptMistake> {
     let script = parse(text)?;
     let options = Options::of(&script)?;
     let settings = match limits::check(&script, &options) {
         Ok(settings) => settings,
-        Err((line, reason)) => return Ok(Verdict::Outside { line, reason }),
+        Err((line, reason)) => return Ok(ScriptVerdict::Outside { line, reason }),
     };
     let tick = Span::from_nanos(1_000_000_000 / u64::from(ticks));
     Ok(Player::new(&script, options, Settings { tick, ..settings }).run())
@@ -121,7 +123,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn run(mut self) -> Verdict {
+    fn run(mut self) -> ScriptVerdict {
         for event in &self.script.events {
             if let Err(stop) = self.perform(event) {
                 return stop.at(event.line);
@@ -131,7 +133,7 @@ impl<'a> Player<'a> {
             Some((line, what)) => {
                 Stop::Failed(format!("{what} has not returned by the end of the script")).at(line)
             }
-            None => Verdict::Passed,
+            None => ScriptVerdict::Passed,
         }
     }
 

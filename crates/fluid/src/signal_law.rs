@@ -1,4 +1,4 @@
-//! What a queue says of itself, with what it remembers.
+//! By which law a queue signals congestion, and what it remembers for that.
 
 use crate::price::Price;
 use crate::red::{Adaptation, Red};
@@ -6,9 +6,9 @@ use crate::red::{Adaptation, Red};
 /// What a signal goes on from: a mean queue or a probability, and a second such.
 pub type Memory = [f64; 2];
 
-/// A congestion signal.
+/// How a queue signals congestion.
 #[derive(Clone, Debug)]
-pub enum Signal {
+pub enum SignalLaw {
     /// Random early detection; its memory is the mean queue.
     Red(Red),
     /// Adaptive RED; its memory is the mean queue, and p_max.
@@ -65,15 +65,15 @@ pub struct Queue {
 const STEPS: [(f64, f64); 6] =
     [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
 
-impl Signal {
+impl SignalLaw {
     /// Its memory after queue and probability have long been the same.
     pub fn settled(&self, queue: f64, probability: f64) -> Memory {
         match self {
-            Signal::Red(_) => [queue, 0.0],
-            Signal::AdaptiveRed(red, _) => [queue, max_probability_at(red, queue, probability)],
-            Signal::Sbrm { .. } | Signal::Piecewise(_) => [0.0, 0.0],
-            Signal::Price(price) => [price.said(probability), 0.0],
-            Signal::Pie(_) | Signal::Pi2 { .. } => [probability, 0.0],
+            SignalLaw::Red(_) => [queue, 0.0],
+            SignalLaw::AdaptiveRed(red, _) => [queue, max_probability_at(red, queue, probability)],
+            SignalLaw::Sbrm { .. } | SignalLaw::Piecewise(_) => [0.0, 0.0],
+            SignalLaw::Price(price) => [price.said(probability), 0.0],
+            SignalLaw::Pie(_) | SignalLaw::Pi2 { .. } => [probability, 0.0],
         }
     }
 
@@ -82,20 +82,22 @@ impl Signal {
         let [first, second] = memory;
         let averaged = |red: &Red| red.weight * queue.capacity_pps * (queue.packets - first);
         match self {
-            Signal::Red(red) => [averaged(red), 0.0],
-            Signal::AdaptiveRed(red, adapts) => [averaged(red), adapts.slope(red, first, second)],
-            Signal::Sbrm { .. } | Signal::Piecewise(_) => [0.0, 0.0],
-            Signal::Price(price) => [price.slope(queue.packets, queue.excess_pps), 0.0],
-            Signal::Pie(controller) => [controller.slope(queue) / pie_divisor(first), 0.0],
-            Signal::Pi2 { controller, .. } => [controller.slope(queue), 0.0],
+            SignalLaw::Red(red) => [averaged(red), 0.0],
+            SignalLaw::AdaptiveRed(red, adapts) => {
+                [averaged(red), adapts.slope(red, first, second)]
+            }
+            SignalLaw::Sbrm { .. } | SignalLaw::Piecewise(_) => [0.0, 0.0],
+            SignalLaw::Price(price) => [price.slope(queue.packets, queue.excess_pps), 0.0],
+            SignalLaw::Pie(controller) => [controller.slope(queue) / pie_divisor(first), 0.0],
+            SignalLaw::Pi2 { controller, .. } => [controller.slope(queue), 0.0],
         }
     }
 
     /// Its memory, within the bounds that it has.
     pub fn bounded(&self, memory: Memory) -> Memory {
         match self {
-            Signal::Pie(_) | Signal::Pi2 { .. } => [memory[0].clamp(0.0, 1.0), 0.0],
-            Signal::Price(_) => [memory[0].max(0.0), 0.0],
+            SignalLaw::Pie(_) | SignalLaw::Pi2 { .. } => [memory[0].clamp(0.0, 1.0), 0.0],
+            SignalLaw::Price(_) => [memory[0].max(0.0), 0.0],
             _ => memory,
         }
     }
@@ -104,26 +106,27 @@ impl Signal {
     pub fn probability(&self, queue: f64, memory: Memory) -> f64 {
         let [first, second] = memory;
         match self {
-            Signal::Red(red) => red.probability(first, red.max_probability),
-            Signal::AdaptiveRed(red, _) => red.probability(first, second),
-            Signal::Sbrm { steepness, target } => {
+            SignalLaw::Red(red) => red.probability(first, red.max_probability),
+            SignalLaw::AdaptiveRed(red, _) => red.probability(first, second),
+            SignalLaw::Sbrm { steepness, target } => {
                 -libm::expm1(-steepness * (queue - target).max(0.0))
             }
-            Signal::Piecewise(points) => between(points, queue),
-            Signal::Price(price) => price.probability(first),
-            Signal::Pie(_) | Signal::Pi2 { .. } => first,
+            SignalLaw::Piecewise(points) => between(points, queue),
+            SignalLaw::Price(price) => price.probability(first),
+            SignalLaw::Pie(_) | SignalLaw::Pi2 { .. } => first,
         }
     }
 
     /// Probability that a packet is marked, of a sender who answers to marks in proportion or not.
     pub fn met(&self, probability: f64, scalable: bool) -> f64 {
         match self {
-            Signal::Pi2 { coupling, .. } if scalable => (coupling * probability).min(1.0),
-            Signal::Pi2 { .. } => probability * probability,
-            Signal::Red(red) | Signal::AdaptiveRed(red, _) => red.spacing.share(probability),
-            Signal::Sbrm { .. } | Signal::Price(_) | Signal::Pie(_) | Signal::Piecewise(_) => {
-                probability
-            }
+            SignalLaw::Pi2 { coupling, .. } if scalable => (coupling * probability).min(1.0),
+            SignalLaw::Pi2 { .. } => probability * probability,
+            SignalLaw::Red(red) | SignalLaw::AdaptiveRed(red, _) => red.spacing.share(probability),
+            SignalLaw::Sbrm { .. }
+            | SignalLaw::Price(_)
+            | SignalLaw::Pie(_)
+            | SignalLaw::Piecewise(_) => probability,
         }
     }
 }
