@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,25 +15,41 @@ from tidegate.probing.asking import Answers, Probing, Verdict
 from tidegate.probing.packets import CE, ECT_0, NOT_ECT, Probe, ecn_of, udp_socket
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 QUICK = ("--spacing", "0.001", "--patience", "60")
+
+
+@contextmanager
+def meanwhile(work: Callable[[socket.socket], None], opened: socket.socket) -> Iterator[int]:
+    """Work at a socket's port, until it is closed and nothing reads from it any more.
+
+    A thread that still waited would read from whatever has the descriptor next.
+    """
+    thread = threading.Thread(target=work, args=(opened,), daemon=True)
+    thread.start()
+    try:
+        yield opened.getsockname()[1]
+    finally:
+        with suppress(OSError):  # it wakes who waits, and then says that it is not connected
+            opened.shutdown(socket.SHUT_RDWR)
+        opened.close()
+        thread.join()
 
 
 @pytest.fixture
 def answering() -> Iterator[int]:
     """Somebody who answers, and at which port."""
-    with listening("127.0.0.1", 0) as opened:
 
-        def until_it_is_closed() -> None:
-            try:
-                answer(opened)
-            except OSError:
-                if opened.fileno() >= 0:
-                    raise
+    def until_it_is_closed(opened: socket.socket) -> None:
+        try:
+            answer(opened)
+        except OSError:
+            if opened.fileno() >= 0:
+                raise
 
-        threading.Thread(target=until_it_is_closed, daemon=True).start()
-        yield opened.getsockname()[1]
+    with meanwhile(until_it_is_closed, listening("127.0.0.1", 0)) as port:
+        yield port
 
 
 @pytest.fixture
@@ -47,23 +64,22 @@ def nobody() -> Iterator[int]:
 @pytest.fixture
 def marking(answering: int) -> Iterator[int]:
     """A path to somebody who answers, on which each fourth probe is marked."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near:
-        near.bind(("127.0.0.1", 0))
 
-        def pass_on() -> None:
-            with (
-                udp_socket(socket.AF_INET, ECT_0) as plain,
-                udp_socket(socket.AF_INET, CE) as marked,
-            ):
-                while True:
-                    payload, sender = near.recvfrom(2048)
-                    probe = Probe.parse(payload)
-                    far = marked if probe and probe.number % 4 == 3 else plain
-                    far.sendto(payload, ("127.0.0.1", answering))
-                    near.sendto(far.recv(2048), sender)
+    def pass_on(near: socket.socket) -> None:
+        with udp_socket(socket.AF_INET, ECT_0) as plain, udp_socket(socket.AF_INET, CE) as marked:
+            while True:
+                payload, sender = near.recvfrom(2048)
+                if not payload:
+                    return
+                probe = Probe.parse(payload)
+                far = marked if probe and probe.number % 4 == 3 else plain
+                far.sendto(payload, ("127.0.0.1", answering))
+                near.sendto(far.recv(2048), sender)
 
-        threading.Thread(target=pass_on, daemon=True).start()
-        yield near.getsockname()[1]
+    near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    near.bind(("127.0.0.1", 0))
+    with meanwhile(pass_on, near) as port:
+        yield port
 
 
 def test_a_path_without_marks_admits(tidegate_command, answering):
