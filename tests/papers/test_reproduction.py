@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import pytest
 
+from tidegate.errors import UsageError
 from tidegate.studies.papers.experiments import Series, load_paper
 from tidegate.studies.papers.factors import (
     Setting,
@@ -70,10 +71,10 @@ def test_an_undecided_claim_gets_three_times_the_runs_unless_in_a_hurry(quick):
 
 
 def test_unknown_targets_are_errors_that_name_what_exists():
-    with pytest.raises(ReproductionError, match="no paper 'abd'; there are abc"):
+    with pytest.raises(UsageError, match="no paper 'abd'; there are abc"):
         reproduce("abd")
-    with pytest.raises(ReproductionError, match="there are fig1, "):
-        reproduce("abc/table9")
+    with pytest.raises(UsageError, match=r"there are fig1, .*; did you mean table2\?"):
+        reproduce("abc/tabel2")
 
 
 def test_same_scenario_and_seed_run_once():

@@ -26,7 +26,10 @@ impl<const MIN: u64, const MAX: u64> Field for Integer<MIN, MAX> {
 
 /// Reads a whole number between two bounds.
 pub(crate) fn read_whole(node: &Node, min: u64, max: u64, reader: &mut Reader) -> Option<u64> {
-    let bounds = format!("a whole number from {min} to {max}");
+    let bounds = match min == max {
+        true => min.to_string(),
+        false => format!("a whole number from {min} to {max}"),
+    };
     match &node.value {
         Value::Integer(n) => match u64::try_from(*n) {
             Ok(n) if (min..=max).contains(&n) => Some(n),

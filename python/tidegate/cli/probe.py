@@ -24,7 +24,9 @@ def probe(
     address: Annotated[
         str, typer.Option(help="Of --answer: the address to listen at; default: all of IPv4.")
     ] = "0.0.0.0",  # noqa: S104 - whoever answers wants to be reached
-    probes: Annotated[int, typer.Option("--probes", "-n", min=1, max=1000, help="n.")] = 10,
+    probes: Annotated[
+        int, typer.Option("--probes", "-n", min=1, max=1000, help="How many there are.")
+    ] = 10,
     spacing: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.001, max=10, help="From one to the next.")
     ] = 0.04,

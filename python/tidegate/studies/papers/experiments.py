@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.data import data_folder
+from tidegate.errors import UsageError
 from tidegate.studies.judging import Tolerance
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.factors import (
@@ -163,7 +164,7 @@ def load_paper(name: str, *, quick: bool = False) -> Paper:
     """Read and check a paper's folder; `quick` has its set-ups as they are in a hurry."""
     folder = data_folder("papers") / name
     if not (folder / _PAPER_FILE).is_file():
-        raise ReproductionError(f"no paper {name!r}; there are {', '.join(paper_names())}")
+        raise UsageError(f"no paper {name!r}; there are {', '.join(paper_names())}")
     head = _read(folder / _PAPER_FILE)
     factors = read_factors(head["factors"])
     claims = {claim["id"]: claim for claim in _read(folder / "expected" / "claims.toml")["claim"]}

@@ -7,11 +7,13 @@ What is run and what it is judged by are data in the paper's folder. Reports go 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.data import check_source
+from tidegate.errors import UsageError
 from tidegate.results.places import check_writable
 from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
@@ -265,8 +267,12 @@ def _chosen(paper: Paper, only: str | None) -> list[Experiment]:
         return part
     if only not in paper.experiments:
         sets = [name for one in paper.experiments.values() for name in (one.part, one.page)]
-        there = ", ".join(dict.fromkeys([*filter(None, sets), *paper.experiments]))
-        raise ReproductionError(f"no experiment {only!r} in {paper.name}; there are {there}")
+        there = list(dict.fromkeys([*filter(None, sets), *paper.experiments]))
+        near = get_close_matches(only, there, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(
+            f"no experiment {only!r} in {paper.name}; there are {', '.join(there)}{hint}"
+        )
     return [paper.experiments[only]]
 
 
