@@ -6,6 +6,7 @@ use common::Wire;
 use tidegate_gateway::host::IpVersion;
 use tidegate_gateway::load::Generator;
 use tidegate_mechanisms::units::Span;
+use tidegate_scenario::plan::Plan;
 use tidegate_wire::activity::{ipv4, ipv6};
 
 const SERVERS: [&str; 2] = ["198.19.0.1", "2001:2:0:2::1"];
@@ -172,11 +173,11 @@ fn iperf3_can_make_the_load_instead() {
     if common::skipped() || iperf3_is_missing() {
         return;
     }
-    // Both start in the warm-up: on a busy machine programs take longer to start than a run may stand still.
+    // Both start in the warm-up, and it is long: on a busy machine programs take half a second to start.
     let users = "[users.greedy]\nflows = 1\nstart = \"0 s\"\n\
                  [users.cbr]\ntraffic = { kind = \"cbr\", rate = \"12 Mb/s\" }\n\
                  start = \"0 s\"\n";
-    let plan = common::plan(users);
+    let plan = Plan { warm_up: Span::from_secs(2), ..common::plan(users) };
     for ip in BOTH {
         let Some((report, wire)) = common::run_by(&plan, ip, Generator::Iperf3, Span::ZERO) else {
             return;
