@@ -39,9 +39,8 @@ SIDES: tuple[Literal["-"], Literal["--"]] = ("-", "--")
 HATCHES = ("", "//")
 LABEL_CHARACTERS = 40
 MOST_GROUPS = 4
-MOST_LINKS = 3
 MOST_STEPS = 60
-"""Groups and links beyond these would only cover one another, and so would more steps in time."""
+"""Groups beyond these would only cover one another, and so would more steps in time."""
 GROUP_COLOURS = COLOURS[:MOST_GROUPS]
 LINK_COLOURS = (INK, *COLOURS[MOST_GROUPS:])
 OTHERS = "#999999"
