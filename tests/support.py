@@ -50,7 +50,7 @@ SWEEP = (
 )
 
 
-PATIENCE_S = 240
+PATIENCE_S = 600
 """Far more than what is waited for takes on a busy machine, and less than a test may last."""
 
 GO_ON = "go-on"

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # The first test waits for the wheel, which cargo may have to compile; one process builds it.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.xdist_group("wheel")]
 
 
 @pytest.fixture(scope="module")

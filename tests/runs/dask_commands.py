@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import distributed
+from support import PATIENCE_S
 
 COMMAND = Path(sys.executable).with_name("dask")
-PATIENCE_S = 400
 
 
 class Dask:

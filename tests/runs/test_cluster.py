@@ -17,9 +17,6 @@ from tidegate.runs.cluster import Cluster
 sys.path.append(str(Path(__file__).parent))
 from dask_commands import Dask, wait_until
 
-# Starting a cluster takes minutes where the machine is very busy.
-pytestmark = pytest.mark.timeout(900)
-
 LONG = SWEEP.replace("= 3\n", "= 6\n", 1)
 # Workers hold further runs, so that what happens to them happens in the middle of the sweep.
 HELD = held("kept/runs/*.parquet", 2)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import PATIENCE_S, ROOT
 
 SCAPY = Path(__file__).with_name("by_scapy.py")
 CHECKSUMS = ["ip.check_checksum", "tcp.check_checksum"]
@@ -33,7 +33,7 @@ def ours(*arguments):
 
 def scapys(*arguments):
     command = [sys.executable, str(SCAPY), *map(str, arguments)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S)
     return done.stdout.splitlines()
 
 
@@ -86,7 +86,7 @@ def tshark(path):
     wanted = [word for name in fields for word in ("-e", name)]
     form = ["-T", "fields", "-E", "header=y", "-E", "separator=;"]
     command = ["tshark", "-n", "-r", str(path), *checks, *form, *wanted]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S)
     return list(csv.DictReader(io.StringIO(done.stdout), delimiter=";"))
 
 

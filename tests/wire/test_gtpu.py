@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import PATIENCE_S, ROOT
 
 SCAPY = Path(__file__).with_name("gtpu_by_scapy.py")
 
@@ -23,7 +23,7 @@ def ours(*arguments):
 
 def scapys(*arguments):
     command = [sys.executable, str(SCAPY), *map(str, arguments)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S)
     return [line.split() for line in done.stdout.splitlines()]
 
 
@@ -90,5 +90,5 @@ def tshark(path):
     wanted = [word for name in fields for word in ("-e", name)]
     form = ["-T", "fields", "-E", "header=y", "-E", "separator=;"]
     command = ["tshark", "-n", "-r", str(path), *checks, *form, *wanted]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S)
     return list(csv.DictReader(io.StringIO(done.stdout), delimiter=";"))

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from support import ROOT
+from support import PATIENCE_S, ROOT
 
 PLUGIN = ROOT / "tools" / "wireshark" / "tidegate_activity.lua"
 CHECKSUMS = ["ip.check_checksum", "tcp.check_checksum", "udp.check_checksum"]
@@ -34,7 +34,7 @@ def tshark(path, *arguments):
     checks = [word for name in CHECKSUMS for word in ("-o", f"{name}:TRUE")]
     done = subprocess.run(
         ["tshark", "-n", "-r", str(path), *checks, *arguments],
-        check=True, capture_output=True, text=True, timeout=120,
+        check=True, capture_output=True, text=True, timeout=PATIENCE_S,
     )  # fmt: skip
     return done.stdout
 
