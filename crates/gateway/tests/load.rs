@@ -2,10 +2,14 @@
 
 mod common;
 
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use common::Wire;
-use tidegate_gateway::host::IpVersion;
-use tidegate_gateway::load::Generator;
-use tidegate_mechanisms::units::Span;
+use tidegate_gateway::clock::Clock;
+use tidegate_gateway::host::{Hosts, IpVersion};
+use tidegate_gateway::load::{Generator, Load, Options};
+use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
 use tidegate_wire::activity::{ipv4, ipv6};
 
@@ -166,6 +170,23 @@ fn transfers_follow_each_other_after_a_pause() {
         // Longer only by what the machine is busy with.
         assert!((0.05..0.3).contains(&pause), "{pause} s");
     }
+}
+
+#[test]
+fn a_run_that_is_late_for_its_measured_time_says_so() {
+    if common::skipped() {
+        return;
+    }
+    let traffic = "{ kind = \"cbr\", rate = \"1 Mb/s\" }";
+    let plan = common::plan(&format!("[users.a]\nflows = 1\ntraffic = {traffic}\n"));
+    let hosts = Hosts::build(&plan, IpVersion::V4).expect("hosts");
+    let mut load = Load::new(&plan, &hosts, 1, Options::default()).expect("load");
+    let clock = Clock::start();
+    let end = Time::ZERO + plan.warm_up + plan.duration;
+    // A tenth of a second longer than the warm-up.
+    std::thread::sleep(Duration::from_millis(300));
+    let report = load.run(&clock, end, &AtomicBool::new(false)).expect("a report");
+    assert!(report.stall >= Span::from_millis(100), "{report:?}");
 }
 
 #[test]
