@@ -125,6 +125,8 @@ fn program(args: &[&str]) -> Output {
 #[test]
 fn the_program_prints_a_table_and_sums_and_tells_failures_by_its_exit_code() {
     let folder = std::env::temp_dir().join(format!("tidegate-packetdrill-{}", std::process::id()));
+    // A process of that number may have been killed here.
+    drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("a script");
     write("good.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n");
