@@ -35,6 +35,8 @@ const C: f64 = 410.0 / 1024.0;
 /// K is a whole number of these, in 1/s.
 const K_PER_SEC: f64 = 1024.0;
 const REFRESH: Span = Span::from_nanos(31_250_000);
+/// So far ahead it is asked whether the curve stays where it is.
+const AHEAD: Span = Span::from_millis(200);
 /// Interval while no loss has been seen: 5 % of the window per round trip.
 const MAX_INTERVAL_BEFORE_LOSS: u32 = 20;
 /// Half a window per round trip.
@@ -50,7 +52,8 @@ pub struct LinuxCubic {
     whole: WholeSegments,
     /// Window before the last congestion, scaled down for fast convergence; 0 where nothing is known.
     w_max: f64,
-    delay_min: Option<Span>,
+    /// Shortest round trip; [`Span::ZERO`] before the first sample.
+    delay_min: Span,
     epoch: Option<Epoch>,
     pace: Pace,
 }
@@ -98,6 +101,28 @@ struct Epoch {
     w_est: f64,
     /// Segments counted towards the next step of W_est.
     counted: u32,
+    aim: Aim,
+}
+
+/// Where the curve was last, and how long it stays there. It is a whole number that never falls, as each operation that it
+/// is made of rounds the greater to the greater: if it is the same at two times, it is between them.
+#[derive(Clone, Copy, Debug)]
+struct Aim {
+    segments: f64,
+    /// From this time of the stage on, ns,
+    from_ns: u64,
+    /// and for so long, ns.
+    for_ns: u32,
+}
+
+impl Aim {
+    /// None yet.
+    const NONE: Aim = Aim { segments: 0.0, from_ns: u64::MAX, for_ns: 0 };
+
+    #[inline]
+    fn is_of(&self, t: Span) -> bool {
+        t.as_nanos().wrapping_sub(self.from_ns) <= u64::from(self.for_ns)
+    }
 }
 
 impl Epoch {
@@ -108,7 +133,7 @@ impl Epoch {
             let k = libm::cbrt((w_max - cwnd) / C);
             (libm::floor(k * K_PER_SEC) / K_PER_SEC, w_max)
         };
-        Epoch { start: now, k, origin, w_est: cwnd, counted: 0 }
+        Epoch { start: now, k, origin, w_est: cwnd, counted: 0, aim: Aim::NONE }
     }
 
     /// W_cubic, `t` seconds after the start.
@@ -117,6 +142,22 @@ impl Epoch {
         // Rounded down, as what is not negative is by this.
         let from_origin = (C * off * off * off) as i64 as f64;
         if t < self.k { self.origin - from_origin } else { self.origin + from_origin }
+    }
+
+    /// The same in whole segments, which are worked out for two times at once: mostly they are the same for long.
+    #[inline]
+    fn aim(&mut self, t: Span) -> f64 {
+        if !self.aim.is_of(t) {
+            self.look_ahead(t);
+        }
+        self.aim.segments
+    }
+
+    #[inline(never)]
+    fn look_ahead(&mut self, t: Span) {
+        let (segments, later) = (self.w_cubic(t.as_secs()), self.w_cubic((t + AHEAD).as_secs()));
+        let for_ns = if later == segments { AHEAD.as_nanos() as u32 } else { 0 };
+        self.aim = Aim { segments, from_ns: t.as_nanos(), for_ns };
     }
 
     /// Lets W_est follow the segments acknowledged.
@@ -138,7 +179,7 @@ impl LinuxCubic {
             exit,
             whole: WholeSegments::default(),
             w_max: 0.0,
-            delay_min: None,
+            delay_min: Span::ZERO,
             epoch: None,
             pace: Pace::NONE,
         }
@@ -149,7 +190,8 @@ impl LinuxCubic {
     pub fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let quiet = self.epoch.is_some_and(|epoch| ack.now.since(epoch.start) < QUIET);
         if let Some(rtt) = ack.rtt.filter(|_| !quiet) {
-            self.delay_min = Some(self.delay_min.map_or(rtt, |min| min.min(rtt)));
+            let first = self.delay_min == Span::ZERO;
+            self.delay_min = if first { rtt } else { self.delay_min.min(rtt) };
         }
         let mut acked = ack.acked;
         if window.in_slow_start() {
@@ -186,8 +228,7 @@ impl LinuxCubic {
         epoch.counted += acked;
         let known = cwnd == self.pace.cwnd && now.since(self.pace.at) <= REFRESH;
         if fresh || !known {
-            let ahead = self.delay_min.unwrap_or(Span::ZERO);
-            let target = epoch.w_cubic((now.since(epoch.start) + ahead).as_secs());
+            let target = epoch.aim(now.since(epoch.start) + self.delay_min);
             epoch.follow_reno(cwnd);
             // The shorter of two intervals is that of the further aim.
             let lack = target.max(epoch.w_est) - cwnd;

@@ -59,6 +59,23 @@ fn the_reno_friendly_window_grows_by_eight_fifteenths_a_round_trip() {
     });
 }
 
+proptest! {
+    /// What is remembered of the curve is what it says, whatever time is asked for after what other.
+    #[test]
+    fn where_the_curve_is_does_not_depend_on_what_was_asked_before(
+        cwnd in 2..2_000u32, lost in 0..1_000u32, times in prop::collection::vec(0..60_000u64, 1..50),
+        steps in prop::collection::vec(0..300_000_000u64, 1..50),
+    ) {
+        let mut epoch = Epoch::new(Time::ZERO, cwnd.into(), f64::from(cwnd + lost));
+        let mut t = Span::ZERO;
+        let steps = steps.iter().map(|step| { t = t + Span::from_nanos(*step); t });
+        let all: Vec<_> = times.iter().map(|ms| Span::from_millis(*ms)).chain(steps).collect();
+        for t in all {
+            prop_assert_eq!(epoch.aim(t), epoch.w_cubic(t.as_secs()));
+        }
+    }
+}
+
 /// By at least 5 % a round trip.
 #[test]
 fn without_a_loss_so_far_growth_does_not_rest_on_the_plateau() {
@@ -84,7 +101,7 @@ fn a_time_out_forgets_the_window_and_watches_slow_start_again() {
     cubic.detector = Detector::Off;
     cubic.ssthresh_on_congestion(&window);
     cubic.on_timeout();
-    assert_eq!((cubic.w_max, cubic.delay_min), (0.0, None));
+    assert_eq!((cubic.w_max, cubic.delay_min), (0.0, Span::ZERO));
     window.cwnd = 16.0;
     let late = (0..9).map(|n| Ack {
         rtt: Some(Span::from_millis(if n == 0 { 10 } else { 90 })),

@@ -87,11 +87,10 @@ impl ReceiveWindow {
 
     fn note_round_trip(&mut self, rtt: Span) {
         let rtt = Span::from_nanos(rtt.as_nanos() / TICK.as_nanos() * TICK.as_nanos());
-        self.rtt = if rtt < self.rtt {
-            rtt
-        } else {
-            Span::from_nanos(self.rtt.as_nanos() - self.rtt.as_nanos() / 8 + rtt.as_nanos() / 8)
-        };
+        // Which of the two cannot be guessed.
+        let (before, now) = (self.rtt.as_nanos(), rtt.as_nanos());
+        let risen = before - before / 8 + now / 8;
+        self.rtt = Span::from_nanos(core::hint::select_unpredictable(now < before, now, risen));
     }
 
     fn note_bytes(&mut self, bytes: u64) {

@@ -240,7 +240,7 @@ impl Receiver {
         let Delaying { plan: delay, adapted, silence, .. } = delaying;
         self.unacknowledged += 1;
         at_once |= delay.quick_push && packet.has(flags::PSH);
-        if at_once || self.quick > 0 || self.unacknowledged >= SEGMENTS_PER_ACK {
+        if at_once | (self.quick > 0) | (self.unacknowledged >= SEGMENTS_PER_ACK) {
             Reply::Now
         } else if self.unacknowledged == 1 {
             let adapted = adapted.map(|delay| delay.delay(silence));

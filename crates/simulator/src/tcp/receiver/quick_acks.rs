@@ -36,9 +36,8 @@ impl Receiver {
             }
         }
         let delay = *delay;
-        if packet.number == self.next {
-            *last_arrival = packet.at;
-        }
+        let in_order = packet.number == self.next;
+        *last_arrival = core::hint::select_unpredictable(in_order, packet.at, *last_arrival);
         let latched = self.ecn && !self.each_mark && self.counted.is_none();
         if latched && delay.quick_acks_again && !delay.quick_acks_out_of_order {
             self.note_mark_or_repair(packet, delay.quick_acks);

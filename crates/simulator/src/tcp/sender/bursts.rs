@@ -62,6 +62,13 @@ impl Bursts {
         ((rate / srtt_ns) as u32 + bytes / self.mss).min(self.limit).max(self.least)
     }
 
+    /// Whether all of `room` leaves at once, as it is no more than any burst and nothing waits for the next ACK after
+    /// such a silence. Mostly it does, and this takes no more than to compare.
+    #[inline]
+    pub fn fills(&self, room: u32, silence: Span) -> bool {
+        room <= self.least && silence > MILLISECOND
+    }
+
     /// Most segments of a window that leave at once, wherever there is room for more.
     #[inline]
     pub fn most_of(cwnd: f64) -> u32 {

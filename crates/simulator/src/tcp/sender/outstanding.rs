@@ -237,9 +237,8 @@ impl Outstanding {
         if self.memory == Memory::Times {
             let samples = samples.insert(Samples::default());
             samples.arrive(&self.times, una, Named::ByNumber, reading);
-            if ack - 1 > una {
-                samples.arrive(&self.times, ack - 1, Named::ByNumber, reading);
-            }
+            // The same once more tells nothing new, and whether it is cannot be guessed.
+            samples.arrive(&self.times, ack - 1, Named::ByNumber, reading);
         }
         let count = self.board.advance(una, ack);
         self.una = ack;

@@ -145,13 +145,17 @@ impl Sender {
 
     /// Sends a burst of new segments into `room` for so many. Returns how many; none if they wait.
     fn send_burst(&mut self, bursts: Bursts, room: u32, door: &mut Door) -> u32 {
-        let most = bursts.most(self.window.get(), &self.feedback);
-        let cut_short = room < most && self.stream.ready(self.outstanding.nxt()) > u64::from(room);
-        if cut_short && self.recovery.is_quiet() {
-            let cwnd = self.window.cwnd();
-            let silence = self.transmit.silence(door.now);
-            let (feedback, out) = (&self.feedback, &self.outstanding);
-            if bursts.awaits_ack(room, cwnd, feedback, out, silence, door.now) {
+        let mut most = room;
+        let silence = self.transmit.silence(door.now);
+        if !bursts.fills(room, silence) {
+            most = bursts.most(self.window.get(), &self.feedback);
+            let ready = self.stream.ready(self.outstanding.nxt());
+            let cut_short = room < most && ready > u64::from(room);
+            let (cwnd, feedback, out) = (self.window.cwnd(), &self.feedback, &self.outstanding);
+            if cut_short
+                && self.recovery.is_quiet()
+                && bursts.awaits_ack(room, cwnd, feedback, out, silence, door.now)
+            {
                 return 0;
             }
         }
