@@ -210,6 +210,22 @@ impl Link {
         self.free_at + self.delay
     }
 
+    /// Whether a packet that finds the link busy at `now` joins those before it, as the next of a burst does.
+    #[inline(always)]
+    pub fn is_joined_by(&self, len: u16, now: Time) -> bool {
+        let room = self.run < self.limit_packets;
+        self.at_once & (self.run_len == len) & room & (self.free_at > now)
+    }
+
+    /// A packet [joins](Self::is_joined_by) those before it. Returns when it reaches the far end.
+    #[inline(always)]
+    pub fn join(&mut self, len: u16) -> Time {
+        self.free_at += self.pace().transmission_time(len);
+        self.run += 1;
+        self.accepted.add(len.into());
+        self.free_at + self.delay
+    }
+
     /// Offers a packet of the given owner at `now`, which never goes back. A station refuses all,
     /// without counting them: they go to [`Link::arrive`].
     #[inline]

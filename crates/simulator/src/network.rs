@@ -332,6 +332,9 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     fn offer(&mut self, number: u32, mut parcel: Parcel, now: Time) -> Option<(Time, bool)> {
         let link = &mut self.links[number as usize];
+        if link.is_joined_by(parcel.len(), now) {
+            return Some((link.join(parcel.len()), false));
+        }
         let owner = self.flow_states[parcel.flow() as usize].owner;
         match link.offer(&parcel, now, owner) {
             Ok(Forwarded { at, written: Written::Word }) => {

@@ -89,6 +89,8 @@ proptest! {
             let want = model.offer(len.into(), now);
             let got = if link.is_free(now) {
                 Ok(link.pass_at_once(len, now))
+            } else if link.is_joined_by(len, now) {
+                Ok(link.join(len))
             } else {
                 let parcel = Parcel::of(&Packet { len, ..Packet::default() });
                 link.offer(&parcel, now, Owner::default()).map(|passed| passed.at)
