@@ -29,7 +29,25 @@ pub fn exp2(x: f64) -> f64 {
     if x.abs() <= CERTAIN { normal(x) } else { other(x) }
 }
 
-/// The same where what comes out is a normal number.
+/// Steps of the line in [`bounds`].
+const FINE: f64 = (1 << 20) as f64;
+/// As [`ROUND`], for the steps of the line.
+const ROUND_FINE: f64 = (3u64 << 51) as f64 / FINE;
+/// Between two whole numbers, the line through their powers lies above 2ˣ, by this share of itself at most, and a bit more.
+const BELOW: f64 = 0.942;
+/// What the line lacks for its steps, at most.
+const ABOVE: f64 = 1.000_001;
+
+/// Between which numbers 2ˣ lies, for |x| up to 1000, in a few instructions: the line through the powers of two before and
+/// after, which are what the bits of a number are made of, and 0.942 of it.
+#[inline(always)]
+pub fn bounds(x: f64) -> (f64, f64) {
+    let steps = (x + ROUND_FINE).to_bits() << 32;
+    let line = f64::from_bits(steps.wrapping_add(1023 << 52));
+    (line * BELOW, line * ABOVE)
+}
+
+/// [`exp2`] where what comes out is a normal number.
 #[inline(always)]
 fn normal(x: f64) -> f64 {
     let rounded = x + ROUND;
@@ -106,6 +124,14 @@ mod tests {
         #[test]
         fn it_agrees_with_the_libm(x in -1022.0..1023.0) {
             prop_assert!((exp2(x) / libm::exp2(x) - 1.0).abs() < 1e-15, "2^{x}");
+        }
+
+        #[test]
+        fn it_lies_within_its_bounds(x in -1000.0..1000.0) {
+            for x in [x, x / 1000.0, libm::floor(x)] {
+                let (power, (least, most)) = (exp2(x), bounds(x));
+                prop_assert!(least < power && power < most && most < 1.07 * least, "2^{x}");
+            }
         }
 
         #[test]

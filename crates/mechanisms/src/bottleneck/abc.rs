@@ -19,9 +19,9 @@
 //! packets without activity count as activity 0.
 
 use super::aqm::{Aqm, Bend};
-use super::{Arrival, Differentiate, Signal};
+use super::{Arrival, Differentiate, Signal, falls};
 use crate::parameters;
-use crate::power::exp2;
+use crate::power::{bounds, exp2};
 use crate::registry::About;
 use crate::units::{Factor, Memory};
 
@@ -35,6 +35,11 @@ parameters! {
         pub activity_weight: Memory = "0.99",
     }
 }
+
+/// Where bounds are asked for: of the steepness, and of log₂ p_A.
+const STEEPEST: f64 = 500.0;
+const LEAST_LOG2: f64 = -900.0;
+const MOST_LOG2: f64 = -1e-6;
 
 /// State of ABC at one queue.
 #[derive(Clone, Debug)]
@@ -85,8 +90,8 @@ struct ByActivity<'a> {
 
 impl Bend for ByActivity<'_> {
     #[inline(always)]
-    fn bend(self, p: f64, log2_p: f64) -> f64 {
-        self.abc.adapt(p, log2_p, self.activity)
+    fn falls(self, p: f64, log2_p: f64, draw: impl FnMut() -> f64) -> bool {
+        self.abc.falls(p, log2_p, self.activity, draw)
     }
 }
 
@@ -108,6 +113,28 @@ impl Abc {
             return p;
         }
         exp2(log2_p * exp2(steepness))
+    }
+
+    /// Whether a signal falls by p_A. A random number is mostly so far from p_A that bounds of it tell: two powers, of which
+    /// one waits for the other, take longer than anything else that a packet meets.
+    #[inline(always)]
+    fn falls(&self, p: f64, log2_p: f64, activity: f64, mut draw: impl FnMut() -> f64) -> bool {
+        let steepness = self.params.gamma.0 * (self.average - activity);
+        if steepness == 0.0 || steepness.abs() > STEEPEST {
+            return falls(self.adapt(p, log2_p, activity), draw);
+        }
+        // log₂ p_A lies between these.
+        let (least, most) = bounds(steepness);
+        let (low, high) = (log2_p * most, log2_p * least);
+        // Else p_A may be 0 or 1, which take no random number.
+        if low < LEAST_LOG2 || high > MOST_LOG2 {
+            return falls(self.adapt(p, log2_p, activity), draw);
+        }
+        let drawn = draw();
+        if drawn >= bounds(high).1 {
+            return false;
+        }
+        drawn < bounds(low).0 || drawn < self.adapt(p, log2_p, activity)
     }
 
     /// A_avg.
@@ -207,6 +234,24 @@ mod tests {
             let with_two = adapted(3.0, average, p, activity);
             let with_base = adapted(3.0 * log2_base, average / log2_base, p, activity / log2_base);
             prop_assert!((with_two - with_base).abs() < 1e-9);
+        }
+
+        /// Bounds tell the same as p_A itself, and as many random numbers are drawn.
+        #[test]
+        fn a_signal_falls_as_its_probability_says(
+            log10_p in -300.0..0.0, gamma in 0.0..10.0, average in 0.0..10.0, activity in 0.0..10.0,
+            draw in 0.0..1.0, near in -1e-9..1e-9,
+        ) {
+            let (abc, p) = (abc(gamma, average), libm::exp10(log10_p));
+            let log2_p = libm::log2(p);
+            let p_a = abc.adapt(p, log2_p, activity);
+            for drawn in [draw, p_a * (1.0 + near), p_a * 2.0 * draw, p_a, 0.0] {
+                let count = |draws: &mut u32| { *draws += 1; drawn };
+                let (mut by_bounds, mut by_itself) = (0, 0);
+                let fallen = abc.falls(p, log2_p, activity, || count(&mut by_bounds));
+                prop_assert_eq!(fallen, falls(p_a, || count(&mut by_itself)));
+                prop_assert_eq!(by_bounds, by_itself);
+            }
         }
 
         /// The order of two users' probabilities depends on their activities alone, whatever the

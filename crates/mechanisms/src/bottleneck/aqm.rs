@@ -223,8 +223,8 @@ aqms! {
 
 /// Whoever makes another probability of that of an AQM, if that is neither 0 nor 1.
 pub(super) trait Bend {
-    /// What becomes of the probability `p`, of which `log2_p` is the binary logarithm.
-    fn bend(self, p: f64, log2_p: f64) -> f64;
+    /// Whether what has the probability that `p` becomes happens. `log2_p` is the binary logarithm of `p`.
+    fn falls(self, p: f64, log2_p: f64, draw: impl FnMut() -> f64) -> bool;
 }
 
 #[inline(always)]
@@ -235,8 +235,10 @@ fn signal_bent<A: ManageQueue>(
     draw: impl FnMut() -> f64,
 ) -> Signal {
     let p = aqm.probability(arrival);
-    let bent = if p > 0.0 && p < 1.0 { bend.bend(p, aqm.log2(p, arrival)) } else { p };
-    let signalled = falls(bent, draw);
+    let signalled = match p > 0.0 && p < 1.0 {
+        true => bend.falls(p, aqm.log2(p, arrival), draw),
+        false => falls(p, draw),
+    };
     aqm.on_verdict(signalled);
     signal_of(signalled, aqm.is_forced(), || A::ASKS_PRICE.is_some())
 }
