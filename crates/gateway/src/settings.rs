@@ -95,6 +95,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     note(!tcp.rearm_on_repair, "repairs of the first missing segment restart the timer");
     note(tcp.rearm_on_each_ack, "only ACKs of new data restart the timer");
     note(tcp.backoff_forgets_rtt, "time-outs forget no round trip");
+    note(!tcp.rearm_on_partial_acks, "each ACK of new data restarts the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
     let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();
     note(tcp.marks_told_by() != told_by, "marks are echoed as the kernel's controller has it");

@@ -151,6 +151,11 @@ impl Sender {
             _ => {}
         }
         self.reduce_or_leave(&told, &lost, now);
+        if self.recovery.repairs_at_once(&told) {
+            door.prompt = true;
+            self.repair_next(door);
+            door.prompt = false;
+        }
         self.set_timer(&told, wait, door);
         self.count_ack();
         match turn {
@@ -270,7 +275,7 @@ impl Sender {
         if let Some(wait) = wait {
             let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());
             self.timer.set(Purpose::Reordering, door.now + wait, door);
-        } else if told.advances()
+        } else if (told.advances() && !self.recovery.leaves_timer())
             || self.timer.restarts_on_each_ack()
             || self.head_is_younger(told, door.now)
         {

@@ -117,6 +117,12 @@ pub struct Recovery {
     grows_at_end: bool,
     /// There is no fast recovery: what duplicates show to be lost is answered as a time-out is (Tahoe).
     starts_over: bool,
+    /// A partial ACK lets go of its repair, whatever is in flight.
+    repairs_at_once: bool,
+    /// Of a fast recovery the first partial ACK alone starts the timer anew (RFC 6582, impatient).
+    is_impatient: bool,
+    /// It has been there.
+    had_partial_ack: bool,
     /// Timestamps tell what was sent again in vain.
     stamped: bool,
     /// What the reduction under way may be taken back to.
@@ -134,6 +140,7 @@ impl Recovery {
             false => TimeOuts::StartOver,
         };
         let partial_acks = plan.loss_recovery != RecoveryPlan::Reno;
+        let newreno = plan.loss_recovery == RecoveryPlan::NewReno;
         Recovery {
             points: Points { phase: Phase::Closed, end: 0, recover: 0, partial_acks },
             time_outs,
@@ -145,6 +152,9 @@ impl Recovery {
             lowers_for_request: plan.lower_for_request,
             grows_at_end: plan.grow_at_end && !sack,
             starts_over: plan.loss_recovery == RecoveryPlan::Tahoe,
+            repairs_at_once: plan.repair_at_once && newreno,
+            is_impatient: !plan.rearm_on_partial_acks && newreno,
+            had_partial_ack: false,
             stamped: plan.timestamps,
             undo: None,
         }
@@ -249,7 +259,20 @@ impl Recovery {
         // Linux goes on with the reduction for a mark where there is one, to its end.
         let goes_on = marked && matches!(self.time_outs, TimeOuts::ByTime(_));
         self.go_on(Phase::Recovery, if goes_on { self.points.end } else { nxt });
+        self.had_partial_ack = false;
         self.note_loss(nxt);
+    }
+
+    /// Whether an ACK shows something to be missing that is sent again whatever is in flight.
+    #[inline]
+    pub fn repairs_at_once(&self, told: &Told) -> bool {
+        self.repairs_at_once && self.points.phase == Phase::Recovery && told.advances()
+    }
+
+    /// New data is acknowledged. Returns whether the timer goes on as it was set.
+    pub fn leaves_timer(&mut self) -> bool {
+        let partial = self.is_impatient && self.points.phase == Phase::Recovery;
+        partial && core::mem::replace(&mut self.had_partial_ack, true)
     }
 
     /// Whether the reduction for a mark has been answered: so many segments past its end.
