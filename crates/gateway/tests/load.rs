@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use common::Wire;
 use tidegate_gateway::clock::Clock;
-use tidegate_gateway::host::{Hosts, IpVersion};
+use tidegate_gateway::host::IpVersion;
+use tidegate_gateway::hosts::Hosts;
 use tidegate_gateway::load::{Generator, Load, Options};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::Plan;
