@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use tidegate_mechanisms::sender::{Control, RoundTripReading, TcpRm, TcpRmParams, Window};
-use tidegate_mechanisms::units::{Demand, Share};
+use tidegate_mechanisms::units::{Demand, Share, Whole};
 
 const Q20: f64 = (1 << 20) as f64;
 /// The least window that the kernel's program has, in units of 2^-20 packet: a packet every eight round trips.
@@ -178,6 +178,9 @@ fn a_round_trip_with_marks_costs_what_the_simulated_source_pays() {
             willingness_to_pay: Demand(20.0),
             kappa: Share(kappa),
             round_trip: RoundTripReading::Smoothed,
+            least_window: Whole(1),
+            byte_counting: true,
+            halves_in_slow_start: false,
         };
         let window = Window { cwnd, ssthresh: 1.0 };
         wants.push(TcpRm::new(params).ssthresh_on_mark(&window));

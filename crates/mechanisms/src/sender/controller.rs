@@ -76,6 +76,12 @@ pub trait Control: Sender + Sized {
         self.ssthresh_on_congestion(window)
     }
 
+    /// Whether the last mark took less of the window than a loss does, so that a loss in the same round trip is answered
+    /// as well.
+    fn mark_weighed_less(&self) -> bool {
+        false
+    }
+
     /// The new slow-start threshold after a loss: asked once per window of data and, on time-outs,
     /// before [`Control::on_timeout`] the first time in a row. The endpoint sets it, and brings cwnd
     /// down to it.
@@ -276,6 +282,11 @@ impl Controller {
     pub fn ssthresh_on_mark(&mut self, window: &Window, now: Time, in_flight: u32) -> f64 {
         let _ = (now, in_flight);
         each!(self, own => own.ssthresh_on_mark(window))
+    }
+
+    /// See [`Control::mark_weighed_less`].
+    pub fn mark_weighed_less(&self) -> bool {
+        each!(self, own => own.mark_weighed_less())
     }
 
     /// See [`Control::ssthresh_on_congestion`].

@@ -192,6 +192,9 @@ mod tests {
                 willingness_to_pay: Demand(20.0),
                 kappa: Share(0.1),
                 round_trip: RoundTripReading::Sample,
+                least_window: Whole(1),
+                byte_counting: false,
+                halves_in_slow_start: true,
             }),
             SenderParams::VegasCp(VegasCpParams {
                 willingness_to_pay: Demand(20.0),

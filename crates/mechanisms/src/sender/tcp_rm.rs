@@ -13,17 +13,23 @@
 //! they fall on all at once: that is what follows from the two rules, and no fault of the clock. Further echoes, and
 //! growth, wait until the round trip is over.
 //!
-//! A kernel with our program has it, too (`bpf/tcprm.bpf.c`), with TCP's smoothed round trip.
+//! "TCP/RM only modifies TCP's congestion avoidance algorithm", and "TCP's normal reaction to packet loss is unchanged"
+//! (5.6.3). So slow start is NewReno's, and a mark in it halves the window. And a loss, or a time-out, halves it in a
+//! round trip too that a mark has cut by κ. RFC 3168's once per window holds where a mark weighs what a loss does.
+//!
+//! A kernel with our program has it, too (`bpf/tcprm.bpf.c`), with TCP's smoothed round trip. It counts segments and not
+//! ACKs, and costs κ for a mark in slow start as well, which is what the profile "linux" has.
 //!
 //! The round trip is that of the ACK, or TCP's smoothed estimate, by whatever clock that has (`round_trip`): the
 //! dissertation's own simulator had one of 100 ms. Without timestamps a segment that was sent before a loss was found
-//! measures nothing, as section 5.6.3 asks: TCP drops what it is timing when it sends anything again. Slow start and the answer to losses are TCP's. Packets carry ECT(0), for the feedback is that of RFC 3168.
+//! measures nothing, as section 5.6.3 asks: TCP drops what it is timing when it sends anything again. Packets carry ECT(0),
+//! for the feedback is that of RFC 3168.
 
 use super::pricing::{self, rtt_s};
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Sender, Window};
 use crate::registry::About;
-use crate::units::{Demand, Share, Span};
+use crate::units::{Demand, Share, Span, Whole};
 use crate::{parameters, words};
 
 parameters! {
@@ -36,6 +42,13 @@ parameters! {
         pub kappa: Share = "0.1",
         /// Which round trip (5.6.1) is told.
         pub round_trip: RoundTripReading = "sample",
+        /// Smallest window that a mark leaves, in segments. The dissertation names none; NewReno's is two.
+        pub least_window: Whole<1, 1_000> = "1",
+        /// The window grows by what an ACK acknowledges, as a kernel's does, not by the ACK, as (5.6.1) and NewReno have it.
+        pub byte_counting: bool = { linux: "true", classic: "false", linux_2_6_29: "false" },
+        /// A mark in slow start halves the window, as NewReno does, since congestion avoidance alone is modified. Else it
+        /// costs κ there, too.
+        pub halves_in_slow_start: bool = { linux: "false", classic: "true", linux_2_6_29: "true" },
     }
 }
 
@@ -49,12 +62,12 @@ words! {
     }
 }
 
-/// TCP/RM has nothing to remember.
+/// What a flow of TCP/RM goes by.
 #[derive(Clone, Debug)]
 pub struct TcpRm {
-    kappa: f64,
-    willingness: f64,
-    round_trip: RoundTripReading,
+    params: TcpRmParams,
+    /// The last mark has cost κ, less than a loss does.
+    cut_by_kappa: bool,
 }
 
 impl Sender for TcpRm {
@@ -78,12 +91,11 @@ impl Sender for TcpRm {
 
 impl Control for TcpRm {
     fn new(params: TcpRmParams) -> Self {
-        let TcpRmParams { willingness_to_pay, kappa, round_trip } = params;
-        TcpRm { kappa: kappa.0, willingness: willingness_to_pay.0, round_trip }
+        TcpRm { params, cut_by_kappa: false }
     }
 
     fn set_willingness(&mut self, willingness: Demand) {
-        self.willingness = willingness.0;
+        self.params.willingness_to_pay = willingness;
     }
 
     #[inline]
@@ -91,19 +103,30 @@ impl Control for TcpRm {
         if !ack.window_limited {
             return;
         }
+        let counted = if self.params.byte_counting { ack.acked } else { 1 };
         if window.in_slow_start() {
-            return pricing::slow_start(window, ack.acked);
+            return pricing::slow_start(window, counted);
         }
-        let rtt_s = match self.round_trip {
+        let rtt_s = match self.params.round_trip {
             RoundTripReading::Sample => rtt_s(ack),
             RoundTripReading::Smoothed => ack.srtt.map_or(0.0, Span::as_secs),
         };
-        let gain = self.kappa * self.willingness * rtt_s / window.cwnd;
-        window.cwnd += gain * f64::from(ack.acked);
+        let gain = self.params.kappa.0 * self.params.willingness_to_pay.0 * rtt_s / window.cwnd;
+        window.cwnd += gain * f64::from(counted);
     }
 
     fn ssthresh_on_mark(&mut self, window: &Window) -> f64 {
-        ((1.0 - self.kappa) * window.cwnd).max(1.0)
+        self.cut_by_kappa = !(self.params.halves_in_slow_start && window.in_slow_start());
+        if self.cut_by_kappa {
+            let least = f64::from(self.params.least_window.0);
+            ((1.0 - self.params.kappa.0) * window.cwnd).max(least)
+        } else {
+            self.ssthresh_on_congestion(window)
+        }
+    }
+
+    fn mark_weighed_less(&self) -> bool {
+        self.cut_by_kappa
     }
 
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
@@ -120,16 +143,24 @@ mod tests {
     use super::super::tests::ack_at;
     use super::*;
 
-    fn beginning(round_trip: RoundTripReading) -> (TcpRm, Window) {
-        let (willingness_to_pay, kappa) = (Demand(20.0), Share(0.1));
-        let params = TcpRmParams { willingness_to_pay, kappa, round_trip };
+    const PARAMS: TcpRmParams = TcpRmParams {
+        willingness_to_pay: Demand(20.0),
+        kappa: Share(0.1),
+        round_trip: RoundTripReading::Sample,
+        least_window: Whole(1),
+        byte_counting: false,
+        halves_in_slow_start: true,
+    };
+
+    fn beginning(params: TcpRmParams) -> (TcpRm, Window) {
         (TcpRm::new(params), Window { cwnd: 10.0, ssthresh: 5.0 })
     }
 
     /// By hand: 0.1 · 0.3 s · 20/s = 0.6 segments over a window of 10, though the ACK itself came after 0.1 s.
     #[test]
     fn the_round_trip_may_be_the_smoothed_one() {
-        let (mut source, mut window) = beginning(RoundTripReading::Smoothed);
+        let smoothed = TcpRmParams { round_trip: RoundTripReading::Smoothed, ..PARAMS };
+        let (mut source, mut window) = beginning(smoothed);
         let srtt = Some(Span::from_millis(300));
         source.on_ack(&mut window, &Ack { srtt, ..ack_at(0) });
         assert!((window.cwnd - 10.06).abs() < 1e-12, "{}", window.cwnd);
@@ -138,10 +169,44 @@ mod tests {
     /// By hand: 0.1 · 0.1 s · 20/s = 0.2 segments over a window of 10, and a tenth of it for a mark.
     #[test]
     fn an_ack_adds_a_share_of_w_and_a_mark_takes_a_share_of_the_window() {
-        let (mut source, mut window) = beginning(RoundTripReading::Sample);
+        let (mut source, mut window) = beginning(PARAMS);
         source.on_ack(&mut window, &ack_at(0));
         assert!((window.cwnd - 10.02).abs() < 1e-12, "{}", window.cwnd);
         assert!((source.ssthresh_on_mark(&window) - 0.9 * 10.02).abs() < 1e-12);
+        assert!(source.mark_weighed_less());
         assert_eq!(source.ssthresh_on_congestion(&window), 5.01);
+    }
+
+    /// (5.6.1) is of an ACK; a kernel's source counts the four segments that it acknowledges. In slow start likewise.
+    #[test]
+    fn an_ack_of_four_segments_adds_what_one_adds_unless_segments_are_counted() {
+        for (byte_counting, counted) in [(false, 1.0), (true, 4.0)] {
+            let (mut source, mut window) = beginning(TcpRmParams { byte_counting, ..PARAMS });
+            let ack = Ack { acked: 4, ..ack_at(0) };
+            source.on_ack(&mut window, &ack);
+            assert!((window.cwnd - 10.0 - 0.02 * counted).abs() < 1e-12, "{}", window.cwnd);
+            window = Window::new(10);
+            source.on_ack(&mut window, &ack);
+            assert_eq!(window.cwnd, 10.0 + counted);
+        }
+    }
+
+    #[test]
+    fn a_mark_leaves_no_less_than_the_least_window() {
+        for (least, want) in [(1, 1.8), (2, 2.0)] {
+            let (mut source, _) = beginning(TcpRmParams { least_window: Whole(least), ..PARAMS });
+            let window = Window { cwnd: 2.0, ssthresh: 1.0 };
+            assert!((source.ssthresh_on_mark(&window) - want).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_mark_in_slow_start_weighs_what_a_loss_does() {
+        let (mut source, _) = beginning(PARAMS);
+        assert_eq!(source.ssthresh_on_mark(&Window::new(10)), 5.0);
+        assert!(!source.mark_weighed_less());
+        let (mut kernels, _) = beginning(TcpRmParams { halves_in_slow_start: false, ..PARAMS });
+        assert_eq!(kernels.ssthresh_on_mark(&Window::new(10)), 9.0);
+        assert!(kernels.mark_weighed_less());
     }
 }

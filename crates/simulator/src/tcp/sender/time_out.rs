@@ -91,7 +91,10 @@ impl Sender {
     }
 
     fn lower_threshold(&mut self, door: &Door) {
-        if let Some(cwnd) = self.recovery.lowered_from(self.window.cwnd()) {
+        let cwnd = self.window.cwnd();
+        let small = self.recovery.phase() == Phase::Reducing && self.window.mark_weighed_less();
+        let from = if small { Some(cwnd) } else { self.recovery.lowered_from(cwnd) };
+        if let Some(cwnd) = from {
             self.window.lower_threshold(cwnd, self.in_flight(), door.now);
         }
     }

@@ -109,8 +109,9 @@ impl Sender {
         let marked = self.recovery.phase() == Phase::Reducing;
         self.recovery.remember(self.window.get(), marked);
         self.ecn.on_loss(self.window.cwnd());
-        // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5).
-        if !marked || self.ecn.answers_in_proportion() {
+        // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5), or one by a share.
+        let small = self.ecn.answers_in_proportion() || self.window.mark_weighed_less();
+        if !marked || small {
             self.window.reduce_for_loss(self.in_flight(), door.now);
             self.ecn.announce_reduction();
             self.detection.forget_probe();

@@ -268,6 +268,11 @@ impl SendWindow {
         self.begin(ssthresh, self.marks_to_one);
     }
 
+    /// Whether the reduction for the last mark was a smaller one than for a loss.
+    pub fn mark_weighed_less(&self) -> bool {
+        self.controller.mark_weighed_less()
+    }
+
     /// Comes down at once for a loss that is repaired already.
     pub fn reduce_at_once(&mut self, in_flight: u32, now: Time) {
         self.reduce_for_loss(in_flight, now);
