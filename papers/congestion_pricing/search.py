@@ -58,6 +58,10 @@ RED = (
 SOURCES = ("direct-window", "vegas-cp", "sbrm")
 GROUPS = ("S1-S4", "S4-S1", "S2-S5", "S5-S2", "S3-S6", "S6-S3")
 _NO_HARD_DROP = "weight = 0.02, hard_drop = false }"
+PASS_BY_AND_WAIT: tuple[tuple[str, str], ...] = (
+    ("tcp.ecn_in_slow_start", "false"),
+    ("tcp.min_rto", '"1 s"'),
+)
 LOT = 'kind = "vegas-cp", willingness_to_pay = 20000, history = 50, slow_start = false'
 
 
@@ -187,6 +191,7 @@ def _single() -> list[Change]:
             name, "above RED's upper threshold", "marks", (("weight = 0.02 }", _NO_HARD_DROP),)
         ),
         *_marks_and_time_outs(name),
+        _least_window(name),
         *_delayed(name, ("40 ms", "100 ms", "200 ms")),
         Change(name, "least window", "one segment at a mark", more=(("tcp.ecn_to_one", "true"),)),
         Change(
@@ -220,8 +225,13 @@ def _delayed(network: str, times: Sequence[str]) -> list[Change]:
     ]  # fmt: skip
 
 
+def _least_window(network: str) -> Change:
+    words = ((', round_trip = "smoothed"', ', round_trip = "smoothed", least_window = 2'),)
+    return Change(network, "TCP/RM's least window", "two segments, as NewReno's", words)
+
+
 def _marks_and_time_outs(network: str) -> list[Change]:
-    pass_by, second = ("tcp.ecn_in_slow_start", "false"), ("tcp.min_rto", '"1 s"')
+    pass_by, second = PASS_BY_AND_WAIT
     return [
         Change(network, "marks in slow start", "pass by", more=(pass_by,)),
         Change(network, "least time-out", "1 s (RFC 2988)", more=(second,)),
@@ -254,6 +264,15 @@ def _pages() -> list[Change]:
         ),
         Change(name, "ECE", "each mark told (AccECN)", more=(("tcp.feedback", '"accurate"'),)),
         *_marks_and_time_outs(name),
+        Change(
+            name, "marks in slow start", "pass by, first and least time-out 1 s",
+            more=(*PASS_BY_AND_WAIT, ("tcp.initial_rto", '"1 s"')),
+        ),
+        _least_window(name),
+        Change(
+            name, "marks in slow start", "pass by, least time-out 1 s, TCP/RM's least window two",
+            _least_window(name).words, PASS_BY_AND_WAIT,
+        ),
         *_delayed(name, ("100 ms",)),
     ]  # fmt: skip
 

@@ -465,6 +465,46 @@ def test_what_waits_over_packets_own_delays_is_what_passes_and_not_the_rate_of_t
     assert max(passes) < 0.95 * 4.17
 
 
+def test_windows_that_bear_reds_marks_at_sixty_packets_do_not_fill_the_path():
+    """Figure 5.6.7: TCP/RM's queue on RED is to have a maximum at the equilibrium of 60 packets.
+
+    A round trip adds kappa w RTT at most (5.6.1), and costs kappa W with any mark (5.6.2).
+    """
+    scenario = base("congestion_pricing", "single-bottleneck.toml")
+    source = scenario["tcp"]["congestion_control"]
+    clock_s = float(scenario["tcp"]["rtt_tick"].removesuffix(" ms")) / 1000
+    rate_per_s = 50e6 / PACKET_BITS
+    low, high, most, desired = 30, 90, 0.2, 60
+    marked = most * (desired - low) / (high - low)
+    least_s = {"S1-S4": 0.020, "S2-S5": 0.036, "S3-S6": 0.056}
+    # Sixty packets wait on either way: even the longest round trip is within a tick.
+    assert max(least_s.values()) + 2 * desired / rate_per_s < clock_s
+    added = source["willingness_to_pay"] * clock_s
+
+    def balance(share):
+        """Find W with W (1 - (1 - share)^W) = w RTT."""
+        below, above = 1.0, 100.0
+        for _ in range(60):
+            middle = (below + above) / 2
+            costs = middle * (1 - (1 - share) ** middle)
+            below, above = (middle, above) if costs < added else (below, middle)
+        return below
+
+    flows = sum(scenario["users"][path]["flows"] for path in least_s)
+    path_packets = rate_per_s * sum(least_s.values()) / 3
+    # RED's line, and what its count makes of it: at most 1/p packets between two marks, all alike.
+    for share in (marked, 2 / (1 / marked + 1)):
+        assert flows * balance(share) < path_packets
+    assert round(balance(marked), 1) == 4.9
+    # Three times as many flows fill the path and the queue.
+    assert 3 * flows * balance(2 / (1 / marked + 1)) > path_packets + desired
+    printed = cell(
+        "congestion_pricing", "table5_6_2_greedy_red_queue.csv",
+        sender="TCP/RM", metric="mean_buffer_occupancy",
+    )  # fmt: skip
+    assert printed < 0.6 * desired
+
+
 def test_losses_of_2_per_cent_leave_the_mobile_link_idle_whatever_marks():
     """Figure 10: a gain up to 5 % needs a queue, which flows that lose 2 % cannot fill."""
     scenario = base("reecn")
