@@ -23,6 +23,7 @@ pub const IPV6_MIN_MTU: u32 = 1280;
 /// For the kernel to make an address usable: 5 s at most, where 1 ms is usual.
 const ROUTE_ATTEMPTS: u32 = 5_000;
 const ROUTE_PAUSE: Duration = Duration::from_millis(1);
+
 /// The version of the Internet Protocol that hosts speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpVersion {

@@ -145,6 +145,7 @@ fn raise_descriptor_limit(plan: &Plan) -> Result<(), LabError> {
     setrlimit(Resource::Nofile, raised)
         .map_err(|error| LabError::Setup(format!("{need} open files (ulimit -n): {error}")))
 }
+
 fn setup(host: &str, error: &io::Error) -> LabError {
     LabError::Setup(format!("host {host}: {error}"))
 }
