@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tidegate.errors import UsageError
 from tidegate.scenarios.reading import parse
 from tidegate.studies.papers import reproduction
 from tidegate.studies.papers.checks import KINDS
@@ -97,7 +98,7 @@ def test_a_part_is_all_its_experiments(paper):
         "there are analysis, simulation, chapters-4-5, parking-lot, chapter-6, chapter-7, "
         "calls-beyond, formulas"
     )
-    with pytest.raises(reproduction.ReproductionError, match=sets):
+    with pytest.raises(UsageError, match=sets):
         reproduction.reproduce("congestion_pricing/nothing", write=False)
     parts = {name: experiment.part for name, experiment in paper.experiments.items()}
     assert set(parts.values()) == {"analysis", "simulation"}
