@@ -176,12 +176,12 @@ parameters! {
         pub rearm_on_repair: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// With loss_recovery newreno, what a partial ACK of a fast recovery shows to be missing is sent again at once, RFC 6582,
         /// section 3.2, step 3, as in ns-2. Else it waits for room in the window: where more than half of it was lost, for the time-out.
-        pub repair_at_once: bool = "false",
+        pub repair_at_once: bool = { linux: "false", classic: "true", linux_2_6_29: "false" },
         /// With loss_recovery newreno, every partial ACK of a fast recovery starts the retransmission timer anew, so that one in which many
         /// segments are missing goes on at one a round trip, the slow but steady variant, as in Linux and in ns-2's
         /// Agent/TCP/FullTcp/Newreno. Else the first alone does, and what takes longer ends by a time-out, the impatient variant that
         /// RFC 6582 has, section 3.2, step 3, and ns-2's Agent/TCP/Newreno.
-        pub rearm_on_partial_acks: bool = "true",
+        pub rearm_on_partial_acks: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
         /// Every ACK starts the retransmission timer anew, also one that acknowledges nothing new, as in ns-2's
         /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs come, nothing times out. Else only what
         /// acknowledges new data, RFC 6298, section 5.3.

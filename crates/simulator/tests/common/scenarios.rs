@@ -104,6 +104,7 @@ fn tcp() -> impl Strategy<Value = String> {
                 "false\nrearm_on_each_ack = true",
                 "false\nbackoff_forgets_rtt = true",
                 "false\nrearm_on_partial_acks = false\nrepair_at_once = true",
+                "false\nrearm_on_partial_acks = true\nrepair_at_once = false",
             ],
         ),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
