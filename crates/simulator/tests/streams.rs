@@ -313,24 +313,52 @@ fn calls_choose_their_quality_by_what_all_of_them_are_told() {
 }
 
 /// Calls that would hold for long, of which the link lets nothing through from 120 s on: those who hear nothing from their
-/// receiver end, and so do those that begin after that; who gets no reports goes on.
+/// receiver end, whoever admitted them, and so do those that begin after that; who gets no reports goes on.
 #[test]
 fn a_receiver_that_vanishes_in_the_middle_of_a_call_ends_it() {
-    let ended = |admission: &str| {
+    let ended = |admission: &str, sign_of_life: &str| {
         let overrides = [
             ("bottleneck.rate_changes", "[{ at = \"120 s\", rate = \"8 b/s\" }]"),
             ("duration", "\"100 s\""),
             ("users.site.traffic.every", "\"5 s\""),
             ("users.site.traffic.holding", "\"10000 s\""),
+            ("users.site.traffic.sign_of_life", sign_of_life),
             ("users.site.traffic.admission", admission),
         ];
         let output = run(&plan_with(CALLS, &overrides), 1);
         (one(&output, "ended"), one(&output, "begun"))
     };
-    // Twelve begin in each minute: those of the first 120 s end at 150 s, and then each 30 s after it began; left
-    // are the six or so of the last 30 s.
-    let (ended_with, _) = ended("{ kind = \"non-probing\", threshold = 0.9 }");
-    assert!(ended_with > 12.0, "{ended_with}");
-    let (ended_without, begun) = ended("\"none\"");
-    assert!(ended_without < 4.0 && begun > 5.0, "{ended_without} of {begun}");
+    // Twelve begin in each minute: those of the first 120 s end at 150 s, and then each 30 s after it began, unless it was
+    // blocked; left are the six or so of the last 30 s.
+    let admissions = [
+        "{ kind = \"non-probing\", threshold = 0.9 }",
+        "{ kind = \"probing\", probes = 3 }",
+        "{ kind = \"counter\", limit = 100 }",
+        "{ kind = \"measured-sum\", limit = \"8 Mb/s\" }",
+        "\"none\"",
+    ];
+    for admission in admissions {
+        let (ended, begun) = ended(admission, "\"5 s\"");
+        assert!(ended > 12.0, "{admission}: {ended} of {begun}");
+    }
+    let (ended, begun) = ended("\"none\"", "\"off\"");
+    assert!(ended < 4.0 && begun > 5.0, "{ended} of {begun}");
+}
+
+/// Calls that stop below their worst quality, since all they sent is marked, for longer than a receiver may be silent: it has
+/// nothing to report, and is there.
+#[test]
+fn calls_that_interrupt_themselves_do_not_end_by_it() {
+    let price = "kind = \"price\", better = [{ rate = \"200 kb/s\" }], willingness = \"1 kb/s\", gain = 0.1, interrupts = true";
+    let overrides = [
+        ("bottleneck.exit", "[{ kind = \"random-marker\", probability = 1.0 }]"),
+        ("duration", "\"100 s\""),
+        ("users.site.traffic.rate", "\"100 kb/s\""),
+        ("users.site.traffic.every", "\"5 s\""),
+        ("users.site.traffic.holding", "\"10000 s\""),
+        ("users.site.traffic.give_up_after", "\"2 s\""),
+        ("users.site.traffic.adaptation", &*format!("{{ {price} }}")),
+    ];
+    let output = run(&plan_with(CALLS, &overrides), 1);
+    assert!(one(&output, "ended") < 4.0, "{}", one(&output, "ended"));
 }

@@ -1,7 +1,7 @@
 //! Calls that come, are admitted or blocked, and go.
 
 use tidegate_mechanisms::parameters::Mistake;
-use tidegate_mechanisms::units::{Probability, Rate, Share, Span, Whole};
+use tidegate_mechanisms::units::{OrOff, Probability, Rate, Share, Span, Whole};
 use tidegate_mechanisms::{choice, parameters};
 
 use super::frames::{Adaptation, Film, can_be_chosen, of_a_film};
@@ -30,7 +30,10 @@ parameters! {
         pub admission: Admission = "none",
         /// Whether the quality of each call follows the price of the path, of which reports tell all of them.
         pub adaptation: Adaptation = "none",
-        /// A call whose receiver has reported nothing for so long ends. Where there are no reports, it goes on.
+        /// Where neither admission nor adaptation has reports, the receiver sends one so often while packets arrive, which says that
+        /// somebody is there, as those of RTCP do (RFC 3550, section 6.2); or "off".
+        pub sign_of_life: OrOff = "5 s",
+        /// A call whose receiver has reported nothing of what was sent for so long ends. Where there are no reports, it goes on.
         pub give_up_after: Span = "30 s",
     }
     check can_begin;
@@ -184,6 +187,7 @@ fn can_begin(calls: &Calls) -> Vec<Mistake> {
         ("give_up_after", calls.give_up_after),
     ]);
     mistakes.extend(of_a_film("rate", calls.rate, calls.frame_interval));
+    mistakes.extend(reports_in_time(calls));
     if let Adaptation::Price(price) = &calls.adaptation {
         mistakes.extend(can_be_chosen(price, Some(calls.rate), calls.ecn, calls.frame_interval));
         if let Admission::NonProbing(own) = &calls.admission
@@ -207,6 +211,18 @@ fn can_begin(calls: &Calls) -> Vec<Mistake> {
         mistakes.push(("ecn", message.to_owned()));
     }
     mistakes
+}
+
+/// Who gives up before the next report is due ends all calls.
+fn reports_in_time(calls: &Calls) -> Option<Mistake> {
+    let (key, interval) = match (&calls.admission, &calls.adaptation) {
+        (Admission::NonProbing(own), _) => ("admission", own.report_interval),
+        (_, Adaptation::Price(price)) => ("adaptation", price.report_interval),
+        _ => ("sign_of_life", calls.sign_of_life.span()?),
+    };
+    let in_time = interval > Span::ZERO && interval < calls.give_up_after;
+    let message = "reports must come after more than 0 s, and sooner than give_up_after: else calls end though somebody is there";
+    (!in_time).then(|| (key, message.to_owned()))
 }
 
 impl Application for Calls {

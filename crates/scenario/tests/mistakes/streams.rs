@@ -91,4 +91,13 @@ fn what_decides_about_calls_has_to_be_able_to() {
     let hasty = "increase = { kind = \"patient\", wait = \"0 s\" }";
     let told = of(&format!("{call}, adaptation = {{ {price}, {hasty} }}"));
     assert!(told[0].contains("must be longer than 0 s"), "{told:?}");
+    let dead = "reports must come after more than 0 s, and sooner than give_up_after";
+    for silent in ["sign_of_life = \"0 s\"", "give_up_after = \"5 s\""] {
+        let told = of(&format!("{call}, {silent}"));
+        assert!(told.len() == 1 && told[0].contains(&format!("sign_of_life: {dead}")), "{told:?}");
+    }
+    let told = of(&format!("{call}, give_up_after = \"80 ms\", adaptation = {{ {price} }}"));
+    assert!(told[0].contains(&format!("adaptation: {dead}")), "{told:?}");
+    let told = of(&format!("{call}, give_up_after = \"0 s\", sign_of_life = \"off\""));
+    assert!(told.len() == 1 && told[0].contains("must be longer than 0 s"), "{told:?}");
 }

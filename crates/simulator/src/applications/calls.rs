@@ -11,7 +11,7 @@ mod watch;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tidegate_mechanisms::units::{Rate, Span, Time};
+use tidegate_mechanisms::units::{OrOff, Rate, Share, Span, Time};
 use tidegate_scenario::plan::{
     self, Adaptation, Admission, AdmissionPlace, Distribution, FlowPlan, NonProbing, Traffic,
     Unknown,
@@ -38,7 +38,10 @@ pub struct Calls {
     /// Calls in progress by their next frames: all have the same time from one to the next.
     in_progress: VecDeque<Call>,
     packets: u64,
+    /// Of all calls: what admission and adaptation go by, or that somebody is there.
     feedback: Option<Feedback>,
+    /// When a packet was sent first that no report has come after.
+    unheard_since: Option<Time>,
     adapting: Option<Adapting>,
     prober: Option<Prober>,
     /// Of a gateway: what tells a new call.
@@ -98,6 +101,11 @@ impl OverDatagrams for Calls {
             feedback
                 .get_or_insert_with(|| Feedback::new(price.report_interval, price.price_weight));
         }
+        if feedback.is_none()
+            && let OrOff::On(interval) = plan.sign_of_life
+        {
+            feedback = Some(Feedback::new(interval, Share(1.0)));
+        }
         let statistics = Statistics::new(plan.film.as_ref(), plan.frame_interval);
         let cut = |&rate: &Rate| Cut::new(rate, plan.frame_interval, flow.packet_size, &statistics);
         Some(Calls {
@@ -108,6 +116,7 @@ impl OverDatagrams for Calls {
             in_progress: VecDeque::new(),
             packets: 0,
             feedback,
+            unheard_since: None,
             watch: match &plan.admission {
                 Admission::NonProbing(NonProbing {
                     at: AdmissionPlace::Gateway(gateway), ..
@@ -241,6 +250,7 @@ impl Calls {
     /// A report has arrived, which says what admission and the qualities of calls go by.
     fn learn(&mut self, number: u64, carrier: &mut impl Carrier) {
         let now = carrier.now();
+        self.unheard_since = None;
         let Some(feedback) = &mut self.feedback else { return };
         let Some(price) = feedback.on_report(number, now) else { return };
         if let Admission::NonProbing(NonProbing {
@@ -288,11 +298,11 @@ impl Calls {
         self.send_frame(carrier);
     }
 
-    /// Whether the receiver of a call has been silent for so long that nobody can be there. Reports tell of all calls.
+    /// Whether the receiver has been silent about a call for so long that nobody can be there. Reports tell of all calls, and
+    /// of nothing while nothing is sent.
     fn is_given_up(&self, call: &Call, now: Time) -> bool {
-        let Some(feedback) = &self.feedback else { return false };
-        let told = feedback.price().map_or(call.began, |(_, told)| told.max(call.began));
-        now > told + self.plan.give_up_after
+        let since = self.unheard_since.filter(|_| self.feedback.is_some());
+        since.is_some_and(|since| now > since.max(call.began) + self.plan.give_up_after)
     }
 
     /// The next frame of the call whose turn it is, which ends instead if its time is over or nobody is there to see it.
@@ -316,6 +326,7 @@ impl Calls {
             let label = Kind::Stream.label(self.packets);
             carrier.send_datagram(End::Sender, label, packet, self.plan.ecn);
             self.packets += 1;
+            self.unheard_since.get_or_insert(now);
         }
         call.next_frame = now + self.plan.frame_interval;
         carrier.wake_at(call.next_frame);
