@@ -44,9 +44,9 @@ mod tcp;
 mod tournament;
 mod transit;
 
-pub use applications::datagrams::{Carrier, DatagramApplication};
+pub use applications::datagrams::DatagramApplication;
 pub use applications::site::Site;
-pub use applications::{Datagram, path_price};
+pub use applications::{Carrier, Datagram, path_price};
 pub use arrivals::Arrivals;
 pub use connections::End;
 pub use contents::{Contents, InPacket};

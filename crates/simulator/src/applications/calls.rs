@@ -21,7 +21,7 @@ use self::measured_sum::MeasuredSum;
 use self::prober::{Outcome, Prober};
 use self::progress::Progress;
 use self::watch::Watch;
-use super::datagrams::OverDatagrams;
+use super::carrier::OverDatagrams;
 use super::streams::adapter::{Adapter, Frame, Rules, Told};
 use super::streams::feedback::{Feedback, averaged};
 use super::streams::film::{Cut, Film, Statistics};

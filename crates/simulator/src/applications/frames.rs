@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Rate, Span, Time};
 use tidegate_scenario::plan::{self, Adaptation, FlowPlan, FrameSizes, PriceAdaptation, Traffic};
 
-use super::datagrams::OverDatagrams;
+use super::carrier::OverDatagrams;
 use super::streams::adapter::{Adapter, Frame, Rules, Told};
 use super::streams::feedback::Feedback;
 use super::streams::film::{Cut, Film, Statistics};

@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::{FlowPlan, OfferPlan};
 
-use super::datagrams::{Carrier, random_of};
+use super::carrier::{Carrier, random_of};
 use super::site::Site;
 use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::event_queue::Wake;

@@ -5,7 +5,8 @@ use tidegate_mechanisms::units::{Span, Time};
 
 use super::feedback::{Stage, Told};
 use super::outstanding::Lost;
-use super::recovery::{Next, Phase, Turn};
+use super::phase::Phase;
+use super::recovery::{Next, Turn};
 use super::samples::Samples;
 use super::{Purpose, Sender};
 use crate::packet::{Options, Packet, Parcel, SackBlocks, flags};

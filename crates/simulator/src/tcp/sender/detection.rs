@@ -13,8 +13,8 @@ use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
 use super::feedback::{Feedback, Told};
 use super::outstanding::{Judgement, LateRepairs, Memory, Outstanding};
+use super::phase::{Phase, Points};
 use super::rack::Rack;
-use super::recovery::{Phase, Points};
 use crate::memory::prefetch;
 use crate::tcp::scoreboard::DUP_THRESH;
 

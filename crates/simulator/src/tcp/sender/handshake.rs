@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::Time;
 
 use super::Sender;
-use super::recovery::Phase;
+use super::phase::Phase;
 use crate::packet::{Options, Packet};
 use crate::tcp::Door;
 use crate::tcp::accecn::Outcome;

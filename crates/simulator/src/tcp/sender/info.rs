@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::Span;
 
 use super::Sender;
-use super::recovery::Phase;
+use super::phase::Phase;
 use crate::tcp::accecn::Reader;
 
 /// Congestion state, as Linux names it.

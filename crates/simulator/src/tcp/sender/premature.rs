@@ -14,7 +14,7 @@
 
 use super::feedback::Told;
 use super::outstanding::Outstanding;
-use super::recovery::Phase;
+use super::phase::Phase;
 
 /// What is known about the last time-out.
 #[derive(Clone, Copy, Debug)]

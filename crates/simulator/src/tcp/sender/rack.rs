@@ -25,7 +25,7 @@ use tidegate_mechanisms::units::{Span, Time};
 
 use super::feedback::{Feedback, Told};
 use super::outstanding::{Judgement, LateRepairs, Outstanding};
-use super::recovery::Phase;
+use super::phase::Phase;
 use crate::tcp::scoreboard::DUP_THRESH;
 
 /// What a receiver may delay the acknowledgement of a single segment by.

@@ -7,7 +7,8 @@ use tidegate_mechanisms::units::Time;
 
 use super::Sender;
 use super::frto::Finding;
-use super::recovery::{Phase, TimeOuts};
+use super::phase::Phase;
+use super::recovery::TimeOuts;
 use super::timer::Purpose;
 use crate::event_queue::Prospect;
 use crate::tcp::Door;

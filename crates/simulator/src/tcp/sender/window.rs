@@ -11,7 +11,7 @@ use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
 
 use super::feedback::Told;
 use super::outstanding::Outstanding;
-use super::recovery::Phase;
+use super::phase::Phase;
 use crate::build;
 use crate::tcp::reduction::{Progress, Reduction};
 use crate::tcp::scoreboard::DUP_THRESH;
