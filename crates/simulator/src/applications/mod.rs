@@ -4,6 +4,7 @@
 //! Events come in, and what an application wants done it asks of the [`System`] it runs on.
 
 mod calls;
+mod carried;
 mod carrier;
 mod cbr;
 pub mod datagrams;
@@ -24,7 +25,6 @@ use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::FlowPlan;
 
 pub use carrier::Carrier;
-use carrier::OverDatagrams;
 #[cfg(test)]
 pub use exchange::{Exchange, Log};
 pub use streams::feedback::path_price;
@@ -84,42 +84,6 @@ pub trait Application: Sized {
 
     /// What it has at a moment that is sampled: what, and how much of it.
     fn shows(&self, _each: &mut dyn FnMut(&'static str, f64)) {}
-}
-
-impl<A: OverDatagrams> Application for A {
-    const NAME: &'static str = <A as OverDatagrams>::NAME;
-
-    fn of(flow: &FlowPlan) -> Option<Self> {
-        <A as OverDatagrams>::of(flow)
-    }
-
-    fn listens(&self) -> bool {
-        self.listens()
-    }
-
-    fn start(&mut self, system: &mut System) {
-        self.start(system);
-    }
-
-    fn wake(&mut self, system: &mut System) {
-        self.wake(system);
-    }
-
-    fn heard(&mut self, at: End, datagram: Datagram, system: &mut System) {
-        self.heard(at, datagram, system);
-    }
-
-    fn measure(&mut self, now: Time) {
-        self.measure(now);
-    }
-
-    fn tells(&self, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
-        self.tells(now, each);
-    }
-
-    fn shows(&self, each: &mut dyn FnMut(&'static str, f64)) {
-        self.shows(each);
-    }
 }
 
 /// A datagram that has arrived.
