@@ -102,6 +102,7 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
     note(tcp.conex != ConexPlan::Off, "nothing is declared: the kernel has no ConEx");
     note(tcp.forgiven_requests != 1, "the second request that is lost leaves one segment at first");
+    note(tcp.initial_ssthresh.is_some(), "slow start has no threshold at first");
     note(tcp.initial_rto != INITIAL_RTO, "the first time-out is after 1 s");
     note(
         !tcp.min_rto_bounds_variance,

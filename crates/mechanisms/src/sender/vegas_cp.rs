@@ -12,8 +12,17 @@
 //! estimate by the marks of the last packets (`history`) else. x is by the round trip of the last ACK, or by the
 //! shortest ever (`rate_by`).
 //!
-//! Slow start is that of [Vegas](vegas.md), which doubles every other round trip until segments wait, or none. A
-//! window is never below one segment, and one that is not full does not grow. Losses are answered as by Reno. Packets
+//! Slow start is that of [Vegas](vegas.md) as ns-2 has it, which section 5.2.2 says was retained, or none:
+//!
+//! ```text
+//! every other round trip:  w − w base/rtt < 1.5   cwnd doubles in the next       base: the shortest ever
+//!                          else                   cwnd ← max(7/8 cwnd, 2)        rtt: the mean of the last round trip
+//!                                                 ssthresh ← 2
+//! ```
+//!
+//! It is where the window is below the threshold, also one that (5.2.7) has brought there: a window of one goes back to two.
+//!
+//! A window is never below one segment, and one that is not full does not grow. Losses are answered as by Reno. Packets
 //! carry ECT(1), since no mark is answered as RFC 3168 has it.
 //!
 //! A kernel with our program has it, too (`bpf/vegascp.bpf.c`): for prices of one bit, by the marks of the last 64 packets at
@@ -21,10 +30,10 @@
 
 use super::pricing::rtt_s;
 use super::reno::BETA;
-use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Vegas, VegasParams, Window};
+use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
 use crate::price::{Encoding, PathPrice};
 use crate::registry::About;
-use crate::units::{Demand, Factor, Whole};
+use crate::units::{Demand, Whole};
 use crate::{parameters, words};
 
 parameters! {
@@ -61,12 +70,8 @@ pub struct VegasCp {
     path: Option<PathPrice>,
     least_rtt_s: f64,
     /// Slow start, if there is any. Apart, as all connections have room for the largest controller.
-    vegas: Option<Box<Vegas>>,
+    slow_start: Option<Box<SlowStart>>,
 }
-
-/// Of the original (Brakmo and Peterson 1995).
-const VEGAS: VegasParams =
-    VegasParams { alpha: Factor(1.0), beta: Factor(3.0), gamma: Factor(1.0) };
 
 impl Sender for VegasCp {
     type Params = VegasCpParams;
@@ -100,7 +105,7 @@ impl Control for VegasCp {
             rate_by,
             path: None,
             least_rtt_s: f64::INFINITY,
-            vegas: slow_start.then(|| Box::new(Vegas::new(VEGAS))),
+            slow_start: slow_start.then(Box::default),
         }
     }
 
@@ -127,12 +132,15 @@ impl Control for VegasCp {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         let rtt_s = rtt_s(ack);
         self.least_rtt_s = self.least_rtt_s.min(rtt_s);
-        if let Some(vegas) = &mut self.vegas
-            && window.in_slow_start()
-        {
-            return vegas.on_ack(window, ack);
-        }
-        if ack.round_start {
+        let began_slow = match &mut self.slow_start {
+            Some(slow_start) => {
+                let below = window.in_slow_start();
+                slow_start.on_ack(window, ack, rtt_s);
+                below
+            }
+            None => false,
+        };
+        if ack.round_start && !began_slow {
             self.on_round_trip(window, rtt_s, ack.window_limited);
         }
     }
@@ -159,7 +167,63 @@ impl VegasCp {
         } else if charge > self.willingness {
             window.cwnd = (window.cwnd - 1.0).max(1.0);
         }
-        window.ssthresh = window.ssthresh.min(window.cwnd);
+    }
+}
+
+/// Slow start of Vegas, as in ns-2's tcp-vegas.cc.
+#[derive(Clone, Debug)]
+struct SlowStart {
+    base_s: f64,
+    /// Round trips of this round trip so far: their sum, and how many.
+    sum_s: f64,
+    samples: u32,
+    /// It is the turn of a round trip in which the window doubles: every other one.
+    turn: bool,
+    /// In this one it does.
+    doubles: bool,
+}
+
+/// More segments that wait than this, to the nearest, end slow start: ns-2's v_gamma_.
+const GAMMA: f64 = 1.0;
+
+impl Default for SlowStart {
+    fn default() -> Self {
+        SlowStart { base_s: f64::INFINITY, sum_s: 0.0, samples: 0, turn: true, doubles: false }
+    }
+}
+
+impl SlowStart {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack, rtt_s: f64) {
+        if ack.round_start {
+            self.on_round_trip(window);
+        }
+        if self.doubles && window.in_slow_start() && ack.window_limited {
+            window.cwnd += f64::from(ack.acked);
+        }
+        self.base_s = self.base_s.min(rtt_s);
+        self.sum_s += rtt_s;
+        self.samples += 1;
+    }
+
+    fn on_round_trip(&mut self, window: &mut Window) {
+        let mean_s = self.sum_s / f64::from(self.samples.max(1));
+        (self.sum_s, self.samples) = (0.0, 0);
+        // What is sent alone waits behind nothing of its own: its round trip is the path's, longer or not.
+        if window.cwnd < 2.0 && mean_s > 0.0 {
+            self.base_s = mean_s;
+        }
+        self.doubles = false;
+        if !window.in_slow_start() {
+            return;
+        }
+        self.turn = !self.turn;
+        let waits = libm::round(window.cwnd * (1.0 - self.base_s / mean_s));
+        if self.turn && waits > GAMMA {
+            window.cwnd = (window.cwnd * 7.0 / 8.0).max(MIN_SSTHRESH);
+            window.ssthresh = MIN_SSTHRESH;
+        } else {
+            self.doubles = self.turn;
+        }
     }
 }
 
@@ -167,6 +231,11 @@ impl VegasCp {
 mod tests {
     use super::super::tests::{ack_at, marks_at};
     use super::*;
+
+    fn source_with(slow_start: bool) -> VegasCp {
+        let (willingness_to_pay, history, rate_by) = (Demand(1_000.0), Whole(50), RateBy::Rtt);
+        VegasCp::new(VegasCpParams { willingness_to_pay, history, rate_by, slow_start })
+    }
 
     fn source(rate_by: RateBy) -> VegasCp {
         let willingness_to_pay = Demand(1_000.0);
@@ -190,6 +259,48 @@ mod tests {
             }
             assert_eq!(window.cwnd, want, "{price}");
         }
+    }
+
+    /// The ACKs of a round trip, the first of which tells that the one before is over.
+    fn round(source: &mut VegasCp, window: &mut Window, rtt_ms: u64) -> f64 {
+        for n in 0..window.cwnd as u32 {
+            let rtt = Some(crate::units::Span::from_millis(rtt_ms));
+            source.on_ack(window, &Ack { rtt, round_start: n == 0, ..ack_at(0) });
+        }
+        window.cwnd
+    }
+
+    /// By hand: of 8 segments 8 (1 − 100/123) = 1.496 wait at 123 ms, and 1.55 at 124, which is 2 to the nearest and above 1. One
+    /// round trip of each two is looked at, the one before that in which the window is to double.
+    #[test]
+    fn slow_start_is_that_of_vegas_in_ns2() {
+        for (rtt_ms, want) in [(123, [16.0, 16.0]), (124, [7.0, 7.0])] {
+            let (mut source, mut window) = (source_with(true), Window::new(1));
+            let begins = [(); 7].map(|()| round(&mut source, &mut window, 100));
+            assert_eq!(begins, [1.0, 2.0, 2.0, 4.0, 4.0, 8.0, 8.0]);
+            window.cwnd = 8.0;
+            source.slow_start.as_mut().expect("begins with it").sum_s =
+                8.0 * f64::from(rtt_ms) / 1e3;
+            assert_eq!([(); 2].map(|()| round(&mut source, &mut window, 100)), want, "{rtt_ms}");
+            assert_eq!(window.in_slow_start(), rtt_ms == 123);
+        }
+    }
+
+    /// As in ns-2, where (5.2.7) stands for what Vegas does at the threshold and above it.
+    #[test]
+    fn slow_start_ends_at_its_threshold_and_begins_again_below_it() {
+        let (mut source, mut window) = (source_with(true), Window { cwnd: 3.0, ssthresh: 5.0 });
+        source.set_price_encoding(Encoding::Explicit);
+        assert_eq!([(); 2].map(|()| round(&mut source, &mut window, 100)), [3.0, 5.0]);
+        assert!(!window.in_slow_start());
+        let dear = Marks { delivered: 1, prices: 1e9f32.to_bits(), ..marks_at(0, 1, 10) };
+        source.on_marks(&mut window, &dear);
+        assert_eq!(
+            round(&mut source, &mut window, 100),
+            4.0,
+            "no doubling in the round trip of the step"
+        );
+        assert_eq!([(); 2].map(|()| round(&mut source, &mut window, 100)), [4.0, 5.0]);
     }
 
     #[test]

@@ -188,6 +188,8 @@ parameters! {
         pub rearm_on_each_ack: bool = "false",
         /// Initial window, in segments.
         pub initial_window: Whole<1, 10_000> = { linux: "10", classic: "2", linux_2_6_29: "3" },
+        /// Slow-start threshold of a new connection, in segments, as of the first TCPs and of ns-2 (window_). Default: none.
+        pub initial_ssthresh: Option<Whole<1, 1_000_000>>,
         /// Largest window, in bytes of payload. Default: none.
         pub window_limit: Option<Bytes>,
         /// Longest delay of an acknowledgement, or "off".

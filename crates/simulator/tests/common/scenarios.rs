@@ -108,7 +108,7 @@ fn tcp() -> impl Strategy<Value = String> {
             ],
         ),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
-        one_of("initial_window", vec!["1", "3", "40"]),
+        one_of("initial_window", vec!["1", "3", "40", "1\ninitial_ssthresh = 8"]),
         one_of("window_limit", vec!["\"1460 B\"", "\"20 kB\""]),
         (
             one_of("initial_rto", vec!["\"1 s\"", "\"210 ms\""]),

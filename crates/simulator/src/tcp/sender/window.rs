@@ -87,7 +87,10 @@ impl SendWindow {
         let at_once = plan.window_reduction == ReductionPlan::Immediate;
         let by_acks = plan.lost_in_flight && at_once && plan.loss_recovery == RecoveryPlan::Sack;
         SendWindow {
-            window: Window::new(plan.initial_window.0),
+            window: Window {
+                ssthresh: plan.initial_ssthresh.map_or(f64::INFINITY, |most| f64::from(most.0)),
+                ..Window::new(plan.initial_window.0)
+            },
             controller: build::controller(plan.congestion_control.clone()),
             grows_by: if by_delivery { GrowsBy::Delivered } else { GrowsBy::Acknowledged },
             reduces_by: plan.window_reduction,

@@ -35,6 +35,15 @@ fn a_window_grows_if_an_ack_finds_it_full_or_if_half_of_it_was_in_use_in_slow_st
     assert!(grown(&mut window, 3) > 5.5);
 }
 
+/// By hand: 10 and 11 are below the threshold, and from 12 on an ACK brings a segment over the window.
+#[test]
+fn slow_start_ends_at_the_threshold_of_a_new_connection() {
+    let mut window = with("initial_ssthresh = 12");
+    assert_eq!([10, 11].map(|in_flight| grown(&mut window, in_flight)), [11.0, 12.0]);
+    let avoiding = grown(&mut window, 12);
+    assert!((avoiding - (12.0 + 1.0 / 12.0)).abs() < 1e-12, "{avoiding}");
+}
+
 /// RFC 3168, section 6.1.2.
 #[test]
 fn marks_may_lower_a_window_of_two_to_one_and_below() {
