@@ -52,8 +52,8 @@ Key = tuple[str, str, str]
 """Network, open point and value."""
 
 RED = (
-    'min_threshold = "5 packets", max_threshold = "15 packets", max_probability = 0.02, '
-    "gentle = true"
+    'min_threshold = "2 packets", max_threshold = "20 packets", max_probability = 0.02, '
+    "hard_drop = false"
 )
 SOURCES = ("direct-window", "vegas-cp", "sbrm")
 GROUPS = ("S1-S4", "S4-S1", "S2-S5", "S5-S2", "S3-S6", "S6-S3")
@@ -93,7 +93,9 @@ class Change:
         return replace(setting, base=base, overrides=(*overrides, *self.more))
 
 
-def _red(low: int, high: int, most: str, more: str = ", gentle = true") -> tuple[tuple[str, str]]:
+def _red(
+    low: int, high: int, most: str, more: str = ", hard_drop = false"
+) -> tuple[tuple[str, str]]:
     thresholds = f'min_threshold = "{low} packets", max_threshold = "{high} packets"'
     return ((RED, f"{thresholds}, max_probability = {most}{more}"),)
 
@@ -104,13 +106,16 @@ def _double() -> list[Change]:
         "5 to 15 packets, 1/10": _red(5, 15, "0.1"),
         "5 to 30 packets, 1/50": _red(5, 30, "0.02"),
         "5 to 50 packets, 1/10": _red(5, 50, "0.1"),
-        "2 to 20 packets, 1/50": _red(2, 20, "0.02"),
+        "5 to 15 packets, 1/50": _red(5, 15, "0.02"),
         "10 to 30 packets, 1/50": _red(10, 30, "0.02"),
         "30 to 90 packets, 1/5, weight 0.02 (section 5.6.4's)": _red(
-            30, 90, "0.2", ", weight = 0.02"
+            30, 90, "0.2", ", weight = 0.02, hard_drop = false"
         ),
-        "5 to 15 packets, 1/50, not gentle": _red(5, 15, "0.02", ""),
-        "5 to 15 packets, 1/50, weight 0.02": _red(5, 15, "0.02", ", gentle = true, weight = 0.02"),
+        "2 to 20 packets, 1/50, gentle": _red(2, 20, "0.02", ", gentle = true, hard_drop = false"),
+        "2 to 20 packets, 1/50, drops above": _red(2, 20, "0.02", ""),
+        "2 to 20 packets, 1/50, weight 0.02": _red(
+            2, 20, "0.02", ", hard_drop = false, weight = 0.02"
+        ),
     }
     found += [Change(name, "RED", value, words) for value, words in red.items()]
     found += [
@@ -188,7 +193,7 @@ def _single() -> list[Change]:
         Change(name, "clock", "exact, smoothed", more=(("tcp.rtt_tick", '"off"'),)),
         Change(name, "ECE", "each mark told (AccECN)", more=(("tcp.feedback", '"accurate"'),)),
         Change(
-            name, "above RED's upper threshold", "marks", (("weight = 0.02 }", _NO_HARD_DROP),)
+            name, "above RED's upper threshold", "drops", ((_NO_HARD_DROP, "weight = 0.02 }"),)
         ),
         *_marks_and_time_outs(name),
         _least_window(name),
