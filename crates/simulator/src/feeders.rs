@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use tidegate_mechanisms::stage::StageParams;
+use tidegate_mechanisms::units::Span;
 use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportWay};
 
 use crate::applications::AnyApplication;
@@ -18,6 +19,8 @@ pub struct Hop {
     pub link: u32,
     /// The packet passes stages before this link.
     pub staged: bool,
+    /// Packets that wait behind it for their arrival there may come along: see [`Convoy`].
+    pub leads: bool,
     /// What comes after it.
     pub then: Then,
 }
@@ -38,6 +41,18 @@ pub enum Then {
     Nothing,
 }
 
+/// What comes into a link over one other, and beside that nothing but reports of stages that are passed ahead of time.
+/// When a report comes is known some time before, so that with a packet all those can pass that are before any report.
+#[derive(Clone, Copy)]
+pub struct Convoy {
+    /// The link over which packets come.
+    pub over: u32,
+    /// That from whose end reports come.
+    pub reports: u32,
+    /// What makes a report is an event so long before, or longer.
+    pub notice: Span,
+}
+
 /// Which link feeds which, over all routes.
 pub struct Feeders {
     /// A number for the links before this one: the same for the same set of links.
@@ -50,6 +65,8 @@ pub struct Feeders {
     pub reports: Vec<ReportWay>,
     /// Links behind which packets pass stages that count, ahead of time.
     passed_ahead: Vec<bool>,
+    /// Packets that may come along with one another, by the link that they enter.
+    pub convoys: Vec<Option<Convoy>>,
 }
 
 /// From where packets come to a link.
@@ -96,7 +113,7 @@ impl Feeders {
         };
         let punctual = punctual(plan, &passed_ahead);
         let stations: Vec<bool> = plan.links.iter().map(needs_departures).collect();
-        let only = (before.iter().enumerate())
+        let only: Vec<Option<u32>> = (before.iter().enumerate())
             .map(|(number, feeders)| match feeders[..] {
                 // The backlog of a monitored link is sampled, so its clock must not run ahead; nor
                 // must that of one whose departures are events, or of a stage that counts. What follows
@@ -109,6 +126,24 @@ impl Feeders {
                 _ => None,
             })
             .collect();
+        let watched = |number: usize| {
+            let link = &plan.links[number];
+            link.monitored || stations[number] || tells_price(link) || punctual[number]
+        };
+        let mut convoys = vec![None; before.len()];
+        for (number, feeders) in before.iter().enumerate().filter(|(number, _)| !watched(*number)) {
+            if let [Feeder::Link(over), Feeder::Stage] = feeders[..]
+                && !tells_price(&plan.links[over as usize])
+                && let Some(reports) = only_source(plan, &reports, number as u32)
+                && passed_ahead[reports as usize]
+            {
+                let behind = |link: &u32| only[*link as usize];
+                let chain = core::iter::successors(Some(reports), behind);
+                let delay = |link: u32| plan.links[link as usize].delay;
+                let notice = chain.map(delay).fold(Span::ZERO, |sum, delay| sum + delay);
+                convoys[number] = Some(Convoy { over, reports, notice });
+            }
+        }
         let hosts_alone = before.iter().map(|feeders| feeders[..] == [Feeder::Host]).collect();
         let mut known = HashMap::new();
         let mut number = |feeders| {
@@ -116,7 +151,7 @@ impl Feeders {
             *known.entry(feeders).or_insert(next)
         };
         let origin = before.into_iter().map(&mut number).collect();
-        Feeders { origin, only, hosts_alone, reports, passed_ahead }
+        Feeders { origin, only, hosts_alone, reports, passed_ahead, convoys }
     }
 
     /// Whether hosts feed a link, and nothing else does.
@@ -189,10 +224,15 @@ impl Feeders {
             _ => Then::Event,
         };
         let mut hops: Vec<Hop> = (route.iter().enumerate())
-            .map(|(i, &link)| Hop { link, staged: staged(i), then: after(i) })
+            .map(|(i, &link)| Hop { link, staged: staged(i), leads: false, then: after(i) })
             .collect();
         let then = if ends_staged { Then::Host } else { Then::Nothing };
-        hops.push(Hop { link: NO_LINK, staged: ends_staged, then });
+        hops.push(Hop { link: NO_LINK, staged: ends_staged, leads: false, then });
+        for place in 1..route.len() {
+            hops[place].leads = self.convoys[route[place] as usize].is_some()
+                && [hops[place - 1].then, hops[place].then] == [Then::Event; 2]
+                && !hops[place].staged;
+        }
         hops
     }
 }
@@ -211,11 +251,25 @@ impl Feeders {
             };
             let next = Some(place + 1).filter(|next| *next < links.end).map(|next| route[next]);
             let is_chained = next.is_some_and(|next| self.chained(link, next));
-            Hop { link, staged, then: if is_chained { Then::Link } else { Then::Event } }
+            let then = if is_chained { Then::Link } else { Then::Event };
+            Hop { link, staged, leads: false, then }
         };
-        let end = Hop { link: NO_LINK, staged: true, then: Then::Host };
+        let end = Hop { link: NO_LINK, staged: true, leads: false, then: Then::Host };
         links.clone().map(hop).chain([end]).collect()
     }
+}
+
+/// The only link behind whose end those reports are made that enter a link, if there is only one.
+fn only_source(plan: &Plan, reports: &[ReportWay], link: u32) -> Option<u32> {
+    let mut sources = reports.iter().filter_map(|way| {
+        let flow = plan.leg(way.leg).1;
+        let first =
+            way.links.as_ref().map(|links| way.direction.opposite().route(flow)[links.start]);
+        let source = way.hop.checked_sub(1).map(|place| way.direction.route(flow)[place]);
+        (first == Some(link)).then_some(source)
+    });
+    let source = sources.next()?;
+    sources.all(|other| other == source).then_some(source)?
 }
 
 /// Links in front of which stages stand that packets must pass on time.

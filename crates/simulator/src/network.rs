@@ -12,7 +12,7 @@ use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, Rep
 
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
-use crate::feeders::{EarlyDelivery, Feeders, Hop, NO_LINK, Then};
+use crate::feeders::{Convoy, EarlyDelivery, Feeders, Hop, NO_LINK, Then};
 use crate::hosts::Hosts;
 use crate::link::{Departed, Forwarded, Link, Written};
 use crate::memory::{large_list, prefetch};
@@ -84,6 +84,8 @@ pub struct Network<C = InPacket> {
     /// What packets carry beyond what the network knows of them.
     pub contents: C,
     hops: Vec<Hop>,
+    /// Packets that come along with one another, by the link that they enter.
+    convoys: Vec<Option<Convoy>>,
     /// Links whose departures are events.
     stations: Vec<u32>,
     flow_states: Vec<FlowState>,
@@ -152,6 +154,7 @@ impl<C: Contents> Network<C> {
             losses: vec![0; plan.flows.len()],
             contents,
             hops: Vec::new(),
+            convoys: feeders.convoys.clone(),
             stations,
             flow_states: Vec::new(),
             hosts: Hosts::new(0, seed),
@@ -293,7 +296,7 @@ impl<C: Contents> Network<C> {
         mut now: Time,
     ) -> Option<(Time, Parcel)> {
         loop {
-            let Hop { link: number, staged, then } = hop;
+            let Hop { link: number, staged, then, .. } = hop;
             if staged {
                 parcel.rewrite(self.pass_stages(parcel, now)?);
                 if number == NO_LINK {
@@ -409,7 +412,40 @@ impl<C: Contents> Network<C> {
             self.ledger.delivered += 1;
             return Some((at, parcel));
         }
+        if hop.leads {
+            self.lead(parcel, hop, at);
+            return None;
+        }
         self.forward(parcel, hop, at)
+    }
+
+    /// A packet moves on, and with it those that wait behind it and come before anything else does, as [`Convoy`] says:
+    /// together they are one event. Nothing passes that is read later.
+    #[inline(never)]
+    fn lead(&mut self, mut parcel: Parcel, hop: Hop, mut at: Time) {
+        let Convoy { over, reports, notice } =
+            self.convoys[hop.link as usize].expect("leads others");
+        let limit = self.transit.before(self.read_next.min(at + notice), reports);
+        loop {
+            parcel.step();
+            let link = &mut self.links[hop.link as usize];
+            let passed = match link.is_free(at) {
+                true => Some((link.pass_at_once(parcel.len(), at), false)),
+                false => self.offer(hop.link, parcel, at),
+            };
+            if let Some((at, marked)) = passed {
+                if marked {
+                    parcel.mark();
+                }
+                self.transit.send(hop.link, at, parcel);
+            }
+            let Some(next) = self.transit.first_over(over, limit) else { break };
+            if self.hop_of(next) != hop {
+                break;
+            }
+            (at, parcel) = self.transit.take_over(over);
+        }
+        self.transit.settle(over);
     }
 
     /// Adds the way of a stage's reports that answer packets of a flow.

@@ -74,6 +74,10 @@ pub enum NextEvent {
     Station(usize),
 }
 
+/// A limit of what may be taken that does not come next.
+#[derive(Clone, Copy)]
+pub struct Before(u64);
+
 /// Time and number in one word, because the queue lives on comparing them. No two packets have the
 /// same: those of a link leave it one after the other, and sending takes a nanosecond or more.
 const LINK_BITS: u32 = MAX_LINKS.trailing_zeros();
@@ -173,6 +177,40 @@ impl Transit {
         let due = lane.pop().expect("called when something is due");
         self.firsts.set(lane_number, lane.front().map_or(u64::MAX, |first| first.arrival));
         NextEvent::Packet(time_of(due.arrival), due.parcel)
+    }
+
+    /// What comes before this time, before all that comes over a link, and before all that waits apart.
+    pub fn before(&self, time: Time, link: u32) -> Before {
+        let lane = &self.lanes[self.lane_of_link[link as usize] as usize].packets;
+        let first = lane.front().map_or(u64::MAX, |first| first.arrival);
+        Before(arrival(time, 0).min(first).min(self.apart.first()))
+    }
+
+    /// The packet that comes first of those in a link's lane, if it comes over that link and before the limit.
+    #[inline]
+    pub fn first_over(&self, link: u32, limit: Before) -> Option<&Parcel> {
+        let first = self.lanes[self.lane_of_link[link as usize] as usize].packets.front()?;
+        let number = first.arrival as usize & (MAX_LINKS - 1);
+        let comes = first.arrival < limit.0 && number == link as usize + self.stations;
+        comes.then_some(&first.parcel)
+    }
+
+    /// Takes it, whether or not it comes next. [`Transit::settle`] has to follow before anything else is taken.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn take_over(&mut self, link: u32) -> (Time, Parcel) {
+        let lane = &mut self.lanes[self.lane_of_link[link as usize] as usize].packets;
+        let due = lane.pop().expect("has been looked at");
+        (time_of(due.arrival), due.parcel)
+    }
+
+    /// Packets have been taken that came over a link.
+    pub fn settle(&mut self, link: u32) {
+        let lane_number = self.lane_of_link[link as usize] as usize;
+        let first = self.lanes[lane_number].packets.front();
+        self.firsts.set(lane_number, first.map_or(u64::MAX, |first| first.arrival));
     }
 
     /// The packet that comes so many after the next, of those that wait where that does.
