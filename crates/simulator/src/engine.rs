@@ -335,4 +335,7 @@ impl<'a> Engine<'a> {
 }
 
 #[cfg(test)]
+mod short_way_tests;
+
+#[cfg(test)]
 mod tests;

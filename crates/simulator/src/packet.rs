@@ -352,7 +352,9 @@ impl TunnelHeader {
         (teid >> NARROW_TEID == 0).then_some(place << u16::BITS | u32::from(sequence))
     }
 
-    fn of_word(word: u32) -> Self {
+    /// Of the word of a packet that is in a tunnel and has no options.
+    #[inline]
+    pub fn of_word(word: u32) -> Self {
         let re_inserted = match word >> (NARROW_TEID + u16::BITS) {
             0 => None,
             more => Some(more == 2),

@@ -56,6 +56,10 @@ pub enum Alone {
     Glances(u32),
     /// At this one tunnels begin or end.
     EndsTunnels(u32),
+    /// This one is a gateway, at which tunnels begin.
+    Gateway(u32),
+    /// This one is an eNodeB, at which they end.
+    Enodeb(u32),
 }
 
 /// A stage, and what it has dropped.
@@ -211,6 +215,8 @@ impl Stages {
         let alone = match &row[..] {
             [turns] if turns.len() == 1 => match &self.all[turns[0] as usize].params {
                 params if params.glances() => Alone::Glances(turns[0]),
+                StageParams::PdnGateway(_) => Alone::Gateway(turns[0]),
+                StageParams::Enodeb(_) => Alone::Enodeb(turns[0]),
                 params if params.is_of_tunnels() => Alone::EndsTunnels(turns[0]),
                 _ => Alone::No,
             },
@@ -244,6 +250,16 @@ impl Stages {
         self.rows[row as usize].passed_ahead
     }
 
+    /// Takes all ends of tunnels for any.
+    #[cfg(test)]
+    pub fn close_short_ways(&mut self) {
+        for alone in &mut self.alone {
+            if let Alone::Gateway(stage) | Alone::Enodeb(stage) = *alone {
+                *alone = Alone::EndsTunnels(stage);
+            }
+        }
+    }
+
     /// The only stage of a row.
     #[inline]
     pub fn alone(&self, row: u32) -> Alone {
@@ -262,6 +278,35 @@ impl Stages {
         self.come(number, packet.user);
         let Standing { stage, rng, .. } = &mut self.all[number as usize];
         match stage.cross(packet, || rng.unit()) {
+            Passage::On => true,
+            other => self.follow(number, packet.user, other),
+        }
+    }
+
+    /// The same where it is known to be a gateway.
+    #[inline(always)]
+    pub fn enter(&mut self, number: u32, packet: &mut Crossing) -> bool {
+        self.come(number, packet.user);
+        let Standing { stage: AnyStage::PdnGateway(gateway), rng, .. } =
+            &mut self.all[number as usize]
+        else {
+            unreachable!("has been looked at")
+        };
+        match gateway.enter(packet, || rng.unit()) {
+            Passage::On => true,
+            other => self.follow(number, packet.user, other),
+        }
+    }
+
+    /// The same where it is known to be an eNodeB.
+    #[inline(always)]
+    pub fn leave(&mut self, number: u32, packet: &mut Crossing) -> bool {
+        self.come(number, packet.user);
+        let Standing { stage: AnyStage::Enodeb(enodeb), rng, .. } = &mut self.all[number as usize]
+        else {
+            unreachable!("has been looked at")
+        };
+        match enodeb.leave(packet, || rng.unit()) {
             Passage::On => true,
             other => self.follow(number, packet.user, other),
         }

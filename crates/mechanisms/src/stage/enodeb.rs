@@ -139,6 +139,31 @@ impl Stage for Enodeb {
     }
 
     fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
+        self.leave(packet, draw)
+    }
+
+    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
+        for (user, others) in self.others.iter() {
+            OTHERS.iter().zip(others).for_each(|(name, count)| each(user, name, *count));
+        }
+        for (user, row) in self.tunnels.iter() {
+            if self.others.get(user).is_none() {
+                OTHERS.iter().for_each(|name| each(user, name, 0));
+            }
+            let further = self.further.range((user, 0)..=(user, u32::MAX)).map(|(_, row)| row);
+            let mut sums = [0; COUNTED.len()];
+            for row in further.chain([row]) {
+                sums.iter_mut().zip(row.counted()).for_each(|(sum, count)| *sum += count);
+            }
+            COUNTED.iter().zip(sums).for_each(|(name, sum)| each(user, name, sum));
+        }
+    }
+}
+
+impl Enodeb {
+    /// See [`Stage::cross`]: where some of the packet is known, what follows from that is left out.
+    #[inline(always)]
+    pub fn leave(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
         let Enodeb { others, tunnels, further, teids, .. } = self;
         let user = packet.user;
         let mut count = |other: Other| others.of(user, Default::default)[other as usize] += 1;
@@ -175,28 +200,9 @@ impl Stage for Enodeb {
             row.lose(sequence);
             return RADIO;
         }
-        row.report(packet, interval)
+        row.report(packet.now, (packet.user, packet.tunnel_end), interval)
     }
 
-    fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
-        for (user, others) in self.others.iter() {
-            OTHERS.iter().zip(others).for_each(|(name, count)| each(user, name, *count));
-        }
-        for (user, row) in self.tunnels.iter() {
-            if self.others.get(user).is_none() {
-                OTHERS.iter().for_each(|name| each(user, name, 0));
-            }
-            let further = self.further.range((user, 0)..=(user, u32::MAX)).map(|(_, row)| row);
-            let mut sums = [0; COUNTED.len()];
-            for row in further.chain([row]) {
-                sums.iter_mut().zip(row.counted()).for_each(|(sum, count)| *sum += count);
-            }
-            COUNTED.iter().zip(sums).for_each(|(name, sum)| each(user, name, sum));
-        }
-    }
-}
-
-impl Enodeb {
     /// It ends tunnels with these numbers.
     pub(super) fn ends(&mut self, teids: Teids) {
         self.teids = teids;
@@ -262,18 +268,23 @@ impl Row {
 
     /// The packet goes on, and a report leaves if it is due.
     #[inline]
-    fn report(&mut self, packet: &Crossing, interval: Span) -> Passage {
-        if packet.now < self.due { Passage::On } else { self.report_now(packet, interval) }
+    fn report(&mut self, now: Time, of: (u32, Option<u32>), interval: Span) -> Passage {
+        if now < self.due { Passage::On } else { self.report_now(now, of, interval) }
     }
 
     #[cold]
-    fn report_now(&mut self, packet: &Crossing, interval: Span) -> Passage {
-        self.due = packet.now + interval;
+    fn report_now(
+        &mut self,
+        now: Time,
+        (user, end): (u32, Option<u32>),
+        interval: Span,
+    ) -> Passage {
+        self.due = now + interval;
         self.reports += 1;
-        self.report.from = packet.tunnel_end.unwrap_or_default();
+        self.report.from = end.unwrap_or_default();
         let tunnel = Box::new(self.told());
         self.report.entries.clear();
-        let (user, number, len) = (packet.user, self.reports, tunnel.len());
+        let (number, len) = (self.reports, tunnel.len());
         Passage::Report(Box::new(Report {
             user,
             number,

@@ -207,31 +207,8 @@ impl Stage for PdnGateway {
         packet.cross(|crossing| self.cross(crossing, draw))
     }
 
-    fn cross(&mut self, packet: &mut Crossing, mut draw: impl FnMut() -> f64) -> Passage {
-        if packet.tunnel.is_some() {
-            return NESTED;
-        }
-        let user = self.users.of(packet.user, User::default);
-        let Some(end) = packet.tunnel_end else {
-            user.count(Count::NoEnodeb);
-            return Passage::On;
-        };
-        let teid = user.tunnel_to(end, &mut self.tunnels);
-        if !packet.is_ack {
-            let seen = user.as_policed(packet, self.handover, teid);
-            for policer in &mut self.policers {
-                if let drop @ Passage::Drop(_) = policer.police(&seen, &mut draw) {
-                    return drop;
-                }
-            }
-        }
-        user.count(Count::Entered);
-        let re_inserted = self.re_inserts.then(|| user.re_insert());
-        let sequence = self.tunnels[place(teid)].send();
-        packet.tunnel = Some(Tunnel { teid, sequence, inner_ecn: packet.ecn, re_inserted });
-        packet.ecn = self.ecn_rules.entering(packet.ecn);
-        packet.len = packet.len + Tunnel::overhead(self.re_inserts);
-        Passage::On
+    fn cross(&mut self, packet: &mut Crossing, draw: impl FnMut() -> f64) -> Passage {
+        self.enter(packet, draw)
     }
 
     fn take(&mut self, report: &Report) {
@@ -279,6 +256,36 @@ impl Stage for PdnGateway {
 }
 
 impl PdnGateway {
+    /// See [`Stage::cross`]: where little is known of the packet, as where little of it matters, what does not is left
+    /// out.
+    #[inline(always)]
+    pub fn enter(&mut self, packet: &mut Crossing, mut draw: impl FnMut() -> f64) -> Passage {
+        if packet.tunnel.is_some() {
+            return NESTED;
+        }
+        let user = self.users.of(packet.user, User::default);
+        let Some(end) = packet.tunnel_end else {
+            user.count(Count::NoEnodeb);
+            return Passage::On;
+        };
+        let teid = user.tunnel_to(end, &mut self.tunnels);
+        if !packet.is_ack {
+            let seen = user.as_policed(packet, self.handover, teid);
+            for policer in &mut self.policers {
+                if let drop @ Passage::Drop(_) = policer.police(&seen, &mut draw) {
+                    return drop;
+                }
+            }
+        }
+        user.count(Count::Entered);
+        let re_inserted = self.re_inserts.then(|| user.re_insert());
+        let sequence = self.tunnels[place(teid)].send();
+        packet.tunnel = Some(Tunnel { teid, sequence, inner_ecn: packet.ecn, re_inserted });
+        packet.ecn = self.ecn_rules.entering(packet.ecn);
+        packet.len = packet.len + Tunnel::overhead(self.re_inserts);
+        Passage::On
+    }
+
     /// See [`Stage::let_go`].
     pub(super) fn let_go(&mut self, user: u32, owns: &dyn Fn(u32) -> bool) -> Luggage {
         let buckets =

@@ -1,6 +1,6 @@
 //! How packets pass the stages of a network, and leave it where nodes outside stand in their place.
 
-use tidegate_mechanisms::stage::{Crossing, Glance, Glanced, Passing, Report, Tunnel};
+use tidegate_mechanisms::stage::{Crossing, Ecn, Glance, Glanced, Passing, Report, Tunnel};
 use tidegate_mechanisms::units::{Bytes, Time};
 
 use super::Network;
@@ -19,15 +19,94 @@ impl<C: Contents> Network<C> {
         if !C::OUTSIDE && !parcel.has(flags::REPORT | flags::OPTIONS) {
             match self.stages.alone(row) {
                 Alone::Glances(stage) if !parcel.has(flags::TUNNEL) => {
-                    if let glanced @ Some(_) = self.glance(stage, &parcel, now) {
-                        return glanced;
-                    }
+                    return self.pass_at_glance((row, stage), parcel, now);
                 }
                 Alone::EndsTunnels(stage) => return self.cross((row, stage), parcel, now),
+                Alone::Gateway(stage) => return self.enter_tunnel((row, stage), parcel, now),
+                Alone::Enodeb(stage) => return self.leave_tunnel((row, stage), parcel, now),
                 Alone::Glances(_) | Alone::No => {}
             }
         }
         self.pass_one_by_one(row, parcel, now)
+    }
+
+    /// A packet passes the stage of a row at a glance, or else as any.
+    #[inline(never)]
+    fn pass_at_glance(
+        &mut self,
+        (row, stage): (u32, u32),
+        parcel: Parcel,
+        now: Time,
+    ) -> Option<Rewritten> {
+        if let glanced @ Some(_) = self.glance(stage, &parcel, now) {
+            return glanced;
+        }
+        self.pass_one_by_one(row, parcel, now)
+    }
+
+    /// As [`Self::cross`], at a gateway. Most packets that come there are not ECN-capable, since the network does without
+    /// their senders, and say nothing for which there is no room beside a tunnel's header.
+    #[inline(never)]
+    fn enter_tunnel(
+        &mut self,
+        (row, stage): (u32, u32),
+        mut parcel: Parcel,
+        now: Time,
+    ) -> Option<Rewritten> {
+        use flags::{CE, ECT, ECT_1, TUNNEL};
+        if parcel.has(TUNNEL | ECT | ECT_1 | CE) || parcel.word() != 0 {
+            return self.cross((row, stage), parcel, now);
+        }
+        debug_assert!(self.stages.passed_ahead(row).is_none(), "a gateway is passed on time");
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let tunnel_end = self.tunnel_end(parcel.hop());
+        let crossing = stages::crossing(&parcel, None, (user, tunnel_end), now);
+        let mut crossing = Crossing { ecn: Ecn::NotEct, ..crossing };
+        if !self.stages.enter(stage, &mut crossing) {
+            self.lose(&parcel);
+            return None;
+        }
+        let mut flags = parcel.flags();
+        if crossing.tunnel.is_some() {
+            flags = self.write_tunnel(&mut parcel, crossing.tunnel) | TUNNEL;
+            flags |= if crossing.ecn == Ecn::NotEct { 0 } else { ECT };
+        }
+        let len = u16::try_from(crossing.len.get()).expect("at most 65,535 B");
+        Some(Rewritten { word: parcel.word(), flags, len: len.into() })
+    }
+
+    /// As [`Self::cross`], at an eNodeB: most packets that leave a tunnel there came into it not ECN-capable.
+    #[inline(never)]
+    fn leave_tunnel(
+        &mut self,
+        (row, stage): (u32, u32),
+        parcel: Parcel,
+        now: Time,
+    ) -> Option<Rewritten> {
+        use flags::{CE, ECT, ECT_1, INNER_CE, INNER_ECT, INNER_ECT_1, TUNNEL};
+        if parcel.flags() & (TUNNEL | INNER_ECT | INNER_ECT_1 | INNER_CE) != TUNNEL {
+            return self.cross((row, stage), parcel, now);
+        }
+        if self.is_held(row, &parcel, now) {
+            return None;
+        }
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let TunnelHeader { teid, sequence, re_inserted } = TunnelHeader::of_word(parcel.word());
+        let tunnel = Tunnel { teid, sequence, inner_ecn: Ecn::NotEct, re_inserted };
+        let ecn = if parcel.has(CE) { Ecn::Ce } else { Ecn::NotEct };
+        let tunnel_end = self.tunnel_end(parcel.hop());
+        let crossing = stages::crossing(&parcel, None, (user, tunnel_end), now);
+        let mut crossing = Crossing { ecn, tunnel: Some(tunnel), ..crossing };
+        let goes_on = self.stages.leave(stage, &mut crossing);
+        if !self.stages.said.is_empty() {
+            self.send_reports(row, &parcel, now);
+        }
+        if !goes_on {
+            self.lose(&parcel);
+            return None;
+        }
+        let flags = parcel.flags() & !(TUNNEL | ECT | ECT_1 | CE);
+        Some(Rewritten { word: 0, flags, len: crossing.len.get() as u32 })
     }
 
     /// The same where little of the packet matters to the stage.
