@@ -141,6 +141,7 @@ fn transfers(plan: &Plan, run: &LabRun) -> TransferTable {
         table.start_s.push(record.start.as_secs());
         table.size_bytes.push(record.size_bytes);
         table.completion_s.push(record.completion.map_or(f64::NAN, |span| span.as_secs()));
+        table.set_up_s.push(f64::NAN);
     }
     table
 }

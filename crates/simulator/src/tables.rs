@@ -206,7 +206,9 @@ fn transfers(run: &Finished) -> TransferTable {
         table.group.push(run.plan.users[user].group as u32);
         table.start_s.push((record.start.since(Time::ZERO)).as_secs());
         table.size_bytes.push(record.size.get());
-        table.completion_s.push(record.completion.map_or(f64::NAN, |span| span.as_secs()));
+        let seconds = |span: Option<Span>| span.map_or(f64::NAN, Span::as_secs);
+        table.completion_s.push(seconds(record.completion));
+        table.set_up_s.push(seconds(record.set_up));
     }
     table
 }

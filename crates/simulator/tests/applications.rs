@@ -121,8 +121,9 @@ fn short_flows_begin_as_often_as_they_should_and_take_four_round_trips() {
         (told(&output, 0, "begun").iter().sum(), told(&output, 1, "begun").iter().sum());
     assert!((heavy + light - 10_000.0).abs() < 400.0, "{heavy} and {light}");
     assert!((heavy / (heavy + light) - 0.8).abs() < 0.02);
-    for took in &output.transfers.completion_s {
+    for (took, set_up) in output.transfers.completion_s.iter().zip(&output.transfers.set_up_s) {
         assert!(took.is_nan() || (0.400..0.440).contains(took), "{took} s");
+        assert!(took.is_nan() || (0.100..0.110).contains(set_up), "{set_up} s of {took} s");
     }
     let mean = told(&output, 0, "completion_s");
     assert!(mean.iter().all(|took| (0.400..0.410).contains(took)), "{mean:?}");

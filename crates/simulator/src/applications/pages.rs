@@ -109,6 +109,7 @@ impl Application for Pages {
             start: page.start,
             size: Bytes::new(page.size),
             completion: None,
+            set_up: None,
         };
         self.page.iter().map(record).collect()
     }
@@ -152,7 +153,8 @@ impl Pages {
         self.counts.objects += objects;
         self.counts.bytes += size;
         self.counts.waited = self.counts.waited + took;
-        system.record(TransferRecord { start, size: Bytes::new(size), completion: Some(took) });
+        let (size, completion) = (Bytes::new(size), Some(took));
+        system.record(TransferRecord { start, size, completion, set_up: None });
         let off = self.plan.off.as_secs() * system.random().exponential();
         system.wake_at(system.now() + Span::from_secs_f64(off));
     }

@@ -64,8 +64,8 @@ impl Application for ShortFlows {
         self.took_s += took.as_secs();
         self.longest = self.longest.max(took);
         if self.plan.listed {
-            let completion = Some(took);
-            system.record(TransferRecord { start, size: self.plan.size, completion });
+            let (completion, set_up) = (Some(took), system.set_up(id, start));
+            system.record(TransferRecord { start, size: self.plan.size, completion, set_up });
         }
     }
 
@@ -75,6 +75,7 @@ impl Application for ShortFlows {
             start,
             size: self.plan.size,
             completion: None,
+            set_up: None,
         };
         listed.map(record).collect()
     }

@@ -22,6 +22,8 @@ pub struct TransferRecord {
     pub size: Bytes,
     /// From the request to the last ACK at the sender.
     pub completion: Option<Span>,
+    /// Of that, until the connection was established; none of what takes several.
+    pub set_up: Option<Span>,
 }
 
 /// What is kept of a flow beside its application and its connections.
@@ -202,6 +204,12 @@ impl System<'_, '_> {
         if from == End::Sender {
             self.account.counts_mut().sent += 1;
         }
+    }
+
+    /// From the request at `start` until a connection that the sender requested was established.
+    pub fn set_up(&mut self, id: ConnectionId, start: Time) -> Option<Span> {
+        let connection = self.connections.get(self.route.flow, id)?;
+        connection.forward.sender.established().map(|at| at - start)
     }
 
     /// Puts a finished transfer on record.

@@ -55,7 +55,8 @@ impl Application for Transfer {
             let length = system.random().pause(pause, took);
             system.wake_at(system.now() + length);
         }
-        system.record(TransferRecord { start, size: self.size, completion: Some(took) });
+        let (completion, set_up) = (Some(took), system.set_up(id, start));
+        system.record(TransferRecord { start, size: self.size, completion, set_up });
     }
 
     fn is_awaited(&self) -> bool {
@@ -67,6 +68,7 @@ impl Application for Transfer {
             start: ours.start,
             size: self.size,
             completion: None,
+            set_up: None,
         };
         self.under_way.iter().map(record).collect()
     }

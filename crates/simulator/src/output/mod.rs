@@ -324,6 +324,9 @@ tables! {
         /// From the connection request to the last ACK at the sender, and of a page of the web to its last byte at
         /// the user; none if it is unfinished.
         completion_s: F64 in "s";
+        /// Of that, from the connection request to its answer, lost requests included; none of a page of the web, of a
+        /// transfer that is unfinished, and in the lab.
+        set_up_s: F64 in "s";
     }
 
     /// One row per sample and group.

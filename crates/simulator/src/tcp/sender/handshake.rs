@@ -38,6 +38,7 @@ impl Sender {
         self.feedback.begin(rtt, door.now);
         self.detection.begin(rtt);
         self.transmit.note_activity(door.now);
+        self.established = Some(door.now);
         self.recovery.open();
         self.timer.clear();
         self.send(door);

@@ -94,6 +94,8 @@ pub struct Sender {
     transmit: Transmit,
     /// What is declared of congestion, by those who do.
     conex: Option<Box<Conex>>,
+    /// When the connection was established.
+    established: Option<Time>,
     /// Counters.
     pub counts: SenderCounts,
 }
@@ -119,8 +121,14 @@ impl Sender {
             window: SendWindow::new(plan, mss),
             timer: Timer::new(plan.rearm_on_repair, plan.rearm_on_each_ack),
             transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
+            established: None,
             counts: SenderCounts::default(),
         }
+    }
+
+    /// When the connection was established, if it was.
+    pub fn established(&self) -> Option<Time> {
+        self.established
     }
 
     /// Asks for what it keeps elsewhere.
