@@ -207,6 +207,10 @@ const LINUX_CUBIC: Mechanism = mechanism!(
     Sender "linux-cubic", "CUBIC as in Linux", "Ha, Rhee and Xu, SIGOPS Operating Systems Review 42(5), 2008; Linux 3.18", r#"tcp.congestion_control = { kind = "cubic", growth = "linux" }"#, "sender/linux_cubic.rs", CubicParams::ALL
 );
 #[rustfmt::skip]
+const CUBIC_2_1: Mechanism = mechanism!(
+    Sender "cubic-2-1", "CUBIC 2.1", "Ha, Rhee and Xu, SIGOPS Operating Systems Review 42(5), 2008; Linux 2.6.22, ns-2.35", r#"tcp.congestion_control = { kind = "cubic", growth = "linux-2.6.22" }"#, "sender/cubic_2_1.rs", CubicParams::ALL
+);
+#[rustfmt::skip]
 const DROP_TAIL: Mechanism = mechanism!(
     Bottleneck "drop-tail", "Drop-tail", "RFC 7567, section 2 (tail drop)", r#"bottleneck.aqm = { kind = "drop-tail" }"#, "bottleneck/drop_tail.rs", &[]
 );
@@ -214,7 +218,7 @@ const DROP_TAIL: Mechanism = mechanism!(
 const LISTS: [&[Mechanism]; 8] = [
     controller::ALL,
     slow_start::ALL,
-    &[LINUX_CUBIC],
+    &[LINUX_CUBIC, CUBIC_2_1],
     stage::ALL,
     &[DROP_TAIL],
     aqm::ALL,

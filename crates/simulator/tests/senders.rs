@@ -131,3 +131,32 @@ fn throughput_at_random_loss_lies_between_the_models() {
         assert!((0.64..=1.31).contains(&c), "C = {c:.3}: {sender}");
     }
 }
+
+/// What ns-2.35 measures (Agent/TCP/Linux, Agent/TCPSink/Sack1, timestamps_, ecn_ 1, packetSize_ 1460, window_ 44): twenty
+/// flows over 200 s, a round trip of 100 ms, and packets marked at random before a link that is never full. Packets a second
+/// of a flow.
+#[test]
+fn the_sender_under_marks_is_ns2s_for_linux() {
+    const MARKED: [f64; 5] = [0.02, 0.05, 0.1, 0.2, 0.3];
+    for (controller, ns2) in [
+        (r#"{ kind = "cubic", growth = "linux-2.6.22" }"#, [94.6, 58.3, 39.7, 30.1, 26.6]),
+        (r#"{ kind = "compound", whole_segments = true }"#, [93.9, 59.6, 43.1, 32.8, 28.7]),
+    ] {
+        for (marked, want) in MARKED.into_iter().zip(ns2) {
+            let text = format!(
+                "version = 1\nprofile = \"classic\"\nwarm_up = \"0 s\"\nduration = \"200 s\"\n\
+                 sample_interval = \"off\"\n[tcp]\ncongestion_control = {controller}\n\
+                 window_reduction = \"ns2-linux\"\nloss_recovery = \"fack\"\ntimestamps = true\n\
+                 ecn = true\nwindow_limit = \"65536 B\"\n\
+                 [bottleneck]\nrate = \"1 Gb/s\"\ndelay = \"50 ms\"\nbuffer = \"833 packets\"\n\
+                 ecn = true\naqm = {{ kind = \"piecewise-linear\", \
+                 points = [[0, {marked}], [1000, {marked}]] }}\n\
+                 [users.all]\ncount = 20\n"
+            );
+            let output = run(&plan(&text), 1);
+            let packets: u64 = output.flows.packets_delivered.iter().sum();
+            let got = packets as f64 / 20.0 / 200.0;
+            assert!((got / want - 1.0).abs() < 0.05, "{controller}, {marked}: {got:.1} for {want}");
+        }
+    }
+}

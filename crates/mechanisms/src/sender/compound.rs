@@ -16,6 +16,9 @@
 //! k = 3/4, as HighSpeed TCP's (INFOCOM 2006, section III): the second window is for paths that are long and wide.
 //! With fewer than 16 segments α win^k is below 1, and Compound is Reno.
 //!
+//! In whole segments, as in Linux 2.6.22's module for it, which ns-2.35 has: slow start up to one segment above the
+//! threshold, so that a window that was just halved grows at once; then a segment per cwnd ACKs; halves and growth rounded down.
+//!
 //! Differs from the draft: γ is given, and not tuned to the buffer (section 3.3); the second window is used
 //! from α win^k = 1 on, and not from 38 segments. The round-trip time of a round is its smoothed one at the end;
 //! base_rtt is the shortest ever.
@@ -39,6 +42,8 @@ parameters! {
         pub gamma: Factor = "30.0",
         /// ζ: how fast it shrinks.
         pub zeta: Factor = "1.0",
+        /// The windows move in whole segments, as in Linux 2.6.22 and ns-2.35.
+        pub whole_segments: bool = "false",
     }
 }
 
@@ -49,6 +54,8 @@ pub struct Compound {
     /// dwnd: the second window, which is part of the one that is in use.
     second: f64,
     base_rtt: Option<Span>,
+    /// ACKs counted towards the next whole segment.
+    counted: u32,
 }
 
 impl Sender for Compound {
@@ -66,7 +73,7 @@ impl Sender for Compound {
 
 impl Control for Compound {
     fn new(params: CompoundParams) -> Self {
-        Compound { params, second: 0.0, base_rtt: None }
+        Compound { params, second: 0.0, base_rtt: None, counted: 0 }
     }
 
     #[inline]
@@ -77,7 +84,9 @@ impl Control for Compound {
         if ack.round_start && !window.in_slow_start() {
             self.on_round_trip(window, ack);
         }
-        if ack.window_limited {
+        if ack.window_limited && self.params.whole_segments {
+            self.grow_by_acks(window);
+        } else if ack.window_limited {
             window.cwnd += match window.in_slow_start() {
                 true => f64::from(ack.acked.min(BYTE_COUNTING_LIMIT)),
                 false => f64::from(ack.acked) / window.cwnd,
@@ -86,10 +95,11 @@ impl Control for Compound {
     }
 
     fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
-        let first = (window.cwnd - self.second).max(0.0);
-        let kept = window.cwnd * self.beta();
-        self.second = (kept - first / 2.0).max(0.0);
-        (first / 2.0 + self.second).max(MIN_SSTHRESH)
+        self.counted = 0;
+        let first = self.rounded((window.cwnd - self.second).max(0.0) / 2.0);
+        let kept = self.rounded(window.cwnd * self.beta());
+        self.second = (kept - first).max(0.0);
+        (first + self.second).max(MIN_SSTHRESH)
     }
 
     fn on_timeout(&mut self) {
@@ -102,6 +112,21 @@ impl Control for Compound {
 }
 
 impl Compound {
+    /// Rounded down, where windows are whole numbers.
+    fn rounded(&self, segments: f64) -> f64 {
+        if self.params.whole_segments { libm::floor(segments) } else { segments }
+    }
+
+    /// Linux 2.6.22, `tcp_compound_cong_avoid`: its first window.
+    fn grow_by_acks(&mut self, window: &mut Window) {
+        let slow_start = window.cwnd - self.second <= window.ssthresh;
+        self.counted += u32::from(!slow_start);
+        if slow_start || f64::from(self.counted) >= window.cwnd {
+            self.counted *= u32::from(slow_start);
+            window.cwnd += 1.0;
+        }
+    }
+
     /// A round trip is over.
     fn on_round_trip(&mut self, window: &mut Window, ack: &Ack) {
         let (Some(base), Some(rtt)) = (self.base_rtt, ack.srtt) else { return };
@@ -123,7 +148,7 @@ impl Compound {
     /// By how much the second window grows in a round trip in which nothing waits.
     fn growth(&self, window: f64) -> f64 {
         let CompoundParams { alpha: Share(alpha), k: Share(k), .. } = self.params;
-        (alpha * libm::pow(window, k) - 1.0).max(0.0)
+        (self.rounded(alpha * libm::pow(window, k)) - 1.0).max(0.0)
     }
 }
 
@@ -138,6 +163,7 @@ mod tests {
         k: Share(0.75),
         gamma: Factor(30.0),
         zeta: Factor(1.0),
+        whole_segments: false,
     };
 
     /// A sender that has seen a round trip of 100 ms.
@@ -189,6 +215,22 @@ mod tests {
         assert_eq!(compound.second, 30.0, "of 40 segments 20 stay in the first");
         compound.on_timeout();
         assert_eq!(compound.second, 0.0);
+    }
+
+    /// 15 segments are halved, and the first ACK adds one, so that eight more add the next.
+    #[test]
+    fn in_whole_segments_a_halved_window_grows_at_once() {
+        let mut compound = Compound::new(CompoundParams { whole_segments: true, ..PARAMS });
+        let mut window = Window { cwnd: 15.0, ssthresh: 5.0 };
+        window.ssthresh = compound.ssthresh_on_congestion(&window);
+        window.cwnd = window.ssthresh;
+        let steps: Vec<_> = (0..10)
+            .map(|_| {
+                compound.on_ack(&mut window, &ack_at(1));
+                window.cwnd
+            })
+            .collect();
+        assert_eq!(steps, [8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 9.0, 9.0]);
     }
 
     /// The mean window where one of `per_loss` segments is lost and nothing waits.

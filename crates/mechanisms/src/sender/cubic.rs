@@ -12,7 +12,7 @@
 //!               cwnd_prior ← cwnd,  ssthresh ← max(β cwnd, 2)
 //! ```
 //!
-//! C = 0.4, β = 0.7 unless set: CUBIC v2.1, of Linux 2.6.22 and ns-2.35, has 0.8. The time t counts from the first ACK in congestion avoidance, and stands still
+//! C = 0.4, β = 0.7 unless set. The time t counts from the first ACK in congestion avoidance, and stands still
 //! while the sender does not fill its window (section 5.8). After a time-out, or when slow start has
 //! ended without loss, K = 0 and W_max = cwnd at that first ACK (sections 4.8 and 4.10).
 //!
@@ -23,6 +23,7 @@
 //! several segments counts as so many steps toward the target, as in Linux, but never goes beyond
 //! it.
 
+use super::cubic_2_1::{self, Cubic21};
 use super::linux_cubic::LinuxCubic;
 use super::reno::BYTE_COUNTING_LIMIT;
 use super::slow_start::{Detector, SlowStartExit};
@@ -49,14 +50,16 @@ words! {
         Rfc9438 = "rfc9438",
         /// As Linux does, in whole segments and with rules of its own.
         Linux = "linux",
+        /// As Linux 2.6.22 did, and ns-2.35 does: version 2.1, which keeps 819/1024.
+        Linux2622 = "linux-2.6.22",
     }
 }
 
 parameters! {
     /// RFC 9438.
     pub struct CubicParams {
-        /// How the window is computed: as RFC 9438 has it, in real numbers, or as Linux does, in whole
-        /// segments and with rules of its own.
+        /// How the window is computed: as RFC 9438 has it, in real numbers; as Linux does, in whole segments and with rules
+        /// of its own; or as Linux 2.6.22 did, which ns-2.35 has: version 2.1.
         pub growth: CubicGrowth = { linux: "linux", classic: "rfc9438", linux_2_6_29: "rfc9438" },
         /// β: the share of the window that is kept on congestion, with growth rfc9438. Default: 0.7.
         pub beta: Option<Share>,
@@ -69,10 +72,14 @@ parameters! {
 
 fn beta_is_of_the_rfc(params: &CubicParams) -> Option<Mistake> {
     let kept = params.beta?;
-    let whole = params.growth == CubicGrowth::Linux;
-    let message = || "goes with growth \"rfc9438\"; Linux's keeps 717/1024".to_owned();
-    if whole {
-        return Some(("beta", message()));
+    let kept_by_linux = match params.growth {
+        CubicGrowth::Rfc9438 => None,
+        CubicGrowth::Linux => Some(717),
+        CubicGrowth::Linux2622 => Some(819),
+    };
+    if let Some(share) = kept_by_linux {
+        let message = format!("goes with growth \"rfc9438\"; Linux's keeps {share}/1024");
+        return Some(("beta", message));
     }
     (kept.0 <= 0.0 || kept.0 >= 1.0).then(|| ("beta", "must lie between 0 and 1".to_owned()))
 }
@@ -84,6 +91,8 @@ pub enum Cubic {
     Rfc9438(Rfc9438Cubic),
     /// As in Linux.
     Linux(LinuxCubic),
+    /// As in Linux 2.6.22.
+    Linux2622(Cubic21),
 }
 
 impl Sender for Cubic {
@@ -105,6 +114,7 @@ macro_rules! either {
         match $self {
             Cubic::Rfc9438($own) => $what,
             Cubic::Linux($own) => $what,
+            Cubic::Linux2622($own) => $what,
         }
     };
 }
@@ -117,6 +127,7 @@ impl Control for Cubic {
                 Cubic::Rfc9438(Rfc9438Cubic::new(beta, &params.slow_start_exit))
             }
             CubicGrowth::Linux => Cubic::Linux(LinuxCubic::new(params.slow_start_exit)),
+            CubicGrowth::Linux2622 => Cubic::Linux2622(Cubic21::default()),
         }
     }
 
@@ -136,13 +147,13 @@ impl Control for Cubic {
     fn on_recovery_exit(&mut self) {
         match self {
             Cubic::Rfc9438(own) => own.on_recovery_exit(),
-            Cubic::Linux(_) => {}
+            Cubic::Linux(_) | Cubic::Linux2622(_) => {}
         }
     }
 
     fn on_start(&mut self, silence: Span, now: Time) {
         match self {
-            Cubic::Rfc9438(_) => {}
+            Cubic::Rfc9438(_) | Cubic::Linux2622(_) => {}
             Cubic::Linux(own) => own.on_start(silence, now),
         }
     }
@@ -151,6 +162,7 @@ impl Control for Cubic {
         match self {
             Cubic::Rfc9438(own) => own.beta,
             Cubic::Linux(_) => super::linux_cubic::BETA,
+            Cubic::Linux2622(_) => cubic_2_1::KEPT,
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod bbr;
 pub mod compound;
 pub mod controller;
 pub mod cubic;
+mod cubic_2_1;
 pub mod dctcp;
 pub mod direct_window;
 pub mod hystart;
@@ -181,6 +182,7 @@ mod tests {
                 k: Share(0.75),
                 gamma: Factor(30.0),
                 zeta: Factor(1.0),
+                whole_segments: true,
             }),
             SenderParams::Sbrm(SbrmParams {
                 willingness_to_pay: Demand(20.0),

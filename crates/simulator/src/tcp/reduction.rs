@@ -25,6 +25,13 @@ pub enum Reduction {
         /// An ACK is counted that has not yet lowered the window.
         odd: bool,
     },
+    /// The same down to `ssthresh` and never below it (ns-2, Agent/TCP/Linux, `next_pkts_in_flight_`).
+    ToThreshold {
+        /// What may be in flight where it is more than `ssthresh`.
+        next: u32,
+        /// Segments in the network.
+        out: u32,
+    },
     /// In proportion to what is delivered (RFC 9937), and to the window there was, as in Linux: for RecoverFS
     /// the RFC takes what was outstanding, which is the same as long as the window is used.
     ///
@@ -50,6 +57,7 @@ impl Reduction {
         match plan {
             ReductionPlan::Immediate => Reduction::Immediate,
             ReductionPlan::RateHalving => Reduction::RateHalving { odd: false },
+            ReductionPlan::Ns2Linux => Reduction::ToThreshold { next: cwnd as u32, out: 0 },
             ReductionPlan::Prr => {
                 Reduction::Prr { delivered: 0, sent: 0, window: (cwnd as u32).max(1) }
             }
@@ -69,6 +77,11 @@ impl Reduction {
                 }
                 *odd = !*odd;
                 lowered.min(pipe + 1.0)
+            }
+            Reduction::ToThreshold { next, out } => {
+                *out = progress.in_flight;
+                *next = (*next).min(*out + 1);
+                ssthresh.max(f64::from(*next))
             }
             // An ACK that delivers nothing lets nothing be sent.
             Reduction::Prr { .. } if progress.delivered == 0 => cwnd,
@@ -92,8 +105,13 @@ impl Reduction {
     /// A segment was sent.
     #[inline]
     pub fn on_sent(&mut self) {
-        if let Reduction::Prr { sent, .. } = self {
-            *sent += 1;
+        match self {
+            Reduction::Prr { sent, .. } => *sent += 1,
+            Reduction::ToThreshold { next, out } => {
+                *out += 1;
+                *next = (*next).min((*out - 1).max(1));
+            }
+            Reduction::Immediate | Reduction::RateHalving { .. } => {}
         }
     }
 
@@ -102,7 +120,7 @@ impl Reduction {
         match self {
             Reduction::Immediate => cwnd,
             Reduction::RateHalving { .. } => cwnd.min(ssthresh),
-            Reduction::Prr { .. } => ssthresh,
+            Reduction::ToThreshold { .. } | Reduction::Prr { .. } => ssthresh,
         }
     }
 }
@@ -141,6 +159,25 @@ mod tests {
         }
         assert_eq!(cwnd, 15.0);
         assert_eq!(reduction.finish(cwnd, 10.0), 10.0);
+    }
+
+    /// Of 10 segments, each of which leaves when an ACK lets it: on every second one, until 7 are in flight.
+    #[test]
+    fn down_to_the_threshold_a_segment_leaves_on_every_second_ack() {
+        let mut reduction = Reduction::begin(ReductionPlan::Ns2Linux, 10.0);
+        let (mut pipe, mut sent) = (10, Vec::new());
+        for _ in 0..10 {
+            pipe -= 1;
+            let progress = Progress { delivered: 1, in_flight: pipe, safe: true };
+            let room = reduction.on_ack(10.0, 7.0, progress) as u32 - pipe;
+            for _ in 0..room {
+                reduction.on_sent();
+                pipe += 1;
+            }
+            sent.push(room);
+        }
+        assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 1, 1, 1]);
+        assert_eq!((pipe, reduction.finish(8.0, 7.0)), (7, 7.0));
     }
 
     #[test]

@@ -68,6 +68,8 @@ fn tcp() -> impl Strategy<Value = String> {
                 "\"prague\"",
                 "\"vegas\"",
                 "\"compound\"",
+                "{ kind = \"compound\", whole_segments = true }",
+                "{ kind = \"cubic\", growth = \"linux-2.6.22\" }",
                 "\"ledbat\"",
                 "\"sbrm\"",
                 "{ kind = \"direct-window\", price = \"mark\", slow_start = false }",
@@ -77,7 +79,7 @@ fn tcp() -> impl Strategy<Value = String> {
             "loss_recovery",
             vec!["\"sack\"", "\"rack\"", "\"fack\"", "\"newreno\"", "\"reno\""],
         ),
-        one_of("window_reduction", vec!["\"immediate\"", "\"rate-halving\"", "\"prr\""]),
+        one_of("window_reduction", vec!["\"immediate\"", "\"rate-halving\"", "\"ns2-linux\"", "\"prr\""]),
         one_of("limited_transmit", vec!["true", "false"]),
         one_of("timestamps", vec!["true", "false"]),
         one_of(

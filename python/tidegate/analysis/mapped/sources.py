@@ -124,6 +124,7 @@ SENDERS: dict[str, Callable[[Bundle, Chosen], Source]] = {
     "reno": _reno,
     "cubic": _cubic,
     "linux-cubic": _cubic,
+    "cubic-2-1": _cubic,
     "dctcp": _scalable,
     "prague": _scalable,
     "sbrm": _sbrm,

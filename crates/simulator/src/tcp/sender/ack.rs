@@ -140,7 +140,7 @@ impl Sender {
         let rests = self.end_answered_reduction(now);
         let looks_back = self.recovery.looks_back();
         let turn = if looks_back { self.look_back(&told, now) } else { Turn::None };
-        if told.congestion {
+        if told.congestion && !(rests && self.window.ends_apart()) {
             self.answer_echo(&told, earlier, door);
         }
         let probing = self.recovery.phase() == Phase::Probing;

@@ -52,10 +52,12 @@ impl Sender {
     }
 
     /// Ends the reduction for a mark, if it was answered. Returns whether the window is to rest.
+    /// Where that ACK counts for nothing else, what it echoes is not answered, either.
     pub(super) fn end_answered_reduction(&mut self, now: Time) -> bool {
-        let answered =
-            self.recovery.is_answered(self.outstanding.una(), self.ecn.segments_to_answer());
-        let rests = answered && self.window.rests_after_reduction();
+        let apart = self.window.ends_apart();
+        let segments = if apart { 0 } else { self.ecn.segments_to_answer() };
+        let answered = self.recovery.is_answered(self.outstanding.una(), segments);
+        let rests = answered && (apart || self.window.rests_after_reduction());
         if answered {
             self.leave(now);
         }

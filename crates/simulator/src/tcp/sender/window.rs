@@ -316,6 +316,11 @@ impl SendWindow {
         matches!(self.reduction, Reduction::RateHalving { .. })
     }
 
+    /// Whether the ACK of all that was out ends the reduction, and counts for nothing else (ns-2, Agent/TCP/Linux).
+    pub fn ends_apart(&self) -> bool {
+        matches!(self.reduction, Reduction::ToThreshold { .. })
+    }
+
     /// An ACK during a reduction.
     #[inline(never)]
     pub fn reduce(&mut self, progress: Progress) {
