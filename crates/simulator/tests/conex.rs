@@ -170,6 +170,24 @@ fn liars_declare_what_they_admit() {
     assert!(marks < 0.1 * honest && hoarded > credit, "{marks}, {hoarded}");
 }
 
+/// RFC 7837, section 3, and RFC 7786, section 2: every packet with payload has X, retransmissions included; what has none,
+/// the three requests, may be outside.
+#[test]
+fn s2_every_packet_with_payload_takes_part_retransmissions_included() {
+    for conex in [SIGNALS, BYTES] {
+        let observed = r#"[{ kind = "conex-policer", fill_rate = "1 packets/s", depth = "9 packets", curve = "observe" }]"#;
+        let output = with(&[conex, ("bottleneck.loss", "0.02"), ("users.one.entry", observed)]);
+        let flows = &output.flows;
+        assert!(flows.retransmits.iter().sum::<u64>() > 50);
+        let sent: u64 = flows.packets_sent.iter().sum();
+        let part = count(&output, "entry", "conex_packets");
+        let outside = count(&output, "entry", "not_conex_packets");
+        assert_eq!(outside, 3.0, "{conex:?}");
+        // But for those that have not come so far.
+        assert!((0.0..3.0).contains(&(sent as f64 - part - outside)), "{part} of {sent}");
+    }
+}
+
 /// Without congestion nothing is declared but credit, for as much as is in flight.
 #[test]
 fn without_congestion_credit_alone_is_declared() {
