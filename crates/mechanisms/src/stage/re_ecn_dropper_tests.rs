@@ -77,6 +77,11 @@ fn a_memory_of_nothing_is_refused() {
     assert_eq!(Parameters::mistakes(&ReEcnDropperParams { memory: Bytes::new(200) }), []);
 }
 
+#[test]
+fn a_dropper_remembers_sixteen_bytes_of_a_flow() {
+    assert_eq!(size_of::<Option<Flow>>(), 16);
+}
+
 /// A million flows that declare once come and go, beside an honest one that goes on.
 #[test]
 fn a_million_identities_fit_and_an_honest_flow_stays_known() {

@@ -107,6 +107,35 @@ fn a_packet_takes_its_size_and_brings_what_came_in_since_the_last() {
     }
 }
 
+/// By hand. B₁ = √1.5 · 1500/0.1 = 18,371 B/s is what comes in with N = 1, √N times as much with another; the first packet
+/// of all is the first event, n packets after the last one N ← N + (n − N)/8, and before that as soon as n > N.
+#[test]
+fn a_bucket_in_time_as_its_owner_declares_and_is_silent() {
+    let fill_rate = TokenRate::Bits(Rate::from_bps(1_200_000));
+    let [depth, initial] = [30_000, 20_000].map(|bytes| Tokens::Bytes(Bytes::new(bytes)));
+    let given = ReEcnPolicerParams { fill_rate, depth, initial: Some(initial), ..params() };
+    let mut policer = ReEcnPolicer::new(given);
+    let (positive, neutral) = (ReEcn::Positive, ReEcn::Neutral);
+    for (seconds, says, fill, interval) in [
+        (0.0, positive, 18_500.0, 1.0),
+        // 918.6 B have come in; what is declared within a round trip is the same event.
+        (0.05, positive, 17_918.6, 1.0),
+        // 2755.7 B. Two packets without an event are more than N.
+        (0.2, neutral, 19_174.2, 1.125),
+        // 1948.6 B, at √1.125 times as much. Three packets after the one before comes the next event.
+        (0.3, positive, 19_622.8, 1.25),
+        // 205.4 B, at √1.25 times as much.
+        (0.31, neutral, 18_328.2, 1.25),
+        // More than there is room for.
+        (2.0, neutral, 28_500.0, 1.34375),
+    ] {
+        assert!(send(&mut policer, packet(seconds, says)));
+        let found = (level(&policer, "fill"), 1.0 / level(&policer, "declared_share"));
+        let is_close = (found.0 - fill).abs() < 0.1 && (found.1 - interval).abs() < 1e-6;
+        assert!(is_close, "at {seconds} s: {found:?}, not {:?}", (fill, interval));
+    }
+}
+
 #[test]
 fn an_unresponsive_sender_at_twice_what_is_allowed_loses_half() {
     let allowed = tcp_fair_bytes_per_sec(MOST_K, PACKET, 0.1, P);
@@ -238,6 +267,11 @@ fn what_does_not_fit_is_told_at_once() {
     assert!(Parameters::mistakes(&params()).is_empty());
     let user = ReEcnPolicerParams { buckets: Held::ByUser, measures: true, ..params() };
     assert_eq!(user.mistakes()[0].0, "measures");
+}
+
+#[test]
+fn a_policer_remembers_56_bytes_of_a_flow() {
+    assert_eq!(size_of::<Option<Account>>(), 56);
 }
 
 /// A million flows come once each, beside an honest one that goes on.
