@@ -185,6 +185,14 @@ parameters! {
         /// Agent/TCP/FullTcp/Newreno. Else the first alone does, and what takes longer ends by a time-out, the impatient variant that
         /// RFC 6582 has, section 3.2, step 3, and ns-2's Agent/TCP/Newreno.
         pub rearm_on_partial_acks: bool = { linux: "true", classic: "false", linux_2_6_29: "true" },
+        /// With loss_recovery newreno and ECN, a fast recovery that begins while a mark is being answered is part of that, as in
+        /// ns-2: it lowers the window no further, ends with what was out at the mark, and begins after a time-out, too, where
+        /// else none does. Else it ends with all that is out when it begins.
+        pub recovery_within_mark: bool = "false",
+        /// With loss_recovery newreno, a partial ACK that acknowledges more than duplicates have let go of takes the rest from the
+        /// window, below the slow-start threshold too, and at a window below one segment duplicates let go of segments all the
+        /// same, as in ns-2. Else the window stays at the threshold.
+        pub deflate_below_threshold: bool = "false",
         /// Every ACK starts the retransmission timer anew, also one that acknowledges nothing new, as in ns-2's
         /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs come, nothing times out. Else only what
         /// acknowledges new data, RFC 6298, section 5.3.

@@ -256,7 +256,8 @@ pub(crate) mod tests {
     use tidegate_scenario::plan::TcpPlan;
 
     /// Rules of ns-2's own: without them the profile `classic` follows the RFCs.
-    pub(crate) const RULES_OF_NS2: [&str; 12] = [
+    pub(crate) const RULES_OF_NS2: [&str; 14] = [
+        "deflate_below_threshold",
         "ecn_after_timeout",
         "ecn_backoff",
         "ecn_on_repairs",
@@ -266,6 +267,7 @@ pub(crate) mod tests {
         "lost_in_flight",
         "lower_at_each_timeout",
         "lower_for_request",
+        "recovery_within_mark",
         "rtt_through_repairs",
         "scoreboard_per_recovery",
         "whole_threshold",

@@ -107,6 +107,7 @@ fn tcp() -> impl Strategy<Value = String> {
                 "false\nbackoff_forgets_rtt = true",
                 "false\nrearm_on_partial_acks = false\nrepair_at_once = true",
                 "false\nrearm_on_partial_acks = true\nrepair_at_once = false",
+                "false\nrecovery_within_mark = true\ndeflate_below_threshold = true",
             ],
         ),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),

@@ -11,6 +11,7 @@ use super::samples::Samples;
 use super::{Purpose, Sender};
 use crate::packet::{Options, Packet, Parcel, SackBlocks, flags};
 use crate::tcp::Door;
+use crate::tcp::scoreboard::DUP_THRESH;
 
 impl Sender {
     /// An acknowledgement (or the answer to the request) arrives.
@@ -121,6 +122,7 @@ impl Sender {
         let now = door.now;
         let in_flight = self.in_flight();
         let earlier = self.ecn.backoff_lasts().then(|| self.feedback.round_trip().clone());
+        let departed = self.outstanding.board().sacked();
         let mut samples = None;
         let told = self.read(packet, options, &mut samples);
         if let Some(conex) = &mut self.conex {
@@ -152,7 +154,12 @@ impl Sender {
             _ => {}
         }
         self.reduce_or_leave(&told, &lost, now);
+        if self.recovery.deflates() && self.recovery.phase() == Phase::Recovery && told.advances() {
+            self.deflate(told.acknowledged, departed);
+        }
         if self.recovery.repairs_at_once(&told) {
+            // It may have been sent again after a time-out.
+            self.outstanding.forget_repair_of_first();
             door.prompt = true;
             self.repair_next(door);
             door.prompt = false;
@@ -253,6 +260,10 @@ impl Sender {
     }
 
     fn next(&self, told: &Told, lost: &Lost) -> Next {
+        let after_mark = self.recovery.phase() == Phase::Loss && self.recovery.is_within_mark();
+        if after_mark && told.duplicate && self.detection.duplicates() == DUP_THRESH {
+            return Next::Enter;
+        }
         let slow_start = self.window.get().in_slow_start();
         let reorders = self.detection.expects_reordering();
         let delivers = told.advances() || (reorders && told.delivered > 0);
@@ -269,6 +280,16 @@ impl Sender {
     #[inline(never)]
     pub(super) fn grow_after(&mut self, told: &Told, in_flight: u32, now: Time) {
         self.grow(told, in_flight, now);
+    }
+
+    /// A partial ACK of so many segments, when duplicates stood for so many: what they let go of is taken back but for one
+    /// segment, and the rest from the window, which stays at one and above (ns-2, `partialnewack`).
+    fn deflate(&mut self, acknowledged: u32, departed: u32) {
+        let more = acknowledged.checked_sub(departed);
+        if more.is_some() {
+            self.outstanding.take_as_departed(1);
+        }
+        self.window.deflate(more.unwrap_or(0));
     }
 
     /// Sets the timer anew after progress, or to look again for losses after `wait`.

@@ -344,6 +344,11 @@ impl Outstanding {
         }
     }
 
+    /// Without SACK: so many duplicates stand for segments that have left the network.
+    pub fn take_as_departed(&mut self, duplicates: u32) {
+        self.board.set_unnamed(duplicates);
+    }
+
     /// Forgets what is sacked and lost.
     pub fn forget_board(&mut self) {
         self.board.forget_sacked(self.una, self.nxt);

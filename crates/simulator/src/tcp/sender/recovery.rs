@@ -84,6 +84,13 @@ pub struct Recovery {
     is_impatient: bool,
     /// It has been there.
     had_partial_ack: bool,
+    /// A fast recovery that begins while a mark is being answered is part of that.
+    within_mark: bool,
+    /// Where the last fast recovery ended, if no mark has been answered nor the timer run out since: until more is acknowledged
+    /// none is answered, where recoveries and marks go together.
+    repaired_to: Option<u64>,
+    /// A partial ACK lowers the window by what it acknowledges beyond what duplicates have let go of.
+    deflates: bool,
     /// Timestamps tell what was sent again in vain.
     stamped: bool,
     /// What the reduction under way may be taken back to.
@@ -116,6 +123,9 @@ impl Recovery {
             repairs_at_once: plan.repair_at_once && newreno,
             is_impatient: !plan.rearm_on_partial_acks && newreno,
             had_partial_ack: false,
+            within_mark: plan.recovery_within_mark && newreno,
+            repaired_to: None,
+            deflates: plan.deflate_below_threshold && newreno,
             stamped: plan.timestamps,
             undo: None,
         }
@@ -151,10 +161,10 @@ impl Recovery {
         matches!(self.points.phase, Phase::Open | Phase::Reducing)
     }
 
-    /// Whether a mark lowers the window now.
-    pub fn answers_marks(&self) -> bool {
+    /// Whether a mark lowers the window now, when `una` is missing.
+    pub fn answers_marks(&self, una: u64) -> bool {
         match self.points.phase {
-            Phase::Open => true,
+            Phase::Open => self.repaired_to.is_none_or(|end| una > end),
             Phase::Loss => self.marked_in_loss && self.marked_to.is_none(),
             _ => false,
         }
@@ -165,6 +175,11 @@ impl Recovery {
         match self.points.phase {
             Phase::Loss => self.marked_to = Some(nxt),
             _ => self.go_on(Phase::Reducing, nxt),
+        }
+        if self.within_mark {
+            // A fast recovery would be part of this, whatever was lost before.
+            self.points.recover = 0;
+            self.repaired_to = None;
         }
     }
 
@@ -212,16 +227,34 @@ impl Recovery {
     pub fn note_loss(&mut self, nxt: u64) {
         self.points.recover = nxt;
         self.marked_to = None;
+        self.repaired_to = None;
     }
 
     /// Begins a fast recovery while the sender would send `nxt` next.
     pub fn enter(&mut self, nxt: u64) {
-        let marked = self.points.phase == Phase::Reducing;
+        let marked_to = match self.points.phase {
+            Phase::Reducing => Some(self.points.end),
+            _ => self.marked_to,
+        };
         // Linux goes on with the reduction for a mark where there is one, to its end.
-        let goes_on = marked && matches!(self.time_outs, TimeOuts::ByTime(_));
-        self.go_on(Phase::Recovery, if goes_on { self.points.end } else { nxt });
+        let by_time = matches!(self.time_outs, TimeOuts::ByTime(_));
+        let end = marked_to.filter(|_| by_time || self.within_mark).unwrap_or(nxt);
+        self.go_on(Phase::Recovery, end);
         self.had_partial_ack = false;
-        self.note_loss(nxt);
+        self.note_loss(if self.within_mark { end } else { nxt });
+        self.repaired_to = self.within_mark.then_some(end);
+    }
+
+    /// Whether a mark has been answered that a fast recovery would be part of, and lower the window no further.
+    pub fn is_within_mark(&self) -> bool {
+        let in_loss = self.points.phase == Phase::Loss && self.marked_to.is_some();
+        self.points.phase == Phase::Reducing || (in_loss && self.within_mark)
+    }
+
+    /// Whether the window comes down with a partial ACK, and duplicates let go of segments where it is below one.
+    #[inline]
+    pub fn deflates(&self) -> bool {
+        self.deflates
     }
 
     /// Whether an ACK shows something to be missing that is sent again whatever is in flight.
@@ -323,7 +356,7 @@ impl Recovery {
         let reached = una >= self.points.end;
         match self.points.phase {
             Phase::Recovery if !self.points.partial_acks => told.advances(),
-            Phase::Recovery => reached,
+            Phase::Recovery => reached && told.advances(),
             Phase::Loss => reached && !matches!(self.time_outs, TimeOuts::ByTime(_)),
             _ => false,
         }

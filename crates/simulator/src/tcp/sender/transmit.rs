@@ -10,6 +10,7 @@ use super::phase::Phase;
 use super::rack::probe_time_out;
 use super::timer::Purpose;
 use crate::packet::flags;
+use crate::tcp::scoreboard::DUP_THRESH;
 use crate::tcp::{Door, Sizes};
 
 /// How segments leave.
@@ -104,7 +105,7 @@ impl Sender {
         let allowed = self.window.allowed();
         let mut in_flight = self.in_flight();
         loop {
-            if in_flight >= allowed {
+            if in_flight >= allowed && (allowed > 0 || !self.duplicates_let_go()) {
                 return (in_flight, false);
             }
             if self.outstanding.awaits_repair()
@@ -134,6 +135,20 @@ impl Sender {
             // Nothing in flight may also be what duplicates have told too much of (without SACK).
             in_flight = if in_flight > 0 { in_flight + sent } else { self.in_flight() };
         }
+    }
+
+    /// Whether a segment may leave at a window below one, since duplicates stand for more than is out (ns-2).
+    #[cold]
+    fn duplicates_let_go(&self) -> bool {
+        if !self.recovery.deflates() {
+            return false;
+        }
+        let (out, board) = (&self.outstanding, self.outstanding.board());
+        let departed = match self.recovery.phase() {
+            Phase::Recovery => board.sacked(),
+            _ => self.detection.duplicates().min(DUP_THRESH - 1),
+        };
+        departed + board.lost() > out.count() + board.retransmitted()
     }
 
     /// New segments that there are and that the limit of the window lets go.

@@ -10,6 +10,7 @@ use super::recovery::Turn;
 use crate::tcp::Door;
 use crate::tcp::reduction::Progress;
 use crate::tcp::round_trip::RoundTrip;
+use crate::tcp::scoreboard::DUP_THRESH;
 
 impl Sender {
     /// RFC 3168, section 6.1.2: once per window, also when the echo comes with the ACK of all that
@@ -23,7 +24,7 @@ impl Sender {
             return;
         }
         self.recovery.forbid_undo();
-        if self.recovery.answers_marks() {
+        if self.recovery.answers_marks(self.outstanding.una()) {
             let one = self.window.cwnd() <= 1.0;
             let times = self.ecn.doublings(one, self.outstanding.una());
             match earlier.filter(|_| one) {
@@ -109,7 +110,11 @@ impl Sender {
         if self.recovery.starts_over() {
             return self.retransmit_alone(door);
         }
-        let marked = self.recovery.phase() == Phase::Reducing;
+        let marked = self.recovery.is_within_mark();
+        if self.recovery.phase() == Phase::Loss && marked {
+            self.outstanding.take_as_departed(DUP_THRESH);
+            self.outstanding.forget_repair_of_first();
+        }
         self.recovery.remember(self.window.get(), marked);
         self.ecn.on_loss(self.window.cwnd());
         // A reduction in proportion to the marks may have been a small one (RFC 8257, section 3.5), or one by a share.

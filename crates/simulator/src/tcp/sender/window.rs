@@ -412,6 +412,11 @@ impl SendWindow {
         self.window.cwnd = f64::from(segments);
     }
 
+    /// So many segments less, but one at least.
+    pub fn deflate(&mut self, segments: u32) {
+        self.window.cwnd = (self.window.cwnd - f64::from(segments)).max(1.0);
+    }
+
     /// No more than so many.
     pub fn hold(&mut self, segments: u32) {
         self.window.cwnd = self.window.cwnd.min(f64::from(segments));
