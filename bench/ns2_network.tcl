@@ -1,0 +1,102 @@
+# A network in ns-2 (Debian package ns2, 2.35), as a scenario with the profile classic describes it: any links, and
+# flows without end. `ns2_dumbbell.tcl` has transfers, delayed ACKs and a warm-up, this one has paths and readings over time.
+#
+#   ns bench/ns2_network.tcl FILE [SEED]
+#
+# FILE sets `nodes`, `links`, a list of {from to rate delay buffer red ecn}, red being empty or {min max p_max weight gentle
+# wait mark_p}, `watched`, two numbers of links (bottleneck and last), `flows`, a list of {from to agent from-s to-s}, `initial_window`,
+# `packet_bytes`, `jitter_s`, `ecn` and `readings`, times in seconds.
+#
+# Prints one line of JSON: at each of these times what has arrived in order, by flow, and counters of links.
+
+remove-all-packet-headers
+add-packet-header IP TCP Flags
+source [lindex $argv 0]
+set seed [expr {[llength $argv] > 1 ? [lindex $argv 1] : 1}]
+set ns [new Simulator]
+set starts [new RNG]
+for {set i 1} {$i < $seed} {incr i} {
+    $starts next-substream
+    $defaultRNG next-substream
+}
+
+Agent/TCP set windowInit_ $initial_window
+Agent/TCP set window_ 100000
+Agent/TCP set minrto_ 0.2
+Agent/TCP set tcpTick_ 0.001
+Agent/TCP set maxburst_ 0
+Agent/TCP set overhead_ $jitter_s
+Agent/TCP set ecn_ $ecn
+Agent/TCP set packetSize_ [expr {$packet_bytes - 40}]
+Queue/RED set bytes_ false
+Queue/RED set queue_in_bytes_ false
+Queue/RED set adaptive_ 0
+Queue/RED set mean_pktsize_ $packet_bytes
+
+for {set i 0} {$i < $nodes} {incr i} { set node($i) [$ns node] }
+set monitors {}
+set number 0
+foreach link $links {
+    foreach {from to rate delay buffer red marks} $link break
+    if {[llength $red]} {
+        foreach {min max p_max weight gentle wait mark_p} $red break
+        Queue/RED set thresh_ $min
+        Queue/RED set maxthresh_ $max
+        Queue/RED set linterm_ [expr {1.0 / $p_max}]
+        Queue/RED set q_weight_ $weight
+        Queue/RED set gentle_ $gentle
+        Queue/RED set wait_ $wait
+        Queue/RED set use_mark_p_ [expr {$mark_p > 0}]
+        Queue/RED set mark_p_ $mark_p
+        Queue/RED set setbit_ $marks
+        $ns simplex-link $node($from) $node($to) $rate $delay RED
+        # It does not count the packet in transmission.
+        set buffer [expr {$buffer - 1}]
+    } else {
+        $ns simplex-link $node($from) $node($to) $rate $delay DropTail
+    }
+    $ns queue-limit $node($from) $node($to) $buffer
+    if {[lsearch $watched $number] >= 0} {
+        lappend monitors [$ns monitor-queue $node($from) $node($to) ""]
+    }
+    incr number
+}
+
+set agents {}
+foreach flow $flows {
+    foreach {from to agent first last} $flow break
+    set tcp [new Agent/TCP/$agent]
+    set receiver [new Agent/TCPSink]
+    $ns attach-agent $node($from) $tcp
+    $ns attach-agent $node($to) $receiver
+    $ns connect $tcp $receiver
+    set ftp [new Application/FTP]
+    $ftp attach-agent $tcp
+    $ns at [$starts uniform $first $last] "$ftp start"
+    lappend agents [list $tcp $receiver]
+}
+
+set taken {}
+proc reading {} {
+    global agents monitors taken
+    set rows {}
+    foreach pair $agents {
+        foreach {tcp receiver} $pair break
+        lappend rows "\[[$receiver set bytes_], [$tcp set nrexmit_]\]"
+    }
+    set links {}
+    foreach monitor $monitors {
+        lappend links "\[[$monitor set parrivals_], [$monitor set pdrops_], [$monitor set bdepartures_]\]"
+    }
+    lappend taken "{\"flows\": \[[join $rows {, }]\], \"links\": \[[join $links {, }]\]}"
+}
+foreach at $readings { $ns at $at reading }
+proc report {} {
+    global taken ns
+    puts "\[[join $taken {, }]\]"
+    flush stdout
+    $ns halt
+}
+$ns at [expr {[lindex $readings end] + 1e-6}] report
+$ns run
+exit 0
