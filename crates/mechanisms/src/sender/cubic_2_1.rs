@@ -156,7 +156,8 @@ impl Cubic21 {
         if !self.lost {
             interval = 50;
         }
-        let per_step = (cwnd * EIGHTHS_PER_STEP) >> 3;
+        // Windows may fall below one segment, and steps of nothing would never end.
+        let per_step = ((cwnd * EIGHTHS_PER_STEP) >> 3).max(1);
         while epoch.acks > per_step {
             epoch.acks -= per_step;
             epoch.w_est += 1;
