@@ -9,31 +9,9 @@
 #
 # Prints one line of JSON: counters at the end of the warm-up and at the end, by flow and of the queue.
 
-remove-all-packet-headers
-add-packet-header IP TCP Flags
-source [lindex $argv 0]
-set seed [expr {[llength $argv] > 1 ? [lindex $argv 1] : 1}]
-set ns [new Simulator]
-set starts [new RNG]
-for {set i 1} {$i < $seed} {incr i} {
-    $starts next-substream
-    $defaultRNG next-substream
-}
-
-Agent/TCP set windowInit_ $initial_window
-Agent/TCP set window_ 100000
-Agent/TCP set minrto_ 0.2
-Agent/TCP set tcpTick_ 0.001
-Agent/TCP set maxburst_ 0
-Agent/TCP set overhead_ $jitter_s
-Agent/TCP set ecn_ $ecn
-Agent/TCP set packetSize_ [expr {$packet_bytes - 40}]
+source [file join [file dirname [info script]] ns2_common.tcl]
 Queue set limit_ 100000
 Queue/RED set gentle_ false
-Queue/RED set bytes_ false
-Queue/RED set queue_in_bytes_ false
-Queue/RED set adaptive_ 0
-Queue/RED set mean_pktsize_ $packet_bytes
 Queue/RED set use_mark_p_ false
 
 set left [$ns node]
