@@ -28,8 +28,13 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).with_name("ns2_network.tcl")
 MECHANISMS = ("DropTail", "RED", "ECN")
-OF_NS2 = [("tcp.recovery_within_mark", "true"), ("tcp.deflate_below_threshold", "true")]
-"""Its rules that no profile has."""
+OF_NS2 = [
+    ("tcp.repair_at_once", "true"),
+    ("tcp.rearm_on_partial_acks", "false"),
+    ("tcp.recovery_within_mark", "true"),
+    ("tcp.deflate_below_threshold", "true"),
+]
+"""NewReno's rules in it, whatever the paper's page has."""
 NUMBERS = ("goodput", "first 10 s", "last 30 s", "fairness", "loss [%]", "time-outs")
 
 Numbers = dict[str, float]
