@@ -21,6 +21,7 @@
 //! ```
 //!
 //! It is where the window is below the threshold, also one that (5.2.7) has brought there: a window of one goes back to two.
+//! A segment that is sent alone tells base anew, also a longer one.
 //!
 //! A window is never below one segment, and one that is not full does not grow. Losses are answered as by Reno. Packets
 //! carry ECT(1), since no mark is answered as RFC 3168 has it.
