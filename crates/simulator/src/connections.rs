@@ -43,6 +43,12 @@ impl ConnectionId {
         ConnectionId(packet.connection)
     }
 
+    /// Of the word of a packet.
+    #[inline]
+    pub fn of_word(word: u32) -> Self {
+        ConnectionId(word)
+    }
+
     /// As in [`Packet::connection`].
     #[inline]
     pub fn word(self) -> u32 {

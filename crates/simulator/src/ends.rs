@@ -1,8 +1,9 @@
 //! The ends of all flows: applications, and the connections that are open between them.
 
-use tidegate_mechanisms::units::{Span, Time};
+use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 
+use crate::ack_timers::AckTimers;
 use crate::applications::site::Site;
 use crate::applications::{
     Account, AnyApplication, Datagram, Event, Route, System, TransferRecord, add,
@@ -107,7 +108,8 @@ impl<'a> Ends<'a> {
     #[inline]
     pub fn deliver(&mut self, parcel: &Parcel, mut world: World) -> u64 {
         let packet = &parcel.packet(world.now);
-        if world.network.delayed_acks.is_due_before(world.now, packet.flow) {
+        let line = world.network.delayed_acks.bound_at(packet.flow);
+        if line.is_some_and(|line| world.timers.acks.bound_of_line(line) < world.now) {
             self.acknowledge_before(packet, &mut world);
         }
         let (id, backward) = (ConnectionId::of(packet), is_of_backward_half(packet));
@@ -143,32 +145,10 @@ impl<'a> Ends<'a> {
     #[inline(never)]
     fn acknowledge_before(&mut self, packet: &Packet, world: &mut World) {
         let line = world.network.delayed_acks.line_of(packet.flow);
-        if let Some(line) = line.filter(|_| !packet.has(flags::ACK)) {
-            self.work_off(line, world.now, world);
-        }
-    }
-
-    /// Wakes the receivers on a line that want to be woken before `until`, each at its time.
-    fn work_off(&mut self, line: u32, until: Time, world: &mut World) {
-        while let Some((at, receiver)) = world.network.delayed_acks.take_before(until, line) {
+        let Some(line) = line.filter(|_| !packet.has(flags::ACK)) else { return };
+        while let Some((at, receiver)) = world.timers.acks.take_in_line(line, world.now) {
             let World { network, timers, .. } = world;
-            let Some(connection) = self.connections.at(receiver.place()) else { continue };
-            let half = &mut connection.forward;
-            // Else it is left over from a connection that had this place before.
-            if network.delayed_acks.line_of(half.address.flow) == Some(line) {
-                half.on_turn_in_line(&mut World { now: at, network, timers }.door(half.address));
-            }
-        }
-    }
-
-    /// The wake-up of a line comes.
-    pub fn wake_line(&mut self, line: u32, world: &mut World) {
-        if !world.network.delayed_acks.is_awake(line, world.now) {
-            return;
-        }
-        self.work_off(line, world.now + Span::from_nanos(1), world);
-        if let Some(at) = world.network.delayed_acks.next_wake(line) {
-            world.timers.push(at, Wake::DelayedAcks(line));
+            self.wake_receiver(receiver, &mut World { now: at, network, timers });
         }
     }
 
@@ -188,7 +168,7 @@ impl<'a> Ends<'a> {
 
     /// Asks for the end of its connection that gets a packet, and for where that answers.
     #[inline(always)]
-    pub fn prefetch_connection(&self, parcel: &Parcel, network: &Network) {
+    pub fn prefetch_connection(&self, parcel: &Parcel, network: &Network, acks: &AckTimers) {
         let is_ack = parcel.has(flags::ACK);
         self.connections.prefetch(parcel.connection(), is_ack);
         let Ways { forward, reverse } = self.ways[parcel.flow() as usize];
@@ -197,6 +177,7 @@ impl<'a> Ends<'a> {
             network.prefetch_links(forward);
         } else {
             network.prefetch_links(reverse);
+            acks.prefetch(ConnectionId::of_word(parcel.connection()).place());
         }
     }
 
@@ -296,16 +277,12 @@ impl<'a> Ends<'a> {
         table
     }
 
-    /// What is known at `now` of a wake-up that comes at `at`: what it would look after is mostly set for later by
+    /// What is known of a wake-up that comes at `at`: what it would look after is mostly set for later by
     /// then, so that it can come at that time instead.
     #[inline]
-    pub fn foresee(&mut self, wake: Wake, at: Time, now: Time) -> Prospect {
-        let (Wake::Retransmit(half) | Wake::DelayedAck(half)) = wake else { return Prospect::Due };
-        let Some(half) = self.half(TimerId(half)) else { return Prospect::Void };
-        match wake {
-            Wake::Retransmit(_) => half.sender.foresee(at),
-            _ => half.receiver.ack_timer().map_or(Prospect::Void, |own| own.foresee(at, now)),
-        }
+    pub fn foresee(&mut self, wake: Wake, at: Time) -> Prospect {
+        let Wake::Retransmit(half) = wake else { return Prospect::Due };
+        self.half(TimerId(half)).map_or(Prospect::Void, |half| half.sender.foresee(at))
     }
 
     /// Asks for the timer of a sender.

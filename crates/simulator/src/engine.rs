@@ -66,7 +66,7 @@ impl<'a> Engine<'a> {
         let longest = plan.warm_up + plan.duration + plan.drain_limit;
         assert!(longest < MAX_RUN, "a run ends before {MAX_RUN}");
         let (network, ways) = Network::new(plan, seed, receivers);
-        let mut timers = Timers::default();
+        let mut timers = Timers::with_lines(network.delayed_acks.places());
         for (i, flow) in plan.flows.iter().enumerate() {
             let room = flow.start.to.since(flow.start.from).as_secs();
             let draw = Stream::new(seed, &format!("flow/{i}/start")).unit();
@@ -225,7 +225,7 @@ impl<'a> Engine<'a> {
     /// Asks for what the packets to come will need.
     #[inline(never)]
     fn prefetch(&self) {
-        let Engine { network, ends, reached, .. } = self;
+        let Engine { network, ends, reached, timers, .. } = self;
         let [first, second, third] = STEPS_AHEAD.map(|later| network.transit.coming(later));
         if let Some(parcel) = first {
             network.prefetch_way(parcel);
@@ -235,7 +235,7 @@ impl<'a> Engine<'a> {
             let ends_there = network.prefetch_links(parcel.hop());
             if ends_there {
                 prefetch(&reached[parcel.flow() as usize]);
-                ends.prefetch_connection(parcel, network);
+                ends.prefetch_connection(parcel, network, &timers.acks);
             }
         }
         if let Some(parcel) = third {
@@ -292,22 +292,28 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn wake(&mut self) {
         let Engine { network, timers, ends, now, prefetches, .. } = self;
+        if timers.acks.next_time() <= *now {
+            if let Some(half) = timers.take_ack(*now) {
+                ends.wake_receiver(half, &mut World { now: *now, network, timers });
+            }
+            return;
+        }
         if timers.day_is_over() {
             timers.begin_day(|wake, at, after| {
                 if *prefetches {
                     after.into_iter().for_each(|wake| ends.prefetch_timer(wake));
                 }
-                ends.foresee(wake, at, *now)
+                ends.foresee(wake, at)
             });
             if timers.next_time() > *now {
                 return;
             }
         }
         let wake = timers.next_wake().expect("a timer is due");
-        match ends.foresee(wake, *now, *now) {
+        match ends.foresee(wake, *now) {
             Prospect::Later(at) => return timers.put_off(wake, at),
             prospect => {
-                timers.pop();
+                timers.pop_planned();
                 if prospect == Prospect::Void {
                     return;
                 }
@@ -321,8 +327,7 @@ impl<'a> Engine<'a> {
             Wake::Start(flow) => ends.tell(flow, Event::Start, &mut world),
             Wake::Application(flow) => ends.tell(flow, Event::Wake, &mut world),
             Wake::Retransmit(half) => ends.wake_sender(TimerId(half), &mut world),
-            Wake::DelayedAck(half) => ends.wake_receiver(TimerId(half), &mut world),
-            Wake::DelayedAcks(line) => ends.wake_line(line, &mut world),
+            Wake::DelayedAck(_) => unreachable!("receivers have timers of their own"),
         }
     }
 

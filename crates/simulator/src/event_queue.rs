@@ -13,7 +13,9 @@ use core::cmp::Reverse;
 use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
 
+use crate::ack_timers::{AckTimers, Seat};
 use crate::in_order::{InOrder, time_of, wake_of};
+use crate::tcp::TimerId;
 
 /// Bits of a time below its day: 34 ms, less than most timers wait.
 const DAY: u32 = 25;
@@ -26,6 +28,8 @@ const MOST_ROOM: usize = 64;
 
 /// Wake-ups of flows and probes.
 pub struct Timers {
+    /// Those of receivers, which come at equal times before all others.
+    pub acks: AckTimers,
     /// Those of the day that has come, and of days before.
     today: InOrder,
     /// Its number.
@@ -36,6 +40,9 @@ pub struct Timers {
     booked: u32,
     /// Those of days beyond, or that were beyond when they were set.
     later: QuaternaryHeap<Reverse<u128>>,
+    /// When the first of all these comes.
+    planned: Time,
+    /// Nothing comes before, be it planned or one of receivers'.
     next: Time,
 }
 
@@ -57,10 +64,8 @@ pub enum Wake {
     Start(u32),
     /// Retransmission time-out of a flow's sender.
     Retransmit(u32),
-    /// Delayed acknowledgement of a flow's receiver.
+    /// Delayed acknowledgement of a flow's receiver, which is among [`Timers::acks`].
     DelayedAck(u32),
-    /// Delayed acknowledgements of all receivers on a line.
-    DelayedAcks(u32),
     /// Next packet of a constant-bit-rate source, or next write of an application over TCP.
     Application(u32),
     /// A flow takes another way: a number of [`tidegate_scenario::plan::Plan::moves`].
@@ -81,7 +86,6 @@ impl Wake {
             Wake::Retransmit(id) => (1, id),
             Wake::DelayedAck(id) => (2, id),
             Wake::Application(id) => (3, id),
-            Wake::DelayedAcks(id) => (4, id),
             Wake::Move(id) => (5, id),
             Wake::Offer(id) => (6, id),
             Wake::Sample => (7, 0),
@@ -98,7 +102,6 @@ impl Wake {
             1 => Wake::Retransmit(id),
             2 => Wake::DelayedAck(id),
             3 => Wake::Application(id),
-            4 => Wake::DelayedAcks(id),
             5 => Wake::Move(id),
             6 => Wake::Offer(id),
             _ => Wake::Sample,
@@ -108,8 +111,7 @@ impl Wake {
 
 impl Default for Timers {
     fn default() -> Self {
-        let (today, later) = (InOrder::default(), QuaternaryHeap::default());
-        Timers { today, day: 0, days: Vec::new(), booked: 0, later, next: Time::NEVER }
+        Timers::with_lines(0)
     }
 }
 
@@ -122,7 +124,14 @@ const fn place_of(day: u64) -> usize {
 }
 
 impl Timers {
-    /// When the next timer fires; [`Time::NEVER`] if none is set.
+    /// None is set; lines of receivers have so many places.
+    pub fn with_lines(places: usize) -> Self {
+        let (today, later) = (InOrder::default(), QuaternaryHeap::default());
+        let (acks, next) = (AckTimers::with_lines(places), Time::NEVER);
+        Timers { acks, today, day: 0, days: Vec::new(), booked: 0, later, planned: next, next }
+    }
+
+    /// No timer fires before; [`Time::NEVER`] if none is set.
     #[inline]
     pub fn next_time(&self) -> Time {
         self.next
@@ -133,7 +142,23 @@ impl Timers {
     pub fn push(&mut self, at: Time, wake: Wake) {
         let key = self.today.key(at, wake);
         self.add(key);
+        self.planned = self.planned.min(at);
         self.next = self.next.min(at);
+    }
+
+    /// Sets the timer of a receiver, or sets it anew.
+    #[inline]
+    pub fn set_ack(&mut self, seat: Seat, at: Time) {
+        if self.acks.set(seat, at) {
+            self.next = self.next.min(at);
+        }
+    }
+
+    /// Takes a timer of a receiver that runs out now.
+    pub fn take_ack(&mut self, now: Time) -> Option<TimerId> {
+        let taken = self.acks.take(now);
+        self.next = self.planned.min(self.acks.next_time());
+        taken
     }
 
     #[inline]
@@ -166,7 +191,7 @@ impl Timers {
     /// The day of the next timer begins: `prospect` says what is known by now of each of its timers, and hears whom
     /// one of those after it wakes.
     pub fn begin_day(&mut self, mut prospect: impl FnMut(Wake, Time, Option<Wake>) -> Prospect) {
-        self.day = day_of(self.next);
+        self.day = day_of(self.planned);
         let place = place_of(self.day);
         self.booked &= !(1 << place);
         let mut keys = self.days.get_mut(place).map_or_else(Vec::new, core::mem::take);
@@ -199,10 +224,11 @@ impl Timers {
 
     #[inline]
     fn find_next(&mut self) {
-        self.next = match self.today.next_time() {
+        self.planned = match self.today.next_time() {
             Time::NEVER => self.first_to_come(),
             next => next,
         };
+        self.next = self.planned.min(self.acks.next_time());
     }
 
     /// When the first timer fires that is not one of today's.
@@ -230,17 +256,39 @@ impl Timers {
     }
 
     /// Takes the next timer.
-    #[inline]
+    #[cfg(test)]
     pub fn pop(&mut self) -> Option<(Time, Wake)> {
+        self.pop_before(Time::NEVER)
+    }
+
+    /// Takes the next timer, if it comes before `until`.
+    pub fn pop_before(&mut self, until: Time) -> Option<(Time, Wake)> {
+        while self.next_time() < until {
+            let now = self.next_time();
+            if self.acks.next_time() <= now {
+                if let Some(TimerId(half)) = self.take_ack(now) {
+                    return Some((now, Wake::DelayedAck(half)));
+                }
+            } else {
+                let wake = self.pop_planned()?;
+                return Some((now, wake));
+            }
+        }
+        None
+    }
+
+    /// Takes the next timer that is not one of a receiver.
+    #[inline]
+    pub fn pop_planned(&mut self) -> Option<Wake> {
         if self.day_is_over() {
-            if self.next == Time::NEVER {
+            if self.planned == Time::NEVER {
                 return None;
             }
             self.begin_day(|_, _, _| Prospect::Due);
         }
         let key = self.today.pop()?;
         self.find_next();
-        Some((time_of(key), wake_of(key)))
+        Some(wake_of(key))
     }
 }
 

@@ -4,7 +4,7 @@
 //! the open, so that a script can play the other end. Sequence space counts segments, as everywhere in
 //! the simulator; segment 0 is the first after the handshake.
 
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 pub use tidegate_scenario::plan::OptionPlan;
 use tidegate_scenario::plan::TcpPlan;
@@ -167,15 +167,17 @@ impl Host {
         self
     }
 
-    /// When it wants to be woken.
+    /// When it wants to be woken; it may turn out then that it has nothing to do yet.
     pub fn next_wake(&self) -> Option<Time> {
         Some(self.timers.next_time()).filter(|at| *at < Time::NEVER)
     }
 
     /// Sets the clock to the next wake-up and lets it happen.
     pub fn wake(&mut self) {
-        let Some((at, wake)) = self.timers.pop() else { return };
+        let Some(at) = self.next_wake() else { return };
         self.now = self.now.max(at);
+        let next = self.timers.pop_before(at + Span::from_nanos(1));
+        let Some((_, wake)) = next else { return };
         match wake {
             Wake::Retransmit(_) => {
                 self.sending(|connection, door| connection.sender.on_timer(door))

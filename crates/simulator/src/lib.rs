@@ -5,12 +5,14 @@
 //! behind a narrow door ([`tcp::Door`]): packets in, packets out, next wake-up. The same network
 //! also stands between real hosts, in real time: [`Emulation`].
 
+mod ack_timers;
 mod applications;
 mod arrivals;
 mod build;
 mod calendar;
 mod connections;
 mod contents;
+mod deadlines;
 mod delayed_acks;
 mod digest;
 mod emulation;

@@ -5,6 +5,7 @@ use tidegate_scenario::plan::{FlowPlan, OfferPlan};
 
 use super::carrier::{Carrier, random_of};
 use super::site::Site;
+use crate::ack_timers::Seat;
 use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::event_queue::Wake;
 use crate::network::Ways;
@@ -144,6 +145,11 @@ impl System<'_, '_> {
         self.account.latest = Some(id);
         if let Some(connection) = self.connections.get(self.route.flow, id) {
             connection.forward.sender.counts = counts;
+            if let Some(place) = self.world.network.delayed_acks.place_of(self.route.flow) {
+                let address = &mut connection.forward.address;
+                address.seat = Seat::in_line(place);
+                self.world.timers.acks.stand_in_line(place, address.timer());
+            }
             if let Some(half) = connection.half_from(at) {
                 half.sender.open(&mut self.world.door(half.address));
             }

@@ -2,6 +2,8 @@
 
 use tidegate_mechanisms::units::Time;
 
+use crate::ack_timers::Seat;
+use crate::connections::ConnectionId;
 use crate::event_queue::{Timers, Wake};
 use crate::network::{Network, Ways};
 use crate::packet::{Packet, Parcel, flags};
@@ -46,11 +48,11 @@ pub struct Address {
     pub flow: u32,
     /// The connection, as in [`Packet::connection`].
     pub connection: u32,
-    /// Whom timers wake.
-    pub timer: TimerId,
     /// First hop of data, and of acknowledgements.
     data: u32,
     acks: u32,
+    /// Where the receiving end waits with an acknowledgement that is delayed, which also tells the direction of data.
+    pub seat: Seat,
 }
 
 /// A half of a connection, as timers name it: its place, and in the lowest bit its direction.
@@ -78,15 +80,27 @@ impl TimerId {
 impl Address {
     /// Of a half of a connection.
     pub fn new(flow: u32, connection: u32, timer: TimerId, ways: Ways) -> Self {
-        let mut address = Address { flow, connection, timer, data: 0, acks: 0 };
+        let seat = Seat::of(timer);
+        let mut address = Address { flow, connection, data: 0, acks: 0, seat };
         address.lead(ways);
         address
+    }
+
+    /// Whether data flows against the flow.
+    #[inline]
+    pub fn is_backward(&self) -> bool {
+        self.seat.is_backward()
+    }
+
+    /// Whom timers wake.
+    pub fn timer(&self) -> TimerId {
+        TimerId::new(ConnectionId::of_word(self.connection).place(), self.is_backward())
     }
 
     /// It enters the network by these ways from now on.
     pub fn lead(&mut self, Ways { forward, reverse }: Ways) {
         (self.data, self.acks) =
-            if self.timer.is_backward() { (reverse, forward) } else { (forward, reverse) };
+            if self.is_backward() { (reverse, forward) } else { (forward, reverse) };
     }
 }
 
@@ -95,14 +109,14 @@ impl Door<'_> {
     #[inline]
     pub fn send_data(&mut self, number: u64, len: u16, flags: u32) {
         let packet = self.packet(self.address.data, number, self.now, len, flags);
-        self.send(packet, self.address.timer.is_backward());
+        self.send(packet, self.address.is_backward());
     }
 
     /// Sends an acknowledgement of all segments before `number`, with options if `flags` say so.
     #[inline]
     pub fn send_ack(&mut self, number: u64, echo: Time, len: u16, flags: u32, word: u32) {
         let packet = self.packet(self.address.acks, number, echo, len, flags | flags::ACK);
-        self.send(Packet { word, ..packet }, !self.address.timer.is_backward());
+        self.send(Packet { word, ..packet }, !self.address.is_backward());
     }
 
     #[inline(always)]
@@ -125,28 +139,18 @@ impl Door<'_> {
     /// Asks to wake the sending end; there is no cancelling.
     #[inline]
     pub fn wake_sender(&mut self, at: Time) {
-        self.timers.push(at, Wake::Retransmit(self.address.timer.0));
+        self.timers.push(at, Wake::Retransmit(self.address.timer().0));
     }
 
-    /// Asks to wake the receiving end; there is no cancelling.
+    /// Sets the time at which the acknowledgement leaves that the receiving end owes, or sets it anew.
     #[inline]
-    pub fn wake_receiver(&mut self, at: Time) {
-        self.timers.push(at, Wake::DelayedAck(self.address.timer.0));
+    pub fn set_ack_timer(&mut self, at: Time) {
+        self.timers.set_ack(self.address.seat, at);
     }
 
-    /// Whether the receiving end has a line.
+    /// The receiving end owes no acknowledgement any more.
     #[inline]
-    pub fn has_line(&self) -> bool {
-        self.network.delayed_acks.line_of(self.address.flow).is_some()
-    }
-
-    /// Lets the receiving end wait in its line for its turn at `at`.
-    pub fn wait_in_line(&mut self, at: Time) {
-        let lines = &mut self.network.delayed_acks;
-        if let Some(line) = lines.line_of(self.address.flow)
-            && lines.add(line, at, self.address.timer)
-        {
-            self.timers.push(at, Wake::DelayedAcks(line));
-        }
+    pub fn clear_ack_timer(&mut self) {
+        self.timers.acks.clear(self.address.seat);
     }
 }

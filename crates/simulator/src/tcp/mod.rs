@@ -113,8 +113,9 @@ impl Half {
             return self.answer(parcel, door);
         }
         let packet = &parcel.packet(door.now);
-        if self.receiver.ack_timer().is_some_and(|timer| timer.looks_at() < packet.at) {
-            self.look_before(packet.at, door);
+        let leaves_at = self.ack_leaves_at();
+        if self.receiver.ack_timer().is_some_and(|timer| timer.leaves_before(packet.at)) {
+            self.acknowledge_late(leaves_at, door);
         }
         if self.receiver.owes_other_echo(packet) {
             self.acknowledge(door);
@@ -143,6 +144,9 @@ impl Half {
 
     #[inline]
     fn acknowledge(&mut self, door: &mut Door) {
+        if self.receiver.ack_timer().is_some() {
+            door.clear_ack_timer();
+        }
         if self.receiver.counts_marks() {
             return self.acknowledge_accurately(door);
         }
@@ -194,59 +198,37 @@ impl Half {
     }
 
     fn delay_ack(&mut self, delay: Span, door: &mut Door) {
-        let due = door.now + delay;
-        if self.receiver.ack_timer().is_some_and(|timer| timer.set(due)) {
-            self.ask_for_wake_up(door);
+        if let Some(timer) = self.receiver.ack_timer() {
+            door.set_ack_timer(timer.set(door.now + delay));
         }
     }
 
-    /// Asks to be woken when the receiver looks after its timer next: in turn, where it has a line, else if
-    /// no wake-up comes before.
-    fn ask_for_wake_up(&mut self, door: &mut Door) {
-        let Some(timer) = self.receiver.ack_timer() else { return };
-        if door.has_line() {
-            door.wait_in_line(timer.looks_at());
-        } else if let Some(at) = timer.ask() {
-            door.wake_receiver(at);
-        }
+    /// When the acknowledgement leaves that waits for a second segment; [`Time::NEVER`] if none does.
+    #[inline]
+    fn ack_leaves_at(&mut self) -> Time {
+        self.receiver.ack_timer().map_or(Time::NEVER, |timer| timer.leaves_at())
     }
 
-    /// The wake-up comes that the receiver has asked for.
+    /// The wake-up comes that the receiver has asked for, or one that is left over from a connection that had this place
+    /// before.
     pub fn on_wake_of_receiver(&mut self, door: &mut Door) {
-        if self.receiver.ack_timer().is_some_and(|timer| timer.wakes(door.now)) {
-            self.look_after_timer(door);
-            self.ask_for_wake_up(door);
+        match self.ack_leaves_at() {
+            Time::NEVER => {}
+            later if later > door.now => door.set_ack_timer(later),
+            at => self.acknowledge_late(at, door),
         }
     }
 
-    /// It is the receiver's turn in its line, for its timer.
-    pub fn on_turn_in_line(&mut self, door: &mut Door) {
-        self.look_after_timer(door);
-        if self.receiver.ack_timer().is_some_and(|timer| timer.looks_at() < Time::NEVER) {
-            self.ask_for_wake_up(door);
-        }
-    }
-
-    /// A segment that is served ahead of time arrives only after acknowledgements may have waited in vain:
-    /// they leave first, each when it is due.
+    /// No second segment has come before `at`, when the acknowledgement leaves. What is served ahead of time may arrive only
+    /// after that.
     #[inline(never)]
-    fn look_before(&mut self, until: Time, door: &mut Door) {
-        while let Some(at) = self.receiver.ack_timer().map(|timer| timer.looks_at())
-            && at < until
-        {
-            let Door { address, prompt, ref mut network, ref mut timers, .. } = *door;
-            self.look_after_timer(&mut Door { now: at, network, timers, address, prompt });
+    fn acknowledge_late(&mut self, at: Time, door: &mut Door) {
+        if let Some(timer) = self.receiver.ack_timer() {
+            timer.run_out();
         }
-    }
-
-    /// The receiver looks after its timer, if this is when it wanted to.
-    fn look_after_timer(&mut self, door: &mut Door) {
-        let timer = self.receiver.ack_timer();
-        let runs_out = timer.is_some_and(|own| own.looks_at() == door.now && own.look(door.now));
-        if runs_out {
-            self.receiver.on_delay_missed();
-            self.acknowledge(door);
-        }
+        self.receiver.on_delay_missed();
+        let Door { address, prompt, ref mut network, ref mut timers, .. } = *door;
+        self.acknowledge(&mut Door { now: at, network, timers, address, prompt });
     }
 }
 

@@ -191,9 +191,7 @@ impl World {
 
     /// Timers fire at their time.
     fn fire_until(&mut self, end: Time) {
-        while self.timers.next_time() <= end
-            && let Some((at, wake)) = self.timers.pop()
-        {
+        while let Some((at, wake)) = self.timers.pop_before(end + Span::from_nanos(1)) {
             self.now = at;
             match wake {
                 Wake::Retransmit(_) => self.act(|half, door| half.sender.on_timer(door)),

@@ -173,10 +173,7 @@ impl Bench {
 
     /// Lets the next timer before `end` fire. Returns when, its name and what was sent.
     pub fn fire(&mut self, end: Time) -> Option<(Time, &'static str, String)> {
-        if self.timers.next_time() >= end {
-            return None;
-        }
-        let (at, wake) = self.timers.pop()?;
+        let (at, wake) = self.timers.pop_before(end)?;
         self.now = at;
         let name = match wake {
             Wake::Retransmit(_) => {

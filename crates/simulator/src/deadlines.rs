@@ -1,0 +1,291 @@
+//! Times at which many want to be woken, who mostly change their minds before.
+//!
+//! Each has a place in a list. Above the list are bounds: a time before which nobody of a block of it is due, then one for each
+//! block of these, and so on up to one for all. Who puts off a time leaves bounds as they are, so that this takes a store and a
+//! comparison. A block is looked through only when its bound has come, and then that is as late again as the times allow.
+
+use core::ops::Range;
+
+use tidegate_mechanisms::units::Time;
+
+use crate::memory::prefetch;
+
+/// So many have a bound in common.
+const BLOCK: usize = 16;
+
+/// The times, by place.
+pub struct Deadlines {
+    times: Vec<Time>,
+    /// Those of blocks of times, of blocks of these, and so on, one level after the other. The last is that of all.
+    bounds: Vec<Time>,
+    /// Where each level begins.
+    levels: Vec<usize>,
+}
+
+/// Places next to each other that have a bound in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Of how many levels.
+    height: u32,
+    /// Which of its level.
+    number: u32,
+}
+
+/// Blocks of so many.
+const fn blocks(count: usize) -> usize {
+    count.div_ceil(BLOCK)
+}
+
+impl Group {
+    /// The group that a place is in among groups with room for so many.
+    pub fn of(place: usize, members: usize) -> Self {
+        let mut group = Group { height: 1, number: (place / BLOCK) as u32 };
+        while group.room() < members {
+            group = Group { height: group.height + 1, number: group.number / BLOCK as u32 };
+        }
+        group
+    }
+
+    /// Places that it has.
+    pub fn room(self) -> usize {
+        BLOCK.pow(self.height)
+    }
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Deadlines::with_places(0)
+    }
+}
+
+impl Deadlines {
+    /// So many places, where nobody wants to be woken.
+    pub fn with_places(count: usize) -> Self {
+        let (mut level, mut end, mut levels) = (blocks(count).max(1), 0, Vec::new());
+        loop {
+            levels.push(end);
+            end += level;
+            if level == 1 {
+                break;
+            }
+            level = blocks(level);
+        }
+        Deadlines { times: vec![Time::NEVER; count], bounds: vec![Time::NEVER; end], levels }
+    }
+
+    /// Nobody is due before.
+    #[inline]
+    pub fn bound(&self) -> Time {
+        self.bounds[self.bounds.len() - 1]
+    }
+
+    /// Where the bound of a group is, as long as there are no more places than now.
+    pub fn bound_at(&self, group: Group) -> u32 {
+        match self.levels.get(group.height as usize - 1) {
+            Some(level) => *level as u32 + group.number,
+            None => self.bounds.len() as u32 - 1,
+        }
+    }
+
+    /// Nobody of a group is due before, by where its bound is.
+    #[inline]
+    pub fn bound_of(&self, bound_at: u32) -> Time {
+        self.bounds[bound_at as usize]
+    }
+
+    /// Sets a time, or sets it anew. Returns whether it is below a bound that there was, which it may be of all of them.
+    #[inline]
+    pub fn set(&mut self, place: u32, at: Time) -> bool {
+        let place = place as usize;
+        let Some(time) = self.times.get_mut(place) else { return self.set_beyond(place, at) };
+        *time = at;
+        let lowers = at < self.bounds[place / BLOCK];
+        if lowers {
+            self.lower(place, at);
+        }
+        lowers
+    }
+
+    /// Sets a time at a place that there is not yet.
+    #[cold]
+    fn set_beyond(&mut self, place: usize, at: Time) -> bool {
+        let room = (place + 1).next_power_of_two().max(BLOCK);
+        let mut all = Deadlines::with_places(room);
+        all.times[..self.times.len()].copy_from_slice(&self.times);
+        all.times[place] = at;
+        for block in 0..blocks(room) {
+            all.raise(block);
+        }
+        *self = all;
+        true
+    }
+
+    /// Lowers the bounds above a place.
+    #[inline(never)]
+    fn lower(&mut self, mut place: usize, at: Time) {
+        for level in &self.levels {
+            place /= BLOCK;
+            let bound = &mut self.bounds[level + place];
+            *bound = at.min(*bound);
+        }
+    }
+
+    /// Nobody is to be woken at a place.
+    #[inline]
+    pub fn clear(&mut self, place: u32) {
+        if let Some(time) = self.times.get_mut(place as usize) {
+            *time = Time::NEVER;
+        }
+    }
+
+    /// Asks for where the time of a place is.
+    #[inline(always)]
+    pub fn prefetch(&self, place: u32) {
+        if let Some(time) = self.times.get(place as usize) {
+            prefetch(time);
+        }
+    }
+
+    /// Takes the first who is due, if that is before `until`: when, and at which place. Of several at the same time, that
+    /// of the first place.
+    pub fn take_before(&mut self, until: Time) -> Option<(Time, u32)> {
+        self.take_of(Group { height: self.levels.len() as u32, number: 0 }, until)
+    }
+
+    /// The same of a group.
+    pub fn take_of(&mut self, group: Group, until: Time) -> Option<(Time, u32)> {
+        let height = self.levels.len().min(group.height as usize);
+        loop {
+            let bound = self.bounds[self.levels[height - 1] + group.number as usize];
+            if bound >= until {
+                return None;
+            }
+            // Down to the block where the first may be.
+            let mut number = group.number as usize;
+            for level in (0..height - 1).rev() {
+                number = number * BLOCK
+                    + first_at(&self.bounds[self.block_of_bounds(level, number)], bound);
+            }
+            let own = block(number, self.times.len());
+            let times = &mut self.times[own];
+            let first = times.iter().position(|at| *at == bound);
+            if let Some(place) = first {
+                times[place] = Time::NEVER;
+            }
+            self.raise(number);
+            if let Some(place) = first {
+                return Some((bound, (number * BLOCK + place) as u32));
+            }
+        }
+    }
+
+    /// Where the bounds of a level are that have a bound in common.
+    fn block_of_bounds(&self, level: usize, number: usize) -> Range<usize> {
+        let (begin, end) = (self.levels[level], self.levels[level + 1]);
+        let own = block(number, end - begin);
+        begin + own.start..begin + own.end
+    }
+
+    /// Raises the bounds above a block of times as far as these allow.
+    fn raise(&mut self, mut number: usize) {
+        let mut bound = first_of(&self.times[block(number, self.times.len())]);
+        self.bounds[number] = bound;
+        for level in 1..self.levels.len() {
+            number /= BLOCK;
+            bound = first_of(&self.bounds[self.block_of_bounds(level - 1, number)]);
+            self.bounds[self.levels[level] + number] = bound;
+        }
+    }
+}
+
+/// Which of so many are in a block.
+fn block(number: usize, count: usize) -> Range<usize> {
+    number * BLOCK..count.min((number + 1) * BLOCK)
+}
+
+#[inline]
+fn first_of(times: &[Time]) -> Time {
+    let mut first = Time::NEVER;
+    for &at in times {
+        // Which is sooner cannot be guessed.
+        first = core::hint::select_unpredictable(at < first, at, first);
+    }
+    first
+}
+
+/// The place of the first that is no later.
+fn first_at(times: &[Time], at: Time) -> usize {
+    times.iter().position(|own| *own <= at).expect("a bound is that of what is below")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ns(n: u64) -> Time {
+        Time::from_nanos(n)
+    }
+
+    #[test]
+    fn groups_hold_their_members() {
+        assert_eq!(Group::of(64, 2), Group { height: 1, number: 4 });
+        assert_eq!((Group::of(64, 16).room(), Group::of(64, 17).room()), (16, 256));
+        assert_eq!(Group::of(256, 17), Group { height: 2, number: 1 });
+        let all = Deadlines::with_places(512);
+        let bound_at = |(place, members)| all.bound_at(Group::of(place, members));
+        let bounds = [(64, 2), (256, 17), (0, 512)].map(bound_at);
+        assert_eq!(bounds, [4, 32 + 1, 34], "32 blocks, two of these, and all");
+    }
+
+    proptest! {
+        /// Beside a list that is looked through each time: set, set anew for sooner or later, cleared, taken, of all or of a
+        /// group, with places that come later, so that there are more levels than at first.
+        #[test]
+        fn who_is_due_first_is_taken_first(
+            most in prop::sample::select(vec![4_u32, 60, 1_100]),
+            steps in prop::collection::vec((0..1_100_u32, 0..1_000_u64, 0..8_u32), 0..300),
+        ) {
+            let (mut all, mut model) = (Deadlines::default(), vec![Time::NEVER; 1_100]);
+            let first = |model: &[Time], from: usize, count: usize, until: Time| {
+                let own = model.iter().copied().enumerate().skip(from).take(count);
+                let first = own.min_by_key(|(_, at)| *at).filter(|(_, at)| *at < until);
+                first.map(|(place, at)| (at, place as u32))
+            };
+            for (place, at, step) in steps {
+                let (place, at) = (place % most, ns(at));
+                match step {
+                    0..4 => {
+                        all.set(place, at);
+                        model[place as usize] = at;
+                    }
+                    4 => {
+                        all.clear(place);
+                        model[place as usize] = Time::NEVER;
+                    }
+                    5 | 6 => {
+                        // There is no group before there are places for it.
+                        all.set(1_099, Time::NEVER);
+                        model[1_099] = Time::NEVER;
+                        let group = Group::of(place as usize, if step == 5 { 2 } else { 17 });
+                        let from = place as usize / group.room() * group.room();
+                        let want = first(&model, from, group.room(), at);
+                        prop_assert_eq!(all.take_of(group, at), want);
+                        want.into_iter().for_each(|(_, place)| model[place as usize] = Time::NEVER);
+                        let least = first(&model, from, group.room(), Time::NEVER);
+                        let least = least.map_or(Time::NEVER, |(at, _)| at);
+                        prop_assert!(all.bound_of(all.bound_at(group)) <= least);
+                    }
+                    _ => {
+                        let want = first(&model, 0, 1_100, at);
+                        prop_assert_eq!(all.take_before(at), want);
+                        want.into_iter().for_each(|(_, place)| model[place as usize] = Time::NEVER);
+                    }
+                }
+                let least = model.iter().copied().min().expect("many of them");
+                prop_assert!(all.bound() <= least);
+            }
+        }
+    }
+}
