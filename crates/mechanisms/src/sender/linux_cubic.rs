@@ -33,7 +33,9 @@ pub const BETA: f64 = 717.0 / 1024.0;
 /// Aggressiveness, in segments per second³.
 const C: f64 = 410.0 / 1024.0;
 /// K is a whole number of these, in 1/s.
-const K_PER_SEC: f64 = 1024.0;
+const K_PER_SEC: u64 = 1024;
+/// K for so many segments between the window and that before the loss, which are few mostly.
+const SMALL_K: [u16; 64] = small_k();
 const REFRESH: Span = Span::from_nanos(31_250_000);
 /// So far ahead it is asked whether the curve stays where it is.
 const AHEAD: Span = Span::from_millis(200);
@@ -43,6 +45,35 @@ const MAX_INTERVAL_BEFORE_LOSS: u32 = 20;
 const MIN_INTERVAL: u32 = 2;
 /// Samples are no measure of the path for so long after the window was reduced.
 const QUIET: Span = Span::from_secs(1);
+
+/// What is not negative, rounded down.
+#[inline]
+fn whole(segments: f64) -> f64 {
+    segments as i64 as f64
+}
+
+/// By the least that is too much: 410/1024 (k/1024)³ > n.
+const fn small_k() -> [u16; 64] {
+    let (mut all, mut n, mut k) = ([0; 64], 0, 0_u64);
+    while n < all.len() {
+        while 410 * (k + 1) * (k + 1) * (k + 1) <= (n as u64) << 40 {
+            k += 1;
+        }
+        all[n] = k as u16;
+        n += 1;
+    }
+    all
+}
+
+/// K, where the window lacks so much to that before the loss.
+fn k_of(lack: f64) -> f64 {
+    let few = lack as u32;
+    let k = match SMALL_K.get(few as usize) {
+        Some(k) if f64::from(few) == lack => f64::from(*k),
+        _ => whole(libm::cbrt(lack / C) * K_PER_SEC as f64),
+    };
+    k / K_PER_SEC as f64
+}
 
 /// State of Linux's CUBIC.
 #[derive(Clone, Debug)]
@@ -127,20 +158,14 @@ impl Aim {
 
 impl Epoch {
     fn new(now: Time, cwnd: f64, w_max: f64) -> Self {
-        let (k, origin) = if w_max <= cwnd {
-            (0.0, cwnd)
-        } else {
-            let k = libm::cbrt((w_max - cwnd) / C);
-            (libm::floor(k * K_PER_SEC) / K_PER_SEC, w_max)
-        };
+        let (k, origin) = if w_max <= cwnd { (0.0, cwnd) } else { (k_of(w_max - cwnd), w_max) };
         Epoch { start: now, k, origin, w_est: cwnd, counted: 0, aim: Aim::NONE }
     }
 
     /// W_cubic, `t` seconds after the start.
     fn w_cubic(&self, t: f64) -> f64 {
         let off = (t - self.k).abs();
-        // Rounded down, as what is not negative is by this.
-        let from_origin = (C * off * off * off) as i64 as f64;
+        let from_origin = whole(C * off * off * off);
         if t < self.k { self.origin - from_origin } else { self.origin + from_origin }
     }
 
@@ -251,10 +276,10 @@ impl LinuxCubic {
     pub fn ssthresh_on_congestion(&mut self, window: &Window) -> f64 {
         let cwnd = window.cwnd;
         let converges = cwnd < self.w_max;
-        self.w_max = if converges { libm::floor(cwnd * (1.0 + BETA) / 2.0) } else { cwnd };
+        self.w_max = if converges { whole(cwnd * (1.0 + BETA) / 2.0) } else { cwnd };
         self.epoch = None;
         self.whole.reset();
-        libm::floor(BETA * cwnd).max(MIN_SSTHRESH)
+        whole(BETA * cwnd).max(MIN_SSTHRESH)
     }
 
     /// The clock has stood still since the last segment left.

@@ -171,3 +171,16 @@ proptest! {
         prop_assert!(pace.is_reached_by(interval) && !pace.is_reached_by(interval - 1));
     }
 }
+
+/// By whole numbers, as by a cube root.
+#[test]
+fn k_of_few_segments_is_that_of_many() {
+    for (n, k) in SMALL_K.into_iter().enumerate() {
+        assert_eq!(f64::from(k), libm::floor(libm::cbrt(n as f64 / C) * 1024.0), "{n}");
+        assert_eq!(k_of(n as f64), f64::from(k) / 1024.0);
+    }
+    assert_eq!(
+        [k_of(2.5), k_of(64.0)],
+        [2.5, 64.0].map(|n| libm::floor(libm::cbrt(n / C) * 1024.0) / 1024.0)
+    );
+}

@@ -15,6 +15,8 @@
 //! and the way back of the handshake, in whole milliseconds. It falls at once and rises by an eighth
 //! of the difference, at most each millisecond.
 
+use core::hint::select_unpredictable;
+
 use tidegate_mechanisms::units::{Span, Time};
 
 /// What a kernel offers at first: 64 KiB; and without having grown: 157/256 of 128 KiB, what is
@@ -77,11 +79,14 @@ impl ReceiveWindow {
         if grows {
             self.window = (self.window + 2 * self.mss).min(self.limit);
         }
-        if at.since(self.since) >= self.rtt {
-            self.note_bytes(received_bytes - self.from_bytes);
-            self.from_bytes = received_bytes;
-            self.since = at;
+        // Whether a round trip is over cannot be guessed, but whether it has brought more than any before can.
+        let over = at.since(self.since) >= self.rtt;
+        let bytes = received_bytes - self.from_bytes;
+        if over & (bytes > self.most_bytes) {
+            self.note_bytes(bytes);
         }
+        self.from_bytes = select_unpredictable(over, received_bytes, self.from_bytes);
+        self.since = select_unpredictable(over, at, self.since);
         grows
     }
 
@@ -90,14 +95,13 @@ impl ReceiveWindow {
         // Which of the two cannot be guessed.
         let (before, now) = (self.rtt.as_nanos(), rtt.as_nanos());
         let risen = before - before / 8 + now / 8;
-        self.rtt = Span::from_nanos(core::hint::select_unpredictable(now < before, now, risen));
+        self.rtt = Span::from_nanos(select_unpredictable(now < before, now, risen));
     }
 
+    /// A round trip has brought so many, which are more than any before.
+    #[cold]
     fn note_bytes(&mut self, bytes: u64) {
         let most = self.most_bytes;
-        if bytes <= most {
-            return;
-        }
         let twice = 2 * bytes;
         let ahead = (u128::from(twice) * u128::from(2 * (bytes - most)) / u128::from(most)) as u64;
         self.limit = self.limit.max(twice + ahead);

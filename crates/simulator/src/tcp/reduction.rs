@@ -89,7 +89,9 @@ impl Reduction {
                 *delivered += progress.delivered;
                 let count = if pipe > ssthresh {
                     let due = f64::from(*delivered) * ssthresh / f64::from(*window);
-                    libm::ceil(due) - f64::from(*sent)
+                    // Rounded up, as what is not negative is by this.
+                    let down = due as i64 as f64;
+                    down + f64::from(u8::from(down < due)) - f64::from(*sent)
                 } else {
                     let owed = f64::from(*delivered) - f64::from(*sent);
                     let more = if progress.safe { 1.0 } else { 0.0 };

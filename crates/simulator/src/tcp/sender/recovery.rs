@@ -288,6 +288,9 @@ impl Recovery {
     pub fn look_back(&mut self, told: &Told, out: &Outstanding, has_more: bool) -> Turn {
         let TimeOuts::ByTime(premature) = &mut self.time_outs else { return Turn::None };
         premature.note(told);
+        if !matches!(self.points.phase, Phase::Recovery | Phase::Loss) {
+            return Turn::None;
+        }
         let over = out.una() >= self.points.end;
         let in_vain = self.undo.as_ref().is_some_and(|undo| undo.is_in_vain(told.echo));
         let taken_back = told.advances() && in_vain;
