@@ -3,7 +3,7 @@
 use tidegate_mechanisms::units::{Span, Time};
 
 use crate::deadlines::{Deadlines, Group};
-use crate::tcp::TimerId;
+use crate::wake::TimerId;
 
 /// Where a receiver waits: in the upper bits one of the lists of [`AckTimers`], below them its place there.
 #[derive(Clone, Copy, Debug)]
@@ -86,10 +86,10 @@ impl AckTimers {
         self.in_line[place as usize] = receiver;
     }
 
-    /// Nobody in a line owes anything before, by where its bound is.
+    /// Whether anybody in a line may owe something before, by where its bound is.
     #[inline]
-    pub fn bound_of_line(&self, bound_at: u32) -> Time {
-        self.lists[LINES as usize].bound_of(bound_at)
+    pub fn is_line_due(&self, bound_at: u32, until: Time) -> bool {
+        self.lists[LINES as usize].is_due_before(until, bound_at)
     }
 
     /// Takes whose turn it is first in a line, and when, if that is before `until`.

@@ -4,20 +4,53 @@
 //! block of these, and so on up to one for all. Who puts off a time leaves bounds as they are, so that this takes a store and a
 //! comparison. A block is looked through only when its bound has come, and then that is as late again as the times allow.
 
-use core::ops::Range;
-
 use tidegate_mechanisms::units::Time;
 
 use crate::memory::prefetch;
 
 /// So many have a bound in common.
-const BLOCK: usize = 16;
+const BLOCK: usize = 1 << PLACE_BITS;
+const PLACE_BITS: u32 = 4;
+
+/// A time, and below it whose it is of its block, so that the least of a block is found without asking who that is. Times at
+/// which anybody is to be woken leave that much room ([`MAX_RUN`](tidegate_scenario::plan::MAX_RUN)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u64);
+
+impl Entry {
+    /// Later than any that is to come.
+    const NEVER: Entry = Entry(u64::MAX);
+
+    #[inline]
+    fn new(at: Time, place: usize) -> Self {
+        Entry(at.as_nanos() << PLACE_BITS | (place % BLOCK) as u64)
+    }
+
+    #[inline]
+    fn at(self) -> Time {
+        if self >= Entry::new(Time::NEVER, 0) {
+            return Time::NEVER;
+        }
+        Time::from_nanos(self.0 >> PLACE_BITS)
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        self.0 as usize % BLOCK
+    }
+
+    /// The same time of another of its block.
+    #[inline]
+    fn of_place(self, place: usize) -> Self {
+        Entry(self.0 & !(BLOCK as u64 - 1) | place as u64)
+    }
+}
 
 /// The times, by place.
 pub struct Deadlines {
-    times: Vec<Time>,
-    /// Those of blocks of times, of blocks of these, and so on, one level after the other. The last is that of all.
-    bounds: Vec<Time>,
+    entries: Vec<Entry>,
+    /// The least of blocks of entries, of blocks of these, and so on, one level after the other. The last is that of all.
+    bounds: Vec<Entry>,
     /// Where each level begins.
     levels: Vec<usize>,
 }
@@ -70,13 +103,13 @@ impl Deadlines {
             }
             level = blocks(level);
         }
-        Deadlines { times: vec![Time::NEVER; count], bounds: vec![Time::NEVER; end], levels }
+        Deadlines { entries: vec![Entry::NEVER; count], bounds: vec![Entry::NEVER; end], levels }
     }
 
     /// Nobody is due before.
     #[inline]
     pub fn bound(&self) -> Time {
-        self.bounds[self.bounds.len() - 1]
+        self.bounds[self.bounds.len() - 1].at()
     }
 
     /// Where the bound of a group is, as long as there are no more places than now.
@@ -87,19 +120,20 @@ impl Deadlines {
         }
     }
 
-    /// Nobody of a group is due before, by where its bound is.
+    /// Whether anybody of a group may be due before, by where its bound is.
     #[inline]
-    pub fn bound_of(&self, bound_at: u32) -> Time {
-        self.bounds[bound_at as usize]
+    pub fn is_due_before(&self, until: Time, bound_at: u32) -> bool {
+        self.bounds[bound_at as usize] < Entry::new(until, 0)
     }
 
     /// Sets a time, or sets it anew. Returns whether it is below a bound that there was, which it may be of all of them.
     #[inline]
     pub fn set(&mut self, place: u32, at: Time) -> bool {
         let place = place as usize;
-        let Some(time) = self.times.get_mut(place) else { return self.set_beyond(place, at) };
-        *time = at;
-        let lowers = at < self.bounds[place / BLOCK];
+        let Some(own) = self.entries.get_mut(place) else { return self.set_beyond(place, at) };
+        let entry = Entry::new(at, place);
+        *own = entry;
+        let lowers = entry < self.bounds[place / BLOCK];
         if lowers {
             self.lower(place, at);
         }
@@ -111,10 +145,11 @@ impl Deadlines {
     fn set_beyond(&mut self, place: usize, at: Time) -> bool {
         let room = (place + 1).next_power_of_two().max(BLOCK);
         let mut all = Deadlines::with_places(room);
-        all.times[..self.times.len()].copy_from_slice(&self.times);
-        all.times[place] = at;
-        for block in 0..blocks(room) {
-            all.raise(block);
+        all.entries[..self.entries.len()].copy_from_slice(&self.entries);
+        all.entries[place] = Entry::new(at, place);
+        for number in 0..blocks(room) {
+            let (first, _) = first_two(block(&all.entries, number));
+            all.raise(number, first);
         }
         *self = all;
         true
@@ -124,25 +159,26 @@ impl Deadlines {
     #[inline(never)]
     fn lower(&mut self, mut place: usize, at: Time) {
         for level in &self.levels {
+            let entry = Entry::new(at, place);
             place /= BLOCK;
             let bound = &mut self.bounds[level + place];
-            *bound = at.min(*bound);
+            *bound = entry.min(*bound);
         }
     }
 
     /// Nobody is to be woken at a place.
     #[inline]
     pub fn clear(&mut self, place: u32) {
-        if let Some(time) = self.times.get_mut(place as usize) {
-            *time = Time::NEVER;
+        if let Some(own) = self.entries.get_mut(place as usize) {
+            *own = Entry::NEVER;
         }
     }
 
     /// Asks for where the time of a place is.
     #[inline(always)]
     pub fn prefetch(&self, place: u32) {
-        if let Some(time) = self.times.get(place as usize) {
-            prefetch(time);
+        if let Some(own) = self.entries.get(place as usize) {
+            prefetch(own);
         }
     }
 
@@ -155,72 +191,71 @@ impl Deadlines {
     /// The same of a group.
     pub fn take_of(&mut self, group: Group, until: Time) -> Option<(Time, u32)> {
         let height = self.levels.len().min(group.height as usize);
+        let until = Entry::new(until, 0);
         loop {
-            let bound = self.bounds[self.levels[height - 1] + group.number as usize];
+            let mut number = group.number as usize;
+            let mut bound = self.bounds[self.levels[height - 1] + number];
             if bound >= until {
                 return None;
             }
             // Down to the block where the first may be.
-            let mut number = group.number as usize;
             for level in (0..height - 1).rev() {
-                number = number * BLOCK
-                    + first_at(&self.bounds[self.block_of_bounds(level, number)], bound);
+                number = number * BLOCK + bound.place();
+                bound = self.bounds[self.levels[level] + number];
             }
-            let own = block(number, self.times.len());
-            let times = &mut self.times[own];
-            let first = times.iter().position(|at| *at == bound);
-            if let Some(place) = first {
-                times[place] = Time::NEVER;
+            let (first, second) = first_two(block(&self.entries, number));
+            // It may have been put off, and another may come first now.
+            let is_first = first == bound;
+            if is_first {
+                self.entries[number * BLOCK + first.place()] = Entry::NEVER;
             }
-            self.raise(number);
-            if let Some(place) = first {
-                return Some((bound, (number * BLOCK + place) as u32));
+            self.raise(number, if is_first { second } else { first });
+            if is_first {
+                return Some((first.at(), (number * BLOCK + first.place()) as u32));
             }
         }
     }
 
-    /// Where the bounds of a level are that have a bound in common.
-    fn block_of_bounds(&self, level: usize, number: usize) -> Range<usize> {
-        let (begin, end) = (self.levels[level], self.levels[level + 1]);
-        let own = block(number, end - begin);
-        begin + own.start..begin + own.end
-    }
-
-    /// Raises the bounds above a block of times as far as these allow.
-    fn raise(&mut self, mut number: usize) {
-        let mut bound = first_of(&self.times[block(number, self.times.len())]);
-        self.bounds[number] = bound;
+    /// Raises the bounds above a block as far as the least of it allows.
+    fn raise(&mut self, mut number: usize, least: Entry) {
+        self.bounds[number] = least;
         for level in 1..self.levels.len() {
+            let (begin, end) = (self.levels[level - 1], self.levels[level]);
             number /= BLOCK;
-            bound = first_of(&self.bounds[self.block_of_bounds(level - 1, number)]);
-            self.bounds[self.levels[level] + number] = bound;
+            let least = first_of(block(&self.bounds[begin..end], number));
+            self.bounds[end + number] = least;
         }
     }
 }
 
-/// Which of so many are in a block.
-fn block(number: usize, count: usize) -> Range<usize> {
-    number * BLOCK..count.min((number + 1) * BLOCK)
-}
-
+/// One block of many.
 #[inline]
-fn first_of(times: &[Time]) -> Time {
-    let mut first = Time::NEVER;
-    for &at in times {
-        // Which is sooner cannot be guessed.
-        first = core::hint::select_unpredictable(at < first, at, first);
-    }
-    first
+fn block(all: &[Entry], number: usize) -> &[Entry] {
+    &all[number * BLOCK..all.len().min((number + 1) * BLOCK)]
 }
 
-/// The place of the first that is no later.
-fn first_at(times: &[Time], at: Time) -> usize {
-    times.iter().position(|own| *own <= at).expect("a bound is that of what is below")
+/// The first of a block of bounds, and which that is.
+#[inline]
+fn first_of(bounds: &[Entry]) -> Entry {
+    let own = |(place, bound): (usize, &Entry)| bound.of_place(place);
+    bounds.iter().enumerate().map(own).fold(Entry::NEVER, Entry::min)
+}
+
+/// The first and the second of a block; which come when cannot be guessed.
+#[inline]
+fn first_two(entries: &[Entry]) -> (Entry, Entry) {
+    let (mut first, mut second) = (Entry::NEVER, Entry::NEVER);
+    for &entry in entries {
+        second = second.min(first.max(entry));
+        first = first.min(entry);
+    }
+    (first, second)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tidegate_mechanisms::units::Span;
 
     use super::*;
 
@@ -275,7 +310,8 @@ mod tests {
                         want.into_iter().for_each(|(_, place)| model[place as usize] = Time::NEVER);
                         let least = first(&model, from, group.room(), Time::NEVER);
                         let least = least.map_or(Time::NEVER, |(at, _)| at);
-                        prop_assert!(all.bound_of(all.bound_at(group)) <= least);
+                        let after = least + Span::from_nanos(1);
+                        prop_assert!(least == Time::NEVER || all.is_due_before(after, all.bound_at(group)));
                     }
                     _ => {
                         let want = first(&model, 0, 1_100, at);

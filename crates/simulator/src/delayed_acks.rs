@@ -98,8 +98,7 @@ mod tests {
     use tidegate_scenario::Scenario;
 
     use super::*;
-    use crate::feeders::Feeders;
-    use crate::network::Receivers;
+    use crate::feeders::{Feeders, Receivers};
 
     /// Two users of two flows each, and one with a flow for itself.
     fn lines(profile: &str) -> DelayedAcks {

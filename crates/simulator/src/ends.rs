@@ -11,13 +11,14 @@ use crate::applications::{
 #[cfg(test)]
 use crate::connections::Connection;
 use crate::connections::{ConnectionId, Connections, End, is_of_backward_half};
-use crate::event_queue::{Prospect, Wake};
+use crate::event_queue::Prospect;
 use crate::memory::prefetch;
 use crate::network::{Network, Ways};
 use crate::output::ApplicationTable;
 use crate::packet::{Packet, Parcel, flags};
 use crate::tcp::sender::SenderCounts;
-use crate::tcp::{Half, TimerId, World};
+use crate::tcp::{Half, World};
+use crate::wake::{TimerId, Wake};
 
 /// IPv4 and UDP headers.
 const UDP_HEADER_BYTES: u16 = 28;
@@ -109,7 +110,7 @@ impl<'a> Ends<'a> {
     pub fn deliver(&mut self, parcel: &Parcel, mut world: World) -> u64 {
         let packet = &parcel.packet(world.now);
         let line = world.network.delayed_acks.bound_at(packet.flow);
-        if line.is_some_and(|line| world.timers.acks.bound_of_line(line) < world.now) {
+        if line.is_some_and(|line| world.timers.acks.is_line_due(line, world.now)) {
             self.acknowledge_before(packet, &mut world);
         }
         let (id, backward) = (ConnectionId::of(packet), is_of_backward_half(packet));

@@ -5,20 +5,22 @@ use tidegate_scenario::plan::{FlowPlan, MAX_RUN, Plan};
 
 use crate::applications::Event;
 use crate::ends::Ends;
-use crate::event_queue::{Prospect, Timers, Wake};
+use crate::event_queue::{Prospect, Timers};
+use crate::feeders::Receivers;
 use crate::intervals;
 use crate::link::Link;
 use crate::link_reading::LinkReadings;
 use crate::memory::{large_list, prefetch};
-use crate::network::{Network, Receivers};
+use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
 use crate::packet::{Packet, Parcel, flags};
 use crate::random::Stream;
 use crate::readings::{Reached, Readings};
 use crate::series::Series;
 use crate::tables::{self, Finished};
-use crate::tcp::{TimerId, World};
+use crate::tcp::World;
 use crate::transit::NextEvent;
+use crate::wake::{TimerId, Wake};
 
 /// A packet that was delivered early, and arrives after the counters are read next, with the payload that it
 /// puts in order.

@@ -15,7 +15,7 @@ use tidegate_mechanisms::units::Time;
 
 use crate::ack_timers::{AckTimers, Seat};
 use crate::in_order::{InOrder, time_of, wake_of};
-use crate::tcp::TimerId;
+use crate::wake::{TimerId, Wake};
 
 /// Bits of a time below its day: 34 ms, less than most timers wait.
 const DAY: u32 = 25;
@@ -55,58 +55,6 @@ pub enum Prospect {
     Later(Time),
     /// It would wake nobody.
     Void,
-}
-
-/// Whom a timer wakes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
-    /// A flow starts, or starts its next transfer.
-    Start(u32),
-    /// Retransmission time-out of a flow's sender.
-    Retransmit(u32),
-    /// Delayed acknowledgement of a flow's receiver, which is among [`Timers::acks`].
-    DelayedAck(u32),
-    /// Next packet of a constant-bit-rate source, or next write of an application over TCP.
-    Application(u32),
-    /// A flow takes another way: a number of [`tidegate_scenario::plan::Plan::moves`].
-    Move(u32),
-    /// A flow offers to pay something else: a number of [`tidegate_scenario::plan::Plan::offers`].
-    Offer(u32),
-    /// Time series.
-    Sample,
-}
-
-const KIND_SHIFT: u32 = 29;
-
-impl Wake {
-    /// In a word.
-    pub fn pack(self) -> u32 {
-        let (kind, id) = match self {
-            Wake::Start(id) => (0, id),
-            Wake::Retransmit(id) => (1, id),
-            Wake::DelayedAck(id) => (2, id),
-            Wake::Application(id) => (3, id),
-            Wake::Move(id) => (5, id),
-            Wake::Offer(id) => (6, id),
-            Wake::Sample => (7, 0),
-        };
-        debug_assert!(id < 1 << KIND_SHIFT);
-        kind << KIND_SHIFT | id
-    }
-
-    /// Of a word.
-    pub fn unpack(word: u32) -> Self {
-        let id = word & ((1 << KIND_SHIFT) - 1);
-        match word >> KIND_SHIFT {
-            0 => Wake::Start(id),
-            1 => Wake::Retransmit(id),
-            2 => Wake::DelayedAck(id),
-            3 => Wake::Application(id),
-            5 => Wake::Move(id),
-            6 => Wake::Offer(id),
-            _ => Wake::Sample,
-        }
-    }
 }
 
 impl Default for Timers {

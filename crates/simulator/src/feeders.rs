@@ -9,8 +9,16 @@ use tidegate_scenario::plan::{Direction, FlowPlan, LinkPlan, Plan, ReportWay};
 
 use crate::applications::AnyApplication;
 use crate::build::{needs_departures, tells_price};
-use crate::network::Receivers;
 use crate::stages::{is_order_only, is_staged};
+
+/// When receivers are served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Receivers {
+    /// As soon as it is known what arrives, and when, where that makes no difference to anyone.
+    AheadOfTime,
+    /// When it arrives.
+    OnArrival,
+}
 
 /// One step of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,14 +9,16 @@ use tidegate_scenario::Scenario;
 pub use tidegate_scenario::plan::OptionPlan;
 use tidegate_scenario::plan::TcpPlan;
 
-use crate::event_queue::{Timers, Wake};
-use crate::network::{Network, Receivers};
+use crate::event_queue::Timers;
+use crate::feeders::Receivers;
+use crate::network::Network;
 pub use crate::packet::ReceivedBytes;
 use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, Parcel, SackBlocks, flags};
 pub use crate::tcp::accecn::{ANSWERED_OPTION_BYTES, Ace, Codepoint, Outcome, handshake};
 pub use crate::tcp::sender::info::{CongestionState, SenderInfo};
 pub use crate::tcp::sender::kernel::Kernel;
-use crate::tcp::{Address, Door, HEADER_BYTES, Half, TIMESTAMP_BYTES, TimerId, World};
+use crate::tcp::{Address, Door, HEADER_BYTES, Half, TIMESTAMP_BYTES, World};
+use crate::wake::{TimerId, Wake};
 
 /// A network that neither delays nor loses nor fills: it hands over what leaves the host.
 const NETWORK: &str = r#"

@@ -5,8 +5,8 @@ use core::cmp::Reverse;
 use dary_heap::QuaternaryHeap;
 use tidegate_mechanisms::units::Time;
 
-use crate::event_queue::Wake;
 use crate::ring::Ring;
+use crate::wake::Wake;
 
 /// So many are few.
 const FEW: usize = 48;

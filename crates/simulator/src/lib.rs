@@ -45,6 +45,7 @@ mod tables;
 mod tcp;
 mod tournament;
 mod transit;
+mod wake;
 
 pub use applications::datagrams::DatagramApplication;
 pub use applications::site::Site;
@@ -53,7 +54,7 @@ pub use arrivals::Arrivals;
 pub use connections::End;
 pub use contents::{Contents, InPacket};
 pub use emulation::{Asked, Delivery, Emulated, Emulation, Judged, NodePlace, Way};
-use network::Receivers;
+use feeders::Receivers;
 use output::RunOutput;
 pub use stages::Header;
 use tidegate_scenario::plan::Plan;

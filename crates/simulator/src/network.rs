@@ -12,7 +12,7 @@ use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, Rep
 
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
-use crate::feeders::{Convoy, EarlyDelivery, Feeders, Hop, NO_LINK, Then};
+use crate::feeders::{Convoy, EarlyDelivery, Feeders, Hop, NO_LINK, Receivers, Then};
 use crate::hosts::Hosts;
 use crate::link::{Departed, Forwarded, Link, Written};
 use crate::memory::{large_list, prefetch};
@@ -21,15 +21,6 @@ use crate::packet::{MAX_PLACES, OptionStore, Parcel, flags};
 use crate::reports::Reports;
 use crate::stages::Stages;
 use crate::transit::{NextEvent, Transit};
-
-/// When receivers are served.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Receivers {
-    /// As soon as it is known what arrives, and when, where that makes no difference to anyone.
-    AheadOfTime,
-    /// When it arrives.
-    OnArrival,
-}
 
 /// Where a flow's packets enter the network.
 #[derive(Clone, Copy)]

@@ -7,12 +7,12 @@ use super::carrier::{Carrier, random_of};
 use super::site::Site;
 use crate::ack_timers::Seat;
 use crate::connections::{Connection, ConnectionId, Connections, End};
-use crate::event_queue::Wake;
 use crate::network::Ways;
 use crate::packet::flags;
 use crate::random::Stream;
 use crate::tcp::sender::{Sender, SenderCounts};
-use crate::tcp::{Address, Half, TimerId, World};
+use crate::tcp::{Address, Half, World};
+use crate::wake::{TimerId, Wake};
 
 /// A transfer, finished or not.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,6 +4,8 @@
 //! time. Looks at which nothing is due are not made when they would be: what has become of them is seen when the next segment
 //! comes.
 
+use core::hint::select_unpredictable;
+
 use tidegate_mechanisms::units::Time;
 
 /// The timer.
@@ -25,9 +27,7 @@ impl AckTimer {
     /// looks next.
     pub fn set(&mut self, due: Time) -> Time {
         self.due = due;
-        if self.looks_at == Time::NEVER {
-            self.looks_at = due;
-        }
+        self.looks_at = select_unpredictable(self.looks_at == Time::NEVER, due, self.looks_at);
         self.leaves_at()
     }
 
@@ -46,8 +46,7 @@ impl AckTimer {
     #[inline]
     pub fn leaves_before(&mut self, until: Time) -> bool {
         let leaves = self.leaves_at() < until;
-        let looks =
-            core::hint::select_unpredictable(self.looks_at < until, self.due, self.looks_at);
+        let looks = select_unpredictable(self.looks_at < until, self.due, self.looks_at);
         self.looks_at = looks;
         leaves
     }

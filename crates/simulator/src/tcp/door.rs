@@ -4,9 +4,10 @@ use tidegate_mechanisms::units::Time;
 
 use crate::ack_timers::Seat;
 use crate::connections::ConnectionId;
-use crate::event_queue::{Timers, Wake};
+use crate::event_queue::Timers;
 use crate::network::{Network, Ways};
 use crate::packet::{Packet, Parcel, flags};
+use crate::wake::{TimerId, Wake};
 
 /// What there is around hosts: a network, wake-ups and a clock.
 pub struct World<'a> {
@@ -53,28 +54,6 @@ pub struct Address {
     acks: u32,
     /// Where the receiving end waits with an acknowledgement that is delayed, which also tells the direction of data.
     pub seat: Seat,
-}
-
-/// A half of a connection, as timers name it: its place, and in the lowest bit its direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimerId(pub u32);
-
-impl TimerId {
-    /// Of the half of the connection at `place` whose data flows to the flow's receiver, or back.
-    pub fn new(place: u32, backward: bool) -> Self {
-        TimerId(place << 1 | u32::from(backward))
-    }
-
-    /// The place of the connection.
-    pub fn place(self) -> u32 {
-        self.0 >> 1
-    }
-
-    /// Whether data flows against the flow.
-    #[inline]
-    pub fn is_backward(self) -> bool {
-        self.0 & 1 == 1
-    }
 }
 
 impl Address {

@@ -24,7 +24,7 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::TcpPlan;
 
-pub use door::{Address, Door, TimerId, World};
+pub use door::{Address, Door, World};
 
 use crate::packet::{Options, Parcel, flags};
 

@@ -8,11 +8,11 @@ use tidegate_scenario::plan::OptionPlan;
 
 use super::handshake::Mode;
 use super::*;
-use crate::event_queue::Wake;
 use crate::packet::{Packet, Parcel};
 use crate::tcp::tests::classic_with;
 use crate::tcp::timelines::bench::idle_network;
 use crate::tcp::{Door, Half};
+use crate::wake::Wake;
 
 const MSS: u32 = 1_460;
 /// A packet arrives so much after the one before.

@@ -9,13 +9,15 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{ConexPlan, FeedbackPlan};
 
-use crate::event_queue::{Timers, Wake};
-use crate::network::{Network, Receivers};
+use crate::event_queue::Timers;
+use crate::feeders::Receivers;
+use crate::network::Network;
 use crate::packet::{MAX_SACK_BLOCKS, Options, Packet, Parcel, ReceivedBytes, SackBlocks, flags};
 use crate::tcp::accecn::{Ace, Codepoint};
 use crate::tcp::sender::Purpose;
 use crate::tcp::tests::RULES_OF_NS2;
-use crate::tcp::{Address, Door, Half, TimerId};
+use crate::tcp::{Address, Door, Half};
+use crate::wake::{TimerId, Wake};
 
 const PACKET_BYTES: u16 = 1500;
 
