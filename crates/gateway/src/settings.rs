@@ -95,6 +95,10 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     note(!tcp.rearm_on_repair, "repairs of the first missing segment restart the timer");
     note(tcp.rearm_on_each_ack, "only ACKs of new data restart the timer");
     note(tcp.backoff_forgets_rtt, "time-outs forget no round trip");
+    note(
+        tcp.progress_ends_backoff,
+        "a round trip that was measured ends the doubling of time-outs",
+    );
     note(!tcp.rearm_on_partial_acks, "each ACK of new data restarts the timer");
     note(!tcp.segment_bursts, "segments leave in bursts, as the kernel offloads their making");
     let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();

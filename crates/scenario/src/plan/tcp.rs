@@ -193,6 +193,18 @@ parameters! {
         /// window, below the slow-start threshold too, and at a window below one segment duplicates let go of segments all the
         /// same, as in ns-2. Else the window stays at the threshold.
         pub deflate_below_threshold: bool = "false",
+        /// With loss_recovery reno, three duplicates begin a fast recovery also where segments are missing that were sent before the last
+        /// one began, each of which halves the window, as in 4.3BSD and in ns-2's Agent/TCP/FullTcp. While a mark is being answered the
+        /// window halves and the threshold stays, and marks are not answered before all is acknowledged that was out when the last fast
+        /// recovery began. Else none begins before that, RFC 6582, section 3.2, step 2.
+        pub repeated_recovery: bool = "false",
+        /// With loss_recovery reno or newreno, duplicates from the fourth on let go of a segment each also while a time-out is being
+        /// repaired, and the next ACK of new data brings the window back to the slow-start threshold where it is above that, as
+        /// in ns-2's Agent/TCP/FullTcp. Else they stand for nothing then.
+        pub inflation_after_timeout: bool = "false",
+        /// Every ACK of new data starts the retransmission timer by the round trips before its own, and then ends the doubling of
+        /// the time-out, as in ns-2's Agent/TCP/FullTcp. Else a round trip that was measured does, and counts at once, RFC 6298, section 5.
+        pub progress_ends_backoff: bool = "false",
         /// Every ACK starts the retransmission timer anew, also one that acknowledges nothing new, as in ns-2's
         /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs come, nothing times out. Else only what
         /// acknowledges new data, RFC 6298, section 5.3.
@@ -328,6 +340,7 @@ impl TcpPlan {
             max: self.max_rto,
             min_bounds_variance: self.min_rto_bounds_variance,
             backoff_forgets: self.backoff_forgets_rtt,
+            lags: self.progress_ends_backoff,
             tick: self.rtt_tick.span(),
         }
     }
@@ -365,6 +378,8 @@ pub struct RtoPlan {
     pub min_bounds_variance: bool,
     /// The fourth doubling and further ones forget the smoothed round trip.
     pub backoff_forgets: bool,
+    /// An ACK that is measured starts the timer by what was measured before.
+    pub lags: bool,
     /// Tick of the clock, if it is not exact.
     pub tick: Option<Span>,
 }

@@ -75,6 +75,7 @@ mod tests {
             max: Span::from_secs(120),
             min_bounds_variance: true,
             backoff_forgets: false,
+            lags: false,
             tick: None,
         });
         if let Some(rtt) = rtt_ms {

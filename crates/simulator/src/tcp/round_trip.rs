@@ -31,6 +31,9 @@ pub struct RoundTrip {
     srtt_ns: u64,
     rttvar_ns: u64,
     rto_ns: u64,
+    /// The time-out that is in force: an ACK that is measured may start the timer as it was before.
+    in_force_ns: u64,
+    lags: bool,
     /// The clock that measures; 0 for one that is exact.
     tick_ns: u64,
     /// With ticks: srtt in eighths of one.
@@ -42,7 +45,7 @@ pub struct RoundTrip {
 impl RoundTrip {
     /// Before the first sample.
     pub fn new(plan: RtoPlan) -> Self {
-        let RtoPlan { initial, min, max, min_bounds_variance, backoff_forgets, tick } = plan;
+        let RtoPlan { initial, min, max, min_bounds_variance, backoff_forgets, lags, tick } = plan;
         RoundTrip {
             min,
             max,
@@ -53,6 +56,8 @@ impl RoundTrip {
             srtt_ns: 0,
             rttvar_ns: 0,
             rto_ns: initial.as_nanos(),
+            in_force_ns: initial.as_nanos(),
+            lags,
             tick_ns: tick.map_or(0, Span::as_nanos),
             eighths: 0,
             quarters: 0,
@@ -62,10 +67,23 @@ impl RoundTrip {
     /// Takes a sample.
     #[inline]
     pub fn sample(&mut self, rtt: Span, now: Time) {
+        let before = self.rto_ns;
+        self.take(rtt, now);
+        self.in_force_ns = if self.lags { before } else { self.rto_ns };
+    }
+
+    /// Nothing was measured since the last sample.
+    #[inline]
+    pub fn settle(&mut self) {
+        self.in_force_ns = self.rto_ns;
+    }
+
+    #[inline]
+    fn take(&mut self, rtt: Span, now: Time) {
         self.doubled = 0;
         let first = core::mem::take(&mut self.fresh);
         if self.tick_ns > 0 {
-            return self.sample_ticks(rtt, now, first);
+            return self.take_ticks(rtt, now, first);
         }
         let r = rtt.as_nanos().max(1);
         if first {
@@ -76,6 +94,10 @@ impl RoundTrip {
             self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + error / 4;
             self.srtt_ns = self.srtt_ns - self.srtt_ns / 8 + r / 8;
         }
+        self.set_rto();
+    }
+
+    fn set_rto(&mut self) {
         let (spread, min) = (4 * self.rttvar_ns, self.min.as_nanos());
         let rto = if self.min_bounds_variance {
             self.srtt_ns + spread.max(min)
@@ -88,7 +110,7 @@ impl RoundTrip {
     /// A round trip counts the ticks of the clock that fall into it, eighths and quarters of them are whole
     /// numbers, and what is over is dropped (Jacobson 1988, appendix A; ns-2, `TcpAgent::rtt_update`).
     #[inline(never)]
-    fn sample_ticks(&mut self, rtt: Span, now: Time, first: bool) {
+    fn take_ticks(&mut self, rtt: Span, now: Time, first: bool) {
         let tick = self.tick_ns;
         let ticks_at = |t: u64| (t / tick) as i64;
         let sent = now.as_nanos().saturating_sub(rtt.as_nanos());
@@ -117,6 +139,21 @@ impl RoundTrip {
             self.doubled += 1;
         }
         self.rto_ns = (2 * self.rto_ns).min(self.max.as_nanos());
+        self.settle();
+    }
+
+    /// Ends the doubling, with what was measured last.
+    pub fn end_backoff(&mut self) {
+        if self.doubled == 0 || self.fresh {
+            return;
+        }
+        self.doubled = 0;
+        if self.tick_ns > 0 {
+            let rto = (self.quarters + self.eighths / 8) as u64 * self.tick_ns;
+            self.rto_ns = rto.max(self.min.as_nanos()).min(self.max.as_nanos());
+        } else {
+            self.set_rto();
+        }
     }
 
     /// Takes a sample that leaves the time-out doubled as it is.
@@ -142,7 +179,7 @@ impl RoundTrip {
     /// The time-out in force.
     #[inline]
     pub fn rto(&self) -> Span {
-        Span::from_nanos(self.rto_ns)
+        Span::from_nanos(self.in_force_ns)
     }
 }
 
@@ -157,6 +194,7 @@ mod tests {
             max: Span::from_secs(60),
             min_bounds_variance,
             backoff_forgets: false,
+            lags: false,
             tick: None,
         }
     }

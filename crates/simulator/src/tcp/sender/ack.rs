@@ -6,7 +6,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use super::feedback::{Stage, Told};
 use super::outstanding::Lost;
 use super::phase::Phase;
-use super::recovery::{Next, Turn};
+use super::recovery::{Inflation, Next, Turn};
 use super::samples::Samples;
 use super::{Purpose, Sender};
 use crate::packet::{Options, Packet, Parcel, SackBlocks, flags};
@@ -132,6 +132,11 @@ impl Sender {
             self.window.on_ack_in_recovery(&told);
         }
         self.note(&told, now);
+        match self.recovery.inflation(&told, self.detection.duplicates()) {
+            Inflation::None => {}
+            Inflation::One => self.window.widen(),
+            Inflation::Ends => self.window.come_down_to_threshold(),
+        }
         let by_count = self.window.limits_by_count() && self.recovery.phase() != Phase::Recovery;
         if told.advances() && by_count && !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();
@@ -142,7 +147,7 @@ impl Sender {
         let rests = self.end_answered_reduction(now);
         let looks_back = self.recovery.looks_back();
         let turn = if looks_back { self.look_back(&told, now) } else { Turn::None };
-        if told.congestion && !(rests && self.window.ends_apart()) {
+        if told.congestion && !(rests && self.window.ends_apart()) && self.looks_at_echo(&told) {
             self.answer_echo(&told, earlier, door);
         }
         let probing = self.recovery.phase() == Phase::Probing;
@@ -165,6 +170,9 @@ impl Sender {
             door.prompt = false;
         }
         self.set_timer(&told, wait, door);
+        if told.advances() && self.recovery.progress_ends_backoff() {
+            self.feedback.end_backoff();
+        }
         self.count_ack();
         match turn {
             Turn::OnlyNew => self.ask_with_new(door),
@@ -175,6 +183,12 @@ impl Sender {
                 self.send(door);
             }
         }
+    }
+
+    /// Whether an echo is looked at: with recoveries that repeat, one that goes on until it is answered is where new data is
+    /// acknowledged alone.
+    fn looks_at_echo(&self, told: &Told) -> bool {
+        told.advances() || !self.recovery.repeats() || self.ecn.counts_marks()
     }
 
     /// Sends new segments, whose ACK tells whether a time-out was right; if there is none, it counts as right.

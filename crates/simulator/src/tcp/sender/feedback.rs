@@ -283,8 +283,9 @@ impl Feedback {
                 (estimate.or(echoed.filter(|_| *echo)), rtt)
             }
         };
-        if let Some(rtt) = estimate {
-            self.round_trip.sample(rtt, now);
+        match estimate {
+            Some(rtt) => self.round_trip.sample(rtt, now),
+            None => self.round_trip.settle(),
         }
         rtt
     }
@@ -292,6 +293,7 @@ impl Feedback {
     /// The connection request was answered after `rtt`.
     pub fn begin(&mut self, rtt: Span, now: Time) {
         self.round_trip.sample(rtt, now);
+        self.round_trip.settle();
         self.min_rtt = rtt;
     }
 
@@ -323,6 +325,11 @@ impl Feedback {
         if let Clock::OneSegment(timed) = &mut self.clock {
             *timed = None;
         }
+    }
+
+    /// The time-out is what round trips make of it.
+    pub fn end_backoff(&mut self) {
+        self.round_trip.end_backoff();
     }
 
     /// A time-out.

@@ -21,6 +21,7 @@ use super::outstanding::{Lost, Outstanding};
 use super::phase::{Phase, Points};
 use super::premature::{Premature, Step};
 use super::undo::Undo;
+use crate::tcp::scoreboard::DUP_THRESH;
 
 /// What a time-out means.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,17 @@ pub enum Turn {
     LeaveInVain,
     /// The repair, which was in vain, though not everything has arrived.
     TakeBack,
+}
+
+/// What an ACK does to the window while a time-out is being repaired, where duplicates let go of segments then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inflation {
+    /// Nothing.
+    None,
+    /// It widens by one.
+    One,
+    /// It comes back to the threshold, if it is above that.
+    Ends,
 }
 
 /// What follows from an ACK's losses and marks.
@@ -91,6 +103,14 @@ pub struct Recovery {
     repaired_to: Option<u64>,
     /// A partial ACK lowers the window by what it acknowledges beyond what duplicates have let go of.
     deflates: bool,
+    /// A fast recovery may begin again for segments that were sent before the last one did.
+    repeats: bool,
+    /// Duplicates let go of segments while a time-out is being repaired.
+    inflates: bool,
+    /// They have, or would have, since the last ACK of new data.
+    inflated: bool,
+    /// Any progress ends the doubling of the time-out.
+    progress_ends_backoff: bool,
     /// Timestamps tell what was sent again in vain.
     stamped: bool,
     /// What the reduction under way may be taken back to.
@@ -126,6 +146,10 @@ impl Recovery {
             within_mark: plan.recovery_within_mark && newreno,
             repaired_to: None,
             deflates: plan.deflate_below_threshold && newreno,
+            repeats: plan.repeated_recovery && plan.loss_recovery == RecoveryPlan::Reno,
+            inflates: plan.inflation_after_timeout && !sack,
+            inflated: false,
+            progress_ends_backoff: plan.progress_ends_backoff,
             stamped: plan.timestamps,
             undo: None,
         }
@@ -176,7 +200,7 @@ impl Recovery {
             Phase::Loss => self.marked_to = Some(nxt),
             _ => self.go_on(Phase::Reducing, nxt),
         }
-        if self.within_mark {
+        if self.within_mark || self.repeats {
             // A fast recovery would be part of this, whatever was lost before.
             self.points.recover = 0;
             self.repaired_to = None;
@@ -228,6 +252,7 @@ impl Recovery {
         self.points.recover = nxt;
         self.marked_to = None;
         self.repaired_to = None;
+        self.inflated = false;
     }
 
     /// Begins a fast recovery while the sender would send `nxt` next.
@@ -241,14 +266,42 @@ impl Recovery {
         let end = marked_to.filter(|_| by_time || self.within_mark).unwrap_or(nxt);
         self.go_on(Phase::Recovery, end);
         self.had_partial_ack = false;
-        self.note_loss(if self.within_mark { end } else { nxt });
-        self.repaired_to = self.within_mark.then_some(end);
+        self.note_loss(match (self.within_mark, self.repeats) {
+            (true, _) => end,
+            (false, true) => 0,
+            (false, false) => nxt,
+        });
+        self.repaired_to = (self.within_mark || self.repeats).then_some(end);
     }
 
     /// Whether a mark has been answered that a fast recovery would be part of, and lower the window no further.
     pub fn is_within_mark(&self) -> bool {
         let in_loss = self.points.phase == Phase::Loss && self.marked_to.is_some();
         self.points.phase == Phase::Reducing || (in_loss && self.within_mark)
+    }
+
+    /// Whether fast recoveries may follow each other for what was sent before the first.
+    pub fn repeats(&self) -> bool {
+        self.repeats
+    }
+
+    /// Any progress ends the doubling of the time-out.
+    pub fn progress_ends_backoff(&self) -> bool {
+        self.progress_ends_backoff
+    }
+
+    /// What an ACK means for the window while a time-out is being repaired, after so many duplicates.
+    #[inline]
+    pub fn inflation(&mut self, told: &Told, duplicates: u32) -> Inflation {
+        if !self.inflates || self.points.phase != Phase::Loss {
+            return Inflation::None;
+        }
+        if told.advances() {
+            let ends = core::mem::take(&mut self.inflated);
+            return if ends { Inflation::Ends } else { Inflation::None };
+        }
+        self.inflated |= duplicates >= DUP_THRESH;
+        if told.duplicate && duplicates > DUP_THRESH { Inflation::One } else { Inflation::None }
     }
 
     /// Whether the window comes down with a partial ACK, and duplicates let go of segments where it is below one.

@@ -124,6 +124,15 @@ impl Sender {
             self.ecn.announce_reduction();
             self.detection.forget_probe();
         }
+        if self.recovery.repeats() {
+            if marked {
+                self.window.halve();
+                self.ecn.announce_reduction();
+                self.outstanding.forget_unnamed();
+            } else {
+                self.window.come_down_to_threshold();
+            }
+        }
         self.recovery.enter(self.outstanding.nxt());
         self.feedback.on_recovery();
         if !self.timer.restarts_on_repair() {
@@ -161,6 +170,9 @@ impl Sender {
     pub(super) fn leave(&mut self, now: Time) {
         if self.recovery.phase() != Phase::Loss {
             self.window.finish();
+        }
+        if self.recovery.phase() == Phase::Recovery && self.recovery.repeats() {
+            self.window.keep_inflation(self.outstanding.board().sacked());
         }
         if !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();

@@ -169,7 +169,9 @@ impl SendWindow {
                 let out = if phase == Phase::Loss { out.pipe() } else { out.count() };
                 out.saturating_sub(duplicates.min(DUP_THRESH - 1))
             }
-            _ if self.limited_transmit || phase != Phase::Open => out.pipe(),
+            _ if self.limited_transmit || !matches!(phase, Phase::Open | Phase::Reducing) => {
+                out.pipe()
+            }
             _ => out.count(),
         }
     }
@@ -355,6 +357,27 @@ impl SendWindow {
             self.window.ssthresh = before.ssthresh;
         }
         raises
+    }
+
+    /// One segment more may be out.
+    pub fn widen(&mut self) {
+        self.window.cwnd += 1.0;
+    }
+
+    /// Comes down to the threshold, if it is above that.
+    pub fn come_down_to_threshold(&mut self) {
+        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+    }
+
+    /// Halves, and leaves the threshold.
+    pub fn halve(&mut self) {
+        self.window.cwnd /= 2.0;
+    }
+
+    /// Takes what duplicates have let go of for its own, up to the threshold.
+    pub fn keep_inflation(&mut self, segments: u32) {
+        let inflated = self.window.cwnd + f64::from(segments);
+        self.window.cwnd = inflated.min(self.window.ssthresh.max(self.window.cwnd));
     }
 
     /// Lowers the threshold for a time-out, as from the given window.
