@@ -1,6 +1,6 @@
 """The network of the re-ECN paper's figure 8 in ns-2 and here: drop-tail, RED and RED with ECN.
 
-    .venv/bin/python bench/ns2_mobile.py [--seeds N]
+    .venv/bin/python bench/ns2_mobile.py [--seeds N] [--agent Newreno]
 
 Prints a table of what both measure with ten and with a hundred flows, means with 95 % intervals
 over as many seeds. Takes about three minutes on one core.
@@ -28,13 +28,44 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).with_name("ns2_network.tcl")
 MECHANISMS = ("DropTail", "RED", "ECN")
-OF_NS2 = [
-    ("tcp.repair_at_once", "true"),
-    ("tcp.rearm_on_partial_acks", "false"),
-    ("tcp.recovery_within_mark", "true"),
-    ("tcp.deflate_below_threshold", "true"),
+NETWORK = [
+    ("links.cell.delay", '"50 ms"'),
+    ("links.bottleneck.buffer", '"1000 packets"'),
+    (
+        "links.bottleneck.aqm",
+        (
+            '{ kind = "red", min_threshold = "100 packets", max_threshold = "500 packets", '
+            "max_probability = 0.02, weight = 0.002, gentle = true, marks_below = 0.1 }"
+        ),
+    ),
 ]
-"""NewReno's rules in it, whatever the paper's page has."""
+"""In which slow start overshoots by hundreds of packets, whatever the paper's page has."""
+OF_AGENT = {
+    "FullTcp": [
+        ("tcp.loss_recovery", '"reno"'),
+        ("tcp.repeated_recovery", "true"),
+        ("tcp.inflation_after_timeout", "true"),
+        ("tcp.progress_ends_backoff", "true"),
+        ("tcp.limited_transmit", "false"),
+        ("tcp.loss_to_one", "false"),
+        ("tcp.rtt_through_repairs", "false"),
+        ("tcp.jitter_per_burst", "false"),
+    ],
+    "Newreno": [
+        ("tcp.loss_recovery", '"newreno"'),
+        ("tcp.repair_at_once", "true"),
+        ("tcp.rearm_on_partial_acks", "false"),
+        ("tcp.recovery_within_mark", "true"),
+        ("tcp.deflate_below_threshold", "true"),
+        ("tcp.inflation_after_timeout", "false"),
+        ("tcp.progress_ends_backoff", "false"),
+        ("tcp.limited_transmit", "true"),
+        ("tcp.loss_to_one", "true"),
+        ("tcp.rtt_through_repairs", "true"),
+        ("tcp.jitter_per_burst", "true"),
+    ],
+}
+"""The rules of agents of ns-2, whatever the paper's page has."""
 NUMBERS = ("goodput", "first 10 s", "last 30 s", "fairness", "loss [%]", "time-outs")
 
 Numbers = dict[str, float]
@@ -45,7 +76,7 @@ def jain(rates: list[float]) -> float:
     return sum(rates) ** 2 / len(rates) / sum(rate * rate for rate in rates)
 
 
-def settings(plan: dict[str, Any]) -> str:
+def settings(plan: dict[str, Any], agent: str) -> str:
     """A scenario as `ns2_network.tcl` reads it."""
     links = []
     for link in plan["links"]:
@@ -62,7 +93,7 @@ def settings(plan: dict[str, Any]) -> str:
     for flow in plan["flows"]:
         ends = by_number[flow["forward"][0]]["ends"][0], by_number[flow["forward"][-1]]["ends"][1]
         between = f"{flow['start_from_s']} {flow['start_to_s']}"
-        flows.append(f"{{{ends[0]} {ends[1]} Newreno {between}}}")
+        flows.append(f"{{{ends[0]} {ends[1]} {agent} {between}}}")
     of = plan["flows"][0]
     names = [link["name"] for link in by_number]
     variables = {
@@ -75,15 +106,22 @@ def settings(plan: dict[str, Any]) -> str:
         "jitter_s": of["host_jitter_s"],
         "ecn": int(of["tcp"]["ecn"]),
         "readings": "{10 70 100}",
+        "back_s": one_way_s(plan) if agent == "FullTcp" else 0,
     }
     return "".join(f"set {name} {value}\n" for name, value in variables.items())
 
 
-def in_ns2(plan: dict[str, Any], seed: int) -> Numbers:
+def one_way_s(plan: dict[str, Any]) -> float:
+    """How long an ACK is on its way, where nothing queues."""
+    flow = plan["flows"][0]
+    return sum(plan["links"][number]["delay_s"] for number in flow["forward"])
+
+
+def in_ns2(plan: dict[str, Any], agent: str, seed: int) -> Numbers:
     """What a run of ns-2 measures."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.tcl"
-        file.write_text(settings(plan), encoding="utf-8")
+        file.write_text(settings(plan, agent), encoding="utf-8")
         command = [ns2.PROGRAM, str(SCRIPT), str(file), str(seed)]
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     lines = [line for line in run.stdout.splitlines() if line.startswith("[")]
@@ -91,7 +129,8 @@ def in_ns2(plan: dict[str, Any], seed: int) -> Numbers:
     sent = [8 * reading["links"][1][2] / 50e6 for reading in (early, later, end)]
     arrivals, drops, _ = end["links"][0]
     # A sink counts headers, too.
-    rates = [8 * arrived * 1460 / 1500 / 100 for arrived, _ in end["flows"]]
+    payload = 1 if agent == "FullTcp" else 1460 / 1500
+    rates = [8 * arrived * payload / 100 for arrived, _ in end["flows"]]
     values = sum(rates) / 50e6, sent[0] / 10, (sent[2] - sent[1]) / 30, jain(rates)
     timeouts = fmean(count for _, count in end["flows"])
     return dict(zip(NUMBERS, (*values, 100 * drops / arrivals, timeouts), strict=True))
@@ -122,6 +161,7 @@ def main() -> int:
     """Measure, print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seeds", type=int, default=20, help="runs of each (6 or more)")
+    parser.add_argument("--agent", choices=OF_AGENT, default="FullTcp", help="of ns-2")
     options = parser.parse_args()
     if not ns2.available():
         print("ns-2 is not installed: apt-get install ns2", file=sys.stderr)
@@ -133,10 +173,11 @@ def main() -> int:
         levels = dict(setting.levels)
         if levels["mechanism"] not in MECHANISMS:
             continue
-        simulation = native_engine(setting.base, [*setting.overrides, *OF_NS2])
+        given = [*NETWORK, *setting.overrides, *OF_AGENT[options.agent]]
+        simulation = native_engine(setting.base, given)
         plan = simulation.plan()
         found = {
-            "ns-2": [in_ns2(plan, seed) for seed in seeds],
+            "ns-2": [in_ns2(plan, options.agent, seed) for seed in seeds],
             "tidegate": [here(simulation, seed) for seed in seeds],
         }
         for name, runs in found.items():

@@ -7,7 +7,8 @@
 # wait mark_p}, `watched`, two numbers of links (bottleneck and last), `flows`, a list of {from to agent from-s to-s}, `initial_window`,
 # `packet_bytes`, `jitter_s`, `ecn` and `readings`, times in seconds.
 #
-# Prints one line of JSON: at each of these times what has arrived in order, by flow, and counters of links.
+# Prints one line of JSON: at each of these times what has arrived in order, by flow, and counters of links. Of the two-way agent
+# (FullTcp and its kinds), which has no sink with a counter, it is the payload that is acknowledged `back_s` later, an ACK's way.
 
 source [file join [file dirname [info script]] ns2_common.tcl]
 
@@ -40,31 +41,39 @@ foreach link $links {
     incr number
 }
 
+Agent/TCP/FullTcp set segsize_ [expr {$packet_bytes - 40}]
+if {![info exists back_s]} { set back_s 0 }
 set agents {}
 foreach flow $flows {
     foreach {from to agent first last} $flow break
     set tcp [new Agent/TCP/$agent]
-    set receiver [new Agent/TCPSink]
+    set full [string match FullTcp* $agent]
+    set receiver [new Agent/[expr {$full ? "TCP/$agent" : "TCPSink"}]]
     $ns attach-agent $node($from) $tcp
     $ns attach-agent $node($to) $receiver
     $ns connect $tcp $receiver
+    if {$full} { $receiver listen }
     set ftp [new Application/FTP]
     $ftp attach-agent $tcp
     $ns at [$starts uniform $first $last] "$ftp start"
-    lappend agents [list $tcp $receiver]
+    lappend agents [list $tcp $receiver $full]
 }
 
 set taken {}
 proc reading {} {
-    global agents monitors taken
-    set rows {}
-    foreach pair $agents {
-        foreach {tcp receiver} $pair break
-        lappend rows "\[[$receiver set bytes_], [$tcp set nrexmit_]\]"
-    }
+    global ns monitors back_s
     set links {}
     foreach monitor $monitors {
         lappend links "\[[$monitor set parrivals_], [$monitor set pdrops_], [$monitor set bdepartures_]\]"
+    }
+    if {$back_s > 0} { $ns at [expr {[$ns now] + $back_s}] "take {$links}" } else { take $links }
+}
+proc take {links} {
+    global agents taken
+    set rows {}
+    foreach trio $agents {
+        foreach {tcp receiver full} $trio break
+        lappend rows "\[[expr {$full ? [$tcp set ack_] : [$receiver set bytes_]}], [$tcp set nrexmit_]\]"
     }
     lappend taken "{\"flows\": \[[join $rows {, }]\], \"links\": \[[join $links {, }]\]}"
 }
@@ -75,6 +84,6 @@ proc report {} {
     flush stdout
     $ns halt
 }
-$ns at [expr {[lindex $readings end] + 1e-6}] report
+$ns at [expr {[lindex $readings end] + $back_s + 1e-6}] report
 $ns run
 exit 0
