@@ -398,6 +398,11 @@ impl Stages {
             for ((user, reason), count) in drops {
                 counts.insert((number, *user, format!("dropped: {reason}")), *count);
             }
+            let state_bytes = stage.state_bytes() as u64;
+            let users = counts.range((number, 0, String::new())..);
+            if let Some((&(_, user, _), _)) = users.clone().next().filter(|_| state_bytes > 0) {
+                counts.insert((number, user, STATE.to_owned()), state_bytes);
+            }
         }
         StageCounts(counts)
     }
@@ -419,7 +424,7 @@ impl Stages {
             table.user.push(*user);
             table.group.push(plan.users[*user as usize].group as u32);
             table.count.push(what.clone());
-            let had = before.0.get(key).copied().unwrap_or(0);
+            let had = before.0.get(key).copied().filter(|_| what != STATE).unwrap_or(0);
             let counted = count.checked_sub(had);
             table.value.push(counted.unwrap_or_else(|| {
                 let stage = &self.all[*number].name;
@@ -429,6 +434,9 @@ impl Stages {
         table
     }
 }
+
+/// What a stage remembers, which is no count: it is told as it is at the end.
+const STATE: &str = "state_bytes";
 
 /// What stages have counted until some time: by stage, user and what.
 #[derive(Clone, Default)]

@@ -99,6 +99,29 @@ fn a_packet_is_longer_in_the_tunnel_alone() {
     assert_eq!(all(&output, ENODEB, "not_in_tunnel"), 0);
 }
 
+/// What ends of tunnels remember is told once a stage, as it is at the end, whatever part of the run is measured; policers
+/// and droppers of flows have theirs in bytes, too.
+#[test]
+fn what_a_stage_remembers_is_told_in_bytes() {
+    let policed = "[{ kind = \"pdn-gateway\", policers = [{ buckets = \"by-flow\", \
+                   fill_rate = \"5 Mb/s\", depth = \"1 MB\", round_trip = \"50 ms\" }] }]";
+    let states = |options: &[(&str, &str)]| {
+        let output = run(&plan_with(MOBILE, options), 1);
+        let all = |stage| all(&output, stage, "state_bytes");
+        assert_eq!(all(GATEWAY), count(&output, 0, GATEWAY, "state_bytes"), "told once");
+        (all(GATEWAY), all(ENODEB))
+    };
+    let whole @ (gateway, enodeb) = states(&[]);
+    assert!(
+        (4 * 100..=4 * (144 + 40 + 8)).contains(&gateway),
+        "{gateway} B of four users and tunnels"
+    );
+    assert!((4 * 100..=4 * 256).contains(&enodeb), "{enodeb} B of four users");
+    assert_eq!(states(&[("warm_up", "\"5 s\"")]), whole);
+    let (with_flows, _) = states(&[("links.s1.entry", policed)]);
+    assert!(with_flows >= gateway + 4 * 56, "{with_flows} B with four flows at least");
+}
+
 /// At a constant rate below the link's: the same packets, at a later time by what 44 B take, and as long as they were.
 #[test]
 fn a_tunnel_without_congestion_changes_nothing_but_length() {

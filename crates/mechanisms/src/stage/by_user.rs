@@ -48,6 +48,11 @@ impl<T: Clone> ByUser<T> {
         numbered.filter_map(|(row, user)| Some((user, row.as_ref()?)))
     }
 
+    /// Bytes taken.
+    pub const fn state_bytes(&self) -> usize {
+        self.rows.len() * size_of::<Option<T>>()
+    }
+
     #[cold]
     fn add(&mut self, user: u32, made: T) -> &mut T {
         if self.rows.is_empty() {

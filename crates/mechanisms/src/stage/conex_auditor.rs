@@ -171,6 +171,10 @@ impl Stage for ConexAuditor {
         }
     }
 
+    fn state_bytes(&self) -> usize {
+        self.flows.state_bytes()
+    }
+
     fn levels(&self, user: u32, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let Some(Counts { balance, .. }) = self.users.get(user) else { return };
         balance.levels().into_iter().for_each(|(name, level)| each(name, level));
@@ -178,11 +182,6 @@ impl Stage for ConexAuditor {
 }
 
 impl ConexAuditor {
-    /// Bytes that it remembers of flows.
-    pub const fn state_bytes(&self) -> usize {
-        self.flows.state_bytes()
-    }
-
     /// What becomes of a packet of a flow that has declared something.
     fn judge(&mut self, key: Key, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
         let flow = self.flows.find(key).expect("is there");

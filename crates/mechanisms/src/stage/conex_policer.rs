@@ -346,6 +346,10 @@ impl Stage for ConexPolicer {
         }
     }
 
+    fn state_bytes(&self) -> usize {
+        self.accounts.state_bytes()
+    }
+
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let Some(account) = self.accounts.get(self.account_of(user)) else { return };
         let fill = account.bucket.fill_at(&self.rule, now);

@@ -158,6 +158,10 @@ impl Stage for Enodeb {
             COUNTED.iter().zip(sums).for_each(|(name, sum)| each(user, name, sum));
         }
     }
+
+    fn state_bytes(&self) -> usize {
+        self.tunnels.state_bytes() + self.further.len() * size_of::<((u32, u32), Row)>()
+    }
 }
 
 impl Enodeb {

@@ -182,6 +182,10 @@ impl Stage for EnodebUplink {
         self.own.counts(each);
     }
 
+    fn state_bytes(&self) -> usize {
+        self.own.state_bytes()
+    }
+
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         self.own.levels(user, now, each);
     }

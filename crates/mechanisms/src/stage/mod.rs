@@ -176,6 +176,11 @@ pub trait Stage: Sized {
         let _ = each;
     }
 
+    /// What it remembers of users, flows and tunnels now, in bytes, but for what is only counted. 0 where it works without.
+    fn state_bytes(&self) -> usize {
+        0
+    }
+
     /// What it has for a user now, if it has seen him: the name and how much, such as the fill of his bucket.
     /// Sampled for a series.
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
@@ -347,6 +352,11 @@ macro_rules! stages {
             /// See [`Stage::take`].
             pub fn take(&mut self, report: &Report) {
                 match self { $(AnyStage::$name(stage) => stage.take(report),)+ }
+            }
+
+            /// See [`Stage::state_bytes`].
+            pub fn state_bytes(&self) -> usize {
+                match self { $(AnyStage::$name(stage) => stage.state_bytes(),)+ }
             }
 
             /// See [`Stage::counts`].

@@ -246,6 +246,14 @@ impl Stage for PdnGateway {
         }
     }
 
+    fn state_bytes(&self) -> usize {
+        let of_policers: usize = self.policers.iter().map(ReEcnPolicer::state_bytes).sum();
+        let places = self.users.iter().map(|(_, user)| user.tunnels.len());
+        let of_places = places.sum::<usize>() * size_of::<(u32, u32)>();
+        let of_tunnels = self.tunnels.len() * size_of::<Ledger>();
+        self.users.state_bytes() + of_places + of_tunnels + of_policers
+    }
+
     fn levels(&self, user: u32, now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let Some(own) = self.users.get(user) else { return };
         each("owed", own.owed as f64);

@@ -93,4 +93,8 @@ impl Stage for PdnGatewayUplink {
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
         self.0.counts(each);
     }
+
+    fn state_bytes(&self) -> usize {
+        self.0.state_bytes()
+    }
 }

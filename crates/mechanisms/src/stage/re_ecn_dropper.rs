@@ -174,6 +174,10 @@ impl Stage for ReEcnDropper {
         }
     }
 
+    fn state_bytes(&self) -> usize {
+        self.flows.state_bytes()
+    }
+
     fn levels(&self, user: u32, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let Some(Counts { positive, credit, negative, .. }) = self.users.get(user) else { return };
         each("balance_bytes", (positive + credit) as f64 - *negative as f64);
@@ -194,11 +198,6 @@ impl ReEcnDropper {
         }
         let dropped = (0..packets).filter(|_| !passes(ReEcn::Neutral)).count();
         dropped as f64 / f64::from(packets)
-    }
-
-    /// Bytes that it remembers of flows.
-    pub const fn state_bytes(&self) -> usize {
-        self.flows.state_bytes()
     }
 
     /// What becomes of a packet of a flow that has never declared anything.

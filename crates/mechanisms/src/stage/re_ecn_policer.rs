@@ -329,6 +329,14 @@ impl Stage for ReEcnPolicer {
         }
     }
 
+    fn state_bytes(&self) -> usize {
+        match &self.accounts {
+            Accounts::ByFlow(slots) => slots.state_bytes(),
+            Accounts::ByUser(accounts) => accounts.state_bytes(),
+            Accounts::Together(account) => size_of_val(account),
+        }
+    }
+
     fn levels(&self, user: u32, _now: Time, each: &mut dyn FnMut(&'static str, f64)) {
         let left = match &self.accounts {
             Accounts::ByUser(accounts) => accounts.get(user),
@@ -463,14 +471,6 @@ impl ReEcnPolicer {
                 Accounts::ByFlow(slots) => *slots.add(bucket) = bucket,
                 Accounts::Together(_) => {}
             }
-        }
-    }
-
-    /// Bytes that it remembers of flows.
-    pub const fn state_bytes(&self) -> usize {
-        match &self.accounts {
-            Accounts::ByFlow(slots) => slots.state_bytes(),
-            Accounts::ByUser(_) | Accounts::Together(_) => 0,
         }
     }
 }

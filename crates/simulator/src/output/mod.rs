@@ -285,7 +285,8 @@ tables! {
         /// Its group.
         group: Group;
         /// What is counted: packets, where the name does not say bytes. `dropped: REASON` is what the stage
-        /// has dropped for that reason.
+        /// has dropped for that reason. `state_bytes` is no count: what the stage remembers of all its users, flows and
+        /// tunnels at the end, in bytes, where it has to, told once, in the row of the first of its users.
         count: Text;
         /// How much of it.
         value: U64;
