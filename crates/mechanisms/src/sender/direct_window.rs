@@ -11,7 +11,8 @@
 //! with marks by default an estimate of the last of them (`history`); with `price = "mark"` a segment's own, 0 or 1,
 //! as the second variant of SBRM has it. By that no queue balances flows that pay as much as the link carries.
 //!
-//! With slow start, that ends with the first ACK that lets the window come down. The dissertation is silent on that.
+//! Slow start, where there is one, ends with the first ACK that lets the window come down, or at the threshold alone
+//! (`slow_start_ends_with`): section 4.3.1 modifies congestion avoidance and leaves slow start "unchanged".
 //! A window is never below one segment, and one that is not full does not grow. Losses are answered as by Reno.
 //! Packets carry ECT(1), since the answer is in proportion to what they meet (RFC 9331).
 
@@ -39,6 +40,18 @@ parameters! {
         pub largest_step: Option<Factor>,
         /// Begin with slow start.
         pub slow_start: bool = "true",
+        /// What ends slow start.
+        pub slow_start_ends_with: EndOfSlowStart = "charge",
+    }
+}
+
+words! {
+    /// What ends slow start, beside losses.
+    pub enum EndOfSlowStart {
+        /// The first ACK that lets the window come down, or the threshold.
+        Charge = "charge",
+        /// The threshold: until then the window grows whatever is asked.
+        Threshold = "threshold",
     }
 }
 
@@ -108,8 +121,14 @@ impl Control for DirectWindow {
 
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        let DirectWindowParams { willingness_to_pay, kappa, largest_step, slow_start, .. } =
-            &self.params;
+        let DirectWindowParams {
+            willingness_to_pay,
+            kappa,
+            largest_step,
+            slow_start,
+            slow_start_ends_with,
+            ..
+        } = &self.params;
         let acked = f64::from(ack.acked);
         let paid = willingness_to_pay.0 * rtt_s(ack) / window.cwnd * acked;
         let asked = match &self.path {
@@ -118,10 +137,12 @@ impl Control for DirectWindow {
         };
         let most = largest_step.map_or(f64::INFINITY, |step| step.0);
         let step = (kappa.0 * (paid - asked)).clamp(-most, most);
-        if step >= 0.0 && !ack.window_limited {
+        let slow = *slow_start && window.in_slow_start();
+        let passes_by = slow && *slow_start_ends_with == EndOfSlowStart::Threshold;
+        if (step >= 0.0 || passes_by) && !ack.window_limited {
             return;
         }
-        if *slow_start && step >= 0.0 && window.in_slow_start() {
+        if passes_by || (slow && step >= 0.0) {
             return pricing::slow_start(window, ack.acked);
         }
         pricing::step(window, step, step < 0.0 || !slow_start);
@@ -148,6 +169,7 @@ mod tests {
         history: Whole(50),
         largest_step: None,
         slow_start: false,
+        slow_start_ends_with: EndOfSlowStart::Charge,
     };
 
     fn told(price: f32) -> Marks {
@@ -193,5 +215,26 @@ mod tests {
         source.on_marks(&mut window, &told(1.0));
         source.on_ack(&mut window, &ack_at(0));
         assert!(window.cwnd < 11.0 && !window.in_slow_start());
+    }
+
+    /// As in ns-2, whose slow start looks at nothing. What comes down after it does not begin again.
+    #[test]
+    fn slow_start_may_last_to_its_threshold_whatever_is_asked() {
+        let slow_start_ends_with = EndOfSlowStart::Threshold;
+        let params = DirectWindowParams { slow_start: true, slow_start_ends_with, ..PARAMS };
+        let mut source = DirectWindow::new(params);
+        source.set_price_encoding(Encoding::Explicit);
+        let mut window = Window { cwnd: 10.0, ssthresh: 12.0 };
+        source.on_marks(&mut window, &told(10.0));
+        let windows = [(); 4].map(|()| {
+            source.on_ack(&mut window, &ack_at(0));
+            window.cwnd
+        });
+        assert_eq!(windows[..2], [11.0, 12.0]);
+        assert!(windows[2] < 12.0 && windows[3] < windows[2], "{windows:?}");
+        window.cwnd = 11.5;
+        window.ssthresh = 12.0;
+        source.on_ack(&mut window, &Ack { window_limited: false, ..ack_at(0) });
+        assert_eq!(window.cwnd, 11.5, "one that is not full does not grow");
     }
 }

@@ -43,7 +43,7 @@ pub use compound::{Compound, CompoundParams};
 pub use controller::{Control, Controller, Sender, SenderParams};
 pub use cubic::{Cubic, CubicGrowth, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
-pub use direct_window::{DirectWindow, DirectWindowParams, PriceReading};
+pub use direct_window::{DirectWindow, DirectWindowParams, EndOfSlowStart, PriceReading};
 pub use hystart::{HyStart, HyStartParams};
 pub use ledbat::{Ledbat, LedbatParams};
 pub use linux_cubic::LinuxCubic;
@@ -211,6 +211,7 @@ mod tests {
                 history: Whole(50),
                 largest_step: None,
                 slow_start: true,
+                slow_start_ends_with: EndOfSlowStart::Charge,
             }),
             SenderParams::Reno(RenoParams { whole_segments, byte_counting }),
             cubic(CubicGrowth::Linux),
