@@ -205,6 +205,9 @@ parameters! {
         /// Every ACK of new data starts the retransmission timer by the round trips before its own, and then ends the doubling of
         /// the time-out, as in ns-2's Agent/TCP/FullTcp. Else a round trip that was measured does, and counts at once, RFC 6298, section 5.
         pub progress_ends_backoff: bool = "false",
+        /// With loss_recovery fack, a segment is lost when one so many above it is sacked, or after as many duplicate ACKs
+        /// for the first that is missing. Linux: three; ns-2's Agent/TCP/Linux: four (scoreboard1.cc).
+        pub loss_threshold: Whole<1, 255> = "3",
         /// Every ACK starts the retransmission timer anew, also one that acknowledges nothing new, as in ns-2's
         /// Agent/TCP/Linux (not its other agents): as long as duplicate ACKs come, nothing times out. Else only what
         /// acknowledges new data, RFC 6298, section 5.3.
@@ -262,6 +265,13 @@ parameters! {
         /// The fourth doubling of the time-out in a row and each further one forget the smoothed round trip: the next
         /// sample counts as the first, RFC 6298, section 5, as in ns-2.
         pub backoff_forgets_rtt: bool = "false",
+        /// With timestamps, every ACK is a sample of the round trip for the time-out, duplicates too. Their echo is of what arrived in
+        /// order last, so that time-outs grow while something is missing, as in ns-2's Agent/TCP/Linux (tcp-linux.cc,
+        /// time_processing). Else only what acknowledges new data, RFC 7323, section 4.1. Not with loss_recovery rack.
+        pub rtt_on_each_ack: bool = "false",
+        /// A round trip below the smoothed one by more than its deviation lets that grow by an eighth of the usual, as in Linux
+        /// (tcp_rtt_estimator) and ns-2's Agent/TCP/Linux. Else RFC 6298.
+        pub damp_rtt_falls: bool = "false",
         /// The smallest time-out bounds the variance term, srtt + max(4 rttvar, min_rto), as in
         /// Linux, instead of the sum, max(srtt + 4 rttvar, min_rto).
         pub min_rto_bounds_variance: bool =
@@ -341,6 +351,7 @@ impl TcpPlan {
             min_bounds_variance: self.min_rto_bounds_variance,
             backoff_forgets: self.backoff_forgets_rtt,
             lags: self.progress_ends_backoff,
+            damp_falls: self.damp_rtt_falls,
             tick: self.rtt_tick.span(),
         }
     }
@@ -380,6 +391,8 @@ pub struct RtoPlan {
     pub backoff_forgets: bool,
     /// An ACK that is measured starts the timer by what was measured before.
     pub lags: bool,
+    /// A fall by more than the deviation lets that grow by an eighth of the usual.
+    pub damp_falls: bool,
     /// Tick of the clock, if it is not exact.
     pub tick: Option<Span>,
 }

@@ -7,6 +7,7 @@
 //! rto = srtt + max(4 rttvar, min)            Linux
 //! ```
 //!
+//! Optionally a sample below srtt by more than rttvar lets that grow by an eighth as much (Linux, `tcp_rtt_estimator`).
 //! Doubled by each time-out, up to the maximum; back to the formula with the next sample. Optionally the fourth doubling
 //! and further ones forget srtt, so that the next sample counts as the first (section 5; ns-2, `TcpAgent::rtt_backoff`).
 
@@ -23,6 +24,7 @@ pub struct RoundTrip {
     max: Span,
     min_bounds_variance: bool,
     backoff_forgets: bool,
+    damp_falls: bool,
     /// The next sample counts as the first.
     fresh: bool,
     /// How often the time-out was doubled since the last sample.
@@ -45,12 +47,22 @@ pub struct RoundTrip {
 impl RoundTrip {
     /// Before the first sample.
     pub fn new(plan: RtoPlan) -> Self {
-        let RtoPlan { initial, min, max, min_bounds_variance, backoff_forgets, lags, tick } = plan;
+        let RtoPlan {
+            initial,
+            min,
+            max,
+            min_bounds_variance,
+            backoff_forgets,
+            lags,
+            damp_falls,
+            tick,
+        } = plan;
         RoundTrip {
             min,
             max,
             min_bounds_variance,
             backoff_forgets,
+            damp_falls,
             fresh: true,
             doubled: 0,
             srtt_ns: 0,
@@ -91,7 +103,11 @@ impl RoundTrip {
             self.rttvar_ns = r / 2;
         } else {
             let error = self.srtt_ns.abs_diff(r);
-            self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + error / 4;
+            self.rttvar_ns = if self.damps(r < self.srtt_ns, error > self.rttvar_ns) {
+                self.rttvar_ns + (error - self.rttvar_ns) / 32
+            } else {
+                self.rttvar_ns - self.rttvar_ns / 4 + error / 4
+            };
             self.srtt_ns = self.srtt_ns - self.srtt_ns / 8 + r / 8;
         }
         self.set_rto();
@@ -120,11 +136,19 @@ impl RoundTrip {
         } else {
             let error = ticks - self.eighths / 8;
             self.eighths = (self.eighths + error).max(1);
-            self.quarters = (self.quarters + error.abs() - self.quarters / 4).max(1);
+            let more = error.abs() - self.quarters / 4;
+            let more = if self.damps(error < 0, more > 0) { more / 8 } else { more };
+            self.quarters = (self.quarters + more).max(1);
         }
         self.srtt_ns = self.eighths as u64 * tick / 8;
         let rto = (self.quarters + self.eighths / 8) as u64 * tick;
         self.rto_ns = rto.max(self.min.as_nanos()).min(self.max.as_nanos());
+    }
+
+    /// Whether the deviation grows by an eighth of the usual only.
+    #[inline]
+    fn damps(&self, falls: bool, grows: bool) -> bool {
+        self.damp_falls && falls && grows
     }
 
     /// Doubles the time-out.
@@ -195,6 +219,7 @@ mod tests {
             min_bounds_variance,
             backoff_forgets: false,
             lags: false,
+            damp_falls: false,
             tick: None,
         }
     }

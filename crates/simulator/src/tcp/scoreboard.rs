@@ -231,13 +231,12 @@ impl Scoreboard {
     }
 
     /// Holes below this are lost, as SACK shows it: those with three sacked segments above them
-    /// (RFC 6675, IsLost). With `forward` (FACK), those three below the highest sacked segment.
+    /// (RFC 6675, IsLost). With `forward` (FACK), those so many below the highest sacked segment.
     #[inline]
-    pub fn overtaken_below(&self, forward: bool) -> u64 {
-        if forward {
-            self.top[0].saturating_sub(u64::from(DUP_THRESH))
-        } else {
-            self.top[2].saturating_sub(1)
+    pub fn overtaken_below(&self, forward: Option<u32>) -> u64 {
+        match forward {
+            Some(threshold) => self.top[0].saturating_sub(u64::from(threshold)),
+            None => self.top[2].saturating_sub(1),
         }
     }
 
@@ -379,10 +378,10 @@ mod tests {
     fn three_sacked_segments_above_a_hole_make_it_a_loss() {
         let mut board = Scoreboard::default();
         board.sack(10, 20, 12, 14, |_| {});
-        board.mark_lost_below(10, 20, board.overtaken_below(false));
+        board.mark_lost_below(10, 20, board.overtaken_below(None));
         assert_eq!(board.lost, 0, "only two above the hole");
         board.sack(10, 20, 15, 16, |_| {});
-        board.mark_lost_below(10, 20, board.overtaken_below(false));
+        board.mark_lost_below(10, 20, board.overtaken_below(None));
         assert_eq!(board.lost, 2, "10 and 11 have three above, 14 has one");
         assert_eq!(board.next_repair(10, 20), Some(10));
     }
@@ -391,9 +390,9 @@ mod tests {
     fn forward_acknowledgement_needs_one_segment_sent_three_later() {
         let mut board = Scoreboard::default();
         board.sack(10, 20, 13, 14, |_| {});
-        board.mark_lost_below(10, 20, board.overtaken_below(false));
+        board.mark_lost_below(10, 20, board.overtaken_below(None));
         assert_eq!(board.lost, 0);
-        board.mark_lost_below(10, 20, board.overtaken_below(true));
+        board.mark_lost_below(10, 20, board.overtaken_below(Some(3)));
         assert_eq!(board.lost, 1, "10 only");
     }
 

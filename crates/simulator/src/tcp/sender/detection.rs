@@ -3,8 +3,8 @@
 //! ```text
 //! Reno, NewReno    the third duplicate ACK: the first segment; NewReno: after it each partial ACK
 //! SACK             three sacked segments above a hole, or the third duplicate    (RFC 6675, IsLost)
-//! FACK             a sacked segment three above a hole; a retransmission, if something sent after
-//!                  it is sacked
+//! FACK             a sacked segment three above a hole, or as many as the plan has; a retransmission, if something
+//!                  sent after it is sacked
 //! time             see [`super::rack`]
 //! ```
 
@@ -26,8 +26,8 @@ pub enum Detection {
     Holes {
         /// Duplicate ACKs so far.
         duplicates: u32,
-        /// What was sent three before something that has arrived is lost (FACK).
-        forward: bool,
+        /// What was sent so many before something that has arrived is lost (FACK).
+        forward: Option<u32>,
         /// The scoreboard lives for one fast recovery, in which every hole is lost (ns-2).
         for_one_recovery: bool,
     },
@@ -44,12 +44,14 @@ impl Detection {
             }
             RecoveryPlan::Sack => Detection::Holes {
                 duplicates: 0,
-                forward: false,
+                forward: None,
                 for_one_recovery: plan.scoreboard_per_recovery,
             },
-            RecoveryPlan::Fack => {
-                Detection::Holes { duplicates: 0, forward: true, for_one_recovery: false }
-            }
+            RecoveryPlan::Fack => Detection::Holes {
+                duplicates: 0,
+                forward: Some(plan.loss_threshold.0),
+                for_one_recovery: false,
+            },
             RecoveryPlan::Rack => Detection::Time(Box::default()),
         }
     }
@@ -65,7 +67,7 @@ impl Detection {
     /// What has to be remembered of segments for it.
     pub fn memory(&self) -> Memory {
         match self {
-            Detection::Holes { forward: true, .. } => Memory::Repairs,
+            Detection::Holes { forward: Some(_), .. } => Memory::Repairs,
             Detection::Time(_) => Memory::Times,
             _ => Memory::None,
         }
@@ -223,13 +225,13 @@ fn head_is_lost(duplicates: u32, out: &Outstanding, points: &Points) -> bool {
     }
 }
 
-fn judge_holes(duplicates: u32, forward: bool, out: &Outstanding) -> Judgement {
+fn judge_holes(duplicates: u32, forward: Option<u32>, out: &Outstanding) -> Judgement {
     let board = out.board();
-    let head = if duplicates >= DUP_THRESH { out.una() + 1 } else { 0 };
+    let head = if duplicates >= forward.unwrap_or(DUP_THRESH) { out.una() + 1 } else { 0 };
     let overtaken = LateRepairs::Overtaken(board.highest_sacked());
     Judgement {
         below: board.overtaken_below(forward).max(head),
-        repairs: if forward { overtaken } else { LateRepairs::None },
+        repairs: if forward.is_some() { overtaken } else { LateRepairs::None },
         ..Judgement::NOTHING
     }
 }
@@ -258,7 +260,11 @@ mod tests {
 
     impl Bench {
         fn new(recovery: &str) -> Self {
-            let plan = classic_with(&format!("loss_recovery = {recovery:?}"));
+            Self::with(&format!("loss_recovery = {recovery:?}"))
+        }
+
+        fn with(options: &str) -> Self {
+            let plan = classic_with(options);
             let (detection, mut feedback) = (Detection::new(&plan), Feedback::new(&plan));
             feedback.begin(Span::from_millis(100), Time::ZERO);
             let mut out = Outstanding::new(detection.memory(), 1_460);
@@ -292,12 +298,16 @@ mod tests {
 
     #[test]
     fn holes_need_three_segments_above_them_or_one_sent_three_later() {
-        for (recovery, below) in [("sack", [0, 0, 1]), ("fack", [0, 2, 6])] {
-            let mut bench = Bench::new(recovery);
+        for (options, below) in [
+            ("loss_recovery = 'sack'", [0, 0, 1]),
+            ("loss_recovery = 'fack'", [0, 2, 6]),
+            ("loss_recovery = 'fack', loss_threshold = 4", [0, 1, 5]),
+        ] {
+            let mut bench = Bench::with(options);
             let open = points(Phase::Open, 0, 0);
             let blocks = [(1, 2), (4, 5), (8, 9)];
             let found = blocks.map(|block| bench.duplicate(block, &open, ms(100)).below);
-            assert_eq!(found, below, "{recovery}");
+            assert_eq!(found, below, "{options}");
         }
     }
 

@@ -57,7 +57,10 @@ impl Told<'_> {
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     /// The timestamp that each ACK echoes (RFC 7323).
-    Echo,
+    Echo {
+        /// Duplicates are samples for the time-out, too.
+        duplicates: bool,
+    },
     /// One segment at a time, and when it was sent (RFC 6298, section 3).
     OneSegment(Option<(u64, Time)>),
     /// When each segment was sent, as Linux does; else the timestamp, where there is one.
@@ -100,7 +103,7 @@ impl Feedback {
         let echo = plan.timestamps;
         let clock = match plan.loss_recovery {
             RecoveryPlan::Rack => Clock::EachSegment { echo },
-            _ if echo => Clock::Echo,
+            _ if echo => Clock::Echo { duplicates: plan.rtt_on_each_ack },
             _ => Clock::OneSegment(None),
         };
         let sack = plan.loss_recovery.is_selective();
@@ -265,7 +268,8 @@ impl Feedback {
         let now = packet.at;
         let echoed = (arrivals.acknowledged > 0).then(|| now.since(packet.stamp));
         let (estimate, rtt) = match &mut self.clock {
-            Clock::Echo => (echoed, echoed),
+            Clock::Echo { duplicates: true } => (Some(now.since(packet.stamp)), echoed),
+            Clock::Echo { duplicates: false } => (echoed, echoed),
             Clock::OneSegment(_) if repairing && self.through_repairs && self.sack => (None, None),
             Clock::OneSegment(timed) if repairing && self.through_repairs => {
                 timed.take_if(|(segment, _)| packet.number > *segment);
