@@ -160,3 +160,34 @@ fn the_sender_under_marks_is_ns2s_for_linux() {
         }
     }
 }
+
+/// The same with packets lost at random, and time-outs: of every twenty segments or fewer one is lost, and duplicates tell.
+#[test]
+fn the_sender_under_losses_is_ns2s_for_linux() {
+    for (loss, packets_per_s, time_outs_per_s) in [
+        (0.01, 130.0, 0.0),
+        (0.02, 88.31, 0.0),
+        (0.05, 46.10, 0.012),
+        (0.1, 23.83, 0.161),
+        (0.2, 9.97, 0.573),
+    ] {
+        let text = format!(
+            "version = 1\nprofile = \"classic\"\nwarm_up = \"0 s\"\nduration = \"400 s\"\n\
+             sample_interval = \"off\"\n[tcp]\n\
+             congestion_control = {{ kind = \"cubic\", growth = \"linux-2.6.22\" }}\n\
+             window_reduction = \"ns2-linux\"\nloss_recovery = \"fack\"\nloss_threshold = 4\n\
+             timestamps = true\nrtt_on_each_ack = true\ndamp_rtt_falls = true\n\
+             backoff_forgets_rtt = true\nlimited_transmit_by_count = false\nloss_to_one = false\n\
+             after_timeout = \"keep-scoreboard\"\nrearm_on_each_ack = true\nmax_rto = \"120 s\"\n\
+             window_limit = \"65536 B\"\n\
+             [bottleneck]\nrate = \"1 Gb/s\"\ndelay = \"50 ms\"\nbuffer = \"833 packets\"\n\
+             loss = {loss}\n[users.all]\ncount = 20\n"
+        );
+        let flows = run(&plan(&text), 1).flows;
+        let per_s = |all: u64| all as f64 / 20.0 / 400.0;
+        let packets = per_s(flows.packets_delivered.iter().sum());
+        let time_outs = per_s(flows.timeouts.iter().map(|n| u64::from(*n)).sum());
+        assert!((packets / packets_per_s - 1.0).abs() < 0.05, "{loss}: {packets:.2}");
+        assert!((time_outs - time_outs_per_s).abs() < 0.02, "{loss}: {time_outs:.3} time-outs");
+    }
+}

@@ -76,6 +76,7 @@ mod tests {
             min_bounds_variance: true,
             backoff_forgets: false,
             lags: false,
+            damp_falls: false,
             tick: None,
         });
         if let Some(rtt) = rtt_ms {

@@ -258,6 +258,27 @@ mod tests {
         assert_eq!(rt.rto(), Span::from_millis(200));
     }
 
+    /// Linux, `tcp_rtt_estimator`, by hand: R = 100 ms, so that the deviation is 50 ms, and then another.
+    #[test]
+    fn a_fall_beyond_the_deviation_raises_it_by_an_eighth_of_the_usual() {
+        let spread = |damp_falls: bool, tick: Option<Span>, then_ms: u64| {
+            let mut rt =
+                RoundTrip::new(RtoPlan { damp_falls, tick, min: Span::ZERO, ..plan(false) });
+            rt.sample(Span::from_millis(100), Time::ZERO + Span::from_secs(1));
+            rt.sample(Span::from_millis(then_ms), Time::ZERO + Span::from_secs(2));
+            (rt.rto().as_nanos() - rt.srtt_ns()) as f64 / 4e6
+        };
+        let tick = Some(Span::from_micros(125));
+        for (then_ms, usual, damped) in [(20, 57.5, 50.9375), (60, 47.5, 47.5), (180, 57.5, 57.5)] {
+            for tick in [None, tick] {
+                let found = [false, true].map(|damps| spread(damps, tick, then_ms));
+                for (found, want) in found.into_iter().zip([usual, damped]) {
+                    assert!((found - want).abs() < 0.1, "{then_ms} ms: {found} for {want}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_sample_may_leave_the_time_out_doubled() {
         let mut rt = RoundTrip::new(plan(false));

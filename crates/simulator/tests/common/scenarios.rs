@@ -105,6 +105,7 @@ fn tcp() -> impl Strategy<Value = String> {
                 "false",
                 "false\nrearm_on_each_ack = true",
                 "false\nbackoff_forgets_rtt = true",
+                "false\nloss_threshold = 4\nrtt_on_each_ack = true\ndamp_rtt_falls = true",
                 "false\nrearm_on_partial_acks = false\nrepair_at_once = true",
                 "false\nrearm_on_partial_acks = true\nrepair_at_once = false",
                 "false\nrecovery_within_mark = true\ndeflate_below_threshold = true",

@@ -421,6 +421,25 @@ mod tests {
         }
     }
 
+    /// ns-2, tcp-linux.cc, `time_processing`: the time-out grows while something is missing.
+    #[test]
+    fn duplicates_are_samples_for_the_time_out_alone() {
+        for (each, want_ms) in [("false", 200), ("true", 550)] {
+            let options =
+                format!("timestamps = true, loss_recovery = 'fack', rtt_on_each_ack = {each}");
+            let (mut feedback, mut ecn, mut out) = reader(&options, Memory::Repairs);
+            (0..20).for_each(|_| feedback.round_trip.sample(Span::from_millis(100), ms(0)));
+            let duplicate = Packet { stamp: ms(0), ..ack(0, 500) };
+            let read = (&[(1, 2), (0, 0), (0, 0)], &Options::default());
+            let mut samples = None;
+            let told =
+                feedback.read(&duplicate, read, Stage::Open, &mut ecn, &mut out, &mut samples);
+            assert_eq!((told.duplicate, told.rtt), (true, None));
+            let rto_ms = feedback.round_trip().rto().as_nanos() / 1_000_000;
+            assert!(rto_ms.abs_diff(want_ms) < 5, "{each}: {rto_ms}");
+        }
+    }
+
     /// With blocks or without.
     #[test]
     fn prices_are_read_in_recovery_too() {
