@@ -41,16 +41,17 @@ SENDER = {
     "losses": ("each", "told", "event"),
     "carrier": ("new-data", "any"),
 }
-TAKEN = "declared, paid if it passes, full at first, each loss that ACKs tell, on new data"
+TAKEN = "all, paid last, full at first, each loss that ACKs tell, on new data"
+DECLARED = "declared, paid last, full at first, each loss that ACKs tell, on new data"
 PUT_TO_ALL = (
     TAKEN,
+    "declared, paid if it passes, full at first, each loss that ACKs tell, on new data",
     "declared, paid if it passes, empty at first, each loss that ACKs tell, on new data",
     "declared, paid if it passes, full at first, one loss an event, on new data",
-    "all, paid last, full at first, each loss that ACKs tell, on new data",
 )
-"""The best of the first stage, and it with one answer changed; the best that stops all packets,
-with ns-2's bucket."""
-AGAIN = (TAKEN, PUT_TO_ALL[3])
+"""The best of the first stage, and it with one answer changed; and one that stops all packets, with
+ns-2's bucket."""
+AGAIN = (DECLARED, TAKEN)
 """The best with ns-2's bucket, of those that drop declared packets and of those that drop all."""
 LITERAL = "all, paid on arrival, full at first, each loss, on any data"
 WORDS = {
@@ -75,6 +76,9 @@ CHANGES: dict[str, list[Override]] = {
         ("tcp.loss_to_one", "true"),
         ("tcp.after_timeout", '"go-back-n"'),
         ("tcp.rearm_on_each_ack", "false"),
+        ("tcp.rtt_on_each_ack", "false"),
+        ("tcp.damp_rtt_falls", "false"),
+        ("tcp.window_reduction", '"immediate"'),
         ("tcp.max_rto", '"64 s"'),
     ],
     "time-outs as RFC 6298: duplicates do not start the timer anew": [
@@ -95,12 +99,10 @@ CHANGES: dict[str, list[Override]] = {
     "initial window 1": [("tcp.initial_window", "1")],
     "initial window 10": [("tcp.initial_window", "10")],
     "profile of today's Linux": [("profile", '"linux"')],
-    "windows come down by one on every second ACK, to half of ssthresh at least": [
-        ("tcp.window_reduction", '"rate-halving"')
-    ],
-    "CUBIC keeps 0.8 of its window, v2.1 of ns-2.35": [
-        ("tcp.congestion_control", '{ kind = "cubic", beta = 0.8 }')
-    ],
+    "windows come down at once": [("tcp.window_reduction", '"immediate"')],
+    "CUBIC of RFC 9438, which keeps 0.7 of its window": [("tcp.congestion_control", '"cubic"')],
+    "a loss is three below the highest sacked segment": [("tcp.loss_threshold", "3")],
+    "round trips of ACKs of new data alone": [("tcp.rtt_on_each_ack", "false")],
     "RED by size, for packets of 1500 bytes": [("bottleneck.aqm.mean_packet", '"1500 B"')],
     "RED by size, for packets of 500 bytes, ns-2's": [("bottleneck.aqm.mean_packet", '"500 B"')],
 }
@@ -115,11 +117,11 @@ TARGET = 'target = "{}"'
 CROSS = 'rate = "{}"'
 APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
     "nothing": ([], []),
-    "all packets are stopped, and tokens are paid last": (
-        [("drops", '"all"'), *TOKENS["last"]],
+    "declared packets alone are stopped": ([("drops", '"declared"')], []),
+    "tokens are paid on arrival": (
+        [("charge_dropped", "true"), ("judged", '"once-paid"')],
         [],
     ),
-    "tokens are paid on arrival": ([("charge_dropped", "true")], []),
     "other traffic 85 Mb/s": ([], [(CROSS.format("90 Mb/s"), CROSS.format("85 Mb/s"))]),
     "other traffic 81 Mb/s": ([], [(CROSS.format("90 Mb/s"), CROSS.format("81 Mb/s"))]),
     "LEDBAT's target 60 ms": ([], [(TARGET.format("25 ms"), TARGET.format("60 ms"))]),
@@ -127,7 +129,7 @@ APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
     **{
         change: (CHANGES[change], [])
         for change in CHANGES
-        if change.startswith(("CUBIC keeps", "RED by size"))
+        if change.startswith(("CUBIC of", "windows come", "RED by size"))
     },
 }
 _POLICER_KEYS = ("drops", "charge_dropped", "judged", "floor", "initial")

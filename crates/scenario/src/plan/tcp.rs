@@ -43,8 +43,8 @@ words! {
         Immediate = "immediate",
         /// By one segment on every second ACK.
         RateHalving = "rate-halving",
-        /// The same down to the threshold and never below it, and the ACK of all that was out ends it and counts for
-        /// nothing else, nor does its mark, as in ns-2's Agent/TCP/Linux.
+        /// The same, by cubic down to the threshold and never below it, by others to half of it, and the ACK of all that was out
+        /// ends it and counts for nothing else, nor does its mark, as in ns-2's Agent/TCP/Linux.
         Ns2Linux = "ns2-linux",
         /// Proportional rate reduction, RFC 9937.
         Prr = "prr",

@@ -13,6 +13,9 @@ pub struct Progress {
     pub safe: bool,
 }
 
+/// What leaves at once at most when a window comes back up (ns-2, Agent/TCP/Linux, `tcp_max_burst`).
+const MAX_BURST: u32 = 3;
+
 /// State of one reduction.
 #[derive(Clone, Copy, Debug)]
 pub enum Reduction {
@@ -25,8 +28,11 @@ pub enum Reduction {
         /// An ACK is counted that has not yet lowered the window.
         odd: bool,
     },
-    /// The same down to `ssthresh` and never below it (ns-2, Agent/TCP/Linux, `next_pkts_in_flight_`).
+    /// The same down to `ssthresh` or to half of it, as the controller has it, and never below that (ns-2, Agent/TCP/Linux,
+    /// `next_pkts_in_flight_`, `min_cwnd`).
     ToThreshold {
+        /// To half of it, whence at most three segments leave at once in the end (`tcp_moderate_cwnd`).
+        half: bool,
         /// What may be in flight where it is more than `ssthresh`.
         next: u32,
         /// Segments in the network.
@@ -52,12 +58,12 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    /// Begins with a window of `cwnd` segments.
-    pub fn begin(plan: ReductionPlan, cwnd: f64) -> Self {
+    /// Begins with a window of `cwnd` segments, of a controller whose window may come down to `half` of `ssthresh`.
+    pub fn begin(plan: ReductionPlan, cwnd: f64, half: bool) -> Self {
         match plan {
             ReductionPlan::Immediate => Reduction::Immediate,
             ReductionPlan::RateHalving => Reduction::RateHalving { odd: false },
-            ReductionPlan::Ns2Linux => Reduction::ToThreshold { next: cwnd as u32, out: 0 },
+            ReductionPlan::Ns2Linux => Reduction::ToThreshold { half, next: cwnd as u32, out: 0 },
             ReductionPlan::Prr => {
                 Reduction::Prr { delivered: 0, sent: 0, window: (cwnd as u32).max(1) }
             }
@@ -78,10 +84,11 @@ impl Reduction {
                 *odd = !*odd;
                 lowered.min(pipe + 1.0)
             }
-            Reduction::ToThreshold { next, out } => {
+            Reduction::ToThreshold { half, next, out } => {
                 *out = progress.in_flight;
                 *next = (*next).min(*out + 1);
-                ssthresh.max(f64::from(*next))
+                let least = if *half { libm::floor(ssthresh / 2.0) } else { ssthresh };
+                least.max(f64::from(*next))
             }
             // An ACK that delivers nothing lets nothing be sent.
             Reduction::Prr { .. } if progress.delivered == 0 => cwnd,
@@ -109,7 +116,7 @@ impl Reduction {
     pub fn on_sent(&mut self) {
         match self {
             Reduction::Prr { sent, .. } => *sent += 1,
-            Reduction::ToThreshold { next, out } => {
+            Reduction::ToThreshold { next, out, .. } => {
                 *out += 1;
                 *next = (*next).min((*out - 1).max(1));
             }
@@ -117,9 +124,12 @@ impl Reduction {
         }
     }
 
-    /// The window when everything outstanding at the loss is acknowledged.
-    pub fn finish(&self, cwnd: f64, ssthresh: f64) -> f64 {
+    /// The window when everything outstanding at the loss is acknowledged, with `in_flight` segments in the network.
+    pub fn finish(&self, cwnd: f64, ssthresh: f64, in_flight: u32) -> f64 {
         match self {
+            Reduction::ToThreshold { half: true, .. } if cwnd < ssthresh => {
+                ssthresh.min(f64::from(in_flight + MAX_BURST))
+            }
             Reduction::Immediate => cwnd,
             Reduction::RateHalving { .. } => cwnd.min(ssthresh),
             Reduction::ToThreshold { .. } | Reduction::Prr { .. } => ssthresh,
@@ -134,7 +144,7 @@ mod tests {
     /// As in the example of RFC 9937 (RFC 6937, figure 1): one loss out of 20, ssthresh 10.
     #[test]
     fn prr_sends_in_proportion_to_what_is_delivered() {
-        let mut prr = Reduction::begin(ReductionPlan::Prr, 20.0);
+        let mut prr = Reduction::begin(ReductionPlan::Prr, 20.0, false);
         let (mut pipe, mut sent) = (19, Vec::new());
         for _ in 0..18 {
             pipe -= 1;
@@ -153,20 +163,20 @@ mod tests {
 
     #[test]
     fn rate_halving_takes_a_segment_on_every_second_ack() {
-        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20.0);
+        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20.0, false);
         let mut cwnd = 20.0;
         for _ in 0..10 {
             let progress = Progress { delivered: 1, in_flight: 30, safe: true };
             cwnd = reduction.on_ack(cwnd, 10.0, progress);
         }
         assert_eq!(cwnd, 15.0);
-        assert_eq!(reduction.finish(cwnd, 10.0), 10.0);
+        assert_eq!(reduction.finish(cwnd, 10.0, 9), 10.0);
     }
 
     /// Of 10 segments, each of which leaves when an ACK lets it: on every second one, until 7 are in flight.
     #[test]
     fn down_to_the_threshold_a_segment_leaves_on_every_second_ack() {
-        let mut reduction = Reduction::begin(ReductionPlan::Ns2Linux, 10.0);
+        let mut reduction = Reduction::begin(ReductionPlan::Ns2Linux, 10.0, false);
         let (mut pipe, mut sent) = (10, Vec::new());
         for _ in 0..10 {
             pipe -= 1;
@@ -179,12 +189,26 @@ mod tests {
             sent.push(room);
         }
         assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 1, 1, 1]);
-        assert_eq!((pipe, reduction.finish(8.0, 7.0)), (7, 7.0));
+        assert_eq!((pipe, reduction.finish(8.0, 7.0, 9)), (7, 7.0));
+    }
+
+    /// Six losses are told by one ACK: five segments are in flight, and the window of Reno comes down to half of its threshold of 7.
+    #[test]
+    fn down_to_half_of_the_threshold_and_back_up_by_three() {
+        for (half, window, end) in [(false, 7.0, 7.0), (true, 3.0, 5.0)] {
+            let mut reduction = Reduction::begin(ReductionPlan::Ns2Linux, 14.0, half);
+            let mut cwnd = 14.0;
+            for in_flight in [5, 4, 3, 2] {
+                let progress = Progress { delivered: 1, in_flight, safe: false };
+                cwnd = reduction.on_ack(cwnd, 7.0, progress);
+            }
+            assert_eq!((cwnd, reduction.finish(cwnd, 7.0, 2)), (window, end));
+        }
     }
 
     #[test]
     fn rate_halving_never_opens_a_burst() {
-        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20.0);
+        let mut reduction = Reduction::begin(ReductionPlan::RateHalving, 20.0, false);
         let progress = Progress { delivered: 9, in_flight: 4, safe: true };
         assert_eq!(reduction.on_ack(20.0, 10.0, progress), 5.0);
     }

@@ -169,7 +169,7 @@ impl Sender {
     /// A repair or a reduction is over.
     pub(super) fn leave(&mut self, now: Time) {
         if self.recovery.phase() != Phase::Loss {
-            self.window.finish();
+            self.window.finish(self.in_flight());
         }
         if self.recovery.phase() == Phase::Recovery && self.recovery.repeats() {
             self.window.keep_inflation(self.outstanding.board().sacked());

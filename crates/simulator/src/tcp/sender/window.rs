@@ -5,7 +5,7 @@
 //! round trip of a moment at which it was full, or, in slow start, at which half of it was in use.
 
 use tidegate_mechanisms::price::Encoding;
-use tidegate_mechanisms::sender::{Ack, Controller, MIN_SSTHRESH, Marks, Window};
+use tidegate_mechanisms::sender::{Ack, Controller, MIN_SSTHRESH, Marks, SenderParams, Window};
 use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
 use tidegate_scenario::plan::{RecoveryPlan, ReductionPlan, TcpPlan};
 
@@ -52,6 +52,8 @@ pub struct SendWindow {
     controller: Controller,
     grows_by: GrowsBy,
     reduces_by: ReductionPlan,
+    /// It may come down to half of the threshold, where a reduction lets it.
+    reduces_to_half: bool,
     reduction: Reduction,
     /// New data on the first two duplicate ACKs (RFC 3042).
     limited_transmit: bool,
@@ -94,6 +96,8 @@ impl SendWindow {
             controller: build::controller(plan.congestion_control.clone()),
             grows_by: if by_delivery { GrowsBy::Delivered } else { GrowsBy::Acknowledged },
             reduces_by: plan.window_reduction,
+            // Linux's CUBIC and BIC have no `min_cwnd`, Reno's is half.
+            reduces_to_half: !matches!(plan.congestion_control, SenderParams::Cubic(_)),
             reduction: Reduction::Immediate,
             limited_transmit: plan.limited_transmit,
             limited_by_count: plan.limited_transmit
@@ -302,7 +306,7 @@ impl SendWindow {
 
     /// Comes down to the threshold there is.
     pub fn glide(&mut self) {
-        self.reduction = Reduction::begin(self.reduces_by, self.window.cwnd);
+        self.reduction = Reduction::begin(self.reduces_by, self.window.cwnd, self.reduces_to_half);
         if self.is_reduced_at_once() {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
@@ -340,8 +344,9 @@ impl SendWindow {
     }
 
     /// A reduction is over.
-    pub fn finish(&mut self) {
-        self.window.cwnd = self.reduction.finish(self.window.cwnd, self.window.ssthresh);
+    pub fn finish(&mut self, in_flight: u32) {
+        let Window { cwnd, ssthresh } = self.window;
+        self.window.cwnd = self.reduction.finish(cwnd, ssthresh, in_flight);
     }
 
     /// Losses are repaired.
