@@ -1,4 +1,4 @@
-"""ns-2's Agent/TCP/Linux and the sender of the ConEx paper's page: random losses, random marks, RED.
+"""ns-2's Agent/TCP/Linux and the sender of the ConEx paper's page: random losses and marks, RED.
 
     .venv/bin/python bench/ns2_linux.py [--seeds N]
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -61,7 +62,7 @@ CASES = [
         for ecn in (False, True)
     ),
 ]
-"""A round trip of 100 ms without queues; RED is that of the paper, with its 450 flows on 100 Mb/s."""
+"""A round trip of 100 ms without queues; RED is the paper's, with its 450 flows on 100 Mb/s."""
 
 
 def in_ns2(case: Case, seed: int) -> list[float]:
@@ -79,8 +80,10 @@ def in_ns2(case: Case, seed: int) -> list[float]:
         file.write_text(text, encoding="utf-8")
         command = [ns2.PROGRAM, str(SCRIPT), str(file), str(seed)]
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    found = json.loads(run.stdout.splitlines()[-1])
-    return numbers(case, *found)
+    # The agent prints, too, and its lines may be cut by ours.
+    found = re.search(r"\[[-+\d., e]+\]", run.stdout)
+    assert found is not None, run.stdout
+    return numbers(case, *json.loads(found.group()))
 
 
 def here(case: Case, seed: int) -> list[float]:
@@ -125,7 +128,8 @@ def numbers(
     """Per flow and second, shares of what arrived, and milliseconds."""
     per_s = [float(count) / case.flows / case.seconds for count in (delivered, time_outs)]
     shares = [100 * float(count) / float(arrivals) for count in (drops, marks)]
-    return [*per_s, *shares, 1000 * float(delay_s)]
+    # Random losses and marks are the link's, and there is no queue.
+    return [*per_s, *shares, 1000 * float(delay_s)] if case.red else per_s
 
 
 def cell(values: list[float]) -> str:
@@ -150,7 +154,8 @@ def main() -> int:
             "tidegate": [here(case, seed) for seed in seeds],
         }
         for name, runs in found.items():
-            cells = [cell([run[at] for run in runs]) for at in range(len(NUMBERS))]
+            cells = [cell(list(values)) for values in zip(*runs, strict=True)]
+            cells += [""] * (len(NUMBERS) - len(cells))
             print("| " + " | ".join([case.controller, case.name, name, *cells]) + " |", flush=True)
     return 0
 
