@@ -82,7 +82,8 @@ def in_ns2(case: Case, seed: int) -> list[float]:
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     # The agent prints, too, and its lines may be cut by ours.
     found = re.search(r"\[[-+\d., e]+\]", run.stdout)
-    assert found is not None, run.stdout
+    if found is None:
+        raise RuntimeError(run.stdout)
     return numbers(case, *json.loads(found.group()))
 
 
