@@ -102,8 +102,8 @@ def test_stars_of_another_assumption_bring_the_runs_that_they_rank(paper):
     explanations = read_explanations(paper.folder / "explanations.toml", PaperExplanation)
     chosen = [paper.experiments["table4"]]
     wanted = wanted_series(paper, chosen, relevant(explanations, chosen))
-    assert wanted["traits", "alike-stars"].stars is not None
-    assert len(wanted["traits", "alike"].settings) == 12
+    assert wanted["traits", "declared-stars"].stars is not None
+    assert len(wanted["traits", "declared-36"].settings) == 56
 
 
 def test_levels_reach_the_scenario(paper):
@@ -166,9 +166,9 @@ def test_what_is_taken_is_what_the_search_found(paper, search):
 
 
 # What ns-2.35 measures (Agent/TCP/Linux with CUBIC, Agent/TCPSink/Sack1, time stamps, window_ 44):
-# ten flows over 400 s, a round trip of 100 ms, and packets lost at random with a probability before
-# a link that is never full. Packets delivered and time-outs of a flow in a second.
-NS2 = {0.01: (129.8, 0.000), 0.05: (45.5, 0.012), 0.1: (23.6, 0.161)}
+# twenty flows over 400 s, a round trip of 100 ms, and packets lost at random with a probability
+# before a link that is never full. Packets delivered and time-outs of a flow in a second.
+NS2 = {0.01: (130.0, 0.0), 0.05: (46.1, 0.012), 0.1: (23.8, 0.161), 0.2: (9.97, 0.573)}
 
 
 @pytest.mark.parametrize("loss", NS2)
@@ -185,5 +185,5 @@ def test_the_sender_is_ns2s_for_linux(loss):
     }  # fmt: skip
     flows = native_engine(alone, list(changes.items())).run(1)["flows"]
     per_s = {name: sum(flows[name]) / 10 / 100 for name in ("packets_delivered", "timeouts")}
-    assert per_s["packets_delivered"] == pytest.approx(packets_per_s, rel=0.2)
-    assert per_s["timeouts"] == pytest.approx(time_outs_per_s, rel=0.3, abs=0.02)
+    assert per_s["packets_delivered"] == pytest.approx(packets_per_s, rel=0.08)
+    assert per_s["timeouts"] == pytest.approx(time_outs_per_s, rel=0.1, abs=0.02)
