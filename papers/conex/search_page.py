@@ -131,12 +131,11 @@ Five questions are asked of the policer and of what is declared, {readings} comb
 _AGAIN = """
 ## Which was taken
 
-With one run the best readings are two claims apart, and a quarter of the claims is undecided (the
+With one run the best readings are a claim apart, and a fifth of the claims is undecided (the
 next table). So the best that drops declared packets only and the best that drops all, of those that
 begin with ns-2's bucket, a full one, were run again at all fourteen filling rates, {runs} times a
 point. They were put to {claims} claims and {cells} stars, now ranked beyond the interval of their
-difference. Taken is the one with the most claims, and then the most stars. (*declared, paid last*,
-which differs in the order of looking and taking, has with one run the same verdict on every claim.)
+difference. Taken is the one with the most claims, and then the most stars: it is a claim ahead.
 """
 
 _LAST = """

@@ -129,7 +129,7 @@ APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
     **{
         change: (CHANGES[change], [])
         for change in CHANGES
-        if change.startswith(("CUBIC of", "windows come", "RED by size"))
+        if change.startswith("RED by size")
     },
 }
 _POLICER_KEYS = ("drops", "charge_dropped", "judged", "floor", "initial")
