@@ -126,11 +126,7 @@ APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
     "other traffic 81 Mb/s": ([], [(CROSS.format("90 Mb/s"), CROSS.format("81 Mb/s"))]),
     "LEDBAT's target 60 ms": ([], [(TARGET.format("25 ms"), TARGET.format("60 ms"))]),
     "LEDBAT's target 100 ms": ([], [(TARGET.format("25 ms"), TARGET.format("100 ms"))]),
-    **{
-        change: (CHANGES[change], [])
-        for change in CHANGES
-        if change.startswith("RED by size")
-    },
+    **{change: (CHANGES[change], []) for change in CHANGES if change.startswith("RED by size")},
 }
 _POLICER_KEYS = ("drops", "charge_dropped", "judged", "floor", "initial")
 
