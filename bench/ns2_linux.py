@@ -134,7 +134,9 @@ def numbers(
 
 
 def cell(values: list[float]) -> str:
-    """Mean and range."""
+    """Mean, and range where there is one."""
+    if len(values) == 1:
+        return f"{values[0]:.3g}"
     return f"{fmean(values):.3g} ({min(values):.3g} to {max(values):.3g})"
 
 

@@ -110,7 +110,7 @@ fn tcp() -> impl Strategy<Value = String> {
                 "false\nrearm_on_partial_acks = true\nrepair_at_once = false",
                 "false\nrecovery_within_mark = true\ndeflate_below_threshold = true",
                 "false\nrepeated_recovery = true\nprogress_ends_backoff = true",
-                "false\ninflation_after_timeout = true\nlimited_transmit = false",
+                "false\ninflation_after_timeout = true",
             ],
         ),
         one_of("delayed_ack", vec!["\"off\"", "\"40 ms\""]),
