@@ -27,11 +27,11 @@ const SHAPE: &str = r#"[mobile]
 enodebs = 1
 rate = "50 Mb/s"
 delay = "20 ms"
-buffer = "1000 packets"
+buffer = "500 packets"
 ecn = true
-aqm = { kind = "red", min_threshold = "100 packets", max_threshold = "500 packets", max_probability = 0.02, weight = 0.002, gentle = true, marks_below = 0.1 }
+aqm = { kind = "red", min_threshold = "50 packets", max_threshold = "250 packets", max_probability = 0.02, weight = 0.002, gentle = false, marks_below = 0.1 }
 duplex = true
-radio = { delay = "50 ms", loss = 0.001 }
+radio = { delay = "5 ms", loss = 0.001 }
 
 "#;
 
