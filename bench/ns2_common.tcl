@@ -24,3 +24,12 @@ Queue/RED set bytes_ false
 Queue/RED set queue_in_bytes_ false
 Queue/RED set adaptive_ 0
 Queue/RED set mean_pktsize_ $packet_bytes
+
+# RED's thresholds in packets, largest probability and weight, a list.
+proc red_is {red} {
+    foreach {min max p_max weight} $red break
+    Queue/RED set thresh_ $min
+    Queue/RED set maxthresh_ $max
+    Queue/RED set linterm_ [expr {1.0 / $p_max}]
+    Queue/RED set q_weight_ $weight
+}

@@ -17,11 +17,7 @@ Queue/RED set use_mark_p_ false
 set left [$ns node]
 set right [$ns node]
 if {[llength $red]} {
-    foreach {min max p_max weight} $red break
-    Queue/RED set thresh_ $min
-    Queue/RED set maxthresh_ $max
-    Queue/RED set linterm_ [expr {1.0 / $p_max}]
-    Queue/RED set q_weight_ $weight
+    red_is $red
     Queue/RED set setbit_ $ecn
     $ns simplex-link $left $right $rate_bps $delay_s RED
 } else {

@@ -17,11 +17,7 @@ Agent/TCP set packetSize_ [expr {$packet_bytes - 40}]
 set left [$ns node]
 set right [$ns node]
 if {[llength $red]} {
-    foreach {min max p_max weight} $red break
-    Queue/RED set thresh_ $min
-    Queue/RED set maxthresh_ $max
-    Queue/RED set linterm_ [expr {1.0 / $p_max}]
-    Queue/RED set q_weight_ $weight
+    red_is $red
     Queue/RED set gentle_ false
     Queue/RED set wait_ true
     Queue/RED set use_mark_p_ false

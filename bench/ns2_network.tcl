@@ -18,11 +18,8 @@ set number 0
 foreach link $links {
     foreach {from to rate delay buffer red marks} $link break
     if {[llength $red]} {
-        foreach {min max p_max weight gentle wait mark_p} $red break
-        Queue/RED set thresh_ $min
-        Queue/RED set maxthresh_ $max
-        Queue/RED set linterm_ [expr {1.0 / $p_max}]
-        Queue/RED set q_weight_ $weight
+        red_is [lrange $red 0 3]
+        foreach {gentle wait mark_p} [lrange $red 4 6] break
         Queue/RED set gentle_ $gentle
         Queue/RED set wait_ $wait
         Queue/RED set use_mark_p_ [expr {$mark_p > 0}]

@@ -141,8 +141,9 @@ difference. Taken is the one with the most claims, and then the most stars: it i
 _LAST = """
 ## Figures 7 to 19 and table IV, with one run
 
-{claims} claims and {cells} stars: the best of the first stage, the best of each way to police (who
-is dropped, and when tokens are taken), and of two of them the same with ns-2's bucket.
+{claims} claims and {cells} stars: the best of each way to police (who is dropped, and when tokens
+are taken), the best of all with one answer changed, and one that stops all packets with ns-2's
+bucket.
 """
 
 _LOST = """
@@ -172,12 +173,12 @@ measured (README.md), and no verdict.
 _OWING = """
 ## A sixth question: how far a bucket may be overdrawn
 
-Asked when all that is above was done, because none of the 72 readings has figure 8's order. There a
-bucket goes as far below zero as the probability of a drop grows, so that what passes pays for
-itself whatever the curve, and curve and depth drop out. But nothing can be taken out of a bucket
-that is empty. Then it owes a packet at most, the last one that it paid for in part: a soft policer
-of d packets drops at most 1/d of all packets, a mild one 10/d, a strict one all, and curve and
-depth matter. Here {readings} readings with that, those that begin with a full bucket.
+Asked when all that is above had been done with the sender of before, because none of the 72
+readings has figure 8's order. There a bucket goes as far below zero as the probability of a drop
+grows. But nothing can be taken out of a bucket that is empty. Then it owes a packet at most, the
+last one that it paid for in part: a soft policer of d packets drops at most 1/d of all packets, a
+mild one 10/d, a strict one all, and curve and depth matter. Here {readings} readings with that,
+those that begin with a full bucket.
 """
 
 _OWING_LAST = """

@@ -143,28 +143,6 @@ def test_videos_stall_most_often_at_half_their_rate():
     assert stalls_per_s(0.63) < stalls_per_s(unpoliced)
 
 
-def test_compound_is_reno_where_450_flows_share_the_link():
-    """Its second window is α win^k - 1 > 0 from 16 segments on; no flow has so many.
-
-    From no policing, where all flows are equal, to the least unfairness that figure 13 may show.
-    """
-    scenario = base("conex")
-    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
-    link_packets_per_s = number(scenario["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
-    alpha, k, longest_s = 1 / 8, 0.75, 0.1 + 0.045  # figure 16 draws at most 45 ms of delay
-    opens_at = (1 / alpha) ** (1 / k)
-    assert opens_at == pytest.approx(16)
-    for unfairness in range(2, heavy["flows"] + 1):
-        light_flow = link_packets_per_s / (light["count"] + heavy["count"] * unfairness)
-        heavy_flow = light_flow * unfairness / heavy["flows"]
-        assert max(light_flow, heavy_flow) * longest_s < opens_at
-    # CUBIC in its Reno-friendly region has Reno's mean window, whatever its β (RFC 9438, 4.3).
-    beta = 0.7
-    increase = 3 * (1 - beta) / (1 + beta)
-    mean_square = increase / 2 * (1 + beta) / (1 - beta)
-    assert mean_square == pytest.approx(1.5)
-
-
 def conex_red(**chosen):
     """Share that RED signals at a delay [s], by figure 2; thresholds of base.toml, or these."""
     aqm = base("conex")["bottleneck"]["aqm"] | chosen
@@ -218,32 +196,6 @@ def test_queues_of_10_and_20_ms_are_policed_at_180_packets_per_s(queue_ms, polic
     assert (heavy["flows"] * of_flow(unpoliced) * marked(unpoliced) > r + 45 / 100) == policed
     beside = meeting(lambda delay_s: carried(delay_s, r + 45 / 100), start, high)
     assert (beside > 0.9 * unpoliced) == close
-
-
-@pytest.mark.parametrize(
-    ("rtt_ms", "marks_per_s"), [(20, 11.8), (50, 6.9), (100, 3.0), (150, 1.5), (200, 0.9)]
-)
-def test_light_users_of_short_round_trips_are_policed_at_higher_rates(rtt_ms, marks_per_s):
-    """Of figures 12 and 14 to 17: orders at every rate, of curves whose left branches differ.
-
-    "On the left side of the optimum, both the heavy users and the light users are policed"
-    (section IV-B): where a light user meets more marks than the filling rate. Here at an unfairness
-    of 14, with a window of √(1.5/p) and a full link. Each curve of ours has its optimum there.
-    """
-    scenario, unfairness = base("conex"), 14
-    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
-    link_packets_per_s = number(scenario["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
-    packets_per_s = link_packets_per_s / (light["count"] + heavy["count"] * unfairness)
-    marked, low, high = conex_red()
-    access = conex_paper()["factors"]["rtt_ms"]["named"][str(rtt_ms)]["access.delay"]
-    empty_s = 2e-3 * (number(access) + number(scenario["bottleneck"]["delay"]))
-    assert empty_s == pytest.approx(rtt_ms * 1e-3)
-
-    def excess(delay_s):
-        return 1.5 / (packets_per_s * (empty_s + delay_s)) ** 2 - marked(delay_s)
-
-    met = packets_per_s * marked(meeting(excess, low, high))
-    assert round(met, 1) == marks_per_s
 
 
 def test_one_echo_per_round_trip_is_less_than_one_for_each_loss():
