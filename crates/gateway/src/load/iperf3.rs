@@ -118,11 +118,8 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
     let mut all = vec![if endpoints.ip == IpVersion::V4 { "-4" } else { "-6" }.to_owned()];
     match &*flow.traffic {
         Traffic::Cbr(Cbr { rate, .. }) => {
-            let (payload, packet) =
-                (endpoints.udp_payload(flow.packet_size) as u64, flow.packet_size.get());
-            let payload_bps = u128::from(rate.as_bps()) * u128::from(payload) / u128::from(packet);
-            all.extend(["--udp", "--bandwidth"].map(str::to_owned));
-            all.extend([payload_bps.to_string(), "--length".to_owned(), payload.to_string()]);
+            let (payload, packet) = (endpoints.udp_payload(flow.packet_size), flow.packet_size);
+            all.extend(udp(rate.as_bps(), payload as u64, packet.get()));
         }
         Traffic::Greedy(_) => {
             let tcp = flow.tcp.as_ref().expect("greedy flows have TCP");
@@ -140,6 +137,13 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
         _ => return cannot("send this traffic"),
     }
     Ok(all)
+}
+
+/// The options of datagrams at this rate, headers included: iperf3 counts the payload alone.
+fn udp(rate_bps: u64, payload: u64, packet: u64) -> [String; 5] {
+    let payload_bps = u128::from(rate_bps) * u128::from(payload) / u128::from(packet);
+    let (rate, length) = (payload_bps.to_string(), payload.to_string());
+    ["--udp".into(), "--bandwidth".into(), rate, "--length".into(), length]
 }
 
 impl Process {
@@ -254,6 +258,12 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn datagrams_have_the_rate_with_their_headers() {
+        let options = udp(12_000_000, 1472, 1500);
+        assert_eq!(options, ["--udp", "--bandwidth", "11776000", "--length", "1472"]);
+    }
 
     #[test]
     fn an_interval_counts_by_its_share_of_the_measured_time() {
