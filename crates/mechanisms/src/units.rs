@@ -329,11 +329,15 @@ impl fmt::Display for TokenRate {
 }
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.9} s", self.as_secs())
+        write!(f, "{} s", self.as_secs())
     }
 }
+/// In the largest unit that it fills, as people write it: `5 ms`, `1.25 s`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.9} s", self.as_secs())
+        let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+        let fills = units.into_iter().find(|(_, step)| self.0 >= *step);
+        let (unit, step) = fills.unwrap_or(units[0]);
+        write!(f, "{} {unit}", self.0 as f64 / step as f64)
     }
 }

@@ -148,7 +148,7 @@ exit = ["enodeb"]
     let told = messages(text);
     for (found, wanted) in told.iter().zip([
         "line 7: links.core.entry.0.mtu: a packet of 1500 B has 1544 B in the tunnel, more than the 1500 B that the path carries: give packets of at most 1456 B",
-        "line 12: links.last.exit.0.interval: 0.005000000 s is less than a packet takes on the link to here: give at least 0.006000000 s",
+        "line 12: links.last.exit.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
         "line 26: users.walker.moves.0.to: d is behind no eNodeB that could take their tunnels over: name a node that is, or give one",
         "line 30: users.others.exit.0: ends tunnels, but no pdn-gateway stands on the way to here, so that there are none: give one",
     ]) {
