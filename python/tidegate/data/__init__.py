@@ -6,6 +6,7 @@ In a checkout they are links to its folders, in an installed package files.
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from pathlib import Path
 
 from tidegate.errors import ResultError, UsageError
@@ -33,6 +34,18 @@ def in_package(path: Path) -> Path:
     there = DATA / path
     elsewhere = path.exists() or path.is_absolute() or ".." in path.parts
     return path if elsewhere or not there.is_file() else there
+
+
+def nearest_file(path: Path) -> Path | None:
+    """Of the files in the folder that is named, here or in the package, the one named most alike.
+
+    >>> print(nearest_file(Path("scenarios/s1-dumbell.toml")))
+    scenarios/s1-dumbbell.toml
+    """
+    folders = [path.parent] if path.is_absolute() else [path.parent, DATA / path.parent]
+    names = {file.name for folder in folders for file in folder.glob(f"*{path.suffix}")}
+    near = get_close_matches(path.name, sorted(names), 1)
+    return path.parent / near[0] if near else None
 
 
 def check_source(folder: Path) -> None:

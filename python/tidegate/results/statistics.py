@@ -10,6 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+_ROUNDS_TO_NOTHING = 5e-5
+"""Smaller than this, four decimals are all zeros."""
+
 
 class Estimate(NamedTuple):
     """A mean over replications and what is known about it."""
@@ -24,9 +27,12 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         """Rounded for reading.
 
-        >>> str(Estimate(1.3712, 0.0214, 50)), str(Estimate(1.3712))
-        ('1.37 ± 0.02', '1.37')
+        >>> str(Estimate(1.3712, 0.0214, 50)), str(Estimate(1.3712)), str(Estimate(1.9e-10))
+        ('1.37 ± 0.02', '1.37', '1.9e-10')
         """
+        if 0 < abs(self.mean) < _ROUNDS_TO_NOTHING:
+            half = "" if not self.runs or math.isnan(self.ci95) else f" ± {self.ci95:.2g}"
+            return f"{self.mean:.3g}{half}"
         digits = decimals(self.mean)
         return self.written(digits) if self.runs else f"{self.mean:.{digits}f}"
 

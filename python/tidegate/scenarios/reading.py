@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tidegate import _native
 from tidegate._native import MAX_FILE_BYTES, Scenario
-from tidegate.data import in_package
+from tidegate.data import in_package, nearest_file
 from tidegate.errors import ScenarioError
 from tidegate.scenarios.films import with_films
 
@@ -189,6 +189,9 @@ def text_of(source: Source) -> tuple[str, str | None, str | None]:
     path = Path(source)
     try:
         return _read(in_package(path)), path.stem, str(path)
+    except FileNotFoundError as error:
+        near = nearest_file(path)
+        raise _unreadable(str(error.strerror), str(path), str(near) if near else None) from None
     except OSError as error:
         raise _unreadable(str(error.strerror), str(path)) from None
     except UnicodeDecodeError:
@@ -205,6 +208,7 @@ def _read(path: Path) -> str:
     return content.decode(errors="replace" if len(content) > MAX_FILE_BYTES else "strict")
 
 
-def _unreadable(reason: str, file: str | None = None) -> ScenarioError:
+def _unreadable(reason: str, file: str | None = None, near: str | None = None) -> ScenarioError:
     message = f"cannot read the scenario: {reason}"
-    return ScenarioError([(None, None, "", message, None, message)], file)
+    text = f'{message}; did you mean "{near}"?' if near else message
+    return ScenarioError([(None, None, "", message, near, text)], file)
