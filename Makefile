@@ -22,7 +22,7 @@ SEED ?= 1
 	lab-abc lab-cpq lab-mixes conex-security reecn-security mobile ns2 stability oracle packetdrill readme docs lock clean
 
 help: ## this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 16
 
 setup: $(TOOLS) $(NATIVE) $(BPF) ## everything that the other targets need; the command is .venv/bin/tidegate
 	@echo "ready: $(BIN)/tidegate --help"
