@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -76,7 +76,10 @@ def price(
         if not found:
             remark("no socket there pays for congestion")
             raise typer.Exit(FAILED)
-    _print(found if action is None else [one for one in found if one.pays], shape)
+    paying = [one for one in found if one.pays]
+    if not paying:
+        remark("no socket here pays for congestion (by tg_sbrm, tg_tcprm or tg_vegascp)")
+    _print(paying, shape)
 
 
 def _check(
@@ -102,22 +105,27 @@ def _check(
 
 
 def _print(found: list[Payer], shape: Format) -> None:
+    from tidegate.laboratory import offers
+
     rows = [asdict(payer) for payer in found]
     if shape is Format.json:
         print_json(rows)
     elif shape is Format.csv:
-        head = list(rows[0]) if rows else []
+        head = [field.name for field in fields(offers.Payer)]
         print_csv(head, [list(row.values()) for row in rows])
     else:
         _table(found)
 
 
 def _table(found: list[Payer]) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     shown = Table(box=None, header_style="bold")
-    for name in ("process", "local", "remote", "by", "w [1/s]", "kappa", "[Mb/s]", "marked [%]"):
-        shown.add_column(name, justify="left" if name in {"local", "remote", "by"} else "right")
+    numbers = "w [packets/s]", "kappa", "rate [Mb/s]", "marked [%]"
+    for name in ("process", "local", "remote", "by", *numbers):
+        text = name in {"local", "remote", "by"}
+        shown.add_column(escape(name), justify="left" if text else "right")
     for one in found:
         share = f"{100 * one.marks / one.delivered:.2f}" if one.delivered else "–"
         w, kappa = (f"{x:.4g}" if x is not None else "?" for x in (one.willingness, one.kappa))

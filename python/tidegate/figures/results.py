@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 _EXPECTED: dict[str, Any] = {"colors": INK, "linestyles": ":", "linewidth": 2.0, "zorder": 3}
 """How a prediction crosses a bar."""
 
+_LONGEST_BESIDE = 24
+"""Characters of a variant's name; where one is longer, the legend stands below the axes."""
+
 HATCHES = ("", "//", "..", "xx", "--", "++")
 """A colour that comes again is told from the first by these."""
 
@@ -87,7 +90,7 @@ def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> l
         ]
         at = places + (number - (len(results) - 1) / 2) * thick
         means = np.array([value.mean for value in found])
-        half = np.nan_to_num([value.ci95 for value in found])
+        half = np.array([value.ci95 for value in found])  # one run has none
         axes.barh(
             at, means, thick * 0.92, xerr=half, color=look(number).colour, label=label,
             hatch=HATCHES[number // len(COLOURS) % len(HATCHES)], edgecolor="white", linewidth=0,
@@ -97,7 +100,7 @@ def _bars(results: Mapping[str, Result], folder: Path, expected: Predicted) -> l
             value = expected.get(labels_of[number], {}).get(("group", group, "throughput_bps"))
             if value is not None:
                 axes.vlines(value * scale, y - thick / 2, y + thick / 2, **_EXPECTED)
-        for y, mean, end in zip(at, means, means + half, strict=True):
+        for y, mean, end in zip(at, means, means + np.nan_to_num(half), strict=True):
             axes.annotate(
                 f"{mean:.3g}", (end, y), (5, 0), textcoords="offset points", va="center",
                 fontsize=9.5,
@@ -203,10 +206,12 @@ def _finish(axes: Axes, results: Mapping[str, Result], title: str) -> None:
     first = _first(results)
     subtitle(axes, title, f"{first.scenario.name}: {averaged(first.replications)}")
     if len(results) > 1:
-        heading, _ = split_names(list(results))
+        heading, labels = split_names(list(results))
+        beside = max(map(len, labels)) <= _LONGEST_BESIDE
         axes.figure.legend(
-            title=heading, loc="outside right upper", alignment="left", title_fontsize=10
-        )
+            title=heading, loc="outside right upper" if beside else "outside lower center",
+            alignment="left", title_fontsize=10,
+        )  # fmt: skip
 
 
 def _first(results: Mapping[str, Result]) -> Result:

@@ -50,7 +50,7 @@ def words(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        rest = [f"{key} {words(item)}" for key, item in value.items() if key != "kind"]
+        rest = [f"{key} {words(item)}".strip() for key, item in value.items() if key != "kind"]
         return ", ".join([words(value["kind"]), *rest] if "kind" in value else rest)
     if isinstance(value, list):
         return "[" + ", ".join(map(words, value)) + "]"
@@ -65,6 +65,9 @@ def distinct_words(values: Sequence[object]) -> list[str]:
     ['icp', 'red, b 2', 'red, b 3']
     >>> distinct_words([[], [{"kind": "conex-policer", "depth": "45 packets"}]])
     ['[]', '[conex-policer]']
+    >>> bucket = {"fill_rate": "7 Mb/s", "depth": "500 kB", "buckets": "by-user"}
+    >>> distinct_words([{"kind": "pdn-gateway", "policers": one} for one in ([], [bucket])])
+    ['pdn-gateway, policers []', 'pdn-gateway, policers [fill_rate 7 Mb/s, …]']
     """
     told = [words(_without_common(value, values)) for value in values]
     # Without its parts, one may be called as another.
@@ -79,10 +82,20 @@ def _without_common(value: object, values: Sequence[object]) -> object:
         return value
     alike = [one for one in values if isinstance(one, dict) and one.get("kind") == value["kind"]]
     return {
-        key: item
+        key: _brief(item)
         for key, item in value.items()
         if key == "kind" or any(one.get(key) != item for one in alike)
     }
+
+
+def _brief(value: object) -> object:
+    """Of tables among the parameters the first entry, which stands for them."""
+    if isinstance(value, list):
+        return [_brief(item) for item in value]
+    if isinstance(value, dict) and "kind" not in value and len(value) > 1:
+        first = next(iter(value))
+        return {first: value[first], "…": ""}
+    return value
 
 
 def columns(key: str, values: Sequence[object]) -> dict[str, pa.Array]:
