@@ -95,7 +95,7 @@ def _papers():
         *(_counts(name, pages) for name, pages in PAPERS.items()),
         Statement(
             CPQ,
-            "plain RED in place of all mechanisms would have {} cells of CPQ",
+            "with plain RED in place of every mechanism, {} of CPQ's numbers would agree as well",
             (row(CPQ, "**all**", "plain RED within")["plain RED within"].strip("*"),),
         ),
     ]
