@@ -127,7 +127,7 @@ def in_ns2(plan: dict[str, Any], agent: str, seed: int) -> Numbers:
     lines = [line for line in run.stdout.splitlines() if line.startswith("[")]
     early, later, end = json.loads(lines[-1])
     sent = [8 * reading["links"][1][2] / 50e6 for reading in (early, later, end)]
-    arrivals, drops, _ = end["links"][0]
+    arrivals, drops, *_ = end["links"][0]
     # A sink counts headers, too.
     payload = 1 if agent == "FullTcp" else 1460 / 1500
     rates = [8 * arrived * payload / 100 for arrived, _ in end["flows"]]

@@ -8,7 +8,8 @@
 # `packet_bytes`, `jitter_s`, `ecn` and `readings`, times in seconds.
 #
 # Prints one line of JSON: at each of these times what has arrived in order, by flow, and counters of links. Of the two-way agent
-# (FullTcp and its kinds), which has no sink with a counter, it is the payload that is acknowledged `back_s` later, an ACK's way.
+# (FullTcp and its kinds), which has no sink with a counter, it is the payload that is acknowledged `back_s` later, an ACK's way. The counters are
+# packets that came, packets lost, bytes that left, and packets in the queue times seconds.
 
 source [file join [file dirname [info script]] ns2_common.tcl]
 
@@ -61,7 +62,9 @@ proc reading {} {
     global ns monitors back_s
     set links {}
     foreach monitor $monitors {
-        lappend links "\[[$monitor set parrivals_], [$monitor set pdrops_], [$monitor set bdepartures_]\]"
+        set queue [$monitor get-pkts-integrator]
+        $queue newpoint [$ns now] [$monitor set pkts_]
+        lappend links "\[[$monitor set parrivals_], [$monitor set pdrops_], [$monitor set bdepartures_], [$queue set sum_]\]"
     }
     if {$back_s > 0} { $ns at [expr {[$ns now] + $back_s}] "take {$links}" } else { take $links }
 }

@@ -479,7 +479,7 @@ taken before any run with it; there was none before. A least time-out of two tic
 section 2.4.4 tells of the old clock of 500 ms, was to be taken likewise, and is not, since the
 text prints no resolution of its time stamps and section 4.3.1 compares "without the influence of
 retransmissions and timeouts": that was decided after its run, which has fewer cells and claims.
-Delays are packets' own here.
+Delays are the queue over the link's rate; up to November 23, 2026 they were packets' own.
 """
 
 
