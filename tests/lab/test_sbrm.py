@@ -166,14 +166,14 @@ def test_an_offer_that_is_changed_takes_effect_within_five_seconds():
         while len(found := paying(500)) != 3 and not run.done():
             time.sleep(0.1)
         moments, rates = [time.monotonic()], []
-        with suppress(KeyError, OfferError):  # where the run is over already
+        with suppress(IndexError, KeyError, OfferError):  # where the run is over already
             offers.offer(found[0], 400.0)
             for pause_s in (5, 4):
                 time.sleep(pause_s)
                 rates.append(delivered(*found))
                 moments.append(time.monotonic())
         result = run.result()
-    if result.invalid or moments[-1] - moments[0] > 11:
+    if result.invalid or len(rates) < 2 or moments[-1] - moments[0] > 11:
         pytest.skip(f"the machine is too busy: {moments}, {result.invalid}")
     before, after = rates
     (most, *rest) = [later - sooner for sooner, later in zip(before, after, strict=True)]

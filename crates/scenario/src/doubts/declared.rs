@@ -34,9 +34,11 @@ fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mu
         StageParams::ConexPolicer(policer) => policed(policer, &passing, reader),
         StageParams::ConexAuditor(_) => audited(&passing, reader),
         StageParams::ReEcnPolicer(_) if passing.none(declares_by_re_ecn) => {
-            let message = "nobody whose packets come here declares by re-ECN, so that everybody has the \
-                           fill rate: give tcp.conex = \"re-ecn\"";
-            reader.wrong::<()>(message);
+            reader.wrong::<()>(format!(
+                "nobody whose packets come here declares by re-ECN, so that everybody has the fill rate: \
+                 give {} = \"re-ecn\"",
+                passing.key()
+            ));
         }
         StageParams::ReEcnDropper(_) => dropped(&passing, reader),
         _ => {}
@@ -58,6 +60,12 @@ impl Passing<'_> {
     fn none_declares(&self) -> bool {
         !self.senders.iter().any(|(_, user)| user.declares(self.file))
     }
+    /// Where it is said what they declare: of a constant rate not with TCP's options.
+    fn key(&self) -> &'static str {
+        let at_constant_rates =
+            self.senders.iter().all(|(_, user)| matches!(user.traffic.0, Traffic::Cbr(_)));
+        if at_constant_rates { "traffic.conex" } else { "tcp.conex" }
+    }
     /// The groups for which something holds, as a list.
     fn names(&self, holds: impl Fn(&User, &File) -> bool) -> String {
         let found = self.senders.iter().filter(|(_, user)| holds(user, self.file));
@@ -67,9 +75,10 @@ impl Passing<'_> {
 
 fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader) {
     if passing.none_declares() {
-        let message = "nobody whose packets come here declares what they meet, so that nothing is \
-                       policed: give tcp.conex";
-        reader.wrong::<()>(message);
+        reader.wrong::<()>(format!(
+            "nobody whose packets come here declares what they meet, so that nothing is policed: give {}",
+            passing.key()
+        ));
     }
     if policer.fill_rate.is_zero() {
         let message = "nothing comes in: what the depth holds is all that may ever be declared";
@@ -80,9 +89,10 @@ fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader)
 fn audited(passing: &Passing, reader: &mut Reader) {
     let silent = passing.names(|user, file| user.declares(file) && !user.gives_credit(file));
     if passing.none_declares() {
-        let message = "nobody whose packets come here declares anything, so that nothing is audited: \
-                       give tcp.conex";
-        reader.wrong::<()>(message);
+        reader.wrong::<()>(format!(
+            "nobody whose packets come here declares anything, so that nothing is audited: give {}",
+            passing.key()
+        ));
     } else if !silent.is_empty() {
         reader.wrong::<()>(format!(
             "{silent} declare without giving credit, so that the first congestion they meet is held \
@@ -93,9 +103,10 @@ fn audited(passing: &Passing, reader: &mut Reader) {
 
 fn dropped(passing: &Passing, reader: &mut Reader) {
     if passing.none(declares_by_re_ecn) {
-        let message = "nobody whose packets come here declares by re-ECN, so that nothing is dropped: \
-                       give tcp.conex = \"re-ecn\"";
-        reader.wrong::<()>(message);
+        reader.wrong::<()>(format!(
+            "nobody whose packets come here declares by re-ECN, so that nothing is dropped: give {} = \"re-ecn\"",
+            passing.key()
+        ));
     }
     let short = passing.names(|user, file| user.has(file, may_be_short));
     if !short.is_empty() {
@@ -212,6 +223,9 @@ mod tests {
         tell(&doubts("\"per-signal\"", "users.a.entry", POLICER), &[never]);
         tell(&doubts("\"per-signal\"", "users.b.entry", POLICER), &[nobody, never]);
         tell(&doubts("\"per-signal\"", "bottleneck.entry", POLICER), &[never]);
+        let flood = "traffic = { kind = \"cbr\", rate = \"1 Mb/s\" }";
+        tell(&doubts_about(flood, "users.a.entry", POLICER), &["give traffic.conex", never]);
+        tell(&doubts_about(flood, "bottleneck.entry", POLICER), &["give tcp.conex", never]);
     }
 
     #[test]
