@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow.parquet import write_table
 from support import SMALL
 
 import tidegate
@@ -122,6 +123,13 @@ def test_a_damaged_table_is_told(tmp_path, result):
     (folder / "flows.parquet").write_bytes(b"PAR1 and then nothing")
     with pytest.raises(tidegate.ResultError, match="damaged"):
         tidegate.load(folder)
+
+
+def test_a_table_of_another_version_is_told(tmp_path, result):
+    folder = result.save(tmp_path / "kept")
+    write_table(result.groups.drop_columns(["throughput_bps"]), folder / "groups.parquet")
+    with pytest.raises(tidegate.ResultError, match="no column 'throughput_bps'"):
+        tidegate.load(folder).plot(tmp_path)
 
 
 def test_summary_is_the_mean_over_replications(result):

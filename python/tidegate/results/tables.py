@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.errors import ResultError
 from tidegate.results.columns import ENGINE, USERS, field_of
 from tidegate.results.quantities import flow_ratios, ratio
 
@@ -83,6 +84,11 @@ def derive(run: Tables, scenario: Scenario) -> Tables:
 
 def numbers(source: pa.Table, column: str) -> NDArray[Any]:
     """Return a column as floats, NaN where a value is missing; names as their index."""
+    if column not in source.column_names:
+        raise ResultError(
+            f"a table of the result has no column {column!r}: another version of tidegate "
+            "wrote it, or somebody changed it; run the scenario anew"
+        )
     array = source[column].combine_chunks()
     if pa.types.is_dictionary(array.type):
         array = array.indices
