@@ -196,11 +196,13 @@ parameters! {
         /// With loss_recovery reno, three duplicates begin a fast recovery also where segments are missing that were sent before the last
         /// one began, each of which halves the window, as in 4.3BSD and in ns-2's Agent/TCP/FullTcp. While a mark is being answered the
         /// window halves and the threshold stays, and marks are not answered before all is acknowledged that was out when the last fast
-        /// recovery began. Else none begins before that, RFC 6582, section 3.2, step 2.
+        /// recovery began, nor lets an echo of one the window grow. A time-out halves a window as duplicates have widened it; one that
+        /// follows the answer to a mark leaves the threshold, and marks are not answered while it is repaired. Else none begins before
+        /// that, RFC 6582, section 3.2, step 2.
         pub repeated_recovery: bool = "false",
         /// With loss_recovery reno or newreno, duplicates from the fourth on let go of a segment each also while a time-out is being
-        /// repaired, and the next ACK of new data brings the window back to the slow-start threshold where it is above that, as
-        /// in ns-2's Agent/TCP/FullTcp. Else they stand for nothing then.
+        /// repaired and for what was out then, and the next ACK of new data brings the window back to the slow-start threshold where it
+        /// is above that, as in ns-2's Agent/TCP/FullTcp. Else they stand for nothing then.
         pub inflation_after_timeout: bool = "false",
         /// Every ACK of new data starts the retransmission timer by the round trips before its own, and then ends the doubling of
         /// the time-out, as in ns-2's Agent/TCP/FullTcp. Else a round trip that was measured does, and counts at once, RFC 6298, section 5.

@@ -132,12 +132,13 @@ impl Sender {
             self.window.on_ack_in_recovery(&told);
         }
         self.note(&told, now);
-        match self.recovery.inflation(&told, self.detection.duplicates()) {
+        match self.recovery.inflation(&told, self.detection.duplicates(), &self.outstanding) {
             Inflation::None => {}
             Inflation::One => self.window.widen(),
             Inflation::Ends => self.window.come_down_to_threshold(),
         }
-        let by_count = self.window.limits_by_count() && self.recovery.phase() != Phase::Recovery;
+        let by_count = self.window.limits_by_count() || self.recovery.repeats();
+        let by_count = by_count && self.recovery.phase() != Phase::Recovery;
         if told.advances() && by_count && !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();
         }
@@ -155,10 +156,12 @@ impl Sender {
         let next = self.next(&told, &lost);
         match next {
             Next::Enter => self.enter_recovery(door),
-            Next::Grow if !rests && !probing => self.grow_after(&told, in_flight, now),
+            Next::Grow if !rests && !probing && self.grows_despite_echo(&told) => {
+                self.grow_after(&told, in_flight, now);
+            }
             _ => {}
         }
-        self.reduce_or_leave(&told, &lost, now);
+        self.reduce_or_leave(&told, &lost, departed, now);
         if self.recovery.deflates() && self.recovery.phase() == Phase::Recovery && told.advances() {
             self.deflate(told.acknowledged, departed);
         }
@@ -189,6 +192,11 @@ impl Sender {
     /// acknowledged alone.
     fn looks_at_echo(&self, told: &Told) -> bool {
         told.advances() || !self.recovery.repeats() || self.ecn.counts_marks()
+    }
+
+    /// Whether an ACK that echoes a mark which is not answered lets the window grow: not with recoveries that repeat.
+    pub(super) fn grows_despite_echo(&self, told: &Told) -> bool {
+        !told.congestion || !self.recovery.repeats()
     }
 
     /// Sends new segments, whose ACK tells whether a time-out was right; if there is none, it counts as right.

@@ -105,6 +105,8 @@ pub struct Recovery {
     deflates: bool,
     /// A fast recovery may begin again for segments that were sent before the last one did.
     repeats: bool,
+    /// It was a mark that the window came down for last, whatever has timed out since.
+    marked_last: bool,
     /// Duplicates let go of segments while a time-out is being repaired.
     inflates: bool,
     /// They have, or would have, since the last ACK of new data.
@@ -147,6 +149,7 @@ impl Recovery {
             repaired_to: None,
             deflates: plan.deflate_below_threshold && newreno,
             repeats: plan.repeated_recovery && plan.loss_recovery == RecoveryPlan::Reno,
+            marked_last: false,
             inflates: plan.inflation_after_timeout && !sack,
             inflated: false,
             progress_ends_backoff: plan.progress_ends_backoff,
@@ -189,13 +192,16 @@ impl Recovery {
     pub fn answers_marks(&self, una: u64) -> bool {
         match self.points.phase {
             Phase::Open => self.repaired_to.is_none_or(|end| una > end),
-            Phase::Loss => self.marked_in_loss && self.marked_to.is_none(),
+            Phase::Loss => {
+                self.marked_in_loss && self.marked_to.is_none() && !self.lowered_for_mark_alone()
+            }
             _ => false,
         }
     }
 
     /// A mark has lowered the window while the sender would send `nxt` next.
     pub fn answer_mark(&mut self, nxt: u64) {
+        self.marked_last = true;
         match self.points.phase {
             Phase::Loss => self.marked_to = Some(nxt),
             _ => self.go_on(Phase::Reducing, nxt),
@@ -266,6 +272,7 @@ impl Recovery {
         let end = marked_to.filter(|_| by_time || self.within_mark).unwrap_or(nxt);
         self.go_on(Phase::Recovery, end);
         self.had_partial_ack = false;
+        self.marked_last = false;
         self.note_loss(match (self.within_mark, self.repeats) {
             (true, _) => end,
             (false, true) => 0,
@@ -280,6 +287,12 @@ impl Recovery {
         self.points.phase == Phase::Reducing || (in_loss && self.within_mark)
     }
 
+    /// Whether what the window came down for last was a mark, and a time-out leaves the threshold: where recoveries
+    /// repeat (ns-2, `timeout_action`).
+    pub fn lowered_for_mark_alone(&self) -> bool {
+        self.marked_last && self.repeats
+    }
+
     /// Whether fast recoveries may follow each other for what was sent before the first.
     pub fn repeats(&self) -> bool {
         self.repeats
@@ -290,15 +303,21 @@ impl Recovery {
         self.progress_ends_backoff
     }
 
-    /// What an ACK means for the window while a time-out is being repaired, after so many duplicates.
+    /// What an ACK means for the window after so many duplicates that begin no fast recovery: while a time-out is being
+    /// repaired, and where that has ended with all that was out, for what was sent again in vain.
     #[inline]
-    pub fn inflation(&mut self, told: &Told, duplicates: u32) -> Inflation {
-        if !self.inflates || self.points.phase != Phase::Loss {
-            return Inflation::None;
-        }
+    pub fn inflation(&mut self, told: &Told, duplicates: u32, out: &Outstanding) -> Inflation {
         if told.advances() {
             let ends = core::mem::take(&mut self.inflated);
             return if ends { Inflation::Ends } else { Inflation::None };
+        }
+        let counts = match self.points.phase {
+            Phase::Loss => true,
+            Phase::Open => !self.points.allow_recovery(out.una()) && out.count() > 1,
+            _ => false,
+        };
+        if !self.inflates || !counts {
+            return Inflation::None;
         }
         self.inflated |= duplicates >= DUP_THRESH;
         if told.duplicate && duplicates > DUP_THRESH { Inflation::One } else { Inflation::None }

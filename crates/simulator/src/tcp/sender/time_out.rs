@@ -92,7 +92,13 @@ impl Sender {
     }
 
     fn lower_threshold(&mut self, door: &Door) {
-        let cwnd = self.window.cwnd();
+        if self.recovery.lowered_for_mark_alone() {
+            return;
+        }
+        let recovers = self.recovery.phase() == Phase::Recovery && self.recovery.repeats();
+        // Duplicates have widened the window that is halved.
+        let departed = if recovers { self.outstanding.board().sacked() } else { 0 };
+        let cwnd = self.window.cwnd() + f64::from(departed);
         let small = self.recovery.phase() == Phase::Reducing && self.window.mark_weighed_less();
         let from = if small { Some(cwnd) } else { self.recovery.lowered_from(cwnd) };
         if let Some(cwnd) = from {

@@ -147,11 +147,17 @@ impl Sender {
         self.window.begin_recovery(&self.outstanding);
     }
 
-    /// Ends the repair that is over, or lets the window come down further.
-    pub(super) fn reduce_or_leave(&mut self, told: &Told, lost: &Lost, now: Time) {
+    /// Ends the repair that is over, or lets the window come down further. Before the ACK, duplicates stood for so many
+    /// segments that had `departed`.
+    pub(super) fn reduce_or_leave(&mut self, told: &Told, lost: &Lost, departed: u32, now: Time) {
         if self.recovery.is_over(told, self.outstanding.una()) {
-            let grows = self.recovery.phase() == Phase::Recovery && self.recovery.grows_at_end();
+            let recovers = self.recovery.phase() == Phase::Recovery;
+            let grows = recovers && self.recovery.grows_at_end() && self.grows_despite_echo(told);
+            let keeps = recovers && self.recovery.repeats();
             self.leave(now);
+            if keeps {
+                self.window.keep_inflation(departed);
+            }
             if grows {
                 self.grow_after(told, self.window.allowed(), now);
             }
@@ -170,9 +176,6 @@ impl Sender {
     pub(super) fn leave(&mut self, now: Time) {
         if self.recovery.phase() != Phase::Loss {
             self.window.finish(self.in_flight());
-        }
-        if self.recovery.phase() == Phase::Recovery && self.recovery.repeats() {
-            self.window.keep_inflation(self.outstanding.board().sacked());
         }
         if !self.feedback.uses_sack() {
             self.outstanding.forget_unnamed();

@@ -374,9 +374,9 @@ impl SendWindow {
         self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
     }
 
-    /// Halves, and leaves the threshold.
+    /// Halves to a whole number, and leaves the threshold.
     pub fn halve(&mut self) {
-        self.window.cwnd /= 2.0;
+        self.window.cwnd = (self.window.cwnd.floor() / 2.0).floor();
     }
 
     /// Takes what duplicates have let go of for its own, up to the threshold.
