@@ -19,6 +19,8 @@ struct Standing<'a> {
     stage: &'a StageParams,
     /// Of the link that packets come over.
     rate: Option<Rate>,
+    /// It is what an end of tunnels is on the way back of a link with `duplex`.
+    turned: bool,
 }
 
 /// What is known of an end of tunnels, over all groups that pass it.
@@ -143,9 +145,13 @@ fn walk(
     }
     if let Some((begins, TunnelEnd { up, .. })) = open {
         let what = if up { "PDN gateway" } else { "eNodeB" };
+        let back = match begins.turned {
+            true => ", or, as this is the way back, duplex = false where it begins",
+            false => "",
+        };
         let message = format!(
             "packets of {group} come to no {what} that would end their tunnel: give one (exit = [\"{}\"]) \
-             further on their way",
+             further on their way{back}",
             end_of(up)
         );
         tell(begins, message);
@@ -186,15 +192,39 @@ fn standing<'a>(
 
 /// What stands at the links of a way.
 fn of_links<'a>(file: &'a File, network: &'a Network, path: &[u32]) -> Vec<Standing<'a>> {
-    let links = path.iter().map(|number| &network.links[*number as usize]);
-    let of_link = |link: &'a LinkPlan| {
-        let [entry, exit] =
-            [(Side::Entry, &link.entry), (Side::Exit, &link.exit)].map(|(side, stages)| {
-                at_place(&place(file, &link.name, side), stages, Some(link.rate))
-            });
-        entry.into_iter().chain(exit)
+    let mut all = Vec::new();
+    for link in path.iter().map(|number| &network.links[*number as usize]) {
+        for (side, stages) in [(Side::Entry, &link.entry), (Side::Exit, &link.exit)] {
+            for (number, stage) in stages.iter().enumerate() {
+                let (written, number) = written_at(network, link, side, number);
+                let place = place(file, &link.name, written);
+                let path = place.iter().map(|part| (*part).to_owned()).chain([number.to_string()]);
+                let (path, rate) = (path.collect(), Some(link.rate));
+                all.push(Standing { path, stage, rate, turned: written != side });
+            }
+        }
+    }
+    all
+}
+
+/// Where in the file a stage is: on the way back of a link, ends of tunnels come from the link's other end.
+fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> (Side, usize) {
+    let as_it_stands = (side, number);
+    let Some(name) = link.name.strip_suffix(".reverse") else { return as_it_stands };
+    if !link.entry.iter().chain(&link.exit).any(StageParams::is_of_tunnels) {
+        return as_it_stands;
+    }
+    let Some(there) = network.links.iter().find(|one| one.name == name) else {
+        return as_it_stands;
     };
-    links.flat_map(of_link).collect()
+    let (own, far, other) = match side {
+        Side::Entry => (&there.entry, Side::Exit, &there.exit),
+        Side::Exit => (&there.exit, Side::Entry, &there.entry),
+    };
+    let stays = own.iter().enumerate().filter(|(_, stage)| !stage.is_of_tunnels());
+    let turns = other.iter().enumerate().filter(|(_, stage)| stage.turned_round().is_some());
+    let all = stays.map(|(number, _)| (side, number)).chain(turns.map(|(number, _)| (far, number)));
+    all.into_iter().nth(number).unwrap_or(as_it_stands)
 }
 
 /// Where the stages at an end of a link are in the file.
@@ -220,7 +250,7 @@ fn at_place<'a>(
     let path = |number: usize| {
         place.iter().map(|part| (*part).to_owned()).chain([number.to_string()]).collect()
     };
-    let standing = |(number, stage)| Standing { path: path(number), stage, rate };
+    let standing = |(number, stage)| Standing { path: path(number), stage, rate, turned: false };
     stages.iter().enumerate().map(standing).collect()
 }
 
@@ -297,6 +327,22 @@ mod tests {
             &mistakes(GATEWAY, &enodeb.replace("5 ms", "6 ms").replace("rfc6040", "re-ecn"), ""),
             &[],
         );
+    }
+
+    #[test]
+    fn an_end_of_tunnels_on_the_way_back_is_told_where_it_stands_in_the_file() {
+        let text = "version = 1\nusers.one = { from = \"a\", to = \"b\" }\n[links.core]\nfrom = \"a\"\nto = \"b\"\n\
+                    rate = \"1 Mb/s\"\nexit = [\"mark-counter\", \"enodeb\"]\n";
+        let told = Scenario::parse(text, &[]).err().into_iter().flatten();
+        let told: Vec<_> = told.map(|mistake| mistake.to_string()).collect();
+        tell(
+            &told,
+            &[
+                "line 7: links.core.exit.1: packets of one come to no PDN gateway",
+                "line 7: links.core.exit.1: ends tunnels, but no pdn-gateway stands on the way to here",
+            ],
+        );
+        assert!(told[0].ends_with("or, as this is the way back, duplex = false where it begins"));
     }
 
     #[test]
