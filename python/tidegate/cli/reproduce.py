@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,7 +102,9 @@ def reproduce(
 
     paper = (target or "").partition("/")[0]
     if paper and paper not in paper_names():
-        raise UsageError(f"there is no paper {paper!r}; there are {', '.join(paper_names())}")
+        near = get_close_matches(paper, paper_names(), 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"there is no paper {paper!r}; there are {', '.join(paper_names())}{hint}")
     if report and (quick or typed(out)):
         raise UsageError("--report is about whole pages in full: drop --quick and --out")
     if report and not is_whole_page(target):
@@ -133,12 +136,15 @@ def reproduce(
     for one in [] if quiet else done:
         remark(
             f"{one.effort.target}: {one.effort.runs:,} runs{_kept(one)}, "
-            f"{_packets(one)}{one.effort.cpu_s:,.0f} CPU seconds"
+            f"{_packets(one)}{_seconds(one.effort.cpu_s)} CPU seconds"
         )
         remark(f"wrote {one.folder}/{' and '.join(one.pages)} and figures")
     if check and any(outcome.get("ok") is False for outcome in outcomes):
         raise typer.Exit(CHECK_MISSED)
 
+
+_MANY_S = 10
+"""So many processor seconds are told without a fraction."""
 
 _ELSEWHERE = ("undecided", "explained", "not explained")
 """Where the cells and claims stand that are neither within nor held."""
@@ -156,6 +162,10 @@ def _packets(done: Reproduced) -> str:
     """What passed a link called bottleneck; networks of several links have none."""
     packets = done.effort.packets
     return f"{packets / 1e6:,.0f} million packets, " if packets else ""
+
+
+def _seconds(spent: float) -> str:
+    return f"{spent:,.0f}" if spent >= _MANY_S else f"{spent:.1f}"
 
 
 def _cell(value: object) -> object:
