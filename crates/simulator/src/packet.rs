@@ -473,6 +473,22 @@ impl OptionStore {
         }
     }
 
+    /// Whether a ticket is of SACK blocks and nothing else.
+    #[inline]
+    pub fn has_blocks_alone(ticket: u32) -> bool {
+        ticket & OTHER == 0
+    }
+
+    /// Takes the blocks of such a ticket, once.
+    #[inline]
+    pub fn take_blocks(&mut self, ticket: u32) -> SackBlocks {
+        match ticket & SINGLE {
+            0 => self.blocks.take(ticket),
+            _ => Blocks([self.single.take(ticket & !SINGLE), (0, 0), (0, 0)]),
+        }
+        .wide()
+    }
+
     /// Takes the options of a ticket, once.
     #[inline]
     pub fn take(&mut self, ticket: u32) -> Options {
@@ -501,9 +517,13 @@ impl Blocks {
     }
 
     #[inline]
+    fn wide(self) -> SackBlocks {
+        self.0.map(|(start, end)| (start.into(), end.into()))
+    }
+
+    #[inline]
     fn options(self) -> Options {
-        let sack = self.0.map(|(start, end)| (start.into(), end.into()));
-        Options { sack, ..Options::default() }
+        Options { sack: self.wide(), ..Options::default() }
     }
 }
 

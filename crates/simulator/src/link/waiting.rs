@@ -1,5 +1,7 @@
 //! Who waits at a link, as far as it matters: the departures still to come.
 
+use core::hint::select_unpredictable;
+
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::{Link, Rest};
@@ -97,11 +99,10 @@ impl Link {
         }
         if self.run > 0 {
             let Run { departs, step, .. } = self.last_run();
-            if departs <= now {
-                // How many steps there are cannot be guessed, so that a division is quicker than a loop.
-                let over = now.since(departs).as_nanos() / step.as_nanos() + 1;
-                self.run = u64::from(self.run).saturating_sub(over) as u32;
-            }
+            // How many steps there are cannot be guessed, so that a division is quicker than a loop, nor whether there is one.
+            let steps = now.since(departs).as_nanos() / step.as_nanos().max(1) + 1;
+            let over = select_unpredictable(departs <= now, steps, 0);
+            self.run = u64::from(self.run).saturating_sub(over) as u32;
         }
     }
 

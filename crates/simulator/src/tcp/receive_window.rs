@@ -81,8 +81,8 @@ impl ReceiveWindow {
         }
         // Whether a round trip is over cannot be guessed, but whether it has brought more than any before can.
         let over = at.since(self.since) >= self.rtt;
-        let bytes = received_bytes - self.from_bytes;
-        if over & (bytes > self.most_bytes) {
+        let bytes = select_unpredictable(over, received_bytes - self.from_bytes, 0);
+        if bytes > self.most_bytes {
             self.note_bytes(bytes);
         }
         self.from_bytes = select_unpredictable(over, received_bytes, self.from_bytes);

@@ -11,6 +11,8 @@
 //! Doubled by each time-out, up to the maximum; back to the formula with the next sample. Optionally the fourth doubling
 //! and further ones forget srtt, so that the next sample counts as the first (section 5; ns-2, `TcpAgent::rtt_backoff`).
 
+use core::hint::select_unpredictable;
+
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::RtoPlan;
 
@@ -102,15 +104,31 @@ impl RoundTrip {
             self.srtt_ns = r;
             self.rttvar_ns = r / 2;
         } else {
-            let error = self.srtt_ns.abs_diff(r);
-            self.rttvar_ns = if self.damps(r < self.srtt_ns, error > self.rttvar_ns) {
-                self.rttvar_ns + (error - self.rttvar_ns) / 32
+            // Whether round trips fall or rise cannot be guessed.
+            let falls = r < self.srtt_ns;
+            let error = select_unpredictable(
+                falls,
+                self.srtt_ns.wrapping_sub(r),
+                r.wrapping_sub(self.srtt_ns),
+            );
+            self.rttvar_ns = if self.damp_falls {
+                self.damped(falls, error)
             } else {
                 self.rttvar_ns - self.rttvar_ns / 4 + error / 4
             };
             self.srtt_ns = self.srtt_ns - self.srtt_ns / 8 + r / 8;
         }
         self.set_rto();
+    }
+
+    /// The deviation, after a round trip that differs so much from what was expected, where falls are damped.
+    #[inline(never)]
+    fn damped(&self, falls: bool, error: u64) -> u64 {
+        if self.damps(falls, error > self.rttvar_ns) {
+            self.rttvar_ns + (error - self.rttvar_ns) / 32
+        } else {
+            self.rttvar_ns - self.rttvar_ns / 4 + error / 4
+        }
     }
 
     fn set_rto(&mut self) {

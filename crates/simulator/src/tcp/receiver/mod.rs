@@ -14,6 +14,8 @@ mod marks;
 mod out_of_order;
 mod quick_acks;
 
+use core::hint::select_unpredictable;
+
 use tidegate_mechanisms::price::{Encoding, Gathered};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, TcpPlan};
@@ -202,10 +204,10 @@ impl Receiver {
         {
             self.renew_quick_acks(packet);
         }
-        if segment <= self.last_ack {
-            self.echo = packet.stamp;
-            self.echoed_at = packet.at;
-        }
+        // Whether it is the first since the last acknowledgement cannot be guessed.
+        let first = segment <= self.last_ack;
+        self.echo = select_unpredictable(first, packet.stamp, self.echo);
+        self.echoed_at = select_unpredictable(first, packet.at, self.echoed_at);
         let mut at_once = self.ecn && self.note_congestion(packet);
         if (segment != self.next || !self.out_of_order.is_empty()) && self.counts_marks() {
             self.note_whether_twice(segment);

@@ -9,7 +9,7 @@ use super::phase::Phase;
 use super::recovery::{Inflation, Next, Turn};
 use super::samples::Samples;
 use super::{Purpose, Sender};
-use crate::packet::{Options, Packet, Parcel, SackBlocks, flags};
+use crate::packet::{OptionStore, Options, Packet, Parcel, SackBlocks, flags};
 use crate::tcp::Door;
 use crate::tcp::scoreboard::DUP_THRESH;
 
@@ -22,6 +22,8 @@ impl Sender {
             self.on_expected_ack(packet, door);
         } else if self.has_no_news(packet) {
             self.on_ack_without_news(parcel, door);
+        } else if self.tells_of_blocks_alone(packet) {
+            self.on_blocks(parcel, door);
         } else {
             self.on_other_ack(parcel, door);
         }
@@ -78,6 +80,22 @@ impl Sender {
             && self.ecn.has_no_news(packet, packet.number - self.outstanding.una())
     }
 
+    /// Whether an ACK acknowledges nothing and tells of nothing but blocks, to a sender that tells losses by time and is open, or
+    /// in a fast recovery that goes on.
+    #[inline]
+    fn tells_of_blocks_alone(&self, packet: &Packet) -> bool {
+        const BLOCKS: u32 = flags::OPTIONS | flags::SACK;
+        let (out, recovery) = (&self.outstanding, &self.recovery);
+        self.detection.probes()
+            && packet.flags & (flags::SYN | flags::ECE | BLOCKS) == BLOCKS
+            && packet.number == out.una()
+            && recovery.repairs_beyond(out.una())
+            && out.are_full()
+            && OptionStore::has_blocks_alone(packet.word)
+            && self.conex.is_none()
+            && !self.ecn.counts_marks()
+    }
+
     fn is_acceptable(&self, packet: &Packet) -> bool {
         let out = &self.outstanding;
         (out.una()..=out.nxt()).contains(&packet.number) && self.recovery.phase() != Phase::Closed
@@ -114,6 +132,33 @@ impl Sender {
         self.grow_after(&told, in_flight, now);
         self.count_ack();
         self.send_after_progress(door);
+    }
+
+    /// The same as [`Self::on_any_ack`] for such an ACK, as most are that come while something is missing: again without
+    /// looking at what cannot be, so that little code is needed for it.
+    #[inline(never)]
+    fn on_blocks(&mut self, parcel: &Parcel, door: &mut Door) {
+        let (packet, now) = (&parcel.packet(door.now), door.now);
+        let blocks = door.network.options.take_blocks(packet.word);
+        let in_flight = self.in_flight();
+        let mut samples = None;
+        let told = self.feedback.read_blocks(packet, &blocks, &mut self.outstanding, &mut samples);
+        self.note(&told, now);
+        let (lost, wait) = self.look_for_losses(now);
+        if self.recovery.phase() == Phase::Open {
+            if self.outstanding.board().lost() > 0 {
+                self.enter_recovery(door);
+            } else if self.detection.expects_reordering() && told.delivered > 0 {
+                self.grow_after(&told, in_flight, now);
+            }
+        }
+        if self.recovery.phase() == Phase::Recovery {
+            self.reduce(&told, &lost);
+        }
+        self.set_timer(&told, wait, door);
+        self.count_ack();
+        door.prompt = self.recovery.phase() == Phase::Open;
+        self.send(door);
     }
 
     /// From top to bottom: what the ACK tells, what it ends, what it shows to be lost, what follows for the
@@ -272,7 +317,7 @@ impl Sender {
         Lost { segments, ..Lost::default() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn look_for_losses(&mut self, now: Time) -> (Lost, Option<Span>) {
         let points = self.recovery.points();
         let judgement = self.detection.judge(&self.outstanding, points, &self.feedback, now);
@@ -315,6 +360,7 @@ impl Sender {
     }
 
     /// Sets the timer anew after progress, or to look again for losses after `wait`.
+    #[inline(always)]
     fn set_timer(&mut self, told: &Told, wait: Option<Span>, door: &mut Door) {
         if let Some(wait) = wait {
             let wait = self.timer.in_ticks(wait).min(self.feedback.round_trip().rto());

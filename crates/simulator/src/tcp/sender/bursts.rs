@@ -86,7 +86,8 @@ impl Bursts {
         silence: Span,
         now: Time,
     ) -> bool {
-        if out.is_empty() || silence > MILLISECOND || WINDOW_DIVISOR * room >= cwnd as u32 {
+        // One question, since none of the three can be guessed.
+        if out.is_empty() | (silence > MILLISECOND) | (WINDOW_DIVISOR * room >= cwnd as u32) {
             return false;
         }
         let (Some(sent), Some(srtt)) = (out.sent_at(out.una()), feedback.round_trip().srtt())

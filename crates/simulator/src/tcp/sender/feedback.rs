@@ -188,6 +188,34 @@ impl Feedback {
         }
     }
 
+    /// Reads an ACK that acknowledges nothing and has nothing but blocks, where the times of segments are remembered and all
+    /// are full.
+    #[inline(always)]
+    pub fn read_blocks<'a>(
+        &mut self,
+        packet: &Packet,
+        blocks: &SackBlocks,
+        out: &mut Outstanding,
+        samples: &'a mut Option<Samples>,
+    ) -> Told<'a> {
+        let arrivals = out.take_blocks(blocks, self.reading(packet.at), samples);
+        let samples = samples.as_ref();
+        let rtt = self.measure(packet, &arrivals, samples, false);
+        let ArrivedData { delivered, sacked, bytes, overtaken_by, .. } = arrivals;
+        Told {
+            delivered,
+            sacked,
+            departed: delivered,
+            delivered_bytes: bytes,
+            duplicate: delivered > 0 && !out.is_empty(),
+            overtaken_by,
+            echo: packet.stamp,
+            rtt,
+            samples,
+            ..Told::default()
+        }
+    }
+
     /// Reads any other ACK, with the blocks that count, which are its own or none, and its other options.
     #[inline(always)]
     pub fn read<'a>(

@@ -174,6 +174,12 @@ impl Outstanding {
         self.short.missing_bytes(segment)
     }
 
+    /// Whether none of them lacks anything.
+    #[inline]
+    pub fn are_full(&self) -> bool {
+        self.short.is_empty()
+    }
+
     /// When a segment was sent last, where that is remembered.
     #[inline]
     pub fn sent_at(&self, segment: u64) -> Option<Time> {
@@ -273,8 +279,32 @@ impl Outstanding {
         arrivals
     }
 
+    /// Takes an ACK in that acknowledges nothing, where the times of segments are remembered and all are full.
+    #[inline(always)]
+    pub fn take_blocks(
+        &mut self,
+        blocks: &SackBlocks,
+        reading: Reading,
+        samples: &mut Option<Samples>,
+    ) -> ArrivedData {
+        let samples = samples.insert(Samples::default());
+        let arrivals = self.take_at_times(self.una, blocks, reading, samples);
+        ArrivedData { bytes: u64::from(arrivals.delivered) * self.mss, ..arrivals }
+    }
+
     #[inline(never)]
     fn take_timed(
+        &mut self,
+        ack: u64,
+        blocks: &SackBlocks,
+        reading: Reading,
+        samples: &mut Samples,
+    ) -> ArrivedData {
+        self.take_at_times(ack, blocks, reading, samples)
+    }
+
+    #[inline(always)]
+    fn take_at_times(
         &mut self,
         ack: u64,
         blocks: &SackBlocks,

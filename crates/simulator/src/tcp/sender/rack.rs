@@ -21,6 +21,8 @@
 //! The probe is a new segment, whatever the window, or else the last one again. If more than the
 //! probe's repetition is acknowledged later, a segment was lost and repaired by it: the window shrinks.
 
+use core::hint::select_unpredictable;
+
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::feedback::{Feedback, Told};
@@ -105,9 +107,11 @@ impl Rack {
             return None;
         }
         let board = out.board();
-        let patient = self.reordering.is_some()
-            || (!matches!(phase, Phase::Recovery | Phase::Loss) && board.sacked() < DUP_THRESH);
-        let grace = self.rtt + if patient { reordering_window(feedback) } else { Span::ZERO };
+        let early = !matches!(phase, Phase::Recovery | Phase::Loss);
+        // One question, since none of the three can be guessed.
+        let patient = self.reordering.is_some() | (early & (board.sacked() < DUP_THRESH));
+        let window = select_unpredictable(patient, reordering_window(feedback), Span::ZERO);
+        let grace = self.rtt + window;
         let mut end = board.lost_below().max(out.una());
         let mut wait = None;
         while end < out.nxt() && self.is_overtaken(end, out) {

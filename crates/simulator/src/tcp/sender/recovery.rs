@@ -188,6 +188,16 @@ impl Recovery {
         matches!(self.points.phase, Phase::Open | Phase::Reducing)
     }
 
+    /// Whether nothing is under way but a fast recovery, if anything is, and that goes on while `una` is missing.
+    #[inline]
+    pub fn repairs_beyond(&self, una: u64) -> bool {
+        match self.points.phase {
+            Phase::Open => true,
+            Phase::Recovery => una < self.points.end,
+            _ => false,
+        }
+    }
+
     /// Whether a mark lowers the window now, when `una` is missing.
     pub fn answers_marks(&self, una: u64) -> bool {
         match self.points.phase {

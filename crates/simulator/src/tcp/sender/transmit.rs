@@ -1,6 +1,8 @@
 //! What leaves now: while fewer segments are in flight than the window allows, lost ones first, then new
 //! ones, one by one or in bursts.
 
+use core::hint::select_unpredictable;
+
 use tidegate_mechanisms::units::{Span, Time};
 
 use super::Sender;
@@ -303,12 +305,16 @@ impl Sender {
     #[inline(never)]
     fn schedule_probe(&mut self, latest: Time, door: &mut Door) {
         let out = self.outstanding.count();
-        let quiet = self.recovery.is_quiet() && self.outstanding.board().sacked() == 0;
-        let Some(srtt) = self.feedback.round_trip().srtt().filter(|_| quiet && out > 0) else {
+        let round_trip = self.feedback.round_trip();
+        let Some(srtt) = round_trip.srtt().filter(|_| out > 0) else {
             return self.restart_timer(door);
         };
-        let at = door.now + probe_time_out(srtt, out, self.timer.least());
-        self.timer.set(Purpose::Probe, at.min(latest), door);
+        // Whether something is missing cannot be guessed.
+        let quiet = self.recovery.is_quiet() & (self.outstanding.board().sacked() == 0);
+        let probe_at = (door.now + probe_time_out(srtt, out, self.timer.least())).min(latest);
+        let at = select_unpredictable(quiet, probe_at, door.now + round_trip.rto());
+        let purpose = select_unpredictable(quiet, Purpose::Probe, Purpose::TimeOut);
+        self.timer.set(purpose, at, door);
     }
 
     /// When the time-out of the first segment is due.

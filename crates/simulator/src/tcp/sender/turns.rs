@@ -161,9 +161,15 @@ impl Sender {
             if grows {
                 self.grow_after(told, self.window.allowed(), now);
             }
-        } else if matches!(self.recovery.phase(), Phase::Recovery | Phase::Reducing)
-            && !self.window.is_reduced_at_once()
-        {
+        } else if matches!(self.recovery.phase(), Phase::Recovery | Phase::Reducing) {
+            self.reduce(told, lost);
+        }
+    }
+
+    /// Lets the window come down further, if it does so with every ACK.
+    #[inline(always)]
+    pub(super) fn reduce(&mut self, told: &Told, lost: &Lost) {
+        if !self.window.is_reduced_at_once() {
             self.window.reduce(Progress {
                 delivered: told.departed,
                 in_flight: self.in_flight(),

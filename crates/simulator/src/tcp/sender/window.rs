@@ -4,6 +4,8 @@
 //! to tell: an ACK that finds the window full; or, as in Linux since 3.16, one that comes within a
 //! round trip of a moment at which it was full, or, in slow start, at which half of it was in use.
 
+use core::hint::select_unpredictable;
+
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::{Ack, Controller, MIN_SSTHRESH, Marks, SenderParams, Window};
 use tidegate_mechanisms::units::{Bytes, Demand, Span, Time};
@@ -211,9 +213,7 @@ impl SendWindow {
         now: Time,
     ) {
         let round_start = out.una() > self.round_end;
-        if round_start {
-            self.round_end = out.nxt();
-        }
+        self.round_end = select_unpredictable(round_start, out.nxt(), self.round_end);
         let ack = Ack {
             now,
             acked: match self.grows_by {
