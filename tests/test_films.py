@@ -72,3 +72,13 @@ def test_a_film_that_is_not_there_is_told_by_name(tmp_path: Path) -> None:
     (tmp_path / "film.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(tidegate.ScenarioError, match="not UTF-8"):
         tidegate.load_scenario(path)
+
+
+def test_a_film_that_is_not_there_hides_no_other_mistake(tmp_path: Path) -> None:
+    path = _written(tmp_path, "no size\n")
+    with path.open("a", encoding="utf-8") as file:
+        file.write('[users.two]\ntraffic = { kind = "frames", frames = "none.csv" }\nflws = 2\n')
+    with pytest.raises(tidegate.ScenarioError) as told:
+        tidegate.load_scenario(path)
+    keys = [issue.key for issue in told.value.issues]
+    assert keys == ["users.two.traffic.frames", "users.one.traffic.frames", "users.two.flws"]

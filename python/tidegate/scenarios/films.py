@@ -10,26 +10,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate import _native
-from tidegate.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tidegate.errors import IssueRow
+
 _KEY = ".traffic.frames"
 _FILE = ".csv"
+_STAND_IN = "1000\n"
 
 
 def with_films(
     text: str, file: str | None, overrides: Sequence[tuple[str, str]]
-) -> list[tuple[str, str]]:
-    """Overrides that have the text of each file of frames that the scenario or they name."""
+) -> tuple[list[tuple[str, str]], list[IssueRow]]:
+    """Overrides that have the text of each file of frames that the scenario or they name.
+
+    Beside them, each file that cannot be read; a film of one frame stands for it.
+    """
     folder = Path(file).parent if file else Path()
-    named = [(key, _film(key, value, folder)) for key, value in _named_in(text)]
+    unread: list[IssueRow] = []
+    named = [(key, _film(key, value, folder, unread)) for key, value in _named_in(text)]
     given = [
-        (key, _film(key, name, Path()) if (name := _name_in(key, value)) else value)
+        (key, _film(key, name, Path(), unread) if (name := _name_in(key, value)) else value)
         for key, value in overrides
     ]
-    return named + given
+    return named + given, unread
 
 
 def _named_in(text: str) -> Iterator[tuple[str, str]]:
@@ -51,15 +57,13 @@ def _name_in(key: str, value: str) -> str | None:
     return name if key.endswith(_KEY) and name.endswith(_FILE) else None
 
 
-def _film(key: str, name: str, folder: Path) -> str:
+def _film(key: str, name: str, folder: Path, unread: list[IssueRow]) -> str:
     try:
         return _native.toml_value((folder / name).read_text(encoding="utf-8"))
     except OSError as error:
-        raise _unreadable(key, name, str(error.strerror)) from None
+        reason = str(error.strerror)
     except ValueError:
-        raise _unreadable(key, name, "it is not UTF-8 text") from None
-
-
-def _unreadable(key: str, name: str, reason: str) -> ScenarioError:
+        reason = "it is not UTF-8 text"
     message = f"cannot read {name}: {reason}; write a file with a frame's bytes in each line"
-    return ScenarioError([(None, None, key, message, None, f"{key}: {message}")])
+    unread.append((None, None, key, message, None, f"{key}: {message}"))
+    return _native.toml_value(_STAND_IN)

@@ -8,6 +8,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -94,11 +95,15 @@ class Reader(NamedTuple):
     def _parsed(
         self, parse: Callable[..., Scenario], overrides: Sequence[tuple[str, str]]
     ) -> Scenario:
+        filled, unread = with_films(self.text, self.file, overrides)
         try:
-            return parse(self.text, with_films(self.text, self.file, overrides), self.name)
+            parsed = parse(self.text, filled, self.name)
         except ScenarioError as error:
-            error.source = self.file
-            raise
+            unread += [astuple(issue) for issue in error.issues]
+        else:
+            if not unread:
+                return parsed
+        raise ScenarioError(unread, self.file)
 
 
 def content_text(scenario: Scenario) -> str:
