@@ -182,7 +182,7 @@ those that begin with a full bucket.
 """
 
 _OWING_LAST = """
-One of them beside the reading that is taken, put to {claims} claims and {cells} stars:
+Two of them beside the reading that is taken, put to {claims} claims and {cells} stars:
 """
 
 _BEFORE = """

@@ -109,8 +109,12 @@ CHANGES: dict[str, list[Override]] = {
 OWES = "a bucket owes a packet at most"
 """The sixth question: nothing is taken out of a bucket that is empty."""
 OWING: list[Override] = [("floor", '"1 packets"')]
-OWING_LAST = ("all, paid if it passes, full at first, each loss, on new data",)
-"""What of it is put to all claims."""
+OWING_LAST = (
+    "all, paid if it passes, full at first, each loss, on new data",
+    DECLARED,
+)
+"""What of it is put to all claims: one that was looked at first, and the one that is taken, but that
+it drops declared packets alone."""
 
 # Sections V and VI: what they assume, each changed alone.
 TARGET = 'target = "{}"'
