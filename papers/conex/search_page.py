@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search import CURVES, is_best, of_stage
-from search_readings import DECIDED, LITERAL, RATES, RUNS, STAGES, TAKEN, reading_tasks
+from search_readings import DECIDED, LITERAL, OWES, RATES, RUNS, STAGES, TAKEN, reading_tasks
 
 from tidegate.studies.page import table, write_page
 
@@ -74,9 +74,14 @@ def _applications(search: Search, rows: Sequence[Row]) -> str:
     (unchanged,) = (row for row in own if row["change"] == "nothing")
     return table(
         ["changed", "held", "undecided", "claims that come out differently"],
-        [[row["change"], row["held"], row["undecided"], _moved(row, unchanged, search.claims)]
+        [[_change(row), row["held"], row["undecided"], _moved(row, unchanged, search.claims)]
          for row in own],
     )  # fmt: skip
+
+
+def _change(row: Row) -> str:
+    """What a row of the applications changes, with its reading where that is another, too."""
+    return f"{row['reading']}; {OWES}" if row["change"] == OWES else row["change"]
 
 
 def _beside(search: Search, rows: Sequence[Row], taken: Row | None = None) -> str:

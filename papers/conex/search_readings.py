@@ -113,8 +113,8 @@ OWING_LAST = (
     "all, paid if it passes, full at first, each loss, on new data",
     DECLARED,
 )
-"""What of it is put to all claims: one that was looked at first, and the one that is taken, but that
-it drops declared packets alone."""
+"""What of it is put to all claims: one that was looked at first, and the one that is taken, but
+that it drops declared packets alone."""
 
 # Sections V and VI: what they assume, each changed alone.
 TARGET = 'target = "{}"'
