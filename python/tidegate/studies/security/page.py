@@ -20,7 +20,7 @@ def page(template: Path, findings: Findings) -> str:
     return filled(template, {
         "verdict": _verdict(findings),
         "gains": gains(findings),
-        "pays": "; ".join(findings.pays_beside_as_many()) or "none",
+        "pays": _pays(findings),
         "losses": losses(findings),
         "effort": _effort(findings),
     })  # fmt: skip
@@ -55,6 +55,12 @@ def losses(findings: Findings) -> str:
         worst, title, size = max(known, key=lambda each: each[0].mean)
         rows.append([f"beside cheats, at most (*{title}*, {size} flows)", _share(worst)])
     return table(["honest users", "of their packets auditors drop [%]"], rows, numbers_from=1)
+
+
+def _pays(findings: Findings) -> str:
+    head = ["lie", "flows", "goodput [Mb/s]", "of the truth [Mb/s]"]
+    rows = findings.pays_beside_as_many()
+    return table(head, rows, numbers_from=1) if rows else "None."
 
 
 def _verdict(findings: Findings) -> str:

@@ -87,8 +87,11 @@ class Findings:
         ]
         return told
 
-    def pays_beside_as_many(self) -> list[str]:
-        """Lies that get more than the truth does with as many flows, in words; no failures."""
+    def pays_beside_as_many(self) -> list[list[str]]:
+        """Lies that get more than the truth does with as many flows, a row each; no failures.
+
+        Title, flows, what the lie gets and what the truth gets.
+        """
         told = []
         for strategy, title in self.field.titles("strategies").items():
             for size in self.field.sizes:
@@ -96,7 +99,7 @@ class Findings:
                 lying = self._goodput(AUDITED, strategy, size)
                 if _exceeds(honest, lying):
                     got, given = (one.scaled(1e-6).written(2) for one in (lying, honest))
-                    told.append(f"*{title}* with {size} flows {got} for {given}")
+                    told.append([title, str(size), got, given])
         return told
 
     def _lies(self, way: str) -> list[str]:
