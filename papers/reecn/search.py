@@ -72,9 +72,7 @@ class Reading:
     @property
     def red(self) -> str:
         """RED, as a scenario has it."""
-        low, high = (5, 15) if self.thresholds == "5 and 15" else _SHARES[self.thresholds]
-        if low < 1:
-            low, high = round(low * self.buffer), round(high * self.buffer)
+        low, high = (round(share * self.buffer) for share in _SHARES[self.thresholds])
         gentle = str(self.above == "gentle").lower()
         return (
             f'{{ kind = "red", min_threshold = "{low} packets", max_threshold = "{high} packets", '
@@ -95,10 +93,15 @@ class Reading:
         )
 
 
-_SHARES = {"tenth and half": (0.1, 0.5)}
+_SHARES = {
+    "tenth and quarter": (0.1, 0.25),
+    "tenth and half": (0.1, 0.5),
+    "tenth and whole": (0.1, 1.0),
+}
+"""RED's thresholds, in shares of the buffer."""
 GRID = {
     "buffer": (200, 500, 1000, 2500),
-    "thresholds": ("tenth and half",),
+    "thresholds": ("tenth and quarter", "tenth and half", "tenth and whole"),
     "p_max": (0.02, 0.1),
     "air_ms": (5, 50, 200),
     "above": ("gentle", "all dropped"),
