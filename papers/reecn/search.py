@@ -195,24 +195,27 @@ class Task:
         # The greedy flow of figure 7 sends twice what comes in.
         greedy = f'rate = "{15 * reading.rate / TAKEN.rate:g} Mb/s"'
         given = [(key, value.replace('rate = "15 Mb/s"', greedy)) for key, value in given]
-        own = tuple((key, self._policer(key, value, experiment)) for key, value in given)
+        own = tuple((key, self._policers(value, experiment)) for key, value in given)
         return replace(setting, overrides=own)
 
-    def _policer(self, key: str, value: str, experiment: str) -> str:
-        """One as this reading has it; the rates of figure 5 stay, and those of setups."""
-        if "re-ecn-policer" not in value or not key.endswith(".entry"):
-            return value
+    def _policers(self, value: str, experiment: str) -> str:
+        """All policers of a value as this reading has them; the rates of figure 5 stay."""
         reading = self.reading
         by_rate = 1.0 if experiment == "fig5" else reading.rate / TAKEN.rate
         by_depth = reading.rate * reading.depth_s / (TAKEN.rate * TAKEN.depth_s)
-        value = re.sub(r'fill_rate = "(\d+) kb/s"', _scaled("fill_rate", "kb/s", by_rate), value)
-        for name in ("depth", "initial"):
-            value = re.sub(rf'{name} = "(\d+) kB"', _scaled(name, "kB", by_depth), value)
-        value = re.sub(r'"\d+ ms"', f'"{reading.round_trip_ms} ms"', value)
         more = READ_OTHERWISE.get(self.change, ("", ""))[1]
         name = more.split(" = ")[0]
-        value = re.sub(rf', {name} = "\w+"', "", value) if more else value
-        return value.replace(" }]", f", {more} }}]") if more else value
+
+        def as_read(found: re.Match[str]) -> str:
+            own = found[0]
+            own = re.sub(r'fill_rate = "(\d+) kb/s"', _scaled("fill_rate", "kb/s", by_rate), own)
+            for key in ("depth", "initial"):
+                own = re.sub(rf'{key} = "(\d+) kB"', _scaled(key, "kB", by_depth), own)
+            own = re.sub(r'"\d+ ms"', f'"{reading.round_trip_ms} ms"', own)
+            own = re.sub(rf', {name} = "\w+"', "", own) if more else own
+            return own.replace(" }", f", {more} }}") if more else own
+
+        return re.sub(r'\{ kind = "re-ecn-policer"[^{}]*\}', as_read, value)
 
 
 def _scaled(name: str, unit: str, factor: float) -> str | re.Match[str]:
@@ -430,8 +433,8 @@ _FIGURES = """
 ## All figures
 
 The best networks with each depth of buckets, put to all {claims} claims of figures 5 to 13.
-Policers of figures 11 to 13 are those of base.toml in all of them. Taken is the one with the most
-claims held; of several, the one with the larger share of parts.{note}
+Taken is the one with the most claims held; of several, the one with the larger share of
+parts.{note}
 """
 
 _AHEAD = """ By that rule **{first}** is ahead in this search, which is wider than the one that
