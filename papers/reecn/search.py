@@ -297,12 +297,12 @@ def network_tasks() -> list[Task]:
 
 
 def figure_tasks(rows: Iterable[Row]) -> list[Task]:
-    """The best networks, each with every depth of buckets."""
+    """The best networks and the one that is taken, each with every depth of buckets."""
     by_parts = sorted(of_stage(rows, NETWORKS), key=lambda row: float(row["parts"]))
-    best = by_parts[::-1][:BEST]
+    best = [reading_of(row) for row in by_parts[::-1][:BEST]]
     return [
-        Task(FIGURES, replace(reading_of(row), depth_s=depth_s))
-        for row in best
+        Task(FIGURES, replace(reading, depth_s=depth_s))
+        for reading in [*best, *({TAKEN} - set(best))]
         for depth_s in DEPTHS_S
     ]
 
@@ -432,13 +432,16 @@ flow, with one depth D of buckets in seconds of r: {networks}. RED has a weight 
 _FIGURES = """
 ## All figures
 
-The best networks with each depth of buckets, put to all {claims} claims of figures 5 to 13.
+The best networks, and the one that is taken, with each depth of buckets, put to all {claims}
+claims of figures 5 to 13.
 Taken is the one with the most claims held; of several, the one with the larger share of
 parts.{note}
 """
 
-_AHEAD = """ By that rule **{first}** is ahead in this search, which is wider than the one that
-the set was taken by; README.md tells what it would change, and why it was not taken."""
+_AHEAD = """ By that rule
+**{first}**
+is ahead in this search, which is wider than the one that the set was taken by; README.md tells
+what it would change, and why it was not taken."""
 
 _CHANGES = """
 ## What each assumption does
