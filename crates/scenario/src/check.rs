@@ -64,44 +64,54 @@ pub(crate) fn intervals(file: &File, document: &Table, reader: &mut Reader) {
 pub(crate) fn tcp_options(file: &File, reader: &mut Reader) {
     let nothing = Tcp::nothing();
     let scenario = file.tcp.as_ref().unwrap_or(&nothing);
-    reader.nested(&["tcp"], |reader| options_fit(scenario, scenario, reader));
+    let mut of_all = Vec::new();
+    reader.nested(&["tcp"], |reader| {
+        of_all = misfits(scenario, scenario, reader);
+        of_all.iter().for_each(|(key, message)| reader.wrong_at(key, message));
+    });
     for (name, user) in &file.users.entries {
-        if let Some(own) = &user.tcp {
-            let path = ["users", name, "tcp"];
-            reader.nested(&path, |reader| options_fit(&own.over(scenario), own, reader));
-        }
+        let Some(own) = &user.tcp else { continue };
+        reader.nested(&["users", name, "tcp"], |reader| {
+            for (key, message) in misfits(&own.over(scenario), own, reader) {
+                // What a group only takes over has been told where it stands.
+                if own.gives(key) || of_all.iter().all(|(_, told)| *told != message) {
+                    reader.wrong_at(key, message);
+                }
+            }
+        });
     }
 }
 
+/// What does not fit together in `tcp`, of which `own` are the options that are given here: keys, and what is wrong.
 /// Some congestion controllers have no use without ECN, so that nobody can mean both.
-fn options_fit(tcp: &Tcp, own: &Tcp, reader: &mut Reader) {
-    let Some(settled) = tcp.settle(reader) else { return };
-    if settled.congestion_control.is_scalable() && own.denies("ecn") {
-        let name = settled.congestion_control.about().name;
-        reader.wrong_at("ecn", format!("{name} lives by ECN: leave this key out"));
+fn misfits(tcp: &Tcp, own: &Tcp, reader: &mut Reader) -> Vec<(&'static str, String)> {
+    let Some(settled) = tcp.settle(reader) else { return Vec::new() };
+    let mut misfits = Vec::new();
+    let given = |key: &'static str| if own.gives(key) { key } else { "ecn" };
+    let name = settled.congestion_control.about().name;
+    let scalable = settled.congestion_control.is_scalable();
+    if scalable && own.denies("ecn") {
+        misfits.push(("ecn", format!("{name} lives by ECN: leave this key out")));
     }
     if settled.congestion_control.needs_ecn() && !settled.ecn {
-        let name = settled.congestion_control.about().name;
-        let key = if own.gives("congestion_control") { "congestion_control" } else { "ecn" };
-        reader.wrong_at(key, format!("{name} goes by congestion marks: write ecn = true"));
+        let message = format!("{name} goes by congestion marks: write ecn = true");
+        misfits.push((given("congestion_control"), message));
     }
+    let marks = settled.ecn || scalable;
     let told_by = settled.feedback.filter(|feedback| *feedback != FeedbackPlan::Classic);
-    if let Some(feedback) = told_by
-        && !(settled.ecn || settled.congestion_control.is_scalable())
-    {
-        let key = if own.gives("feedback") { "feedback" } else { "ecn" };
+    if let Some(feedback) = told_by.filter(|_| !marks) {
         let message = format!(
             "there are no marks without ECN of which {:?} feedback could tell: write ecn = true, or \
              leave feedback out",
             feedback.word()
         );
-        reader.wrong_at(key, message);
+        misfits.push((given("feedback"), message));
     }
-    let re_ecn = matches!(settled.conex, ConexPlan::ReEcn(_));
-    if re_ecn && !(settled.ecn || settled.congestion_control.is_scalable()) {
-        let key = if own.gives("conex") { "conex" } else { "ecn" };
-        reader.wrong_at(key, "re-ECN declares in the ECN field: write ecn = true");
+    if matches!(settled.conex, ConexPlan::ReEcn(_)) && !marks {
+        let message = "re-ECN declares in the ECN field: write ecn = true";
+        misfits.push((given("conex"), message.to_owned()));
     }
+    misfits
 }
 
 /// Checks a resolved file.

@@ -28,7 +28,7 @@ fn yields(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     if let Some(longest) = longest.filter(|longest| *longest < target) {
         let message = format!(
             "ledbat's target is {} ms, and the longest queue on its way holds {} ms, so that it fills that and \
-             yields to nobody: give congestion_control.target",
+             yields to nobody: give tcp.congestion_control.target",
             target.as_secs() * 1e3,
             (longest.as_secs() * 1e3).round()
         );
@@ -65,5 +65,6 @@ mod tests {
         let want =
             "users.a: ledbat's target is 50 ms, and the longest queue on its way holds 36 ms";
         assert!(told.len() == 1 && told[0].contains(want), "{told:?}");
+        assert!(told[0].ends_with("give tcp.congestion_control.target"), "{told:?}");
     }
 }

@@ -20,6 +20,8 @@ fn feedback_of_marks_without_ecn_is_refused_at_the_key_that_asks_for_it() {
     let (exact, own) = ("tcp.feedback", "users.a.tcp.feedback");
     for (given, key) in [
         (&[(exact, "accurate")][..], exact),
+        // Told once, though a group says more of its own.
+        (&[(exact, "accurate"), ("users.a.tcp.window_limit", "30 kB")], exact),
         (&[(own, "dctcp"), ("users.a.tcp.ecn", "false")], own),
         (&[(exact, "dctcp"), ("tcp.ecn", "true"), ("users.a.tcp.ecn", "false")], "users.a.tcp.ecn"),
     ] {
@@ -44,6 +46,7 @@ fn re_ecn_without_ecn_and_with_a_lie_that_it_cannot_tell_is_refused() {
     let (all, own) = ("tcp.conex", "users.a.tcp.conex");
     for (given, key) in [
         (&[(all, "\"re-ecn\"")][..], all),
+        (&[(all, "\"re-ecn\""), ("users.a.tcp.window_limit", "30 kB")], all),
         (&[(own, "\"re-ecn\"")], own),
         (
             &[(all, "\"re-ecn\""), ("tcp.ecn", "true"), ("users.a.tcp.ecn", "false")],
