@@ -170,6 +170,30 @@ fn liars_declare_what_they_admit() {
     assert!(marks < 0.1 * honest && hoarded > credit, "{marks}, {hoarded}");
 }
 
+/// RFC 7713, section 3.3: a crowd of flows is audited where it leaves without state for any of them, by what all of them
+/// declare and what all of them met.
+#[test]
+fn a6_a_crowd_of_flows_is_audited_without_state_for_any_of_them() {
+    let left = |cheat: &str| {
+        let conex = format!("{{ kind = \"rfc7786\", cheat = {cheat} }}");
+        let output = with(&[
+            ("tcp.conex", &conex),
+            ("tcp.ecn", "true"),
+            ("tcp.feedback", "\"accurate\""),
+            ("bottleneck.aqm.gentle", "true"),
+            ("bottleneck.buffer", "\"300 packets\""),
+            ("tcp.window_limit", "\"30 kB\""),
+            ("users.one.flows", "9"),
+        ]);
+        let bytes = |name| count(&output, "exit", name);
+        (bytes("marked_bytes"), bytes("declared_mark_bytes"))
+    };
+    let (met, declared) = left("\"none\"");
+    assert!(met > 1e6 && declared <= met && met - declared < 9.0 * 30e3, "{declared} of {met}");
+    let (met, declared) = left("{ kind = \"understate\", share = 0.5 }");
+    assert!((declared / met - 0.5).abs() < 0.05, "{declared} of {met}");
+}
+
 /// RFC 7837, section 3, and RFC 7786, section 2: every packet with payload has X, retransmissions included; what has none,
 /// the three requests, may be outside.
 #[test]
