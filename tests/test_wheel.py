@@ -51,7 +51,10 @@ def tidegate(tmp_path_factory):
 
 
 def run(command, *, fails=False, **options):
-    environment = {name: value for name, value in os.environ.items() if "TIDEGATE" not in name}
+    ours = ("TIDEGATE", "PYTHONPATH")  # What would show the installed command the checkout.
+    environment = {
+        name: value for name, value in os.environ.items() if not any(word in name for word in ours)
+    }
     done = subprocess.run(command, env=environment, capture_output=True, text=True, **options)
     assert (done.returncode != 0) == fails, done.stderr
     return done
