@@ -40,7 +40,8 @@ fn tests_that_pages_name_exist() {
     let sources = rust_sources(&root().join("crates"));
     for mechanism in registry::ALL {
         let page = read(&page_file(mechanism.name));
-        let (_, validation) = page.split_once("## Validation").expect("has the section");
+        // A page without it is told of above.
+        let Some((_, validation)) = page.split_once("## Validation") else { continue };
         let rows = validation.lines().filter(|line| line.starts_with('|')).skip(2);
         let tests: Vec<_> = rows.filter_map(|row| row.rsplit('`').nth(1)).collect();
         assert!(!tests.is_empty(), "{}: names no test", mechanism.name);

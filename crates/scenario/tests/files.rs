@@ -86,7 +86,7 @@ fn the_schema_refuses_what_the_parser_refuses() {
         ("version", "2"),
         ("colour", "\"blue\""),
         ("bottleneck", "{ rate = 10 }"),
-        ("bottleneck", "{ rate = \"10 Mb/s\", aqm = { kind = \"blue\" } }"),
+        ("bottleneck", "{ rate = \"10 Mb/s\", aqm = { kind = \"none-of-these\" } }"),
         ("bottleneck", "{ rate = \"10 Mb/s\", loss = 1.5 }"),
         ("users", "{}"),
         ("users", "{ a = { flows = 0 } }"),
