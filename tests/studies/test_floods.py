@@ -9,14 +9,18 @@ from tidegate.results.tables import run_tables
 from tidegate.scenarios.reading import load_scenario
 from tidegate.studies.book import Book, Entry
 from tidegate.studies.security.__main__ import main
+from tidegate.studies.security.field import read_toml
 from tidegate.studies.security.floods import (
+    BUCKET_BPS,
     DEFENCE,
     GROUPS,
     LIES,
     PHASES,
+    TUNNEL,
     Floods,
     entry,
     of_flood,
+    of_tunnel,
     study,
 )
 
@@ -53,8 +57,9 @@ def test_what_was_kept_is_of_these_scenarios_and_holds(floods):
         for case in floods.cases(defence):
             assert kept[case.name].scenario == case.hash, (defence, case.name)
             assert len(kept[case.name].valid) >= 6
-    kept = floods.book.read(LIES)
-    assert all(kept[case.name].scenario == case.hash for case in floods.lies())
+    for book, cases in ((LIES, floods.lies()), (TUNNEL, floods.tunnels())):
+        kept = floods.book.read(book)
+        assert all(kept[case.name].scenario == case.hash for case in cases)
     assert floods.failures() == []
 
 
@@ -72,6 +77,48 @@ def test_numbers_of_a_run_are_those_of_its_phases():
     assert found["attack_during_bps"] == pytest.approx(held_bps, rel=0.02)
     assert found["kept_during"] == pytest.approx(1.0, abs=0.05)
     assert 0.1 < found["response_during_s"] < 0.5
+
+
+def test_whoever_is_in_a_tunnel_is_the_customers(floods):
+    case = next(case for case in floods.tunnels() if case.name == "mixed")
+    scenario = case.scenario
+    found = of_tunnel(scenario, run_tables(scenario.run(1), scenario))
+    assert found["customer_bps"] == pytest.approx(BUCKET_BPS, rel=0.03)
+    assert 2.5e6 < found["others_bps"] < BUCKET_BPS
+    [gateway] = read_toml(FOLDER / "tunnel.toml")["links"]["g1-r1"]["entry"]
+    assert [one["fill_rate"] for one in gateway["policers"]] == [f"{BUCKET_BPS / 1e6:g} Mb/s"]
+
+
+def test_each_way_to_share_a_tunnel_is_compared_with_one_that_sends_alike(floods):
+    offered = {}
+    for case in floods.tunnels():
+        groups = [case.scenario.groups[one] for one in case.scenario.user_groups]
+        flows = [flow for flow in case.scenario.plan()["flows"] if groups[flow["user"]] != "honest"]
+        offered[case.name] = len(flows), len(groups) - 4
+    assert offered["downloaders"] == (10, 5)
+    assert offered["downloads"] == (10, 1)
+    assert offered["flood"] == (1, 1)
+    assert offered["floods"] == offered["mixed"] == (5, 5)
+
+
+def test_who_gains_by_others_in_his_tunnel_and_slow_pages_fail_the_check(tmp_path, floods):
+    shutil.copytree(FOLDER, tmp_path / "re-ecn")
+    book = Book(tmp_path / "re-ecn/results")
+    own = Floods(tmp_path / "re-ecn", floods.content, book)
+    entries = book.read(TUNNEL)
+    for name, bps in (("downloaders", 3.9e6), ("flood", 4.3e6), ("floods", 4.3e6)):
+        runs = [{**run, "customer_bps": bps} for run in entries[name].runs]
+        entries[name] = Entry.of(entries[name].scenario, runs)
+    book.write(TUNNEL, entries)
+    kept = book.read(DEFENCE)
+    slow = [{**run, "response_during_s": 0.3} for run in kept["tcp-1"].runs]
+    book.write(DEFENCE, kept | {"tcp-1": Entry.of(kept["tcp-1"].scenario, slow)})
+    assert own.failures() == [
+        "pages take 0.30 ± 0.00 s during ten TCP flows by 1",
+        "two downloads each of five users: 3.90 ± 0.00 Mb/s in one tunnel",
+        "UDP at 20 Mb/s of one user: 4.30 ± 0.00 Mb/s in one tunnel",
+        "UDP at 4 Mb/s each of five users: 4.30 ± 0.00 Mb/s in one tunnel",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tidegate.studies.book import NOTHING
 from tidegate.studies.security.field import HONEST, case, read_toml
 from tidegate.studies.security.measures import of_run
 from tidegate.studies.security.study import Cases
-from tidegate.studies.security.verdicts import Gain, gain_over
+from tidegate.studies.security.verdicts import MOST, Gain, gain_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 GROUPS = ("victims", "pages", "attack")
 LIES = "lies"
 """The book of liars, where nobody floods."""
+TUNNEL = "tunnel"
+"""The book of customers who bring others into their tunnel."""
+BUCKET_BPS = 4e6
+"""What comes into a customer's bucket there."""
 DEFENCE = "both"
 """What nobody should get the better of."""
 LEAST = 0.85
@@ -79,6 +83,14 @@ class Floods:
             for name, table in self.content["strategies"].items()
         ]
 
+    def tunnels(self) -> list[Case]:
+        """Everyone who is alone in his tunnel, or is not."""
+        base = self.folder / "tunnel.toml"
+        return [
+            case(TUNNEL, name, table["title"], base, table.get("set", {}), table.get("add", {}))
+            for name, table in self.content[TUNNEL].items()
+        ]
+
     def runs(self, defence: str, flood: str, count: int) -> Entry:
         """What was run of a flood by so many."""
         return self.book.read(defence).get(entry(flood, count), NOTHING)
@@ -93,8 +105,20 @@ class Floods:
         honest, lying = (known.get(name, NOTHING) for name in (HONEST, lie))
         return gain_over(honest.estimate("cheat_bps"), lying.estimate("cheat_bps"))
 
+    def behind(self, who: str, number: str = "customer_bps") -> Estimate:
+        """One of the numbers of `of_tunnel`."""
+        return self.book.read(TUNNEL).get(who, NOTHING).estimate(number)
+
+    def gain_behind(self, who: str) -> Gain | None:
+        """What a customer has with others in his tunnel over what he has who sends alike, alone."""
+        alone = self.content[TUNNEL][who].get("alone", who)
+        return gain_over(self.behind(alone), self.behind(who))
+
     def failures(self) -> list[str]:
-        """What does not hold behind policers per user and droppers."""
+        """What does not hold behind policers per user and droppers, and in tunnels."""
+        return [*self._kept(), *self._lies(), *self._tunnels()]
+
+    def _kept(self) -> list[str]:
         told = []
         for flood, title in self.titles("floods").items():
             for count in self.attackers:
@@ -103,10 +127,28 @@ class Floods:
                     if not kept.mean >= LEAST:
                         what = f"{kept.written(2)} {phase} {title} by {count}"
                         told.append(f"victims keep {what}")
+                    before, then = (
+                        self.found(DEFENCE, flood, count, f"response_{when}_s")
+                        for when in ("before", phase)
+                    )
+                    if not then.mean <= before.mean / LEAST:
+                        told.append(f"pages take {then.written(2)} s {phase} {title} by {count}")
+        return told
+
+    def _lies(self) -> list[str]:
+        told = []
         for lie, title in self.titles("strategies").items():
             gain = self.gain(lie)
             if gain is None or gain.exceeds:
                 told.append(f"{title}: {gain.ratio.written(2) if gain else 'not measured'}")
+        return told
+
+    def _tunnels(self) -> list[str]:
+        told = []
+        for who, title in self.titles(TUNNEL).items():
+            gain, has = self.gain_behind(who), self.behind(who)
+            if gain is None or gain.exceeds or not has.mean <= MOST * BUCKET_BPS:
+                told.append(f"{title}: {has.scaled(1e-6).written(2)} Mb/s in one tunnel")
         return told
 
 
@@ -116,7 +158,8 @@ def study(folder: Path, book: Book) -> tuple[list[Cases], Any]:
 
     floods = Floods(folder, read_toml(folder / "study.toml"), book)
     books = [Cases(name, floods.cases(name), of_flood) for name in floods.titles("defences")]
-    return [*books, Cases(LIES, floods.lies(), of_run)], Shown(floods)
+    books += [Cases(LIES, floods.lies(), of_run), Cases(TUNNEL, floods.tunnels(), of_tunnel)]
+    return books, Shown(floods)
 
 
 def entry(flood: str, count: int) -> str:
@@ -144,6 +187,18 @@ def of_flood(scenario: Scenario, tables: Tables) -> Numbers:
     for phase in ("during", "after"):
         values[f"kept_{phase}"] = values[f"victims_{phase}_bps"] / before
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
+
+
+def of_tunnel(scenario: Scenario, tables: Tables) -> Numbers:
+    """Numbers of one run: goodput of the customer with all in his tunnel, and of each other."""
+    flows = tables["flows"]
+    users, goodput = numbers(flows, "user").astype(int), numbers(flows, "goodput_bps")
+    of_user = np.bincount(users, weights=goodput, minlength=len(scenario.user_groups))
+    others = np.array([scenario.groups[one] == HONEST for one in scenario.user_groups])
+    return {
+        "customer_bps": float(of_user[~others].sum()),
+        "others_bps": float(of_user[others].mean()),
+    }
 
 
 def _throughput(

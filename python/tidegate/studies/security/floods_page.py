@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tidegate.figures.look import COLOURS, INK, STYLE, look, write
 from tidegate.studies.page import filled, table
 from tidegate.studies.security.field import HONEST
-from tidegate.studies.security.floods import DEFENCE, LEAST, LIES
+from tidegate.studies.security.floods import BUCKET_BPS, DEFENCE, LEAST, LIES, TUNNEL
 from tidegate.studies.security.verdicts import MOST
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class Shown:
 
     def tables(self) -> str:
         """All numbers."""
-        return "\n\n".join([self._kept(), self._rates(), self._responses(), self._lies()])
+        return "\n\n".join(
+            [self._kept(), self._rates(), self._responses(), self._lies(), self._tunnels()]
+        )
 
     def page(self) -> str:
         """The page's text."""
@@ -50,6 +52,7 @@ class Shown:
             "rates": self._rates(),
             "responses": self._responses(),
             "lies": self._lies(),
+            "tunnels": self._tunnels(),
             "effort": self._effort(),
         })  # fmt: skip
 
@@ -128,6 +131,20 @@ class Shown:
             rows.append([title, gain.ratio.written(2) if gain else "–"])
         return table(["lie", "goodput over that of the same user, honest"], rows, numbers_from=1)
 
+    def _tunnels(self) -> str:
+        rows = []
+        for who, title in self.floods.titles(TUNNEL).items():
+            gain = self.floods.gain_behind(who)
+            has, others = (
+                f"{self.floods.behind(who, number).mean / 1e6:.2f}"
+                for number in ("customer_bps", "others_bps")
+            )
+            alone = "alone" not in self.floods.content[TUNNEL][who]
+            ratio = "" if alone else gain.ratio.written(2) if gain else "–"
+            rows.append([title, has, ratio, others])
+        head = ["in his tunnel", "has [Mb/s]", "over who sends alike, alone", "others have each"]
+        return table(head, rows, numbers_from=1)
+
     def _verdict(self) -> str:
         kept = [
             self.floods.found(DEFENCE, flood, count, "kept_during")
@@ -137,9 +154,12 @@ class Shown:
         lies = [name for name in self.floods.titles("strategies") if name != HONEST]
         gains = [gain.ratio for lie in lies if (gain := self.floods.gain(lie))]
         most = max(gains, key=lambda one: one.mean)
+        together = max(self.floods.behind(who).mean for who in self.floods.titles(TUNNEL))
         told = (
             f"Behind policers per user and droppers victims keep at least {least.written(2)} of "
-            f"what they had, and a liar gets at most {most.written(2)} of what honesty gives him."
+            f"what they had, and a liar gets at most {most.written(2)} of what honesty gives him. "
+            f"A customer gets {together / 1e6:.2f} Mb/s at most, however many share his tunnel, of "
+            f"the {BUCKET_BPS / 1e6:g} Mb/s that come into his bucket."
         )
         failed = self.failures()
         if not failed:
