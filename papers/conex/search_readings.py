@@ -7,6 +7,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidegate.studies.papers.factors import Override, Setting
 
 STAGES = {
@@ -19,8 +21,6 @@ STAGES = {
 }  # fmt: skip
 """What readings are put to."""
 STAGES["again"] = STAGES["last"]
-STAGES["owing a packet"] = STAGES["first"]
-STAGES["owing a packet, last"] = STAGES["last"]
 STAGES["applications"] = ("fig20", "fig21", "fig22")
 RATES = (1, 3, 5, 10, 20, 45, 90, 180)
 ALL_RATES = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 45, 90, 120, 180)
@@ -30,6 +30,7 @@ RUNS = 1
 POLICER = {
     "drops": ("all", "declared"),
     "tokens": ("on arrival", "if it passes", "last"),
+    "floor": ("", '"1 packets"'),
     "initial": ("", '"0 packets"'),
 }
 TOKENS: dict[str, tuple[Override, ...]] = {
@@ -41,23 +42,23 @@ SENDER = {
     "losses": ("each", "told", "event"),
     "carrier": ("new-data", "any"),
 }
-TAKEN = "all, paid last, full at first, each loss that ACKs tell, on new data"
-DECLARED = "declared, paid last, full at first, each loss that ACKs tell, on new data"
+TAKEN = "declared, paid last, owes a packet, full at first, each loss that ACKs tell, on new data"
+ALL = "all, paid last, full at first, each loss that ACKs tell, on new data"
 PUT_TO_ALL = (
-    TAKEN,
+    ALL,
     "declared, paid if it passes, full at first, each loss that ACKs tell, on new data",
     "declared, paid if it passes, empty at first, each loss that ACKs tell, on new data",
     "declared, paid if it passes, full at first, one loss an event, on new data",
+    "all, paid if it passes, owes a packet, full at first, each loss, on new data",
 )
-"""The best of the first stage, and it with one answer changed; and one that stops all packets, with
-ns-2's bucket."""
-AGAIN = (DECLARED, TAKEN)
-"""The best with ns-2's bucket, of those that drop declared packets and of those that drop all."""
+"""What earlier searches took or looked at, and one with an answer changed."""
 LITERAL = "all, paid on arrival, full at first, each loss, on any data"
 WORDS = {
     ("tokens", "on arrival"): "paid on arrival",
     ("tokens", "if it passes"): "paid if it passes",
     ("tokens", "last"): "paid last",
+    ("floor", ""): "",
+    ("floor", '"1 packets"'): "owes a packet",
     ("initial", ""): "full at first",
     ("initial", '"0 packets"'): "empty at first",
     ("losses", "each"): "each loss",
@@ -106,22 +107,12 @@ CHANGES: dict[str, list[Override]] = {
     "RED by size, for packets of 1500 bytes": [("bottleneck.aqm.mean_packet", '"1500 B"')],
     "RED by size, for packets of 500 bytes, ns-2's": [("bottleneck.aqm.mean_packet", '"500 B"')],
 }
-OWES = "a bucket owes a packet at most"
-"""The sixth question: nothing is taken out of a bucket that is empty."""
-OWING: list[Override] = [("floor", '"1 packets"')]
-OWING_LAST = (
-    "all, paid if it passes, full at first, each loss, on new data",
-    DECLARED,
-)
-"""What of it is put to all claims: one that was looked at first, and the one that is taken, but
-that it drops declared packets alone."""
-
 # Sections V and VI: what they assume, each changed alone.
 TARGET = 'target = "{}"'
 CROSS = 'rate = "{}"'
 APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
     "nothing": ([], []),
-    "declared packets alone are stopped": ([("drops", '"declared"')], []),
+    "all packets are stopped": ([("drops", '"all"')], []),
     "tokens are paid on arrival": (
         [("charge_dropped", "true"), ("judged", '"once-paid"')],
         [],
@@ -132,6 +123,9 @@ APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
     "LEDBAT's target 100 ms": ([], [(TARGET.format("25 ms"), TARGET.format("100 ms"))]),
     **{change: (CHANGES[change], []) for change in CHANGES if change.startswith("RED by size")},
 }
+READ_OTHERWISE = "read otherwise"
+BESIDE_APPLICATIONS = (ALL, PUT_TO_ALL[-1])
+"""Readings that figures 20 to 22 are put to besides."""
 _POLICER_KEYS = ("drops", "charge_dropped", "judged", "floor", "initial")
 
 
@@ -179,11 +173,15 @@ def _bare(entry: str) -> str:
 def reading_tasks() -> list[Task]:
     """Every combination of readings."""
     found = []
-    for drops, tokens, initial, losses, carrier in product(*POLICER.values(), *SENDER.values()):
+    for drops, tokens, floor, initial, losses, carrier in product(
+        *POLICER.values(), *SENDER.values()
+    ):
         sender = f'{{ kind = "per-signal", losses = "{losses}", carrier = "{carrier}" }}'
-        told = [drops, WORDS["tokens", tokens], WORDS["initial", initial]]
-        name = ", ".join([*told, WORDS["losses", losses], WORDS["carrier", carrier]])
+        told = [drops, WORDS["tokens", tokens], WORDS["floor", floor], WORDS["initial", initial]]
+        told += [WORDS["losses", losses], WORDS["carrier", carrier]]
+        name = ", ".join(word for word in told if word)
         policer = [("drops", f'"{drops}"'), *TOKENS[tokens]]
+        policer += [("floor", floor)] if floor else []
         policer += [("initial", initial)] if initial else []
         found.append(Task(name, "", tuple(policer), (("tcp.conex", sender),)))
     return found
@@ -191,38 +189,29 @@ def reading_tasks() -> list[Task]:
 
 def change_tasks() -> list[Task]:
     """What was taken, with one assumption changed."""
-    (taken,) = (task for task in reading_tasks() if task.reading == TAKEN)
-    found = []
-    for change, keys in CHANGES.items():
-        own = tuple(one for one in keys if one[0] in _POLICER_KEYS)
-        others = tuple(one for one in keys if one[0] not in _POLICER_KEYS)
-        policer = (*taken.policer, *own)
-        found.append(Task(taken.reading, change, policer, (*taken.others, *others)))
-    return found
-
-
-def owing_tasks() -> list[Task]:
-    """Readings that begin with a full bucket, which now owes a packet at most."""
-    return [
-        replace(task, change=OWES, policer=(*task.policer, *OWING))
-        for task in reading_tasks()
-        if WORDS["initial", ""] in task.reading
-    ]
+    taken = _taken()
+    return [_changed(taken, change, keys) for change, keys in CHANGES.items()]
 
 
 def application_tasks() -> list[Task]:
     """What was taken, with one thing changed of what figures 20 to 22 rest on; the text's words."""
     tasks = {task.reading: task for task in reading_tasks()}
-    taken = tasks[TAKEN]
     found = [replace(tasks[LITERAL], change="the text's own words")]
-    owing = {task.reading: task for task in owing_tasks()}
-    found += [owing[reading] for reading in OWING_LAST]
-    for change, (own, swaps) in APPLICATIONS.items():
-        changed = {key for key, _ in own}
-        kept = [one for one in taken.policer if one[0] not in changed]
-        policer = (*kept, *(one for one in own if one[0] in _POLICER_KEYS))
-        others = (*taken.others, *(one for one in own if one[0] not in _POLICER_KEYS))
-        found.append(
-            replace(taken, change=change, policer=policer, others=others, swaps=tuple(swaps))
-        )
+    found += [replace(tasks[reading], change=READ_OTHERWISE) for reading in BESIDE_APPLICATIONS]
+    for change, (keys, swaps) in APPLICATIONS.items():
+        found.append(replace(_changed(_taken(), change, keys), swaps=tuple(swaps)))
     return found
+
+
+def _taken() -> Task:
+    (taken,) = (task for task in reading_tasks() if task.reading == TAKEN)
+    return taken
+
+
+def _changed(task: Task, change: str, keys: Sequence[Override]) -> Task:
+    """A reading in which keys have other values."""
+    names = {key for key, _ in keys}
+    kept = [one for one in task.policer if one[0] not in names]
+    own = [one for one in keys if one[0] in _POLICER_KEYS]
+    others = [one for one in keys if one[0] not in _POLICER_KEYS]
+    return replace(task, change=change, policer=(*kept, *own), others=(*task.others, *others))
