@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search import CURVES, is_best, of_stage
-from search_readings import DECIDED, LITERAL, OWES, RATES, RUNS, STAGES, TAKEN, reading_tasks
+from search_readings import (
+    DECIDED,
+    LITERAL,
+    RATES,
+    READ_OTHERWISE,
+    RUNS,
+    STAGES,
+    TAKEN,
+    reading_tasks,
+)
 
 from tidegate.studies.page import table, write_page
 
@@ -26,8 +35,6 @@ def page(search: Search, measured: Iterable[Row]) -> None:
     again = of_stage(rows, "again")
     if not is_best(TAKEN, again):
         raise SystemExit(f"{TAKEN!r} is taken, and {again[0]['reading']!r} has more")
-    owing, owing_last = of_stage(rows, "owing a packet"), of_stage(rows, "owing a packet, last")
-    (taken,) = (row for row in last if row["reading"] == TAKEN)
     (unchanged,) = (row for row in changes if row["change"] == "nothing")
     head = ["held", "undecided", "stars", *_STRICT_AND_MILD]
     counts = {stage: len(_told(search, stage)) for stage in STAGES}
@@ -50,11 +57,6 @@ def page(search: Search, measured: Iterable[Row]) -> None:
         ),
         _APPLICATIONS.format(claims=counts["applications"]),
         _applications(search, rows),
-        _OWING.format(readings=len(owing)),
-        _readings(owing, ["held", "undecided", *_STRICT_AND_MILD, *CURVES["soft"]]),
-        _OWING_LAST.format(claims=counts["last"], cells=len(search.cells)),
-        _readings([*owing_last, taken], head),
-        _beside(search, owing_last, taken),
         _BEFORE,
     ]  # fmt: skip
     text = "\n\n".join(part.strip() for part in parts) + "\n"
@@ -80,20 +82,14 @@ def _applications(search: Search, rows: Sequence[Row]) -> str:
 
 
 def _change(row: Row) -> str:
-    """What a row of the applications changes, with its reading where that is another, too."""
-    return f"{row['reading']}; {OWES}" if row["change"] == OWES else row["change"]
+    """What a row of the applications changes, or its reading where that is another."""
+    return row["reading"] if row["change"] == READ_OTHERWISE else row["change"]
 
 
-def _beside(search: Search, rows: Sequence[Row], taken: Row | None = None) -> str:
-    """Claims that do not hold in all of them, by reading."""
-    rows = [*([taken] if taken else []), *rows]
-    (first,) = (row for row in rows if row["reading"] == TAKEN)
-    shown = [
-        one
-        for one in search.claims
-        if first[one] not in ("holds", "")
-        or (taken and any(row[one] != first[one] for row in rows))
-    ]
+def _beside(search: Search, rows: Sequence[Row]) -> str:
+    """Claims that do not hold in the reading that is taken, by reading."""
+    (taken,) = (row for row in rows if row["reading"] == TAKEN)
+    shown = [one for one in search.claims if taken[one] not in ("holds", "")]
     return table(
         ["claim", *(_name(row) for row in rows)],
         [[f"`{one}`", *(row[one] for row in rows)] for one in shown],
@@ -101,10 +97,6 @@ def _beside(search: Search, rows: Sequence[Row], taken: Row | None = None) -> st
 
 
 def _name(row: Row) -> str:
-    if row["stage"] == "owing a packet":
-        return row["reading"]
-    if row["change"]:
-        return f"{row['reading']}; {row['change']}"
     marks = {TAKEN: "**{}** (taken)", LITERAL: "**{}** (the text's own words)"}
     return marks.get(row["reading"], "{}").format(row["reading"])
 
@@ -122,11 +114,14 @@ point and filling rates of {rates} packets/s. What would need more runs to be to
 undecided, and a gap that has to be seen beyond its interval as not seen; stars rank the means
 themselves. Behind claims and stars stands the unfairness at some filling rates (packets/s).
 
-Five questions are asked of the policer and of what is declared, {readings} combinations in all:
+Six questions are asked of the policer and of what is declared, {readings} combinations in all:
 
 - the policer stops **all** packets of a user, or **declared** ones only;
 - tokens are **paid on arrival**, also by what is dropped; **paid if it passes**, where the fill
   decides that is left then; or **paid last**, where the one decides that the packet finds;
+- a bucket is overdrawn as far as its probability of a drop grows, or **owes a packet** at most, the
+  last one that it paid for in part, since nothing can be taken out of one that is empty: then of
+  what it may drop a soft policer of d packets drops at most 1/d, a mild one 10/d, a strict one all;
 - buckets are **full** or **empty at first**;
 - **each loss** is declared; **each loss that ACKs tell**, and not what the timer alone finds; or
   **one loss an event**, a fast recovery or a time-out;
@@ -136,19 +131,23 @@ Five questions are asked of the policer and of what is declared, {readings} comb
 _AGAIN = """
 ## Which was taken
 
-With one run the best readings are a claim apart, and a fifth of the claims is undecided (the
-next table). So the best that drops declared packets only and the best that drops all, of those that
-begin with ns-2's bucket, a full one, were run again at all fourteen filling rates, {runs} times a
-point. They were put to {claims} claims and {cells} stars, now ranked beyond the interval of their
-difference. Taken is the one with the most claims, and then the most stars: it is a claim ahead.
+With one run a fifth of the claims is undecided (the next table). So of those that begin with ns-2's
+bucket, a full one, the best of each answer to who is dropped and to how far a bucket is overdrawn
+were run again at all fourteen filling rates, {runs} times a point. They were put to {claims} claims
+and {cells} stars, now ranked beyond the interval of their difference. Taken is the one with the
+most claims, and then the most stars.
+
+How far a bucket may be overdrawn became the sixth question when the other five had been decided and
+the page had been made with their answer. Two readings that owe a packet had then been put to all
+claims with one run, so that it was known what this one would hold. The rule was written down before
+the rest was run.
 """
 
 _LAST = """
 ## Figures 7 to 19 and table IV, with one run
 
-{claims} claims and {cells} stars: the best of each way to police (who is dropped, and when tokens
-are taken), the best of all with one answer changed, and one that stops all packets with ns-2's
-bucket.
+{claims} claims and {cells} stars: the best of each way to police (who is dropped, when tokens are
+taken, and what is owed), and some that earlier searches took or looked at.
 """
 
 _LOST = """
@@ -173,21 +172,6 @@ _APPLICATIONS = """
 
 The same for {claims} claims of figures 20 to 22, with one run. LEDBAT's target changes what is
 measured (README.md), and no verdict.
-"""
-
-_OWING = """
-## A sixth question: how far a bucket may be overdrawn
-
-Asked when all that is above had been done with the sender of before, because none of the 72
-readings has figure 8's order. There a bucket goes as far below zero as the probability of a drop
-grows. But nothing can be taken out of a bucket that is empty. Then it owes a packet at most, the
-last one that it paid for in part: a soft policer of d packets drops at most 1/d of all packets, a
-mild one 10/d, a strict one all, and curve and depth matter. Here {readings} readings with that,
-those that begin with a full bucket.
-"""
-
-_OWING_LAST = """
-Two of them beside the reading that is taken, put to {claims} claims and {cells} stars:
 """
 
 _BEFORE = """
