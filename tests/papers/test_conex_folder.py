@@ -102,8 +102,8 @@ def test_stars_of_another_assumption_bring_the_runs_that_they_rank(paper):
     explanations = read_explanations(paper.folder / "explanations.toml", PaperExplanation)
     chosen = [paper.experiments["table4"]]
     wanted = wanted_series(paper, chosen, relevant(explanations, chosen))
-    assert wanted["traits", "owing-declared-stars"].stars is not None
-    assert len(wanted["traits", "owing-declared-36"].settings) == 56
+    assert wanted["traits", "stopping-all-stars"].stars is not None
+    assert len(wanted["traits", "stopping-all-36"].settings) == 56
 
 
 def test_levels_reach_the_scenario(paper):

@@ -68,7 +68,9 @@ def test_a_token_for_every_mark_contradicts_figure_8s_axis():
 
     All packets meet the same marking probability p, so that users declare marks in proportion to
     what they send; and a long flow sends sqrt(1.5/p) packets a round trip, as CUBIC does where it
-    keeps up with Reno.
+    keeps up with Reno. This binds the text's own words, with which each declaration takes a token.
+    It does not bind a policer for which some are free: those that it drops, or that find a bucket
+    which owes all that it may.
     """
     scenario = base("conex")
     heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
@@ -175,8 +177,11 @@ def test_queues_of_10_and_20_ms_are_policed_at_180_packets_per_s(queue_ms, polic
     """Of figure 14: the delay at 180 packets/s is close to the unpoliced one, "as with this filling
     rate, the heavy users are almost not policed".
 
-    The link is full, a flow has a window of √(1.5/p), and nobody may declare more than r. Shorter
-    queues leave smaller windows, which take more marks.
+    The link is full, and a flow has a window of √(1.5/p). Shorter queues leave smaller windows,
+    which take more marks: whether anybody is policed is the same however the policer is read. How
+    far the delay falls is not: one that takes a token for each declaration lets nobody declare more
+    than r; one that drops declared packets alone and owes a packet at most drops no more than ten
+    of its depth, each of which is a loss besides the mark that it declares.
     """
     scenario, r = base("conex"), 180
     heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
@@ -187,8 +192,9 @@ def test_queues_of_10_and_20_ms_are_policed_at_180_packets_per_s(queue_ms, polic
     def of_flow(delay_s):
         return math.sqrt(1.5 / marked(delay_s)) / (0.1 + delay_s)
 
-    def carried(delay_s, most):
-        of_heavy = min(heavy["flows"] * of_flow(delay_s), most / marked(delay_s))
+    def carried(delay_s, most, dropped=0.0):
+        of_one = of_flow(delay_s) / math.sqrt(1 + dropped)
+        of_heavy = min(heavy["flows"] * of_one, most / marked(delay_s))
         return heavy["count"] * of_heavy + light["count"] * of_flow(delay_s) - link_packets_per_s
 
     start = low + (high - low) * 1e-3
@@ -196,29 +202,8 @@ def test_queues_of_10_and_20_ms_are_policed_at_180_packets_per_s(queue_ms, polic
     assert (heavy["flows"] * of_flow(unpoliced) * marked(unpoliced) > r + 45 / 100) == policed
     beside = meeting(lambda delay_s: carried(delay_s, r + 45 / 100), start, high)
     assert (beside > 0.9 * unpoliced) == close
-
-
-def test_one_echo_per_round_trip_is_less_than_one_for_each_loss():
-    """With nine flows: figure 18's information order, against figure 19's order of delays.
-
-    A window of √(1.5/p) for all, at a full link. REDConEx has the smallest delay (section IV-G), so
-    that its windows are no larger, and its p no smaller. ECNConEx tells a round trip with
-    marks once, however many there are. Nobody is policed from 30 packets/s on.
-    """
-    scenario, flows = base("conex"), 9
-    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
-    link_packets_per_s = number(scenario["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
-    each = link_packets_per_s / (heavy["count"] * flows + light["count"])
-    marked, low, high = conex_red()
-
-    def excess(delay_s):
-        return math.sqrt(1.5 / marked(delay_s)) / (0.1 + delay_s) - each
-
-    delay_s = meeting(excess, low + (high - low) * 1e-3, high)
-    window, p = each * (0.1 + delay_s), marked(delay_s)
-    assert flows * each * p < 30
-    echoes_per_packet = (1 - (1 - p) ** window) / window
-    assert echoes_per_packet < 0.95 * p
+    mildly = meeting(lambda delay_s: carried(delay_s, math.inf, 10 / 45), start, high)
+    assert (mildly > 0.9 * unpoliced) == close
 
 
 def signalled_share():
@@ -228,17 +213,6 @@ def signalled_share():
     cross_mbps = number(users["cross"]["traffic"]["rate"])
     shorts_mbps = 10 * PACKET_BITS / number(users["heavy"]["traffic"]["every"]) * 1e-3
     return (cross_mbps + shorts_mbps - link_mbps) / cross_mbps
-
-
-def test_short_flows_cannot_declare_the_marks_of_their_last_round_trip():
-    """2 + 4 + 4 packets: the last four are acknowledged when nothing is left to send."""
-    heavy = conex_setup("short")["users"]["heavy"]["traffic"]
-    packets_per_s = 10 * heavy["share"] / (number(heavy["every"]) * 1e-3)
-    marks_per_s = packets_per_s * signalled_share()
-    limit = conex_claim("conex-fig20-heavy-policed-below-15")["to"]
-    assert marks_per_s == pytest.approx(limit, rel=0.02)
-    # So at 10 packets/s, which is below that limit, a heavy user is not policed.
-    assert marks_per_s * (2 + 4) / 10 < 10
 
 
 def test_marks_keep_short_flows_above_figure_20s_axis():
