@@ -8,8 +8,8 @@ use tidegate_mechanisms::units::{Span, Time};
 use crate::file::{File, Offer, Profile, Start, User};
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{
-    AccessPlan, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan, StagePlan, StandPlan,
-    StartPlan, TcpPlan, Traffic, UserPlan,
+    AccessPlan, FlowKind, FlowPlan, GroupPlan, LinkPlan, MovePlan, OfferPlan, Plan, StagePlan,
+    StandPlan, StartPlan, TcpPlan, UserPlan,
 };
 use crate::resolve::AtHosts;
 use crate::value::{HostJitter, OrOff};
@@ -82,7 +82,7 @@ fn add_flows(
     let (from, to) = user.ends();
     let there = network.path(from, to).expect("routes are checked on reading");
     let back = network.path(to, from).expect("routes are checked on reading");
-    let carried = (Arc::new(user.traffic.0.clone()), tcp(file, user));
+    let kind = Arc::new(kind(file, user));
     let hosts = user.hosts_in(file).map(|(place, _, at)| (&parts[place], at));
     for (number, own) in parts[group].iter().enumerate() {
         let host = hosts.map(|(hosts, at)| (&hosts[number], at));
@@ -91,7 +91,7 @@ fn add_flows(
         }
         let seat = Seat { own, host };
         let routes = seat.routes(&there, &back);
-        let flow = flow(plan, file, user, own.user, routes, seat.stands(), &carried);
+        let flow = flow(plan, file, own.user, routes, seat.stands(), &kind);
         let first = plan.flows.len();
         let numbers = first..first + user.flows.count();
         plan.flows.extend(std::iter::repeat_n(&flow, user.flows.count()).cloned());
@@ -268,32 +268,32 @@ const LINUX_JITTER: Span = Span::from_micros(50);
 fn flow(
     plan: &Plan,
     file: &File,
-    user: &User,
     owner: usize,
     (forward, reverse): (Box<[u32]>, Box<[u32]>),
     stands: Box<[StandPlan]>,
-    (traffic, tcp): &(Arc<Traffic>, Option<Arc<TcpPlan>>),
+    kind: &Arc<FlowKind>,
 ) -> FlowPlan {
-    let packet_size = user.packet_size.unwrap_or(file.packet_size);
-    let Start { from, to } = user.start.expect("resolved");
-    let packet_time = |link: &u32| plan.links[*link as usize].rate.transmission_time(packet_size);
+    let size = kind.packet_size;
+    let packet_time = |link: &u32| plan.links[*link as usize].rate.transmission_time(size);
     let slowest = || forward.iter().map(packet_time).max().expect("routes are not empty");
     let jitter = match (file.host_jitter, file.profile) {
         (HostJitter::Fixed(jitter), _) => jitter.span().unwrap_or(Span::ZERO),
         (HostJitter::Auto, Profile::Linux) => LINUX_JITTER.min(slowest()),
         (HostJitter::Auto, Profile::Classic | Profile::Linux2629) => slowest(),
     };
+    FlowPlan { user: owner, forward, reverse, stands, jitter, kind: kind.clone() }
+}
+
+/// What the flows of a group are like.
+fn kind(file: &File, user: &User) -> FlowKind {
+    let tcp = tcp(file, user);
     let reads_prices = tcp.as_ref().is_some_and(|tcp| tcp.congestion_control.reads_prices());
-    FlowPlan {
-        user: owner,
-        forward,
-        reverse,
-        stands,
-        packet_size,
+    let Start { from, to } = user.start.expect("resolved");
+    FlowKind {
+        packet_size: user.packet_size.unwrap_or(file.packet_size),
         start: StartPlan { from: Time::ZERO + from, to: Time::ZERO + to },
-        jitter,
-        traffic: traffic.clone(),
-        tcp: tcp.clone(),
+        traffic: Arc::new(user.traffic.0.clone()),
+        tcp,
         prices: file.price_encoding().filter(|_| reads_prices),
     }
 }

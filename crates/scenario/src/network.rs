@@ -118,8 +118,7 @@ impl Network {
         let plain = plain(name.to_owned(), &file.line, packet_size);
         // What a link carried says how busy it was only if its rate stays.
         let monitored = file.bottleneck || !file.mechanisms.rate_changes.0.is_empty();
-        let link =
-            LinkPlan { monitored, ..plain.with(file.mechanisms.0.clone(), self.price_encoding) };
+        let link = plain.with(file.mechanisms.0.clone(), self.price_encoding).watched(monitored);
         if file.duplex {
             let back = way_back(format!("{name}.reverse"), &link, true);
             self.add(&file.to, &file.from, back);
@@ -188,7 +187,7 @@ fn way_back(name: String, link: &LinkPlan, duplex: bool) -> LinkPlan {
         (declared.entry, declared.exit) =
             (turned_round(&link.entry, &link.exit), turned_round(&link.exit, &link.entry));
         let back = link.clone().with(declared, link.price_encoding);
-        return LinkPlan { name, monitored: link.monitored, ..back };
+        return LinkPlan { name, ..back.watched(link.monitored) };
     }
     if duplex {
         return LinkPlan { name, ..link.clone() };

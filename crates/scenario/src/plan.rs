@@ -3,6 +3,7 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use tidegate_mechanisms::price::Encoding;
@@ -25,7 +26,7 @@ pub use conex::{
     LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate, WhileSlow,
 };
 pub(crate) use link::place;
-pub use link::{AccessPlan, Buffer, Line, LinkMechanisms, LinkPlan, MechanismsPlan, RateChange};
+pub use link::{AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange};
 pub use tcp::{
     AfterTimeoutPlan, DelayedAckPlan, FeedbackPlan, OptionPlan, RecoveryPlan, ReductionPlan,
     RtoPlan, TcpPlan,
@@ -165,19 +166,34 @@ pub struct FlowPlan {
     pub reverse: Box<[u32]>,
     /// What it passes of users' stages, in order.
     pub stands: Box<[StandPlan]>,
-    /// Size of a full packet on the wire, all headers included.
-    pub packet_size: Bytes,
-    /// When it starts.
-    pub start: StartPlan,
     /// Host jitter: each packet leaves its sender after a uniform delay of up to this much,
     /// without overtaking.
     pub jitter: Span,
-    /// What it sends, the same for all flows of a group.
+    /// What it has in common with all flows of its group, which can be read as its own.
+    pub kind: Arc<FlowKind>,
+}
+
+/// What all flows of a group are like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowKind {
+    /// Size of a full packet on the wire, all headers included.
+    pub packet_size: Bytes,
+    /// When they start.
+    pub start: StartPlan,
+    /// What they send.
     pub traffic: Arc<Traffic>,
-    /// The TCP that carries it, the same for all flows of a group; `None` for UDP.
+    /// The TCP that carries it; `None` for UDP.
     pub tcp: Option<Arc<TcpPlan>>,
-    /// How prices travel to its sender, if that reads them.
+    /// How prices travel to their senders, if those read them.
     pub prices: Option<Encoding>,
+}
+
+impl Deref for FlowPlan {
+    type Target = FlowKind;
+
+    fn deref(&self) -> &FlowKind {
+        &self.kind
+    }
 }
 
 impl FlowPlan {

@@ -254,3 +254,17 @@ impl Connections {
         self.places.iter().flatten()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a flow costs, for there may be 100,000: whoever needs more of a connection keeps what is rare or common to all
+    /// elsewhere.
+    #[test]
+    fn a_connection_has_a_kilobyte() {
+        let sizes = [size_of::<Sender>(), size_of::<Receiver>(), size_of::<Option<Connection>>()];
+        let bounds = [816, 152, 1_024];
+        assert!(sizes.iter().zip(bounds).all(|(size, bound)| *size <= bound), "{sizes:?}");
+    }
+}

@@ -15,7 +15,7 @@ use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
 use crate::packet::{Packet, Parcel, flags};
 use crate::random::Stream;
-use crate::readings::{Reached, Readings};
+use crate::readings::{Reached, Readings, Tally};
 use crate::series::Series;
 use crate::tables::{self, Finished};
 use crate::tcp::World;
@@ -167,9 +167,9 @@ impl<'a> Engine<'a> {
         self.run_events::<true>(end);
         Readings {
             links: read(&mut self.network.links, end),
-            losses: self.network.losses.clone(),
-            received: self.reached.iter().map(|got| got.received).collect(),
-            sent: self.ends.sent(),
+            losses: Tally::of(self.network.losses.clone()),
+            received: Tally::of(self.reached.iter().map(|got| got.received).collect()),
+            sent: Tally::of(self.ends.sent()),
             stages: self.network.stages.counts(),
         }
     }

@@ -152,6 +152,9 @@ impl Feeders {
                 convoys[number] = Some(Convoy { over, reports, notice });
             }
         }
+        if convoys.iter().all(Option::is_none) {
+            convoys = Vec::new();
+        }
         let hosts_alone = before.iter().map(|feeders| feeders[..] == [Feeder::Host]).collect();
         let mut known = HashMap::new();
         let mut number = |feeders| {
@@ -160,6 +163,11 @@ impl Feeders {
         };
         let origin = before.into_iter().map(&mut number).collect();
         Feeders { origin, only, hosts_alone, reports, passed_ahead, convoys }
+    }
+
+    /// Whether packets come along with one another into a link.
+    fn has_convoy(&self, link: u32) -> bool {
+        self.convoys.get(link as usize).is_some_and(Option::is_some)
     }
 
     /// Whether hosts feed a link, and nothing else does.
@@ -237,7 +245,7 @@ impl Feeders {
         let then = if ends_staged { Then::Host } else { Then::Nothing };
         hops.push(Hop { link: NO_LINK, staged: ends_staged, leads: false, then });
         for place in 1..route.len() {
-            hops[place].leads = self.convoys[route[place] as usize].is_some()
+            hops[place].leads = self.has_convoy(route[place])
                 && [hops[place - 1].then, hops[place].then] == [Then::Event; 2]
                 && !hops[place].staged;
         }

@@ -91,8 +91,8 @@ pub fn measure_flows(
 ) {
     let seconds = length(plan).as_secs();
     for (i, flow) in plan.flows.iter().enumerate() {
-        let arrivals = after.received[i].arrivals.since(&before.received[i].arrivals);
-        let (sent, was) = (after.sent[i], before.sent[i]);
+        let arrivals = after.received.at(i).arrivals.since(&before.received.at(i).arrivals);
+        let (sent, was) = (after.sent.at(i), before.sent.at(i));
         let acks = sent.acks - was.acks;
         table.interval.push(interval);
         table.flow.push(i as u32);

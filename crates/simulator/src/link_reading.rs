@@ -4,12 +4,14 @@ use tidegate_mechanisms::units::Time;
 
 use crate::link::Link;
 use crate::probe::{Accepted, LinkProbe, Monitor};
+use crate::readings::Tally;
 
 /// The counters of all links at a point in time. Of most links there is nothing to be read but what they have
 /// accepted.
 #[derive(Clone)]
 pub struct LinkReadings {
-    accepted: Vec<Accepted>,
+    accepted: Tally<Accepted>,
+    count: usize,
     /// In the order of links.
     more: Vec<(u32, More)>,
 }
@@ -65,19 +67,20 @@ impl LinkReadings {
         for (number, link) in links.iter_mut().enumerate() {
             more.extend(More::of(link, now).map(|more| (number as u32, more)));
         }
-        LinkReadings { accepted: links.iter().map(|link| link.accepted).collect(), more }
+        let accepted = Tally::of(links.iter().map(|link| link.accepted).collect());
+        LinkReadings { accepted, count: links.len(), more }
     }
 
     /// That of the link with this number.
     pub fn of(&self, link: usize) -> LinkReading<'_> {
         let place = self.more.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let more = place.ok().map(|place| &self.more[place].1);
-        LinkReading { accepted: self.accepted[link], more }
+        LinkReading { accepted: self.accepted.at(link), more }
     }
 
     /// Those of all links.
     pub fn iter(&self) -> impl Iterator<Item = LinkReading<'_>> {
-        (0..self.accepted.len()).map(|link| self.of(link))
+        (0..self.count).map(|link| self.of(link))
     }
 }
 

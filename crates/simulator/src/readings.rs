@@ -47,16 +47,34 @@ impl Reached {
     }
 }
 
+/// Counters by number, of which nothing is kept while all of them are what they begin with.
+#[derive(Clone)]
+pub struct Tally<T>(Vec<T>);
+
+impl<T: Copy + Default + PartialEq> Tally<T> {
+    /// Of these.
+    pub fn of(all: Vec<T>) -> Self {
+        let none_yet = all.iter().all(|count| *count == T::default());
+        Tally(if none_yet { Vec::new() } else { all })
+    }
+
+    /// That with this number.
+    #[inline]
+    pub fn at(&self, number: usize) -> T {
+        self.0.get(number).copied().unwrap_or_default()
+    }
+}
+
 /// All counters at one point in time.
 pub struct Readings {
     /// By link.
     pub links: LinkReadings,
     /// By flow.
-    pub losses: Vec<u64>,
+    pub losses: Tally<u64>,
     /// By flow.
-    pub received: Vec<Received>,
+    pub received: Tally<Received>,
     /// By flow.
-    pub sent: Vec<SenderCounts>,
+    pub sent: Tally<SenderCounts>,
     /// Of stages.
     pub stages: StageCounts,
 }
@@ -67,6 +85,6 @@ impl Counted for Readings {
     }
 
     fn received_bytes(&self, flow: usize) -> u64 {
-        self.received[flow].arrivals.bytes
+        self.received.at(flow).arrivals.bytes
     }
 }

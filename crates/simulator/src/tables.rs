@@ -91,10 +91,10 @@ fn flows(plan: &Plan, before: &Readings, after: &Readings) -> FlowTable {
     let mut table = FlowTable::default();
     let seconds = plan.duration.as_secs();
     for (i, flow) in plan.flows.iter().enumerate() {
-        let (got, had) = (&after.received[i], &before.received[i]);
+        let (got, had) = (after.received.at(i), before.received.at(i));
         let arrivals = got.arrivals.since(&had.arrivals);
         let rate_bps = |bytes: u64| 8.0 * bytes as f64 / seconds;
-        let (sent, was) = (after.sent[i], before.sent[i]);
+        let (sent, was) = (after.sent.at(i), before.sent.at(i));
         let acks = sent.acks - was.acks;
         table.flow.push(i as u32);
         table.user.push(flow.user as u32);
@@ -102,7 +102,7 @@ fn flows(plan: &Plan, before: &Readings, after: &Readings) -> FlowTable {
         table.group.push(plan.users[flow.user].group as u32);
         table.throughput_bps.push(rate_bps(arrivals.bytes));
         table.goodput_bps.push(rate_bps(got.payload_bytes - had.payload_bytes));
-        table.losses.push(after.losses[i] - before.losses[i]);
+        table.losses.push(after.losses.at(i) - before.losses.at(i));
         table.marks.push(arrivals.marked);
         table.packets_delivered.push(arrivals.packets);
         table.packets_sent.push(sent.sent - was.sent);

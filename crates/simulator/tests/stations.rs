@@ -37,7 +37,7 @@ fn departures_as_events_and_departures_in_advance_are_the_same_for_one_customer(
         assert_eq!(plan.users.len(), 1);
         // An unlimited turn, since the end of a turn says nothing where nobody else waits.
         if let SchedulerParams::Drr(params) =
-            &mut Arc::make_mut(&mut plan.links[0].mechanisms).declared.scheduler
+            &mut Arc::make_mut(&mut plan.links[0].kind).declared.scheduler
         {
             params.quantum = tidegate_mechanisms::units::Bytes::new(1_000_000);
         }

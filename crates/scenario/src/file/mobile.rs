@@ -106,7 +106,7 @@ impl Mobile {
             let lossy = LinkMechanisms { loss, ..LinkMechanisms::none() };
             let link = |name: String| {
                 let plain = LinkPlan::plain(name, rate, delay, buffer, packet);
-                LinkPlan { monitored: false, ..plain.with(lossy.clone(), prices) }
+                plain.with(lossy.clone(), prices).watched(false)
             };
             let (above, below) = (format!("N{number}"), format!("phones{number}"));
             let down = format!("cell{number}");
@@ -130,7 +130,7 @@ impl Mobile {
         let at = |side| Self::key_at(&link.name, side).map(|key| self.stages_of(key).to_vec());
         let [entry, exit] = [Side::Entry, Side::Exit].map(|side| at(side).unwrap_or_default());
         let declared = LinkMechanisms { entry, exit, ..link.declared.clone() };
-        LinkPlan { monitored: false, ..link.clone().with(declared, prices) }
+        link.clone().with(declared, prices).watched(false)
     }
 
     /// The keys of its stages beside the bottleneck's.

@@ -142,6 +142,15 @@ pub struct LinkPlan {
     pub name: String,
     /// Numbers of the nodes at its beginning and at its end. Hosts are nodes too.
     pub ends: (u32, u32),
+    /// What it is like, which can be read as its own. Links that are alike share it: with 100,000 users it would be
+    /// most of the plan.
+    pub kind: Arc<LinkKind>,
+}
+
+/// What a link is like: the line, and what decides about packets in front of it and on it, with what that has to know of
+/// them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkKind {
     /// Bits on the wire per second.
     pub rate: Rate,
     /// Propagation delay.
@@ -150,14 +159,6 @@ pub struct LinkPlan {
     pub buffer: Buffer,
     /// Whether histograms and time series are kept (bottlenecks), or counters alone.
     pub monitored: bool,
-    /// The mechanisms in front of it and on it; their keys can be read as the link's own. Links that are alike
-    /// share them: with 100,000 users they would be most of the plan.
-    pub mechanisms: Arc<MechanismsPlan>,
-}
-
-/// What decides about packets in front of a link, and on it, with what it has to know of them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MechanismsPlan {
     /// Size of a full packet of the scenario.
     pub packet_size: Bytes,
     /// How prices travel in this scenario, if it says so.
@@ -167,14 +168,14 @@ pub struct MechanismsPlan {
 }
 
 impl Deref for LinkPlan {
-    type Target = MechanismsPlan;
+    type Target = LinkKind;
 
-    fn deref(&self) -> &MechanismsPlan {
-        &self.mechanisms
+    fn deref(&self) -> &LinkKind {
+        &self.kind
     }
 }
 
-impl Deref for MechanismsPlan {
+impl Deref for LinkKind {
     type Target = LinkMechanisms;
 
     fn deref(&self) -> &LinkMechanisms {
@@ -192,15 +193,22 @@ impl LinkPlan {
         packet_size: Bytes,
     ) -> Self {
         let declared = LinkMechanisms::none();
-        let mechanisms = MechanismsPlan { packet_size, price_encoding: None, declared };
-        let (ends, monitored) = ((0, 0), false);
-        LinkPlan { name, ends, rate, delay, buffer, monitored, mechanisms: mechanisms.into() }
+        let (monitored, price_encoding) = (false, None);
+        let kind =
+            LinkKind { rate, delay, buffer, monitored, packet_size, price_encoding, declared };
+        LinkPlan { name, ends: (0, 0), kind: kind.into() }
     }
 
     /// The same with mechanisms, which are watched.
     pub(crate) fn with(self, declared: LinkMechanisms, price_encoding: Option<Encoding>) -> Self {
-        let mechanisms = MechanismsPlan { packet_size: self.packet_size, price_encoding, declared };
-        LinkPlan { monitored: true, mechanisms: mechanisms.into(), ..self }
+        let kind = LinkKind { monitored: true, price_encoding, declared, ..LinkKind::clone(&self) };
+        LinkPlan { kind: kind.into(), ..self }
+    }
+
+    /// The same, watched or not.
+    pub fn watched(mut self, monitored: bool) -> Self {
+        Arc::make_mut(&mut self.kind).monitored = monitored;
+        self
     }
 
     /// What its mechanisms are told of it.

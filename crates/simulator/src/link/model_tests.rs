@@ -56,8 +56,7 @@ fn any_plan() -> impl Strategy<Value = LinkPlan> {
     (1..20u64, 0..5u64, buffer, any::<bool>()).prop_map(|(mbps, delay_ms, buffer, monitored)| {
         let (rate, delay, packet) =
             (Rate::mbps(mbps), Span::from_millis(delay_ms), Bytes::new(1500));
-        let plain = LinkPlan::plain("link".to_owned(), rate, delay, buffer, packet);
-        LinkPlan { monitored, ..plain }
+        LinkPlan::plain("link".to_owned(), rate, delay, buffer, packet).watched(monitored)
     })
 }
 

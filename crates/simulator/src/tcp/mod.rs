@@ -9,6 +9,7 @@ pub mod accecn;
 mod ack_delay;
 mod ack_timer;
 mod door;
+mod maybe;
 mod receive_window;
 pub mod receiver;
 pub mod reduction;

@@ -17,7 +17,7 @@ use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::RtoPlan;
 
 /// So many doublings in a row forget the smoothed round trip, where they do.
-const FORGETS_FROM: u32 = 4;
+const FORGETS_FROM: u8 = 4;
 
 /// Estimator and time-out of one connection.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub struct RoundTrip {
     /// The next sample counts as the first.
     fresh: bool,
     /// How often the time-out was doubled since the last sample.
-    doubled: u32,
+    doubled: u8,
     /// Smoothed round-trip time, ns; 0 before the first sample.
     srtt_ns: u64,
     rttvar_ns: u64,

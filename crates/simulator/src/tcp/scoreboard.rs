@@ -26,7 +26,7 @@ struct Word {
 /// The scoreboard of one sender.
 #[derive(Default)]
 pub struct Scoreboard {
-    words: Vec<Word>,
+    words: Box<[Word]>,
     sacked: u32,
     lost: u32,
     retransmitted: u32,
@@ -97,7 +97,7 @@ impl Scoreboard {
     #[cold]
     fn grow(&mut self, una: u64, nxt: u64) {
         let need = ((nxt >> 6) - (una >> 6) + 1).next_power_of_two() as usize;
-        let old = core::mem::replace(&mut self.words, vec![Word::default(); need]);
+        let old = core::mem::replace(&mut self.words, vec![Word::default(); need].into());
         if !old.is_empty() {
             let first = una >> 6;
             for word in first..first + old.len() as u64 {

@@ -10,7 +10,7 @@ const LEAST: u64 = 16;
 /// A ring of times, indexed by segment; the lowest bit tells whether a segment was sent again.
 #[derive(Default)]
 pub struct SendTimes {
-    slots: Vec<u64>,
+    slots: Box<[u64]>,
 }
 
 impl SendTimes {
@@ -47,7 +47,7 @@ impl SendTimes {
     #[cold]
     fn grow(&mut self, una: u64, segment: u64) {
         let need = (segment - una + 1).next_power_of_two().max(LEAST) as usize;
-        let old = core::mem::replace(self, SendTimes { slots: vec![0; need] });
+        let old = core::mem::replace(self, SendTimes { slots: vec![0; need].into() });
         for kept in una..una + old.slots.len() as u64 {
             let place = self.place(kept);
             self.slots[place] = old.slots[old.place(kept)];

@@ -1,49 +1,50 @@
 //! Segments that are not full. There are few: the last of a connection, and of each write that was not
 //! to wait for more. So both ends count segments, and keep what these lack for a full one in a list.
 
-/// Short segments, ascending, and what each lacks.
+/// Short segments, ascending, and what each lacks. Most connections have had none, and pay a word for it.
 #[derive(Clone, Debug, Default)]
 pub struct ShortSegments {
-    list: Vec<(u64, u16)>,
+    #[allow(clippy::box_collection)]
+    list: Option<Box<Vec<(u64, u16)>>>,
 }
 
 impl ShortSegments {
     /// A segment has `missing_bytes` less than a full one. One that is known already is left as it is.
     #[cold]
     pub fn note(&mut self, segment: u64, missing_bytes: u16) {
-        let place = self.list.partition_point(|&(known, _)| known < segment);
-        if self.list.get(place).is_none_or(|&(known, _)| known != segment) {
-            self.list.insert(place, (segment, missing_bytes));
+        let list = self.list.get_or_insert_default();
+        let place = list.partition_point(|&(known, _)| known < segment);
+        if list.get(place).is_none_or(|&(known, _)| known != segment) {
+            list.insert(place, (segment, missing_bytes));
         }
     }
 
     /// Whether all segments are full.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.as_ref().is_none_or(|list| list.is_empty())
     }
 
     /// All of them.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (u64, u16)> {
-        self.list.iter().copied()
+        self.list.iter().flat_map(|list| list.iter().copied())
     }
 
     /// What a segment lacks for a full one, in bytes.
     #[inline]
     pub fn missing_bytes(&self, segment: u64) -> u16 {
-        if self.list.is_empty() {
-            return 0;
-        }
-        let found = self.list.iter().find(|(known, _)| *known == segment);
+        let Some(list) = &self.list else { return 0 };
+        let found = list.iter().find(|(known, _)| *known == segment);
         found.map_or(0, |(_, missing)| *missing)
     }
 
     /// Forgets the segments below `end`. Returns what they lacked together, in bytes.
     #[cold]
     pub fn release(&mut self, end: u64) -> u64 {
-        let below = self.list.partition_point(|&(segment, _)| segment < end);
-        self.list.drain(..below).map(|(_, missing)| u64::from(missing)).sum()
+        let Some(list) = &mut self.list else { return 0 };
+        let below = list.partition_point(|&(segment, _)| segment < end);
+        list.drain(..below).map(|(_, missing)| u64::from(missing)).sum()
     }
 }
 

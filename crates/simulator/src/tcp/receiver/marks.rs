@@ -60,7 +60,7 @@ impl Receiver {
         }
         if let Some(counted) = &mut self.counted {
             let missing = u32::from(self.full - packet.len);
-            return counted.note(Codepoint::of(packet), self.mss as u32 - missing);
+            return counted.note(Codepoint::of(packet), u32::from(self.mss) - missing);
         }
         let marked = packet.has(flags::CE);
         if self.each_mark {

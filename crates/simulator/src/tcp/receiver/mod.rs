@@ -52,7 +52,7 @@ pub struct Receiver {
     /// What the segments in order lack for full ones, bytes.
     missing_bytes: u64,
     /// Payload of a full segment, and its size.
-    mss: u64,
+    mss: u16,
     full: u16,
     /// Segments from `next` on that have arrived and are not full.
     short: ShortSegments,
@@ -124,7 +124,7 @@ impl Receiver {
         Receiver {
             next: 0,
             missing_bytes: 0,
-            mss: sizes.mss(),
+            mss: sizes.mss() as u16,
             full: sizes.full,
             short: ShortSegments::default(),
             out_of_order: OutOfOrder::default(),
@@ -163,7 +163,7 @@ impl Receiver {
     /// Payload in order, bytes.
     #[inline]
     pub fn received_bytes(&self) -> u64 {
-        self.next * self.mss - self.missing_bytes
+        self.next * u64::from(self.mss) - self.missing_bytes
     }
 
     /// The sender reads prices, which travel so.

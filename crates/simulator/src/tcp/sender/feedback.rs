@@ -8,6 +8,7 @@ use super::ecn::{Ecn, Unnamed};
 use super::outstanding::{ArrivedData, Outstanding};
 use super::samples::{Reading, Samples};
 use crate::packet::{Options, Packet, SackBlocks, flags};
+use crate::tcp::maybe::Maybe;
 use crate::tcp::round_trip::RoundTrip;
 
 /// What an ACK tells.
@@ -90,7 +91,7 @@ pub struct Feedback {
     min_rtt: Span,
     /// While everything is sent again: how many segments the blocks of the last duplicate named, if
     /// there was an ACK of new data since the time-out.
-    named: Option<u64>,
+    named: Maybe,
     /// A measurement goes on through the repairs of a fast recovery, and counts when that ends.
     through_repairs: bool,
     /// ACKs tell of prices, beside their options or in their word.
@@ -113,7 +114,7 @@ impl Feedback {
             clock,
             round_trip: RoundTrip::new(plan.rto()),
             min_rtt,
-            named: None,
+            named: Maybe::NONE,
             through_repairs: plan.rtt_through_repairs,
             reads_prices: false,
         }
@@ -273,12 +274,13 @@ impl Feedback {
         if !self.sack {
             return told.duplicate;
         }
-        let named = Some(options.sack.iter().map(|(start, end)| end.saturating_sub(*start)).sum());
-        let duplicate = !told.advances() && self.named.is_some() && self.named != named;
+        let named = options.sack.iter().map(|(start, end)| end.saturating_sub(*start)).sum();
+        let named = Maybe::some(named);
+        let duplicate = !told.advances() && self.named != Maybe::NONE && self.named != named;
         if duplicate {
             self.named = named;
         } else if told.advances() {
-            self.named = Some(0);
+            self.named = Maybe::some(0);
         }
         duplicate
     }
@@ -367,7 +369,7 @@ impl Feedback {
     /// A time-out.
     pub fn back_off(&mut self) {
         self.round_trip.back_off();
-        self.named = None;
+        self.named = Maybe::NONE;
     }
 
     /// A mark doubles the time-out so often, as it was before the mark's ACK, and then counts the round trip `rtt` of

@@ -7,6 +7,7 @@ use super::phase::Phase;
 use crate::packet::{Options, Packet};
 use crate::tcp::Door;
 use crate::tcp::accecn::Outcome;
+use crate::tcp::maybe::Maybe;
 
 impl Sender {
     /// Requests the connection.
@@ -38,7 +39,7 @@ impl Sender {
         self.feedback.begin(rtt, door.now);
         self.detection.begin(rtt);
         self.transmit.note_activity(door.now);
-        self.established = Some(door.now);
+        self.established = Maybe::some(door.now.as_nanos());
         self.recovery.open();
         self.timer.clear();
         self.send(door);

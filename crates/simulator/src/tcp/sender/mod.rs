@@ -26,6 +26,7 @@ mod phase;
 mod premature;
 mod rack;
 mod recovery;
+mod rules;
 mod samples;
 pub mod stream;
 mod time_out;
@@ -39,6 +40,7 @@ use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::units::{Demand, Time};
 use tidegate_scenario::plan::TcpPlan;
 
+use super::maybe::Maybe;
 use super::{Door, Sizes};
 use conex::Conex;
 use detection::Detection;
@@ -54,7 +56,7 @@ use transmit::Transmit;
 use window::SendWindow;
 
 /// Counters of a sender from the start of a run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SenderCounts {
     /// Segments and connection requests sent, again or for the first time.
     pub sent: u64,
@@ -95,7 +97,7 @@ pub struct Sender {
     /// What is declared of congestion, by those who do.
     conex: Option<Box<Conex>>,
     /// When the connection was established.
-    established: Option<Time>,
+    established: Maybe,
     /// Counters.
     pub counts: SenderCounts,
 }
@@ -121,14 +123,14 @@ impl Sender {
             window: SendWindow::new(plan, mss),
             timer: Timer::new(plan.rearm_on_repair, plan.rearm_on_each_ack),
             transmit: Transmit::new(sizes, plan.segment_bursts, pushes),
-            established: None,
+            established: Maybe::NONE,
             counts: SenderCounts::default(),
         }
     }
 
     /// When the connection was established, if it was.
     pub fn established(&self) -> Option<Time> {
-        self.established
+        self.established.get().map(Time::from_nanos)
     }
 
     /// Asks for what it keeps elsewhere.

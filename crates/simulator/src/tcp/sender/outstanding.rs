@@ -97,7 +97,8 @@ pub struct ArrivedData {
 pub struct Outstanding {
     una: u64,
     nxt: u64,
-    mss: u64,
+    /// Payload of a full segment, bytes.
+    mss: u16,
     board: Scoreboard,
     short: ShortSegments,
     memory: Memory,
@@ -112,7 +113,7 @@ impl Outstanding {
         Outstanding {
             una: 0,
             nxt: 0,
-            mss,
+            mss: mss as u16,
             board: Scoreboard::default(),
             short: ShortSegments::default(),
             memory,
@@ -248,7 +249,7 @@ impl Outstanding {
         }
         let count = self.board.advance(una, ack);
         self.una = ack;
-        let mut bytes = u64::from(count) * self.mss;
+        let mut bytes = u64::from(count) * u64::from(self.mss);
         if !self.short.is_empty() {
             bytes -= self.short.release(ack);
         }
@@ -271,7 +272,7 @@ impl Outstanding {
             }
             _ => self.take_by(ack, blocks, |_, _| {}),
         };
-        arrivals.bytes = u64::from(arrivals.delivered) * self.mss;
+        arrivals.bytes = u64::from(arrivals.delivered) * u64::from(self.mss);
         if !self.short.is_empty() {
             let released = self.short.release(ack);
             arrivals.bytes -= released + self.short_bytes(Scoreboard::is_sacked) - sacked_before;
@@ -289,7 +290,7 @@ impl Outstanding {
     ) -> ArrivedData {
         let samples = samples.insert(Samples::default());
         let arrivals = self.take_at_times(self.una, blocks, reading, samples);
-        ArrivedData { bytes: u64::from(arrivals.delivered) * self.mss, ..arrivals }
+        ArrivedData { bytes: u64::from(arrivals.delivered) * u64::from(self.mss), ..arrivals }
     }
 
     #[inline(never)]

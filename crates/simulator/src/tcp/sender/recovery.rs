@@ -13,14 +13,16 @@
 
 use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, TcpPlan};
+use tidegate_scenario::plan::{RecoveryPlan, TcpPlan};
 
 use super::feedback::Told;
 use super::frto::{Finding, Frto};
 use super::outstanding::{Lost, Outstanding};
 use super::phase::{Phase, Points};
 use super::premature::{Premature, Step};
+use super::rules::{Rule, Rules};
 use super::undo::Undo;
+use crate::tcp::maybe::Maybe;
 use crate::tcp::scoreboard::DUP_THRESH;
 
 /// What a time-out means.
@@ -76,45 +78,18 @@ pub enum Next {
 pub struct Recovery {
     points: Points,
     time_outs: TimeOuts,
-    /// After a time-out, what is sacked counts for nothing.
-    goes_back: bool,
-    /// Every time-out lowers the threshold.
-    lowers_each_time: bool,
-    /// A mark lowers the window also after a time-out.
-    marked_in_loss: bool,
-    /// Where the segments end that were out when one did, since the last time-out.
-    marked_to: Option<u64>,
-    /// A lost connection request lowers it.
-    lowers_for_request: bool,
-    /// The ACK that ends a fast recovery lets the window grow.
-    grows_at_end: bool,
-    /// There is no fast recovery: what duplicates show to be lost is answered as a time-out is (Tahoe).
-    starts_over: bool,
-    /// A partial ACK lets go of its repair, whatever is in flight.
-    repairs_at_once: bool,
-    /// Of a fast recovery the first partial ACK alone starts the timer anew (RFC 6582, impatient).
-    is_impatient: bool,
-    /// It has been there.
+    rules: Rules,
+    /// Where the segments end that were out when a mark lowered the window, since the last time-out.
+    marked_to: Maybe,
+    /// It has been a partial ACK's turn in this fast recovery.
     had_partial_ack: bool,
-    /// A fast recovery that begins while a mark is being answered is part of that.
-    within_mark: bool,
     /// Where the last fast recovery ended, if no mark has been answered nor the timer run out since: until more is acknowledged
     /// none is answered, where recoveries and marks go together.
-    repaired_to: Option<u64>,
-    /// A partial ACK lowers the window by what it acknowledges beyond what duplicates have let go of.
-    deflates: bool,
-    /// A fast recovery may begin again for segments that were sent before the last one did.
-    repeats: bool,
+    repaired_to: Maybe,
     /// It was a mark that the window came down for last, whatever has timed out since.
     marked_last: bool,
-    /// Duplicates let go of segments while a time-out is being repaired.
-    inflates: bool,
-    /// They have, or would have, since the last ACK of new data.
+    /// Duplicates have let go of segments while a time-out was being repaired, or would have, since the last ACK of new data.
     inflated: bool,
-    /// Any progress ends the doubling of the time-out.
-    progress_ends_backoff: bool,
-    /// Timestamps tell what was sent again in vain.
-    stamped: bool,
     /// What the reduction under way may be taken back to.
     undo: Option<Box<Undo>>,
 }
@@ -130,30 +105,15 @@ impl Recovery {
             false => TimeOuts::StartOver,
         };
         let partial_acks = plan.loss_recovery != RecoveryPlan::Reno;
-        let newreno = plan.loss_recovery == RecoveryPlan::NewReno;
         Recovery {
             points: Points { phase: Phase::Closed, end: 0, recover: 0, partial_acks },
             time_outs,
-            // Loss detection by time keeps the times of what is sacked, and so that.
-            goes_back: plan.after_timeout == AfterTimeoutPlan::GoBackN && !by_time,
-            lowers_each_time: plan.lower_at_each_timeout,
-            marked_in_loss: plan.ecn_after_timeout && !by_time,
-            marked_to: None,
-            lowers_for_request: plan.lower_for_request,
-            grows_at_end: plan.grow_at_end && !sack,
-            starts_over: plan.loss_recovery == RecoveryPlan::Tahoe,
-            repairs_at_once: plan.repair_at_once && newreno,
-            is_impatient: !plan.rearm_on_partial_acks && newreno,
+            rules: Rules::of(plan),
+            marked_to: Maybe::NONE,
             had_partial_ack: false,
-            within_mark: plan.recovery_within_mark && newreno,
-            repaired_to: None,
-            deflates: plan.deflate_below_threshold && newreno,
-            repeats: plan.repeated_recovery && plan.loss_recovery == RecoveryPlan::Reno,
+            repaired_to: Maybe::NONE,
             marked_last: false,
-            inflates: plan.inflation_after_timeout && !sack,
             inflated: false,
-            progress_ends_backoff: plan.progress_ends_backoff,
-            stamped: plan.timestamps,
             undo: None,
         }
     }
@@ -201,9 +161,11 @@ impl Recovery {
     /// Whether a mark lowers the window now, when `una` is missing.
     pub fn answers_marks(&self, una: u64) -> bool {
         match self.points.phase {
-            Phase::Open => self.repaired_to.is_none_or(|end| una > end),
+            Phase::Open => self.repaired_to.get().is_none_or(|end| una > end),
             Phase::Loss => {
-                self.marked_in_loss && self.marked_to.is_none() && !self.lowered_for_mark_alone()
+                self.rules.have(Rule::MarkedInLoss)
+                    && self.marked_to == Maybe::NONE
+                    && !self.lowered_for_mark_alone()
             }
             _ => false,
         }
@@ -213,40 +175,40 @@ impl Recovery {
     pub fn answer_mark(&mut self, nxt: u64) {
         self.marked_last = true;
         match self.points.phase {
-            Phase::Loss => self.marked_to = Some(nxt),
+            Phase::Loss => self.marked_to = Maybe::some(nxt),
             _ => self.go_on(Phase::Reducing, nxt),
         }
-        if self.within_mark || self.repeats {
+        if self.rules.have(Rule::WithinMark) || self.repeats() {
             // A fast recovery would be part of this, whatever was lost before.
             self.points.recover = 0;
-            self.repaired_to = None;
+            self.repaired_to = Maybe::NONE;
         }
     }
 
     /// Whether a lost connection request lowers the threshold.
     pub fn lowers_for_request(&self) -> bool {
-        self.lowers_for_request
+        self.rules.have(Rule::LowersForRequest)
     }
 
     /// Whether the ACK that ends a fast recovery lets the window grow.
     pub fn grows_at_end(&self) -> bool {
-        self.grows_at_end
+        self.rules.have(Rule::GrowsAtEnd)
     }
 
     /// Whether a loss that duplicates show is answered as a time-out is.
     pub fn starts_over(&self) -> bool {
-        self.starts_over
+        self.rules.have(Rule::StartsOver)
     }
 
     /// Whether everything is sent again, whatever is sacked.
     #[inline]
     pub fn ignores_sacks(&self) -> bool {
-        self.goes_back && self.points.phase == Phase::Loss
+        self.goes_back() && self.points.phase == Phase::Loss
     }
 
     /// After a time-out what is sacked counts for nothing.
     pub fn goes_back(&self) -> bool {
-        self.goes_back
+        self.rules.have(Rule::GoesBack)
     }
 
     /// Goes on to a phase that ends when `end` is acknowledged.
@@ -266,8 +228,8 @@ impl Recovery {
     /// What was outstanding at a loss ends here.
     pub fn note_loss(&mut self, nxt: u64) {
         self.points.recover = nxt;
-        self.marked_to = None;
-        self.repaired_to = None;
+        self.marked_to = Maybe::NONE;
+        self.repaired_to = Maybe::NONE;
         self.inflated = false;
     }
 
@@ -275,42 +237,43 @@ impl Recovery {
     pub fn enter(&mut self, nxt: u64) {
         let marked_to = match self.points.phase {
             Phase::Reducing => Some(self.points.end),
-            _ => self.marked_to,
+            _ => self.marked_to.get(),
         };
         // Linux goes on with the reduction for a mark where there is one, to its end.
         let by_time = matches!(self.time_outs, TimeOuts::ByTime(_));
-        let end = marked_to.filter(|_| by_time || self.within_mark).unwrap_or(nxt);
+        let (within_mark, repeats) = (self.rules.have(Rule::WithinMark), self.repeats());
+        let end = marked_to.filter(|_| by_time || within_mark).unwrap_or(nxt);
         self.go_on(Phase::Recovery, end);
         self.had_partial_ack = false;
         self.marked_last = false;
-        self.note_loss(match (self.within_mark, self.repeats) {
+        self.note_loss(match (within_mark, repeats) {
             (true, _) => end,
             (false, true) => 0,
             (false, false) => nxt,
         });
-        self.repaired_to = (self.within_mark || self.repeats).then_some(end);
+        self.repaired_to = if within_mark || repeats { Maybe::some(end) } else { Maybe::NONE };
     }
 
     /// Whether a mark has been answered that a fast recovery would be part of, and lower the window no further.
     pub fn is_within_mark(&self) -> bool {
-        let in_loss = self.points.phase == Phase::Loss && self.marked_to.is_some();
-        self.points.phase == Phase::Reducing || (in_loss && self.within_mark)
+        let in_loss = self.points.phase == Phase::Loss && self.marked_to != Maybe::NONE;
+        self.points.phase == Phase::Reducing || (in_loss && self.rules.have(Rule::WithinMark))
     }
 
     /// Whether what the window came down for last was a mark, and a time-out leaves the threshold: where recoveries
     /// repeat (ns-2, `timeout_action`).
     pub fn lowered_for_mark_alone(&self) -> bool {
-        self.marked_last && self.repeats
+        self.marked_last && self.repeats()
     }
 
     /// Whether fast recoveries may follow each other for what was sent before the first.
     pub fn repeats(&self) -> bool {
-        self.repeats
+        self.rules.have(Rule::Repeats)
     }
 
     /// Any progress ends the doubling of the time-out.
     pub fn progress_ends_backoff(&self) -> bool {
-        self.progress_ends_backoff
+        self.rules.have(Rule::ProgressEndsBackoff)
     }
 
     /// What an ACK means for the window after so many duplicates that begin no fast recovery: while a time-out is being
@@ -326,7 +289,7 @@ impl Recovery {
             Phase::Open => !self.points.allow_recovery(out.una()) && out.count() > 1,
             _ => false,
         };
-        if !self.inflates || !counts {
+        if !self.rules.have(Rule::Inflates) || !counts {
             return Inflation::None;
         }
         self.inflated |= duplicates >= DUP_THRESH;
@@ -336,18 +299,20 @@ impl Recovery {
     /// Whether the window comes down with a partial ACK, and duplicates let go of segments where it is below one.
     #[inline]
     pub fn deflates(&self) -> bool {
-        self.deflates
+        self.rules.have(Rule::Deflates)
     }
 
     /// Whether an ACK shows something to be missing that is sent again whatever is in flight.
     #[inline]
     pub fn repairs_at_once(&self, told: &Told) -> bool {
-        self.repairs_at_once && self.points.phase == Phase::Recovery && told.advances()
+        self.rules.have(Rule::RepairsAtOnce)
+            && self.points.phase == Phase::Recovery
+            && told.advances()
     }
 
     /// New data is acknowledged. Returns whether the timer goes on as it was set.
     pub fn leaves_timer(&mut self) -> bool {
-        let partial = self.is_impatient && self.points.phase == Phase::Recovery;
+        let partial = self.rules.have(Rule::IsImpatient) && self.points.phase == Phase::Recovery;
         partial && core::mem::replace(&mut self.had_partial_ack, true)
     }
 
@@ -432,7 +397,7 @@ impl Recovery {
     /// Linux until 3.1, `tcp_may_raise_cwnd`: not above the threshold while congestion is echoed.
     fn grows_in_loss(&self, told: &Told, slow_start: bool) -> bool {
         let by_time = matches!(self.time_outs, TimeOuts::ByTime(_));
-        by_time || !told.congestion || (slow_start && !self.marked_in_loss)
+        by_time || !told.congestion || (slow_start && !self.rules.have(Rule::MarkedInLoss))
     }
 
     /// Whether an ACK ends what is under way, where that is not asked first ([`Self::look_back`]).
@@ -478,7 +443,7 @@ impl Recovery {
 
     /// A segment is sent again.
     pub fn on_repair(&mut self, now: Time) {
-        if let Some(undo) = self.undo.as_mut().filter(|_| self.stamped) {
+        if let Some(undo) = self.undo.as_mut().filter(|_| self.rules.have(Rule::Stamped)) {
             undo.on_repair(now);
         }
     }
@@ -497,7 +462,9 @@ impl Recovery {
     pub fn lowered_from(&self, cwnd: f64) -> Option<f64> {
         match (self.points.phase, &self.time_outs) {
             (Phase::Open, _) => Some(cwnd),
-            (Phase::Recovery | Phase::Loss, TimeOuts::StartOver) if self.lowers_each_time => {
+            (Phase::Recovery | Phase::Loss, TimeOuts::StartOver)
+                if self.rules.have(Rule::LowersEachTime) =>
+            {
                 Some(cwnd)
             }
             // Linux: another time-out while probing, after progress.

@@ -14,7 +14,7 @@
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// Payload of a full segment, bytes.
-    mss: u64,
+    mss: u16,
     /// Segments that are full, or have left.
     whole: u64,
     /// Bytes after those.
@@ -28,17 +28,18 @@ pub struct Stream {
 impl Stream {
     /// An empty one.
     pub fn new(mss: u64) -> Self {
-        Stream { mss, whole: 0, rest: 0, pushed: false, ended: false }
+        Stream { mss: mss as u16, whole: 0, rest: 0, pushed: false, ended: false }
     }
 
     /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill
     /// a segment waits for the next bytes, for [`Stream::push`] or [`Stream::end`].
     pub fn write(&mut self, bytes: u64) {
         let rest = self.rest.saturating_add(bytes);
-        self.whole += rest / self.mss;
+        let mss = u64::from(self.mss);
+        self.whole += rest / mss;
         // What was pushed may leave, if it is still short of a segment.
-        self.pushed &= self.rest > 0 && rest < self.mss;
-        self.rest = rest % self.mss;
+        self.pushed &= self.rest > 0 && rest < mss;
+        self.rest = rest % mss;
     }
 
     /// What is written so far may leave in a segment that is not full.
@@ -76,7 +77,7 @@ impl Stream {
         }
         debug_assert!(self.rest_leaves(), "a segment is ready");
         self.whole += 1;
-        (self.mss - core::mem::take(&mut self.rest)) as u16
+        self.mss - core::mem::take(&mut self.rest) as u16
     }
 
     /// Whether a segment is the last of what was pushed.
@@ -87,7 +88,7 @@ impl Stream {
 
     /// Bytes after the first `acknowledged` segments, where all but the last are full.
     pub fn bytes_after(&self, acknowledged: u64) -> u64 {
-        (self.whole - acknowledged) * self.mss + self.rest
+        (self.whole - acknowledged) * u64::from(self.mss) + self.rest
     }
 
     /// Whether everything that is written, and need not wait for more, is in the first `acknowledged`

@@ -1,0 +1,165 @@
+//! A packet as stages see it, and what they write into it.
+
+use tidegate_mechanisms::stage::{Crossing, Declared, Ecn, Passing, Sequence, Tunnel};
+use tidegate_mechanisms::units::{Bytes, Time};
+
+use crate::packet::{Parcel, TunnelHeader, flags};
+
+/// A packet as stages see it, but for what its connection's headers and a tunnel's say.
+pub fn passing(parcel: Parcel, user: u32, signal: f32, now: Time) -> Passing {
+    let Header { ecn, declared } = header_of(parcel.flags());
+    Passing {
+        now,
+        len: Bytes::new(parcel.len().into()),
+        user,
+        flow: parcel.flow(),
+        sequence: None,
+        is_ack: parcel.has(flags::ACK),
+        is_request: parcel.has(flags::SYN),
+        ecn,
+        tunnel: None,
+        tunnel_end: None,
+        declared,
+        signal,
+    }
+}
+
+/// Where a packet stands among those of its connection.
+pub fn sequence_of(parcel: &Parcel) -> Sequence {
+    let (connection, number) = (parcel.connection(), parcel.number());
+    Sequence { connection, number, sent: parcel.stamp() }
+}
+
+/// The tunnel that a packet is in, by its header.
+pub fn tunnel_of(parcel: &Parcel, header: TunnelHeader) -> Tunnel {
+    let TunnelHeader { teid, sequence, re_inserted } = header;
+    let inner_ecn = ecn_of(parcel.flags(), flags::INNER_ECT, flags::INNER_ECT_1, flags::INNER_CE);
+    Tunnel { teid, sequence, inner_ecn, re_inserted }
+}
+
+/// What a packet's header says of congestion, as stages see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// What its sender declares.
+    pub declared: Declared,
+}
+
+/// What flags say.
+pub fn header_of(flags: u32) -> Header {
+    let has = |flag: u32| flags & flag != 0;
+    let declared = Declared {
+        conex: has(flags::CONEX),
+        loss: has(flags::LOSS),
+        mark: has(flags::MARK),
+        credit: has(flags::CREDIT),
+        re: has(flags::RE),
+    };
+    Header { ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE), declared }
+}
+
+fn ecn_of(flags: u32, ect: u32, ect_1: u32, ce: u32) -> Ecn {
+    match () {
+        () if flags & ce != 0 => Ecn::Ce,
+        () if flags & ect == 0 => Ecn::NotEct,
+        () if flags & ect_1 != 0 => Ecn::Ect1,
+        () => Ecn::Ect0,
+    }
+}
+
+/// A packet as an end of tunnels sees it.
+#[inline(always)]
+pub fn crossing(
+    parcel: &Parcel,
+    header: Option<TunnelHeader>,
+    (user, tunnel_end): (u32, Option<u32>),
+    now: Time,
+) -> Crossing {
+    let flags = parcel.flags();
+    Crossing {
+        now,
+        len: Bytes::new(parcel.len().into()),
+        user,
+        flow: parcel.flow(),
+        connection: parcel.connection(),
+        is_ack: flags & flags::ACK != 0,
+        is_request: flags & flags::SYN != 0,
+        ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE),
+        tunnel: header.map(|header| tunnel_of(parcel, header)),
+        tunnel_end,
+    }
+}
+
+/// Flags that say this, and what `before` says of other things. ECT stays, also where it becomes CE, since
+/// it is what the sender has set.
+pub fn flags_of(header: Header, inner_ecn: Option<Ecn>, before: u32) -> u32 {
+    use flags::*;
+    const DECLARED: u32 = CONEX | LOSS | MARK | CREDIT | RE;
+    let Declared { conex, loss, mark, credit, re } = header.declared;
+    let declared = [(conex, CONEX), (loss, LOSS), (mark, MARK), (credit, CREDIT), (re, RE)];
+    let declared = declared.iter().filter(|(holds, _)| *holds).fold(0, |all, (_, flag)| all | flag);
+    with_ecn(header.ecn, inner_ecn, before & !DECLARED) | declared
+}
+
+/// Flags with these ECN fields, and what `before` says of other things.
+#[inline]
+pub fn with_ecn(outer: Ecn, inner: Option<Ecn>, before: u32) -> u32 {
+    use flags::*;
+    const INNER: u32 = TUNNEL | INNER_ECT | INNER_ECT_1 | INNER_CE;
+    let ecn = |field: Ecn, ect: u32, ect_1: u32, ce: u32| match field {
+        Ecn::NotEct => 0,
+        Ecn::Ect0 => ect,
+        Ecn::Ect1 => ect | ect_1,
+        Ecn::Ce => before & (ect | ect_1) | ce,
+    };
+    let inner = inner.map(|field| TUNNEL | ecn(field, INNER_ECT, INNER_ECT_1, INNER_CE));
+    let other = before & !(ECT | ECT_1 | CE | INNER);
+    other | ecn(outer, ECT, ECT_1, CE) | inner.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Packet;
+
+    const HEADER: TunnelHeader = TunnelHeader { teid: 7, sequence: 9, re_inserted: Some(true) };
+
+    fn seen(flags: u32) -> Passing {
+        let parcel = Parcel::of(&Packet { flags, len: 1500, ..Packet::default() });
+        let tunnel = (flags & flags::TUNNEL != 0).then(|| tunnel_of(&parcel, HEADER));
+        Passing { tunnel, ..passing(parcel, 0, 0.0, Time::ZERO) }
+    }
+
+    #[test]
+    fn what_stages_leave_alone_stays_and_what_they_write_is_read_again() {
+        let fields = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+        let tunnels = fields.map(Some).into_iter().chain([None]);
+        let words = [0, 0b1_1111, 0b0_1010, 0b1_0101];
+        for (ecn, inner_ecn, bits) in tunnels
+            .flat_map(|inner| fields.map(|ecn| (ecn, inner)))
+            .flat_map(|(ecn, inner)| words.map(|bits| (ecn, inner, bits)))
+        {
+            let bit = |place: u32| bits >> place & 1 == 1;
+            let [conex, loss, mark, credit, re] = [0, 1, 2, 3, 4].map(bit);
+            let declared = Declared { conex, loss, mark, credit, re };
+            let own = flags::ACK | flags::SACK | flags::AE;
+            let TunnelHeader { teid, sequence, re_inserted } = HEADER;
+            let tunnel = |inner_ecn| Tunnel { teid, sequence, inner_ecn, re_inserted };
+            let written = Passing { ecn, tunnel: inner_ecn.map(tunnel), declared, ..seen(own) };
+            let flags = flags_of(Header { ecn, declared }, inner_ecn, own);
+            assert_eq!(seen(flags), written);
+            let again = flags_of(header_of(flags), inner_ecn, flags);
+            assert_eq!(again, flags, "{ecn:?} {inner_ecn:?} {bits:b}");
+            assert_eq!(flags & own, own);
+        }
+    }
+
+    /// So does a queue's mark: a sender's own codepoint is told from what was marked.
+    #[test]
+    fn a_mark_leaves_what_the_sender_has_set() {
+        let before = flags::ECT | flags::ECT_1;
+        let marked = Header { ecn: Ecn::Ce, ..Header::default() };
+        assert_eq!(flags_of(marked, None, before), before | flags::CE);
+    }
+}

@@ -1,0 +1,102 @@
+//! The rules of a recovery that a plan has or has not, a bit each: all senders of a group have the same, and each keeps them.
+
+use tidegate_scenario::plan::{AfterTimeoutPlan, RecoveryPlan, TcpPlan};
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// After a time-out, what is sacked counts for nothing.
+    GoesBack,
+    /// Every time-out lowers the threshold.
+    LowersEachTime,
+    /// A mark lowers the window also after a time-out.
+    MarkedInLoss,
+    /// A lost connection request lowers the threshold.
+    LowersForRequest,
+    /// The ACK that ends a fast recovery lets the window grow.
+    GrowsAtEnd,
+    /// There is no fast recovery: what duplicates show to be lost is answered as a time-out is (Tahoe).
+    StartsOver,
+    /// A partial ACK lets go of its repair, whatever is in flight.
+    RepairsAtOnce,
+    /// Of a fast recovery the first partial ACK alone starts the timer anew (RFC 6582, impatient).
+    IsImpatient,
+    /// A fast recovery that begins while a mark is being answered is part of that.
+    WithinMark,
+    /// A partial ACK lowers the window by what it acknowledges beyond what duplicates have let go of.
+    Deflates,
+    /// Fast recoveries may follow each other for what was sent before the first.
+    Repeats,
+    /// Duplicates let go of segments while a time-out is being repaired.
+    Inflates,
+    /// Any progress ends the doubling of the time-out.
+    ProgressEndsBackoff,
+    /// Timestamps tell what was sent again in vain.
+    Stamped,
+}
+
+/// Those that hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules(u16);
+
+impl Rules {
+    /// As a plan has it.
+    pub fn of(plan: &TcpPlan) -> Self {
+        use RecoveryPlan::{NewReno, Rack, Reno, Tahoe};
+        let recovery = plan.loss_recovery;
+        let by_time = recovery == Rack;
+        let (newreno, sack) = (recovery == NewReno, recovery.is_selective());
+        let rules = [
+            // Loss detection by time keeps the times of what is sacked, and so that.
+            (Rule::GoesBack, plan.after_timeout == AfterTimeoutPlan::GoBackN && !by_time),
+            (Rule::LowersEachTime, plan.lower_at_each_timeout),
+            (Rule::MarkedInLoss, plan.ecn_after_timeout && !by_time),
+            (Rule::LowersForRequest, plan.lower_for_request),
+            (Rule::GrowsAtEnd, plan.grow_at_end && !sack),
+            (Rule::StartsOver, recovery == Tahoe),
+            (Rule::RepairsAtOnce, plan.repair_at_once && newreno),
+            (Rule::IsImpatient, !plan.rearm_on_partial_acks && newreno),
+            (Rule::WithinMark, plan.recovery_within_mark && newreno),
+            (Rule::Deflates, plan.deflate_below_threshold && newreno),
+            (Rule::Repeats, plan.repeated_recovery && recovery == Reno),
+            (Rule::Inflates, plan.inflation_after_timeout && !sack),
+            (Rule::ProgressEndsBackoff, plan.progress_ends_backoff),
+            (Rule::Stamped, plan.timestamps),
+        ];
+        let holding = rules.into_iter().filter(|(_, holds)| *holds);
+        holding.fold(Rules::default(), |Rules(all), (rule, _)| Rules(all | rule.bit()))
+    }
+
+    /// Whether one holds.
+    #[inline]
+    pub fn have(self, rule: Rule) -> bool {
+        self.0 & rule.bit() != 0
+    }
+}
+
+impl Rule {
+    #[inline]
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::tests::classic_with;
+
+    #[test]
+    fn each_rule_holds_where_the_plan_has_it_and_no_other_does() {
+        let with = |options: &str| Rules::of(&classic_with(options));
+        let (none, all) = (with(""), with("loss_recovery = \"newreno\", grow_at_end = true"));
+        for (rule, holds) in
+            [(Rule::GrowsAtEnd, true), (Rule::StartsOver, false), (Rule::Repeats, false)]
+        {
+            assert_eq!((none.have(rule), all.have(rule)), (false, holds), "{rule:?}");
+        }
+        assert!(with("loss_recovery = \"tahoe\"").have(Rule::StartsOver));
+        let stamped = with("timestamps = true");
+        assert!(stamped.have(Rule::Stamped) && !stamped.have(Rule::ProgressEndsBackoff));
+    }
+}
