@@ -11,9 +11,7 @@ use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
 use crate::output::StageTable;
 use crate::random::Stream;
 use handover::Whereabouts;
-pub use sight::{
-    Header, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn,
-};
+pub use sight::{Header, crossing, flags_of, header_of, passing, sequence_of, tunnel_of, with_ecn};
 
 mod handover;
 mod sight;
