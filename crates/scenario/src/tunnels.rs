@@ -11,6 +11,9 @@ use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
 use crate::plan::LinkPlan;
 use crate::resolve::AtHosts;
+use room::TooSmall;
+
+mod room;
 
 /// Stages on a group's way, in the order in which its packets pass them.
 struct Standing<'a> {
@@ -34,20 +37,27 @@ struct End {
 /// Every mistake about tunnels of a file whose ways are known.
 pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     let mut ends: BTreeMap<Vec<String>, End> = BTreeMap::new();
+    let mut too_small = TooSmall::default();
     for (name, user) in &file.users.entries {
         let (from, to) = user.ends();
         let Some(path) = network.path(from, to) else { continue };
         let size = user.packet_size.unwrap_or(file.packet_size);
         let begin = standing(file, network, (name, user), &path);
         walk((name, size), &begin, &mut ends, reader);
+        let mut see = |path: &[u32]| {
+            let (_, sender) = sender(file, (name, user));
+            too_small.see((file, network), size, &sender.entry, path);
+        };
+        see(&path);
         let back =
             network.path(to, from).map_or_else(Vec::new, |path| of_links(file, network, &path));
         walk((name, size), &back, &mut ends, reader);
         let was = [&begin[..], &back[..]];
         for (number, (step, (_, from, to))) in user.moves.0.iter().zip(user.walk()).enumerate() {
             let paths = network.path(from, to).zip(network.path(to, from));
-            let Some((there, back)) = paths else { continue };
-            let there = standing(file, network, (name, user), &there);
+            let Some((path, back)) = paths else { continue };
+            see(&path);
+            let there = standing(file, network, (name, user), &path);
             let back = of_links(file, network, &back);
             let (key, node) = if step.to.is_some() { ("to", to) } else { ("from", from) };
             let [was_there, was_back] = was;
@@ -63,6 +73,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
             }
         }
     }
+    too_small.tell(reader);
     for (path, End { up, fed, mistakes }) in ends {
         let beginning = if up { "enodeb-uplink" } else { "pdn-gateway" };
         let no_tunnel = format!(
@@ -171,6 +182,14 @@ impl End {
     }
 }
 
+/// The group whose stages packets pass where they are sent.
+fn sender<'a>(file: &'a File, (name, user): (&'a str, &'a User)) -> (&'a str, &'a User) {
+    match user.hosts_in(file) {
+        Some((place, hosts, AtHosts::Sending)) => (file.users.entries[place].0.as_str(), hosts),
+        _ => (name, user),
+    }
+}
+
 /// All stages on a group's way.
 fn standing<'a>(
     file: &'a File,
@@ -179,10 +198,7 @@ fn standing<'a>(
     path: &[u32],
 ) -> Vec<Standing<'a>> {
     let at = |path: [&str; 3], stages, rate| at_place(&path, stages, rate);
-    let (host, sends) = match user.hosts_in(file) {
-        Some((place, hosts, AtHosts::Sending)) => (file.users.entries[place].0.as_str(), hosts),
-        _ => (name, user),
-    };
+    let (host, sends) = sender(file, (name, user));
     let mut all = at(["users", host, "entry"], &sends.entry, None);
     all.extend(of_links(file, network, path));
     let last = path.last().map(|number| network.links[*number as usize].rate);
@@ -259,13 +275,16 @@ mod tests {
     use crate::Scenario;
 
     fn mistakes(gateway: &str, enodeb: &str, more: &str) -> Vec<String> {
-        let text = format!(
+        told(&format!(
             "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nduplex = false\nentry = [{gateway}]\n\
              [links.last]\nfrom = \"b\"\nto = \"c\"\nrate = \"2 Mb/s\"\nduplex = false\nexit = [{enodeb}]\n\
              [links.back]\nfrom = \"c\"\nto = \"a\"\nrate = \"1 Mb/s\"\nduplex = false\n\
              [users.one]\nfrom = \"a\"\nto = \"c\"\n{more}"
-        );
-        let told = Scenario::parse(&text, &[]).err().into_iter().flatten();
+        ))
+    }
+
+    fn told(text: &str) -> Vec<String> {
+        let told = Scenario::parse(text, &[]).err().into_iter().flatten();
         told.map(|mistake| mistake.to_string()).collect()
     }
 
@@ -310,6 +329,34 @@ mod tests {
         tell(&mistakes(GATEWAY, ENODEB, past), &[]);
     }
 
+    /// 44 B come in the tunnel, 40 B where nothing is re-inserted; behind its end the same room does.
+    #[test]
+    fn a_queue_in_the_tunnel_that_holds_no_packet_with_its_headers_is_told_with_the_largest() {
+        let with = |gateway: &str, room: u32| {
+            told(&format!(
+                "version = 1\n[links.core]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mb/s\"\nbuffer = \"{room} B\"\n\
+                 duplex = false\nentry = [{gateway}]\nexit = [\"enodeb\"]\n\
+                 [links.back]\nfrom = \"b\"\nto = \"a\"\nrate = \"1 Mb/s\"\nduplex = false\n\
+                 [links.air]\nfrom = \"b\"\nto = \"c\"\nrate = \"1 Mb/s\"\nbuffer = \"1500 B\"\n\
+                 [users.one]\nfrom = \"a\"\nto = \"c\"\n",
+            ))
+        };
+        let message = "links.core.buffer: 1543 B do not hold a packet of 1500 B, which has 1544 B in its tunnel: give at \
+                       least that, or packets of at most 1499 B";
+        tell(&with(GATEWAY, 1543), &[message]);
+        tell(&with(GATEWAY, 1544), &[]);
+        let alone = "{ kind = \"pdn-gateway\", re_inserts = false }";
+        tell(&with(alone, 1540), &[]);
+        tell(&with(alone, 1539), &["has 1540 B in its tunnel"]);
+        tell(&with(GATEWAY, 1499), &["links.core.buffer: 1499 B do not hold a packet of 1500 B"]);
+        let shape = "wired = { buffer = \"1510 B\" }\nbuffer = \"1520 B\"\nradio = { buffer = \"1500 B\" }\n\
+                     gateway = [\"pdn-gateway\"]\nenodeb = [\"enodeb\"]";
+        tell(
+            &mobile(shape),
+            &["mobile.wired.buffer: 1510 B do not hold", "mobile.buffer: 1520 B do not hold"],
+        );
+    }
+
     /// A packet of 1500 B takes 6 ms on 2 Mb/s.
     #[test]
     fn all_mistakes_are_told_at_once_with_key_and_remedy() {
@@ -333,8 +380,7 @@ mod tests {
     fn an_end_of_tunnels_on_the_way_back_is_told_where_it_stands_in_the_file() {
         let text = "version = 1\nusers.one = { from = \"a\", to = \"b\" }\n[links.core]\nfrom = \"a\"\nto = \"b\"\n\
                     rate = \"1 Mb/s\"\nexit = [\"mark-counter\", \"enodeb\"]\n";
-        let told = Scenario::parse(text, &[]).err().into_iter().flatten();
-        let told: Vec<_> = told.map(|mistake| mistake.to_string()).collect();
+        let told = told(text);
         tell(
             &told,
             &[
@@ -379,8 +425,7 @@ mod tests {
         let text = format!(
             "version = 1\n[mobile]\nrate = \"50 Mb/s\"\n{more}\n[users.one]\nfrom = \"G1\"\nto = \"phones1\"\n"
         );
-        let told = Scenario::parse(&text, &[]).err().into_iter().flatten();
-        told.map(|mistake| mistake.to_string()).collect()
+        told(&text)
     }
 
     #[test]

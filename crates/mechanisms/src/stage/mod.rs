@@ -66,6 +66,8 @@ pub struct TunnelEnd {
     pub ecn_rules: EcnRules,
     /// Of reports, where they end; they begin where there is none.
     pub interval: Option<Span>,
+    /// What packets are longer by from here on.
+    pub overhead: Bytes,
 }
 
 /// A place on a packet's way that is no queue.
@@ -238,13 +240,20 @@ macro_rules! stages {
 
             /// What it is to tunnels.
             pub fn tunnel_end(&self) -> Option<TunnelEnd> {
-                let end = |up, ecn_rules, interval| Some(TunnelEnd { up, ecn_rules, interval });
+                let none = Bytes::new(0);
+                let end = |up, ecn_rules, interval, overhead| {
+                    Some(TunnelEnd { up, ecn_rules, interval, overhead })
+                };
                 match self {
-                    StageParams::PdnGateway(own) => end(false, own.ecn_rules, None),
-                    StageParams::Enodeb(own) => end(false, own.ecn_rules, Some(own.interval)),
-                    StageParams::EnodebUplink(own) => end(true, own.ecn_rules, None),
+                    StageParams::PdnGateway(own) => {
+                        end(false, own.ecn_rules, None, Tunnel::overhead(own.re_inserts))
+                    }
+                    StageParams::Enodeb(own) => end(false, own.ecn_rules, Some(own.interval), none),
+                    StageParams::EnodebUplink(own) => {
+                        end(true, own.ecn_rules, None, Tunnel::overhead(own.re_inserts))
+                    }
                     StageParams::PdnGatewayUplink(own) => {
-                        end(true, own.ecn_rules, Some(own.interval))
+                        end(true, own.ecn_rules, Some(own.interval), none)
                     }
                     _ => None,
                 }

@@ -172,7 +172,13 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
     let good = TunnelReport { last_sequence: 1, ..told(65_530, 2, 8) };
     gateway.take(&reported(good.clone()));
     send(&mut gateway, 1);
-    let before = (gateway.tunnels[0].clone(), gateway.users.get(USER).map(|user| user.owed));
+    let state = |gateway: &PdnGateway| {
+        let user = gateway.users.get(USER).expect("has sent");
+        let bucket = ["fill", "declared_share"].map(|name| level(gateway, name));
+        (gateway.tunnels[0].clone(), (user.owed, user.charged), bucket, user.tunnels.clone())
+    };
+    let before = state(&gateway);
+    assert_eq!((before.1, before.2[0]), ((9, 9), 9.0), "ten were met, and one has taken a token");
     let good = || good.clone();
     let cases = [
         ("reports_on_no_tunnel", TunnelReport { teid: 0, ..good() }),
@@ -196,8 +202,7 @@ fn reports_that_are_not_to_be_believed_are_counted_by_reason_and_change_no_bucke
         let refused = count(&gateway, reason);
         gateway.take(&reported(report));
         assert_eq!(count(&gateway, reason), refused + 1, "case {number}: {reason}");
-        let after = (gateway.tunnels[0].clone(), gateway.users.get(USER).map(|user| user.owed));
-        assert_eq!(after, before, "case {number}");
+        assert_eq!(state(&gateway), before, "case {number}");
     }
     assert_eq!(count(&gateway, "reports"), 1);
 }

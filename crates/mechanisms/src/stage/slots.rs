@@ -108,14 +108,19 @@ impl<T: Remembered> Slots<T> {
         &mut self.sets[place]
     }
 
-    /// Twice as many sets. The flows of one go to two of them, so that each has room.
+    /// Twice as many sets. The flows of one go to two of them, in their order, so that each has room. It is done in place:
+    /// two copies side by side would take half as much again as what flows may be remembered in.
     #[cold]
     fn grow(&mut self) {
-        let doubled = vec![[None; WAYS]; 2 * self.sets.len()];
-        let before = core::mem::replace(&mut self.sets, doubled);
-        for flow in before.into_iter().flatten().flatten() {
-            let free = self.set_of(flow.key()).iter_mut().find(|slot| slot.is_none());
-            *free.expect("there is room") = Some(flow);
+        let before = self.sets.len();
+        self.sets.reserve_exact(before);
+        self.sets.resize(2 * before, [None; WAYS]);
+        for place in 0..before {
+            let flows = core::mem::replace(&mut self.sets[place], [None; WAYS]);
+            for flow in flows.into_iter().flatten() {
+                let free = self.set_of(flow.key()).iter_mut().find(|slot| slot.is_none());
+                *free.expect("there is room") = Some(flow);
+            }
         }
     }
 }
@@ -167,6 +172,29 @@ mod tests {
         taken.sort_unstable();
         assert!(taken.into_iter().eq((0..100).step_by(3)));
         assert!((0..100).all(|number| slots.find(flow(number).key).is_some() == (number % 3 != 0)));
+    }
+
+    /// Where all flows are as they were when twice as many sets were made beside the others.
+    #[test]
+    fn room_is_made_in_place_as_it_would_be_by_copying() {
+        let mut slots: Slots<Flow> = Slots::new(Bytes::new(1_000_000));
+        let keys = |sets: &[Set<Flow>]| -> Vec<_> {
+            sets.iter().map(|set| set.map(|slot| slot.map(|flow| flow.key))).collect()
+        };
+        for number in 0..5_000_u32 {
+            let before = slots.sets.clone();
+            if number % 500 == 499 {
+                slots.grow();
+            }
+            let mut copied = vec![[None; WAYS]; slots.sets.len()];
+            for flow in before.into_iter().flatten().flatten() {
+                let place = flow.key.hash() as usize & (copied.len() - 1);
+                *copied[place].iter_mut().find(|slot| slot.is_none()).expect("has room") =
+                    Some(flow);
+            }
+            assert_eq!(keys(&slots.sets), keys(&copied));
+            slots.add(flow(number));
+        }
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! What a million flows take of this process's memory at stages that remember flows, while room is being made as well.
+//! It is one test in a file of its own, since a process has one highest mark.
+
+use tidegate_mechanisms::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
+use tidegate_mechanisms::stage::{
+    Declared, Ecn, Passing, ReEcnDropper, ReEcnDropperParams, ReEcnPolicer, ReEcnPolicerParams,
+    Sequence, Stage,
+};
+use tidegate_mechanisms::units::{Bytes, Factor, Rate, Share, Span, Time, TokenRate, Tokens};
+
+const MIB: u64 = 1 << 20;
+
+/// The most memory that this process has had [B].
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("is there");
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib * 1024
+}
+
+/// A packet of the flow of this number that declares by re-ECN, a millisecond after the one before.
+fn packet(number: u32, ecn: Ecn) -> Passing {
+    let now = Time::from_nanos(u64::from(number) * 1_000_000);
+    Passing {
+        now,
+        len: Bytes::new(1500),
+        user: 0,
+        flow: 0,
+        sequence: Some(Sequence { connection: number, number: 0, sent: now }),
+        is_ack: false,
+        is_request: false,
+        ecn,
+        tunnel: None,
+        tunnel_end: None,
+        declared: Declared { re: true, ..Declared::default() },
+        signal: 0.0,
+    }
+}
+
+/// Passes a packet of each of a million flows, and returns by how much the highest mark has risen [B].
+fn growth<S: Stage>(mut stage: S, ecn: Ecn) -> (u64, u64) {
+    let before = peak();
+    for number in 1..=1_000_000 {
+        stage.pass(&mut packet(number, ecn), || 0.5);
+    }
+    (peak() - before, stage.state_bytes() as u64)
+}
+
+#[test]
+fn a_million_flows_take_what_is_told_of_them_and_no_more_on_the_way() {
+    // The stage that takes less comes first: what it gives back would hide what the other takes.
+    let dropper = ReEcnDropper::new(ReEcnDropperParams { memory: Bytes::new(16_000_000) });
+    // Credit: a flow is remembered from its first declaration on.
+    let (taken, told) = growth(dropper, Ecn::NotEct);
+    assert!(told > 4 * MIB, "flows are remembered: {told} B");
+    assert!(taken < 16 * MIB && taken < told + MIB, "{taken} B, of which {told} are told");
+    let policer = ReEcnPolicer::new(ReEcnPolicerParams {
+        fill_rate: TokenRate::Bits(Rate::from_bps(1_000_000)),
+        depth: Tokens::Bytes(Bytes::new(15_000)),
+        initial: None,
+        buckets: Held::ByFlow,
+        tokens: Taken::Data,
+        sanction: Sanction::Probability,
+        k: Factor(1.0),
+        round_trip: Some(Span::from_millis(100)),
+        measures: false,
+        signals: Signals::Events,
+        weight: Share(0.125),
+        outside: Outside::Police,
+        memory: Bytes::new(64_000_000),
+    });
+    let (taken, told) = growth(policer, Ecn::Ect1);
+    assert!(told > 32 * MIB, "flows are remembered: {told} B");
+    assert!(taken < 64 * MIB && taken < told + MIB, "{taken} B, of which {told} are told");
+}

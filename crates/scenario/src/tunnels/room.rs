@@ -1,0 +1,75 @@
+//! Whether queues inside tunnels hold packets with the headers that those have there.
+
+use std::collections::BTreeMap;
+
+use tidegate_mechanisms::stage::StageParams;
+use tidegate_mechanisms::units::{Bytes, QueueLength};
+
+use crate::field::Reader;
+use crate::file::File;
+use crate::network::Network;
+
+/// Queues with too little room, by their place in the file: the room, and the largest packet in and outside of its tunnel.
+#[derive(Default)]
+pub(super) struct TooSmall(BTreeMap<Vec<String>, (Bytes, Bytes, Bytes)>);
+
+impl TooSmall {
+    /// Looks at a way over links, with packets of this size that have passed these stages before.
+    pub(super) fn see(
+        &mut self,
+        (file, network): (&File, &Network),
+        packet: Bytes,
+        before: &[StageParams],
+        path: &[u32],
+    ) {
+        let mut overhead = beyond(None, before);
+        for link in path.iter().map(|number| &network.links[*number as usize]) {
+            overhead = beyond(overhead, &link.entry);
+            if let (Some(overhead), QueueLength::Bytes(room)) = (overhead, link.buffer) {
+                let inside = packet + overhead;
+                // What does not even hold it outside is told at every queue.
+                if (packet..inside).contains(&room) {
+                    let largest = self.0.entry(place(file, &link.name)).or_default();
+                    *largest = (*largest).max((room, inside, packet));
+                }
+            }
+            overhead = beyond(overhead, &link.exit);
+        }
+    }
+
+    /// Tells of all of them.
+    pub(super) fn tell(self, reader: &mut Reader) {
+        for (path, (room, inside, packet)) in self.0 {
+            let message = format!(
+                "{} B do not hold a packet of {} B, which has {} B in its tunnel: give at least that, or packets of at most \
+                 {} B (packet_size)",
+                room.get(),
+                packet.get(),
+                inside.get(),
+                room.get() + packet.get() - inside.get(),
+            );
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            reader.nested(&path, |reader| reader.wrong_at("buffer", message));
+        }
+    }
+}
+
+/// By how much packets are longer behind these stages, if they are in a tunnel there.
+fn beyond(before: Option<Bytes>, stages: &[StageParams]) -> Option<Bytes> {
+    let ends = stages.iter().filter_map(StageParams::tunnel_end);
+    ends.fold(before, |_, end| end.interval.is_none().then_some(end.overhead))
+}
+
+/// Where the queue of a link is in the file.
+fn place(file: &File, link: &str) -> Vec<String> {
+    let link = link.strip_suffix(".reverse").unwrap_or(link);
+    let place = match () {
+        () if file.bottleneck.is_some() => vec!["bottleneck"],
+        () if file.parking_lot.is_some() => vec!["parking_lot"],
+        () if file.mobile.is_none() => vec!["links", link],
+        () if link == "bottleneck" => vec!["mobile"],
+        () if link.starts_with("cell") => vec!["mobile", "radio"],
+        () => vec!["mobile", "wired"],
+    };
+    place.into_iter().map(str::to_owned).collect()
+}
