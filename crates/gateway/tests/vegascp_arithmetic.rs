@@ -7,8 +7,10 @@ use compiled::answers;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use tidegate_mechanisms::price::Encoding;
-use tidegate_mechanisms::sender::{Ack, Control, Marks, RateBy, VegasCp, VegasCpParams, Window};
+use tidegate_mechanisms::price::{Encoding, Renewal};
+use tidegate_mechanisms::sender::{
+    Ack, Control, Marks, Moves, RateBy, VegasCp, VegasCpParams, Window,
+};
 use tidegate_mechanisms::units::{Demand, Span, Time, Whole};
 
 const Q20: f64 = (1 << 20) as f64;
@@ -45,7 +47,9 @@ impl Round {
         let params = VegasCpParams {
             willingness_to_pay: Demand(willingness),
             history: Whole(self.history),
+            renewal: Renewal::Sliding,
             rate_by: RateBy::Rtt,
+            moves: Moves::AtOnce,
             slow_start: false,
         };
         let (mut source, mut window) =

@@ -17,7 +17,7 @@
 
 use crate::parameters::Mistake;
 use crate::units::Factor;
-use crate::{choice, parameters};
+use crate::{choice, parameters, words};
 
 /// Bits of the four-bit encoding.
 pub const BITS: usize = 4;
@@ -216,16 +216,27 @@ impl Gathered {
     }
 }
 
+words! {
+    /// When an estimate by marks is renewed.
+    pub enum Renewal {
+        /// With each packet, by the last ones.
+        Sliding = "sliding",
+        /// When as many more have come, by these; until then the one before stands.
+        InBlocks = "in-blocks",
+    }
+}
+
 /// The price of a path as its source knows it: as it is told, or by the marks of the last packets.
 #[derive(Clone, Debug)]
 pub struct PathPrice {
     encoding: Encoding,
-    /// What was told last, where prices are explicit.
+    /// What was told last, where prices are explicit, or the estimate that stands, where it is by blocks.
     told: Option<f64>,
     /// A bit each of the last packets, oldest at `next` once it is full.
     history: Box<[u8]>,
-    next: u32,
-    len: u32,
+    next: u16,
+    len: u16,
+    in_blocks: bool,
     with_bit: [u32; BITS],
 }
 
@@ -233,12 +244,18 @@ impl PathPrice {
     /// Before the first packet; estimates go by so many of the last.
     ///
     /// # Panics
-    /// If that is none.
+    /// If that is none, or more than 65,535.
     pub fn new(encoding: Encoding, history: u32) -> Self {
         assert!(history > 0, "an estimate goes by one packet at least");
         let history = if encoding == Encoding::Explicit { 0 } else { history as usize };
-        let history = vec![0; history].into();
-        PathPrice { encoding, told: None, history, next: 0, len: 0, with_bit: [0; BITS] }
+        assert!(history <= usize::from(u16::MAX), "places are counted in 16 bits");
+        let (history, with_bit) = (vec![0; history].into(), [0; BITS]);
+        PathPrice { encoding, told: None, history, next: 0, len: 0, in_blocks: false, with_bit }
+    }
+
+    /// The same with estimates that are renewed like this.
+    pub fn renewed(self, renewal: Renewal) -> Self {
+        PathPrice { in_blocks: renewal == Renewal::InBlocks, ..self }
     }
 
     /// An acknowledgement tells of `delivered` packets, of which `marked` were marked, and in a word of prices that
@@ -270,21 +287,29 @@ impl PathPrice {
     }
 
     fn add(&mut self, bits: u8) {
-        let forgotten = core::mem::replace(&mut self.history[self.next as usize], bits);
+        let forgotten = core::mem::replace(&mut self.history[usize::from(self.next)], bits);
         for (bit, count) in self.with_bit.iter_mut().enumerate() {
             *count += u32::from(bits >> bit & 1);
             *count -= u32::from(forgotten >> bit & 1);
         }
-        let places = self.history.len() as u32;
+        let places = self.history.len() as u16;
         self.next = (self.next + 1) % places;
         self.len = (self.len + 1).min(places);
+        if self.in_blocks && self.next == 0 {
+            self.told = self.by_marks();
+        }
     }
 
     /// p; `None` before anything is known.
     pub fn get(&self) -> Option<f64> {
-        if self.encoding == Encoding::Explicit {
+        if self.encoding == Encoding::Explicit || self.in_blocks {
             return self.told;
         }
+        self.by_marks()
+    }
+
+    /// The estimate by what is remembered.
+    fn by_marks(&self) -> Option<f64> {
         let packets = f64::from(self.len);
         let marked = |bit: usize| f64::from(self.with_bit[bit]);
         let from_half = |bit: &usize| (marked(*bit) / packets - 0.5).abs();

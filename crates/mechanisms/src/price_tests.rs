@@ -60,6 +60,17 @@ fn a_history_forgets_what_is_older() {
 }
 
 #[test]
+fn an_estimate_by_blocks_stands_until_the_next_is_full() {
+    let mut path = PathPrice::new(Encoding::Maximum, 4).renewed(Renewal::InBlocks);
+    let after = [(3, 3), (1, 0), (3, 0), (2, 2), (3, 3)].map(|(delivered, marked)| {
+        path.on_ack(delivered, marked, 0);
+        path.get()
+    });
+    // Blocks: three of four marked; the next three and the first of two, which is marked; then the fourth to the seventh.
+    assert_eq!(after, [None, Some(0.75), Some(0.75), Some(0.25), Some(1.0)]);
+}
+
+#[test]
 fn what_is_gathered_of_several_segments_is_told_at_once() {
     let mut explicit = Gathered::new(Encoding::Explicit);
     assert_eq!(explicit.take(), 0);

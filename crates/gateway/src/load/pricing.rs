@@ -1,7 +1,9 @@
 //! What our congestion controls in the kernel are told of a flow, and what they cannot be told.
 
-use tidegate_mechanisms::price::Encoding;
-use tidegate_mechanisms::sender::{RateBy, SbrmParams, SenderParams, TcpRmParams, VegasCpParams};
+use tidegate_mechanisms::price::{Encoding, Renewal};
+use tidegate_mechanisms::sender::{
+    Moves, RateBy, SbrmParams, SenderParams, TcpRmParams, VegasCpParams,
+};
 use tidegate_mechanisms::units::Demand;
 
 /// Of setsockopt(): no protocol's.
@@ -63,6 +65,16 @@ fn reading_of(
             "rate_by: {name} goes by TCP's round trip; leave it out, or simulate it"
         ));
     }
+    if params.renewal != Renewal::Sliding {
+        return Err(format!(
+            "renewal: {name} estimates by the last packets; leave it out, or simulate it"
+        ));
+    }
+    if params.moves != Moves::AtOnce {
+        return Err(format!(
+            "moves: {name} moves the window at once; leave it out, or simulate it"
+        ));
+    }
     if params.history.0 > MOST_REMEMBERED {
         return Err(format!(
             "history = {}: {name} remembers {MOST_REMEMBERED} packets at most",
@@ -94,8 +106,14 @@ mod tests {
     }
 
     fn vegas_cp() -> VegasCpParams {
-        let (willingness_to_pay, history) = (Demand(1_000.0), Whole(50));
-        VegasCpParams { willingness_to_pay, history, rate_by: RateBy::Rtt, slow_start: false }
+        VegasCpParams {
+            willingness_to_pay: Demand(1_000.0),
+            history: Whole(50),
+            renewal: Renewal::Sliding,
+            rate_by: RateBy::Rtt,
+            moves: Moves::AtOnce,
+            slow_start: false,
+        }
     }
 
     #[test]
@@ -134,6 +152,16 @@ mod tests {
                 SenderParams::VegasCp(VegasCpParams { history: Whole(65), ..vegas_cp() }),
                 one_bit,
                 "64 packets",
+            ),
+            (
+                SenderParams::VegasCp(VegasCpParams { renewal: Renewal::InBlocks, ..vegas_cp() }),
+                one_bit,
+                "renewal",
+            ),
+            (
+                SenderParams::VegasCp(VegasCpParams { moves: Moves::RoundTripLater, ..vegas_cp() }),
+                one_bit,
+                "at once",
             ),
             (
                 SenderParams::VegasCp(VegasCpParams { rate_by: RateBy::LeastRtt, ..vegas_cp() }),

@@ -54,7 +54,7 @@ pub use sbrm::{Sbrm, SbrmParams};
 pub use slow_start::SlowStartExit;
 pub use tcp_rm::{RoundTripReading, TcpRm, TcpRmParams};
 pub use vegas::{Vegas, VegasParams};
-pub use vegas_cp::{RateBy, VegasCp, VegasCpParams};
+pub use vegas_cp::{Moves, RateBy, VegasCp, VegasCpParams};
 
 use crate::units::{Span, Time};
 
@@ -131,6 +131,7 @@ pub const MIN_SSTHRESH: f64 = 2.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::price::Renewal;
     use crate::units::{Demand, Factor, OrOff, Share, Whole};
 
     /// An ordinary ACK of one segment, `now_ms` after the start.
@@ -201,7 +202,9 @@ mod tests {
             SenderParams::VegasCp(VegasCpParams {
                 willingness_to_pay: Demand(20.0),
                 history: Whole(50),
+                renewal: Renewal::Sliding,
                 rate_by: RateBy::Rtt,
+                moves: Moves::AtOnce,
                 slow_start: true,
             }),
             SenderParams::DirectWindow(DirectWindowParams {

@@ -9,8 +9,10 @@
 //! ```
 //!
 //! w is the flow's willingness to pay per second, and p the price of its path: what packets say with explicit prices, an
-//! estimate by the marks of the last packets (`history`) else. x is by the round trip of the last ACK, or by the
-//! shortest ever (`rate_by`).
+//! estimate by the marks of the last packets (`history`) else, which is renewed with each packet, or when as many more have
+//! come (`renewal`). x is by the round trip of the last ACK, or by the shortest ever (`rate_by`). The window moves as soon
+//! as a round trip is over, by what is measured then, or a round trip later (`moves`): (5.2.7) has cwnd(t + RTT) by
+//! p(t) x(t), which can be read as either.
 //!
 //! Slow start is that of [Vegas](vegas.md) as ns-2 has it, which section 5.2.2 says was retained, or none:
 //!
@@ -27,12 +29,12 @@
 //! carry ECT(1), since no mark is answered as RFC 3168 has it.
 //!
 //! A kernel with our program has it, too (`bpf/vegascp.bpf.c`): for prices of one bit, by the marks of the last 64 packets at
-//! most, without slow start, and with TCP's smoothed round trip.
+//! most, moving at once, without slow start, and with TCP's smoothed round trip.
 
 use super::pricing::rtt_s;
 use super::reno::BETA;
 use super::{Ack, Control, MIN_SSTHRESH, Marks, Sender, Window};
-use crate::price::{Encoding, PathPrice};
+use crate::price::{Encoding, PathPrice, Renewal};
 use crate::registry::About;
 use crate::units::{Demand, Whole};
 use crate::{parameters, words};
@@ -45,8 +47,12 @@ parameters! {
         pub willingness_to_pay: Demand = "1000.0",
         /// Packets whose marks estimate the price.
         pub history: Whole<1, 10_000> = "50",
+        /// When the estimate by marks is renewed.
+        pub renewal: Renewal = "sliding",
         /// By which round trip the rate is told.
         pub rate_by: RateBy = "rtt",
+        /// When the window moves by what is measured at the end of a round trip.
+        pub moves: Moves = "at-once",
         /// Begin with the slow start of Vegas.
         pub slow_start: bool = "true",
     }
@@ -62,12 +68,26 @@ words! {
     }
 }
 
+words! {
+    /// When a window moves by what is measured.
+    pub enum Moves {
+        /// When it is measured.
+        AtOnce = "at-once",
+        /// A round trip later.
+        RoundTripLater = "round-trip-later",
+    }
+}
+
 /// State of one source.
 #[derive(Clone, Debug)]
 pub struct VegasCp {
     willingness: f64,
     history: u32,
+    renewal: Renewal,
     rate_by: RateBy,
+    moves: Moves,
+    /// What was charged a round trip ago, where it was measured.
+    charged: Option<f64>,
     path: Option<PathPrice>,
     least_rtt_s: f64,
     /// Slow start, if there is any. Apart, as all connections have room for the largest controller.
@@ -99,11 +119,15 @@ impl Control for VegasCp {
     const LOWERS_FOR_MARKS: bool = true;
 
     fn new(params: VegasCpParams) -> Self {
-        let VegasCpParams { willingness_to_pay, history, rate_by, slow_start } = params;
+        let VegasCpParams { willingness_to_pay, history, renewal, rate_by, moves, slow_start } =
+            params;
         VegasCp {
             willingness: willingness_to_pay.0,
             history: history.0,
+            renewal,
             rate_by,
+            moves,
+            charged: None,
             path: None,
             least_rtt_s: f64::INFINITY,
             slow_start: slow_start.then(Box::default),
@@ -115,7 +139,7 @@ impl Control for VegasCp {
     }
 
     fn set_price_encoding(&mut self, encoding: Encoding) {
-        self.path = Some(PathPrice::new(encoding, self.history));
+        self.path = Some(PathPrice::new(encoding, self.history).renewed(self.renewal));
     }
 
     fn path_price(&self) -> Option<f64> {
@@ -141,8 +165,12 @@ impl Control for VegasCp {
             }
             None => false,
         };
-        if ack.round_start && !began_slow {
-            self.on_round_trip(window, rtt_s, ack.window_limited);
+        if ack.round_start {
+            if began_slow {
+                self.charged = None;
+            } else {
+                self.on_round_trip(window, rtt_s, ack.window_limited);
+            }
         }
     }
 
@@ -162,7 +190,13 @@ impl VegasCp {
             RateBy::Rtt => rtt_s,
             RateBy::LeastRtt => self.least_rtt_s,
         };
-        let charge = price * window.cwnd / rtt_s;
+        let measured = Some(price * window.cwnd / rtt_s);
+        let before = core::mem::replace(&mut self.charged, measured);
+        let charge = match self.moves {
+            Moves::AtOnce => measured,
+            Moves::RoundTripLater => before,
+        };
+        let Some(charge) = charge else { return };
         if charge < self.willingness && limited {
             window.cwnd += 1.0;
         } else if charge > self.willingness {
@@ -233,16 +267,21 @@ mod tests {
     use super::super::tests::{ack_at, marks_at};
     use super::*;
 
+    const TAKEN: VegasCpParams = VegasCpParams {
+        willingness_to_pay: Demand(1_000.0),
+        history: Whole(50),
+        renewal: Renewal::Sliding,
+        rate_by: RateBy::Rtt,
+        moves: Moves::AtOnce,
+        slow_start: false,
+    };
+
     fn source_with(slow_start: bool) -> VegasCp {
-        let (willingness_to_pay, history, rate_by) = (Demand(1_000.0), Whole(50), RateBy::Rtt);
-        VegasCp::new(VegasCpParams { willingness_to_pay, history, rate_by, slow_start })
+        VegasCp::new(VegasCpParams { slow_start, ..TAKEN })
     }
 
     fn source(rate_by: RateBy) -> VegasCp {
-        let willingness_to_pay = Demand(1_000.0);
-        let (history, slow_start) = (Whole(50), false);
-        let params = VegasCpParams { willingness_to_pay, history, rate_by, slow_start };
-        let mut source = VegasCp::new(params);
+        let mut source = VegasCp::new(VegasCpParams { rate_by, ..TAKEN });
         source.set_price_encoding(Encoding::Explicit);
         source
     }
@@ -260,6 +299,21 @@ mod tests {
             }
             assert_eq!(window.cwnd, want, "{price}");
         }
+    }
+
+    /// By hand, as above: prices of 9, 11 and 10 in three round trips move the window in the next ones.
+    #[test]
+    fn a_window_may_move_a_round_trip_after_what_was_measured() {
+        let mut source = VegasCp::new(VegasCpParams { moves: Moves::RoundTripLater, ..TAKEN });
+        source.set_price_encoding(Encoding::Explicit);
+        let mut window = Window { cwnd: 10.0, ssthresh: 5.0 };
+        let after = [9.0f32, 10.0, 20.0, 10.0].map(|price| {
+            let prices = price.to_bits();
+            source.on_marks(&mut window, &Marks { delivered: 1, prices, ..marks_at(0, 1, 10) });
+            source.on_ack(&mut window, &Ack { round_start: true, ..ack_at(0) });
+            window.cwnd
+        });
+        assert_eq!(after, [10.0, 11.0, 11.0, 10.0], "900, 1000 and 2200 a second, with 1000 paid");
     }
 
     /// The ACKs of a round trip, the first of which tells that the one before is over.
