@@ -9,8 +9,10 @@ use crate::tcp::accecn::handshake::Mode;
 use crate::tcp::accecn::{Ace, Codepoint, Fitted, OptionRoom, Outcome};
 
 impl Receiver {
-    /// The connection request is answered: with these flags, and counters if there are any.
+    /// The connection request is answered: with these flags, and counters if there are any. Until a segment arrives in
+    /// order its timestamp is echoed (RFC 7323, section 4.3).
     pub fn on_request(&mut self, request: &Packet) -> (u32, Option<ReceivedBytes>) {
+        self.echo = request.stamp;
         if let Some(delaying) = &mut self.delaying {
             delaying.answered = Some(request.at);
         }
@@ -31,6 +33,14 @@ impl Receiver {
             self.capable = counted.server().outcome().capable;
         }
         ((self.capable() & capable) | answer.ace.flags(), bytes)
+    }
+
+    /// Its host has requested the connection, and that was answered by whoever sends the data, at `answered`: the
+    /// answer's timestamp is echoed until a segment arrives in order, likewise.
+    pub fn on_answer(&mut self, answered: Time) {
+        if self.echo == Time::ZERO {
+            self.echo = answered;
+        }
     }
 
     /// How the handshake has ended for whoever sends data the other way.

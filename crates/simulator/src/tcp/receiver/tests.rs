@@ -89,6 +89,21 @@ fn with_ecn_a_segment_that_is_not_capable_is_a_retransmission_and_grants_quick_a
     assert!(!quick_after(flags::ECT | flags::CE, true));
 }
 
+/// RFC 7323, section 4.3: the request has a timestamp, too.
+#[test]
+fn before_anything_is_in_order_the_timestamp_of_the_handshake_is_echoed() {
+    let mut rx = receiver(0);
+    rx.on_request(&segment(7));
+    rx.on_segment(&segment(1));
+    assert_eq!(rx.on_ack_sent().0, segment(7).stamp);
+    rx.on_segment(&segment(0));
+    assert_eq!(rx.on_ack_sent().0, segment(0).stamp);
+    let (mut rx, answered) = (receiver(0), Time::from_nanos(50));
+    rx.on_answer(answered);
+    rx.on_segment(&segment(1));
+    assert_eq!(rx.on_ack_sent().0, answered);
+}
+
 /// RFC 2018, section 4: the first block holds the segment that caused the ACK.
 #[test]
 fn blocks_are_reported_most_recent_first() {
