@@ -4,7 +4,7 @@
 use tidegate_mechanisms::ingress::ActivityMeter;
 use tidegate_mechanisms::stage::{ConexPolicer, Declared, StageParams};
 use tidegate_mechanisms::units::{Rate, Span, Time};
-use tidegate_scenario::plan::{ConexPlan, Plan};
+use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{Emulation, Header, InPacket, Way};
 
 /// Full packets on the wire, headers included.
@@ -47,8 +47,7 @@ pub fn edge_state_bytes(plan: &Plan) -> usize {
 
 /// What a packet of the flow says of congestion: nothing, unless its sender takes part in ConEx.
 fn declared(plan: &Plan, flow: u32, number: u64) -> Declared {
-    let conex =
-        plan.flows[flow as usize].tcp.as_ref().is_some_and(|tcp| tcp.conex != ConexPlan::Off);
+    let conex = plan.flows[flow as usize].declares();
     Declared { conex, mark: conex && number.is_multiple_of(DECLARES_ONE_IN), ..Declared::default() }
 }
 

@@ -202,6 +202,11 @@ impl FlowPlan {
     pub fn is_scalable(&self) -> bool {
         self.tcp.as_ref().is_some_and(|tcp| tcp.is_scalable())
     }
+
+    /// Whether its sender declares what congestion it meets.
+    pub fn declares(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.conex != ConexPlan::Off)
+    }
 }
 
 /// When a flow starts: uniformly distributed between two points (which may be equal).

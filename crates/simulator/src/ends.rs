@@ -16,7 +16,7 @@ use crate::memory::prefetch;
 use crate::network::{Network, Ways};
 use crate::output::ApplicationTable;
 use crate::packet::{Packet, Parcel, flags};
-use crate::tcp::sender::SenderCounts;
+use crate::tcp::sender::{Declared, Met, SenderCounts};
 use crate::tcp::{Half, World};
 use crate::wake::{TimerId, Wake};
 
@@ -233,10 +233,14 @@ impl<'a> Ends<'a> {
             return;
         };
         connection.closed = true;
+        let left = connection.forward.sender.leaves();
         let account = &mut self.accounts[flow as usize];
+        if left != Met::default() {
+            account.past_mut().left += left;
+        }
         let before = account.closed.replace(id).and_then(|id| self.connections.release(id));
         if let Some(gone) = before.filter(|gone| !gone.superseded) {
-            add(account.counts_mut(), &gone.forward.sender.counts);
+            account.past_mut().add(&gone.forward.sender);
         }
         self.tell(flow, Event::Closed(id), world);
     }
@@ -315,7 +319,7 @@ impl<'a> Ends<'a> {
 
     /// What each flow's sender has sent so far.
     pub fn sent(&self) -> Vec<SenderCounts> {
-        let mut sent: Vec<SenderCounts> = self.accounts.iter().map(|own| own.counts()).collect();
+        let mut sent: Vec<SenderCounts> = self.accounts.iter().map(|own| own.past().sent).collect();
         for connection in self.connections.iter().filter(|connection| !connection.superseded) {
             add(
                 &mut sent[connection.forward.address.flow as usize],
@@ -323,6 +327,19 @@ impl<'a> Ends<'a> {
             );
         }
         sent
+    }
+
+    /// What each flow's sender has declared so far; none where nobody declares anything.
+    pub fn declared(&self) -> Vec<Declared> {
+        if !self.plan.flows.iter().any(|flow| flow.declares()) {
+            return Vec::new();
+        }
+        let mut declared: Vec<_> = self.accounts.iter().map(|own| own.past().declared).collect();
+        for connection in self.connections.iter().filter(|connection| !connection.superseded) {
+            let Half { address, sender, .. } = &connection.forward;
+            declared[address.flow as usize].add(&sender.declarations());
+        }
+        declared
     }
 
     /// What the connection that a flow opened last has; before there is one, the window that it will have. `None`

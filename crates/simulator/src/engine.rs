@@ -170,6 +170,7 @@ impl<'a> Engine<'a> {
             losses: Tally::of(self.network.losses.clone()),
             received: Tally::of(self.reached.iter().map(|got| got.received).collect()),
             sent: Tally::of(self.ends.sent()),
+            declared: Tally::of(self.ends.declared()),
             stages: self.network.stages.counts(),
         }
     }

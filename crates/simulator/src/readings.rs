@@ -6,7 +6,7 @@ use crate::intervals::Counted;
 use crate::link_reading::LinkReadings;
 use crate::packet::{Packet, flags};
 use crate::stages::StageCounts;
-use crate::tcp::sender::SenderCounts;
+use crate::tcp::sender::{Declared, SenderCounts};
 
 /// What has reached a flow's receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub struct Readings {
     pub received: Tally<Received>,
     /// By flow.
     pub sent: Tally<SenderCounts>,
+    /// By flow.
+    pub declared: Tally<Declared>,
     /// Of stages.
     pub stages: StageCounts,
 }

@@ -8,8 +8,8 @@ use crate::digest::Digest;
 use crate::link::Link;
 use crate::link_reading::LinkReadings;
 use crate::output::{
-    ApplicationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable, RunOutput,
-    TransferTable,
+    ApplicationTable, DeclarationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable,
+    RunOutput, TransferTable,
 };
 use crate::readings::{Reached, Readings};
 use crate::series::Series;
@@ -58,6 +58,7 @@ pub fn collect(run: Finished, before: &Readings, after: &Readings) -> RunOutput 
         flows: flows(run.plan, before, after),
         links: links(run.plan, &run.links, &before.links, &after.links),
         link_groups: link_groups(run.plan, &before.links, &after.links),
+        declarations: declarations(run.plan, before, after),
         stages: run.stages.table(run.plan, &before.stages, &after.stages),
         transfers: transfers(&run),
         applications: run.applications,
@@ -111,6 +112,25 @@ fn flows(plan: &Plan, before: &Readings, after: &Readings) -> FlowTable {
         table.fast_recoveries.push(sent.recoveries - was.recoveries);
         table.mean_srtt_s.push(mean((sent.srtt_sum_ns - was.srtt_sum_ns) as f64 * 1e-9, acks));
         table.mean_cwnd_packets.push(mean(sent.cwnd_sum - was.cwnd_sum, acks));
+    }
+    table
+}
+
+fn declarations(plan: &Plan, before: &Readings, after: &Readings) -> DeclarationTable {
+    let mut table = DeclarationTable::default();
+    for (i, flow) in plan.flows.iter().enumerate().filter(|(_, flow)| flow.declares()) {
+        let (is, was) = (after.declared.at(i), before.declared.at(i));
+        table.flow.push(i as u32);
+        table.user.push(flow.user as u32);
+        table.group.push(plan.users[flow.user].group as u32);
+        for (is, was, packets, bytes) in [
+            (is.loss, was.loss, &mut table.loss_packets, &mut table.loss_bytes),
+            (is.mark, was.mark, &mut table.mark_packets, &mut table.mark_bytes),
+            (is.credit, was.credit, &mut table.credit_packets, &mut table.credit_bytes),
+        ] {
+            packets.push(is.packets - was.packets);
+            bytes.push(is.bytes - was.bytes);
+        }
     }
     table
 }

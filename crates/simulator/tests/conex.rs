@@ -134,6 +134,57 @@ fn declarations_change_nothing_in_a_network_that_does_not_look() {
     }
 }
 
+/// RFC 7713, section 3.3: what each flow has declared, by kind, is what passes the stage at its user's door.
+#[test]
+fn what_each_flow_declares_is_told_by_kind() {
+    let jitter = ("host_jitter", "\"off\"");
+    for conex in [SIGNALS, BYTES] {
+        let output =
+            with(&[conex, jitter, ("tcp.ecn", "true"), ("bottleneck.buffer", "\"25 packets\"")]);
+        let told = &output.declarations;
+        assert_eq!((&told.flow, &told.user), (&vec![0, 1, 2], &vec![0; 3]));
+        for (packets, bytes, kind) in [
+            (&told.loss_packets, &told.loss_bytes, "loss"),
+            (&told.mark_packets, &told.mark_bytes, "mark"),
+            (&told.credit_packets, &told.credit_bytes, "credit"),
+        ] {
+            let passed = count(&output, "entry", &format!("declared_{kind}_packets"));
+            assert_eq!(packets.iter().sum::<u64>() as f64, passed, "{kind}");
+            assert_eq!(packets.iter().all(|&own| own > 0), kind != "credit" || conex == BYTES);
+            assert!(packets.iter().zip(bytes).all(|(packets, bytes)| *bytes == 1460 * packets));
+        }
+    }
+    assert!(with(&[]).declarations.flow.is_empty(), "who declares nothing has no row");
+}
+
+/// Of short flows, whose last marks come when nothing is left to declare them on: over all connections of the flow.
+#[test]
+fn what_a_connection_leaves_goes_on_the_next_where_that_is_asked_for() {
+    let declared_and_met = |carrier: &str| {
+        let conex = format!("{{ kind = \"per-signal\", carrier = \"{carrier}\" }}");
+        let output = with(&[
+            ("tcp.conex", &conex),
+            ("tcp.ecn", "true"),
+            ("tcp.feedback", "\"accurate\""),
+            ("host_jitter", "\"off\""),
+            (
+                "users.one.traffic",
+                "{ kind = \"short-flows\", size = \"14600 B\", every = \"40 ms\" }",
+            ),
+            ("bottleneck.aqm.gentle", "true"),
+            ("bottleneck.buffer", "\"300 packets\""),
+        ]);
+        let told = &output.declarations;
+        let declared = told.mark_packets.iter().sum::<u64>() as f64;
+        assert_eq!(declared, count(&output, "entry", "declared_mark_packets"));
+        (declared, count(&output, "exit", "marked_packets"))
+    };
+    let (declared, met) = declared_and_met("new-data");
+    assert!(declared < 0.9 * met, "{declared} of {met}");
+    let (declared, met) = declared_and_met("new-data-or-next");
+    assert!(declared <= met && declared > 0.97 * met, "{declared} of {met}");
+}
+
 /// Beside whoever lies, what is declared of what was met.
 #[test]
 fn liars_declare_what_they_admit() {

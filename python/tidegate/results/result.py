@@ -55,6 +55,8 @@ class Result:
     """Utilisation, backlog and drops of each bottleneck by interval; only with intervals."""
     interval_flows: pa.Table | None = None
     """Throughput, marks and window of each flow by interval; only simulated, with intervals."""
+    declarations: pa.Table | None = None
+    """What each flow declared of congestion, by kind; only of a scenario whose senders do."""
     stages: pa.Table | None = None
     """What stages counted, by user; only of a scenario with stages that count."""
     stage_series: pa.Table | None = None

@@ -24,6 +24,9 @@ words! {
         Any = "any",
         /// The next that has new data, so that a policer who drops what is declared stops no repair.
         NewData = "new-data",
+        /// The same; what a connection has not declared when everything has arrived goes on the next that the flow
+        /// opens.
+        NewDataOrNext = "new-data-or-next",
     }
 }
 

@@ -10,7 +10,7 @@ use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::network::Ways;
 use crate::packet::flags;
 use crate::random::Stream;
-use crate::tcp::sender::{Sender, SenderCounts};
+use crate::tcp::sender::{Declared, Met, Sender, SenderCounts};
 use crate::tcp::{Address, Half, World};
 use crate::wake::{TimerId, Wake};
 
@@ -30,8 +30,8 @@ pub struct TransferRecord {
 /// What is kept of a flow beside its application and its connections.
 #[derive(Default)]
 pub struct Account {
-    /// What has been sent but over connections that there still are, if there is any.
-    counts: Option<Box<SenderCounts>>,
+    /// What is left of connections that are gone, if there is anything.
+    past: Option<Box<Past>>,
     /// Connections opened so far.
     opened: u32,
     /// The one that was opened last.
@@ -41,15 +41,34 @@ pub struct Account {
     random: Option<Box<Stream>>,
 }
 
-impl Account {
+/// What is left of a flow's connections.
+#[derive(Clone, Copy, Default)]
+pub struct Past {
     /// What has been sent but over connections that there still are.
-    pub fn counts(&self) -> SenderCounts {
-        self.counts.as_deref().copied().unwrap_or_default()
+    pub sent: SenderCounts,
+    /// What was declared of congestion but over connections that there still are.
+    pub declared: Declared,
+    /// What is still to be declared.
+    pub left: Met,
+}
+
+impl Past {
+    /// Adds what a sender has sent and declared.
+    pub fn add(&mut self, sender: &Sender) {
+        add(&mut self.sent, &sender.counts);
+        self.declared.add(&sender.declarations());
+    }
+}
+
+impl Account {
+    /// What is left of connections that are gone.
+    pub fn past(&self) -> Past {
+        self.past.as_deref().copied().unwrap_or_default()
     }
 
     /// The same, to be added to.
-    pub fn counts_mut(&mut self) -> &mut SenderCounts {
-        self.counts.get_or_insert_default()
+    pub fn past_mut(&mut self) -> &mut Past {
+        self.past.get_or_insert_default()
     }
 
     /// The connection that was opened last.
@@ -57,15 +76,15 @@ impl Account {
         self.latest
     }
 
-    /// Takes the counts of what has been sent so far, for the next connection to go on with. What is
-    /// acknowledged again over the one before counts no more.
-    fn pass_on(&mut self, flow: u32, connections: &mut Connections) -> SenderCounts {
+    /// Takes what is left of connections so far, for the next one to go on with. What is acknowledged again over the
+    /// one before counts no more.
+    fn pass_on(&mut self, flow: u32, connections: &mut Connections) -> Past {
         let before = self.closed.and_then(|id| connections.get(flow, id));
         if let Some(before) = before.filter(|before| !before.superseded) {
             before.superseded = true;
-            add(self.counts_mut(), &before.forward.sender.counts);
+            self.past_mut().add(&before.forward.sender);
         }
-        self.counts.take().map_or_else(SenderCounts::default, |counts| *counts)
+        self.past.take().map_or_else(Past::default, |past| *past)
     }
 }
 
@@ -131,7 +150,7 @@ impl System<'_, '_> {
     /// # Panics
     /// If the flow has no TCP.
     pub fn open(&mut self, at: End) -> ConnectionId {
-        let counts = self.account.pass_on(self.route.flow, self.connections);
+        let past = self.account.pass_on(self.route.flow, self.connections);
         let number = self.account.opened;
         self.account.opened = number.wrapping_add(1);
         let now = self.now();
@@ -144,7 +163,7 @@ impl System<'_, '_> {
         });
         self.account.latest = Some(id);
         if let Some(connection) = self.connections.get(self.route.flow, id) {
-            connection.forward.sender.counts = counts;
+            connection.forward.sender.go_on(past.sent, past.declared, past.left);
             if let Some(place) = self.world.network.delayed_acks.place_of(self.route.flow) {
                 let address = &mut connection.forward.address;
                 address.seat = Seat::in_line(place);
@@ -208,7 +227,7 @@ impl System<'_, '_> {
         let address = Address::new(self.route.flow, none, TimerId::new(0, back), self.route.ways);
         self.world.door(address).send_data(number, size.get() as u16, flags);
         if from == End::Sender {
-            self.account.counts_mut().sent += 1;
+            self.account.past_mut().sent.sent += 1;
         }
     }
 

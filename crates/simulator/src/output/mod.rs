@@ -28,6 +28,8 @@ pub struct RunOutput {
     pub link_groups: LinkGroupTable,
     /// What was measured interval by interval; empty without intervals.
     pub intervals: IntervalTables,
+    /// One row per flow that declares congestion; empty without such.
+    pub declarations: DeclarationTable,
     /// What stages counted; empty without stages that count.
     pub stages: StageTable,
     /// One row per finished or unfinished transfer.
@@ -48,7 +50,7 @@ pub struct RunOutput {
 }
 
 /// All tables, in the order of [`RunOutput::into_tables`].
-pub const SCHEMA: [TableSchema; 15] = [
+pub const SCHEMA: [TableSchema; 16] = [
     RunTable::SCHEMA,
     FlowTable::SCHEMA,
     LinkTable::SCHEMA,
@@ -60,6 +62,7 @@ pub const SCHEMA: [TableSchema; 15] = [
     IntervalGroupTable::SCHEMA,
     IntervalLinkTable::SCHEMA,
     IntervalFlowTable::SCHEMA,
+    DeclarationTable::SCHEMA,
     StageTable::SCHEMA,
     StageSeries::SCHEMA,
     ApplicationTable::SCHEMA,
@@ -95,6 +98,9 @@ impl RunOutput {
         }
         if !flows.interval.is_empty() {
             tables.push(columns(flows));
+        }
+        if !self.declarations.flow.is_empty() {
+            tables.push(columns(self.declarations));
         }
         if !self.stages.value.is_empty() {
             tables.push(columns(self.stages));
@@ -274,6 +280,30 @@ tables! {
         timeouts: U64;
         /// Mean congestion window over ACKs in segments, none without any.
         mean_cwnd_packets: F64 in "packets";
+    }
+
+    /// One row per flow whose sender declares congestion (`tcp.conex`), over the measured time: what it declared, by kind,
+    /// over all its connections. A packet that declares two things counts for each; with re-ECN losses and marks share a
+    /// codepoint, and are told apart here.
+    pub struct DeclarationTable = "declarations" only of "simulated scenarios with senders that declare congestion" {
+        /// Number of the flow, from 0.
+        flow: U32;
+        /// Index of the user.
+        user: U32;
+        /// Its group.
+        group: Group;
+        /// Packets sent that declare a loss.
+        loss_packets: U64 in "packets";
+        /// Their payload.
+        loss_bytes: U64 in "B";
+        /// Packets sent that declare a mark.
+        mark_packets: U64 in "packets";
+        /// Their payload.
+        mark_bytes: U64 in "B";
+        /// Packets sent that give credit.
+        credit_packets: U64 in "packets";
+        /// Their payload.
+        credit_bytes: U64 in "B";
     }
 
     /// One row per stage, user whose packets it has seen, and thing that it counts, over the measured time.

@@ -43,6 +43,7 @@ use tidegate_scenario::plan::TcpPlan;
 use super::maybe::Maybe;
 use super::{Door, Sizes};
 use conex::Conex;
+pub use conex::{Declared, Met};
 use detection::Detection;
 use ecn::Ecn;
 use feedback::Feedback;
@@ -239,6 +240,24 @@ impl Sender {
     /// The price of its path as it knows it, if it goes by prices.
     pub fn path_price(&self) -> Option<f64> {
         self.window.path_price()
+    }
+
+    /// What it has declared of congestion; nothing of who declares none.
+    pub fn declarations(&self) -> Declared {
+        self.conex.as_ref().map_or_else(Declared::default, |conex| conex.declared())
+    }
+
+    /// What it leaves to the flow's next connection to declare.
+    pub fn leaves(&self) -> Met {
+        self.conex.as_ref().map_or_else(Met::default, |conex| conex.leaves())
+    }
+
+    /// It goes on for earlier connections of its flow.
+    pub fn go_on(&mut self, sent: SenderCounts, declared: Declared, left: Met) {
+        self.counts = sent;
+        if let Some(conex) = &mut self.conex {
+            conex.go_on(declared, left);
+        }
     }
 
     /// What the timer is set for.

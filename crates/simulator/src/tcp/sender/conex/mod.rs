@@ -26,6 +26,7 @@
 
 mod cheat;
 mod credit;
+mod declared;
 mod estimate;
 mod losses;
 mod re_ecn;
@@ -41,8 +42,10 @@ use super::feedback::Told;
 use super::outstanding::Outstanding;
 use crate::packet::flags;
 use crate::tcp::Sizes;
-use cheat::{Cheat, Met};
+use cheat::Cheat;
+pub use cheat::Met;
 use credit::Credit;
+pub use declared::Declared;
 use estimate::Estimate;
 use losses::Losses;
 use re_ecn::ReEcn;
@@ -106,6 +109,8 @@ pub struct Conex {
     /// Of RFC 7786, without SACK.
     estimate: Option<Estimate>,
     re_ecn: Option<ReEcn>,
+    /// What it has declared, of the flow's earlier connections, too.
+    declared: Declared,
 }
 
 /// What a plan has of what all kinds have.
@@ -139,7 +144,28 @@ impl Conex {
             under_way: UnderWay::new(repeats_lost),
             estimate: (!sack && unit == Unit::Payload).then(Estimate::default),
             re_ecn,
+            declared: Declared::default(),
         }))
+    }
+
+    /// It goes on for an earlier connection of its flow: with what that has declared, and has left to be.
+    pub fn go_on(&mut self, declared: Declared, left: Met) {
+        self.declared = declared;
+        self.gauges += left;
+    }
+
+    /// What it has declared, of the flow's earlier connections, too.
+    pub fn declared(&self) -> Declared {
+        self.declared
+    }
+
+    /// What it leaves to the flow's next connection, now that everything has arrived.
+    pub fn leaves(&self) -> Met {
+        let Met { loss, mark } = self.gauges;
+        match self.carrier {
+            CarrierPlan::NewDataOrNext => Met { loss: loss.max(0), mark: mark.max(0) },
+            CarrierPlan::Any | CarrierPlan::NewData => Met::default(),
+        }
     }
 
     /// The flags that it sets itself, beside those that it adds.
@@ -283,6 +309,9 @@ impl Conex {
             declared |= flags::CREDIT;
         }
         self.under_way.note(segment, declared);
+        if declared != 0 {
+            self.declared.note(declared, bytes);
+        }
         match self.re_ecn {
             Some(_) => ReEcn::coded(declared),
             None => flags::CONEX | declared,
