@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 use socket2::Socket;
-use tidegate_mechanisms::stage::{Ecn, Tunnel};
+use tidegate_mechanisms::stage::{Declared, Ecn, Tunnel};
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{Asked, Delivery, Emulation, NodePlace};
@@ -156,7 +156,11 @@ impl<'a> Tunnels<'a> {
             return Arrived::Done;
         }
         if let Some((tunnel, path)) = judged.tunnel.zip(self.paths.beginning_at(place)) {
-            return self.enter(path, tunnel, judged.ecn);
+            let declared = header.declared;
+            let copies = declared.conex && emulation.copies_declarations(place.node);
+            let Declared { loss, mark, credit, .. } = declared;
+            let copy = copies.then_some(Declaration { loss, mark, credit });
+            return self.enter(path, (tunnel, copy), judged.ecn);
         }
         // One that is in no tunnel passes.
         let number = emulation.contents().put(&self.packet, view);
@@ -188,24 +192,30 @@ impl<'a> Tunnels<'a> {
     }
 
     /// The user's packet that has come enters its tunnel.
-    fn enter(&mut self, path: Path, tunnel: Tunnel, ecn: Ecn) -> Arrived {
+    fn enter(
+        &mut self,
+        path: Path,
+        (tunnel, copy): (Tunnel, Option<Declaration>),
+        ecn: Ecn,
+    ) -> Arrived {
         let user = self.plan.flows[path.entered_at.flow as usize].user;
         if let Some((teid, left)) = self.paths.enter(user, path, tunnel.teid) {
             self.mark_end(teid, left);
         }
-        self.enclose(tunnel);
+        self.enclose(tunnel, copy);
         match self.send(path.begin, ecn, self.nodes[path.end].address, PORT) {
             true => Arrived::Done,
             false => Arrived::Refused,
         }
     }
 
-    /// The packet in a message of its tunnel.
-    fn enclose(&mut self, tunnel: Tunnel) {
+    /// The packet in a message of its tunnel, with a copy of what its option declares, if that is copied.
+    fn enclose(&mut self, tunnel: Tunnel, copy: Option<Declaration>) {
         let Tunnel { teid, sequence, re_inserted, .. } = tunnel;
         let header = Header { kind: Kind::Data, teid, sequence: Some(sequence), n_pdu: None };
-        let declares = |mark| Conex::declaring(Declaration { loss: false, mark, credit: false });
-        let content = re_inserted.map(|mark| mark::emit(declares(mark)));
+        // A packet that says it itself takes nothing of what is owed.
+        let own = copy.is_some_and(|Declaration { loss, mark, .. }| loss || mark);
+        let content = re_inserted.map(|met| mark::emit(mark::with_copy(met && !own, copy)));
         let extension = content.as_ref().map(|content| (mark::EXTENSION, &content[..]));
         self.message.clear();
         let fits = gtpu::emit(header, extension.as_slice(), &self.packet, &mut self.message);
@@ -268,7 +278,7 @@ impl<'a> Tunnels<'a> {
         let path =
             self.paths.of_packet(&inner, Some(node), to).filter(|path| path.begin == node)?;
         let inner_ecn = header::read(outer.payload(bytes), &inner).0.ecn;
-        let re_inserted = outer.mark(bytes).map(declares_mark);
+        let re_inserted = outer.mark(bytes).map(declares_congestion);
         let sequence = sequence.unwrap_or_default();
         Some((path, Tunnel { teid, sequence, inner_ecn, re_inserted }))
     }
@@ -361,7 +371,7 @@ impl<'a> Tunnels<'a> {
         };
         self.counts.add("data");
         let (said, _) = header::read(inner, &view);
-        let re_inserted = mark::parse(bytes, message).map(declares_mark);
+        let re_inserted = mark::parse(bytes, message).map(declares_congestion);
         let tunnel =
             Tunnel { teid: message.header.teid, sequence, inner_ecn: said.ecn, re_inserted };
         let outer = tidegate_simulator::Header { ecn, ..said };
@@ -384,7 +394,7 @@ impl<'a> Tunnels<'a> {
     }
 }
 
-/// Whether it says that congestion was met.
-fn declares_mark(conex: Conex) -> bool {
-    conex.declaration().is_some_and(|declaration| declaration.mark)
+/// Whether it says that congestion was met: by what is re-inserted, or by a copy of what the sender declares.
+fn declares_congestion(conex: Conex) -> bool {
+    conex.declaration().is_some_and(|declaration| declaration.mark || declaration.loss)
 }

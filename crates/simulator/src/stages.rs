@@ -364,6 +364,15 @@ impl Stages {
         self.all[number as usize].params.ends_tunnels()
     }
 
+    /// Whether tunnels that begin at a stage say in their headers what the inner ConEx option does.
+    pub fn copies_declarations(&self, number: u32) -> bool {
+        match &self.all[number as usize].params {
+            StageParams::PdnGateway(params) => params.copies(),
+            StageParams::EnodebUplink(params) => params.copies(),
+            _ => false,
+        }
+    }
+
     /// To which kind of stage those of a row report.
     pub fn reports_to(&self, row: u32) -> Option<&'static str> {
         let mut all = self.rows[row as usize].turns.iter().flat_map(|turns| &turns.stages);

@@ -362,3 +362,34 @@ fn a_flood_is_served_after_those_who_declare_little() {
         assert!(kept < 0.1 * alone, "{kept} of {alone} bit/s with {set:?}");
     }
 }
+
+/// RFC 7837, section 7, and RFC 7778, section 3.2.1: whether what senders declare by the ConEx option stands in the tunnels' headers,
+/// too, is the gateway's choice. Here all lose packets over the air, for which a gateway owes nothing, and four of five declare that:
+/// a node between the ends of tunnels takes them for those who meet congestion if it can see it, and serves the fifth first.
+#[test]
+fn what_senders_declare_is_seen_between_the_ends_of_tunnels_where_it_is_copied() {
+    let text = include_str!("../../../scenarios/declared-congestion.toml");
+    let silent_over_others = |entry: &str, declares: &str| {
+        let set = [
+            ("links.g1-r1.entry", entry),
+            ("tcp.ecn", "true"),
+            ("tcp.feedback", "accurate"),
+            ("users.victims.tcp.conex", declares),
+            ("users.flood.traffic", "greedy"),
+            ("links.cell.loss", "0.0005"),
+            ("duration", "20 s"),
+        ];
+        let plan = plan_with(text, &set);
+        let runs: Vec<_> = (1..=8).map(|seed| run(&plan, seed).flows.throughput_bps).collect();
+        let all = |users: std::ops::Range<usize>| {
+            runs.iter().flat_map(|run| &run[users.clone()]).sum::<f64>()
+        };
+        4.0 * all(4..5) / all(0..4)
+    };
+    let inner = r#"[{ kind = "pdn-gateway" }]"#;
+    let copied = r#"[{ kind = "pdn-gateway", conex_option = "copied" }]"#;
+    let [unseen, seen] = [inner, copied].map(|entry| silent_over_others(entry, "rfc7786"));
+    assert!(seen > 1.3 * unseen, "{seen} for {unseen}");
+    let [inner, copied] = [inner, copied].map(|entry| silent_over_others(entry, "off"));
+    assert_eq!(inner, copied, "who declares nothing has no copy");
+}

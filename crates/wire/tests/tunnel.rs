@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
-use tidegate_wire::conex::Conex;
+use tidegate_wire::conex::{Conex, Declaration};
 use tidegate_wire::gtpu::tunnel::{self, OVERHEAD, Outer, Path};
 use tidegate_wire::gtpu::{Header, Kind, mark};
 use tidegate_wire::{Ecn, WireError, packet};
@@ -50,6 +50,31 @@ fn a_packet_comes_out_of_a_tunnel_as_it_went_in() {
     assert_eq!((outer.view.ecn, outer.mark(&bytes)), (Ecn::Ect0, None));
     assert!(outer.is_on(PATH) && !outer.is_on(Path { source: PATH.destination, ..PATH }));
     assert!(checksums_are_right(&bytes));
+}
+
+/// N6 numbers what RFC 7837 asks of tunnels. A copy stands where congestion is re-inserted, in any case beside that.
+#[test]
+fn n6_a_copy_of_the_option_takes_the_room_that_is_there() {
+    let option = |bits| [6, 0, 0x1E, 1, bits, 1, 1, 0];
+    for (bits, re_inserted) in (0..16).flat_map(|bits| [(bits << 4, false), (bits << 4, true)]) {
+        let (conex, inner) = (Conex::from_bits(bits), option(bits));
+        let with = |conex: Conex| {
+            let content = mark::emit(conex);
+            enclosed(Ecn::Ect0, &[(mark::EXTENSION, &content)], &inner)
+        };
+        let copied = mark::with_copy(re_inserted, conex.declaration());
+        let (bytes, before) = (with(copied), with(mark::with_copy(re_inserted, None)));
+        assert_eq!(bytes.len(), before.len());
+        let outer = open(&bytes);
+        assert_eq!(outer.payload(&bytes), inner, "the inner one stays");
+        let own = conex.declaration().unwrap_or_default();
+        let wanted = Declaration { mark: own.mark || re_inserted, ..own };
+        assert_eq!(outer.mark(&bytes), Some(Conex::declaring(wanted)));
+        assert_eq!(
+            open(&before).mark(&before).and_then(Conex::declaration).map(|it| it.mark),
+            Some(re_inserted)
+        );
+    }
 }
 
 #[test]

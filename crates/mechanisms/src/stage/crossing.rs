@@ -21,6 +21,8 @@ pub struct Crossing {
     pub is_ack: bool,
     /// It requests a connection.
     pub is_request: bool,
+    /// Its sender declares by the ConEx option that it has met congestion, a loss or a mark.
+    pub declares: bool,
     /// The ECN field, which changes with the tunnel.
     pub ecn: Ecn,
     /// The header of the tunnel that it is in, which it enters or leaves here.
@@ -41,7 +43,17 @@ impl Passing {
     /// It crosses an end of tunnels.
     pub(super) fn cross(&mut self, end: impl FnOnce(&mut Crossing) -> Passage) -> Passage {
         let &mut Passing {
-            now, len, user, flow, is_ack, is_request, ecn, tunnel, tunnel_end, ..
+            now,
+            len,
+            user,
+            flow,
+            is_ack,
+            is_request,
+            ecn,
+            tunnel,
+            tunnel_end,
+            declared,
+            ..
         } = self;
         let connection = self.sequence.map_or(0, |sequence| sequence.connection);
         let mut crossing = Crossing {
@@ -52,6 +64,7 @@ impl Passing {
             connection,
             is_ack,
             is_request,
+            declares: declared.conex && (declared.loss || declared.mark),
             ecn,
             tunnel,
             tunnel_end,

@@ -18,7 +18,7 @@
 //! to where that begins, which sends on what is told. With `handover` = "anew" he begins with a full bucket at each, as where
 //! eNodeBs do not tell each other.
 
-use super::pdn_gateway::{Handover, PdnGateway, PdnGatewayParams, Radio};
+use super::pdn_gateway::{ConexOption, Handover, PdnGateway, PdnGatewayParams, Radio};
 use super::re_ecn_policer::ReEcnPolicerParams;
 use super::tunnel::EcnRules;
 use super::{Crossing, Luggage, Passage, Passing, Report, Stage, TunnelReport};
@@ -39,6 +39,8 @@ parameters! {
         pub handover: Handover = "keep",
         /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
         pub re_inserts: bool = "true",
+        /// What the tunnel's header says of an inner ConEx option; as at the gateway.
+        pub conex_option: ConexOption = "inner",
         /// Largest packet that the way to the gateway carries.
         pub mtu: Bytes = "1600 B",
     }
@@ -59,8 +61,14 @@ impl EnodebUplinkParams {
             // All its tunnels lead to the gateway.
             handover: Handover::Keep,
             re_inserts: self.re_inserts,
+            conex_option: self.conex_option,
             mtu: self.mtu,
         }
+    }
+
+    /// Whether the tunnel's header says what the inner ConEx option does.
+    pub fn copies(&self) -> bool {
+        self.conex_option == ConexOption::Copied
     }
 
     /// A tunnel alone, with the defaults.
@@ -70,6 +78,7 @@ impl EnodebUplinkParams {
             ecn_rules,
             handover: Handover::Keep,
             re_inserts: true,
+            conex_option: ConexOption::Inner,
             mtu: Bytes::new(1600),
         }
     }

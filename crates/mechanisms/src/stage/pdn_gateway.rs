@@ -13,8 +13,11 @@
 //!
 //! So `owed` turns what was met into positive packets, as a sender's re-ECN does; the policers are those of
 //! [re-ECN](re-ecn-policer.md), which read them. Packets are policed before they are numbered: what is dropped here is
-//! missing from no tunnel. What a packet's own sender declares is not looked at, and stays as it is in the inner header
-//! (RFC 7837: not copied outwards on the way in, not overwritten on the way out).
+//! missing from no tunnel. What a packet's own sender declares buys nothing here, and stays as it is in the inner header.
+//!
+//! Whether nodes between see that, too, is a choice. RFC 7837 (section 7) advises against copying the ConEx option outwards; RFC 7778 (section
+//! 3.2.1) asks for it. With `conex_option` = "copied" a packet whose sender declares a loss or a mark says so where congestion is re-inserted, so
+//! that it is no longer than without; what is owed waits for the next packet. On the way out the copy is ignored.
 //!
 //! A report is believed if it comes from the tunnel's end, tells of no packet that was never sent, accounts for
 //! each packet up to its last number, and no counter of it goes back. All others are counted by reason, and change
@@ -53,6 +56,8 @@ parameters! {
         pub handover: Handover = "keep",
         /// Re-insert what was reported into the tunnel's header, for which every packet has 4 B.
         pub re_inserts: bool = "true",
+        /// What the tunnel's header says of an inner ConEx option.
+        pub conex_option: ConexOption = "inner",
         /// Largest packet that the way to the eNodeB carries.
         pub mtu: Bytes = "1600 B",
     }
@@ -66,6 +71,16 @@ words! {
         Apart = "apart",
         /// It counts as congestion.
         Congestion = "congestion",
+    }
+}
+
+words! {
+    /// Where the ConEx option of a packet in a tunnel stands.
+    pub enum ConexOption {
+        /// In the inner header alone (RFC 7837, section 7).
+        Inner = "inner",
+        /// In the tunnel's header as well, for nodes that look no further (RFC 7778, section 3.2.1).
+        Copied = "copied",
     }
 }
 
@@ -86,7 +101,17 @@ impl PdnGatewayParams {
             let message = format!("{} B is more than a packet can have, 65535 B", self.mtu.get());
             mistakes.push(("mtu", message));
         }
+        if self.copies() && !self.re_inserts {
+            let message =
+                "\"copied\" needs the room in the tunnel's header that re_inserts = true makes";
+            mistakes.push(("conex_option", message.to_owned()));
+        }
         mistakes
+    }
+
+    /// Whether the tunnel's header says what the inner ConEx option does.
+    pub fn copies(&self) -> bool {
+        self.conex_option == ConexOption::Copied
     }
 
     /// Its end of the tunnels of what phones send.
@@ -119,6 +144,7 @@ pub struct PdnGateway {
     radio: Radio,
     handover: Handover,
     re_inserts: bool,
+    copies: bool,
     policers: Vec<ReEcnPolicer>,
     /// TEID 1 is the first of them.
     tunnels: Vec<Ledger>,
@@ -184,11 +210,13 @@ impl Stage for PdnGateway {
     const HAS_LEVELS: bool = true;
 
     fn new(params: PdnGatewayParams) -> Self {
+        let copies = params.copies();
         PdnGateway {
             ecn_rules: params.ecn_rules,
             radio: params.radio,
             handover: params.handover,
             re_inserts: params.re_inserts,
+            copies,
             policers: params.policers.0.into_iter().map(ReEcnPolicer::new).collect(),
             tunnels: Vec::new(),
             users: ByUser::new(),
@@ -286,7 +314,8 @@ impl PdnGateway {
             }
         }
         user.count(Count::Entered);
-        let re_inserted = self.re_inserts.then(|| user.re_insert());
+        let copied = self.copies && packet.declares;
+        let re_inserted = self.re_inserts.then(|| copied || user.re_insert());
         let sequence = self.tunnels[place(teid)].send();
         packet.tunnel = Some(Tunnel { teid, sequence, inner_ecn: packet.ecn, re_inserted });
         packet.ecn = self.ecn_rules.entering(packet.ecn);

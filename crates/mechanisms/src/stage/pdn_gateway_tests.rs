@@ -15,6 +15,7 @@ fn params() -> PdnGatewayParams {
         radio: Radio::Apart,
         handover: Handover::Keep,
         re_inserts: true,
+        conex_option: ConexOption::Inner,
         mtu: Bytes::new(1600),
     }
 }
@@ -124,6 +125,56 @@ fn n6_the_inner_conex_option_is_neither_copied_nor_overwritten() {
     assert_eq!(own.tunnel.and_then(|tunnel| tunnel.re_inserted), Some(true));
     end.pass(&mut own, || 1.0);
     assert_eq!(own, Passing { declared, ..packet() });
+}
+
+/// RFC 7778, section 3.2.1, where that is asked for: who declares a loss or a mark says so in the tunnel's header, too, and what is
+/// owed is said by others. Nothing grows, and the eNodeB takes no notice.
+#[test]
+fn n6_a_copy_of_the_conex_option_is_made_where_that_is_asked_for() {
+    let nothing = Declared { conex: true, ..Declared::default() };
+    let all = [
+        (nothing, false),
+        (Declared { credit: true, ..nothing }, false),
+        (Declared { mark: true, ..nothing }, true),
+        (Declared { loss: true, ..nothing }, true),
+        (Declared { loss: true, mark: true, ..Declared::default() }, false),
+        (Declared { re: true, ..Declared::default() }, false),
+    ];
+    for conex_option in [ConexOption::Inner, ConexOption::Copied] {
+        let mut gateway = PdnGateway::new(PdnGatewayParams { conex_option, ..params() });
+        let mut end = enodeb(0.0);
+        for (declared, says) in all {
+            let mut own = Passing { declared, ..packet() };
+            pass(&mut gateway, &mut own);
+            let copied = says && conex_option == ConexOption::Copied;
+            assert_eq!(own.tunnel.and_then(|tunnel| tunnel.re_inserted), Some(copied));
+            assert_eq!(own.len, packet().len + Tunnel::overhead(true));
+            end.pass(&mut own, || 1.0);
+            assert_eq!(own, Passing { declared, ..packet() });
+        }
+        assert_eq!(count(&gateway, "re_inserted"), 0, "it is the sender who has said it");
+    }
+    let owed = PdnGatewayParams { conex_option: ConexOption::Copied, ..params() };
+    let mut gateway = PdnGateway::new(owed);
+    send(&mut gateway, 1);
+    gateway.take(&reported(told(1, 1, 0)));
+    let mark = Declared { mark: true, ..nothing };
+    let says = [mark, nothing, nothing].map(|declared| {
+        let mut own = Passing { declared, ..packet() };
+        pass(&mut gateway, &mut own);
+        own.tunnel.and_then(|tunnel| tunnel.re_inserted)
+    });
+    assert_eq!(says, [Some(true), Some(true), Some(false)], "what is owed waits for a packet");
+}
+
+#[test]
+fn a_copy_needs_the_room_that_re_inserting_has() {
+    let copied = PdnGatewayParams { conex_option: ConexOption::Copied, ..params() };
+    let without = PdnGatewayParams { re_inserts: false, ..copied.clone() };
+    let keys = |params: &PdnGatewayParams| {
+        params.mistakes().into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+    };
+    assert_eq!((keys(&copied), keys(&without)), (vec![], vec!["conex_option"]));
 }
 
 #[test]

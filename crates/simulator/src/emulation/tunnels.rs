@@ -79,6 +79,11 @@ impl<C: Contents> Emulation<'_, C> {
         self.network.stages.name(node)
     }
 
+    /// Whether tunnels that begin at a node's stage say in their headers what the inner ConEx option does.
+    pub fn copies_declarations(&self, node: u32) -> bool {
+        self.network.stages.copies_declarations(node)
+    }
+
     /// What the stages of a place say of a packet of its flow.
     pub fn judge(&mut self, place: NodePlace, asked: Asked, at: Time) -> Judged {
         let Asked { len, header, tunnel } = asked;

@@ -85,6 +85,7 @@ pub fn crossing(
         connection: parcel.connection(),
         is_ack: flags & flags::ACK != 0,
         is_request: flags & flags::SYN != 0,
+        declares: flags & flags::CONEX != 0 && flags & (flags::LOSS | flags::MARK) != 0,
         ecn: ecn_of(flags, flags::ECT, flags::ECT_1, flags::CE),
         tunnel: header.map(|header| tunnel_of(parcel, header)),
         tunnel_end,

@@ -11,12 +11,22 @@
 //! not given away; its upper bits 00 say that who does not know it passes it on.
 
 use super::Message;
-use crate::conex::Conex;
+use crate::conex::{Conex, Declaration};
 
 /// Type of the extension header.
 pub const EXTENSION: u8 = 0x3E;
 
 const CONTENT_LEN: usize = 2;
+
+/// What stands there where congestion is `re_inserted` or not, with a copy of what the inner packet's option declares, if that is
+/// copied (RFC 7778, section 3.2.1; RFC 7837, section 7, advises against it).
+pub const fn with_copy(re_inserted: bool, inner: Option<Declaration>) -> Conex {
+    let Declaration { loss, mark, credit } = match inner {
+        Some(declaration) => declaration,
+        None => Declaration { loss: false, mark: false, credit: false },
+    };
+    Conex::declaring(Declaration { loss, mark: mark | re_inserted, credit })
+}
 
 /// Content of the extension header.
 pub fn emit(conex: Conex) -> [u8; CONTENT_LEN] {
