@@ -21,6 +21,8 @@ use crate::packet::{MAX_PLACES, OptionStore, Parcel, flags};
 use crate::reports::Reports;
 use crate::stages::Stages;
 use crate::transit::{NextEvent, Transit};
+#[cfg(test)]
+use at_stages::NO_STAGE;
 
 /// Where a flow's packets enter the network.
 #[derive(Clone, Copy)]
@@ -87,6 +89,8 @@ pub struct Network<C = InPacket> {
     pub stages: Stages,
     /// The row of stages of each hop, if there are any stages at all.
     rows: Vec<u32>,
+    /// The stage that lets packets pass at a glance before each of these hops, or [`NO_STAGE`].
+    glances: Vec<u32>,
     /// The end of tunnels further on the way, for each hop, if there is any at all.
     tunnel_ends: Vec<Option<u32>>,
     /// What stages tell each other.
@@ -152,6 +156,7 @@ impl<C: Contents> Network<C> {
             shared_hosts: false,
             stages: Stages::new(plan, seed),
             rows: Vec::new(),
+            glances: Vec::new(),
             tunnel_ends: Vec::new(),
             reports: Reports::default(),
             left: Vec::new(),
@@ -198,6 +203,7 @@ impl<C: Contents> Network<C> {
         for way in &feeders.reports {
             network.add_report_way(plan, feeders, way, &ways[way.leg]);
         }
+        network.glances = network.stages_to_glance();
         assert!(network.hops.len() <= MAX_PLACES, "at most {MAX_PLACES} steps of routes");
         (network, ways)
     }
@@ -540,6 +546,7 @@ impl<C: Contents> Network<C> {
     #[cfg(test)]
     pub fn close_short_ways(&mut self) {
         self.hops.iter_mut().for_each(|hop| hop.leads = false);
+        self.glances.fill(NO_STAGE);
         self.stages.close_short_ways();
     }
 

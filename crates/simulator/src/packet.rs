@@ -1,5 +1,7 @@
 //! A packet, and what it says: as hosts know it ([`Packet`]), and as it lies in a pipe ([`Parcel`]).
 
+use core::num::NonZero;
+
 use core::fmt;
 
 use tidegate_mechanisms::units::Time;
@@ -263,25 +265,32 @@ impl Parcel {
 
     /// Writes what stages may write.
     #[inline(always)]
-    pub fn rewrite(&mut self, Rewritten { word, flags, len }: Rewritten) {
-        let flags = u64::from(flags);
+    pub fn rewrite(&mut self, Rewritten { word_and_flags, len }: Rewritten) {
+        let flags = word_and_flags >> 32;
         self.number = self.number() | flags << NARROW;
         self.stamp = self.stamp & below(NARROW) | flags >> 16 << NARROW;
-        self.place = self.place & below(2 * PLACE) | u64::from(len) << (2 * PLACE);
-        self.set_word(word);
+        self.place = self.place & below(2 * PLACE) | u64::from(len.get()) << (2 * PLACE);
+        self.set_word(word_and_flags as u32);
     }
 }
 
-/// What stages may write into a packet. All fields are as large as what is read of them, since a processor waits where
-/// more is read than was written just before.
+/// What stages may write into a packet: its word, its flags and its length, if it goes on, in two registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rewritten {
-    /// See [`Packet::word`].
-    pub word: u32,
-    /// See [`Packet::flags`].
-    pub flags: u32,
-    /// See [`Packet::len`], of which it has no more bits.
-    pub len: u32,
+    word_and_flags: u64,
+    len: NonZero<u16>,
+}
+
+impl Rewritten {
+    /// These.
+    ///
+    /// # Panics
+    /// If nothing is left of the packet.
+    #[inline(always)]
+    pub fn new(word: u32, flags: u32, len: u16) -> Self {
+        let len = NonZero::new(len).expect("a packet has a length");
+        Rewritten { word_and_flags: u64::from(flags) << 32 | u64::from(word), len }
+    }
 }
 
 /// At most this many SACK blocks fit beside timestamps (RFC 2018, section 3).
@@ -421,8 +430,8 @@ impl OptionStore {
         }
         let options = self.take_from(parcel);
         let ticket = self.put(Options { word, ..options });
-        let (flags, len) = (parcel.flags() | flags::OPTIONS, parcel.len().into());
-        parcel.rewrite(Rewritten { word: ticket, flags, len });
+        let (flags, len) = (parcel.flags() | flags::OPTIONS, parcel.len());
+        parcel.rewrite(Rewritten::new(ticket, flags, len));
     }
 
     /// The header of the tunnel that a packet is in.

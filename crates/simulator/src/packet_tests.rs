@@ -29,7 +29,7 @@ fn a_packet_comes_out_of_its_parcel_as_it_went_in() {
         Packet { word: 9, hop: packet.hop + 1, flags: packet.flags | flags::CE, ..packet };
     assert_eq!(parcel.packet(packet.at), changed);
     let (word, flags, len) = (11, 0x0123_4567, 0x1a2b_u16);
-    parcel.rewrite(Rewritten { word, flags, len: len.into() });
+    parcel.rewrite(Rewritten::new(word, flags, len));
     assert_eq!(parcel.packet(packet.at), Packet { word, flags, len, ..changed });
 }
 
@@ -116,7 +116,7 @@ fn a_tunnel_is_read_as_it_was_written_and_leaves_what_was_there() {
                 let other = parcel.flags() & !(flags::OPTIONS | flags::TUNNEL);
                 let ticket = if is_ticket { flags::OPTIONS } else { 0 };
                 let flags = other | ticket | if tunnel.is_some() { flags::TUNNEL } else { 0 };
-                parcel.rewrite(Rewritten { word, flags, len: 1500 });
+                parcel.rewrite(Rewritten::new(word, flags, 1500));
             };
             write(&mut store, &mut parcel, Some(header));
             assert_eq!((store.tunnel_of(&parcel), store.word_of(&parcel)), (Some(header), signal));

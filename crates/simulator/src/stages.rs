@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tidegate_mechanisms::stage::{
     AnyStage, Crossing, Glance, Glanced, Passage, Passing, Report, StageParams,
 };
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Bytes, Time};
 use tidegate_scenario::plan::{Direction, FlowPlan, Plan, ReportWay};
 
 use crate::output::StageTable;
@@ -52,8 +52,6 @@ struct Row {
 pub enum Alone {
     /// There is none.
     No,
-    /// This one lets packets pass at a glance.
-    Glances(u32),
     /// At this one tunnels begin or end.
     EndsTunnels(u32),
     /// This one is a gateway, at which tunnels begin.
@@ -214,7 +212,6 @@ impl Stages {
         let writes_header = row.iter().flatten().any(writes);
         let alone = match &row[..] {
             [turns] if turns.len() == 1 => match &self.all[turns[0] as usize].params {
-                params if params.glances() => Alone::Glances(turns[0]),
                 StageParams::PdnGateway(_) => Alone::Gateway(turns[0]),
                 StageParams::Enodeb(_) => Alone::Enodeb(turns[0]),
                 params if params.is_of_tunnels() => Alone::EndsTunnels(turns[0]),
@@ -266,10 +263,19 @@ impl Stages {
         self.alone[row as usize]
     }
 
-    /// A packet passes a stage at a glance, if that is enough.
-    #[inline]
-    pub fn glance(&mut self, stage: u32, packet: &Glance) -> Glanced {
-        self.all[stage as usize].stage.glance(packet)
+    /// The only stage of a row, if it lets packets pass at a glance.
+    pub fn glances_alone(&self, row: u32) -> Option<u32> {
+        let [turns] = &self.rows.get(row as usize)?.turns[..] else { return None };
+        let &[stage] = &turns.stages[..] else { return None };
+        self.all[stage as usize].params.glances().then_some(stage)
+    }
+
+    /// A packet of this size and user with these flags passes a stage at a glance, if that is enough.
+    #[inline(always)]
+    pub fn glance(&mut self, stage: u32, now: Time, len: u16, user: u32, flags: u32) -> Glanced {
+        let Header { ecn, declared } = header_of(flags);
+        let glance = Glance { now, len: Bytes::new(len.into()), user, ecn, declared };
+        self.all[stage as usize].stage.glance(&glance)
     }
 
     /// A packet crosses an end of tunnels. Returns whether it goes on.

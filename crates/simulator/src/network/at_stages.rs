@@ -1,7 +1,7 @@
 //! How packets pass the stages of a network, and leave it where nodes outside stand in their place.
 
-use tidegate_mechanisms::stage::{Crossing, Ecn, Glance, Glanced, Passing, Report, Tunnel};
-use tidegate_mechanisms::units::{Bytes, Time};
+use tidegate_mechanisms::stage::{Crossing, Ecn, Glanced, Passing, Report, Tunnel};
+use tidegate_mechanisms::units::Time;
 
 use super::Network;
 use crate::connections::ConnectionId;
@@ -10,36 +10,46 @@ use crate::feeders::{Hop, NO_LINK, Then};
 use crate::packet::{Packet, Parcel, Rewritten, TunnelHeader, flags};
 use crate::stages::{self, Alone, Header};
 
+/// No stage lets packets pass at a glance.
+pub(super) const NO_STAGE: u32 = u32::MAX;
+
 impl<C: Contents> Network<C> {
+    /// By hop, the stage in front of it that lets packets pass at a glance: [`NO_STAGE`] if none does.
+    pub(super) fn stages_to_glance(&self) -> Vec<u32> {
+        let alone = |row: &u32| if C::OUTSIDE { None } else { self.stages.glances_alone(*row) };
+        self.rows.iter().map(|row| alone(row).unwrap_or(NO_STAGE)).collect()
+    }
+
     /// A packet passes the stages in front of its next link, or behind the last one. Returns what they
     /// have written into it, if it goes on.
     #[inline(never)]
     pub(super) fn pass_stages(&mut self, parcel: Parcel, now: Time) -> Option<Rewritten> {
+        use flags::{OPTIONS, REPORT, TUNNEL};
+        let (stage, flags) = (self.glances[parcel.hop() as usize], parcel.flags());
+        if stage == NO_STAGE || flags & (REPORT | OPTIONS | TUNNEL) != 0 {
+            return self.pass_row(parcel, now);
+        }
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        match self.stages.glance(stage, now, parcel.len(), user, flags) {
+            Glanced::More => self.pass_row(parcel, now),
+            Glanced::On => Some(Rewritten::new(parcel.word(), flags, parcel.len())),
+            Glanced::Signal(signal) => {
+                Some(Rewritten::new(signal.to_bits(), flags, parcel.len()))
+            }
+        }
+    }
+
+    /// The same where more of the packet may matter.
+    #[inline(never)]
+    fn pass_row(&mut self, parcel: Parcel, now: Time) -> Option<Rewritten> {
         let row = self.rows[parcel.hop() as usize];
         if !C::OUTSIDE && !parcel.has(flags::REPORT | flags::OPTIONS) {
             match self.stages.alone(row) {
-                Alone::Glances(stage) if !parcel.has(flags::TUNNEL) => {
-                    return self.pass_at_glance((row, stage), parcel, now);
-                }
                 Alone::EndsTunnels(stage) => return self.cross((row, stage), parcel, now),
                 Alone::Gateway(stage) => return self.enter_tunnel((row, stage), parcel, now),
                 Alone::Enodeb(stage) => return self.leave_tunnel((row, stage), parcel, now),
-                Alone::Glances(_) | Alone::No => {}
+                Alone::No => {}
             }
-        }
-        self.pass_one_by_one(row, parcel, now)
-    }
-
-    /// A packet passes the stage of a row at a glance, or else as any.
-    #[inline(never)]
-    fn pass_at_glance(
-        &mut self,
-        (row, stage): (u32, u32),
-        parcel: Parcel,
-        now: Time,
-    ) -> Option<Rewritten> {
-        if let glanced @ Some(_) = self.glance(stage, &parcel, now) {
-            return glanced;
         }
         self.pass_one_by_one(row, parcel, now)
     }
@@ -72,7 +82,7 @@ impl<C: Contents> Network<C> {
             flags |= if crossing.ecn == Ecn::NotEct { 0 } else { ECT };
         }
         let len = u16::try_from(crossing.len.get()).expect("at most 65,535 B");
-        Some(Rewritten { word: parcel.word(), flags, len: len.into() })
+        Some(Rewritten::new(parcel.word(), flags, len))
     }
 
     /// As [`Self::cross`], at an eNodeB: most packets that leave a tunnel there came into it not ECN-capable.
@@ -106,22 +116,8 @@ impl<C: Contents> Network<C> {
             return None;
         }
         let flags = parcel.flags() & !(TUNNEL | ECT | ECT_1 | CE);
-        Some(Rewritten { word: 0, flags, len: crossing.len.get() as u32 })
-    }
-
-    /// The same where little of the packet matters to the stage.
-    #[inline(always)]
-    fn glance(&mut self, stage: u32, parcel: &Parcel, now: Time) -> Option<Rewritten> {
-        let (flags, len) = (parcel.flags(), parcel.len());
-        let user = self.flow_states[parcel.flow() as usize].owner.user;
-        let Header { ecn, declared } = stages::header_of(flags);
-        let glance = Glance { now, len: Bytes::new(len.into()), user, ecn, declared };
-        let word = match self.stages.glance(stage, &glance) {
-            Glanced::More => return None,
-            Glanced::On => parcel.word(),
-            Glanced::Signal(signal) => signal.to_bits(),
-        };
-        Some(Rewritten { word, flags, len: len.into() })
+        let len = u16::try_from(crossing.len.get()).expect("at most 65,535 B");
+        Some(Rewritten::new(0, flags, len))
     }
 
     /// The same where tunnels begin or end.
@@ -154,7 +150,7 @@ impl<C: Contents> Network<C> {
         }
         flags = stages::with_ecn(ecn, tunnel.map(|tunnel| tunnel.inner_ecn), flags);
         let len = u16::try_from(len.get()).expect("at most 65,535 B");
-        Some(Rewritten { word: parcel.word(), flags, len: len.into() })
+        Some(Rewritten::new(parcel.word(), flags, len))
     }
 
     #[inline(never)]
@@ -205,7 +201,7 @@ impl<C: Contents> Network<C> {
             flags = stages::flags_of(Header { ecn, declared }, inner_ecn, flags);
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
-        Some(Rewritten { word: parcel.word(), flags, len: len.into() })
+        Some(Rewritten::new(parcel.word(), flags, len))
     }
 
     /// Writes a tunnel's header into a packet, or takes it away. Returns the packet's flags.
