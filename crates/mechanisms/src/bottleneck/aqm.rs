@@ -227,7 +227,7 @@ pub(super) trait Bend {
     fn falls(self, p: f64, log2_p: f64, draw: impl FnMut() -> f64) -> bool;
 }
 
-#[inline(always)]
+#[inline(never)]
 fn signal_bent<A: ManageQueue>(
     aqm: &mut A,
     arrival: &Arrival,
