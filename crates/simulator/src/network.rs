@@ -295,6 +295,7 @@ impl<C: Contents> Network<C> {
         loop {
             let Hop { link: number, staged, then, .. } = hop;
             if staged {
+                core::hint::cold_path();
                 parcel.rewrite(self.pass_stages(parcel, now)?);
                 if number == NO_LINK {
                     self.ledger.delivered += 1;
