@@ -25,25 +25,13 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     pub(super) fn pass_stages(&mut self, parcel: Parcel, now: Time) -> Option<Rewritten> {
         use flags::{OPTIONS, REPORT, TUNNEL};
-        let (stage, flags) = (self.glances[parcel.hop() as usize], parcel.flags());
-        if stage == NO_STAGE || flags & (REPORT | OPTIONS | TUNNEL) != 0 {
-            return self.pass_row(parcel, now);
+        let (hop, flags) = (parcel.hop() as usize, parcel.flags());
+        let stage = self.glances[hop];
+        if stage != NO_STAGE && flags & (REPORT | OPTIONS | TUNNEL) == 0 {
+            return self.pass_at_glance(stage, parcel, now);
         }
-        let user = self.flow_states[parcel.flow() as usize].owner.user;
-        match self.stages.glance(stage, now, parcel.len(), user, flags) {
-            Glanced::More => self.pass_row(parcel, now),
-            Glanced::On => Some(Rewritten::new(parcel.word(), flags, parcel.len())),
-            Glanced::Signal(signal) => {
-                Some(Rewritten::new(signal.to_bits(), flags, parcel.len()))
-            }
-        }
-    }
-
-    /// The same where more of the packet may matter.
-    #[inline(never)]
-    fn pass_row(&mut self, parcel: Parcel, now: Time) -> Option<Rewritten> {
-        let row = self.rows[parcel.hop() as usize];
-        if !C::OUTSIDE && !parcel.has(flags::REPORT | flags::OPTIONS) {
+        let row = self.rows[hop];
+        if !C::OUTSIDE && flags & (REPORT | OPTIONS) == 0 {
             match self.stages.alone(row) {
                 Alone::EndsTunnels(stage) => return self.cross((row, stage), parcel, now),
                 Alone::Gateway(stage) => return self.enter_tunnel((row, stage), parcel, now),
@@ -52,6 +40,21 @@ impl<C: Contents> Network<C> {
             }
         }
         self.pass_one_by_one(row, parcel, now)
+    }
+
+    /// The same where little of the packet may matter.
+    #[inline(never)]
+    fn pass_at_glance(&mut self, stage: u32, parcel: Parcel, now: Time) -> Option<Rewritten> {
+        let (flags, len) = (parcel.flags(), parcel.len());
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let word = match self.stages.glance(stage, now, len, user, flags) {
+            Glanced::On => parcel.word(),
+            Glanced::Signal(signal) => signal.to_bits(),
+            Glanced::More => {
+                return self.pass_one_by_one(self.rows[parcel.hop() as usize], parcel, now);
+            }
+        };
+        Some(Rewritten::new(word, flags, len))
     }
 
     /// As [`Self::cross`], at a gateway. Most packets that come there are not ECN-capable, since the network does without
