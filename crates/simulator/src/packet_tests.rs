@@ -84,8 +84,8 @@ fn a_word_can_be_written_beside_options() {
     let mut store = OptionStore::default();
     let sack = [(1, 2), (0, 0), (0, 0)];
     let word = store.put(Options { sack, ..Options::default() });
-    let packet = Packet { word, flags: flags::ACK | flags::OPTIONS, ..Packet::default() };
-    let mut parcel = Parcel::of(&packet);
+    let flags = flags::ACK | flags::OPTIONS;
+    let mut parcel = Parcel::of(&Packet { word, flags, len: 52, ..Packet::default() });
     assert_eq!(store.word_of(&parcel), 0);
     store.set_word_of(&mut parcel, 7);
     assert_eq!(store.word_of(&parcel), 7);
