@@ -97,12 +97,6 @@ def conex_setup(name):
     return conex_paper()["setups"][name]["set"]
 
 
-def conex_setup_of(factor, level):
-    """What a level of a factor sets of RED (papers/conex/paper.toml)."""
-    keys = conex_paper()["factors"][factor]["named"][str(level)]
-    return {key.rpartition(".")[2]: value for key, value in keys.items() if ".aqm." in key}
-
-
 def number(text):
     return float(text.split()[0])
 
@@ -143,67 +137,6 @@ def test_videos_stall_most_often_at_half_their_rate():
     for percent in range(65, 80):
         assert stalls_per_s(percent / 100) > stalls_per_s(unpoliced)
     assert stalls_per_s(0.63) < stalls_per_s(unpoliced)
-
-
-def conex_red(**chosen):
-    """Share that RED signals at a delay [s], by figure 2; thresholds of base.toml, or these."""
-    aqm = base("conex")["bottleneck"]["aqm"] | chosen
-    low, high = (
-        number(aqm[name]) * PACKET_BITS / (number(base("conex")["bottleneck"]["rate"]) * 1e6)
-        for name in ("min_threshold", "max_threshold")
-    )
-    return lambda delay_s: aqm["max_probability"] * (delay_s - low) / (high - low), low, high
-
-
-def meeting(excess, low, high):
-    """Where a falling function crosses zero."""
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return (low + high) / 2
-
-
-@pytest.mark.parametrize(
-    ("queue_ms", "policed", "close"),
-    [
-        (10, True, False),
-        (20, True, False),
-        (50, True, True),
-        (100, False, True),
-        (200, False, True),
-    ],
-)
-def test_queues_of_10_and_20_ms_are_policed_at_180_packets_per_s(queue_ms, policed, close):
-    """Of figure 14: the delay at 180 packets/s is close to the unpoliced one, "as with this filling
-    rate, the heavy users are almost not policed".
-
-    The link is full, and a flow has a window of √(1.5/p). Shorter queues leave smaller windows,
-    which take more marks: whether anybody is policed is the same however the policer is read. How
-    far the delay falls is not: one that takes a token for each declaration lets nobody declare more
-    than r; one that drops declared packets alone and owes a packet at most drops no more than ten
-    of its depth, each of which is a loss besides the mark that it declares.
-    """
-    scenario, r = base("conex"), 180
-    heavy, light = scenario["users"]["heavy"], scenario["users"]["light"]
-    link_packets_per_s = number(scenario["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
-    thresholds = conex_setup_of("q_ms", queue_ms)
-    marked, low, high = conex_red(**thresholds)
-
-    def of_flow(delay_s):
-        return math.sqrt(1.5 / marked(delay_s)) / (0.1 + delay_s)
-
-    def carried(delay_s, most, dropped=0.0):
-        of_one = of_flow(delay_s) / math.sqrt(1 + dropped)
-        of_heavy = min(heavy["flows"] * of_one, most / marked(delay_s))
-        return heavy["count"] * of_heavy + light["count"] * of_flow(delay_s) - link_packets_per_s
-
-    start = low + (high - low) * 1e-3
-    unpoliced = meeting(lambda delay_s: carried(delay_s, math.inf), start, high)
-    assert (heavy["flows"] * of_flow(unpoliced) * marked(unpoliced) > r + 45 / 100) == policed
-    beside = meeting(lambda delay_s: carried(delay_s, r + 45 / 100), start, high)
-    assert (beside > 0.9 * unpoliced) == close
-    mildly = meeting(lambda delay_s: carried(delay_s, math.inf, 10 / 45), start, high)
-    assert (mildly > 0.9 * unpoliced) == close
 
 
 def signalled_share():
