@@ -139,33 +139,6 @@ def test_videos_stall_most_often_at_half_their_rate():
     assert stalls_per_s(0.63) < stalls_per_s(unpoliced)
 
 
-def signalled_share():
-    """Of section V's traffic: what RED has to drop of the other for the link to carry it."""
-    users = conex_setup("short")["users"]
-    link_mbps = number(base("conex")["bottleneck"]["rate"])
-    cross_mbps = number(users["cross"]["traffic"]["rate"])
-    shorts_mbps = 10 * PACKET_BITS / number(users["heavy"]["traffic"]["every"]) * 1e-3
-    return (cross_mbps + shorts_mbps - link_mbps) / cross_mbps
-
-
-def test_marks_keep_short_flows_above_figure_20s_axis():
-    """Marks in the first three packets cost a round trip, whatever the window falls to.
-
-    Of the 8 packets after a first round trip that was marked, windows of at most 3 and 4 hold 7;
-    and of the last 4, after a mark on the first packet of the second one, a window below 4 does
-    not hold all.
-    """
-    aqm = base("conex")["bottleneck"]["aqm"]
-    low, high = number(aqm["min_threshold"]), number(aqm["max_threshold"])
-    share = signalled_share()
-    link_packets_per_s = number(base("conex")["bottleneck"]["rate"]) * 1e6 / PACKET_BITS
-    queue_s = (low + share * (high - low)) / link_packets_per_s
-    round_trip_s = 0.1 + queue_s
-    slowed = 1 - (1 - share) ** 3
-    axis = conex_claim("conex-fig20-light-axis")
-    assert round_trip_s * (3 + slowed) > axis["max"] * (1 + axis["slack"])
-
-
 def used_behind_a_virtual_queue(kappa, step_s=0.0005, until_s=60.0):
     """The fluid of (5.1.2) and (5.1.3) on core link 1 of the double bottleneck: share of it in use.
 
