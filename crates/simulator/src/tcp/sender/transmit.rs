@@ -229,8 +229,11 @@ impl Sender {
         let missing_bytes = self.outstanding.missing_bytes(segment);
         let pushed = missing_bytes > 0 || self.stream.is_pushed(segment);
         flags |= self.transmit.push_flag(pushed);
-        if self.conex.is_some() {
-            flags = self.declared(flags, segment, again, door.now);
+        if let Some(conex) = &self.conex {
+            flags = match !again && conex.has_nothing_to_declare() {
+                true => flags | flags::CONEX,
+                false => self.declared(flags, segment, again, door.now),
+            };
         }
         self.transmit.note_activity(door.now);
         self.counts.sent += 1;

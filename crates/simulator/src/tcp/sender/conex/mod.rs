@@ -109,6 +109,8 @@ pub struct Conex {
     /// Of RFC 7786, without SACK.
     estimate: Option<Estimate>,
     re_ecn: Option<ReEcn>,
+    /// It declares what it has met and nothing else.
+    plain: bool,
     /// What it has declared, of the flow's earlier connections, too.
     declared: Declared,
 }
@@ -132,12 +134,15 @@ impl Conex {
             ConexPlan::ReEcn(plan) => Some(ReEcn::new(plan)),
             _ => None,
         };
+        let credit = Credit::new(credit).filter(|_| !matches!(cheat, CheatPlan::Never(_)));
+        let cheat = Cheat::new(cheat);
         Some(Box::new(Conex {
             unit,
             mss: sizes.mss(),
             gauges: Met::default(),
-            cheat: Cheat::new(cheat),
-            credit: Credit::new(credit).filter(|_| !matches!(cheat, CheatPlan::Never(_))),
+            plain: cheat.is_none() && credit.is_none() && re_ecn.is_none(),
+            cheat,
+            credit,
             carrier,
             losses: Losses::new(losses),
             echo_end: 0,
@@ -281,6 +286,12 @@ impl Conex {
         if let Some(estimate) = &mut self.estimate {
             estimate.end();
         }
+    }
+
+    /// Whether a packet with payload that was not sent before declares nothing, as most do.
+    #[inline(always)]
+    pub fn has_nothing_to_declare(&self) -> bool {
+        self.plain && self.gauges.loss <= 0 && self.gauges.mark <= 0
     }
 
     /// What a packet with payload declares that leaves now, as flags.
