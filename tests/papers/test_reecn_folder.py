@@ -1,5 +1,7 @@
 """The data of papers/reecn: complete, consistent, and understood by the scenario reader."""
 
+import importlib
+import sys
 from collections import Counter
 
 import pytest
@@ -60,3 +62,23 @@ def test_mechanisms_differ_in_what_they_are(paper):
     }
     assert having.pop('kind = "red"') == {"RED", "ECN", "Re-ECN"}
     assert all(names == {"Re-ECN"} for names in having.values()), having
+
+
+def test_what_the_search_takes_is_what_is_reproduced(paper, monkeypatch):
+    monkeypatch.syspath_prepend(str(paper.folder))
+    monkeypatch.delitem(sys.modules, "search", raising=False)
+    search = importlib.import_module("search")
+    del sys.modules["search"]
+    rows = search.read(search.Search(1).engine)
+    assert search.first_of(rows.values()) == search.TAKEN
+    searched = search.Task(search.FIGURES, search.TAKEN)
+    settings = [
+        (setting, searched.applied(setting, name))
+        for name in search.EXPERIMENTS[search.CHANGED] + ("fig5", "fig6", "fig7", "fig10", "fig13")
+        for series in paper.experiments[name].series.values()
+        for setting in series.settings
+    ]
+    assert len(settings) > 70
+    for own, of_search in settings:
+        texts = [native_engine(one.base, one.overrides).to_toml() for one in (own, of_search)]
+        assert texts[0] == texts[1], own.levels

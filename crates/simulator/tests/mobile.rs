@@ -27,9 +27,9 @@ const SHAPE: &str = r#"[mobile]
 enodebs = 1
 rate = "50 Mb/s"
 delay = "20 ms"
-buffer = "500 packets"
+buffer = "200 packets"
 ecn = true
-aqm = { kind = "red", min_threshold = "50 packets", max_threshold = "250 packets", max_probability = 0.02, weight = 0.002, gentle = false, marks_below = 0.1 }
+aqm = { kind = "red", min_threshold = "20 packets", max_threshold = "200 packets", max_probability = 0.1, weight = 0.00024, spacing = "wait", gentle = true, marks_below = 0.1 }
 duplex = true
 radio = { delay = "5 ms", loss = 0.001 }
 
