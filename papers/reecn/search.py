@@ -466,7 +466,8 @@ first; README.md tells what it found.
 
 Buffer, RED's thresholds and p_max, and the delay over the air: {networks}. All else of RED is
 ns-2's by default: gentle, signals that wait for each other, a weight of 0.00024, and no marks from
-a probability of 0.1 on. The {best} with the largest share of parts go on.
+a probability of 0.1 on. The {best} with the largest share of parts go on, and whoever has as much
+as the last of them.
 """
 
 _FIGURES = """
@@ -475,7 +476,8 @@ _FIGURES = """
 The best networks with each rate of tokens r, in fair shares of a flow, and each bucket: how much
 it holds at most (D) and at first (b_start), in seconds of r. They are put to all {claims} claims
 of figures 5 to 13, with {runs[figures]} runs a point. The {best} with the most claims held go on;
-of several, those with the larger share of parts.
+of several, those with the larger share of parts. (The first time the fourth network's equal was
+left out, and what was best then was run again as well; README.md tells of it.)
 """
 
 _AGAIN = """
