@@ -8,7 +8,7 @@ the link's rate, marks up to a probability of 0.1).
 
 1. Networks are put to the claims of figures 8 and 9.
 2. The four that hold the largest share of their parts, and any that hold as much as the last of
-   these, are put to all figures, with two rates of tokens and five buckets each.
+   these, are put to all figures, with three rates of tokens and five buckets each.
 3. The four of these that hold the most claims, and then parts, are run again, fifteen times a
    point, and whoever holds as much as the last. Taken is the one with the most claims held; of
    several, that with the larger share of parts.
@@ -112,13 +112,15 @@ GRID = {
     "p_max": (0.02, 0.1),
     "air_ms": (5, 50, 200),
 }
-RATES = (1.5, 3.0)
+RATES = (1.0, 1.5, 3.0)
 """Of tokens, in fair shares of a flow."""
 BUCKETS_S = ((16.0, 16.0), (16.0, 1.0), (16.0, 0.16), (4.0, 4.0), (4.0, 0.16))
 """How much a bucket holds at most and at first, in seconds of r."""
+OF_NETWORKS = (1.5, 16.0, 16.0)
+"""Rate and bucket with which networks are told apart."""
 TAKEN = Reading()
 """What base.toml has."""
-_PROBE = Reading(1000, "tenth and half", 0.02, 50, 1.5, 16.0, 16.0)
+_PROBE = Reading(1000, "tenth and half", 0.02, 50, *OF_NETWORKS)
 """What tells engines apart, whatever is taken."""
 
 _KEYS = [one.name for one in fields(Reading)]
@@ -312,7 +314,7 @@ class Search:
 def network_tasks() -> list[Task]:
     """Every combination, with one policer."""
     return [
-        Task(NETWORKS, Reading(*one, RATES[0], *BUCKETS_S[0]))  # type: ignore[arg-type]
+        Task(NETWORKS, Reading(*one, *OF_NETWORKS))  # type: ignore[arg-type]
         for one in product(*GRID.values())
     ]
 
