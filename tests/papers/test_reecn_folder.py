@@ -1,6 +1,7 @@
 """The data of papers/reecn: complete, consistent, and understood by the scenario reader."""
 
 import importlib
+import re
 import sys
 from collections import Counter
 
@@ -14,6 +15,9 @@ CLAIMS = {
     "functions": 6, "fig5": 1, "fig6": 4, "fig7": 3, "fig8": 6, "fig9": 2, "fig10": 6, "fig11": 3,
     "fig12": 1, "fig13": 1,
 }  # fmt: skip
+
+FULL_AT_FIRST = r'(depth = "([^"]+)"), initial = "\2"'
+"""What a bucket is where it is not told otherwise."""
 
 
 @pytest.fixture(scope="module")
@@ -81,4 +85,5 @@ def test_what_the_search_takes_is_what_is_reproduced(paper, monkeypatch):
     assert len(settings) > 70
     for own, of_search in settings:
         texts = [native_engine(one.base, one.overrides).to_toml() for one in (own, of_search)]
+        texts = [re.sub(FULL_AT_FIRST, r"\1", text) for text in texts]
         assert texts[0] == texts[1], own.levels
