@@ -4,7 +4,7 @@ Buffer, thresholds and p_max, the delay over the air and the policer's bucket de
 and the text has none of them but the delay, for which it has a range. What is not searched is as
 in the simulator that the paper names: the sender is ns-2's FullTCP, which the authors extended, and
 all else of RED is what ns-2 has by default (gentle, signals that wait for each other, a weight by
-the link's rate, marks up to a probability of 0.1).
+the link's rate, marks up to a probability of 0.1), but for its bytes: ours counts packets of 1500.
 
 1. Networks are put to the claims of figures 8 and 9.
 2. The four that hold the largest share of their parts, and any that hold as much as the last of
@@ -99,7 +99,7 @@ class Reading:
 
 
 _OF_NS2 = 'weight = 0.00024, spacing = "wait", gentle = true, marks_below = 0.1'
-"""RED's rules that the paper leaves to its simulator: ns-2's defaults (ns-default.tcl, red.cc)."""
+"""RED's rules that the paper leaves to its simulator, for packets of 1500 bytes (red.cc)."""
 _SHARES = {
     "tenth and quarter": (0.1, 0.25),
     "tenth and half": (0.1, 0.5),
@@ -472,8 +472,9 @@ first; README.md tells what it found.
 
 Buffer, RED's thresholds and p_max, and the delay over the air: {networks}. All else of RED is
 ns-2's by default: gentle, signals that wait for each other, a weight of 0.00024, and no marks from
-a probability of 0.1 on. The {best} with the largest share of parts go on, and whoever has as much
-as the last of them.
+a probability of 0.1 on; but it counts packets of 1500 bytes, where ns-2's default is bytes, for
+packets of 500 (the last table has both). The {best} with the largest share of parts go on, and
+whoever has as much as the last of them.
 """
 
 _FIGURES = """
