@@ -6,16 +6,18 @@ in the simulator that the paper names: the sender is ns-2's FullTCP, which the a
 all else of RED is what ns-2 has by default (gentle, signals that wait for each other, a weight by
 the link's rate, marks up to a probability of 0.1), but for its bytes: ours counts packets of 1500.
 
-1. Networks are put to the claims of figures 8 and 9.
-2. The four that hold the largest share of their parts, and any that hold as much as the last of
-   these, are put to all figures, with three rates of tokens and five buckets each.
+1. Networks are put to the claims of the figures that they decide: 6, 8, 9 and 10.
+2. The eight that hold the most of them, and then the largest share of their parts, are put to all
+   figures, with three rates of tokens and five buckets each; so is any that holds as much as the
+   last of these.
 3. The four of these that hold the most claims, and then parts, are run again, fifteen times a
    point, and whoever holds as much as the last. Taken is the one with the most claims held; of
    several, that with the larger share of parts.
 4. With it each other assumption is changed alone.
 
 There are five and fifteen runs a point (the paper has five); means are judged, and not intervals.
-search_uniform.csv has the search of before, in which signals were spaced uniformly (README.md).
+search_whole_runs.csv has the search of before, in which runs were measured from their first second
+on, and search_uniform.csv the one before that, in which signals were spaced uniformly (README.md).
 
     python papers/reecn/search.py                 do what is missing in search.csv, write SEARCH.md
     python papers/reecn/search.py --jobs 1        with one core
@@ -46,7 +48,7 @@ from tidegate.studies.papers.study import wanted_series
 from tidegate.studies.papers.verdicts import judge_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tidegate.studies.papers.experiments import Experiment
     from tidegate.studies.papers.factors import Override, Setting
@@ -54,11 +56,14 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 ROWS = FOLDER / "search.csv"
 NETWORKS, FIGURES, AGAIN, CHANGED = "networks", "figures", "again", "changed"
-"""Stages: figures 8 and 9 alone, all figures, the best again, and one thing changed of them."""
-EXPERIMENTS = {NETWORKS: ("fig8", "fig9"), CHANGED: ("fig8", "fig9", "fig11", "fig12")}
+"""Stages: some figures alone, all figures, the best again, and one thing changed of them."""
+EXPERIMENTS = {
+    NETWORKS: ("fig6", "fig8", "fig9", "fig10"),
+    CHANGED: ("fig8", "fig9", "fig11", "fig12"),
+}
 RUNS = {NETWORKS: 5, FIGURES: 5, AGAIN: 15, CHANGED: 5}
-BEST = 4
-"""So many of the first and second stage get into the next, and who is as good as the last."""
+BEST = {NETWORKS: 8, FIGURES: 4}
+"""So many of a stage get into the next, and who is as good as the last."""
 MECHANISMS = ("DropTail", "RED", "ECN", "Re-ECN")
 SHOWN = [f"{metric} {n}" for metric in ("goodput", "fairness") for n in (10, 100)]
 Row = dict[str, str]
@@ -107,16 +112,16 @@ _SHARES = {
 }
 """RED's thresholds, in shares of the buffer."""
 GRID = {
-    "buffer": (200, 500, 1000, 2500),
+    "buffer": (50, 100, 200, 500, 1000, 2500),
     "thresholds": ("tenth and quarter", "tenth and half", "tenth and whole"),
-    "p_max": (0.02, 0.1),
+    "p_max": (0.02, 0.05, 0.1),
     "air_ms": (5, 50, 200),
 }
 RATES = (1.0, 1.5, 3.0)
 """Of tokens, in fair shares of a flow."""
 BUCKETS_S = ((16.0, 16.0), (16.0, 1.0), (16.0, 0.16), (4.0, 4.0), (4.0, 0.16))
 """How much a bucket holds at most and at first, in seconds of r."""
-OF_NETWORKS = (1.5, 16.0, 16.0)
+OF_NETWORKS = (1.0, 16.0, 16.0)
 """Rate and bucket with which networks are told apart."""
 TAKEN = Reading()
 """What base.toml has."""
@@ -165,7 +170,7 @@ CHANGES: dict[str, list[Override]] = {
     ],
     "ns-2's one-way SACK": [("tcp.loss_recovery", '"sack"'), *OF_ONE_WAY],
     "today's Linux": [("profile", '"linux"'), *OF_LINUX],
-    "first 10 s not measured": [("warm_up", '"10 s"'), ("duration", '"90 s"')],
+    "all is measured, from the first request on": [("warm_up", '"0 s"'), ("duration", '"100 s"')],
 }
 READ_OTHERWISE: dict[str, tuple[str, str]] = {
     "policer counts each mark": ("", 'signals = "each"'),
@@ -305,7 +310,7 @@ class Search:
         digest = hashlib.sha256()
         for setting in self.paper.experiments["fig8"].series["tcp"].settings:
             applied = Task(NETWORKS, _PROBE).applied(setting, "fig8")
-            short = [*applied.overrides, ("duration", '"5 s"')]
+            short = [*applied.overrides, ("warm_up", '"0 s"'), ("duration", '"5 s"')]
             tables = native_engine(applied.base, short).run(1)
             digest.update(repr(list(tables["flows"]["throughput_bps"])).encode())
         return digest.hexdigest()[:8]
@@ -321,7 +326,7 @@ def network_tasks() -> list[Task]:
 
 def figure_tasks(rows: Iterable[Row]) -> list[Task]:
     """The best networks, each with every rate of tokens and every bucket."""
-    best = best_of(of_stage(rows, NETWORKS), lambda row: float(row["parts"]))
+    best = best_of(rows, NETWORKS)
     return [
         Task(FIGURES, replace(reading_of(row), rate=rate, depth_s=depth_s, start_s=start_s))
         for row in best
@@ -332,13 +337,14 @@ def figure_tasks(rows: Iterable[Row]) -> list[Task]:
 
 def again_tasks(rows: Iterable[Row]) -> list[Task]:
     """The best of all figures."""
-    return [Task(AGAIN, reading_of(row)) for row in best_of(of_stage(rows, FIGURES), score)]
+    return [Task(AGAIN, reading_of(row)) for row in best_of(rows, FIGURES)]
 
 
-def best_of(rows: Sequence[Row], value: Callable[[Row], float | tuple[int, float]]) -> list[Row]:
-    """The best, and all that are as good as the last of them."""
-    least = sorted(map(value, rows), reverse=True)[BEST - 1]
-    return [row for row in rows if value(row) >= least]
+def best_of(rows: Iterable[Row], stage: str) -> list[Row]:
+    """The best of a stage, and all that are as good as the last of them."""
+    own = of_stage(rows, stage)
+    least = sorted(map(score, own), reverse=True)[BEST[stage] - 1]
+    return [row for row in own if score(row) >= least]
 
 
 def first_of(rows: Iterable[Row]) -> Reading:
@@ -464,17 +470,18 @@ _HEAD = """
 Written by `papers/reecn/search.py` with engine {engine}; `search.csv` has the verdict on each
 claim. Where a row has `a/b/c/d`, these are DropTail, RED, ECN and Re-ECN, with 10 or 100 flows.
 Means are judged and not intervals: what is held here may be undecided in RESULTS.md. *Held* counts
-claims, *parts* is the share of what claims ask for that holds. `search_uniform.csv` has a search of
-before, in which RED's signals were spaced uniformly, and which did not ask what a bucket holds at
-first; README.md tells what it found.
+claims, *parts* is the share of what claims ask for that holds. `search_whole_runs.csv` has the
+search of before, in which runs were measured from their first second on, with fewer networks, four
+of which were put to all figures; `search_uniform.csv` the one before that. README.md tells what
+they found.
 
 ## Networks
 
 Buffer, RED's thresholds and p_max, and the delay over the air: {networks}. All else of RED is
 ns-2's by default: gentle, signals that wait for each other, a weight of 0.00024, and no marks from
 a probability of 0.1 on; but it counts packets of 1500 bytes, where ns-2's default is bytes, for
-packets of 500 (the last table has both). The {best} with the largest share of parts go on, and
-whoever has as much as the last of them.
+packets of 500 (the last table has both). The {best[networks]} with the most claims held go on; of
+several, those with the larger share of parts, and whoever has as much as the last of them.
 """
 
 _FIGURES = """
@@ -482,9 +489,8 @@ _FIGURES = """
 
 The best networks with each rate of tokens r, in fair shares of a flow, and each bucket: how much
 it holds at most (D) and at first (b_start), in seconds of r. They are put to all {claims} claims
-of figures 5 to 13, with {runs[figures]} runs a point. The {best} with the most claims held go on;
-of several, those with the larger share of parts. (The first time the fourth network's equal was
-left out, and what was best then was run again as well; README.md tells of it.)
+of figures 5 to 13, with {runs[figures]} runs a point. The {best[figures]} with the most claims held
+go on; of several, those with the larger share of parts, and whoever has as much as the last.
 """
 
 _AGAIN = """
