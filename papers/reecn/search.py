@@ -1,7 +1,8 @@
 """Search over what the paper leaves open: search.csv has all that was measured, SEARCH.md its gist.
 
 Buffer, thresholds and p_max, the delay over the air and the policer's bucket decide the figures,
-and the text has none of them but the delay, for which it has a range. What is not searched is as
+and the text has none of them but the delay, for which it has a range. Between an eNodeB and the
+gateway it has two routers, where the paper's figure 4 draws four. What is not searched is as
 in the simulator that the paper names: the sender is ns-2's FullTCP, which the authors extended, and
 all else of RED is what ns-2 has by default (gentle, signals that wait for each other, a weight by
 the link's rate, marks up to a probability of 0.1), but for its bytes: ours counts packets of 1500.
@@ -80,6 +81,7 @@ class Reading:
     rate: float = 1.0
     depth_s: float = 16.0
     start_s: float = 16.0
+    routers: int = 4
 
     @property
     def red(self) -> str:
@@ -92,14 +94,14 @@ class Reading:
 
     @property
     def round_trip_ms(self) -> int:
-        """Without queues, over five wired links."""
-        return 2 * (5 * 20 + self.air_ms)
+        """Without queues, over a wired link more than there are routers."""
+        return 2 * ((self.routers + 1) * 20 + self.air_ms)
 
     def __str__(self) -> str:
         """In words."""
         return (
-            f"{self.buffer} packets, {self.thresholds}, {self.p_max}, {self.air_ms} ms, "
-            f"r {self.rate:g}, D {self.depth_s:g} s, b_start {self.start_s:g} s"
+            f"{self.routers} routers, {self.buffer} packets, {self.thresholds}, {self.p_max}, "
+            f"{self.air_ms} ms, r {self.rate:g}, D {self.depth_s:g} s, b_start {self.start_s:g} s"
         )
 
 
@@ -117,6 +119,7 @@ GRID = {
     "p_max": (0.02, 0.05, 0.1),
     "air_ms": (5, 50, 200),
 }
+ROUTERS = (4, 2)
 RATES = (1.0, 1.5, 3.0)
 """Of tokens, in fair shares of a flow."""
 BUCKETS_S = ((16.0, 16.0), (16.0, 1.0), (16.0, 0.16), (4.0, 4.0), (4.0, 0.16))
@@ -170,6 +173,7 @@ CHANGES: dict[str, list[Override]] = {
     ],
     "ns-2's one-way SACK": [("tcp.loss_recovery", '"sack"'), *OF_ONE_WAY],
     "today's Linux": [("profile", '"linux"'), *OF_LINUX],
+    "hosts do not jitter, as in ns-2": [("host_jitter", '"off"')],
     "all is measured, from the first request on": [("warm_up", '"0 s"'), ("duration", '"100 s"')],
 }
 READ_OTHERWISE: dict[str, tuple[str, str]] = {
@@ -213,7 +217,7 @@ class Task:
         greedy = f'rate = "{10 * reading.rate / TAKEN.rate:g} Mb/s"'
         given = [(key, value.replace('rate = "10 Mb/s"', greedy)) for key, value in given]
         own = tuple((key, self._policers(value, experiment)) for key, value in given)
-        return replace(setting, overrides=own)
+        return replace(setting, base=wired(setting.base, reading.routers), overrides=own)
 
     def _policers(self, value: str, experiment: str) -> str:
         """All policers of a value as this reading has them; the rates of figure 5 stay."""
@@ -235,6 +239,27 @@ class Task:
             return own.replace(" }", f", {more} }}") if more else own
 
         return re.sub(r'\{ kind = "re-ecn-policer"[^{}]*\}', as_read, value)
+
+
+def wired(base: str, routers: int) -> str:
+    """Give a scenario with so many routers between gateway and eNodeB."""
+    above, below = _WIRES[routers]
+    bare = re.sub(r"\[links\.(?!bottleneck\]|cell\])[^\[]*", "", base)
+    at, beyond = (bare.index(f"[links.{name}]") for name in ("bottleneck", "cell"))
+    links = ("".join(map(_wire, ends)) for ends in (above, below))
+    return f"{bare[:at]}{next(links)}{bare[at:beyond]}{next(links)}{bare[beyond:]}"
+
+
+def _wire(ends: str) -> str:
+    start, end = ends.split("-")
+    return (
+        f'[links.{ends.lower()}]\nfrom = "{start}"\nto = "{end}"\n'
+        'rate = "100 Mb/s"\ndelay = "20 ms"\nbottleneck = false\n\n'
+    )
+
+
+_WIRES = {4: (["G1-R4", "R4-R3"], ["R2-R1", "R1-N"]), 2: (["G1-R3"], ["R2-N"])}
+"""Links before the bottleneck, from R3 to R2, and behind it."""
 
 
 def _scaled(name: str, unit: str, factor: float) -> str | re.Match[str]:
@@ -319,7 +344,8 @@ class Search:
 def network_tasks() -> list[Task]:
     """Every combination, with one policer."""
     return [
-        Task(NETWORKS, Reading(*one, *OF_NETWORKS))  # type: ignore[arg-type]
+        Task(NETWORKS, Reading(*one, *OF_NETWORKS, routers))  # type: ignore[arg-type]
+        for routers in ROUTERS
         for one in product(*GRID.values())
     ]
 
@@ -360,6 +386,7 @@ def change_tasks() -> list[Task]:
         for level in levels
         if level != getattr(TAKEN, name)
     ]
+    neighbours += [replace(TAKEN, routers=one) for one in ROUTERS if one != TAKEN.routers]
     neighbours += [replace(TAKEN, rate=rate) for rate in RATES if rate != TAKEN.rate]
     neighbours += [
         replace(TAKEN, depth_s=depth_s, start_s=start_s)
@@ -379,7 +406,7 @@ def reading_of(row: Row) -> Reading:
     """What a row's columns say."""
     return Reading(
         int(row["buffer"]), row["thresholds"], float(row["p_max"]), int(row["air_ms"]),
-        float(row["rate"]), float(row["depth_s"]), float(row["start_s"]),
+        float(row["rate"]), float(row["depth_s"]), float(row["start_s"]), int(row["routers"]),
     )  # fmt: skip
 
 
@@ -477,7 +504,7 @@ they found.
 
 ## Networks
 
-Buffer, RED's thresholds and p_max, and the delay over the air: {networks}. All else of RED is
+Routers, buffer, RED's thresholds and p_max, and the delay over the air: {networks}. All else of RED is
 ns-2's by default: gentle, signals that wait for each other, a weight of 0.00024, and no marks from
 a probability of 0.1 on; but it counts packets of 1500 bytes, where ns-2's default is bytes, for
 packets of 500 (the last table has both). The {best[networks]} with the most claims held go on; of
