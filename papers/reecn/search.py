@@ -75,13 +75,13 @@ class Reading:
     """One answer to what is open. The policer is in fair shares of a flow, and seconds of its r."""
 
     buffer: int = 200
-    thresholds: str = "tenth and whole"
-    p_max: float = 0.1
-    air_ms: int = 5
+    thresholds: str = "tenth and half"
+    p_max: float = 0.05
+    air_ms: int = 50
     rate: float = 1.0
     depth_s: float = 16.0
     start_s: float = 16.0
-    routers: int = 4
+    routers: int = 2
 
     @property
     def red(self) -> str:
@@ -128,7 +128,7 @@ OF_NETWORKS = (1.0, 16.0, 16.0)
 """Rate and bucket with which networks are told apart."""
 TAKEN = Reading()
 """What base.toml has."""
-_PROBE = Reading(1000, "tenth and half", 0.02, 50, *OF_NETWORKS)
+_PROBE = Reading(1000, "tenth and half", 0.02, 50, *OF_NETWORKS, 4)
 """What tells engines apart, whatever is taken."""
 
 _KEYS = [one.name for one in fields(Reading)]
@@ -277,7 +277,7 @@ def _begun(policer: str, share: float) -> str:
 
 _POLICER = (
     '[{ kind = "re-ecn-policer", fill_rate = "5000 kb/s", depth = "10000 kB", '
-    'round_trip = "210 ms" }]'
+    'round_trip = "220 ms" }]'
 )
 
 
