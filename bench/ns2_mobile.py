@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).with_name("ns2_network.tcl")
 MECHANISMS = ("DropTail", "RED", "ECN")
 NETWORK = [
-    ("links.cell.delay", '"50 ms"'),
+    ("warm_up", '"0 s"'),
+    ("duration", '"100 s"'),
+    ("links.cell.delay", '"90 ms"'),
     ("links.bottleneck.buffer", '"1000 packets"'),
     (
         "links.bottleneck.aqm",

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use common::{plan, plan_with};
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::Plan;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
@@ -22,14 +21,62 @@ fn brief(plan: Plan) -> Plan {
     Plan { warm_up: Span::ZERO, duration: Span::from_secs(8), ..plan }
 }
 
-/// The links of the re-ECN paper's base, as a shape.
+/// The links of figure 4 of the re-ECN paper, four routers between gateway and eNodeB.
+const LINKS: &str = r#"[links.g1-r4]
+from = "G1"
+to = "R4"
+rate = "100 Mb/s"
+delay = "20 ms"
+bottleneck = false
+
+[links.r4-r3]
+from = "R4"
+to = "R3"
+rate = "100 Mb/s"
+delay = "20 ms"
+bottleneck = false
+
+[links.bottleneck]
+from = "R3"
+to = "R2"
+rate = "50 Mb/s"
+delay = "20 ms"
+buffer = "200 packets"
+ecn = true
+aqm = { kind = "red", min_threshold = "20 packets", max_threshold = "100 packets", max_probability = 0.05, weight = 0.00024, spacing = "wait", gentle = true, marks_below = 0.1 }
+
+[links.r2-r1]
+from = "R2"
+to = "R1"
+rate = "100 Mb/s"
+delay = "20 ms"
+bottleneck = false
+
+[links.r1-n]
+from = "R1"
+to = "N"
+rate = "100 Mb/s"
+delay = "20 ms"
+bottleneck = false
+
+[links.cell]
+from = "N"
+to = "clients"
+rate = "100 Mb/s"
+delay = "5 ms"
+bottleneck = false
+loss = 0.001
+
+"#;
+
+/// The same as a shape.
 const SHAPE: &str = r#"[mobile]
 enodebs = 1
 rate = "50 Mb/s"
 delay = "20 ms"
 buffer = "200 packets"
 ecn = true
-aqm = { kind = "red", min_threshold = "20 packets", max_threshold = "200 packets", max_probability = 0.1, weight = 0.00024, spacing = "wait", gentle = true, marks_below = 0.1 }
+aqm = { kind = "red", min_threshold = "20 packets", max_threshold = "100 packets", max_probability = 0.05, weight = 0.00024, spacing = "wait", gentle = true, marks_below = 0.1 }
 duplex = true
 radio = { delay = "5 ms", loss = 0.001 }
 
@@ -37,16 +84,16 @@ radio = { delay = "5 ms", loss = 0.001 }
 
 /// Packet for packet, losses over the air included.
 #[test]
-fn the_network_that_the_papers_base_writes_link_by_link_is_the_shape() {
-    let by_hand = file("papers/reecn/base.toml");
-    let lossy = [("links.cell.loss".to_owned(), "0.001".to_owned())];
-    let by_hand_plan = Scenario::parse(&by_hand, &lossy).expect("is valid").plan();
-    let links =
-        by_hand.find("[links.").expect("has links")..by_hand.find("[users.").expect("has users");
-    let mut shape = by_hand;
-    shape.replace_range(links, SHAPE);
-    let shape = shape.replace("to = \"clients\"", "to = \"phones1\"");
-    let [by_hand, shape] = [by_hand_plan, plan(&shape)].map(|plan| run(&brief(plan), 1));
+fn figure_4_link_by_link_is_the_shape() {
+    let base = file("papers/reecn/base.toml");
+    let links = base.find("[links.").expect("has links")..base.find("[users.").expect("has users");
+    let with = |network: &str| {
+        let mut text = base.clone();
+        text.replace_range(links.clone(), network);
+        text
+    };
+    let shape = with(SHAPE).replace("to = \"clients\"", "to = \"phones1\"");
+    let [by_hand, shape] = [with(LINKS), shape].map(|text| run(&brief(plan(&text)), 1));
     assert_eq!(by_hand.digest, shape.digest);
     let sum = |counts: &[u64]| counts.iter().sum::<u64>();
     let (lost, marked) = (sum(&shape.links.drops_wire), sum(&shape.links.marks));
