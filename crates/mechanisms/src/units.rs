@@ -17,6 +17,10 @@ pub struct Time(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
+/// Lengths of time that several users have in turn; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spans(pub Vec<Span>);
+
 /// An amount of data, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(u64);

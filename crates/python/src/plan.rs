@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tidegate_mechanisms::parameters::{Choice, Kind, Parameters, Value};
 use tidegate_mechanisms::registry::Parameter;
-use tidegate_mechanisms::units::{QueueLength, Span, Time, TokenRate, Tokens};
+use tidegate_mechanisms::units::{QueueLength, Span, Spans, Time, TokenRate, Tokens};
 use tidegate_scenario::plan::{FlowPlan, LinkMechanisms, LinkPlan, Plan, TcpPlan};
 
 /// The nearest number to what the file says: 60 s are 60.0, which a product with 1e-9 is not.
@@ -141,7 +141,7 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
     let py = all.py();
     let unit = match kind {
         Kind::Rate => "_bps",
-        Kind::Span | Kind::OrOff => "_s",
+        Kind::Span | Kind::Spans | Kind::OrOff => "_s",
         Kind::Bytes => "_bytes",
         Kind::QueueLength | Kind::Tokens | Kind::TokenRate => {
             return set_in_packets_or_bytes(all, name, kind, value);
@@ -151,6 +151,9 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
     let value = match (value, kind) {
         (Value::Rate(rate), _) => rate.as_bps().into_py_any(py)?,
         (Value::Span(span), _) => in_seconds(span).into_py_any(py)?,
+        (Value::Spans(Spans(spans)), _) => {
+            spans.into_iter().map(in_seconds).collect::<Vec<_>>().into_py_any(py)?
+        }
         (Value::OrOff(time), _) => time.span().map(in_seconds).into_py_any(py)?,
         (Value::Bytes(bytes), _) => bytes.get().into_py_any(py)?,
         (Value::Probability(probability), _) => probability.0.into_py_any(py)?,

@@ -139,7 +139,7 @@ fn way<'a>(
 fn arrives(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let size = user.packet_size.unwrap_or(file.packet_size);
     let own = [Some(user.access_link(file)), user.egress_link(file)];
-    let own = own.into_iter().flatten().map(|link| link.delay);
+    let own = own.into_iter().flatten().filter_map(|link| link.delay.0.into_iter().max());
     let own: u128 = own.map(|delay| u128::from(delay.as_nanos())).sum();
     let propagation = |shared: &[&LinkPlan]| -> u128 {
         own + shared.iter().map(|link| u128::from(link.delay.as_nanos())).sum::<u128>()

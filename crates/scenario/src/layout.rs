@@ -63,7 +63,8 @@ fn add_group(
         let customer = plan.users.len();
         plan.users.push(UserPlan { group, customer });
         let name = format!("{name}.{number}");
-        let (access, egress) = own.add(plan, &name, nodes, network.len() + 2 * customer as u32);
+        let place = (nodes, network.len() + 2 * customer as u32);
+        let (access, egress) = own.add(plan, &name, number, place);
         let (entry, exit) = add_stages(plan, user, &name, 1 + shared);
         UserParts { user: customer, access, egress, entry, exit }
     };
@@ -189,17 +190,19 @@ impl Seat<'_> {
     }
 }
 
-/// What the own links of the users of a group are like, where they have them.
+/// What the own links of the users of a group are like, where they have them: one for each delay.
 struct OwnLinks {
-    access: Option<LinkPlan>,
-    egress: Option<LinkPlan>,
+    access: Option<Vec<LinkPlan>>,
+    egress: Option<Vec<LinkPlan>>,
 }
 
 impl OwnLinks {
     fn of(file: &File, user: &User) -> Self {
         let plain = |end: &str, link: AccessPlan| {
             let AccessPlan { rate, delay, buffer } = link;
-            LinkPlan::plain(end.to_owned(), rate, delay, buffer, file.packet_size)
+            let plain =
+                |delay| LinkPlan::plain(end.to_owned(), rate, delay, buffer, file.packet_size);
+            delay.0.into_iter().map(plain).collect()
         };
         let at = user.hosts_in(file).map(|(_, _, at)| at);
         let access = Some(user.access_link(file)).filter(|_| at != Some(AtHosts::Sending));
@@ -210,16 +213,18 @@ impl OwnLinks {
         }
     }
 
-    /// Adds those of a user, from his host to the nodes `from` and `to` of the network and on to the far end.
+    /// Adds those of a user of the group, from his host to the nodes `from` and `to` of the network and on to the far end.
     fn add(
         &self,
         plan: &mut Plan,
         owner: &str,
-        (from, to): (u32, u32),
-        host: u32,
+        number: usize,
+        ((from, to), host): ((u32, u32), u32),
     ) -> (Option<Duplex>, Option<Duplex>) {
         let far_end = host + 1;
-        let mut add = |link: &LinkPlan, ends| add_duplex(plan, owner, link, ends);
+        let mut add = |links: &Vec<LinkPlan>, ends| {
+            add_duplex(plan, owner, &links[number % links.len()], ends)
+        };
         let access = self.access.as_ref().map(|link| add(link, (host, from)));
         (access, self.egress.as_ref().map(|link| add(link, (to, far_end))))
     }

@@ -5,7 +5,7 @@ use tidegate_mechanisms::parameters::{Form, Kind, Offer, Value as Parameter};
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
-    Step, TokenRate, Tokens,
+    Spans, Step, TokenRate, Tokens,
 };
 
 use crate::document::{Node, Table, Value};
@@ -82,7 +82,9 @@ fn form_schema(form: &Form, definitions: &mut Definitions) -> Json {
 /// A default as a file has it. A unit test reads all of them.
 fn default_value(kind: Kind, text: &'static str) -> Value {
     match kind {
-        Kind::Rate | Kind::Span | Kind::Bytes | Kind::QueueLength | Kind::OrOff => text.into(),
+        Kind::Rate | Kind::Span | Kind::Spans | Kind::Bytes | Kind::QueueLength | Kind::OrOff => {
+            text.into()
+        }
         Kind::Tokens | Kind::TokenRate => text.into(),
         Kind::Word(_) | Kind::Text | Kind::Choice(_) => text.into(),
         Kind::Probability
@@ -116,6 +118,7 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
     match kind {
         Kind::Rate => Rate::read(node, reader).map(Parameter::Rate),
         Kind::Span => Span::read(node, reader).map(Parameter::Span),
+        Kind::Spans => Spans::read(node, reader).map(Parameter::Spans),
         Kind::Bytes => Bytes::read(node, reader).map(Parameter::Bytes),
         Kind::QueueLength => QueueLength::read(node, reader).map(Parameter::QueueLength),
         Kind::Tokens => Tokens::read(node, reader).map(Parameter::Tokens),
@@ -153,6 +156,7 @@ pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> 
     Some(match (value, parameter.kind) {
         (Parameter::Rate(rate), _) => rate.write(),
         (Parameter::Span(span), _) => span.write(),
+        (Parameter::Spans(spans), _) => spans.write(),
         (Parameter::Bytes(bytes), _) => bytes.write(),
         (Parameter::QueueLength(length), _) => length.write(),
         (Parameter::Tokens(tokens), _) => tokens.write(),
@@ -202,6 +206,7 @@ pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
     match kind {
         Kind::Rate => Rate::schema(definitions),
         Kind::Span => Span::schema(definitions),
+        Kind::Spans => Spans::schema(definitions),
         Kind::Bytes => Bytes::schema(definitions),
         Kind::QueueLength => QueueLength::schema(definitions),
         Kind::Tokens => Tokens::schema(definitions),

@@ -2,7 +2,9 @@
 
 use serde_json::{Value as Json, json};
 pub(crate) use tidegate_mechanisms::units::OrOff;
-use tidegate_mechanisms::units::{Demand, Factor, Memory, Points, Probability, Share, Span, Step};
+use tidegate_mechanisms::units::{
+    Demand, Factor, Memory, Points, Probability, Share, Span, Spans, Step,
+};
 
 use crate::document::{Node, Table, Value};
 use crate::field::{Field, Reader};
@@ -219,6 +221,27 @@ impl<T: Field> Field for OneOrEach<T> {
     fn schema(definitions: &mut Definitions) -> Json {
         let one = T::schema(definitions);
         json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+    }
+}
+
+impl Field for Spans {
+    fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
+        match OneOrEach::read(node, reader)? {
+            OneOrEach::One(span) => Some(Spans(vec![span])),
+            OneOrEach::Each(spans) if spans.is_empty() => {
+                reader.wrong("an empty list; at least one")
+            }
+            OneOrEach::Each(spans) => Some(Spans(spans)),
+        }
+    }
+    fn write(&self) -> Value {
+        match &self.0[..] {
+            [span] => span.write(),
+            spans => OneOrEach::Each(spans.to_vec()).write(),
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> Json {
+        OneOrEach::<Span>::schema(definitions)
     }
 }
 

@@ -69,6 +69,20 @@ fn an_egress_makes_the_dumbbell_two_sided() {
     assert_eq!(link(&plan, "light.1.egress").delay, Span::from_millis(3));
 }
 
+#[test]
+fn users_of_a_group_have_several_delays_in_turn() {
+    let plan = plan_with(
+        DUMBBELL,
+        &[("users.light.count", "5"), ("users.light.egress.delay", r#"["3 ms", "7 ms"]"#)],
+    );
+    let delays =
+        |way| [0, 1, 2, 3, 4].map(|user| link(&plan, &format!("light.{user}.{way}")).delay);
+    assert_eq!(delays("egress"), [3, 7, 3, 7, 3].map(Span::from_millis));
+    assert_eq!(delays("egress.reverse"), delays("egress"));
+    let one = |text| plan_with(DUMBBELL, &[("egress.delay", text)]);
+    assert_eq!(one(r#"["3 ms"]"#), one("3 ms"));
+}
+
 const ONE_HOST: &str = r#"
 version = 1
 bottleneck = { rate = "10 Mb/s", duplex = true }

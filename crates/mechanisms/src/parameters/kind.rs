@@ -4,7 +4,7 @@ use super::{Choice, Mistake};
 use crate::registry::Parameter;
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
-    Step, TokenRate, Tokens,
+    Spans, Step, TokenRate, Tokens,
 };
 
 /// A value of a parameter.
@@ -14,6 +14,8 @@ pub enum Value {
     Rate(Rate),
     /// Time.
     Span(Span),
+    /// Times, in turn.
+    Spans(Spans),
     /// Size.
     Bytes(Bytes),
     /// Packets, or size.
@@ -63,6 +65,8 @@ pub enum Kind {
     Rate,
     /// Time.
     Span,
+    /// Time, or several in turn.
+    Spans,
     /// Size.
     Bytes,
     /// Packets, or size.
@@ -151,7 +155,7 @@ impl Kind {
     pub const fn unit(self) -> &'static str {
         match self {
             Kind::Rate => "bit/s",
-            Kind::Span => "s",
+            Kind::Span | Kind::Spans => "s",
             Kind::Bytes => "B",
             Kind::QueueLength | Kind::Tokens => "packets or B",
             Kind::TokenRate => "packets/s or bit/s",

@@ -4,7 +4,7 @@ use super::{Choice, Form, Kind, Offer, Parameters, Value};
 use crate::registry::DefaultValue;
 use crate::units::{
     Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
-    Step, TokenRate, Tokens, Whole,
+    Spans, Step, TokenRate, Tokens, Whole,
 };
 
 /// The type of a parameter.
@@ -44,6 +44,7 @@ macro_rules! parameter_types {
 parameter_types! {
     Rate => Rate;
     Span => Span;
+    Spans => Spans;
     Bytes => Bytes;
     Probability => Probability;
     Share => Share;

@@ -10,7 +10,7 @@ use tidegate_mechanisms::parameters::{Mistake, Tables};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
-use tidegate_mechanisms::units::{Bytes, Probability, Rate, Span};
+use tidegate_mechanisms::units::{Bytes, Probability, Rate, Span, Spans};
 
 parameters! {
     /// What any link has.
@@ -29,8 +29,8 @@ parameters! {
     pub struct AccessPlan {
         /// Bits on the wire per second. Default "1 Gb/s".
         pub rate: Rate = "1 Gb/s",
-        /// Propagation delay, one way. Default "100 us".
-        pub delay: Span = "100 us",
+        /// Propagation delay, one way; of several, the users of the group have one each, in turn. Default "100 us".
+        pub delay: Spans = "100 us",
         /// Room for waiting packets, the one in transmission included. Default "1000 packets".
         pub buffer: Buffer = "1000 packets",
     }

@@ -103,6 +103,12 @@ fn each_mistake_is_told_with_place_expectation_and_remedy() {
             "from = \"right\"\nto = \"left\"",
             "users.a.to: the way from right back to left carries ACKs alone; write bottleneck.duplex = true",
         ),
+        ("users.a", "access = { delay = [] }", "users.a.access.delay: an empty list; at least one"),
+        (
+            "users.a",
+            "access = { delay = [\"5 ms\", \"5\"] }",
+            "users.a.access.delay.1: \"5\" has no unit; write e.g. \"5 ms\"",
+        ),
         ("users.a", "hosts = \"a\"", "users.a.hosts: names this very group: leave the key out"),
         ("users.a", "hosts = \"aa\"", "there is no group \"aa\"; groups are a"),
         ("users.a", "start = \"40 s\"", "is after the end of the run"),
