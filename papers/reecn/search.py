@@ -1,13 +1,16 @@
 """Search over what the paper leaves open: search.csv has all that was measured, SEARCH.md its gist.
 
 Buffer, thresholds and p_max, the delay over the air and the policer's bucket decide the figures,
-and the text has none of them but the delay, for which it has a range. Between an eNodeB and the
-gateway it has two routers, where the paper's figure 4 draws four. What is not searched is as
+and the text has none of them but the delay, for which it has a range: all clients have one of it,
+or they have the range side by side. Between an eNodeB and the gateway the text has two routers,
+where the paper's figure 4 draws four. What is not searched is as
 in the simulator that the paper names: the sender is ns-2's FullTCP, which the authors extended, and
 all else of RED is what ns-2 has by default (gentle, signals that wait for each other, a weight by
 the link's rate, marks up to a probability of 0.1), but for its bytes: ours counts packets of 1500.
 
-1. Networks are put to the claims of the figures that they decide: 6, 8, 9 and 10.
+1. Networks are put to the claims of the figures that they decide: 6, 8, 9 and 10. A flow's tokens
+   are one and one and a half fair shares; three where clients are not equally far, since near ones
+   have more than others.
 2. The eight that hold the most of them, and then the largest share of their parts, are put to all
    figures, with three rates of tokens and five buckets each. Others that hold as many claims as the
    eighth are put to them with the first stage's policer.
@@ -18,7 +21,8 @@ the link's rate, marks up to a probability of 0.1), but for its bytes: ours coun
 
 There are five and fifteen runs a point (the paper has five); means are judged, and not intervals.
 search_whole_runs.csv has the search of before, in which runs were measured from their first second
-on, and search_uniform.csv the one before that, in which signals were spaced uniformly (README.md).
+on, and search_uniform.csv the one before that, in which signals were spaced uniformly;
+search_576.csv has networks for packets of 576 bytes (README.md).
 
     python papers/reecn/search.py                 do what is missing in search.csv, write SEARCH.md
     python papers/reecn/search.py --jobs 1        with one core
@@ -77,7 +81,7 @@ class Reading:
     buffer: int = 200
     thresholds: str = "tenth and half"
     p_max: float = 0.05
-    air_ms: int = 50
+    air_ms: str = "50"
     rate: float = 1.0
     depth_s: float = 16.0
     start_s: float = 16.0
@@ -94,8 +98,14 @@ class Reading:
 
     @property
     def round_trip_ms(self) -> int:
-        """Without queues, over a wired link more than there are routers."""
-        return 2 * ((self.routers + 1) * 20 + self.air_ms)
+        """Without queues, over a wired link more than there are routers; the middle of several."""
+        delays_ms = [int(one) for one in self.air_ms.split(" to ")]
+        return 2 * (self.routers + 1) * 20 + delays_ms[0] + delays_ms[-1]
+
+    @property
+    def unequal(self) -> bool:
+        """Whether clients have several delays over the air."""
+        return " to " in self.air_ms
 
     def __str__(self) -> str:
         """In words."""
@@ -117,18 +127,20 @@ GRID = {
     "buffer": (50, 100, 200, 500, 1000, 2500),
     "thresholds": ("tenth and quarter", "tenth and half", "tenth and whole"),
     "p_max": (0.02, 0.05, 0.1),
-    "air_ms": (5, 50, 200),
+    "air_ms": ("5", "50", "200", "5 to 200"),
 }
 ROUTERS = (4, 2)
+OF_TEXT = 2
+"""Delays side by side are asked with these routers alone."""
 RATES = (1.0, 1.5, 3.0)
 """Of tokens, in fair shares of a flow."""
 BUCKETS_S = ((16.0, 16.0), (16.0, 1.0), (16.0, 0.16), (4.0, 4.0), (4.0, 0.16))
 """How much a bucket holds at most and at first, in seconds of r."""
-OF_NETWORKS = (1.0, 16.0, 16.0)
-"""Rate and bucket with which networks are told apart."""
+OF_NETWORKS = {False: ((1.0, 16.0, 16.0), (1.5, 16.0, 16.0)), True: ((3.0, 16.0, 16.0),)}
+"""Rates and buckets with which networks are told apart, also where clients are not equally far."""
 TAKEN = Reading()
 """What base.toml has."""
-_PROBE = Reading(1000, "tenth and half", 0.02, 50, *OF_NETWORKS, 4)
+_PROBE = Reading(1000, "tenth and half", 0.02, "50", 1.0, 16.0, 16.0, 4)
 """What tells engines apart, whatever is taken."""
 
 _KEYS = [one.name for one in fields(Reading)]
@@ -173,6 +185,13 @@ CHANGES: dict[str, list[Override]] = {
     ],
     "ns-2's one-way SACK": [("tcp.loss_recovery", '"sack"'), *OF_ONE_WAY],
     "today's Linux": [("profile", '"linux"'), *OF_LINUX],
+    "packets of 576 bytes, FullTCP's": [("packet_size", '"576 B"')],
+    "packets of 576 bytes, and RED and hosts as ns-2's": [
+        ("packet_size", '"576 B"'),
+        ("host_jitter", '"off"'),
+        (f"{_RED}.mean_packet", '"500 B"'),
+        (f"{_RED}.weight", "0.00008"),
+    ],
     "hosts do not jitter, as in ns-2": [("host_jitter", '"off"')],
     "all is measured, from the first request on": [("warm_up", '"0 s"'), ("duration", '"100 s"')],
 }
@@ -201,7 +220,7 @@ class Task:
         """The setting with this in place of what paper.toml and base.toml have."""
         reading = self.reading
         base: list[Override] = [
-            ("links.cell.delay", f'"{reading.air_ms} ms"'),
+            ("links.cell.delay", f'"{0 if reading.unequal else reading.air_ms} ms"'),
             ("links.bottleneck.buffer", f'"{reading.buffer} packets"'),
             (_RED, reading.red),
             ("users.clients.entry", _POLICER),
@@ -212,6 +231,8 @@ class Task:
             for key, value in CHANGES.get(self.change, [])
             if not key.startswith(_RED) or "red" in known
         ]
+        if reading.unequal:
+            base.append(("egress", _SIDE_BY_SIDE))
         given = [*base, *setting.overrides, *changed]
         # The greedy flow of figure 7 sends twice what comes in.
         greedy = f'rate = "{10 * reading.rate / TAKEN.rate:g} Mb/s"'
@@ -235,6 +256,9 @@ class Task:
                 own = re.sub(rf'{key} = "(\d+) kB"', _scaled(key, "kB", by_depth), own)
             own = own if experiment == "fig7" else _begun(own, at_first)
             own = re.sub(r'"\d+ ms"', f'"{reading.round_trip_ms} ms"', own)
+            if reading.unequal and "by-user" not in own:
+                own = own.replace(" ms\"", " ms\", measures = true")
+                own = re.sub(r'"\d+ ms"', f'"{reading.round_trip_ms - 195} ms"', own)
             own = re.sub(rf', {name} = "\w+"', "", own) if more else own
             return own.replace(" }", f", {more} }}") if more else own
 
@@ -279,6 +303,11 @@ _POLICER = (
     '[{ kind = "re-ecn-policer", fill_rate = "5000 kb/s", depth = "10000 kB", '
     'round_trip = "220 ms" }]'
 )
+
+
+_SIDE_BY_SIDE = '{ rate = "100 Mb/s", delay = ["5 ms", "54 ms", "102 ms", "151 ms", "200 ms"] }'
+"""Links of clients that have the text's range side by side, the five of an eNodeB in equal steps.
+A policer measures each flow's round trip then, at least the shortest; a user's is the middle."""
 
 
 class Search:
@@ -343,10 +372,16 @@ class Search:
 
 def network_tasks() -> list[Task]:
     """Every combination, with one policer."""
-    return [
-        Task(NETWORKS, Reading(*one, *OF_NETWORKS, routers))  # type: ignore[arg-type]
+    readings = [
+        replace(Reading(*one), routers=routers)  # type: ignore[arg-type]
         for routers in ROUTERS
         for one in product(*GRID.values())
+    ]
+    return [
+        Task(NETWORKS, replace(one, rate=rate, depth_s=depth_s, start_s=start_s))
+        for one in readings
+        if one.routers == OF_TEXT or not one.unequal
+        for rate, depth_s, start_s in OF_NETWORKS[one.unequal]
     ]
 
 
@@ -355,12 +390,14 @@ def figure_tasks(rows: Iterable[Row]) -> list[Task]:
     best = best_of(rows, NETWORKS)
     least = min(int(row["held"]) for row in best)
     alike = [row for row in of_stage(rows, NETWORKS) if int(row["held"]) == least]
-    return [
+    found = [
         Task(FIGURES, replace(reading_of(row), rate=rate, depth_s=depth_s, start_s=start_s))
         for row in best
         for rate in RATES
         for depth_s, start_s in BUCKETS_S
-    ] + [Task(FIGURES, reading_of(row)) for row in alike if row not in best]
+    ]
+    # A network may be there with both policers of the first stage.
+    return list(dict.fromkeys([*found, *(Task(FIGURES, reading_of(row)) for row in alike)]))
 
 
 def again_tasks(rows: Iterable[Row]) -> list[Task]:
@@ -407,7 +444,7 @@ def of_stage(rows: Iterable[Row], stage: str) -> list[Row]:
 def reading_of(row: Row) -> Reading:
     """What a row's columns say."""
     return Reading(
-        int(row["buffer"]), row["thresholds"], float(row["p_max"]), int(row["air_ms"]),
+        int(row["buffer"]), row["thresholds"], float(row["p_max"]), row["air_ms"],
         float(row["rate"]), float(row["depth_s"]), float(row["start_s"]), int(row["routers"]),
     )  # fmt: skip
 
@@ -506,12 +543,14 @@ they found.
 
 ## Networks
 
-Routers, buffer, RED's thresholds and p_max, and the delay over the air: {networks}. All else of RED
-is ns-2's by default: gentle, signals that wait for each other, a weight of 0.00024, and no marks
-from a probability of 0.1 on; but it counts packets of 1500 bytes, where ns-2's default is bytes,
-for packets of 500 (the last table has both). The {best[networks]} with the most claims held go on;
-of several, those with the larger share of parts, and whoever has as much as the last of them.
-Others with as many claims go on with this stage's policer.
+Routers, buffer, RED's thresholds and p_max, and the delay over the air: {networks}. Where clients
+are not equally far ("5 to 200 ms", with two routers) the five of an eNodeB have delays in equal
+steps. A flow's tokens, r, are one and one and a half fair shares, three where delays differ. All
+else of RED is ns-2's by default: gentle, signals that wait for each other, a weight of 0.00024, and
+no marks from a probability of 0.1 on, but it counts packets of 1500 bytes, where ns-2's default is
+bytes, for packets of 500 (the last table has both). The {best[networks]} with the most claims held
+go on; of several, those with the larger share of parts, and whoever has as much as the last of
+them. Others with as many claims go on with this stage's policer.
 """
 
 _FIGURES = """
@@ -524,8 +563,9 @@ go on; of several, those with the larger share of parts, and whoever has as much
 
 Networks with two routers were asked when those with four had been through all stages, and five of
 them had been looked at; networks as good as the eighth by claims, but not by parts, were let in
-when the first stage's rows were there. So some networks have all policers here that are not among
-the eight any more.
+when the first stage's rows were there. After all that one and a half fair shares were asked in the
+first stage, too, and delays side by side. So some networks have all policers here that are not
+among the eight any more.
 """
 
 _AGAIN = """
