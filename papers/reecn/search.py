@@ -45,7 +45,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.runs.execution import Threads
-from tidegate.studies.page import table, write_page
 from tidegate.studies.papers.experiments import Paper, load_paper
 from tidegate.studies.papers.points import Points, fill
 from tidegate.studies.papers.runs import Runner, native_engine
@@ -145,8 +144,10 @@ RATES = (1.0, 1.5, 3.0)
 """Of tokens, in fair shares of a flow."""
 BUCKETS_S = ((16.0, 16.0), (16.0, 1.0), (16.0, 0.16), (4.0, 4.0), (4.0, 0.16))
 """How much a bucket holds at most and at first, in seconds of r."""
-OF_NETWORKS = {False: ((1.0, 16.0, 16.0), (1.5, 16.0, 16.0)), True: ((3.0, 16.0, 16.0),)}
-"""Rates and buckets with which networks are told apart, also where clients are not equally far."""
+OF_NETWORKS = ((1.0, 16.0, 16.0), (1.5, 16.0, 16.0))
+"""Rates and buckets with which networks are told apart."""
+OF_UNEQUAL = ((3.0, 16.0, 16.0),)
+"""The same where clients are not equally far."""
 TAKEN = Reading()
 """What base.toml has."""
 _PROBE = Reading(1000, "tenth and half", 0.02, "50", 1.0, 16.0, 16.0, 4)
@@ -383,7 +384,7 @@ class Search:
 
 
 def network_tasks() -> list[Task]:
-    """Every combination, with one policer."""
+    """Every network, with each policer that tells them apart."""
     readings = [
         replace(Reading(*one), routers=routers)  # type: ignore[arg-type]
         for routers in ROUTERS
@@ -393,7 +394,7 @@ def network_tasks() -> list[Task]:
         Task(NETWORKS, replace(one, rate=rate, depth_s=depth_s, start_s=start_s))
         for one in readings
         if one.routers == OF_TEXT or not one.unequal
-        for rate, depth_s, start_s in OF_NETWORKS[one.unequal]
+        for rate, depth_s, start_s in (OF_UNEQUAL if one.unequal else OF_NETWORKS)
     ]
 
 
@@ -494,106 +495,6 @@ def do(search: Search, wanted: Sequence[Task]) -> None:
     sys.stderr.write("\n")
 
 
-def page(search: Search) -> None:
-    """Write SEARCH.md: every row, and what each change does to the claims."""
-    measured = read(search.engine)
-    rows = list(measured.values())
-    networks, figures, again = (
-        sorted(of_stage(rows, stage), key=score, reverse=True)
-        for stage in (NETWORKS, FIGURES, AGAIN)
-    )
-    # What was changed in a reading that was taken before stays in search.csv alone.
-    own = (measured[task.key] for task in change_tasks())
-    changes = sorted(own, key=score, reverse=True)
-    (base,) = (row for row in changes if reading_of(row) == TAKEN and not row["change"])
-    claims = [claim.id for one in search.experiments(CHANGED) for claim in one.claims]
-    names = {stage: ", ".join(one.name for one in search.experiments(stage)) for stage in RUNS}
-    head = ["held", "parts", *SHOWN]
-    parts = [
-        _HEAD.format(engine=search.engine, networks=names[NETWORKS], runs=RUNS, best=BEST),
-        table(["network", *head], [[_name(row), *_numbers(row, head)] for row in networks]),
-        _FIGURES.format(claims=len(search.claims), runs=RUNS, best=BEST),
-        table(["reading", *head], [[_name(row), *_numbers(row, head)] for row in figures]),
-        _AGAIN.format(runs=RUNS),
-        table(["reading", *head], [[_name(row), *_numbers(row, head)] for row in again]),
-        _CHANGES.format(names=names[CHANGED], claims=len(claims)),
-        table(
-            ["changed", *head, "claims that come out differently"],
-            [
-                [row["change"] or _name(row), *_numbers(row, head), _moved(row, base, claims)]
-                for row in changes
-            ],
-        ),
-    ]
-    write_page(FOLDER / "SEARCH.md", "\n\n".join(part.strip() for part in parts) + "\n")
-
-
-def _name(row: Row) -> str:
-    reading = reading_of(row)
-    return f"**{reading}** (taken)" if reading == TAKEN else str(reading)
-
-
-def _numbers(row: Row, names: Sequence[str]) -> list[str]:
-    return [row[name] for name in names]
-
-
-def _moved(row: Row, base: Row, claims: Sequence[str]) -> str:
-    moved = [f"`{one}`: {row[one]}" for one in claims if row[one] != base[one]]
-    return "; ".join(moved) or "none"
-
-
-_HEAD = """
-# What the paper leaves open: the whole search
-
-Written by `papers/reecn/search.py` with engine {engine}; `search.csv` has the verdict on each
-claim. Where a row has `a/b/c/d`, these are DropTail, RED, ECN and Re-ECN, with 10 or 100 flows.
-Means are judged and not intervals: what is held here may be undecided in RESULTS.md. *Held* counts
-claims, *parts* is the share of what claims ask for that holds. `search_whole_runs.csv` has the
-search of before, in which runs were measured from their first second on, with fewer networks, four
-of which were put to all figures; `search_uniform.csv` the one before that. README.md tells what
-they found.
-
-## Networks
-
-Routers, buffer, RED's thresholds and p_max, and the delay over the air: {networks}. Where clients
-are not equally far ("5 to 200 ms", with two routers) the five of an eNodeB have delays in equal
-steps. A flow's tokens, r, are one and one and a half fair shares, three where delays differ. All
-else of RED is ns-2's by default: gentle, signals that wait for each other, a weight of 0.00024, and
-no marks from a probability of 0.1 on, but it counts packets of 1500 bytes, where ns-2's default is
-bytes, for packets of 500 (the last table has both). The {best[networks]} with the most claims held
-go on; of several, those with the larger share of parts, and whoever has as much as the last of
-them. Others with as many claims go on with this stage's policer.
-"""
-
-_FIGURES = """
-## All figures
-
-The best networks with each rate of tokens r, in fair shares of a flow, and each bucket: how much
-it holds at most (D) and at first (b_start), in seconds of r. They are put to all {claims} claims
-of figures 5 to 13, with {runs[figures]} runs a point. The {best[figures]} with the most claims held
-go on; of several, those with the larger share of parts, and whoever has as much as the last.
-
-Networks with two routers were asked when those with four had been through all stages, and five of
-them had been looked at; networks as good as the eighth by claims, but not by parts, were let in
-when the first stage's rows were there. After all that one and a half fair shares were asked in the
-first stage, too, and delays side by side. So some networks have all policers here that are not
-among the eight any more.
-"""
-
-_AGAIN = """
-## The best again
-
-With {runs[again]} runs a point. Taken is the one with the most claims held; of several, the one
-with the larger share of parts.
-"""
-
-_CHANGES = """
-## What each assumption does
-
-What is taken, with one thing changed: {names}, {claims} claims.
-"""
-
-
 def main() -> None:
     """Search, as far as it is not done."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -609,6 +510,8 @@ def main() -> None:
         if first != TAKEN:
             sys.exit(f"the rule takes {first}; base.toml and Reading have {TAKEN}")
         do(search, change_tasks())
+    from search_page import page
+
     page(search)
 
 
