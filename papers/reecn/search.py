@@ -8,18 +8,21 @@ in the simulator that the paper names: the sender is ns-2's FullTCP, which the a
 all else of RED is what ns-2 has by default (gentle, signals that wait for each other, a weight by
 the link's rate, marks up to a probability of 0.1), but for its bytes: ours counts packets of 1500.
 
-1. Networks are put to the claims of the figures that they decide: 6, 8, 9 and 10. A flow's tokens
-   are one and one and a half fair shares; three where clients are not equally far, since near ones
-   have more than others.
-2. The eight that hold the most of them, and then the largest share of their parts, are put to all
-   figures, with three rates of tokens and five buckets each. Others that hold as many claims as the
-   eighth are put to them with the first stage's policer.
-3. The four of these that hold the most claims, and then parts, are run again, fifteen times a
-   point, and whoever holds as much as the last. Taken is the one with the most claims held; of
-   several, that with the larger share of parts.
-4. With it each other assumption is changed alone.
+1. Networks are put to the claims of the figures that they decide: 6, 8, 9 and 10, with runs of 100
+   s and flows that start within the first. A flow's tokens are one and one and a half fair shares;
+   three where clients are not equally far, since near ones have more than others.
+2. Those that hold as many of them as the eighth are put to the same figures with other times: runs
+   of 20 to 100 s, of which the first tenth is not measured, the beginning is the first tenth, the
+   end the last three, and an attack begins in the middle; and flows that start within 0.1 to 10 s.
+3. The eight of both stages that hold the most claims, and then the largest share of their parts,
+   are put to all figures, with three rates of tokens and five buckets each. Others that hold as
+   many claims as the eighth are put to them with their own policer.
+4. The eight of these that hold the most claims, and then parts, are run again, thirty times a point
+   and judged with intervals, as the page is, and whoever holds as much as the last. Taken is the
+   one with the most claims held; of several, that with the larger share of parts.
+5. With it each other assumption is changed alone.
 
-There are five and fifteen runs a point (the paper has five); means are judged, and not intervals.
+There are five runs a point else, as the paper has, where means are judged, and not intervals.
 search_whole_runs.csv has the search of before, in which runs were measured from their first second
 on, and search_uniform.csv the one before that, in which signals were spaced uniformly;
 search_576.csv has networks for packets of 576 bytes (README.md).
@@ -56,17 +59,20 @@ if TYPE_CHECKING:
 
     from tidegate.studies.papers.experiments import Experiment
     from tidegate.studies.papers.factors import Override, Setting
+    from tidegate.studies.papers.readings import Read
 
 FOLDER = Path(__file__).parent
 ROWS = FOLDER / "search.csv"
-NETWORKS, FIGURES, AGAIN, CHANGED = "networks", "figures", "again", "changed"
-"""Stages: some figures alone, all figures, the best again, and one thing changed of them."""
+NETWORKS, TIMES, FIGURES, AGAIN, CHANGED = "networks", "times", "figures", "again", "changed"
+"""Stages: some figures alone, these with other times, all figures, the best again, and one thing
+changed of them."""
 EXPERIMENTS = {
     NETWORKS: ("fig6", "fig8", "fig9", "fig10"),
+    TIMES: ("fig6", "fig8", "fig9", "fig10"),
     CHANGED: ("fig8", "fig9", "fig11", "fig12"),
 }
-RUNS = {NETWORKS: 5, FIGURES: 5, AGAIN: 15, CHANGED: 5}
-BEST = {NETWORKS: 8, FIGURES: 4}
+RUNS = {NETWORKS: 5, TIMES: 5, FIGURES: 5, AGAIN: 30, CHANGED: 5}
+BEST = {NETWORKS: 8, FIGURES: 8}
 """So many of a stage get into the next, and who is as good as the last."""
 MECHANISMS = ("DropTail", "RED", "ECN", "Re-ECN")
 SHOWN = [f"{metric} {n}" for metric in ("goodput", "fairness") for n in (10, 100)]
@@ -85,6 +91,8 @@ class Reading:
     depth_s: float = 16.0
     start_s: float = 16.0
     routers: int = 2
+    length_s: int = 100
+    start_within_s: float = 1.0
 
     @property
     def red(self) -> str:
@@ -119,8 +127,21 @@ class Reading:
         """In words."""
         return (
             f"{self.routers} routers, {self.buffer} packets, {self.thresholds}, {self.p_max}, "
-            f"{self.air_ms} ms, r {self.rate:g}, D {self.depth_s:g} s, b_start {self.start_s:g} s"
+            f"{self.air_ms} ms, r {self.rate:g}, D {self.depth_s:g} s, b_start {self.start_s:g} s, "
+            f"{self.length_s} s, starts in {self.start_within_s:g} s"
         )
+
+    def timed(self, text: str) -> str:
+        """A scenario's text, or a part of it, with this run's length and starts."""
+        tenth = self.length_s / 10
+        for name, before, now in (
+            ("warm_up", TAKEN.length_s / 10, tenth),
+            ("duration", TAKEN.length_s * 0.9, tenth * 9),
+            ("start", TAKEN.length_s / 2, tenth * 5),
+            ("to", TAKEN.start_within_s, self.start_within_s),
+        ):
+            text = text.replace(f'{name} = "{before:g} s"', f'{name} = "{now:g} s"')
+        return text
 
 
 _OF_NS2 = 'weight = 0.00024, spacing = "wait", gentle = true, marks_below = 0.1'
@@ -148,6 +169,9 @@ OF_NETWORKS = ((1.0, 16.0, 16.0), (1.5, 16.0, 16.0))
 """Rates and buckets with which networks are told apart."""
 OF_UNEQUAL = ((3.0, 16.0, 16.0),)
 """The same where clients are not equally far."""
+LENGTHS_S = (20, 40, 60, 80, 100)
+STARTS_S = (0.1, 1.0, 3.0, 10.0)
+"""Of runs, and the time within which all flows start, which is over before anything is measured."""
 TAKEN = Reading()
 """What base.toml has."""
 _PROBE = Reading(1000, "tenth and half", 0.02, "50", 1.0, 16.0, 16.0, 4)
@@ -243,12 +267,19 @@ class Task:
         ]
         if reading.unequal:
             base.append(("egress", _SIDE_BY_SIDE))
-        given = [*base, *setting.overrides, *changed]
+        # A duration of its own is that of a run of which all is measured.
+        whole = f'"{reading.length_s} s"'
+        own_times = (
+            (key, whole if key == "duration" else reading.timed(value))
+            for key, value in (*setting.overrides, *changed)
+        )
+        given = [*base, *own_times]
         # The greedy flow of figure 7 sends twice what comes in.
         greedy = f'rate = "{10 * reading.rate / TAKEN.rate:g} Mb/s"'
         given = [(key, value.replace('rate = "10 Mb/s"', greedy)) for key, value in given]
         own = tuple((key, self._policers(value, experiment)) for key, value in given)
-        return replace(setting, base=wired(setting.base, reading.routers), overrides=own)
+        scenario = reading.timed(wired(setting.base, reading.routers))
+        return replace(setting, base=scenario, overrides=own)
 
     def _policers(self, value: str, experiment: str) -> str:
         """All policers of a value as this reading has them; the rates of figure 5 stay."""
@@ -323,13 +354,30 @@ _SIDE_BY_SIDE = '{ rate = "100 Mb/s", delay = ["5 ms", "54 ms", "102 ms", "151 m
 A policer measures each flow's round trip then, at least the shortest; a user's is the middle."""
 
 
+def _timed(read: Read, length_s: int) -> Read:
+    """What is read at the same tenths of a run of another length."""
+    share = length_s / TAKEN.length_s
+    where = {
+        name: {
+            # Seconds of a series are told by their ends.
+            end: (limit - 1) * share + 1 if (name, end) == ("time_s", "min") else limit * share
+            for end, limit in limits.items()
+        }
+        if name in ("time_s", "start_s")
+        else limits
+        for name, limits in read.where.items()
+    }
+    return replace(read, where=where)
+
+
 class Search:
     """The paper, and the engine that is searched with."""
 
     def __init__(self, jobs: int | None) -> None:
         """Read the paper's folder."""
         self.paper: Paper = load_paper("reecn")
-        self.runner = Runner(native_engine, self.paper.measures, Threads(jobs))
+        self.threads = Threads(jobs)
+        self.runners: dict[int, Runner] = {}
         self.engine = self._fingerprint()
         self.claims = [claim.id for one in self.experiments(FIGURES) for claim in one.claims]
         self.columns = [*HEAD, *SHOWN, *self.claims]
@@ -339,6 +387,16 @@ class Search:
         every = [one for one in self.paper.experiments if one != "functions"]
         names = EXPERIMENTS.get(stage, every)
         return [self.paper.experiments[name] for name in names]
+
+    def runner(self, length_s: int) -> Runner:
+        """What does runs of a length, and reads their beginning, end and attack."""
+        if length_s not in self.runners:
+            measures = self.paper.measures
+            reads = {name: _timed(read, length_s) for name, read in measures.reads.items()}
+            self.runners[length_s] = Runner(
+                native_engine, replace(measures, reads=reads), self.threads
+            )
+        return self.runners[length_s]
 
     def measured(self, task: Task) -> Row:
         """Run a row's scenarios and put their means to the claims."""
@@ -352,9 +410,9 @@ class Search:
             for key, series in wanted_series(self.paper, chosen, []).items()
         }
         measured = Points()
-        fill(measured, wanted, self.runner, None)
-        means = measured.exact()
-        verdicts = {claim.id: judge_claim(claim, means) for one in chosen for claim in one.claims}
+        fill(measured, wanted, self.runner(task.reading.length_s), None)
+        judged = measured if task.stage == AGAIN else measured.exact()
+        verdicts = {claim.id: judge_claim(claim, judged) for one in chosen for claim in one.claims}
         parts = [one.held for verdict in verdicts.values() for _, one in verdict.findings]
         row = dict(zip(HEAD, (self.engine, *task.key), strict=False))
         row |= {
@@ -398,11 +456,28 @@ def network_tasks() -> list[Task]:
     ]
 
 
-def figure_tasks(rows: Iterable[Row]) -> list[Task]:
-    """The best networks, each with every rate of tokens and every bucket."""
+def time_tasks(rows: Iterable[Row]) -> list[Task]:
+    """Networks that hold as many claims as the eighth, with every other length and start."""
     best = best_of(rows, NETWORKS)
     least = min(int(row["held"]) for row in best)
-    alike = [row for row in of_stage(rows, NETWORKS) if int(row["held"]) == least]
+    readings = [reading_of(row) for row in of_stage(rows, NETWORKS) if int(row["held"]) >= least]
+    others = [
+        (length_s, within)
+        for length_s, within in product(LENGTHS_S, STARTS_S)
+        if within <= length_s / 10 and (length_s, within) != (100, 1.0)
+    ]
+    return [
+        Task(TIMES, replace(one, length_s=length_s, start_within_s=within))
+        for one in readings
+        for length_s, within in others
+    ]
+
+
+def figure_tasks(rows: Iterable[Row]) -> list[Task]:
+    """The best networks, each with every rate of tokens and every bucket."""
+    best = best_of(rows, NETWORKS, TIMES)
+    least = min(int(row["held"]) for row in best)
+    alike = [row for row in of_stage(rows, NETWORKS, TIMES) if int(row["held"]) == least]
     found = [
         Task(FIGURES, replace(reading_of(row), rate=rate, depth_s=depth_s, start_s=start_s))
         for row in best
@@ -418,10 +493,10 @@ def again_tasks(rows: Iterable[Row]) -> list[Task]:
     return [Task(AGAIN, reading_of(row)) for row in best_of(rows, FIGURES)]
 
 
-def best_of(rows: Iterable[Row], stage: str) -> list[Row]:
-    """The best of a stage, and all that are as good as the last of them."""
-    own = of_stage(rows, stage)
-    least = sorted(map(score, own), reverse=True)[BEST[stage] - 1]
+def best_of(rows: Iterable[Row], *stages: str) -> list[Row]:
+    """The best of stages, and all that are as good as the last of them."""
+    own = of_stage(rows, *stages)
+    least = sorted(map(score, own), reverse=True)[BEST[stages[0]] - 1]
     return [row for row in own if score(row) >= least]
 
 
@@ -439,6 +514,12 @@ def change_tasks() -> list[Task]:
         if level != getattr(TAKEN, name)
     ]
     neighbours += [replace(TAKEN, routers=one) for one in ROUTERS if one != TAKEN.routers]
+    neighbours += [replace(TAKEN, length_s=one) for one in LENGTHS_S if one != TAKEN.length_s]
+    neighbours += [
+        replace(TAKEN, start_within_s=one)
+        for one in STARTS_S
+        if one != TAKEN.start_within_s and one <= TAKEN.length_s / 10
+    ]
     neighbours += [replace(TAKEN, rate=rate) for rate in RATES if rate != TAKEN.rate]
     neighbours += [
         replace(TAKEN, depth_s=depth_s, start_s=start_s)
@@ -449,9 +530,9 @@ def change_tasks() -> list[Task]:
     return found + [Task(CHANGED, TAKEN, change) for change in (*CHANGES, *READ_OTHERWISE)]
 
 
-def of_stage(rows: Iterable[Row], stage: str) -> list[Row]:
-    """Rows of a stage."""
-    return [row for row in rows if row["stage"] == stage]
+def of_stage(rows: Iterable[Row], *stages: str) -> list[Row]:
+    """Rows of some stages."""
+    return [row for row in rows if row["stage"] in stages]
 
 
 def reading_of(row: Row) -> Reading:
@@ -459,6 +540,7 @@ def reading_of(row: Row) -> Reading:
     return Reading(
         int(row["buffer"]), row["thresholds"], float(row["p_max"]), row["air_ms"],
         float(row["rate"]), float(row["depth_s"]), float(row["start_s"]), int(row["routers"]),
+        int(row["length_s"]), float(row["start_within_s"]),
     )  # fmt: skip
 
 
@@ -504,6 +586,7 @@ def main() -> None:
     search = Search(order.jobs)
     if not order.page:
         do(search, network_tasks())
+        do(search, time_tasks(read(search.engine).values()))
         do(search, figure_tasks(read(search.engine).values()))
         do(search, again_tasks(read(search.engine).values()))
         first = first_of(read(search.engine).values())

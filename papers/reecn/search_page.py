@@ -14,6 +14,7 @@ from search import (
     RUNS,
     SHOWN,
     TAKEN,
+    TIMES,
     change_tasks,
     of_stage,
     read,
@@ -33,9 +34,9 @@ def page(search: Search) -> None:
     """Write SEARCH.md."""
     measured = read(search.engine)
     rows = list(measured.values())
-    networks, figures, again = (
+    networks, times, figures, again = (
         sorted(of_stage(rows, stage), key=score, reverse=True)
-        for stage in (NETWORKS, FIGURES, AGAIN)
+        for stage in (NETWORKS, TIMES, FIGURES, AGAIN)
     )
     # What was changed in a reading that was taken before stays in search.csv alone.
     own = (measured[task.key] for task in change_tasks())
@@ -47,6 +48,8 @@ def page(search: Search) -> None:
     parts = [
         _HEAD.format(engine=search.engine, networks=names[NETWORKS], runs=RUNS, best=BEST),
         table(["network", *head], [[_name(row), *_numbers(row, head)] for row in networks]),
+        _TIMES,
+        table(["reading", *head], [[_name(row), *_numbers(row, head)] for row in times]),
         _FIGURES.format(claims=len(search.claims), runs=RUNS, best=BEST),
         table(["reading", *head], [[_name(row), *_numbers(row, head)] for row in figures]),
         _AGAIN.format(runs=RUNS),
@@ -95,9 +98,20 @@ are not equally far ("5 to 200 ms", with two routers) the five of an eNodeB have
 steps. A flow's tokens, r, are one and one and a half fair shares, three where delays differ. All
 else of RED is ns-2's by default: gentle, signals that wait for each other, a weight of 0.00024, and
 no marks from a probability of 0.1 on, but it counts packets of 1500 bytes, where ns-2's default is
-bytes, for packets of 500 (the last table has both). The {best[networks]} with the most claims held
-go on; of several, those with the larger share of parts, and whoever has as much as the last of
-them. Others with as many claims go on with this stage's policer.
+bytes, for packets of 500 (the last table has both). Runs have 100 s, of which the first ten are not
+measured, and flows start within the first. Those that hold as many claims as the
+{best[networks]}th go on.
+"""
+
+_TIMES = """
+## Other times
+
+The text has neither how long a run is nor when flows start. These are the networks that go on, with
+runs of 20 to 100 s, of which the first tenth is not measured, and flows that start within 0.1 s to
+10 s, but not after the first tenth. The beginning is the first tenth, the end the last three, and
+an attack begins in the middle. Of all rows so far the eight with the most claims held go on; of
+several, those with the larger share of parts, and whoever has as much as the last of them. Others
+with as many claims go on with their own policer.
 """
 
 _FIGURES = """
@@ -108,18 +122,16 @@ it holds at most (D) and at first (b_start), in seconds of r. They are put to al
 of figures 5 to 13, with {runs[figures]} runs a point. The {best[figures]} with the most claims held
 go on; of several, those with the larger share of parts, and whoever has as much as the last.
 
-Networks with two routers were asked when those with four had been through all stages, and five of
-them had been looked at; networks as good as the eighth by claims, but not by parts, were let in
-when the first stage's rows were there. After all that one and a half fair shares were asked in the
-first stage, too, and delays side by side. So some networks have all policers here that are not
-among the eight any more.
+The search was done several times, each time with more that was asked (README.md). So some networks
+have all policers here that are not among the eight any more.
 """
 
 _AGAIN = """
 ## The best again
 
-With {runs[again]} runs a point. Taken is the one with the most claims held; of several, the one
-with the larger share of parts.
+With {runs[again]} runs a point, and judged with their intervals, as RESULTS.md is: what is not
+decided is not held. Taken is the one with the most claims held; of several, the one with the larger
+share of parts.
 """
 
 _CHANGES = """
