@@ -3,7 +3,9 @@
 import importlib
 import re
 import sys
+import tomllib
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -68,11 +70,16 @@ def test_mechanisms_differ_in_what_they_are(paper):
     assert all(names == {"Re-ECN"} for names in having.values()), having
 
 
-def test_what_the_search_takes_is_what_is_reproduced(paper, monkeypatch):
+@pytest.fixture
+def search(paper, monkeypatch):
     monkeypatch.syspath_prepend(str(paper.folder))
     monkeypatch.delitem(sys.modules, "search", raising=False)
-    search = importlib.import_module("search")
+    found = importlib.import_module("search")
     del sys.modules["search"]
+    return found
+
+
+def test_what_the_search_takes_is_what_is_reproduced(paper, search):
     rows = search.read(search.Search(1).engine)
     assert search.first_of(rows.values()) == search.TAKEN
     searched = search.Task(search.FIGURES, search.TAKEN)
@@ -87,3 +94,20 @@ def test_what_the_search_takes_is_what_is_reproduced(paper, monkeypatch):
         texts = [native_engine(one.base, one.overrides).to_toml() for one in (own, of_search)]
         texts = [re.sub(FULL_AT_FIRST, r"\1", text) for text in texts]
         assert texts[0] == texts[1], own.levels
+
+
+def test_the_search_shortens_runs_in_proportion(paper, search):
+    (setting, *_) = paper.experiments["fig11"].series["tcp"].settings
+    shorter = replace(search.TAKEN, length_s=40, start_within_s=3.0)
+    applied = search.Task(search.TIMES, shorter).applied(setting, "fig11")
+    plan = tomllib.loads(native_engine(applied.base, applied.overrides).to_toml())
+    assert (plan["warm_up"], plan["duration"]) == ("4 s", "36 s")
+    starts = {name: users["start"] for name, users in plan["users"].items()}
+    within = {"from": "0 ns", "to": "3 s"}
+    assert starts == {"clients": within, "pages": within, "attack": "20 s"}
+
+    reads = search.Search(1).runner(40).measures.reads
+    assert reads["early_bps"].where == {"time_s": {"max": 4}}
+    assert reads["before_bps"].where == {"group": "clients", "time_s": {"min": 13, "max": 20}}
+    assert reads["response_s"].where["start_s"] == {"min": 24}
+    assert reads["response_s"].where["completion_s"] == {"min": 0}
