@@ -13,7 +13,6 @@ from search import (
     NETWORKS,
     RUNS,
     SHOWN,
-    TAKEN,
     TIMES,
     change_tasks,
     of_stage,
@@ -21,6 +20,7 @@ from search import (
     reading_of,
     score,
 )
+from search_readings import TAKEN
 
 from tidegate.studies.page import table, write_page
 

@@ -73,9 +73,11 @@ def test_mechanisms_differ_in_what_they_are(paper):
 @pytest.fixture
 def search(paper, monkeypatch):
     monkeypatch.syspath_prepend(str(paper.folder))
-    monkeypatch.delitem(sys.modules, "search", raising=False)
+    for name in ("search", "search_readings"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     found = importlib.import_module("search")
-    del sys.modules["search"]
+    for name in ("search", "search_readings"):
+        del sys.modules[name]
     return found
 
 
