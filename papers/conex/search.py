@@ -5,11 +5,14 @@ may be overdrawn and how full it is at first are not in the paper's text, or con
 that it draws (README.md). So every combination of readings is put to the claims of figures 7 and 8,
 with one run a point; the best of each way to police, and some beside them, to those of figures 7 to
 19 and table IV, where the most claims that hold are looked for, and then the most stars that are
-the paper's. A few claims more or less say nothing with one run, which leaves a quarter undecided:
-for each answer to who is dropped and to how far a bucket may be overdrawn the best that begins with
-ns-2's own bucket, a full one, is run again at all filling rates, three times a point, and the best
-of these four is taken. With it each other assumption of base.toml is then changed alone, and so is
-what figures 20 to 22 rest on.
+the paper's; and so is all that answers one question otherwise than the best of these, until none of
+it holds more. A few claims more or less say nothing with one run, which leaves a seventh or more
+open: of those that begin with ns-2's own bucket, a full one, all within two claims of the best, and
+the best for each answer to who is dropped and to how far a bucket may be overdrawn, are run again
+at all filling rates, three times a point. With each that is within two claims of the best of these
+the whole page is made (`tidegate reproduce conex --report` with that in base.toml), all 98 claims
+by thirty runs; search_more.csv has what it held, and the best is taken. With it each other
+assumption of base.toml is then changed alone, and so is what figures 20 to 22 rest on.
 
 With one run there is no interval, so that stars here rank the means themselves.
 
@@ -41,6 +44,7 @@ from search_readings import (
     Task,
     application_tasks,
     change_tasks,
+    one_answer_away,
     reading_tasks,
 )
 
@@ -59,12 +63,15 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.factors import Setting
 
 ROWS = Path(__file__).parent / "search.csv"
+MORE = Path(__file__).parent / "search_more.csv"
 _SHOWN_RATES = (1, 3, 10, 45, 180)
 CURVES = {
     policer: [f"{policer} r={r}" for r in _SHOWN_RATES] for policer in ("strict", "mild", "soft")
 }
 """Columns with the unfairness of figure 8, by policer."""
 HEAD = ("engine", "stage", "reading", "change", "held", "undecided", "stars")
+NEAR = 2
+"""Claims by which few runs do not tell readings apart."""
 Row = dict[str, str]
 Key = tuple[str, str, str]
 """Stage, reading and change."""
@@ -174,8 +181,12 @@ def do(search: Search) -> None:
     readings = reading_tasks()
     measure(search, "first", readings, rows)
     chosen = {*PUT_TO_ALL, *best_of_each_way(of_stage(rows.values(), "first"))}
-    measure(search, "last", [task for task in readings if task.reading in chosen], rows)
-    again = best_with_full_buckets(of_stage(rows.values(), "last"))
+    done: set[str] = set()
+    while done != chosen:
+        measure(search, "last", [task for task in readings if task.reading in chosen], rows)
+        done = set(chosen)
+        chosen.update(one_answer_away(of_stage(rows.values(), "last")[0]["reading"]))
+    again = to_run_again(of_stage(rows.values(), "last"))
     measure(search, "again", [task for task in readings if task.reading in again], rows)
     measure(search, "changes", change_tasks(), rows)
     measure(search, "applications", application_tasks(), rows)
@@ -199,13 +210,24 @@ def best_of_each_way(rows: Iterable[Row]) -> list[str]:
     return list(found.values())
 
 
-def best_with_full_buckets(rows: Iterable[Row]) -> list[str]:
-    """Of those that begin with ns-2's bucket the first by who is dropped, and what is owed."""
+def to_run_again(rows: Sequence[Row]) -> list[str]:
+    """Of those with a full bucket the first by who is dropped and what is owed, and near ones."""
     found: dict[tuple[str, bool], str] = {}
-    for row in rows:
-        if WORDS["initial", ""] in row["reading"]:
-            found.setdefault((row["reading"].split(", ")[0], _owes(row)), row["reading"])
-    return list(found.values())
+    full = [row for row in rows if WORDS["initial", ""] in row["reading"]]
+    for row in full:
+        found.setdefault((row["reading"].split(", ")[0], _owes(row)), row["reading"])
+    return list(dict.fromkeys([*found.values(), *near_best(full)]))
+
+
+def near_best(rows: Sequence[Row]) -> list[str]:
+    """The best, which comes first, and those that few runs cannot tell from it."""
+    return [row["reading"] for row in rows if int(row["held"]) >= int(rows[0]["held"]) - NEAR]
+
+
+def whole_pages() -> list[Row]:
+    """What held of all claims where the page was made with a reading, the best first."""
+    with MORE.open(encoding="utf-8", newline="") as file:
+        return of_stage(csv.DictReader(file), "page")
 
 
 def _owes(row: Row) -> bool:

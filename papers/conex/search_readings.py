@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tidegate.studies.papers.factors import Override, Setting
 
@@ -172,19 +172,33 @@ def _bare(entry: str) -> str:
 
 def reading_tasks() -> list[Task]:
     """Every combination of readings."""
-    found = []
-    for drops, tokens, floor, initial, losses, carrier in product(
-        *POLICER.values(), *SENDER.values()
-    ):
-        sender = f'{{ kind = "per-signal", losses = "{losses}", carrier = "{carrier}" }}'
-        told = [drops, WORDS["tokens", tokens], WORDS["floor", floor], WORDS["initial", initial]]
-        told += [WORDS["losses", losses], WORDS["carrier", carrier]]
-        name = ", ".join(word for word in told if word)
-        policer = [("drops", f'"{drops}"'), *TOKENS[tokens]]
-        policer += [("floor", floor)] if floor else []
-        policer += [("initial", initial)] if initial else []
-        found.append(Task(name, "", tuple(policer), (("tcp.conex", sender),)))
-    return found
+    return [_task(*answers) for answers in _asked()]
+
+
+def one_answer_away(reading: str) -> list[str]:
+    """Those that answer one of the six questions otherwise, and the others as this does."""
+    named = {_task(*answers).reading: answers for answers in _asked()}
+    own = named[reading]
+    return [
+        name
+        for name, answers in named.items()
+        if sum(one != other for one, other in zip(own, answers, strict=True)) == 1
+    ]
+
+
+def _asked() -> Iterator[tuple[str, ...]]:
+    return product(*POLICER.values(), *SENDER.values())
+
+
+def _task(drops: str, tokens: str, floor: str, initial: str, losses: str, carrier: str) -> Task:
+    sender = f'{{ kind = "per-signal", losses = "{losses}", carrier = "{carrier}" }}'
+    told = [drops, WORDS["tokens", tokens], WORDS["floor", floor], WORDS["initial", initial]]
+    told += [WORDS["losses", losses], WORDS["carrier", carrier]]
+    name = ", ".join(word for word in told if word)
+    policer = [("drops", f'"{drops}"'), *TOKENS[tokens]]
+    policer += [("floor", floor)] if floor else []
+    policer += [("initial", initial)] if initial else []
+    return Task(name, "", tuple(policer), (("tcp.conex", sender),))
 
 
 def change_tasks() -> list[Task]:

@@ -138,16 +138,18 @@ def test_what_is_taken_is_what_the_search_found(paper, search):
     first, last, again = (search.of_stage(rows, stage) for stage in ("first", "last", "again"))
     assert {row["reading"] for row in first} == {task.reading for task in asked.reading_tasks()}
     put_to_all = {row["reading"] for row in last}
-    assert put_to_all == {*asked.PUT_TO_ALL, *search.best_of_each_way(first)}
-    assert {row["reading"] for row in again} == set(search.best_with_full_buckets(last))
-    assert len(again) == 4
+    beside = asked.one_answer_away(last[0]["reading"])
+    assert put_to_all == {*asked.PUT_TO_ALL, *search.best_of_each_way(first), *beside}
+    assert {row["reading"] for row in again} == set(search.to_run_again(last))
     done = {
         stage: {(row["reading"], row["change"]) for row in rows if row["stage"] == stage}
         for stage in ("changes", "applications")
     }
     assert done["changes"] == {task.key for task in asked.change_tasks()}
     assert done["applications"] == {task.key for task in asked.application_tasks()}
-    assert search.is_best(asked.TAKEN, again)
+    pages = search.whole_pages()
+    assert {row["reading"] for row in pages} >= set(search.near_best(again))
+    assert search.is_best(asked.TAKEN, pages)
     (taken,) = (task for task in asked.reading_tasks() if task.reading == asked.TAKEN)
     for setting in paper.experiments["fig8"].series["tcp"].settings:
         ours, theirs = (
@@ -155,6 +157,30 @@ def test_what_is_taken_is_what_the_search_found(paper, search):
             for one in (setting, taken.applied(setting))
         )
         assert ours == theirs
+
+
+def test_a_reading_has_eight_neighbours_that_differ_in_one_answer(search):
+    asked = sys.modules["search_readings"]
+    for task in asked.reading_tasks():
+        beside = asked.one_answer_away(task.reading)
+        assert len(set(beside)) == 8
+        assert all(task.reading in asked.one_answer_away(one) for one in beside)
+
+
+def test_what_one_run_cannot_tell_from_the_best_is_run_again(search):
+    def row(reading, held):
+        return {"reading": reading, "held": str(held), "stars": "15"}
+
+    rows = [
+        row("declared, paid last, empty at first, each loss, on new data", 55),
+        row("declared, paid last, owes a packet, full at first, each loss, on new data", 53),
+        row("declared, paid last, owes a packet, full at first, each loss, on any data", 51),
+        row("declared, paid last, full at first, each loss, on any data", 50),
+        row("declared, paid last, full at first, one loss an event, on any data", 50),
+        row("all, paid last, full at first, each loss, on any data", 40),
+    ]
+    told = {rows[place]["reading"] for place in (1, 2, 3, 5)}
+    assert set(search.to_run_again(rows)) == told
 
 
 # What ns-2.35 measures (Agent/TCP/Linux with CUBIC, Agent/TCPSink/Sack1, time stamps, window_ 44):
