@@ -145,14 +145,15 @@ their difference.
 How far a bucket may be overdrawn became the sixth question when the other five had been decided and
 the page had been made with their answer. Two readings that owe a packet had then been put to all
 claims with one run, so that it was known what this one would hold. The rule was written down before
-the rest was run.
+the rest was run. That two claims more or less go on, here and to whole pages, was added later, in
+sight of what these readings held (README.md).
 """
 
 _PAGES = """
 Three runs do not tell those apart that are within two claims of the best. With each of them the
-whole page was made, all 98 claims and {cells} stars, with its thirty runs a point and, but for one
-loss an event, ninety where these leave one open. Taken is the one with the most claims, and then
-the most stars; of equal ones the first in the order of the answers above.
+whole page was made, all 98 claims and {cells} stars, with its thirty runs a point and, but for
+figure 20 with one loss an event, ninety where these leave one open. Taken is the one with the most
+claims, and then the most stars; of equal ones the first in the order of the answers above.
 """
 
 _LAST = """
