@@ -1,85 +1,20 @@
 //! Nodes of tunnels and whatever comes to their sockets: no privilege is needed, since a socket on the loopback
 //! interface is as good as one in a namespace, and a pair of them stands in for a device.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixDatagram;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+mod nodes;
 
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nodes::{ENODEB, GATEWAY, PATIENCE, datagram, device, message, peer, plan_with, socket};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use socket2::Socket;
 use tidegate_gateway::clock::Clock;
 use tidegate_gateway::forwarder::Forwarder;
 use tidegate_gateway::tunnels::Ends;
-use tidegate_scenario::Scenario;
-use tidegate_scenario::plan::Plan;
 use tidegate_wire::gtpu::report::{self, Report};
-use tidegate_wire::gtpu::{self, Header, Kind, PORT};
-
-const SCENARIO: &str = r#"
-version = 1
-warm_up = "0 s"
-duration = "50 ms"
-sample_interval = "off"
-[links.core]
-from = "G"
-to = "N"
-rate = "20 Mb/s"
-delay = "1 ms"
-duplex = false
-entry = [{ kind = "pdn-gateway" }]
-exit = [{ kind = "enodeb" }]
-[links.back]
-from = "N"
-to = "G"
-rate = "20 Mb/s"
-delay = "1 ms"
-duplex = false
-[links.cell]
-from = "N"
-to = "phones"
-rate = "100 Mb/s"
-delay = "1 ms"
-[users.phones]
-from = "G"
-to = "phones"
-"#;
-
-/// Far more than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-const GATEWAY: usize = 0;
-const ENODEB: usize = 1;
-
-fn plan() -> Plan {
-    Scenario::parse(SCENARIO, &[]).expect("the scenario is valid").plan()
-}
-
-fn socket() -> (Socket, SocketAddr) {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-    socket.set_nonblocking(true).expect("a socket can be non-blocking");
-    let address = socket.local_addr().expect("it is bound");
-    (socket.into(), address)
-}
-
-/// Two sockets of a peer that has an address in 127.0.0.0/8 to itself: at any port, and at that of GTP-U, whose being free
-/// shows that nobody else is there.
-fn peer() -> (UdpSocket, UdpSocket) {
-    let [.., high, low] = std::process::id().to_be_bytes();
-    let mut addresses = (1..=255).map(|number| Ipv4Addr::new(127, number, high, low.clamp(1, 254)));
-    let free = addresses.find_map(|own| Some((own, UdpSocket::bind((own, PORT)).ok()?)));
-    let (own, indications) = free.expect("not all are taken");
-    (UdpSocket::bind((own, 0)).expect("a port is free"), indications)
-}
-
-fn device() -> (UnixDatagram, UnixDatagram) {
-    let pair = UnixDatagram::pair().expect("a socket pair");
-    for socket in [&pair.0, &pair.1] {
-        socket.set_nonblocking(true).expect("a socket can be non-blocking");
-    }
-    pair
-}
+use tidegate_wire::gtpu::{self, Kind, PORT};
 
 /// The number of the echo that each node is asked for last.
 const LAST: u16 = 0xFFFF;
@@ -91,7 +26,7 @@ fn told(
     messages: &[(usize, Vec<u8>)],
     packets: &[Vec<u8>],
 ) -> (Vec<String>, u64, u64, Vec<Vec<u8>>) {
-    let plan = plan();
+    let plan = plan_with(&[]);
     let clock = Clock::start();
     let devices: Vec<_> = (0..4).map(|_| device()).collect();
     let [user, server, gateway, enodeb] = [0, 1, 2, 3].map(|number| devices[number].1.as_fd());
@@ -141,31 +76,6 @@ fn told(
     });
     assert_eq!(waiting, 0, "each node answers");
     (honesty.messages, honesty.malformed, honesty.foreign, answers)
-}
-
-fn message(
-    kind: Kind,
-    sequence: Option<u16>,
-    extensions: &[(u8, &[u8])],
-    payload: &[u8],
-) -> Vec<u8> {
-    let header = Header { kind, teid: 9, sequence, n_pdu: None };
-    let mut bytes = Vec::new();
-    gtpu::emit(header, extensions, payload, &mut bytes).expect("it fits");
-    bytes
-}
-
-/// A datagram of IPv4 to this port of the servers, whose header's sum is right.
-fn datagram(port: u16) -> Vec<u8> {
-    let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 1, 1, 198, 19, 0, 1];
-    let words = packet.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
-    let sum = words.sum::<u32>();
-    let sum = (sum >> 16) + (sum & 0xFFFF);
-    packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-    packet.extend([0x9C, 0x40]);
-    packet.extend(port.to_be_bytes());
-    packet.extend([0, 8, 0, 0]);
-    packet
 }
 
 #[test]
