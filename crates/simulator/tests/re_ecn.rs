@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::ops::Range;
+
 use common::plan_with;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
@@ -31,14 +33,14 @@ exit = ["re-ecn-dropper"]
 const POLICER: &str = r#"[{ kind = "re-ecn-policer", buckets = "by-user", fill_rate = "5 Mb/s", depth = "100 kB", round_trip = "50 ms" }]"#;
 
 /// The sum of a count of the stages of these users.
-fn count(output: &RunOutput, users: std::ops::Range<u32>, count: &str) -> f64 {
+fn count(output: &RunOutput, users: Range<u32>, count: &str) -> f64 {
     let table = &output.stages;
     let rows = (0..table.value.len())
         .filter(|&row| users.contains(&table.user[row]) && table.count[row] == count);
     rows.map(|row| table.value[row]).sum::<u64>() as f64
 }
 
-fn mbps(output: &RunOutput, users: std::ops::Range<u32>) -> f64 {
+fn mbps(output: &RunOutput, users: Range<u32>) -> f64 {
     let flows = &output.flows;
     let own = (0..flows.user.len()).filter(|&flow| users.contains(&flows.user[flow]));
     own.map(|flow| flows.throughput_bps[flow]).sum::<f64>() / 1e6
@@ -107,6 +109,66 @@ fn who_is_positive_only_while_slow_gains_nothing_behind_a_dropper() {
     let (own, others) = (mbps(&output, 4..5), mbps(&output, 0..4) / 4.0);
     assert!(count(&output, 4..5, "dropped: negative balance") > 100.0);
     assert!(own < others, "{own} of {others}");
+}
+
+/// Figure 2a of the paper: senders speak re-ECN, and the dropper stands at the serving gateway or at eNodeBs.
+const MOBILE: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "60 s"
+[tcp]
+ecn = true
+feedback = "accurate"
+conex = { kind = "re-ecn", credit = "flight" }
+[mobile]
+enodebs = 2
+rate = "10 Mb/s"
+delay = "5 ms"
+buffer = "200 packets"
+ecn = true
+aqm = { kind = "red", min_threshold = "5 packets", max_threshold = "50 packets", gentle = true }
+wired = { delay = "5 ms" }
+radio = { delay = "5 ms" }
+[users.honest]
+count = 4
+from = "G1"
+to = "phones1"
+[users.beside]
+from = "G1"
+to = "phones2"
+[users.silent]
+from = "G1"
+to = "phones2"
+tcp.conex = { kind = "re-ecn", cheat = "never" }
+[users.sparing]
+from = "G1"
+to = "phones2"
+tcp.conex = { kind = "re-ecn", cheat = { kind = "understate", share = 0.1 } }
+"#;
+
+/// Liars lose at a dropper at either place, and nobody loses by being at their eNodeB.
+#[test]
+fn liars_lose_at_a_serving_gateway_and_at_an_enodeb_and_the_honest_at_neither() {
+    let (honest, silent, sparing) = (0..5, 5..6, 6..7);
+    let with = |options: &[(&str, &str)]| run(&plan_with(MOBILE, options), 1);
+    let free = with(&[]);
+    assert!(mbps(&free, silent.clone()) > 1.0 && mbps(&free, sparing.clone()) > 1.0);
+    for place in ["mobile.serving_gateway", "mobile.enodeb"] {
+        let output = with(&[(place, r#"["re-ecn-dropper"]"#)]);
+        let of = |users: &Range<u32>, what| count(&output, users.clone(), what);
+        let lost = |users: &Range<u32>| {
+            of(users, "dropped: negative balance") + of(users, "dropped: nothing declared")
+        };
+        let (marked, declared) = (of(&honest, "negative_bytes"), of(&honest, "positive_bytes"));
+        assert!(marked > 300e3 && declared > 300e3, "{place}: {declared} of {marked}");
+        assert_eq!(lost(&honest), 0.0, "{place}");
+        let came = of(&silent, "undeclared_bytes") / 1500.0;
+        assert!(lost(&silent) > 0.5 * came, "{place}: {} of {came}", lost(&silent));
+        assert!(lost(&sparing) > 30.0, "{place}: {}", lost(&sparing));
+        let each = mbps(&output, honest.clone()) / 5.0;
+        let (silent, sparing) = (mbps(&output, silent.clone()), mbps(&output, sparing.clone()));
+        assert!(silent < 0.1 && sparing < 0.8 * each, "{place}: {silent}, {sparing} of {each}");
+    }
 }
 
 /// What takes part and never declares is dropped behind the queue that marks it, for as long as it lasts.
