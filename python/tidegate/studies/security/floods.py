@@ -115,7 +115,7 @@ class Floods:
         return gain_over(self.behind(alone), self.behind(who))
 
     def failures(self) -> list[str]:
-        """What does not hold behind policers per user and droppers, and in tunnels."""
+        """What does not hold: of victims, of liars, and in tunnels."""
         return [*self._kept(), *self._lies(), *self._tunnels()]
 
     def _kept(self) -> list[str]:

@@ -157,7 +157,8 @@ class Shown:
         together = max(self.floods.behind(who).mean for who in self.floods.titles(TUNNEL))
         told = (
             f"Behind policers per user and droppers victims keep at least {least.written(2)} of "
-            f"what they had, and a liar gets at most {most.written(2)} of what honesty gives him. "
+            f"what they had. Behind policers per flow and droppers a liar gets at most "
+            f"{most.written(2)} of what honesty gives him. "
             f"A customer gets {together / 1e6:.2f} Mb/s at most, however many share his tunnel, of "
             f"the {BUCKET_BPS / 1e6:g} Mb/s that come into his bucket."
         )
