@@ -7,10 +7,13 @@ A process of its own, for what the tests compare. Prints a line for each packet,
 import sys
 
 from scapy.contrib.gtp import (
+    IE_TEIDI,
     GTP_U_Header,
     GTPEchoRequest,
     GTPEchoResponse,
+    GTPErrorIndication,
     GTPPDUSessionContainer,
+    IE_GSNAddress,
 )
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
@@ -18,7 +21,8 @@ from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap, wrpcap
 
 LINKTYPE_RAW = 101
-DATA, END_MARKER = 255, 254
+ERROR, EXTENSIONS, END_MARKER, DATA = 26, 31, 254, 255
+EXTENSION_LIST = 141
 
 
 def written() -> list[Packet]:
@@ -34,6 +38,14 @@ def written() -> list[Packet]:
         path / GTP_U_Header(teid=7, gtp_type=END_MARKER, length=0),
         path / GTP_U_Header(teid=0, S=1, seq=9) / GTPEchoRequest(),
         path / GTP_U_Header(teid=0, S=1, seq=9) / GTPEchoResponse(),
+        path
+        / GTP_U_Header(teid=0, S=1, seq=0)
+        / GTPErrorIndication(
+            IE_list=[IE_TEIDI(TEIDI=7), IE_GSNAddress(length=4, ipv4_address="192.0.2.2")]
+        ),
+        path
+        / GTP_U_Header(teid=0, S=1, seq=0, gtp_type=EXTENSIONS)
+        / Raw(bytes([EXTENSION_LIST, 2, 0x85, 0xC0])),
     ]
 
 
@@ -41,10 +53,23 @@ def line(packet: Packet) -> str:
     message = packet[GTP_U_Header]
     sequence = message.seq if message.S else "-"
     kinds, inner = opened(message)
-    addresses = f"{inner.src} {inner.dst}" if inner is not None else "-"
     extensions = ",".join(f"{kind:02x}" for kind in kinds) or "-"
     ecn = packet[IP].tos & 3
-    return f"{ecn:02b} {message.gtp_type} {message.teid} {sequence} {extensions} {addresses}"
+    told = f"{inner.src} {inner.dst}" if inner is not None else elements(message)
+    return f"{ecn:02b} {message.gtp_type} {message.teid} {sequence} {extensions} {told}"
+
+
+def elements(message: Packet) -> str:
+    """What an error indication is about, or the extension headers that a notification lists."""
+    if message.gtp_type == ERROR:
+        tunnel, address = message[GTPErrorIndication].IE_list
+        return f"{tunnel.TEIDI} {address.ipv4_address}"
+    if message.gtp_type == EXTENSIONS:
+        # Scapy takes two bytes for the list's length, where TS 29.281 (section 8.5) has one.
+        kind, length, *known = bytes(message.payload)
+        assert (kind, length) == (EXTENSION_LIST, len(known))
+        return ",".join(f"{one:02x}" for one in known)
+    return "-"
 
 
 def opened(message: Packet) -> tuple[list[int], Packet | None]:
@@ -60,7 +85,8 @@ def opened(message: Packet) -> tuple[list[int], Packet | None]:
         return kinds, None
     # Scapy stops at an extension header that it does not know: its length is in units of four.
     load = bytes(message[Raw].load)
-    return kinds, IP(load[4 * load[0] :])
+    inner = load[4 * load[0] :]
+    return kinds, (IPv6 if inner[0] >> 4 == 6 else IP)(inner)
 
 
 if __name__ == "__main__":

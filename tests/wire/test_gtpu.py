@@ -12,6 +12,8 @@ import pytest
 from support import PATIENCE_S, ROOT
 
 SCAPY = Path(__file__).with_name("gtpu_by_scapy.py")
+ECHO, ERROR, EXTENSIONS, DATA = "1", "26", "31", "255"
+KINDS = {ECHO, "2", ERROR, EXTENSIONS, "254", DATA}
 
 
 def ours(*arguments):
@@ -29,8 +31,8 @@ def scapys(*arguments):
 
 def without_ours(line):
     """Without what only we know: what was re-inserted, and reports."""
-    told, addresses = [*line[:5], *line[6:]], line[6:]
-    return told if line[1] == "255" else [*told[:5], *("-" if addresses else "")]
+    told = [*line[:5], *line[6:]]
+    return [*told[:5], "-"] if line[1] == ECHO else told
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,8 @@ def capture(tmp_path_factory):
 
 def test_the_capture_holds_every_kind_of_message(capture):
     path, lines = capture
-    assert {line[1] for line in lines} == {"1", "2", "254", "255"}
+    assert {line[1] for line in lines} == KINDS
+    assert {line[6].count(":") > 0 for line in lines if line[1] == DATA} == {False, True}
     assert {line[4] for line in lines} == {"-", "3e", "85,3e"}
     assert {line[5] for line in lines} == {"-", "80", "a0"}
     assert ours("read", path) == lines
@@ -55,7 +58,7 @@ def test_scapy_reads_what_was_written(capture):
 def test_what_scapy_writes_is_read(tmp_path):
     path = tmp_path / "scapy.pcap"
     lines = scapys("write", path)
-    assert {line[1] for line in lines} == {"1", "2", "254", "255"}
+    assert {line[1] for line in lines} == KINDS
     assert [without_ours(line) for line in ours("read", path)] == lines
 
 
@@ -73,17 +76,24 @@ def test_tshark_reads_what_was_written_inner_packets_included(capture):
         assert int(row["gtp.teid"], 16) == int(teid)
         assert row["gtp.seq_number"] == ("" if sequence == "-" else f"0x{int(sequence):04x}")
         assert row["gtp.ext_hdr.next"].split(",")[0] == ("" if first == "-" else f"0x{first}")
-        if kind == "255":
-            assert [row["ip.src"].split(",")[1], row["ip.dst"].split(",")[1]] == rest
-        if kind == "1":
+        if kind == DATA:
+            _, *v4 = zip(row["ip.src"].split(","), row["ip.dst"].split(","), strict=True)
+            v6 = [(row["ipv6.src"], row["ipv6.dst"])] if row["ipv6.src"] else []
+            assert [*v4, *v6] == [tuple(rest)]
+        if kind == ECHO:
             assert row["gtp.ext_id"] == "32473", "the report is a private extension"
+        if kind == ERROR:
+            assert [str(int(row["gtp.teid_data"], 16)), row["gtp.gsn_ipv4"]] == rest
+        if kind == EXTENSIONS:
+            assert [f"{int(row['gtp.ext_hdr_type']):02x}"] == rest
 
 
 def tshark(path):
     fields = [
         "ip.dsfield.ecn", "gtp.message", "gtp.teid", "gtp.seq_number", "gtp.ext_hdr.next",
-        "gtp.ext_id", "ip.src", "ip.dst", "udp.checksum.status", "ip.checksum.status",
-        "_ws.malformed",
+        "gtp.ext_id", "gtp.teid_data", "gtp.gsn_ipv4", "gtp.ext_hdr_type",
+        "ip.src", "ip.dst", "ipv6.src", "ipv6.dst",
+        "udp.checksum.status", "ip.checksum.status", "_ws.malformed",
     ]  # fmt: skip
     checks = ["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]
     checks += ["-d", "udp.port==40000,data"]

@@ -21,7 +21,7 @@ use tidegate_scenario::plan::Plan;
 use tidegate_simulator::{Asked, Delivery, Emulation, NodePlace};
 use tidegate_wire as wire;
 use tidegate_wire::conex::{Conex, Declaration};
-use tidegate_wire::gtpu::{self, Header, Kind, PORT, mark};
+use tidegate_wire::gtpu::{self, Header, Kind, PORT, element, mark};
 use tidegate_wire::packet::{self, View};
 
 use crate::header::{self, ecn_of, wire_ecn};
@@ -29,7 +29,6 @@ use crate::shelf::Shelf;
 use crate::{LabError, system};
 use counts::Counts;
 use paths::{Path, Paths};
-use signalling::{KNOWN_EXTENSIONS, RECOVERY};
 
 mod counts;
 mod paths;
@@ -324,7 +323,7 @@ impl<'a> Tunnels<'a> {
         };
         if message.not_understood(bytes, &[mark::EXTENSION]).is_some() {
             self.counts.add("extension headers not understood");
-            self.answer(node, from, Kind::SupportedExtensions, &KNOWN_EXTENSIONS, None);
+            self.answer(node, from, Kind::SupportedExtensions, &element::KNOWN_EXTENSIONS, None);
             return None;
         }
         let payload = &bytes[message.payload.clone()];
@@ -333,7 +332,13 @@ impl<'a> Tunnels<'a> {
             Kind::EchoRequest => {
                 self.counts.add("echo requests");
                 self.take_report(node, payload, bytes.len(), from, emulation);
-                self.answer(node, from, Kind::EchoResponse, &RECOVERY, message.header.sequence);
+                self.answer(
+                    node,
+                    from,
+                    Kind::EchoResponse,
+                    &element::RECOVERY,
+                    message.header.sequence,
+                );
             }
             Kind::EchoResponse => self.counts.add("echo responses"),
             Kind::ErrorIndication => self.counts.add("error indications"),

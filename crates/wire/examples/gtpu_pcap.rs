@@ -2,7 +2,8 @@
 //!
 //! Prints a line for each packet: outer ECN field, number of the message's kind, TEID, sequence number,
 //! types of the extension headers, bits that were re-inserted, and then, of a user's packet, its
-//! addresses, of a report, its sequence number and counters; `-` for what there is not.
+//! addresses, of a report, its sequence number and counters, of an error indication, the number of the tunnel that is
+//! not there and who says so, of a notification, the extension headers that are known; `-` for what there is not.
 //!
 //! ```sh
 //! cargo run --package tidegate-wire --example gtpu_pcap -- write tunnel.pcap
@@ -19,7 +20,7 @@ use capture::Transport;
 use tidegate_wire::conex::Conex;
 use tidegate_wire::gtpu::report::{self, Entry, Fate, Report};
 use tidegate_wire::gtpu::tunnel::{self, Path};
-use tidegate_wire::gtpu::{Header, Kind, mark};
+use tidegate_wire::gtpu::{Header, Kind, element, mark};
 use tidegate_wire::{Ecn, packet};
 
 /// From the gateway to the base station.
@@ -39,8 +40,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let mut packets = Vec::new();
     let room = mark::emit(Conex::NOT_CONEX);
-    let users =
-        [capture::ipv4(Transport::tcp(40_001), &[])?, capture::ipv4(Transport::Udp(40_000), &[])?];
+    let (tcp, udp) = (Transport::tcp(40_001), Transport::Udp(40_000));
+    let users = [
+        capture::ipv4(tcp.clone(), &[])?,
+        capture::ipv4(udp.clone(), &[])?,
+        capture::ipv6(tcp.clone(), &padding(&tcp))?,
+        capture::ipv6(udp.clone(), &padding(&udp))?,
+    ];
     for (sequence, inner) in (65_534..=u16::MAX).chain(0..2).zip(users.iter().cycle()) {
         for (with_session, bits) in [(false, 0x80), (true, 0xA0)] {
             let extensions = [(SESSION.0, &SESSION.1[..]), (mark::EXTENSION, &room[..])];
@@ -65,8 +71,9 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let others = [
         (end, DOWN, Vec::new()),
         (echo(Kind::EchoRequest, 1), UP, reported()),
-        // The answer has a restart counter, which is always 0 (TS 29.281, section 8.2).
-        (echo(Kind::EchoResponse, 1), DOWN, vec![14, 0]),
+        (echo(Kind::EchoResponse, 1), DOWN, element::RECOVERY.to_vec()),
+        (echo(Kind::ErrorIndication, 0), UP, element::refused(0x0102_0304, UP.source)),
+        (echo(Kind::SupportedExtensions, 0), UP, element::KNOWN_EXTENSIONS.to_vec()),
     ];
     for (header, path, payload) in plain.into_iter().chain(others) {
         let mut bytes = Vec::new();
@@ -74,6 +81,11 @@ fn written() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         packets.push(bytes);
     }
     Ok(packets)
+}
+
+/// A Destination Options header with nothing in it.
+fn padding(before: &Transport) -> [u8; 8] {
+    [before.number().0, 0, 1, 4, 0, 0, 0, 0]
 }
 
 fn data(sequence: Option<u16>) -> Header {
@@ -98,15 +110,14 @@ fn reported() -> Vec<u8> {
 fn print(bytes: &[u8]) -> Result<(), Box<dyn Error>> {
     let outer = tunnel::open(bytes)?.ok_or("is not of a tunnel")?;
     let message = &bytes[outer.at..];
-    let kinds: Vec<String> =
-        outer.message.extensions(message).map(|it| format!("{:02x}", it.kind)).collect();
+    let kinds: Vec<u8> = outer.message.extensions(message).map(|it| it.kind).collect();
     let Header { kind, teid, sequence, .. } = outer.message.header;
     println!(
         "{:02b} {} {teid} {} {} {} {}",
         outer.view.ecn as u8,
         u8::from(kind),
         told(sequence),
-        told((!kinds.is_empty()).then(|| kinds.join(","))),
+        told((!kinds.is_empty()).then(|| hex(&kinds))),
         told(outer.mark(bytes).map(|conex| format!("{:02x}", conex.bits()))),
         payload(kind, outer.payload(bytes))?,
     );
@@ -126,8 +137,23 @@ fn payload(kind: Kind, payload: &[u8]) -> Result<String, Box<dyn Error>> {
                 report.last_sequence
             )
         })),
+        Kind::ErrorIndication => match *payload {
+            [16, a, b, c, d, 133, 0, 4, ref address @ ..] => {
+                let address: [u8; 4] = address.try_into()?;
+                format!("{} {}", u32::from_be_bytes([a, b, c, d]), Ipv4Addr::from(address))
+            }
+            _ => return Err("says not what it is about".into()),
+        },
+        Kind::SupportedExtensions => match payload {
+            [141, len, kinds @ ..] if usize::from(*len) == kinds.len() => hex(kinds),
+            _ => return Err("has no list".into()),
+        },
         _ => "-".to_owned(),
     })
+}
+
+fn hex(kinds: &[u8]) -> String {
+    kinds.iter().map(|kind| format!("{kind:02x}")).collect::<Vec<_>>().join(",")
 }
 
 fn told(value: Option<impl Display>) -> String {

@@ -5,19 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use tidegate_mechanisms::stage::{Ecn, Report};
 use tidegate_mechanisms::units::Bytes;
 use tidegate_simulator::Emulation;
-use tidegate_wire::gtpu::{self, Header, Kind, PORT, mark};
+use tidegate_wire::gtpu::{self, Header, Kind, PORT, element};
 
 use super::paths::Path;
 use super::{Came, OUTER_LEN, Tunnels};
 use crate::report;
 use crate::shelf::Shelf;
 
-/// Information elements (TS 29.281, section 8): a restart counter that is always 0, a tunnel's number, an address of
-/// four bytes, and a list of one extension header.
-pub(super) const RECOVERY: [u8; 2] = [14, 0];
-const TEID: u8 = 16;
-const ADDRESS: [u8; 3] = [133, 0, 4];
-pub(super) const KNOWN_EXTENSIONS: [u8; 3] = [141, 1, mark::EXTENSION];
 impl Tunnels<'_> {
     /// The user has moved: nothing of his follows in the tunnel that he had (3GPP TS 29.281, section 7.3.2), and
     /// what did has left before.
@@ -101,8 +95,7 @@ impl Tunnels<'_> {
 
     /// Data came for a tunnel that is not there (section 7.3.1): its number, and our address.
     pub(super) fn indicate_error(&mut self, node: usize, to: SocketAddrV4, teid: u32) {
-        let own = self.nodes[node].address.octets();
-        let elements = [&[TEID][..], &teid.to_be_bytes(), &ADDRESS, &own].concat();
+        let elements = element::refused(teid, self.nodes[node].address);
         self.answer(
             node,
             SocketAddrV4::new(*to.ip(), PORT),

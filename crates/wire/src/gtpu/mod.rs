@@ -16,8 +16,9 @@
 //!
 //! [`parse`] checks a message once, along its extension headers, and says where everything lies;
 //! [`emit()`] writes one. [`tunnel`] puts IP and UDP around it, [`mark`] is what a gateway re-inserts
-//! for the nodes between, [`report`] what a base station tells the gateway.
+//! for the nodes between, [`report`] what a base station tells the gateway, and [`element`] what nodes say beside.
 
+pub mod element;
 pub mod mark;
 pub mod report;
 pub mod tunnel;
