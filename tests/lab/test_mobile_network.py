@@ -22,6 +22,7 @@ pytestmark = [
 ]
 DECODERS = ["tcpdump", "tshark"]
 PEER = Path(__file__).with_name("enodeb_by_scapy.py")
+IN_TUNNEL = Path(__file__).with_name("tunnel_by_scapy.py")
 SHORT = {"warm_up": "1 s", "duration": "3 s"}
 GATEWAY, ENODEB = "g1-r1.entry.0", "bottleneck.exit.0"
 FLOOD = 4
@@ -292,19 +293,35 @@ def running(name, values, output, last):
         yield run, hosts
 
 
-def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understood(tmp_path):
-    # Scapy takes seconds to begin, on a busy machine many: the run waits for it.
-    values, output = {**SHORT, "duration": "15 s"}, tmp_path / "run.json"
+@contextlib.contextmanager
+def beside(script):
+    """Scapy as a process of its own, once it is ready."""
     with subprocess.Popen(
-        [sys.executable, PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,
     ) as peer:  # fmt: skip
         assert peer.stdout.readline() == "ready\n", peer.communicate()
-        with running("scenarios/lte-flood.toml", values, output, ENODEB) as (run, hosts):
-            (gateway, _), (own, namespace) = hosts[GATEWAY], hosts[ENODEB]
-            place = namespace.removeprefix("--net=")
-            answer, said = peer.communicate(f"{place} tidegate0 {gateway}\n")
-            run.stderr.read()
+        yield peer
+
+
+def told_of_messages(output):
+    """Of a run by itself, messages by kind and by what is wrong with them."""
+    forwarder = json.loads(output.read_text())["forwarder"]
+    pairs = (text.rsplit(" ", 1) for text in forwarder["messages"])
+    return {what: int(count) for what, count in pairs}
+
+
+def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understood(tmp_path):
+    # Scapy takes seconds to begin, on a busy machine many: the run waits for it.
+    values, output = {**SHORT, "duration": "15 s"}, tmp_path / "run.json"
+    with (
+        beside(PEER) as peer,
+        running("scenarios/lte-flood.toml", values, output, ENODEB) as (run, hosts),
+    ):
+        (gateway, _), (own, namespace) = hosts[GATEWAY], hosts[ENODEB]
+        place = namespace.removeprefix("--net=")
+        answer, said = peer.communicate(f"{place} tidegate0 {gateway}\n")
+        run.stderr.read()
     assert peer.returncode == 0, said
     told = json.loads(answer)
     assert told["echo"] == {"kind": 2, "seq": 77}
@@ -319,14 +336,46 @@ def test_scapy_in_the_place_of_an_enodeb_understands_the_gateway_and_is_understo
         assert packet["protocol"] in {6, 17}
         numbers.setdefault(packet["teid"], []).append(packet["seq"])
     assert all(each == sorted(set(each)) for each in numbers.values())
-    forwarder = json.loads(output.read_text())["forwarder"]
-    counts = dict(text.rsplit(" ", 1) for text in forwarder["messages"])
+    counts = told_of_messages(output)
     for what in (
         "data for no tunnel",
         "error indications",
         "end markers for no tunnel",
         "malformed",
     ):
-        assert 1 <= int(counts.get(what, 0)) <= told["times"], (what, counts)
-    assert int(counts["error indications"]) <= int(counts["data for no tunnel"])
+        assert 1 <= counts.get(what, 0) <= told["times"], (what, counts)
+    assert counts["error indications"] <= counts["data for no tunnel"]
     assert own != gateway
+
+
+# Little, so that nothing waits in a queue or is dropped, and the tunnels of all are in use.
+LIGHT = {
+    **{
+        f"users.{group}.traffic": {"kind": "cbr", "rate": "200 kb/s"}
+        for group in ("n1", "n2", "n3", "flood")
+    },
+    "mobile.gateway_up": [{"kind": "pdn-gateway-uplink", "interval": "50 ms"}],
+}
+
+
+def test_what_scapy_sends_in_a_tunnel_in_use_is_taken_and_goes_on_to_its_server(tmp_path):
+    values, output = {**LIGHT, "warm_up": "1 s", "duration": "15 s"}, tmp_path / "run.json"
+    port, last = 10_008, "n3-r1.entry.0"
+    with (
+        beside(IN_TUNNEL) as peer,
+        running("scenarios/uplink.toml", values, output, last) as (run, hosts),
+    ):
+        gateway, _ = hosts["r4-g1.exit.0"]
+        places = [hosts[name][1].removeprefix("--net=") for name in ("servers", last)]
+        answer, said = peer.communicate(f"{' '.join(places)} tidegate0 {gateway} {port}\n")
+        run.stderr.read()
+    assert peer.returncode == 0, said
+    told = json.loads(answer)
+    assert told["arrived"], "at least one of them, each as it was sent"
+    assert told["echo"] == {"kind": 2, "seq": 77}
+    counts = told_of_messages(output)
+    assert set(counts) == {"data", "echo requests", "echo responses", "end markers"}
+    assert 1 <= counts["end markers"] <= told["times"]
+    # Each of the gateway's is answered by the eNodeB, and so many by scapy as well.
+    assert told["answered"] > 2 * told["times"]
+    assert counts["echo responses"] > counts["echo requests"]
