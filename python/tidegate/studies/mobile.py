@@ -1,4 +1,4 @@
-"""Who has to change what in a mobile network, and what it gains: two tables of ``docs/mobile.md``.
+"""Who has to change what in a mobile network, and what it gains: tables of ``docs/mobile.md``.
 
 ``mobile/mechanisms.toml`` says what each mechanism changes in the same scenario, with a flood and
 without it. What was measured stands in ``mobile/results.csv``, from which the tables are made.
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tidegate.results.result import Result
+
+STUDIES = ("network", "errors", "radio")
+LEVEL = "level"
+"""Stands for each level of a study, where that is no key by itself."""
 
 FLOOD = "flood"
 """Group that floods; all others are its victims."""
@@ -95,7 +99,7 @@ def measure(root: Path, wanted: Mapping[str, Any], runs: int | None = None) -> l
     """Run each mechanism of each study at each level, with the flood and without it."""
     return [
         row
-        for study in ("network", "errors")
+        for study in STUDIES
         for level in wanted[study].get("levels", [None])
         for row in _at_level(root, wanted, study, level, runs)
     ]
@@ -105,10 +109,11 @@ def _at_level(
     root: Path, wanted: Mapping[str, Any], study: str, level: float | None, runs: int | None
 ) -> Iterable[Row]:
     about = wanted[study]
-    there = {about["key"]: level} if level is not None else {}
+    there = {about["key"]: level} if "key" in about else {}
     scenarios = {}
     for mechanism in about["mechanism"]:
         changes = {**wanted["ends"].get(mechanism.get("ends"), {}), **mechanism["set"], **there}
+        changes = {key: _with_level(own, level) for key, own in changes.items()}
         for name, more in (("with", {}), ("without", about["without_flood"])):
             scenario = load_scenario(root / about["scenario"], set=_spelled_out(changes | more))
             scenarios[f"{mechanism['name']}/{name}"] = scenario
@@ -118,6 +123,15 @@ def _at_level(
         flooded, calm = found[f"{name}/with"], found[f"{name}/without"]
         at = "" if level is None else f"{level:g}"
         yield Row(study, name, at, _victims(flooded), _flood(flooded), _victims(calm))
+
+
+def _with_level(value: object, level: float | None) -> object:
+    match value:
+        case dict():
+            return {key: _with_level(own, level) for key, own in value.items()}
+        case list():
+            return [_with_level(own, level) for own in value]
+    return level if value == LEVEL else value
 
 
 def _spelled_out(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,21 +192,30 @@ def tables(wanted: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, str]:
         if row.study == "network"
     ]
     head = ["", "without the flood", "with it", "kept", "the flood has", "who has to change"]
-    errors = [row for row in rows if row.study == "errors"]
-    names = [one["name"] for one in wanted["errors"]["mechanism"]]
-    at = {(row.level, row.mechanism): row for row in errors}
-    levels = list(dict.fromkeys(row.level for row in errors))
-    lines = [
-        [
-            f"{100 * float(level):g} %",
-            *(f"{at[level, n].told_apart:.2f} ({at[level, n].kept:.2f})" for n in names),
-        ]
-        for level in levels
-    ]
+    told = by_level(wanted, rows, "errors", lambda row: f"{row.told_apart:.2f} ({row.kept:.2f})")
+    radio = by_level(wanted, rows, "radio", lambda row: f"{mbps(row.victims)}; {mbps(row.flood)}")
     return {
         "mechanisms": table(head, network),
-        "errors": table(["lost over the air", *names], lines),
+        "errors": table(["lost over the air", *names_of(wanted, "errors")], told),
+        "radio": table(["lost on the radio", *names_of(wanted, "radio")], radio),
     }
+
+
+def names_of(wanted: Mapping[str, Any], study: str) -> list[str]:
+    """What a study has beside each other."""
+    return [one["name"] for one in wanted[study]["mechanism"]]
+
+
+def by_level(
+    wanted: Mapping[str, Any], rows: Sequence[Row], study: str, told: Callable[[Row], str]
+) -> list[list[str]]:
+    """A line for each level of a study, a cell for each mechanism."""
+    at = {(row.level, row.mechanism): row for row in rows if row.study == study}
+    levels = dict.fromkeys(level for level, _ in at)
+    return [
+        [f"{100 * float(level):g} %", *(told(at[level, n]) for n in names_of(wanted, study))]
+        for level in levels
+    ]
 
 
 def filled(text: str, made: Mapping[str, str]) -> str:
@@ -211,7 +234,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run, keep, write the tables."""
     parser = argparse.ArgumentParser(prog="python -m tidegate.studies.mobile", description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(), metavar="DIR", help="the checkout")
-    parser.add_argument("--replications", "-r", type=int, metavar="N", help="default: 3")
+    parser.add_argument(
+        "--replications", "-r", type=int, metavar="N", help="default: as its file says"
+    )
     parser.add_argument("--report", action="store_true", help="write the tables alone")
     given = parser.parse_args(arguments)
     folder, page = given.root / "mobile", given.root / "docs/mobile.md"
