@@ -1,4 +1,5 @@
 use super::*;
+use crate::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
 use crate::stage::{Declared, Ecn, Enodeb, EnodebParams, ReEcn, TunnelReport};
 use crate::token_bucket::TokenBucketParams;
 use crate::units::{Factor, Probability, Rate, Share, Span, TokenRate, Tokens, Whole};
@@ -22,7 +23,6 @@ fn params() -> PdnGatewayParams {
 
 /// A bucket of `depth` packets into which nearly nothing comes, which positive packets empty.
 fn bucket(depth: u64) -> ReEcnPolicerParams {
-    use crate::stage::re_ecn_policer::{Held, Outside, Sanction, Signals, Taken};
     ReEcnPolicerParams {
         fill_rate: TokenRate::Packets { thousandths_per_sec: 1 },
         depth: Tokens::Packets { thousandths: 1000 * depth },
@@ -272,6 +272,64 @@ fn many_users_behind_one_tunnel_have_one_bucket() {
     let alone = passed(1);
     assert!((5..40).contains(&alone), "{alone} of 40 pass");
     assert_eq!([2, 10, 40].map(passed), [alone; 3]);
+}
+
+/// What one user has met takes from all, where they have one bucket together, and from nobody else, where each has his own.
+/// The other's packets are taken for positive by no report on this tunnel.
+#[test]
+fn a_bucket_of_all_together_is_emptied_by_what_any_of_them_has_met() {
+    let left = |buckets| {
+        let policers = Tables(vec![ReEcnPolicerParams { buckets, ..bucket(10) }]);
+        let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
+        let other = || Passing { user: USER + 1, flow: 1, ..packet() };
+        let others = |gateway: &mut PdnGateway| {
+            (0..10).filter(|_| pass(gateway, &mut other()) == Passage::On).count()
+        };
+        assert_eq!((send(&mut gateway, 10), others(&mut gateway)), (0, 10), "nothing is met yet");
+        gateway.take(&reported(told(10, 10, 0)));
+        assert_eq!(others(&mut gateway), 10, "they declare nothing of it");
+        assert_eq!(send(&mut gateway, 10), 0, "each of them takes a token");
+        (send(&mut gateway, 10), others(&mut gateway))
+    };
+    assert_eq!(left(Held::Together), (10, 0), "dropped and passed");
+    assert_eq!(left(Held::ByUser), (10, 10));
+}
+
+/// Reports are on the tunnel, and its flows pay by their share of packets: the one that sends three of four has met three of
+/// four marks.
+#[test]
+fn marks_of_a_tunnel_are_charged_to_its_flows_by_their_share_of_packets() {
+    let policers = Tables(vec![ReEcnPolicerParams { buckets: Held::ByFlow, ..bucket(100) }]);
+    let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
+    let own = |flow| Passing { flow, ..packet() };
+    let send = |gateway: &mut PdnGateway, rounds: u32| {
+        for flow in (0..rounds).flat_map(|_| [1, 1, 2, 1]) {
+            assert_eq!(pass(gateway, &mut own(flow)), Passage::On);
+        }
+    };
+    send(&mut gateway, 25);
+    gateway.take(&reported(told(95, 35, 5)));
+    send(&mut gateway, 25);
+    assert_eq!(count(&gateway, "re_inserted"), 40);
+    for (flow, charged) in [(1, 30.0), (2, 10.0)] {
+        // The level is that of the flow seen last.
+        assert_eq!(pass(&mut gateway, &mut own(flow)), Passage::On);
+        let fill = level(&gateway, "fill");
+        assert!((fill - (100.0 - charged)).abs() < 0.01, "flow {flow}: {fill}");
+    }
+}
+
+/// Each flow's bucket is its own: one that it empties leaves the other's as it was.
+#[test]
+fn a_flow_whose_bucket_is_empty_costs_no_other_of_its_user_anything() {
+    let policers = Tables(vec![ReEcnPolicerParams { buckets: Held::ByFlow, ..bucket(10) }]);
+    let mut gateway = PdnGateway::new(PdnGatewayParams { policers, ..params() });
+    assert_eq!(send(&mut gateway, 10), 0);
+    gateway.take(&reported(told(10, 10, 0)));
+    let mut passes = |flow| pass(&mut gateway, &mut Passing { flow, ..packet() }) == Passage::On;
+    assert!((0..10).all(|_| passes(1)), "each takes a token");
+    assert!(!passes(1));
+    assert!((0..10).all(|_| passes(2)));
 }
 
 /// A tunnel of another user is none of his, wherever it leads.
