@@ -205,3 +205,27 @@ fn without_congestion_re_ecn_stages_change_nothing() {
         with(&[&free[..], &[("users.victims.exit", "[]"), ("users.other.exit", "[]")]].concat());
     assert_eq!(with(&[&free[..], &policed].concat()).digest, plain.digest);
 }
+
+/// A policer that measures and is told nothing lets near flows have what one does that is told of them; the round trip of the
+/// far one would take a tenth of it from them.
+#[test]
+fn near_and_far_flows_are_held_by_round_trips_that_are_measured_alone() {
+    let near_mbps = |near: &str, far: &str| {
+        let [near, far] = [near, far].map(|known| {
+            format!(
+                r#"[{{ kind = "re-ecn-policer", fill_rate = "8 Mb/s", depth = "100 kB", {known} }}]"#
+            )
+        });
+        let output = with(&[
+            ("users.other.access", r#"{ rate = "1 Gb/s", delay = "30 ms" }"#),
+            ("users.victims.entry", &near),
+            ("users.other.entry", &far),
+        ]);
+        mbps(&output, 0..4)
+    };
+    let measured = near_mbps("measures = true", "measures = true");
+    let [own, of_far] = [r#"round_trip = "44 ms""#, r#"round_trip = "100 ms""#]
+        .map(|near| near_mbps(near, r#"round_trip = "100 ms""#));
+    assert!((measured / own - 1.0).abs() < 0.05, "{measured} of {own} Mb/s");
+    assert!(of_far < 0.9 * measured, "{of_far} of {measured} Mb/s");
+}

@@ -32,8 +32,9 @@
 //!   they are. Packets since the last one count as soon as they are more than N, so that whoever stops to
 //!   declare is believed little by little.
 //! - *Credit* declares nothing that was met: it does not count for p, but takes "positive" tokens.
-//! - *T* is configured. It may be measured as well, from a connection's request to its first data, which cannot be
-//!   made shorter than what is configured.
+//! - *T* is configured, or measured of each flow, from its connection's request to its first data, or both: then it
+//!   cannot be made shorter than what is configured. Measured alone it is not known of who has requested nothing, and as
+//!   short as he likes of who does not wait for an answer: B has no bound then but r, as before anything is declared.
 //!
 //! Acknowledgements are not looked at.
 
@@ -67,9 +68,9 @@ parameters! {
         pub sanction: Sanction = "probability",
         /// k: at most √(3/2), which is TCP's.
         pub k: Factor = "1.224744871391589",
-        /// T: round-trip time of whoever has a bucket, with tokens = "data".
+        /// T: round-trip time of whoever has a bucket, with tokens = "data" and unless it is measured.
         pub round_trip: Option<Span>,
-        /// Measure T of each flow, from its request to its first data, and take it where it is longer.
+        /// Measure T of each flow, from its request to its first data, and take it where it is longer than round_trip.
         pub measures: bool = "false",
         /// What counts for p.
         pub signals: Signals = "events",
@@ -149,7 +150,16 @@ pub fn tcp_fair_bytes_per_sec(k: f64, size_bytes: f64, round_trip_s: f64, p: f64
     k * size_bytes / (round_trip_s * libm::sqrt(p))
 }
 
+/// So short that B is above any r.
+const NO_TIME_S: f64 = 1e-12;
+
 impl ReEcnPolicerParams {
+    /// The T of whoever none is measured of, and the shortest that is [s].
+    fn least_round_trip_s(&self) -> f64 {
+        let unknown = if self.measures { NO_TIME_S } else { 0.0 };
+        self.round_trip.map_or(unknown, Span::as_secs)
+    }
+
     fn bucket(&self) -> TokenBucketParams {
         let (fill_rate, depth, initial) = (self.fill_rate, self.depth, self.initial);
         let floor = (self.sanction == Sanction::Probability).then_some(depth);
@@ -168,9 +178,10 @@ impl ReEcnPolicerParams {
                 "is above √(3/2), at which a flow has more than TCP: at most 1.2247449".to_owned(),
             ),
             (
-                data && self.round_trip.is_none(),
+                data && self.round_trip.is_none() && !self.measures,
                 "round_trip",
-                "missing; what TCP would have follows from it: give e.g. \"100 ms\"".to_owned(),
+                "missing; what TCP would have follows from it: give e.g. \"100 ms\", or of flows measures = true"
+                    .to_owned(),
             ),
             (
                 self.round_trip.is_some_and(|span| span == Span::ZERO),
@@ -300,7 +311,7 @@ impl Stage for ReEcnPolicer {
             sanction: params.sanction,
             outside: params.outside,
             measures: params.measures,
-            round_trip_s: params.round_trip.map_or(0.0, Span::as_secs),
+            round_trip_s: params.least_round_trip_s(),
             accounts: match params.buckets {
                 Held::ByFlow => Accounts::ByFlow(Slots::new(params.memory)),
                 Held::ByUser => Accounts::ByUser(ByUser::new()),
@@ -447,7 +458,7 @@ impl ReEcnPolicer {
         positive: bool,
     ) -> f64 {
         let law = Law::new(params, params.bucket().rule());
-        let round_trip_s = params.round_trip.map_or(0.0, Span::as_secs);
+        let round_trip_s = params.least_round_trip_s();
         Account::change_bytes(&law, round_trip_s, (len, positive), elapsed, p)
     }
 

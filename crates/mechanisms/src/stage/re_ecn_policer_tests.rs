@@ -242,6 +242,32 @@ fn a_round_trip_is_measured_from_request_to_data() {
     }
 }
 
+/// Until data has answered a request nothing but r bounds what comes in, whatever is declared, and no more passes.
+#[test]
+fn a_round_trip_that_is_measured_alone_bounds_nothing_before_it_is_known() {
+    let alone = ReEcnPolicerParams { round_trip: None, measures: true, ..params() };
+    assert_eq!(alone.mistakes(), []);
+    let r = 8.0 * 100_000.0;
+    let alone =
+        ReEcnPolicerParams { fill_rate: TokenRate::Bits(Rate::from_bps(r as u64)), ..alone };
+    let declaring = |policer: &mut ReEcnPolicer, from: f64| {
+        for number in 0..10_000 {
+            let says = if number % 100 == 99 { ReEcn::Positive } else { ReEcn::Neutral };
+            policer.pass(&mut packet(from + f64::from(number) * 0.02, says), || 0.5);
+        }
+        level(policer, "allowed_bps")
+    };
+    let request = |seconds: f64| Passing { is_request: true, ..packet(seconds, ReEcn::Outside) };
+    let mut policer = ReEcnPolicer::new(alone);
+    assert_eq!(declaring(&mut policer, 0.0), r, "nothing was requested");
+    send(&mut policer, request(300.0));
+    let fair = 8.0 * tcp_fair_bytes_per_sec(MOST_K, PACKET, 0.5, P);
+    let allowed = declaring(&mut policer, 300.5);
+    assert!(fair < r && (allowed / fair - 1.0).abs() < 1e-3, "{allowed} of {fair}");
+    send(&mut policer, request(600.0));
+    assert_eq!(declaring(&mut policer, 600.0), r, "data does not wait for an answer");
+}
+
 #[test]
 fn a_user_has_one_bucket_for_all_his_flows() {
     let rate = TokenRate::Bits(Rate::from_bps(0));

@@ -78,7 +78,7 @@ fn least_span(round_trip_s: f32) -> Span {
 impl Law {
     /// As parameters have it.
     pub fn new(params: &ReEcnPolicerParams, rule: BucketRule) -> Self {
-        let round_trip_s = params.round_trip.map_or(0.0, Span::as_secs);
+        let round_trip_s = params.least_round_trip_s();
         let most = match params.fill_rate {
             TokenRate::Bits(rate) => rate.as_bps(),
             TokenRate::Packets { thousandths_per_sec } => thousandths_per_sec,
