@@ -59,13 +59,22 @@ fn add_group(
     let shared = network.path(from, to).expect("routes are checked on reading").len();
     let nodes = (network.number(from), network.number(to));
     let own = OwnLinks::of(file, user);
+    let mut shared_stages = None;
     let add_user = |number| {
         let customer = plan.users.len();
         plan.users.push(UserPlan { group, customer });
-        let name = format!("{name}.{number}");
+        let own_name = format!("{name}.{number}");
         let place = (nodes, network.len() + 2 * customer as u32);
-        let (access, egress) = own.add(plan, &name, number, place);
-        let (entry, exit) = add_stages(plan, user, &name, 1 + shared);
+        let (access, egress) = own.add(plan, &own_name, number, place);
+        let meter = add_meter(plan, user, &own_name);
+        let (entry, exit) = shared_stages.clone().unwrap_or_else(|| {
+            let owner = if user.shares_stages { name } else { &own_name };
+            add_stages(plan, user, owner, 1 + shared)
+        });
+        if user.shares_stages {
+            shared_stages = Some((entry.clone(), exit.clone()));
+        }
+        let entry = meter.into_iter().chain(entry).collect();
         UserParts { user: customer, access, egress, entry, exit }
     };
     (0..user.count.count()).map(add_user).collect()
@@ -239,30 +248,34 @@ fn add_duplex(plan: &mut Plan, owner: &str, link: &LinkPlan, (from, to): (u32, u
     (index, index + 1)
 }
 
-/// A user's stages: behind his own link those of his entry, a meter before them, and behind the shared
-/// part of the way, in front of the link with the number `far`, those of his exit.
+/// Adds a user's meter, behind his own link.
+fn add_meter(plan: &mut Plan, user: &User, name: &str) -> Option<StandPlan> {
+    let meter = user.meter.clone().map(StageParams::ActivityMeter)?;
+    Some(stand(plan, 1, &format!("{name}.meter"), &meter))
+}
+
+/// Adds the stages of a user, or of all users of a group: behind their own links those of their entry, and behind the shared part of the
+/// way, in front of the link with the number `far`, those of their exit.
 fn add_stages(
     plan: &mut Plan,
     user: &User,
-    name: &str,
+    owner: &str,
     far: usize,
 ) -> (Vec<StandPlan>, Vec<StandPlan>) {
-    let meter = user.meter.clone().map(StageParams::ActivityMeter);
-    let meter = meter.map(|meter| (format!("{name}.meter"), meter));
-    let named = |place: &'static str, stages: Vec<StageParams>| {
-        stages.into_iter().enumerate().map(move |(i, stage)| (format!("{name}.{place}.{i}"), stage))
+    let mut at = |place: &str, hop: usize, stages: &[StageParams]| -> Vec<StandPlan> {
+        let named = |(i, stage)| stand(plan, hop, &format!("{owner}.{place}.{i}"), stage);
+        stages.iter().enumerate().map(named).collect()
     };
-    let mut stand = |hop: usize, (name, params): (String, StageParams)| {
-        let first = plan.stages.len();
-        let stages = params.in_turn().into_iter();
-        plan.stages.extend(stages.map(|params| StagePlan { name: name.clone(), params }));
-        let number = |stage| u32::try_from(stage).expect("the number of stages is checked");
-        StandPlan { back: false, hop, in_turn: (first..plan.stages.len()).map(number).collect() }
-    };
-    let entry = meter.into_iter().chain(named("entry", user.entry.clone()));
-    let entry = entry.map(|stage| stand(1, stage)).collect();
-    let exit = named("exit", user.exit.clone()).map(|stage| stand(far, stage)).collect();
-    (entry, exit)
+    (at("entry", 1, &user.entry), at("exit", far, &user.exit))
+}
+
+/// Adds a stage, or several that packets pass in turn.
+fn stand(plan: &mut Plan, hop: usize, name: &str, params: &StageParams) -> StandPlan {
+    let first = plan.stages.len();
+    let stages = params.in_turn().into_iter();
+    plan.stages.extend(stages.map(|params| StagePlan { name: name.to_owned(), params }));
+    let number = |stage| u32::try_from(stage).expect("the number of stages is checked");
+    StandPlan { back: false, hop, in_turn: (first..plan.stages.len()).map(number).collect() }
 }
 
 /// What real hosts have: the time from a segment's arrival to its ACK's leaving, 6,002 times on Linux 6.18 in

@@ -124,6 +124,36 @@ fn users_at_others_hosts_share_their_link_and_what_stands_there() {
     assert_eq!(*down.stands, [stand(false, 2, 3), stand(true, 1, 1)]);
 }
 
+/// A meter is its user's also then.
+#[test]
+fn users_of_a_group_may_share_what_stands_where_they_enter_and_leave() {
+    let stages = [
+        ("users.light.meter", r#"{ reference_rate = "0.1 Mb/s" }"#),
+        ("users.light.entry", r#"["mark-counter"]"#),
+        ("users.light.exit", r#"["mark-counter"]"#),
+    ];
+    let names_and_stands = |shares: &str| {
+        let plan =
+            plan_with(DUMBBELL, &[&stages[..], &[("users.light.shares_stages", shares)]].concat());
+        let names = plan.stages.iter().map(|stage| stage.name.clone()).collect::<Vec<_>>();
+        let stands = [3, 4].map(|flow: usize| {
+            plan.flows[flow]
+                .stands
+                .iter()
+                .flat_map(|stand| stand.in_turn.clone())
+                .collect::<Vec<_>>()
+        });
+        (names[2..].join(" "), stands)
+    };
+    let (own, stands) = names_and_stands("false");
+    let each = |user: u32| format!("light.{user}.meter light.{user}.entry.0 light.{user}.exit.0");
+    assert_eq!(own, format!("{} {}", each(0), each(1)));
+    assert_eq!(stands, [[2, 3, 4], [5, 6, 7]]);
+    let (shared, stands) = names_and_stands("true");
+    assert_eq!(shared, "light.0.meter light.entry.0 light.exit.0 light.1.meter");
+    assert_eq!(stands, [[2, 3, 4], [5, 3, 4]]);
+}
+
 #[test]
 fn the_way_back_of_a_bottleneck_may_be_an_equal_link() {
     let plan = plan_with(DUMBBELL, &[("bottleneck.duplex", "true")]);

@@ -286,3 +286,62 @@ fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
         assert_eq!(left <= 4, handover == "keep", "{left} of {met} with {handover}");
     }
 }
+
+/// Two groups that flood at one gateway, where nothing is full: a bucket of 4 Mb/s for the family, and one for each of the others.
+const FAMILY: &str = r#"
+version = 1
+warm_up = "4 s"
+duration = "20 s"
+[mobile]
+enodebs = 1
+rate = "100 Mb/s"
+delay = "5 ms"
+wired = { delay = "5 ms" }
+radio = { delay = "5 ms" }
+enodeb = [{ kind = "enodeb", interval = "60 ms" }]
+[users.family]
+count = 3
+from = "G1"
+to = "phones1"
+traffic = { kind = "cbr", rate = "3 Mb/s" }
+shares_stages = true
+entry = [{ kind = "pdn-gateway", policers = [
+    { buckets = "together", fill_rate = "4 Mb/s", depth = "50 kB", round_trip = "60 ms" },
+] }]
+[users.others]
+count = 3
+from = "G1"
+to = "phones1"
+traffic = { kind = "cbr", rate = "5 Mb/s" }
+entry = [{ kind = "pdn-gateway", policers = [
+    { buckets = "by-user", fill_rate = "4 Mb/s", depth = "50 kB", round_trip = "60 ms" },
+] }]
+"#;
+
+/// One bucket for a group among others, and one for all that come to the gateway, where it stands at its link.
+#[test]
+fn a_bucket_may_be_a_groups_or_that_of_all_at_a_gateway() {
+    let (family, others) = (0..3, 3..6);
+    let mbps = |output: &RunOutput, users: std::ops::Range<usize>| {
+        output.flows.throughput_bps[users].iter().sum::<f64>() / 1e6
+    };
+    let of = |options: &[(&str, &str)]| {
+        let output = run(&plan_with(FAMILY, options), 1);
+        [mbps(&output, family.clone()), mbps(&output, others.clone())]
+    };
+    let near = |have: [f64; 2], want: [f64; 2], what: &str| {
+        let all = have.iter().zip(want).all(|(have, want)| (have - want).abs() < 0.02 * want);
+        assert!(all, "{what}: {have:?}, not {want:?}");
+    };
+    near(of(&[]), [4.0, 12.0], "a bucket of the group's");
+    near(of(&[("users.family.shares_stages", "false")]), [9.0, 12.0], "each has one of his own");
+    let gateway = r#"[{ kind = "pdn-gateway", policers = [
+        { buckets = "together", fill_rate = "6 Mb/s", depth = "50 kB", round_trip = "60 ms" },
+    ] }]"#;
+    let all =
+        [("mobile.gateway", gateway), ("users.family.entry", "[]"), ("users.others.entry", "[]")];
+    let [family, others] = of(&all);
+    assert!((family + others - 6.0).abs() < 0.1, "{family} and {others}");
+    // What comes too fast is dropped, whoever sends it.
+    assert!((others / family - 5.0 / 3.0).abs() < 0.2, "{others} of {family}");
+}

@@ -52,6 +52,9 @@ section! {
         pub entry: Vec<StageParams> = "[]",
         /// Stages where they leave it, in front of the link at the far end if there is one.
         pub exit: Vec<StageParams> = "[]",
+        /// The stages of `entry` and `exit` stand there once, for all users of the group together, such as a policer with one
+        /// bucket for the group.
+        pub shares_stages: bool = "false",
         /// Full packet on the wire, where it differs from the scenario's.
         pub packet_size: Option<Bytes>,
         /// TCP options, where they differ from the scenario's.

@@ -276,6 +276,8 @@ struct Group {
     exit: String,
     /// They sit at the hosts of the first group, if their way begins or ends there.
     at_first: bool,
+    /// Their stages stand once for all of them.
+    shares: bool,
 }
 
 fn group() -> impl Strategy<Value = Group> {
@@ -302,11 +304,11 @@ fn group() -> impl Strategy<Value = Group> {
         "meter = { reference_rate = \"0.3 Mb/s\", burst_allowance = \"20 kB\", meters = 3 }\n",
     ]);
     let size = select(vec!["", "", "packet_size = \"200 B\"\n"]);
-    (1..4u32, 1..4u32, traffic, meter, size, ends(), any::<bool>()).prop_map(
-        |(count, flows, traffic, meter, size, (entry, exit), at_first)| {
+    (1..4u32, 1..4u32, traffic, meter, size, ends(), any::<[bool; 2]>()).prop_map(
+        |(count, flows, traffic, meter, size, (entry, exit), [at_first, shares])| {
             let sends = format!("flows = {flows}\ntraffic = {traffic}\n{size}");
             let (entry, exit) = (format!("entry = [{entry}]\n"), format!("exit = [{exit}]\n"));
-            Group { count, sends, meter, entry, exit, at_first }
+            Group { count, sends, meter, entry, exit, at_first, shares }
         },
     )
 }
@@ -334,7 +336,7 @@ fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
         // Whoever sends from another's host passes what stands there, and tunnels need both ends.
         let tunnels = |group: &Group| group.exit.contains("enodeb");
         let section = |(i, (group, (from, to))): (usize, &(Group, Place))| {
-            let Group { count, sends, meter, entry, exit, at_first } = group;
+            let Group { count, sends, meter, entry, exit, at_first, shares } = group;
             let at_first = i > 0 && *at_first && !tunnels(first) && !tunnels(group);
             let at_first = at_first && (from == home || to == home);
             let hosts = match at_first {
@@ -342,7 +344,8 @@ fn users(places: Vec<Place>) -> impl Strategy<Value = String> {
                 false => format!("count = {count}\n"),
             };
             let at_entry = if at_first && from == home { "" } else { &format!("{meter}{entry}") };
-            format!("[users.group-{i}]\nfrom = \"{from}\"\nto = \"{to}\"\n{hosts}{sends}{at_entry}{exit}\n")
+            let ends = format!("from = \"{from}\"\nto = \"{to}\"\nshares_stages = {shares}\n");
+            format!("[users.group-{i}]\n{ends}{hosts}{sends}{at_entry}{exit}\n")
         };
         users.iter().enumerate().map(section).collect()
     })
