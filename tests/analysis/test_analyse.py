@@ -104,6 +104,15 @@ SILENT = [
         {"bottleneck.aqm.gentle": False, "bottleneck.aqm.max_probability": 0.0001},
         "bottleneck.aqm: RED.s mean queue is at max_threshold",
     ),
+    (
+        {
+            "users.all.shares_stages": True,
+            "users.all.entry": [
+                {"kind": "conex-policer", "fill_rate": "60 packets/s", "depth": "45 packets"}
+            ],
+        },
+        "users.all.shares_stages: one conex-policer .*leave it out",
+    ),
     ({"users.all.count": 20000}, "users.all.flows: a window of 0.* is below one"),
     ({"bottleneck.rate": "2 Gb/s", "access.rate": "10 Mb/s"}, "bottleneck.rate: no link is full"),
 ]

@@ -12,6 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidegate.analysis.mapped.refusal import NoModelError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 BITS_PER_BYTE = 8
 ACK_BITS = 40 * BITS_PER_BYTE
 """An acknowledgement without options."""
+ONLY_COUNT = ("mark-counter", "congestion-reporter")
+"""Stages of which it makes no difference whose they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +67,7 @@ class Bundle:
 
 def bundles(plan: Plan, price_base: float = math.e) -> list[Bundle]:
     """All flows of a plan in bundles, in the order of the file."""
+    _check_own_stages(plan)
     shared = _shared(plan)
     alike: dict[tuple[object, ...], list[Flow]] = defaultdict(list)
     known: dict[int, str] = {}
@@ -114,6 +119,24 @@ def _cap_bps(links: list[Link], flow: Flow, shared: Iterable[int]) -> float:
 
 def _stages(plan: Plan, flow: Flow) -> list[Chosen]:
     return [plan["stages"][i] for stand in flow["stands"] for i in stand["in_turn"]]
+
+
+def _check_own_stages(plan: Plan) -> None:
+    """Whether each user has what meters or polices him for himself, as models have it."""
+    users: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for flow in plan["flows"]:
+        group = plan["user_groups"][flow["user"]]
+        for stand in flow["stands"]:
+            for stage in stand["in_turn"]:
+                users[group, stage].add(flow["user"])
+    for (group, stage), who in users.items():
+        kind = plan["stages"][stage]["kind"]
+        if len(who) > 1 and kind not in ONLY_COUNT:
+            raise NoModelError(
+                f"users.{plan['groups'][group]}.shares_stages",
+                f"one {kind} for all users of a group has no law here",
+                "leave it out",
+            )
 
 
 def _bundle(plan: Plan, flows: list[Flow], shared: set[int]) -> Bundle:
