@@ -25,7 +25,7 @@ use tidegate_wire::packet::{self, View};
 
 use crate::LabError;
 use crate::clock::Clock;
-use crate::header;
+use crate::header::{self, Fault};
 use crate::honesty::{Honesty, Punctuality};
 use crate::hosts::FIRST_PORT;
 use crate::shelf::Shelf;
@@ -54,6 +54,7 @@ pub struct Forwarder<'a> {
     /// The part of the run over which it reports on itself.
     measured: [Time; 2],
     malformed: u64,
+    contradictory: u64,
     foreign: u64,
     refused: u64,
 }
@@ -93,6 +94,7 @@ impl<'a> Forwarder<'a> {
             punctuality: Punctuality::new(plan),
             measured: [start, start + plan.duration],
             malformed: 0,
+            contradictory: 0,
             foreign: 0,
             refused: 0,
         })
@@ -199,8 +201,12 @@ impl<'a> Forwarder<'a> {
             return;
         };
         let number = self.emulation.contents().put(bytes, view);
-        let ((said, error), now) = (header::read(bytes, &view), self.clock.now());
-        self.malformed += u64::from(error.is_err());
+        let ((said, fault), now) = (header::read(bytes, &view), self.clock.now());
+        match fault {
+            Ok(()) => {}
+            Err(Fault::Malformed(_)) => self.emulation.contents().count_unreadable(number),
+            Err(Fault::Contradictory) => self.contradictory += 1,
+        }
         self.emulation.inject(flow, way, number, bytes.len() as u16, said, now);
     }
 
@@ -256,6 +262,7 @@ impl<'a> Forwarder<'a> {
         let unreadable = self.emulation.contents().unreadable;
         let honesty = Honesty {
             malformed: self.malformed + unreadable,
+            contradictory: self.contradictory,
             foreign: self.foreign,
             refused: self.refused,
             without_room,

@@ -9,11 +9,24 @@ use tidegate_wire::packet::{self, View};
 use tidegate_wire::re_ecn::{self, Codepoint};
 use tidegate_wire::{self as wire, WireError};
 
-/// What a packet says. An error is one in what it declares: it declares nothing then.
-pub fn read(bytes: &[u8], view: &View) -> (Header, Result<(), WireError>) {
-    let read = declared(bytes, view);
-    let header = Header { ecn: ecn_of(view.ecn), declared: read.unwrap_or_default() };
-    (header, read.map(drop))
+/// What is wrong with what a packet declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// No parser takes it: the packet declares nothing.
+    Malformed(WireError),
+    /// It says what cannot be, and is read as without that: L, E or C of a packet that takes no part in ConEx, a
+    /// reserved bit, the codepoint of re-ECN that means nothing.
+    Contradictory,
+}
+
+/// What a packet says, and what is wrong with it.
+pub fn read(bytes: &[u8], view: &View) -> (Header, Result<(), Fault>) {
+    let (declared, fault) = match declared(bytes, view) {
+        Ok((declared, true)) => (declared, Err(Fault::Contradictory)),
+        Ok((declared, false)) => (declared, Ok(())),
+        Err(error) => (Declared::default(), Err(Fault::Malformed(error))),
+    };
+    (Header { ecn: ecn_of(view.ecn), declared }, fault)
 }
 
 /// Writes what a packet says now, where that is something else than what its sender wrote. Returns whether
@@ -31,16 +44,24 @@ pub fn write(bytes: &mut [u8], view: &View, header: Header) -> bool {
     header.declared == before.declared || declare(bytes, view, header.declared) == Ok(true)
 }
 
-/// What a sender declares: by the ConEx option (RFC 7837, IPv6), and by re-ECN's bit (IPv4).
-fn declared(bytes: &[u8], view: &View) -> Result<Declared, WireError> {
-    let re = match view.source {
-        IpAddr::V4(_) => re_ecn::read(bytes)?.fields().1,
-        IpAddr::V6(_) => false,
-    };
-    let conex = packet::read_conex(bytes, view, Cdo::default(), NO_TUNNELS)?;
-    Ok(conex.map_or(Declared { re, ..Declared::default() }, |conex| {
-        let Declaration { loss, mark, credit } = conex.declaration;
-        Declared { conex: true, loss, mark, credit, re }
+/// What a sender declares, by the ConEx option (RFC 7837, IPv6) and by re-ECN's bit (IPv4), and whether it
+/// contradicts itself.
+fn declared(bytes: &[u8], view: &View) -> Result<(Declared, bool), WireError> {
+    if let IpAddr::V4(_) = view.source {
+        let codepoint = re_ecn::read(bytes)?;
+        let declared = Declared { re: codepoint.fields().1, ..Declared::default() };
+        return Ok((declared, codepoint == Codepoint::Unused));
+    }
+    let found = packet::find_conex(bytes, view, Cdo::default(), NO_TUNNELS)?;
+    Ok(found.map_or_else(Default::default, |(conex, _)| {
+        let declared = conex.declaration().map(|Declaration { loss, mark, credit }| Declared {
+            conex: true,
+            loss,
+            mark,
+            credit,
+            re: false,
+        });
+        (declared.unwrap_or_default(), conex.is_odd())
     }))
 }
 
@@ -123,8 +144,10 @@ mod tests {
                 let header = Header { ecn, declared };
                 assert_eq!(write(&mut bytes, &view, header), room);
                 let view = packet::parse(&bytes).expect("still a packet");
-                let (now, error) = read(&bytes, &view);
-                assert_eq!((now.ecn, error), (ecn, Ok(())));
+                let (now, fault) = read(&bytes, &view);
+                let means_nothing = now.ecn == Ecn::Ect0 && now.declared.re;
+                assert_eq!(fault, if means_nothing { Err(Fault::Contradictory) } else { Ok(()) });
+                assert_eq!(now.ecn, ecn);
                 assert_eq!(now.declared == declared, room);
             }
         }
@@ -150,6 +173,27 @@ mod tests {
         let view = packet::parse(&v6).expect("a packet");
         let (header, error) = read(&v6, &view);
         assert_eq!(header.declared, Declared::default());
-        assert_eq!(error, Err(WireError::RepeatedOption { at: 5 }));
+        assert_eq!(error, Err(Fault::Malformed(WireError::RepeatedOption { at: 5 })));
+    }
+
+    /// RFC 7837, section 4: L, E and C say nothing without X, and reserved bits never.
+    #[test]
+    fn what_contradicts_itself_is_told_and_read_as_without_it() {
+        let [v6, mut v4] = packets();
+        let conex = |bits: u8| {
+            let mut bytes = v6.clone();
+            bytes[44] = bits;
+            let (header, fault) = read(&bytes, &packet::parse(&bytes).expect("a packet"));
+            (header.declared, fault)
+        };
+        let took_part = Declared { conex: true, loss: true, ..Declared::default() };
+        assert_eq!(conex(0x70), (Declared::default(), Err(Fault::Contradictory)));
+        assert_eq!(conex(0xC1), (took_part, Err(Fault::Contradictory)));
+        assert_eq!(conex(0xC0), (took_part, Ok(())));
+        assert_eq!(conex(0x00), (Declared::default(), Ok(())));
+        re_ecn::write(&mut v4, Codepoint::Unused).expect("a packet");
+        let (header, fault) = read(&v4, &packet::parse(&v4).expect("a packet"));
+        assert_eq!((header.ecn, header.declared.re), (Ecn::Ect0, true));
+        assert_eq!(fault, Err(Fault::Contradictory));
     }
 }

@@ -49,6 +49,8 @@ pub struct Honesty {
     pub cpu_share: f64,
     /// Packets that no parser accepted, or whose options none did.
     pub malformed: u64,
+    /// Packets that declare what cannot be, and were read as without it.
+    pub contradictory: u64,
     /// Packets that belong to no flow.
     pub foreign: u64,
     /// Packets that passed a stage without room for what it wrote: an activity, a declaration.

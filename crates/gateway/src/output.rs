@@ -28,6 +28,7 @@ pub fn document(plan: &Plan, run: &LabRun, options: Options) -> Value {
             "overruns": honesty.overruns,
             "cpu_share": honesty.cpu_share,
             "malformed": honesty.malformed,
+            "contradictory": honesty.contradictory,
             "foreign": honesty.foreign,
             "without_room": honesty.without_room,
             "refused": honesty.refused,

@@ -13,13 +13,14 @@ pub struct Shelf {
     free: Vec<u64>,
     /// Packets that passed a stage without room for what it wrote: an activity, a declaration.
     pub without_room: u64,
-    /// Packets whose activity could not be read.
+    /// Packets of whose options, or of a declaration in them, no parser takes something. Each counts once.
     pub unreadable: u64,
 }
 
 struct Slot {
     bytes: Vec<u8>,
     view: Option<View>,
+    is_unreadable: bool,
 }
 
 impl Shelf {
@@ -30,10 +31,17 @@ impl Shelf {
             slot.bytes.clear();
             slot.bytes.extend_from_slice(bytes);
             slot.view = Some(view);
+            slot.is_unreadable = false;
             return number;
         }
-        self.slots.push(Slot { bytes: bytes.to_vec(), view: Some(view) });
+        self.slots.push(Slot { bytes: bytes.to_vec(), view: Some(view), is_unreadable: false });
         self.slots.len() as u64 - 1
+    }
+
+    /// A packet has something in it that no parser takes.
+    pub fn count_unreadable(&mut self, number: u64) {
+        let before = std::mem::replace(&mut self.slots[number as usize].is_unreadable, true);
+        self.unreadable += u64::from(!before);
     }
 
     /// The bytes of a packet that leaves, with what was written into its header on the way.
@@ -71,7 +79,7 @@ impl Contents for Shelf {
         match packet::read_activity(&slot.bytes, view) {
             Ok(activity) => activity.map_or(0.0, Activity::value),
             Err(_) => {
-                self.unreadable += 1;
+                self.count_unreadable(number);
                 0.0
             }
         }

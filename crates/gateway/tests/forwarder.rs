@@ -260,6 +260,42 @@ fn packets_that_wait_stay_in_order() {
     assert_eq!(emulated.ledger.delivered, 80 + 3);
 }
 
+/// A datagram of IPv6 to the second user's server, with these Destination Options (eight bytes).
+fn udp_v6(options: [u8; 8]) -> Vec<u8> {
+    let mut bytes = vec![0x60, 0, 0, 0, 0, 24, 60, 64];
+    bytes.extend([[0x20, 1, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]; 2].concat());
+    bytes.extend(options);
+    bytes.extend([40_000u16.to_be_bytes(), (FIRST_PORT + 1).to_be_bytes()].concat());
+    bytes.extend([0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    bytes
+}
+
+/// RFC 7837, section 4: whatever an option says, its packet is forwarded as it came.
+#[test]
+fn what_is_wrong_with_a_declaration_is_counted_and_its_packet_forwarded() {
+    let stages = "entry = [{ kind = \"mark-counter\" }]";
+    let longer = Plan { duration: Span::from_secs(1), ..plan(stages) };
+    let sent = [
+        udp_v6([17, 0, 0x1E, 1, 0xA0, 1, 1, 0]), // declares a mark
+        udp_v6([17, 0, 0x1E, 1, 0x70, 1, 1, 0]), // L, E and C, and takes no part
+        udp_v6([17, 0, 0x1E, 1, 0xA1, 1, 1, 0]), // a mark, and a reserved bit
+        udp_v6([17, 0, 0x1E, 1, 0x80, 0x1E, 1, 0xC0]), // twice
+        udp_v6([17, 0, 0x1E, 9, 0x80, 1, 1, 0]), // longer than its header
+    ];
+    let (received, emulated, honesty) = Bench::run_measured(&longer, |hosts| {
+        sent.iter().for_each(|bytes| send(&hosts[1], bytes));
+    });
+    assert_eq!(received[2], sent);
+    assert_eq!((honesty.malformed, honesty.contradictory), (2, 2));
+    let table = &emulated.stages;
+    let rows = 0..table.value.len();
+    let declared: f64 = rows
+        .filter(|&row| table.user[row] == 1 && table.count[row] == "declared_mark_packets")
+        .map(|row| table.value[row] as f64)
+        .sum();
+    assert_eq!(declared, 2.0, "of the five, those that declare a mark and take part");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 4,

@@ -149,21 +149,35 @@ pub fn read_conex(
     cdo: Cdo,
     tunnels: usize,
 ) -> Result<Option<Declared>, WireError> {
+    let found = find_conex(bytes, view, cdo, tunnels)?;
+    Ok(found.and_then(|(conex, counted_len)| {
+        let declared = |declaration| Declared { declaration, counted_len };
+        conex.declaration().map(declared)
+    }))
+}
+
+/// The option that [`read_conex`] goes by as it stands, also where it says that the packet does not take
+/// part or contradicts itself, and the bytes for which it counts.
+pub fn find_conex(
+    bytes: &[u8],
+    view: &View,
+    cdo: Cdo,
+    tunnels: usize,
+) -> Result<Option<(Conex, usize)>, WireError> {
     if view.is_multicast() {
         return Ok(None);
     }
     if let Some(at) = view.destination_options
         && let Some(conex) = cdo.parse(bytes.get(at..).unwrap_or_default())?
     {
-        let declared = |declaration| Declared { declaration, counted_len: view.len };
-        return Ok(conex.declaration().map(declared));
+        return Ok(Some((conex, view.len)));
     }
     match view.transport {
         Transport::Other(IPV4_IN_IP | IPV6_IN_IP)
             if tunnels > 0 && view.fragment == Fragment::Whole =>
         {
             let inner = bytes.get(view.transport_offset..).unwrap_or_default();
-            read_conex(inner, &parse(inner)?, cdo, tunnels - 1)
+            find_conex(inner, &parse(inner)?, cdo, tunnels - 1)
         }
         _ => Ok(None),
     }

@@ -157,6 +157,7 @@ LAB = TableSchema(
         ("overruns", "uint64", "", "Packets that hosts sent and the forwarder did not fetch."),
         ("cpu_share", "double", "1", "The forwarder's share of a core."),
         ("malformed", "uint64", "", "Packets, or options, that no parser accepted."),
+        ("contradictory", "uint64", "", "Packets that declare what cannot be, read as without it."),
         ("foreign", "uint64", "", "Packets of no flow."),
         ("without_room", "uint64", "", "Packets with no room for what stages write."),
         ("refused", "uint64", "", "Packets that a host did not take."),
