@@ -2,17 +2,16 @@
 
 Which losses are declared, on which packet, who is dropped, when tokens are taken, how far a bucket
 may be overdrawn and how full it is at first are not in the paper's text, or contradict the figures
-that it draws (README.md). So every combination of readings is put to the claims of figures 7 and 8,
-with one run a point; the best of each way to police, and some beside them, to those of figures 7 to
-19 and table IV, where the most claims that hold are looked for, and then the most stars that are
-the paper's; and so is all that answers one question otherwise than the best of these, until none of
-it holds more. A few claims more or less say nothing with one run, which leaves a seventh or more
-open: of those that begin with ns-2's own bucket, a full one, all within two claims of the best, and
-the best for each answer to who is dropped and to how far a bucket may be overdrawn, are run again
-at all filling rates, three times a point. With each that is within two claims of the best of these
-the whole page is made (`tidegate reproduce conex --report` with that in base.toml), all 98 claims
-by thirty runs; search_more.csv has what it held, and the best is taken. With it each other
-assumption of base.toml is then changed alone, and so is what figures 20 to 22 rest on.
+that it draws (README.md). So every combination of readings is put to the claims of figures 7 to 19
+and table IV, with one run a point, where the most claims that hold are looked for, and then the
+most stars that are the paper's. A few claims more or less say nothing with one run, which leaves a
+seventh or more open: of those that begin with ns-2's own bucket, a full one, all within two claims
+of the best, and the best for each answer to who is dropped and to how far a bucket may be
+overdrawn, are put to all figures, at all filling rates, three times a point. With each that is
+within two claims of the best of these the whole page is made (`tidegate reproduce conex --report`
+with that in base.toml), all 98 claims by thirty runs; search_more.csv has what it held, and the
+best is taken. With it each other assumption of base.toml is then changed alone, and so is what
+figures 20 to 22 rest on.
 
 With one run there is no interval, so that stars here rank the means themselves.
 
@@ -35,16 +34,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search_readings import (
-    DECIDED,
-    PUT_TO_ALL,
+    ALL_RATES,
     RATES,
     RUNS,
+    RUNS_AGAIN,
+    SHORT_AND_VIDEO,
     STAGES,
     WORDS,
     Task,
     application_tasks,
     change_tasks,
-    one_answer_away,
     reading_tasks,
 )
 
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tidegate.studies.papers.experiments import Experiment, Series
-    from tidegate.studies.papers.factors import Setting
 
 ROWS = Path(__file__).parent / "search.csv"
 MORE = Path(__file__).parent / "search_more.csv"
@@ -86,7 +84,7 @@ class Search:
         self.executor = Threads(jobs)
         self.engine = self._fingerprint()
         self.runner = Runner(native_engine, self.paper.measures, self.executor)
-        whole = [*self.chosen("last"), *self.chosen("applications")]
+        whole = self.chosen("again")
         self.claims = [claim.id for one in whole for claim in one.claims]
         self.cells = [cell.id for one in whole for cell in one.cells]
         curves = [name for names in CURVES.values() for name in names]
@@ -99,11 +97,18 @@ class Search:
     def measured(self, stage: str, task: Task) -> Row:
         """Run a row's scenarios and put them to the claims."""
         chosen = self.chosen(stage)
-        runs, rates = DECIDED.get(stage, (RUNS, RATES))
+        runs = RUNS_AGAIN if stage == "again" else RUNS
         wanted = {
-            key: replace(series, settings=tuple(map(task.applied, _some(series.settings, rates))))
-            for key, series in wanted_series(self.paper, chosen, []).items()
-            if key[1] != "worded"
+            (figure, name): replace(
+                series,
+                settings=tuple(
+                    task.applied(setting)
+                    for setting in series.settings
+                    if setting.levels.get("r", RATES[0]) in _rates(stage, figure)
+                ),
+            )
+            for (figure, name), series in wanted_series(self.paper, chosen, []).items()
+            if name != "worded"
         }
         measured = Points()
         fill(measured, _with_runs(wanted, runs), self.runner, None)
@@ -143,9 +148,9 @@ class Search:
         return digest.hexdigest()[:8]
 
 
-def _some(settings: Iterable[Setting], rates: Sequence[int]) -> list[Setting]:
-    """Those with the filling rates that the search looks at."""
-    return [one for one in settings if one.levels.get("r", rates[0]) in rates]
+def _rates(stage: str, figure: str) -> tuple[int, ...]:
+    """Filling rates that a stage looks at, in packets/s."""
+    return ALL_RATES if stage == "again" or figure in SHORT_AND_VIDEO else RATES
 
 
 def _with_runs(
@@ -179,14 +184,8 @@ def do(search: Search) -> None:
     """Measure the rows that are missing, each written as soon as it is there."""
     rows = read(search.engine)
     readings = reading_tasks()
-    measure(search, "first", readings, rows)
-    chosen = {*PUT_TO_ALL, *best_of_each_way(of_stage(rows.values(), "first"))}
-    done: set[str] = set()
-    while done != chosen:
-        measure(search, "last", [task for task in readings if task.reading in chosen], rows)
-        done = set(chosen)
-        chosen.update(one_answer_away(of_stage(rows.values(), "last")[0]["reading"]))
-    again = to_run_again(of_stage(rows.values(), "last"))
+    measure(search, "once", readings, rows)
+    again = to_run_again(of_stage(rows.values(), "once"))
     measure(search, "again", [task for task in readings if task.reading in again], rows)
     measure(search, "changes", change_tasks(), rows)
     measure(search, "applications", application_tasks(), rows)
@@ -199,15 +198,6 @@ def of_stage(rows: Iterable[Row], stage: str) -> list[Row]:
         (row for row in rows if row["stage"] == stage), key=lambda row: asked[row["reading"]]
     )
     return sorted(own, key=score, reverse=True)
-
-
-def best_of_each_way(rows: Iterable[Row]) -> list[str]:
-    """The first reading of each way to police: who is dropped, when tokens are taken, and owed."""
-    found: dict[tuple[str, str, bool], str] = {}
-    for row in rows:
-        drops, tokens, *_ = row["reading"].split(", ")
-        found.setdefault((drops, tokens, _owes(row)), row["reading"])
-    return list(found.values())
 
 
 def to_run_again(rows: Sequence[Row]) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from search import CURVES, is_best, near_best, of_stage, whole_pages
 from search_readings import (
-    DECIDED,
     LITERAL,
     RATES,
-    READ_OTHERWISE,
     RUNS,
+    RUNS_AGAIN,
+    SHORT_AND_VIDEO,
     STAGES,
     TAKEN,
     reading_tasks,
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 
     from search import Row, Search
 
+_PARTS = ("of figures 7 to 19", "of 20 to 22")
 _STRICT_AND_MILD = [*CURVES["strict"], *CURVES["mild"]]
 
 
 def page(search: Search, measured: Iterable[Row]) -> None:
     """Write SEARCH.md."""
     rows = list(measured)
-    first, last = of_stage(rows, "first"), of_stage(rows, "last")
+    once = of_stage(rows, "once")
     changes = [row for row in rows if row["stage"] == "changes"]
     again = of_stage(rows, "again")
     pages = whole_pages()
@@ -43,25 +45,26 @@ def page(search: Search, measured: Iterable[Row]) -> None:
     counts = {stage: len(_told(search, stage)) for stage in STAGES}
     parts = [
         _HEAD.format(runs=RUNS, rates=", ".join(map(str, RATES)), readings=len(reading_tasks())),
-        _AGAIN.format(claims=counts["again"], cells=len(search.cells), runs=DECIDED["again"][0]),
-        _readings(again, head),
+        _AGAIN.format(claims=counts["again"], cells=len(search.cells), runs=RUNS_AGAIN),
+        _readings([row | _parts(search, row) for row in again], [*head[:3], *_PARTS, *head[3:]]),
         _PAGES.format(cells=len(search.cells)),
         _readings(pages, ["held", "undecided", "stars", "not held (? undecided)"]),
         _LOST,
         _beside(search, again),
-        _LAST.format(claims=counts["last"], cells=len(search.cells)),
-        _readings(last, head),
-        _beside(search, last),
-        _FIRST.format(claims=counts["first"], readings=len(first), of=len(reading_tasks())),
-        _readings(first, [one for one in head if one != "stars"]),
+        _ONCE.format(claims=counts["once"], cells=len(search.cells), readings=len(once)),
+        _readings(once, head),
+        _BY_CLAIM.format(readings=len(once)),
+        _by_claim(search, once),
         _CHANGES.format(claims=counts["changes"], cells=len(search.cells)),
         table(
             ["changed", *head, "claims that come out differently"],
-            [[row["change"], *(row[key] for key in head), _moved(row, unchanged, search.claims)]
+            [[row["change"], *(row[key] for key in head), _moved(search, row, unchanged)]
              for row in changes],
         ),
-        _APPLICATIONS.format(claims=counts["applications"]),
-        _applications(search, rows),
+        _APPLICATIONS.format(
+            claims=counts["applications"], held=_parts(search, unchanged)[_PARTS[1]]
+        ),
+        _applications(search, rows, unchanged),
         _BEFORE,
     ]  # fmt: skip
     text = "\n\n".join(part.strip() for part in parts) + "\n"
@@ -76,29 +79,48 @@ def _readings(rows: Sequence[Row], head: Sequence[str]) -> str:
     return table(["reading", *head], [[_name(row), *(row[key] for key in head)] for row in rows])
 
 
-def _applications(search: Search, rows: Sequence[Row]) -> str:
-    own = [row for row in rows if row["stage"] == "applications"]
-    (unchanged,) = (row for row in own if row["change"] == "nothing")
+def _parts(search: Search, row: Row) -> Row:
+    """How many claims of sections V and VI hold, and of the others."""
+    short = {
+        claim.id for name in SHORT_AND_VIDEO for claim in search.paper.experiments[name].claims
+    }
+    held = [one for one in search.claims if row[one] == "holds"]
+    of_short = sum(one in short for one in held)
+    return dict(zip(_PARTS, (str(len(held) - of_short), str(of_short)), strict=True))
+
+
+def _by_claim(search: Search, rows: Sequence[Row]) -> str:
+    """In how many readings a claim holds that does not in all, the rarest first."""
+    verdicts = {one: Counter(row[one] for row in rows if row[one]) for one in search.claims}
+    shown = [one for one, counts in verdicts.items() if counts and set(counts) != {"holds"}]
     return table(
-        ["changed", "held", "undecided", "claims that come out differently"],
-        [[_change(row), row["held"], row["undecided"], _moved(row, unchanged, search.claims)]
-         for row in own],
+        ["claim", "holds", "undecided", "fails", "in the reading that is taken"],
+        [[f"`{one}`", *(str(verdicts[one][key]) for key in ("holds", "undecided", "fails")),
+          _taken(rows)[one]]
+         for one in sorted(shown, key=lambda one: verdicts[one]["holds"])],
     )  # fmt: skip
 
 
-def _change(row: Row) -> str:
-    """What a row of the applications changes, or its reading where that is another."""
-    return row["reading"] if row["change"] == READ_OTHERWISE else row["change"]
+def _applications(search: Search, rows: Sequence[Row], unchanged: Row) -> str:
+    return table(
+        ["changed", "held", "undecided", "claims that come out differently"],
+        [[row["change"], row["held"], row["undecided"], _moved(search, row, unchanged)]
+         for row in rows if row["stage"] == "applications"],
+    )  # fmt: skip
 
 
 def _beside(search: Search, rows: Sequence[Row]) -> str:
     """Claims that do not hold in the reading that is taken, by reading."""
-    (taken,) = (row for row in rows if row["reading"] == TAKEN)
-    shown = [one for one in search.claims if taken[one] not in ("holds", "")]
+    shown = [one for one in search.claims if _taken(rows)[one] not in ("holds", "")]
     return table(
         ["claim", *(_name(row) for row in rows)],
         [[f"`{one}`", *(row[one] for row in rows)] for one in shown],
     )
+
+
+def _taken(rows: Iterable[Row]) -> Row:
+    (taken,) = (row for row in rows if row["reading"] == TAKEN)
+    return taken
 
 
 def _name(row: Row) -> str:
@@ -106,8 +128,10 @@ def _name(row: Row) -> str:
     return marks.get(row["reading"], "{}").format(row["reading"])
 
 
-def _moved(row: Row, taken: Row, claims: Sequence[str]) -> str:
-    moved = [f"`{one}`: {row[one]}" for one in claims if row[one] != taken[one]]
+def _moved(search: Search, row: Row, unchanged: Row) -> str:
+    moved = [
+        f"`{one}`: {row[one]}" for one in search.claims if row[one] and row[one] != unchanged[one]
+    ]
     return "; ".join(moved) or "none"
 
 
@@ -139,8 +163,8 @@ _AGAIN = """
 With one run a seventh or more of the claims is undecided (below). So of those that begin with
 ns-2's bucket, a full one, all within two claims of the best, and the best of each answer to who is
 dropped and to how far a bucket is overdrawn, were run again at all fourteen filling rates, {runs}
-times a point. They were put to {claims} claims and {cells} stars, now ranked beyond the interval of
-their difference.
+times a point, and put to figures 20 to 22, too: {claims} claims and {cells} stars, now ranked
+beyond the interval of their difference.
 
 How far a bucket may be overdrawn became the sixth question when the other five had been decided and
 the page had been made with their answer. Two readings that owe a packet had then been put to all
@@ -156,37 +180,33 @@ figure 20 with one loss an event, ninety where these leave one open. Taken is th
 claims, and then the most stars; of equal ones the first in the order of the answers above.
 """
 
-_LAST = """
-## Figures 7 to 19 and table IV, with one run
-
-{claims} claims and {cells} stars: the best of each way to police (who is dropped, when tokens are
-taken, and what is owed), some that earlier searches took or looked at, and all that answers one
-question otherwise than the best.
-"""
-
 _LOST = """
 Claims that do not hold in the reading that is taken with three runs, and what they are in the
 others:
 """
 
-_FIRST = """
-## Figures 7 and 8
+_ONCE = """
+## All readings, with one run
 
-{claims} claims; {readings} of the {of} readings have been measured.
+All {readings} readings put to {claims} claims of figures 7 to 19 and {cells} stars.
+"""
+
+_BY_CLAIM = """
+In how many of the {readings} each claim holds with one run, the rarest first:
 """
 
 _CHANGES = """
 ## What each other assumption does
 
-The reading that is taken, with one thing changed; {claims} claims of figures 7, 8, 19 and table IV,
-and {cells} stars.
+The reading that is taken, with one thing changed; {claims} claims of figures 7 to 22 and {cells}
+stars, with one run.
 """
 
 _APPLICATIONS = """
 ## Short flows and videos
 
-The same for {claims} claims of figures 20 to 22, with one run. LEDBAT's target changes what is
-measured (README.md), and no verdict.
+What figures 20 to 22 alone rest on, changed in the same way: {claims} claims, of which {held} hold
+with nothing changed. LEDBAT's target changes what is measured (README.md), and no verdict.
 """
 
 _BEFORE = """

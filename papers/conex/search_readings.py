@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
     from tidegate.studies.papers.factors import Override, Setting
 
+LONG_LIVED = (
+    "baseline", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",
+    "fig14", "fig15", "fig16", "fig17", "fig18", "fig19", "table4",
+)  # fmt: skip
+SHORT_AND_VIDEO = ("fig20", "fig21", "fig22")
 STAGES = {
-    "first": ("baseline", "fig8"),
-    "changes": ("baseline", "fig8", "fig19", "table4"),
-    "last": (
-        "baseline", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",
-        "fig14", "fig15", "fig16", "fig17", "fig18", "fig19", "table4",
-    ),
-}  # fmt: skip
+    "once": LONG_LIVED,
+    "again": (*LONG_LIVED, *SHORT_AND_VIDEO),
+    "changes": (*LONG_LIVED, *SHORT_AND_VIDEO),
+    "applications": SHORT_AND_VIDEO,
+}
 """What readings are put to."""
-STAGES["again"] = STAGES["last"]
-STAGES["applications"] = ("fig20", "fig21", "fig22")
 RATES = (1, 3, 5, 10, 20, 45, 90, 180)
 ALL_RATES = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 45, 90, 120, 180)
-DECIDED = {"again": (3, ALL_RATES), "applications": (1, ALL_RATES)}
-"""Runs a point and filling rates, where a stage has others."""
 RUNS = 1
+RUNS_AGAIN = 3
 POLICER = {
     "drops": ("all", "declared"),
     "tokens": ("on arrival", "if it passes", "last"),
@@ -43,15 +43,6 @@ SENDER = {
     "carrier": ("new-data", "any"),
 }
 TAKEN = "declared, paid last, owes a packet, full at first, each loss that ACKs tell, on new data"
-ALL = "all, paid last, full at first, each loss that ACKs tell, on new data"
-PUT_TO_ALL = (
-    ALL,
-    "declared, paid if it passes, full at first, each loss that ACKs tell, on new data",
-    "declared, paid if it passes, empty at first, each loss that ACKs tell, on new data",
-    "declared, paid if it passes, full at first, one loss an event, on new data",
-    "all, paid if it passes, owes a packet, full at first, each loss, on new data",
-)
-"""What earlier searches took or looked at, and one with an answer changed."""
 LITERAL = "all, paid on arrival, full at first, each loss, on any data"
 WORDS = {
     ("tokens", "on arrival"): "paid on arrival",
@@ -80,6 +71,7 @@ CHANGES: dict[str, list[Override]] = {
         ("tcp.rtt_on_each_ack", "false"),
         ("tcp.damp_rtt_falls", "false"),
         ("tcp.window_reduction", '"immediate"'),
+        ("tcp.ecn_to_one", "true"),
         ("tcp.max_rto", '"64 s"'),
     ],
     "time-outs as RFC 6298: duplicates do not start the timer anew": [
@@ -93,7 +85,6 @@ CHANGES: dict[str, list[Override]] = {
     "RED's weight 0.00004, ns-2's for packets of 500 bytes": [("bottleneck.aqm.weight", "0.00004")],
     "RED's weight 0.002, Floyd and Jacobson's": [("bottleneck.aqm.weight", "0.002")],
     "RED's weight 0.02": [("bottleneck.aqm.weight", "0.02")],
-    "window of one segment under ECN, ns-2's Sack1": [("tcp.ecn_to_one", "true")],
     "no time stamps": [("tcp.timestamps", "false")],
     "delayed ACKs": [("tcp.delayed_ack", '"100 ms"')],
     "smallest time-out 1 s": [("tcp.min_rto", '"1 s"')],
@@ -101,31 +92,30 @@ CHANGES: dict[str, list[Override]] = {
     "initial window 10": [("tcp.initial_window", "10")],
     "profile of today's Linux": [("profile", '"linux"')],
     "windows come down at once": [("tcp.window_reduction", '"immediate"')],
+    "the same, to one segment under ECN, as ns-2's Sack1": [
+        ("tcp.window_reduction", '"immediate"'),
+        ("tcp.ecn_to_one", "true"),
+    ],
     "CUBIC of RFC 9438, which keeps 0.7 of its window": [("tcp.congestion_control", '"cubic"')],
     "a loss is three below the highest sacked segment": [("tcp.loss_threshold", "3")],
     "round trips of ACKs of new data alone": [("tcp.rtt_on_each_ack", "false")],
     "RED by size, for packets of 1500 bytes": [("bottleneck.aqm.mean_packet", '"1500 B"')],
     "RED by size, for packets of 500 bytes, ns-2's": [("bottleneck.aqm.mean_packet", '"500 B"')],
 }
-# Sections V and VI: what they assume, each changed alone.
-TARGET = 'target = "{}"'
-CROSS = 'rate = "{}"'
-APPLICATIONS: dict[str, tuple[list[Override], list[tuple[str, str]]]] = {
-    "nothing": ([], []),
-    "all packets are stopped": ([("drops", '"all"')], []),
-    "tokens are paid on arrival": (
-        [("charge_dropped", "true"), ("judged", '"once-paid"')],
-        [],
-    ),
-    "other traffic 85 Mb/s": ([], [(CROSS.format("90 Mb/s"), CROSS.format("85 Mb/s"))]),
-    "other traffic 81 Mb/s": ([], [(CROSS.format("90 Mb/s"), CROSS.format("81 Mb/s"))]),
-    "LEDBAT's target 60 ms": ([], [(TARGET.format("25 ms"), TARGET.format("60 ms"))]),
-    "LEDBAT's target 100 ms": ([], [(TARGET.format("25 ms"), TARGET.format("100 ms"))]),
-    **{change: (CHANGES[change], []) for change in CHANGES if change.startswith("RED by size")},
+# Sections V and VI: what they assume besides, each changed alone.
+APPLICATIONS: dict[str, tuple[str, str]] = {
+    "other traffic 85 Mb/s": ('rate = "90 Mb/s"', 'rate = "85 Mb/s"'),
+    "other traffic 81 Mb/s": ('rate = "90 Mb/s"', 'rate = "81 Mb/s"'),
+    **{
+        f"other traffic in packets of {size} bytes": (
+            'rate = "90 Mb/s" }',
+            f'rate = "90 Mb/s" }}, packet_size = "{size} B"',
+        )
+        for size in (210, 500)
+    },
+    "LEDBAT's target 60 ms": ('target = "25 ms"', 'target = "60 ms"'),
+    "LEDBAT's target 100 ms": ('target = "25 ms"', 'target = "100 ms"'),
 }
-READ_OTHERWISE = "read otherwise"
-BESIDE_APPLICATIONS = (ALL, PUT_TO_ALL[-1])
-"""Readings that figures 20 to 22 are put to besides."""
 _POLICER_KEYS = ("drops", "charge_dropped", "judged", "floor", "initial")
 
 
@@ -137,7 +127,7 @@ class Task:
     change: str
     policer: tuple[Override, ...]
     others: tuple[Override, ...]
-    swaps: tuple[tuple[str, str], ...] = ()
+    swap: tuple[str, str] = ("", "")
     """What stands in values of settings, and what takes its place."""
 
     @property
@@ -148,15 +138,10 @@ class Task:
     def applied(self, setting: Setting) -> Setting:
         """The setting with this in place of what paper.toml and base.toml have."""
         changed = tuple(
-            (key, self._policer(value) if key.endswith(".entry") else self._swapped(value))
+            (key, self._policer(value) if key.endswith(".entry") else value.replace(*self.swap))
             for key, value in setting.overrides
         )
         return replace(setting, overrides=(*self.others, *changed))
-
-    def _swapped(self, value: str) -> str:
-        for old, new in self.swaps:
-            value = value.replace(old, new)
-        return value
 
     def _policer(self, entry: str) -> str:
         """One that polices as this has it; one that only counts stays."""
@@ -173,17 +158,6 @@ def _bare(entry: str) -> str:
 def reading_tasks() -> list[Task]:
     """Every combination of readings."""
     return [_task(*answers) for answers in _asked()]
-
-
-def one_answer_away(reading: str) -> list[str]:
-    """Those that answer one of the six questions otherwise, and the others as this does."""
-    named = {_task(*answers).reading: answers for answers in _asked()}
-    own = named[reading]
-    return [
-        name
-        for name, answers in named.items()
-        if sum(one != other for one, other in zip(own, answers, strict=True)) == 1
-    ]
 
 
 def _asked() -> Iterator[tuple[str, ...]]:
@@ -208,13 +182,8 @@ def change_tasks() -> list[Task]:
 
 
 def application_tasks() -> list[Task]:
-    """What was taken, with one thing changed of what figures 20 to 22 rest on; the text's words."""
-    tasks = {task.reading: task for task in reading_tasks()}
-    found = [replace(tasks[LITERAL], change="the text's own words")]
-    found += [replace(tasks[reading], change=READ_OTHERWISE) for reading in BESIDE_APPLICATIONS]
-    for change, (keys, swaps) in APPLICATIONS.items():
-        found.append(replace(_changed(_taken(), change, keys), swaps=tuple(swaps)))
-    return found
+    """What was taken, with one thing changed that figures 20 to 22 alone rest on."""
+    return [replace(_taken(), change=name, swap=swap) for name, swap in APPLICATIONS.items()]
 
 
 def _taken() -> Task:
