@@ -9,13 +9,22 @@ use proptest::sample::select;
 use tidegate_simulator::output::RunOutput;
 use tidegate_simulator::run;
 
-const CONEX: &str = include_str!("../../../scenarios/conex.toml");
+const CONEX: &str = include_str!("../../../scenarios/conex-paper.toml");
 
 /// Auditors in front of all receivers; senders give the credit that they ask for.
 const AUDITED: [(&str, &str); 3] = [
     ("tcp.conex", "\"rfc7786\""),
     ("users.heavy.exit", "[\"conex-auditor\"]"),
     ("users.light.exit", "[\"conex-auditor\"]"),
+];
+/// In front of the network instead, where all that is met are losses.
+const NEAR_THE_SENDER: [(&str, &str); 6] = [
+    ("tcp.conex", "\"rfc7786\""),
+    ("tcp.ecn", "false"),
+    ("tcp.feedback", "\"classic\""),
+    ("bottleneck.ecn", "false"),
+    ("users.heavy.entry", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
+    ("users.light.entry", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
 ];
 const UNPOLICED: [(&str, &str); 2] = [("users.heavy.entry", "[]"), ("users.light.entry", "[]")];
 
@@ -189,11 +198,13 @@ fn honest_flows_lose_almost_nothing_to_the_auditor() {
         ("long flows", with(&[&AUDITED, &UNPOLICED])),
         ("drop-tail", with(&[&AUDITED, &UNPOLICED, &[("bottleneck.aqm", "\"drop-tail\"")]])),
         ("slow starts", with(&[&AUDITED, &UNPOLICED, &[short]])),
+        ("near the sender", with(&[&NEAR_THE_SENDER])),
+        ("near the sender, and slow starts", with(&[&NEAR_THE_SENDER, &[short]])),
         ("ACKs lost", lossy(&[])),
         ("ACKs lost, and slow starts", lossy(&[short])),
     ] {
-        let audited = count(&output, "", "exit", "audited_packets")
-            + count(&output, "", "exit", "undeclared_packets");
+        let audited = count(&output, "", "", "audited_packets")
+            + count(&output, "", "", "undeclared_packets");
         let stages = &output.stages;
         let drops = (0..stages.value.len()).filter(|&row| stages.count[row].starts_with("dropped"));
         let dropped: u64 = drops.map(|row| stages.value[row]).sum();
@@ -224,6 +235,22 @@ fn who_declares_nothing_gains_without_auditors_and_loses_everything_with_them() 
     }
     let [honest, unaudited] = honest_and_cheat(&[("users.cheat.exit", "[]")]);
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
+}
+
+/// Where nothing is marked, an auditor near the sender sees what is sent again.
+#[test]
+fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
+    let auditor = r#"[{ kind = "conex-auditor", losses = "repeat" }]"#;
+    let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
+    let calm = [("tcp.ecn", "false"), ("tcp.feedback", "\"classic\""), ("bottleneck.ecn", "false")];
+    let cheats = [("users.cheat.tcp.conex", half), ("users.honest.exit", "[]")];
+    let of_losses = [&calm[..], &cheats, &[("users.cheat.exit", "[]"), ("users.light.exit", "[]")]];
+    let [honest, unaudited] = honest_and_cheat(&of_losses.concat());
+    assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
+    let entries = ["honest", "cheat", "light"].map(|user| format!("users.{user}.entry"));
+    let watched = entries.each_ref().map(|entry| (entry.as_str(), auditor));
+    let [honest, audited] = honest_and_cheat(&[&of_losses.concat()[..], &watched].concat());
+    assert!(audited < 0.5 * honest, "{audited} beside {honest}");
 }
 
 /// The fill of a bucket and the balance of an audit are sampled for the first user of each group, and cost

@@ -239,6 +239,25 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever they count, in either order, and with as many fields left out at the end as fit an option.
+        #[test]
+        fn counters_survive_the_round_trip(
+            [first, ce, last] in [0..1u32 << 24, 0..1u32 << 24, 0..1u32 << 24],
+            fields in 0..=3usize,
+            ect0_first: bool,
+        ) {
+            let [first, ce, last] =
+                [(first, 1), (ce, 2), (last, 3)].map(|(count, from)| (fields >= from).then_some(count));
+            let (order, counters) = match ect0_first {
+                true => (Order::Ect0First, ByteCounters { ect0: first, ce, ect1: last }),
+                false => (Order::Ect1First, ByteCounters { ect1: first, ce, ect0: last }),
+            };
+            let mut room = [0; MAX_OPTION_LEN];
+            let option = emit(order, counters, &mut room);
+            prop_assert_eq!(option.len(), 2 + 3 * fields);
+            prop_assert_eq!(parse(&header(&[option])), Ok(Some(counters)));
+        }
+
         #[test]
         fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..64), ace_value: u8) {
             let _ = parse(&bytes);

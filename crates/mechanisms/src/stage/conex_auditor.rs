@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! C, E, L    declared so far, this packet included: credit, marks, losses
-//! M, R       met so far: marked (CE), missing in its sequence
+//! M, R       met so far: marked (CE), lost
 //! M', R'     the same as it was an allowance a ago; at least one, at most two
 //!
 //! at once    C + E + L ≥ (1 − τ) (M + R)      what is not declared yet is covered by credit
@@ -24,9 +24,10 @@
 //! until they come; unequal packets, where a sender counts payload; and declarations that are lost and declared
 //! again a round trip later.
 //!
-//! What is missing shows in the sequence (RFC 7713, section 5.5: by a transport's own numbers). A packet that comes
-//! late and was sent before its successors was overtaken, not lost; one that was sent after them repairs a loss.
-//! Where headers show no sequence, only marks are audited.
+//! What is lost shows in the sequence (RFC 7713, section 5.5: by a transport's own numbers), as `losses` has it: by
+//! a `gap`, behind the last bottleneck, or by a `repeat`, near the sender, where all that he sends comes by in its
+//! order. A packet that comes late into a gap and was sent before its successors was overtaken, not lost; one that
+//! was sent after them repairs a loss. Where headers show no sequence, only marks are audited.
 //!
 //! State appears with the first packet that declares something, and needs no request, so that a new route does no
 //! harm. Until then a flow is one of the undeclared, which share one balance:
@@ -50,10 +51,10 @@ use super::by_user::ByUser;
 use super::slots::{Key, Slots};
 use super::{Declared, Ecn, Passage, Passing, Stage};
 use crate::bottleneck::falls;
-use crate::parameters;
 use crate::parameters::{Mistake, too_short};
 use crate::registry::About;
 use crate::units::{Bytes, Share, Span, Time};
+use crate::{parameters, words};
 use flow::{Balance, Flow};
 
 mod flow;
@@ -67,10 +68,22 @@ parameters! {
         pub slack: Bytes = "6 kB",
         /// τ: share of what was met that need not be declared.
         pub tolerance: Share = "0.02",
+        /// By what a loss shows.
+        pub losses: LossSign = "gap",
         /// What flows may be remembered in.
         pub memory: Bytes = "8 MB",
     }
     check ConexAuditorParams::mistakes;
+}
+
+words! {
+    /// By what a loss shows: where the auditor stands (RFC 7713, section 5.5).
+    pub enum LossSign {
+        /// Something is missing in the sequence: behind the last bottleneck.
+        Gap = "gap",
+        /// Something is sent again: near the sender.
+        Repeat = "repeat",
+    }
 }
 
 impl ConexAuditorParams {
@@ -102,6 +115,7 @@ pub struct ConexAuditor {
     slack: f64,
     /// 1 − τ.
     due: f64,
+    losses: LossSign,
     flows: Slots<Flow>,
     /// D.
     undeclared: f64,
@@ -139,6 +153,7 @@ impl Stage for ConexAuditor {
             allowance: params.allowance,
             slack: params.slack.as_f64(),
             due: 1.0 - params.tolerance.0,
+            losses: params.losses,
             flows: Slots::new(params.memory),
             undeclared: 0.0,
             unmarkable: (0.0, Time::ZERO),
@@ -186,7 +201,7 @@ impl ConexAuditor {
     fn judge(&mut self, key: Key, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
         let flow = self.flows.find(key).expect("is there");
         let before = flow.balance;
-        flow.see(packet, self.allowance);
+        flow.see(packet, self.allowance, self.losses);
         let counts = self.users.of(packet.user, Counts::default);
         counts.audited += 1;
         counts.balance = counts.balance + (flow.balance - before);

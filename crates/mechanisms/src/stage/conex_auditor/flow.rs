@@ -2,6 +2,7 @@
 
 use core::ops::{Add, Sub};
 
+use super::LossSign;
 use crate::stage::slots::{Key, Remembered};
 use crate::stage::{Declared, Passing, Sequence};
 use crate::units::{Span, Time};
@@ -24,7 +25,7 @@ pub struct Balance {
 pub struct Met {
     /// M: marked.
     pub marked: i64,
-    /// R: missing in the sequence.
+    /// R: missing in the sequence, or sent again.
     pub lost: i64,
     /// Missing once, until packets came that had been overtaken: no longer in `lost`.
     pub overtaken: i64,
@@ -141,7 +142,7 @@ impl Flow {
     }
 
     /// A packet of it is here.
-    pub fn see(&mut self, packet: &Passing, allowance: Span) {
+    pub fn see(&mut self, packet: &Passing, allowance: Span, losses: LossSign) {
         self.seen = packet.now;
         if packet.now.since(self.began) >= allowance {
             (self.due, self.then) = (self.then, self.balance.met);
@@ -155,7 +156,11 @@ impl Flow {
         self.balance.credit += when(credit);
         self.balance.met.marked += when(packet.is_marked());
         if let Some(sequence) = packet.sequence {
-            let newly = len * self.newly_missing(sequence);
+            let newly = len
+                * match losses {
+                    LossSign::Gap => self.newly_missing(sequence),
+                    LossSign::Repeat => self.newly_repeated(sequence),
+                };
             self.balance.met.lost += newly;
             self.balance.met.overtaken -= newly.min(0);
         }
@@ -174,6 +179,15 @@ impl Flow {
         let fills = self.missing > 0;
         self.missing = self.missing.saturating_sub(1);
         -i64::from(fills && sent <= self.newest)
+    }
+
+    /// Whether this packet has been here before.
+    fn newly_repeated(&mut self, Sequence { number, .. }: Sequence) -> i64 {
+        let ahead = (number as u32).wrapping_sub(self.next) as i32;
+        if ahead >= 0 {
+            self.next = (number as u32).wrapping_add(1);
+        }
+        (ahead < 0).into()
     }
 
     /// By how many bytes declarations fall short of a `due` share of what was met, in that in which they

@@ -10,6 +10,7 @@ fn params() -> ConexAuditorParams {
         allowance: Span::from_millis(500),
         slack: Bytes::new(6_000),
         tolerance: Share(0.02),
+        losses: LossSign::Gap,
         memory: Bytes::new(8_000_000),
     }
 }
@@ -113,6 +114,54 @@ fn a_gap_in_the_sequence_is_a_loss_unless_it_was_overtaken() {
     assert_eq!(balance(&[(10, 3, 3), (11, 1, 1), (12, 2, 2)]), 0.0, "they were overtaken");
     assert_eq!(balance(&[(10, 3, 3), (90, 1, 60), (91, 2, 60)]), 2.0, "they were repaired");
     assert_eq!(balance(&[(10, 1, 1), (90, 1, 60)]), 0.0, "it is lost behind, if at all");
+}
+
+/// RFC 7713, section 5.5: near the sender a loss shows by what he sends again.
+#[test]
+fn near_the_sender_a_loss_is_what_is_sent_again() {
+    let params = ConexAuditorParams { losses: LossSign::Repeat, ..params() };
+    let mut auditor = ConexAuditor::new(params);
+    // 9 was dropped on the way from the sender to here, 2 and 3 behind: he sends all three again.
+    let first = (0..13).filter(|&number| number != 9);
+    for mut packet in first.map(|number| packet(number, number, CREDIT)) {
+        assert_eq!(auditor.pass(&mut packet, || 0.9), Passage::On);
+    }
+    let owed = |auditor: &ConexAuditor| {
+        let mut owed = f64::NAN;
+        auditor.levels(0, at(0), &mut |what, level| {
+            if what == "loss_balance_bytes" {
+                owed = -level / 1500.0;
+            }
+        });
+        owed
+    };
+    assert_eq!(owed(&auditor), 0.0, "a gap is none here");
+    for mut packet in [2, 3, 9].map(|number| packet(100, number, CONEX)) {
+        auditor.pass(&mut packet, || 0.9);
+    }
+    assert_eq!(owed(&auditor), 3.0);
+    auditor.pass(&mut packet(110, 13, LOSS), || 0.9);
+    assert_eq!(owed(&auditor), 2.0);
+}
+
+/// RFC 7713, section 5.5: of what hides its sequence, as by encryption, marks alone are audited.
+#[test]
+fn where_no_sequence_shows_marks_alone_are_audited() {
+    let hidden = |packet: Passing| Passing { sequence: None, ..packet };
+    let mut auditor = after(credited(5).map(hidden));
+    for ms in 0..2_000 {
+        // Half of all are lost on the way, and nothing says so.
+        assert_eq!(auditor.pass(&mut hidden(packet(ms, 2 * ms, CONEX)), || 0.0), Passage::On);
+    }
+    let mut met = BTreeMap::new();
+    auditor.counts(&mut |_, what, count| {
+        met.insert(what, count);
+    });
+    assert_eq!((met["met_loss_bytes"], met["overtaken_bytes"]), (0, 0));
+    for ms in 2_000..2_012 {
+        auditor.pass(&mut hidden(marked(packet(ms, 0, CONEX))), || 0.9);
+    }
+    assert_eq!(judged(&auditor, hidden(packet(2_012, 0, CONEX))).1, "beyond credit");
 }
 
 #[test]

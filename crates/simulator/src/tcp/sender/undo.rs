@@ -6,7 +6,8 @@
 //!     → what was sent first had arrived: cwnd ← max(cwnd, cwnd before), ssthresh likewise
 //! ```
 //!
-//! Linux also undoes what duplicate SACKs show to have been in vain; receivers here send none.
+//! Linux also undoes what duplicate SACKs show to have been in vain. Here receivers send some with accurate feedback
+//! alone, and no sender reads them.
 
 use tidegate_mechanisms::sender::Window;
 use tidegate_mechanisms::units::Time;
