@@ -2,16 +2,16 @@
 
 Which losses are declared, on which packet, who is dropped, when tokens are taken, how far a bucket
 may be overdrawn and how full it is at first are not in the paper's text, or contradict the figures
-that it draws (README.md). So every combination of readings is put to the claims of figures 7 to 19
-and table IV, with one run a point, where the most claims that hold are looked for, and then the
-most stars that are the paper's. A few claims more or less say nothing with one run, which leaves a
-seventh or more open: of those that begin with ns-2's own bucket, a full one, all within two claims
-of the best, and the best for each answer to who is dropped and to how far a bucket may be
-overdrawn, are put to all figures, at all filling rates, three times a point. With each that is
-within two claims of the best of these the whole page is made (`tidegate reproduce conex --report`
-with that in base.toml), all 98 claims by thirty runs; search_more.csv has what it held, and the
-best is taken. With it each other assumption of base.toml is then changed alone, and so is what
-figures 20 to 22 rest on.
+that it draws (README.md). So every combination of readings is put to the claims of figures 7 and 8
+with one run a point, and all that begin with ns-2's own bucket, a full one, to those of figures 7
+to 19 and table IV, where the most claims that hold are looked for, and then the most stars that are
+the paper's. A few claims more or less say nothing with one run, which leaves a seventh or more
+open: all within two claims of the best, and the best for each answer to who is dropped and to how
+far a bucket may be overdrawn, are put to all figures, at all filling rates, three times a point.
+With each that is within two claims of the best of these the whole page is made (`tidegate reproduce
+conex --report` with that in base.toml), all 98 claims by thirty runs; search_more.csv has what it
+held, and the best is taken. With it each other assumption of base.toml is then changed alone, and
+so is what figures 20 to 22 rest on.
 
 With one run there is no interval, so that stars here rank the means themselves.
 
@@ -48,6 +48,8 @@ from search_readings import (
 )
 
 from tidegate.runs.execution import Threads
+from tidegate.studies.judging import Verdict
+from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.experiments import Paper, load_paper
 from tidegate.studies.papers.points import Points, fill
 from tidegate.studies.papers.runs import Runner, native_engine
@@ -58,7 +60,7 @@ from tidegate.studies.papers.verdicts import judge_cell, judge_claim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tidegate.studies.papers.experiments import Experiment, Series
+    from tidegate.studies.papers.experiments import Claim, Experiment, Series
 
 ROWS = Path(__file__).parent / "search.csv"
 MORE = Path(__file__).parent / "search_more.csv"
@@ -115,11 +117,7 @@ class Search:
         if "table4" in STAGES[stage]:
             stars = award(measured.exact() if runs == 1 else measured, wanted)
             measured.points["table4", "stars"] = stars.series(("table4", "stars"))
-        claims = {
-            claim.id: judge_claim(claim, measured).verdict.value
-            for one in chosen
-            for claim in one.claims
-        }
+        claims = {claim.id: _verdict(claim, measured) for one in chosen for claim in one.claims}
         cells = {cell.id: judge_cell(cell, measured) for one in chosen for cell in one.cells}
         row = dict.fromkeys(self.columns, "")
         row |= zip(HEAD[:4], (self.engine, stage, *task.key), strict=True)
@@ -146,6 +144,14 @@ class Search:
             tables = native_engine(setting.base, short).run(1)
             digest.update(repr(list(tables["flows"]["throughput_bps"])).encode())
         return digest.hexdigest()[:8]
+
+
+def _verdict(claim: Claim, measured: Points) -> str:
+    """Whether a claim holds, as none does of what there is none, such as the end of a video."""
+    try:
+        return judge_claim(claim, measured).verdict.value
+    except ReproductionError:
+        return Verdict.FAILED.value
 
 
 def _rates(stage: str, figure: str) -> tuple[int, ...]:
@@ -184,7 +190,8 @@ def do(search: Search) -> None:
     """Measure the rows that are missing, each written as soon as it is there."""
     rows = read(search.engine)
     readings = reading_tasks()
-    measure(search, "once", readings, rows)
+    measure(search, "first", readings, rows)
+    measure(search, "once", [task for task in readings if begins_full(task.reading)], rows)
     again = to_run_again(of_stage(rows.values(), "once"))
     measure(search, "again", [task for task in readings if task.reading in again], rows)
     measure(search, "changes", change_tasks(), rows)
@@ -203,10 +210,15 @@ def of_stage(rows: Iterable[Row], stage: str) -> list[Row]:
 def to_run_again(rows: Sequence[Row]) -> list[str]:
     """Of those with a full bucket the first by who is dropped and what is owed, and near ones."""
     found: dict[tuple[str, bool], str] = {}
-    full = [row for row in rows if WORDS["initial", ""] in row["reading"]]
+    full = [row for row in rows if begins_full(row["reading"])]
     for row in full:
         found.setdefault((row["reading"].split(", ")[0], _owes(row)), row["reading"])
     return list(dict.fromkeys([*found.values(), *near_best(full)]))
+
+
+def begins_full(reading: str) -> bool:
+    """Whether its buckets are full at first, as ns-2's are."""
+    return WORDS["initial", ""] in reading
 
 
 def near_best(rows: Sequence[Row]) -> list[str]:

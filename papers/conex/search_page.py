@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search import CURVES, is_best, near_best, of_stage, whole_pages
+from search import CURVES, begins_full, is_best, near_best, of_stage, whole_pages
 from search_readings import (
     LITERAL,
     RATES,
@@ -32,7 +32,7 @@ _STRICT_AND_MILD = [*CURVES["strict"], *CURVES["mild"]]
 def page(search: Search, measured: Iterable[Row]) -> None:
     """Write SEARCH.md."""
     rows = list(measured)
-    once = of_stage(rows, "once")
+    first, once = of_stage(rows, "first"), of_stage(rows, "once")
     changes = [row for row in rows if row["stage"] == "changes"]
     again = of_stage(rows, "again")
     pages = whole_pages()
@@ -51,10 +51,17 @@ def page(search: Search, measured: Iterable[Row]) -> None:
         _readings(pages, ["held", "undecided", "stars", "not held (? undecided)"]),
         _LOST,
         _beside(search, again),
-        _ONCE.format(claims=counts["once"], cells=len(search.cells), readings=len(once)),
+        _ONCE.format(
+            claims=counts["once"],
+            cells=len(search.cells),
+            full=sum(begins_full(row["reading"]) for row in once),
+            empty=sum(not begins_full(row["reading"]) for row in once),
+        ),
         _readings(once, head),
         _BY_CLAIM.format(readings=len(once)),
         _by_claim(search, once),
+        _FIRST.format(claims=counts["first"], readings=len(first)),
+        _readings(first, [one for one in head if one != "stars"]),
         _CHANGES.format(claims=counts["changes"], cells=len(search.cells)),
         table(
             ["changed", *head, "claims that come out differently"],
@@ -186,13 +193,20 @@ others:
 """
 
 _ONCE = """
-## All readings, with one run
+## Figures 7 to 19 and table IV, with one run
 
-All {readings} readings put to {claims} claims of figures 7 to 19 and {cells} stars.
+{claims} claims and {cells} stars: all {full} readings that begin with a full bucket, as ns-2's do, and
+{empty} that begin with an empty one, none of which is taken by the rule.
 """
 
 _BY_CLAIM = """
 In how many of the {readings} each claim holds with one run, the rarest first:
+"""
+
+_FIRST = """
+## Figures 7 and 8
+
+{claims} claims; all {readings} readings.
 """
 
 _CHANGES = """

@@ -17,6 +17,7 @@ LONG_LIVED = (
 )  # fmt: skip
 SHORT_AND_VIDEO = ("fig20", "fig21", "fig22")
 STAGES = {
+    "first": ("baseline", "fig8"),
     "once": LONG_LIVED,
     "again": (*LONG_LIVED, *SHORT_AND_VIDEO),
     "changes": (*LONG_LIVED, *SHORT_AND_VIDEO),
