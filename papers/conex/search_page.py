@@ -195,8 +195,8 @@ others:
 _ONCE = """
 ## Figures 7 to 19 and table IV, with one run
 
-{claims} claims and {cells} stars: all {full} readings that begin with a full bucket, as ns-2's do, and
-{empty} that begin with an empty one, none of which is taken by the rule.
+{claims} claims and {cells} stars: all {full} readings that begin with a full bucket, as ns-2's do,
+and {empty} that begin with an empty one, none of which is taken by the rule.
 """
 
 _BY_CLAIM = """
