@@ -111,7 +111,7 @@ fn routes_of_too_many_groups_over_too_many_links_are_not_even_tried() {
     );
 }
 
-/// What can be wrong with the loop of re-ECN inside a mobile network, in one file.
+/// What can be wrong with the loop of re-ECN inside a mobile network and with a policer of its flows, in one file.
 #[test]
 fn all_that_is_wrong_with_a_mobile_network_is_told_at_once_with_line_key_and_remedy() {
     let text = r#"version = 1
@@ -144,6 +144,7 @@ moves = [{ at = "1 s", to = "d" }]
 from = "d"
 to = "b"
 exit = ["enodeb"]
+entry = [{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "15 kB", initial = "20 kB", k = 1.3 }]
 "#;
     let told = messages(text);
     for (found, wanted) in told.iter().zip([
@@ -151,25 +152,11 @@ exit = ["enodeb"]
         "line 12: links.last.exit.0.interval: 5 ms is less than a packet takes on the link to here: give at least 6 ms",
         "line 26: users.walker.moves.0.to: d is behind no eNodeB that could take their tunnels over: name a node that is, or give one",
         "line 30: users.others.exit.0: ends tunnels, but no pdn-gateway stands on the way to here, so that there are none: give one",
+        "line 31: users.others.entry.0.initial: ",
+        "line 31: users.others.entry.0.k: is above √(3/2)",
+        "line 31: users.others.entry.0.round_trip: missing",
     ]) {
         assert!(found.contains(wanted), "{told:#?}");
     }
-    assert_eq!(told.len(), 4, "{told:#?}");
-}
-
-/// Of a policer of re-ECN, for each flow.
-#[test]
-fn all_that_is_wrong_with_a_re_ecn_policer_is_told_at_once() {
-    let text = r#"version = 1
-[bottleneck]
-rate = "2 Mb/s"
-[users.all]
-entry = [{ kind = "re-ecn-policer", fill_rate = "1 Mb/s", depth = "15 kB", initial = "20 kB", k = 1.3 }]
-"#;
-    let told = messages(text);
-    for (found, wanted) in told.iter().zip(["initial", "k: is above √(3/2)", "round_trip"]) {
-        let wanted = format!("line 5: users.all.entry.0.{wanted}");
-        assert!(found.starts_with(&wanted), "{told:#?}");
-    }
-    assert_eq!(told.len(), 3, "{told:#?}");
+    assert_eq!(told.len(), 7, "{told:#?}");
 }
