@@ -24,6 +24,7 @@ pub(crate) fn plan(file: &File) -> Plan {
         drain_limit: if has_single_transfers(file) { file.drain_limit } else { Span::ZERO },
         sample_interval: file.sample_interval.and_then(OrOff::span),
         sampled_flows: file.sampled_flows.0 as u32,
+        sampled_users: file.sampled_users.0 as u32,
         links: network.links.clone(),
         stages: Vec::new(),
         groups: Vec::new(),

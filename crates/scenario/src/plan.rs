@@ -56,6 +56,8 @@ pub struct Plan {
     pub sample_interval: Option<Span>,
     /// Of so many flows of each group, from its first, they have what senders know.
     pub sampled_flows: u32,
+    /// Of so many users of each group, from its first, they have what stages hold.
+    pub sampled_users: u32,
     /// Unidirectional links; routes refer to them by index.
     pub links: Vec<LinkPlan>,
     /// Stages of users; flows refer to them by index.

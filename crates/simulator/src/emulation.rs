@@ -112,7 +112,7 @@ pub struct Emulated {
     pub group_series: GroupSeries,
     /// One row per sample and monitored link.
     pub link_series: LinkSeries,
-    /// One row per sample, stage and level, for the first user of each group; empty without such stages.
+    /// One row per sample, stage and level, for the first users of each group; empty without such stages.
     pub stage_series: StageSeries,
     /// Packets times links over the whole time.
     pub hops: u64,

@@ -18,7 +18,7 @@ pub struct Series {
     pub links: LinkSeries,
     /// Window, round-trip time and price of the first flows of each group.
     pub flows: FlowSeries,
-    /// What stages have for the first user of each group.
+    /// What stages have for the first users of each group.
     pub stages: StageSeries,
     /// What applications of the first flows of each group have.
     pub applications: ApplicationSeries,
@@ -34,7 +34,7 @@ pub struct Series {
     group_bytes: VecDeque<u64>,
     /// The first flows of each group.
     watched: Vec<usize>,
-    /// The first user of each group.
+    /// The first users of each group.
     watched_users: Vec<u32>,
     /// Links; the others, often hundreds of thousands, are not looked at.
     monitored: Vec<usize>,
@@ -50,10 +50,12 @@ impl Series {
             *flows += 1;
             *flows <= plan.sampled_flows
         };
-        let mut first_user = vec![None; groups_in_all];
-        for (number, user) in plan.users.iter().enumerate() {
-            first_user[user.group].get_or_insert(number as u32);
-        }
+        let mut users_of = vec![0; groups_in_all];
+        let is_watched_user = |&user: &u32| {
+            let users = &mut users_of[plan.users[user as usize].group];
+            *users += 1;
+            *users <= plan.sampled_users
+        };
         let monitored = |&link: &usize| plan.links[link].monitored;
         let step = plan.sample_interval;
         Series {
@@ -72,7 +74,7 @@ impl Series {
             groups_in_all,
             group_bytes: vec![0; groups_in_all].into(),
             watched: (0..plan.flows.len()).filter(is_watched).collect(),
-            watched_users: first_user.into_iter().flatten().collect(),
+            watched_users: (0..plan.users.len() as u32).filter(is_watched_user).collect(),
             monitored: (0..plan.links.len()).filter(monitored).collect(),
         }
     }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::plan_with;
 use common::scenarios::exact;
 use proptest::prelude::*;
@@ -253,7 +255,7 @@ fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
     assert!(audited < 0.5 * honest, "{audited} beside {honest}");
 }
 
-/// The fill of a bucket and the balance of an audit are sampled for the first user of each group, and cost
+/// The fill of a bucket and the balance of an audit are sampled for the first users of each group, and cost
 /// nothing where nothing is sampled.
 #[test]
 fn fills_and_balances_are_series() {
@@ -272,4 +274,7 @@ fn fills_and_balances_are_series() {
     assert!(!rows("light.0.exit.0", "balance_bytes").is_empty());
     assert!(rows("light.1.exit.0", "balance_bytes").is_empty(), "the first of each group");
     assert!(with(&[&[("sample_interval", "\"off\"")]]).stage_series.amount.is_empty());
+    let output = with(&[&AUDITED, &[("sampled_users", "9"), ("duration", "\"10 s\"")]]);
+    let sampled: BTreeSet<_> = output.stage_series.user.iter().copied().collect();
+    assert_eq!(sampled, (0..10).collect(), "one with 36 flows, nine with one");
 }

@@ -53,6 +53,8 @@ section! {
         pub sample_interval: Option<OrOff>,
         /// Of so many flows of each group, from its first, the time series have window, round trip and price.
         pub sampled_flows: Integer<1, 10_000> = "1",
+        /// Of so many users of each group, from its first, they have the fills of buckets and the balances of audits.
+        pub sampled_users: Integer<1, 10_000> = "1",
         /// How long after the measurement a run may go on until transfers without repetition are
         /// done.
         pub drain_limit: Span = "600 s",

@@ -42,7 +42,7 @@ pub struct RunOutput {
     pub link_series: LinkSeries,
     /// One row per sample and flow (the first flows of each group).
     pub flow_series: FlowSeries,
-    /// One row per sample, stage and level, for the first user of each group; empty without such stages.
+    /// One row per sample, stage and level, for the first users of each group; empty without such stages.
     pub stage_series: StageSeries,
     /// One row per sample, flow (the first flows of each group) and thing that its application has; empty without
     /// applications that have such.
@@ -391,7 +391,7 @@ tables! {
         price: F64 in "1";
     }
 
-    /// One row per sample, stage and level, for the first user of each group.
+    /// One row per sample, stage and level, for the first users of each group: as many as `sampled_users`.
     pub struct StageSeries = "stage_series" only of "scenarios with policers or auditors" {
         /// When it was taken.
         time_s: F64 in "s";
