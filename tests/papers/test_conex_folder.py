@@ -145,7 +145,7 @@ def test_what_is_taken_is_what_the_search_found(paper, search):
     readings = {task.reading for task in asked.reading_tasks()}
     assert {row["reading"] for row in first} == readings
     assert {row["reading"] for row in once} >= set(filter(search.begins_full, readings))
-    assert {row["reading"] for row in again} == set(search.to_run_again(once))
+    assert {row["reading"] for row in again} >= set(search.to_run_again(once))
     done = {
         stage: {(row["reading"], row["change"]) for row in rows if row["stage"] == stage}
         for stage in ("changes", "applications")
