@@ -47,7 +47,7 @@ pub fn write(bytes: &mut [u8], view: &View, header: Header) -> bool {
 /// What a sender declares, by the ConEx option (RFC 7837, IPv6) and by re-ECN's bit (IPv4), and whether it
 /// contradicts itself.
 fn declared(bytes: &[u8], view: &View) -> Result<(Declared, bool), WireError> {
-    if let IpAddr::V4(_) = view.source {
+    if view.source.is_ipv4() {
         let codepoint = re_ecn::read(bytes)?;
         let declared = Declared { re: codepoint.fields().1, ..Declared::default() };
         return Ok((declared, codepoint == Codepoint::Unused));
