@@ -12,7 +12,6 @@ from search_readings import (
     RATES,
     RUNS,
     RUNS_AGAIN,
-    SHORT_AND_VIDEO,
     STAGES,
     TAKEN,
     reading_tasks,
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from search import Row, Search
 
-_PARTS = ("of figures 7 to 19", "of 20 to 22")
+_BESIDES = ("held of figures 20 to 22", "undecided of these")
 _STRICT_AND_MILD = [*CURVES["strict"], *CURVES["mild"]]
 
 
@@ -35,9 +34,9 @@ def page(search: Search, measured: Iterable[Row]) -> None:
     first, once = of_stage(rows, "first"), of_stage(rows, "once")
     changes = [row for row in rows if row["stage"] == "changes"]
     again = of_stage(rows, "again")
+    besides = {row["reading"]: _besides(row) for row in rows if row["stage"] == "besides"}
     pages = whole_pages()
-    if missing := set(near_best(again)) - {row["reading"] for row in pages}:
-        raise SystemExit(f"search_more.csv has no page of {', '.join(map(repr, sorted(missing)))}")
+    made = {row["reading"] for row in pages}
     if not is_best(TAKEN, pages):
         raise SystemExit(f"{TAKEN!r} is taken, and {pages[0]['reading']!r} has more")
     (unchanged,) = (row for row in changes if row["change"] == "nothing")
@@ -45,10 +44,18 @@ def page(search: Search, measured: Iterable[Row]) -> None:
     counts = {stage: len(_told(search, stage)) for stage in STAGES}
     parts = [
         _HEAD.format(runs=RUNS, rates=", ".join(map(str, RATES)), readings=len(reading_tasks())),
-        _AGAIN.format(claims=counts["again"], cells=len(search.cells), runs=RUNS_AGAIN),
-        _readings([row | _parts(search, row) for row in again], [*head[:3], *_PARTS, *head[3:]]),
+        _AGAIN.format(
+            claims=counts["again"],
+            cells=len(search.cells),
+            runs=RUNS_AGAIN,
+            besides=counts["besides"],
+        ),
+        _readings(
+            [row | besides[row["reading"]] for row in again], [*head[:3], *_BESIDES, *head[3:]]
+        ),
         _PAGES.format(cells=len(search.cells)),
         _readings(pages, ["held", "undecided", "stars", "not held (? undecided)"]),
+        *(_NOT_MADE.format(reading=one) for one in near_best(again) if one not in made),
         _LOST,
         _beside(search, again),
         _ONCE.format(
@@ -69,7 +76,8 @@ def page(search: Search, measured: Iterable[Row]) -> None:
              for row in changes],
         ),
         _APPLICATIONS.format(
-            claims=counts["applications"], held=_parts(search, unchanged)[_PARTS[1]]
+            claims=counts["applications"],
+            held=sum(unchanged[one] == "holds" for one in _told(search, "applications")),
         ),
         _applications(search, rows, unchanged),
         _BEFORE,
@@ -86,14 +94,9 @@ def _readings(rows: Sequence[Row], head: Sequence[str]) -> str:
     return table(["reading", *head], [[_name(row), *(row[key] for key in head)] for row in rows])
 
 
-def _parts(search: Search, row: Row) -> Row:
-    """How many claims of sections V and VI hold, and of the others."""
-    short = {
-        claim.id for name in SHORT_AND_VIDEO for claim in search.paper.experiments[name].claims
-    }
-    held = [one for one in search.claims if row[one] == "holds"]
-    of_short = sum(one in short for one in held)
-    return dict(zip(_PARTS, (str(len(held) - of_short), str(of_short)), strict=True))
+def _besides(row: Row) -> Row:
+    """What holds of figures 20 to 22."""
+    return dict(zip(_BESIDES, (row["held"], row["undecided"]), strict=True))
 
 
 def _by_claim(search: Search, rows: Sequence[Row]) -> str:
@@ -170,8 +173,8 @@ _AGAIN = """
 With one run a seventh or more of the claims is undecided (below). So of those that begin with
 ns-2's bucket, a full one, all within two claims of the best, and the best of each answer to who is
 dropped and to how far a bucket is overdrawn, were run again at all fourteen filling rates, {runs}
-times a point, and put to figures 20 to 22, too: {claims} claims and {cells} stars, now ranked
-beyond the interval of their difference.
+times a point. They were put to {claims} claims and {cells} stars, now ranked beyond the interval of
+their difference, and besides to the {besides} of figures 20 to 22, which do not decide.
 
 How far a bucket may be overdrawn became the sixth question when the other five had been decided and
 the page had been made with their answer. Two readings that owe a packet had then been put to all
@@ -181,8 +184,8 @@ sight of what these readings held (README.md).
 """
 
 _PAGES = """
-Three runs do not tell those apart that are within two claims of the best. With each of them the
-whole page was made, all 98 claims and {cells} stars, with its thirty runs a point and, but for
+Three runs do not tell those apart that are within two claims of the best. With these the whole page
+was made, all 98 claims and {cells} stars, with its thirty runs a point and, but for
 figure 20 with one loss an event, ninety where these leave one open. Taken is the one with the most
 claims, and then the most stars; of equal ones the first in the order of the answers above.
 """
@@ -190,6 +193,10 @@ claims, and then the most stars; of equal ones the first in the order of the ans
 _LOST = """
 Claims that do not hold in the reading that is taken with three runs, and what they are in the
 others:
+"""
+
+_NOT_MADE = """
+No page has been made with "{reading}", which is within two claims as well.
 """
 
 _ONCE = """

@@ -19,7 +19,8 @@ SHORT_AND_VIDEO = ("fig20", "fig21", "fig22")
 STAGES = {
     "first": ("baseline", "fig8"),
     "once": LONG_LIVED,
-    "again": (*LONG_LIVED, *SHORT_AND_VIDEO),
+    "again": LONG_LIVED,
+    "besides": SHORT_AND_VIDEO,
     "changes": (*LONG_LIVED, *SHORT_AND_VIDEO),
     "applications": SHORT_AND_VIDEO,
 }
@@ -28,6 +29,7 @@ RATES = (1, 3, 5, 10, 20, 45, 90, 180)
 ALL_RATES = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30, 45, 90, 120, 180)
 RUNS = 1
 RUNS_AGAIN = 3
+"""Runs a point of those that are run again, and are put to figures 20 to 22 besides."""
 POLICER = {
     "drops": ("all", "declared"),
     "tokens": ("on arrival", "if it passes", "last"),
