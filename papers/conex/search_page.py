@@ -207,7 +207,8 @@ and {empty} that begin with an empty one, none of which is taken by the rule.
 """
 
 _BY_CLAIM = """
-In how many of the {readings} each claim holds with one run, the rarest first:
+In how many of the {readings} a claim holds with one run that does not hold in all, the rarest
+first:
 """
 
 _FIRST = """
