@@ -9,9 +9,8 @@ the paper's. A few claims more or less say nothing with one run, which leaves a 
 open: all within two claims of the best, and the best for each answer to who is dropped and to how
 far a bucket may be overdrawn, are run again at all filling rates, three times a point, and put to
 figures 20 to 22 besides, which does not count. With each that is within two claims of the best of
-these the whole page is to be made (`tidegate reproduce conex --report` with that in base.toml), all
-98 claims by thirty runs; search_more.csv has what it held, SEARCH.md names those without one, and
-the best is taken. With it each other
+these the whole page is made (`tidegate reproduce conex --report` with that in base.toml), all 98
+claims by thirty runs; search_more.csv has what it held, and the best is taken. With it each other
 assumption of base.toml is then changed alone, and so is what figures 20 to 22 rest on.
 
 With one run there is no interval, so that stars here rank the means themselves.

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from search import CURVES, begins_full, is_best, near_best, of_stage, whole_pages
+from search import CURVES, begins_full, is_best, of_stage, whole_pages
 from search_readings import (
     LITERAL,
     RATES,
@@ -36,7 +36,6 @@ def page(search: Search, measured: Iterable[Row]) -> None:
     again = of_stage(rows, "again")
     besides = {row["reading"]: _besides(row) for row in rows if row["stage"] == "besides"}
     pages = whole_pages()
-    made = {row["reading"] for row in pages}
     if not is_best(TAKEN, pages):
         raise SystemExit(f"{TAKEN!r} is taken, and {pages[0]['reading']!r} has more")
     (unchanged,) = (row for row in changes if row["change"] == "nothing")
@@ -55,7 +54,6 @@ def page(search: Search, measured: Iterable[Row]) -> None:
         ),
         _PAGES.format(cells=len(search.cells)),
         _readings(pages, ["held", "undecided", "stars", "not held (? undecided)"]),
-        *(_NOT_MADE.format(reading=one) for one in near_best(again) if one not in made),
         _LOST,
         _beside(search, again),
         _ONCE.format(
@@ -193,10 +191,6 @@ claims, and then the most stars; of equal ones the first in the order of the ans
 _LOST = """
 Claims that do not hold in the reading that is taken with three runs, and what they are in the
 others:
-"""
-
-_NOT_MADE = """
-No page has been made with "{reading}", which is within two claims as well.
 """
 
 _ONCE = """

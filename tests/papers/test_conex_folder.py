@@ -153,9 +153,7 @@ def test_what_is_taken_is_what_the_search_found(paper, search):
     assert done["changes"] == {task.key for task in asked.change_tasks()}
     assert done["applications"] == {task.key for task in asked.application_tasks()}
     pages = search.whole_pages()
-    told = (paper.folder / "SEARCH.md").read_text(encoding="utf-8")
-    for reading in set(search.near_best(again)) - {row["reading"] for row in pages}:
-        assert f'No page has been made with "{reading}"' in told
+    assert {row["reading"] for row in pages} >= set(search.near_best(again))
     assert search.is_best(asked.TAKEN, pages)
     (taken,) = (task for task in asked.reading_tasks() if task.reading == asked.TAKEN)
     for setting in paper.experiments["fig8"].series["tcp"].settings:
