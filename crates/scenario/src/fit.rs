@@ -71,10 +71,24 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
     }
     for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
         stages(&["mobile", key], mobile.stages_of(key), largest, reader);
+        at_no_queue(&["mobile", key], mobile.stages_of(key), reader);
     }
     for (name, user) in users {
-        stages(&["users", name, "entry"], &user.entry, size(user), reader);
-        stages(&["users", name, "exit"], &user.exit, size(user), reader);
+        for (key, own) in [("entry", &user.entry), ("exit", &user.exit)] {
+            stages(&["users", name, key], own, size(user), reader);
+            at_no_queue(&["users", name, key], own, reader);
+        }
+    }
+}
+
+/// Stages that ask for what a queue drops have to stand at one.
+fn at_no_queue(path: &[&str], stages: &[StageParams], reader: &mut Reader) {
+    for (number, _) in stages.iter().enumerate().filter(|(_, stage)| stage.hears_drops()) {
+        let number = number.to_string();
+        let message = "\"queue\" asks for what a queue drops, and here is none: put it at a link, as                        bottleneck.exit or links.NAME.exit";
+        reader.nested(&[path, &[number.as_str()]].concat(), |reader| {
+            reader.wrong_at("losses", message);
+        });
     }
 }
 
@@ -109,6 +123,27 @@ mod tests {
         assert!(told[0].contains("bottleneck.differentiation.depth"), "{told:?}");
         assert!(told[0].contains("1499 B do not hold a packet, of 1500 B"), "{told:?}");
         assert!(Scenario::parse(&text.replace("1499", "1500"), &[]).is_ok());
+    }
+
+    #[test]
+    fn who_asks_for_what_a_queue_drops_stands_at_one() {
+        let at = |place: &str| {
+            let text = format!(
+                "version = 1\nusers.a.flows = 1\nbottleneck.rate = \"1 Mb/s\"\ntcp.conex = \"rfc7786\"\n\
+                 {place} = [{{ kind = \"conex-auditor\", losses = \"queue\" }}]\n"
+            );
+            let mistakes = Scenario::parse(&text, &[]).err().into_iter().flatten();
+            mistakes.map(|mistake| mistake.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(at("bottleneck.exit"), [""; 0]);
+        assert_eq!(at("bottleneck.entry"), [""; 0]);
+        for place in ["users.a.entry", "users.a.exit"] {
+            let told = at(place);
+            let wanted = format!(
+                "{place}.0.losses: \"queue\" asks for what a queue drops, and here is none"
+            );
+            assert!(told.len() == 1 && told[0].contains(&wanted), "{told:?}");
+        }
     }
 
     /// What an AQM's constructor refuses is told at its key, and once.

@@ -23,7 +23,7 @@ pub use crate::traffic::{
 };
 pub use conex::{
     CarrierPlan, CheatPlan, ConexPlan, CreditAlone, CreditPlan, Hoard, Late, LossForMark,
-    LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate, WhileSlow,
+    LossesPlan, Never, PerSignal, ReEcn, Rfc7786, Understate, WhileSlow, Whitewash,
 };
 pub(crate) use link::place;
 pub use link::{AccessPlan, Buffer, Line, LinkKind, LinkMechanisms, LinkPlan, RateChange};

@@ -37,13 +37,14 @@ struct End {
 /// Every mistake about tunnels of a file whose ways are known.
 pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
     let mut ends: BTreeMap<Vec<String>, End> = BTreeMap::new();
+    let mut inside: Inside = BTreeMap::new();
     let mut too_small = TooSmall::default();
     for (name, user) in &file.users.entries {
         let (from, to) = user.ends();
         let Some(path) = network.path(from, to) else { continue };
         let size = user.packet_size.unwrap_or(file.packet_size);
         let begin = standing(file, network, (name, user), &path);
-        walk((name, size), &begin, &mut ends, reader);
+        walk((name, size), &begin, (&mut ends, &mut inside), reader);
         let mut see = |path: &[u32]| {
             let (_, sender) = sender(file, (name, user));
             too_small.see((file, network), size, &sender.entry, path);
@@ -51,7 +52,7 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
         see(&path);
         let back =
             network.path(to, from).map_or_else(Vec::new, |path| of_links(file, network, &path));
-        walk((name, size), &back, &mut ends, reader);
+        walk((name, size), &back, (&mut ends, &mut inside), reader);
         let was = [&begin[..], &back[..]];
         for (number, (step, (_, from, to))) in user.moves.0.iter().zip(user.walk()).enumerate() {
             let paths = network.path(from, to).zip(network.path(to, from));
@@ -68,8 +69,8 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
                 let path = ["users", name, "moves", &number.to_string()];
                 reader.nested(&path, |reader| reader.wrong_at(key, message));
             } else {
-                walk((name, size), &there, &mut ends, reader);
-                walk((name, size), &back, &mut ends, reader);
+                walk((name, size), &there, (&mut ends, &mut inside), reader);
+                walk((name, size), &back, (&mut ends, &mut inside), reader);
             }
         }
     }
@@ -88,7 +89,20 @@ pub(crate) fn of(file: &File, network: &Network, reader: &mut Reader) {
             mistakes.into_iter().for_each(|(key, message)| reader.wrong_at(key, message));
         });
     }
+    for ((path, rules), _) in inside.into_iter().filter(|(_, is_in_such)| !is_in_such) {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let message = format!(
+            "looks into tunnels, and no packet is in one here whose ends have ecn_rules = \"{rules}\": put it before an \
+             end of such"
+        );
+        reader.nested(&path, |reader| {
+            reader.wrong::<()>(message);
+        });
+    }
 }
+
+/// Stages that have to stand in tunnels, by place and rules, and whether any packet is in such there.
+type Inside = BTreeMap<(Vec<String>, &'static str), bool>;
 
 /// Whether packets came to the end of a tunnel before, and come to none on another way.
 fn loses_tunnels(before: &[Standing], after: &[Standing]) -> bool {
@@ -103,7 +117,7 @@ fn loses_tunnels(before: &[Standing], after: &[Standing]) -> bool {
 fn walk(
     (group, packet): (&str, Bytes),
     standing: &[Standing],
-    ends: &mut BTreeMap<Vec<String>, End>,
+    (ends, inside): (&mut BTreeMap<Vec<String>, End>, &mut Inside),
     reader: &mut Reader,
 ) {
     let mut open: Option<(&Standing, TunnelEnd)> = None;
@@ -114,6 +128,10 @@ fn walk(
         });
     };
     for here in standing {
+        if let Some(rules) = here.stage.tunnels_by() {
+            let is_in_such = open.is_some_and(|(_, begun)| begun.ecn_rules == rules);
+            *inside.entry((here.path.clone(), rules.word())).or_default() |= is_in_such;
+        }
         let Some(own) = here.stage.tunnel_end() else { continue };
         let Some(interval) = own.interval else {
             if let Some((before, _)) = open {
@@ -306,6 +324,19 @@ mod tests {
                 "users.one.moves.1.to: there is no node \"e\"; nodes are",
             ],
         );
+    }
+
+    #[test]
+    fn who_looks_into_tunnels_stands_in_one_by_his_rules() {
+        let auditor = "{ kind = \"conex-auditor\", losses = \"tunnel\" }";
+        let none = ["links.last.exit.0: looks into tunnels, and no packet is in one here"];
+        tell(&mistakes("", auditor, ""), &none);
+        tell(&mistakes(GATEWAY, &format!("{auditor}, {ENODEB}"), ""), &none);
+        let [gateway, enodeb] = ["pdn-gateway", "enodeb"]
+            .map(|kind| format!("{{ kind = \"{kind}\", ecn_rules = \"rfc7713\" }}"));
+        tell(&mistakes(&gateway, &format!("{auditor}, {enodeb}"), ""), &[]);
+        let behind = format!("{enodeb}, {auditor}");
+        tell(&mistakes(&gateway, &behind, ""), &["links.last.exit.1: looks into tunnels"]);
     }
 
     const GATEWAY: &str = "\"pdn-gateway\"";

@@ -7,6 +7,7 @@
 
 mod at_stages;
 
+use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
 
@@ -344,6 +345,10 @@ impl<C: Contents> Network<C> {
                 None
             }
             Ok(Forwarded { at, written }) => Some((at, written == Written::Mark)),
+            Err(DropReason::Wire) => {
+                self.lose(&parcel);
+                None
+            }
             Err(_) => {
                 self.stop(number, &parcel, now);
                 None
@@ -355,11 +360,11 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     fn stop(&mut self, number: u32, parcel: &Parcel, now: Time) {
         if !self.links[number as usize].is_station() {
-            return self.lose(parcel);
+            return self.lose_in_queue(number, parcel, now);
         }
         let owner = self.flow_states[parcel.flow() as usize].owner;
         let done = self.links[number as usize].arrive(*parcel, owner, now);
-        self.lose_at_station(number);
+        self.lose_at_station(number, now);
         if let Some(at) = done {
             let place = self.stations.binary_search(&number).expect("is a station");
             self.transit.set_station(place, Some(at));
@@ -373,7 +378,7 @@ impl<C: Contents> Network<C> {
         let (number, now) = (self.stations[place], self.transit.next_time());
         let (departed, done) = self.links[number as usize].depart(now);
         self.transit.set_station(place, done);
-        self.lose_at_station(number);
+        self.lose_at_station(number, now);
         let Departed { parcel, at, lost_on_wire } = departed;
         if lost_on_wire {
             self.lose(&parcel);
@@ -386,9 +391,9 @@ impl<C: Contents> Network<C> {
         None
     }
 
-    fn lose_at_station(&mut self, number: u32) {
+    fn lose_at_station(&mut self, number: u32, now: Time) {
         while let Some(parcel) = self.links[number as usize].take_lost() {
-            self.lose(&parcel);
+            self.lose_in_queue(number, &parcel, now);
         }
     }
 
@@ -494,6 +499,15 @@ impl<C: Contents> Network<C> {
             Some(row)
         };
         (0..hops.len()).map(row).map(|row| row.unwrap_or(u32::MAX)).collect()
+    }
+
+    /// The queue of a link has dropped a packet.
+    #[cold]
+    fn lose_in_queue(&mut self, link: u32, parcel: &Parcel, now: Time) {
+        if self.stages.are_hearing(link) {
+            self.tell_drop(link, parcel, now);
+        }
+        self.lose(parcel);
     }
 
     #[cold]

@@ -34,6 +34,8 @@ pub struct Stages {
     at: Whereabouts,
     /// The stages of links, at the beginning and at the end.
     of_links: HashMap<(u32, LinkEnd), Vec<u32>>,
+    /// Those of them that ask for what the link's queue drops, with the link before them.
+    hearing: Vec<(u32, u32)>,
 }
 
 /// Stages that packets pass one after the other in one place.
@@ -113,6 +115,10 @@ impl Stages {
                     stages.add(format!("{name}.{place}.{i}"), params.clone(), seed)
                 };
                 let own: Vec<u32> = all.iter().enumerate().map(named).collect();
+                let hears = |(&at, params): (&u32, &StageParams)| {
+                    params.hears_drops().then_some((number as u32, at))
+                };
+                stages.hearing.extend(own.iter().zip(all).filter_map(hears));
                 if !own.is_empty() {
                     stages.of_links.insert((number as u32, end), own);
                 }
@@ -356,6 +362,18 @@ impl Stages {
             }
         }
         Some(self.rows[row as usize].writes_header)
+    }
+
+    /// Whether somebody asks for what the queue of a link drops.
+    pub fn are_hearing(&self, link: u32) -> bool {
+        self.hearing.iter().any(|(of, _)| *of == link)
+    }
+
+    /// The queue of a link has dropped a packet.
+    pub fn hear_drop(&mut self, link: u32, packet: &Passing) {
+        for (_, at) in self.hearing.iter().filter(|(of, _)| *of == link) {
+            self.all[*at as usize].stage.hear_drop(packet);
+        }
     }
 
     /// The stage of a row at which tunnels begin or end, or that takes reports of such.

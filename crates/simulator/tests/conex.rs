@@ -221,6 +221,41 @@ fn liars_declare_what_they_admit() {
     assert!(marks < 0.1 * honest && hoarded > credit, "{marks}, {hoarded}");
 }
 
+/// Whoever washes himself white begins a flow when another's credit is used up: he declares nothing, and in each flow gives
+/// credit for what is in flight, and nothing for what uses it up.
+#[test]
+fn who_whitewashes_goes_when_his_credit_is_used_up() {
+    let with_traffic = |traffic: &str| {
+        with(&[
+            ("tcp.conex", r#"{ kind = "rfc7786", credit = "half-flight", cheat = "whitewash" }"#),
+            ("tcp.ecn", "true"),
+            ("tcp.feedback", "\"accurate\""),
+            ("bottleneck.aqm.max_probability", "1.0"),
+            ("users.one.traffic", traffic),
+        ])
+    };
+    for traffic in [
+        r#"{ kind = "transfer", size = "1 GB", pause = "1 ms" }"#,
+        r#"{ kind = "transfer", size = "1 GB", pause = "1 ms", write_size = "20 kB", write_interval = "20 ms" }"#,
+    ] {
+        let output = with_traffic(traffic);
+        let sizes = output.transfers.size_bytes.iter().zip(&output.transfers.completion_s);
+        let over: Vec<_> =
+            sizes.filter(|(_, took)| !took.is_nan()).map(|(size, _)| *size).collect();
+        assert!(over.len() > 30, "{} flows are over", over.len());
+        assert!(over.iter().all(|size| (1_000..1_000_000_000).contains(size)), "{over:?}");
+        let declared = ["declared_mark_packets", "declared_loss_packets"];
+        assert_eq!(declared.map(|kind| count(&output, "entry", kind)), [0.0; 2]);
+        // What was met is what was given, but for a window of each flow, in which more may be met than it takes.
+        let given = count(&output, "entry", "declared_credit_packets");
+        let met = count(&output, "exit", "marked_packets")
+            + output.flows.losses.iter().sum::<u64>() as f64;
+        assert!(given > 0.2 * met && given < 2.0 * met, "{given} given, {met} met");
+    }
+    let once = with_traffic(r#"{ kind = "transfer", size = "1 GB" }"#);
+    assert_eq!(once.transfers.size_bytes.len(), 3, "one for each flow, and no other begins");
+}
+
 /// RFC 7713, section 3.3: a crowd of flows is audited where it leaves without state for any of them, by what all of them
 /// declare and what all of them met.
 #[test]

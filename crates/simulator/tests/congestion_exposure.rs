@@ -28,6 +28,14 @@ const NEAR_THE_SENDER: [(&str, &str); 6] = [
     ("users.heavy.entry", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
     ("users.light.entry", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
 ];
+/// At the bottleneck, which drops and marks nothing: one for all.
+const AT_THE_QUEUE: [(&str, &str); 5] = [
+    ("tcp.conex", "\"rfc7786\""),
+    ("tcp.ecn", "false"),
+    ("tcp.feedback", "\"classic\""),
+    ("bottleneck.ecn", "false"),
+    ("bottleneck.exit", r#"[{ kind = "conex-auditor", losses = "queue" }]"#),
+];
 const UNPOLICED: [(&str, &str); 2] = [("users.heavy.entry", "[]"), ("users.light.entry", "[]")];
 
 fn with(overrides: &[&[(&str, &str)]]) -> RunOutput {
@@ -190,6 +198,47 @@ to = "there"
 exit = ["conex-auditor"]
 "#;
 
+/// The trick of RFC 7713, section 5.5: senders without ECN, in tunnels that are ECN-capable. Their queue marks, and
+/// where they end what is marked is lost, after an auditor has seen it.
+const TUNNELS: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "60 s"
+[tcp]
+conex = "rfc7786"
+[links.core]
+from = "gateway"
+to = "enodeb"
+duplex = false
+rate = "10 Mb/s"
+delay = "48 ms"
+buffer = "83 packets"
+ecn = true
+aqm = { kind = "red", min_threshold = "8 packets", max_threshold = "83 packets", max_probability = 1.0 }
+entry = [{ kind = "pdn-gateway", ecn_rules = "rfc7713" }]
+exit = [
+    { kind = "conex-auditor", losses = "tunnel" },
+    { kind = "enodeb", ecn_rules = "rfc7713" },
+]
+[links.back]
+from = "enodeb"
+to = "gateway"
+duplex = false
+rate = "1 Gb/s"
+[users.honest]
+flows = 9
+from = "gateway"
+to = "enodeb"
+[users.cheat]
+flows = 9
+from = "gateway"
+to = "enodeb"
+[users.light]
+count = 7
+from = "gateway"
+to = "enodeb"
+"#;
+
 /// Under 0.1 % of their packets: with long flows and with slow starts, RED and drop-tail, ACKs lost.
 #[test]
 fn honest_flows_lose_almost_nothing_to_the_auditor() {
@@ -202,13 +251,19 @@ fn honest_flows_lose_almost_nothing_to_the_auditor() {
         ("slow starts", with(&[&AUDITED, &UNPOLICED, &[short]])),
         ("near the sender", with(&[&NEAR_THE_SENDER])),
         ("near the sender, and slow starts", with(&[&NEAR_THE_SENDER, &[short]])),
+        ("at the queue", with(&[&AT_THE_QUEUE, &UNPOLICED])),
+        ("at the queue, and slow starts", with(&[&AT_THE_QUEUE, &UNPOLICED, &[short]])),
+        ("in tunnels", run(&plan_with(TUNNELS, &[]), 1)),
         ("ACKs lost", lossy(&[])),
         ("ACKs lost, and slow starts", lossy(&[short])),
     ] {
         let audited = count(&output, "", "", "audited_packets")
             + count(&output, "", "", "undeclared_packets");
         let stages = &output.stages;
-        let drops = (0..stages.value.len()).filter(|&row| stages.count[row].starts_with("dropped"));
+        // What is lost where tunnels end is lost in the network.
+        let by_auditor =
+            |count: &str| count.starts_with("dropped") && !count.contains("ECN-capable");
+        let drops = (0..stages.value.len()).filter(|&row| by_auditor(&stages.count[row]));
         let dropped: u64 = drops.map(|row| stages.value[row]).sum();
         assert!(audited > 10_000, "{what}: {audited}");
         assert!(1_000 * dropped < audited, "{what}: {dropped} of {audited}");
@@ -217,9 +272,9 @@ fn honest_flows_lose_almost_nothing_to_the_auditor() {
 
 const AUDIT: &str = include_str!("../../../scenarios/conex-audit.toml");
 
-/// Throughput of the two users with nine flows: the honest one, and the cheat.
-fn honest_and_cheat(overrides: &[(&str, &str)]) -> [f64; 2] {
-    let plan = plan_with(AUDIT, overrides);
+/// Throughput of the first two users: the honest one, and the cheat.
+fn honest_and_cheat(text: &str, overrides: &[(&str, &str)]) -> [f64; 2] {
+    let plan = plan_with(text, overrides);
     let flows = run(&plan, 1).flows;
     [0, 1].map(|user| {
         let own = (0..flows.flow.len()).filter(|&flow| flows.user[flow] == user);
@@ -232,10 +287,10 @@ fn honest_and_cheat(overrides: &[(&str, &str)]) -> [f64; 2] {
 fn who_declares_nothing_gains_without_auditors_and_loses_everything_with_them() {
     for cheat in ["\"never\"", "\"credit-alone\"", "{ kind = \"understate\", share = 0.1 }"] {
         let lies = format!("{{ kind = \"rfc7786\", cheat = {cheat} }}");
-        let [honest, audited] = honest_and_cheat(&[("users.cheat.tcp.conex", &lies)]);
+        let [honest, audited] = honest_and_cheat(AUDIT, &[("users.cheat.tcp.conex", &lies)]);
         assert!(audited < 0.5 * honest, "{cheat}: {audited} beside {honest}");
     }
-    let [honest, unaudited] = honest_and_cheat(&[("users.cheat.exit", "[]")]);
+    let [honest, unaudited] = honest_and_cheat(AUDIT, &[("users.cheat.exit", "[]")]);
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
 }
 
@@ -247,12 +302,46 @@ fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
     let calm = [("tcp.ecn", "false"), ("tcp.feedback", "\"classic\""), ("bottleneck.ecn", "false")];
     let cheats = [("users.cheat.tcp.conex", half), ("users.honest.exit", "[]")];
     let of_losses = [&calm[..], &cheats, &[("users.cheat.exit", "[]"), ("users.light.exit", "[]")]];
-    let [honest, unaudited] = honest_and_cheat(&of_losses.concat());
+    let [honest, unaudited] = honest_and_cheat(AUDIT, &of_losses.concat());
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
     let entries = ["honest", "cheat", "light"].map(|user| format!("users.{user}.entry"));
     let watched = entries.each_ref().map(|entry| (entry.as_str(), auditor));
-    let [honest, audited] = honest_and_cheat(&[&of_losses.concat()[..], &watched].concat());
+    let [honest, audited] = honest_and_cheat(AUDIT, &[&of_losses.concat()[..], &watched].concat());
     assert!(audited < 0.5 * honest, "{audited} beside {honest}");
+}
+
+/// So does one that the queue itself tells, or that stands before the end of tunnels: what these drop is to be declared, too.
+/// Behind all queues a liar pays for half of his losses with half of those: nothing is gained, and less is lost.
+#[test]
+fn who_declares_half_of_his_losses_loses_more_wherever_they_show() {
+    let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
+    let everywhere = |end: &str, stages: &'static str| {
+        ["honest", "cheat", "light"].map(|user| (format!("users.{user}.{end}"), stages))
+    };
+    let losses_alone = [
+        ("tcp.ecn", "false"),
+        ("tcp.feedback", "\"classic\""),
+        ("bottleneck.ecn", "false"),
+        ("users.cheat.tcp.conex", half),
+    ];
+    let [unpoliced, unaudited] = ["entry", "exit"].map(|end| everywhere(end, "[]"));
+    let blind: Vec<_> = unpoliced.iter().chain(&unaudited).map(|(key, no)| (&**key, *no)).collect();
+    let blind = [&losses_alone[..], &blind].concat();
+    let behind = everywhere("exit", "[\"conex-auditor\"]");
+    let behind: Vec<_> = behind.iter().map(|(key, stages)| (&**key, *stages)).collect();
+    let at_queue = ("bottleneck.exit", r#"[{ kind = "conex-auditor", losses = "queue" }]"#);
+    let in_tunnels = ("links.core.exit", r#"[{ kind = "enodeb", ecn_rules = "rfc7713" }]"#);
+    let liar = [("users.cheat.tcp.conex", half)];
+    for (text, unaudited, audited, most) in [
+        (AUDIT, blind.clone(), [&blind[..], &behind].concat(), 0.8),
+        (AUDIT, blind.clone(), [&blind[..], &[at_queue]].concat(), 0.2),
+        (TUNNELS, [&liar[..], &[in_tunnels]].concat(), liar.to_vec(), 0.2),
+    ] {
+        let [honest, cheat] = honest_and_cheat(text, &unaudited);
+        assert!(cheat > 0.9 * honest, "nobody looks: {cheat} beside {honest}");
+        let [honest, cheat] = honest_and_cheat(text, &audited);
+        assert!(cheat < most * honest, "{cheat} beside {honest}");
+    }
 }
 
 /// The fill of a bucket and the balance of an audit are sampled for the first users of each group, and cost

@@ -4,12 +4,12 @@
 //!
 //! ```text
 //! C, E, L    declared so far, this packet included: credit, marks, losses
-//! M, R       met so far: marked (CE), lost
-//! M', R'     the same as it was an allowance a ago; at least one, at most two
+//! M, R, D    met so far: marked (CE), lost, and, with "queue" and "tunnel", dropped here for losses not declared
+//! M', R', D' the same as it was an allowance a ago; at least one, at most two
 //!
 //! at once    C + E + L ≥ (1 − τ) (M + R)      what is not declared yet is covered by credit
 //! marks      E ≥ (1 − τ) M'                   what was marked is declared as marked
-//! losses     L ≥ (1 − τ) R'                   what was lost is declared as lost
+//! losses     L ≥ (1 − τ) (R' + D')            what was lost is declared as lost
 //!
 //! p = (b − s)/s from 0 to 1      b = what is missing of them: the most of those that this packet does not answer
 //! ```
@@ -18,16 +18,24 @@
 //! losses, one that declares a mark what is missing of marks, and any declaration what is missing at once: whoever
 //! declares with every packet for as long as he owes (RFC 7786, section 5.1) is never dropped, however long that
 //! takes him. Nothing but declarations settles a debt, so that a sender who declares too little by the same share
-//! for long enough loses everything.
+//! for long enough loses everything. Of losses that holds where D counts. Else he declares a share of D as well, and pays
+//! by that for the rest of R; but where packets out of order look lost, honest senders owe a little without knowing,
+//! and pay in the same way.
 //!
 //! The slack s and the tolerance τ are what an honest sender may be off: packets out of order, which look missing
 //! until they come; unequal packets, where a sender counts payload; and declarations that are lost and declared
 //! again a round trip later.
 //!
-//! What is lost shows in the sequence (RFC 7713, section 5.5: by a transport's own numbers), as `losses` has it: by
-//! a `gap`, behind the last bottleneck, or by a `repeat`, near the sender, where all that he sends comes by in its
-//! order. A packet that comes late into a gap and was sent before its successors was overtaken, not lost; one that
-//! was sent after them repairs a loss. Where headers show no sequence, only marks are audited.
+//! By what a loss shows depends on where the auditor stands (RFC 7713, section 5.5), as `losses` has it:
+//!
+//! - behind the last bottleneck, by a `gap` in the sequence that a transport's own numbers have. A packet that comes late
+//!   into it and was sent before its successors was overtaken, not lost; one that was sent after them repairs a loss;
+//! - near the sender, where all that he sends comes by in its order, by a `repeat` of a number;
+//! - at the bottleneck itself, at an end of its link, by what the `queue` drops, whatever headers show;
+//! - before the end of a `tunnel` all of whose packets may be marked, by a mark around what is not ECN-capable: its end
+//!   drops that (RFC 6040).
+//!
+//! Where headers show no sequence, the first two audit marks alone.
 //!
 //! State appears with the first packet that declares something, and needs no request, so that a new route does no
 //! harm. Until then a flow is one of the undeclared, which share one balance:
@@ -39,8 +47,9 @@
 //! with L the packet's size: congestion that nobody declares costs a hundred times as much, since whoever evades a
 //! policer that way gains more than a few losses take from him. An honest sender gives credit with his first packets.
 //!
-//! Of those among them that no queue can mark (Not-ECT) losses cannot be seen without state, so that nothing would ever
-//! be held against them: all together they have a slack in each allowance, and the rest is dropped.
+//! Of those among them that no queue can mark (Not-ECT) losses cannot be seen in sequences without state, so that nothing
+//! would ever be held against them: all together they have a slack in each allowance, and the rest is dropped. What
+//! the queue itself drops is seen, and counts as a mark does.
 //!
 //! Flows are kept in slots, eight of which may hold a flow. There are more of them as more flows come, up to
 //! `memory`; then a new flow takes the place of the one of its eight that was not seen for longest.
@@ -49,7 +58,7 @@
 
 use super::by_user::ByUser;
 use super::slots::{Key, Slots};
-use super::{Declared, Ecn, Passage, Passing, Stage};
+use super::{Declared, Ecn, EcnRules, Passage, Passing, Stage};
 use crate::bottleneck::falls;
 use crate::parameters::{Mistake, too_short};
 use crate::registry::About;
@@ -83,6 +92,17 @@ words! {
         Gap = "gap",
         /// Something is sent again: near the sender.
         Repeat = "repeat",
+        /// The queue of the link drops it, at an end of which the auditor stands.
+        Queue = "queue",
+        /// Something that is not ECN-capable is marked in its tunnel, whose end is next.
+        Tunnel = "tunnel",
+    }
+}
+
+impl LossSign {
+    /// Whether nothing looks lost that is not, and nothing that was dropped here.
+    const fn is_exact(self) -> bool {
+        matches!(self, LossSign::Queue | LossSign::Tunnel)
     }
 }
 
@@ -162,19 +182,33 @@ impl Stage for ConexAuditor {
     }
 
     fn pass(&mut self, packet: &mut Passing, draw: impl FnMut() -> f64) -> Passage {
-        let Declared { conex, loss, mark, credit, .. } = packet.declared;
-        if !conex || packet.is_ack {
+        if !packet.declared.conex || packet.is_ack {
             return Passage::On;
         }
-        let key = Key::of(packet);
-        if self.flows.find(key).is_none() {
-            if !(loss || mark || credit) {
-                return self.judge_undeclared(packet, draw);
-            }
-            self.flows.add(Flow::before(packet));
-            self.users.of(packet.user, Counts::default).flows += 1;
+        match self.flow_of(packet) {
+            Some(_) => self.judge(packet, draw),
+            None => self.judge_undeclared(packet, draw),
         }
-        self.judge(key, packet, draw)
+    }
+
+    fn tunnels_by(params: &ConexAuditorParams) -> Option<EcnRules> {
+        (params.losses == LossSign::Tunnel).then_some(EcnRules::Rfc7713)
+    }
+
+    fn hears_drops(params: &ConexAuditorParams) -> bool {
+        params.losses == LossSign::Queue
+    }
+
+    fn hear_drop(&mut self, packet: &Passing) {
+        if !packet.declared.conex || packet.is_ack {
+            return;
+        }
+        let Some(flow) = self.flow_of(packet) else { return self.owe_undeclared(packet) };
+        let before = flow.balance;
+        flow.lose(packet);
+        let change = flow.balance - before;
+        let counts = self.users.of(packet.user, Counts::default);
+        counts.balance = counts.balance + change;
     }
 
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
@@ -197,37 +231,61 @@ impl Stage for ConexAuditor {
 }
 
 impl ConexAuditor {
+    /// What is known of the flow of a packet, which is something as soon as one has declared anything.
+    fn flow_of(&mut self, packet: &Passing) -> Option<&mut Flow> {
+        let Declared { loss, mark, credit, .. } = packet.declared;
+        let key = Key::of(packet);
+        if self.flows.find(key).is_none() {
+            if !(loss || mark || credit) {
+                return None;
+            }
+            self.flows.add(Flow::before(packet));
+            self.users.of(packet.user, Counts::default).flows += 1;
+        }
+        self.flows.find(key)
+    }
+
     /// What becomes of a packet of a flow that has declared something.
-    fn judge(&mut self, key: Key, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
-        let flow = self.flows.find(key).expect("is there");
+    fn judge(&mut self, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
+        let flow = self.flows.find(Key::of(packet)).expect("is there");
         let before = flow.balance;
         flow.see(packet, self.allowance, self.losses);
-        let counts = self.users.of(packet.user, Counts::default);
-        counts.audited += 1;
-        counts.balance = counts.balance + (flow.balance - before);
-        match flow.missing(&packet.declared, self.due) {
+        let passage = match flow.missing(&packet.declared, self.due) {
             Some((missing, reason)) if falls(missing / self.slack - 1.0, draw) => {
+                if reason == Flow::LOSSES && self.losses.is_exact() {
+                    flow.punish(packet);
+                }
                 Passage::Drop(reason)
             }
             _ => Passage::On,
-        }
+        };
+        let counts = self.users.of(packet.user, Counts::default);
+        counts.audited += 1;
+        counts.balance = counts.balance + (flow.balance - before);
+        passage
     }
 
     /// What becomes of a packet of a flow that has never declared anything.
     fn judge_undeclared(&mut self, packet: &Passing, draw: impl FnMut() -> f64) -> Passage {
         self.users.of(packet.user, Counts::default).undeclared += 1;
         let len = packet.len.as_f64();
-        if packet.ecn == Ecn::NotEct {
+        if packet.ecn == Ecn::NotEct && self.losses != LossSign::Queue {
             return self.judge_unmarkable(packet.now, len);
         }
         if packet.is_marked() {
-            self.undeclared = (self.undeclared + UNDECLARED * len).min(UNDECLARED * self.slack);
+            self.owe_undeclared(packet);
         }
         if !falls(self.undeclared / self.slack, draw) {
             return Passage::On;
         }
         self.undeclared = (self.undeclared - len).max(0.0);
         Passage::Drop("nothing declared")
+    }
+
+    /// A packet of a flow that has never declared anything has met congestion.
+    fn owe_undeclared(&mut self, packet: &Passing) {
+        let owed = self.undeclared + UNDECLARED * packet.len.as_f64();
+        self.undeclared = owed.min(UNDECLARED * self.slack);
     }
 
     /// A slack of them passes in each allowance.

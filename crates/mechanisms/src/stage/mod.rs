@@ -173,6 +173,23 @@ pub trait Stage: Sized {
         let _ = report;
     }
 
+    /// The rules of the tunnels in which it has to stand, if it has to.
+    fn tunnels_by(params: &Self::Params) -> Option<EcnRules> {
+        let _ = params;
+        None
+    }
+
+    /// Whether it asks for what the queue of a link drops, at an end of which it has to stand then.
+    fn hears_drops(params: &Self::Params) -> bool {
+        let _ = params;
+        false
+    }
+
+    /// The queue of the link at an end of which it stands has dropped a packet.
+    fn hear_drop(&mut self, packet: &Passing) {
+        let _ = packet;
+    }
+
     /// What it has counted since the beginning: for each user what, and how much of it, which never shrinks.
     fn counts(&self, each: &mut dyn FnMut(u32, &'static str, u64)) {
         let _ = each;
@@ -299,6 +316,16 @@ macro_rules! stages {
                 match self { $(StageParams::$name(params) => $name::hands_over(params),)+ }
             }
 
+            /// See [`Stage::tunnels_by`].
+            pub fn tunnels_by(&self) -> Option<EcnRules> {
+                match self { $(StageParams::$name(params) => $name::tunnels_by(params),)+ }
+            }
+
+            /// See [`Stage::hears_drops`].
+            pub fn hears_drops(&self) -> bool {
+                match self { $(StageParams::$name(params) => $name::hears_drops(params),)+ }
+            }
+
             /// See [`Stage::misfit`].
             pub fn misfit(&self, packet: Bytes) -> Option<Mistake> {
                 match self { $(StageParams::$name(params) => $name::misfit(params, packet),)+ }
@@ -361,6 +388,11 @@ macro_rules! stages {
             /// See [`Stage::take`].
             pub fn take(&mut self, report: &Report) {
                 match self { $(AnyStage::$name(stage) => stage.take(report),)+ }
+            }
+
+            /// See [`Stage::hear_drop`].
+            pub fn hear_drop(&mut self, packet: &Passing) {
+                match self { $(AnyStage::$name(stage) => stage.hear_drop(packet),)+ }
             }
 
             /// See [`Stage::state_bytes`].

@@ -41,6 +41,11 @@ impl Passing {
         self.ecn == Ecn::Ce || self.tunnel.is_some_and(|tunnel| tunnel.inner_ecn == Ecn::Ce)
     }
 
+    /// The end of its tunnel drops it, if that goes by RFC 6040: it is marked, and its sender could not be told.
+    pub fn is_lost_with_its_tunnel(&self) -> bool {
+        self.ecn == Ecn::Ce && self.tunnel.is_some_and(|tunnel| tunnel.inner_ecn == Ecn::NotEct)
+    }
+
     /// What it says in a network with re-ECN: table I of A. Sanhaji et al., "ConEx Performance Evaluation and
     /// Application to Video Streaming". ECT(1) without the RE bit is also what senders of RFC 9331 set (L4S).
     #[inline]

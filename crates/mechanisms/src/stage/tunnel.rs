@@ -48,6 +48,9 @@ words! {
         /// As in "Metering Re-ECN", section III: all that is in the tunnel may be marked, and what is not
         /// ECN-capable leaves as it came.
         ReEcn = "re-ecn",
+        /// As in RFC 7713, section 5.5: all that is in the tunnel may be marked, and a mark on what is not ECN-capable is
+        /// a loss, which shows before its end.
+        Rfc7713 = "rfc7713",
     }
 }
 
@@ -55,7 +58,7 @@ impl EcnRules {
     /// The outer field of a packet that enters.
     pub const fn entering(self, inner: Ecn) -> Ecn {
         match (self, inner) {
-            (EcnRules::ReEcn, Ecn::NotEct) => Ecn::Ect0,
+            (EcnRules::ReEcn | EcnRules::Rfc7713, Ecn::NotEct) => Ecn::Ect0,
             _ => inner,
         }
     }
@@ -63,7 +66,7 @@ impl EcnRules {
     /// The field of the packet that leaves; `None` if it is dropped.
     pub const fn leaving(self, inner: Ecn, outer: Ecn) -> Option<Ecn> {
         match (inner, outer) {
-            (Ecn::NotEct, Ecn::Ce) if matches!(self, EcnRules::Rfc6040) => None,
+            (Ecn::NotEct, Ecn::Ce) if !matches!(self, EcnRules::ReEcn) => None,
             (Ecn::NotEct, _) => Some(Ecn::NotEct),
             (Ecn::Ce, _) | (_, Ecn::Ce) => Some(Ecn::Ce),
             (Ecn::Ect1, _) | (Ecn::Ect0, Ecn::Ect1) => Some(Ecn::Ect1),
@@ -91,6 +94,18 @@ mod tests {
         for (inner, leaving) in table {
             assert_eq!(ALL.map(|outer| EcnRules::Rfc6040.leaving(inner, outer)), leaving);
             assert_eq!(EcnRules::Rfc6040.entering(inner), inner);
+        }
+    }
+
+    /// RFC 7713, section 5.5: the outer field is capable whatever the inner one is, and the end is that of RFC 6040.
+    #[test]
+    fn rfc_7713_marks_everything_in_a_tunnel_and_loses_what_is_not_capable() {
+        for inner in ALL {
+            assert_eq!(EcnRules::Rfc7713.entering(inner), EcnRules::ReEcn.entering(inner));
+            for outer in ALL {
+                let left = EcnRules::Rfc7713.leaving(inner, outer);
+                assert_eq!(left, EcnRules::Rfc6040.leaving(inner, outer), "{inner:?} in {outer:?}");
+            }
         }
     }
 

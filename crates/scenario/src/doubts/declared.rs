@@ -7,7 +7,8 @@ use crate::field::Reader;
 use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
 use crate::plan::{
-    Blind, BlindConex, Cbr, ConexPlan, CreditPlan, LinkPlan, ReEcn, Rfc7786, Traffic,
+    Blind, BlindConex, Cbr, CheatPlan, ConexPlan, CreditPlan, LinkPlan, PerSignal, ReEcn, Rfc7786,
+    Traffic,
 };
 
 /// A place of stages: where it is in the file, what stands there, and whose packets pass.
@@ -25,6 +26,35 @@ pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
             let path = [path.as_slice(), &[number.as_str()]].concat();
             reader.nested(&path, |reader| at(stage, &senders, file, reader));
         }
+    }
+    for (name, user) in &file.users.entries {
+        if user.has(file, whitewashes) && !begins_anew(&user.traffic.0) {
+            reader.nested(&["users", name], |reader| {
+                reader.wrong::<()>(
+                    "they give their connections up when their credit is used up, and their traffic begins no \
+                     others: give traffic = { kind = \"transfer\", size = \"1 GB\", pause = \"1 ms\" }",
+                );
+            });
+        }
+    }
+}
+
+const fn whitewashes(conex: &ConexPlan) -> bool {
+    let (ConexPlan::Rfc7786(Rfc7786 { cheat, .. })
+    | ConexPlan::PerSignal(PerSignal { cheat, .. })
+    | ConexPlan::ReEcn(ReEcn { cheat, .. })) = conex
+    else {
+        return false;
+    };
+    matches!(cheat, CheatPlan::Whitewash(_))
+}
+
+/// Whether another connection follows one that has ended.
+fn begins_anew(traffic: &Traffic) -> bool {
+    match traffic {
+        Traffic::Transfer(transfer) => transfer.pauses().is_some(),
+        Traffic::ShortFlows(_) | Traffic::Pages(_) => true,
+        _ => false,
     }
 }
 
@@ -252,6 +282,18 @@ mod tests {
         tell(&doubts_about(&blind(0.0), "users.a.exit", auditor), &["a declare without giving"]);
         let full = POLICER.replace("\"0 packets/s", "\"9 packets/s");
         tell(&doubts_about(&blind(0.1), "users.a.entry", &full), &[]);
+    }
+
+    #[test]
+    fn who_leaves_his_flow_for_another_has_another() {
+        let with = |traffic: &str| {
+            let cheat = "{ kind = \"rfc7786\", cheat = \"whitewash\" }";
+            doubts_about(&format!("tcp.conex = {cheat}\nusers.a.{traffic}"), "users.b.entry", "")
+        };
+        tell(&with("flows = 1"), &["users.a: they give their connections up"]);
+        let once = "traffic = { kind = \"transfer\", size = \"9 MB\" }";
+        tell(&with(once), &["users.a: they give their connections up"]);
+        tell(&with(&once.replace(" }", ", pause = \"1 ms\" }")), &[]);
     }
 
     #[test]

@@ -54,6 +54,12 @@ parameters! {
 }
 
 parameters! {
+    /// It gives credit as its flight grows, and declares nothing of what it meets. When that has used the credit up, it
+    /// sends nothing new on its connection, so that its application begins another, if it does: transfers with a pause.
+    pub struct Whitewash {}
+}
+
+parameters! {
     /// It declares a share.
     pub struct Understate {
         /// So much of what it has met.
@@ -103,6 +109,7 @@ choice! {
         None = "none";
         Never(Never) = "never";
         CreditAlone(CreditAlone) = "credit-alone";
+        Whitewash(Whitewash) = "whitewash";
         Understate(Understate) = "understate";
         Late(Late) = "late";
         LossForMark(LossForMark) = "loss-for-mark";

@@ -237,6 +237,14 @@ impl System<'_, '_> {
         connection.forward.sender.established().map(|at| at - start)
     }
 
+    /// What a connection has carried to the receiver; of a segment that was not full as if it were.
+    pub fn carried(&mut self, id: ConnectionId) -> Bytes {
+        let connection = self.connections.get(self.route.flow, id);
+        Bytes::new(
+            connection.map_or(0, |connection| connection.forward.sender.acknowledged_bytes()),
+        )
+    }
+
     /// Puts a finished transfer on record.
     pub fn record(&mut self, record: TransferRecord) {
         self.records.push((self.route.flow, record));

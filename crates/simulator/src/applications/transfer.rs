@@ -56,7 +56,9 @@ impl Application for Transfer {
             system.wake_at(system.now() + length);
         }
         let (completion, set_up) = (Some(took), system.set_up(id, start));
-        system.record(TransferRecord { start, size: self.size, completion, set_up });
+        // Less of one whose sender has given it up.
+        let size = self.size.min(system.carried(id));
+        system.record(TransferRecord { start, size, completion, set_up });
     }
 
     fn is_awaited(&self) -> bool {

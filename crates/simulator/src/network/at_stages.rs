@@ -166,17 +166,8 @@ impl<C: Contents> Network<C> {
         if self.is_held(row, &parcel, now) {
             return None;
         }
-        let user = self.flow_states[parcel.flow() as usize].owner.user;
-        let signal = f32::from_bits(self.options.word_of(&parcel));
-        let mut passing = stages::passing(parcel, user, signal, now);
-        passing.tunnel_end = self.tunnel_ends.get(parcel.hop() as usize).copied().flatten();
-        if parcel.has(flags::TUNNEL) {
-            let header = self.options.tunnel_of(&parcel);
-            passing.tunnel = header.map(|header| stages::tunnel_of(&parcel, header));
-        }
-        if !C::OUTSIDE && !parcel.has(flags::REPORT) {
-            passing.sequence = Some(stages::sequence_of(&parcel));
-        }
+        let mut passing = self.seen(&parcel, now);
+        let signal = passing.signal;
         let passed = self.stages.pass(row, &mut passing);
         if !self.stages.said.is_empty() {
             self.send_reports(row, &parcel, now);
@@ -205,6 +196,28 @@ impl<C: Contents> Network<C> {
             len = u16::try_from(passing.len.get()).expect("at most 65,535 B");
         }
         Some(Rewritten::new(parcel.word(), flags, len))
+    }
+
+    /// A packet as stages see it.
+    fn seen(&self, parcel: &Parcel, now: Time) -> Passing {
+        let user = self.flow_states[parcel.flow() as usize].owner.user;
+        let signal = f32::from_bits(self.options.word_of(parcel));
+        let mut passing = stages::passing(*parcel, user, signal, now);
+        passing.tunnel_end = self.tunnel_ends.get(parcel.hop() as usize).copied().flatten();
+        if parcel.has(flags::TUNNEL) {
+            let header = self.options.tunnel_of(parcel);
+            passing.tunnel = header.map(|header| stages::tunnel_of(parcel, header));
+        }
+        if !C::OUTSIDE && !parcel.has(flags::REPORT) {
+            passing.sequence = Some(stages::sequence_of(parcel));
+        }
+        passing
+    }
+
+    /// Stages at the ends of a link hear what its queue has dropped.
+    pub(super) fn tell_drop(&mut self, link: u32, parcel: &Parcel, now: Time) {
+        let passing = self.seen(parcel, now);
+        self.stages.hear_drop(link, &passing);
     }
 
     /// Writes a tunnel's header into a packet, or takes it away. Returns the packet's flags.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tidegate.studies.security.verdicts import Findings
 
-_TICKS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)
+_TICKS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 def draw(findings: Findings, path: Path) -> Path:
@@ -54,8 +54,8 @@ def _panel(axes: Axes, findings: Findings, size: int) -> None:
                 fmt=MARKERS[number], color=COLOURS[(1, 4, 0)[number]], capsize=2.5, markersize=5,
                 label=title if place == 0 else None,
             )  # fmt: skip
-    # Fine where it is decided, and yet room for five times as much.
+    # Fine where it is decided, and yet room for ten times as much.
     axes.set_xscale("function", functions=(lambda x: abs(x) ** 0.5, lambda y: y**2))
-    axes.set_xlim(0.0, 5.5)
+    axes.set_xlim(0.0, 10.0)
     axes.set_xticks(_TICKS, [f"{tick:g}" for tick in _TICKS])
     axes.set_title(f"{size} flows, honest users have {findings.field.sizes[0]}")

@@ -25,17 +25,19 @@ pub struct Balance {
 pub struct Met {
     /// M: marked.
     pub marked: i64,
-    /// R: missing in the sequence, or sent again.
+    /// R: lost, as it shows.
     pub lost: i64,
     /// Missing once, until packets came that had been overtaken: no longer in `lost`.
     pub overtaken: i64,
+    /// D: dropped here for losses that were not declared.
+    pub dropped: i64,
 }
 
 impl Balance {
     /// Names and values of what is counted, none of which ever shrinks: what was missing stays counted when it
     /// comes late, and is counted again as overtaken.
     pub fn counts(&self) -> [(&'static str, u64); 6] {
-        let Balance { credit, mark, loss, met: Met { marked, lost, overtaken } } = *self;
+        let Balance { credit, mark, loss, met: Met { marked, lost, overtaken, .. } } = *self;
         let named = [
             ("declared_credit_bytes", credit),
             ("declared_mark_bytes", mark),
@@ -71,6 +73,7 @@ impl Add for Balance {
                 marked: self.met.marked + rhs.met.marked,
                 lost: self.met.lost + rhs.met.lost,
                 overtaken: self.met.overtaken + rhs.met.overtaken,
+                dropped: self.met.dropped + rhs.met.dropped,
             },
         }
     }
@@ -87,6 +90,7 @@ impl Sub for Balance {
                 marked: self.met.marked - rhs.met.marked,
                 lost: self.met.lost - rhs.met.lost,
                 overtaken: self.met.overtaken - rhs.met.overtaken,
+                dropped: self.met.dropped - rhs.met.dropped,
             },
         }
     }
@@ -126,6 +130,9 @@ impl Remembered for Flow {
 }
 
 impl Flow {
+    /// Why a packet is dropped where losses are not declared.
+    pub const LOSSES: &str = "losses not declared";
+
     /// Before its first packet here, which is this one.
     pub fn before(packet: &Passing) -> Self {
         Flow {
@@ -154,16 +161,26 @@ impl Flow {
         self.balance.loss += when(loss);
         self.balance.mark += when(mark);
         self.balance.credit += when(credit);
-        self.balance.met.marked += when(packet.is_marked());
-        if let Some(sequence) = packet.sequence {
-            let newly = len
-                * match losses {
-                    LossSign::Gap => self.newly_missing(sequence),
-                    LossSign::Repeat => self.newly_repeated(sequence),
-                };
-            self.balance.met.lost += newly;
-            self.balance.met.overtaken -= newly.min(0);
-        }
+        let newly_lost = match (losses, packet.sequence) {
+            (LossSign::Gap, Some(sequence)) => self.newly_missing(sequence),
+            (LossSign::Repeat, Some(sequence)) => self.newly_repeated(sequence),
+            (LossSign::Tunnel, _) => packet.is_lost_with_its_tunnel().into(),
+            (LossSign::Gap | LossSign::Repeat, None) | (LossSign::Queue, _) => 0,
+        };
+        let is_lost = losses == LossSign::Tunnel && newly_lost > 0;
+        self.balance.met.marked += when(packet.is_marked() && !is_lost);
+        self.balance.met.lost += len * newly_lost;
+        self.balance.met.overtaken -= len * newly_lost.min(0);
+    }
+
+    /// A packet of it was dropped, and is not here.
+    pub fn lose(&mut self, packet: &Passing) {
+        self.balance.met.lost += packet.len.get() as i64;
+    }
+
+    /// A packet of it is dropped here for losses that were not declared.
+    pub fn punish(&mut self, packet: &Passing) {
+        self.balance.met.dropped += packet.len.get() as i64;
     }
 
     /// So many more packets are missing with this one, or fewer: one that was overtaken is not lost.
@@ -196,10 +213,11 @@ impl Flow {
         let Balance { credit, mark, loss, met: Met { marked, lost, .. } } = self.balance;
         let short = |met: i64, declared: i64| due * met as f64 - declared as f64;
         let any = declared.loss || declared.mark || declared.credit;
+        let due_losses = self.due.lost.min(lost) + self.due.dropped;
         let rules = [
             (any, short(marked + lost, credit + mark + loss), "beyond credit"),
             (declared.mark, short(self.due.marked, mark), "marks not declared"),
-            (declared.loss, short(self.due.lost.min(lost), loss), "losses not declared"),
+            (declared.loss, short(due_losses, loss), Flow::LOSSES),
         ];
         let asked = rules.into_iter().filter(|(answers, ..)| !answers);
         asked.map(|(_, short, why)| (short, why)).max_by(|a, b| a.0.total_cmp(&b.0))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::*;
-use crate::stage::{Ecn, Sequence};
+use crate::stage::{Ecn, Sequence, Tunnel};
 
 fn params() -> ConexAuditorParams {
     ConexAuditorParams {
@@ -142,6 +142,95 @@ fn near_the_sender_a_loss_is_what_is_sent_again() {
     assert_eq!(owed(&auditor), 3.0);
     auditor.pass(&mut packet(110, 13, LOSS), || 0.9);
     assert_eq!(owed(&auditor), 2.0);
+}
+
+/// A balance of user 0, in full packets.
+fn packets(auditor: &ConexAuditor, level: &str) -> f64 {
+    let mut found = f64::NAN;
+    auditor.levels(0, at(0), &mut |what, bytes| {
+        if what == level {
+            found = bytes / 1500.0;
+        }
+    });
+    found
+}
+
+/// RFC 7713, section 5.5: at the bottleneck a loss is what its queue drops, whatever headers show.
+#[test]
+fn at_the_bottleneck_a_loss_is_what_its_queue_drops() {
+    let params = ConexAuditorParams { losses: LossSign::Queue, ..params() };
+    assert!(ConexAuditor::hears_drops(&params));
+    let hidden = |packet: Passing| Passing { sequence: None, ecn: Ecn::NotEct, ..packet };
+    let mut auditor = ConexAuditor::new(params);
+    for mut packet in credited(5).map(hidden) {
+        assert_eq!(auditor.pass(&mut packet, || 0.0), Passage::On);
+    }
+    // A gap is none here, nor is an acknowledgement anybody's debt, nor what takes no part.
+    auditor.pass(&mut packet(1, 9, CREDIT), || 0.0);
+    let ack = Passing { is_ack: true, ..packet(2, 10, CONEX) };
+    [ack, packet(2, 10, Declared::default())].iter().for_each(|packet| auditor.hear_drop(packet));
+    assert_eq!(packets(&auditor, "loss_balance_bytes"), 0.0);
+    for ms in 3..15 {
+        auditor.hear_drop(&hidden(packet(ms, ms, CONEX)));
+    }
+    assert_eq!(packets(&auditor, "loss_balance_bytes"), -12.0);
+    assert_eq!(packets(&auditor, "balance_bytes"), 6.0 - 12.0);
+}
+
+/// Those who declare nothing have no state, and are found out there although nothing can be marked.
+#[test]
+fn at_the_bottleneck_the_undeclared_owe_what_its_queue_drops() {
+    let params = ConexAuditorParams { losses: LossSign::Queue, ..params() };
+    let mut auditor = ConexAuditor::new(params);
+    let unmarkable = |ms| Passing { ecn: Ecn::NotEct, ..packet(ms, ms, CONEX) };
+    for ms in 0..100 {
+        assert_eq!(auditor.pass(&mut unmarkable(ms), || 0.0), Passage::On, "nothing is lost yet");
+    }
+    auditor.hear_drop(&unmarkable(100));
+    let dropped = (101..300)
+        .filter(|&ms| {
+            auditor.pass(&mut unmarkable(ms), || 0.5) == Passage::Drop("nothing declared")
+        })
+        .count();
+    // A packet counts a hundred times; all are dropped until what is left of that is half the slack, two packets.
+    assert_eq!(dropped, 98);
+    // Whoever gives credit has a state of his own from the first packet on, though that is lost.
+    auditor.hear_drop(&Passing { flow: 1, ..packet(300, 0, CREDIT) });
+    assert_eq!(auditor.undeclared, 3000.0);
+    assert_eq!(packets(&auditor, "loss_balance_bytes"), -1.0);
+}
+
+/// RFC 7713, section 5.5: what is not ECN-capable and is marked in its tunnel, whose end will drop it.
+#[test]
+fn before_the_end_of_a_tunnel_a_loss_is_a_mark_around_what_is_not_capable() {
+    let params = ConexAuditorParams { losses: LossSign::Tunnel, ..params() };
+    assert_eq!(ConexAuditor::tunnels_by(&params), Some(EcnRules::Rfc7713));
+    let mut auditor = ConexAuditor::new(params);
+    let inside = |inner_ecn, ecn, packet: Passing| {
+        let tunnel = Tunnel { teid: 1, sequence: 0, inner_ecn, re_inserted: None };
+        Passing { ecn, tunnel: Some(tunnel), ..packet }
+    };
+    for (number, (inner, outer, lost, marked)) in [
+        (Ecn::NotEct, Ecn::Ect0, 0, 0),
+        (Ecn::NotEct, Ecn::Ce, 1, 0),
+        (Ecn::Ect0, Ecn::Ce, 1, 1),
+        (Ecn::Ce, Ecn::Ce, 1, 2),
+        (Ecn::Ce, Ecn::Ect0, 1, 3),
+        (Ecn::NotEct, Ecn::Ce, 2, 3),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let declared = if number == 0 { CREDIT } else { CONEX };
+        // Gaps are none.
+        auditor.pass(&mut inside(inner, outer, packet(1, 2 * number as u64, declared)), || 0.9);
+        let met = ["loss_balance_bytes", "mark_balance_bytes"].map(|what| -packets(&auditor, what));
+        assert_eq!(met, [f64::from(lost), f64::from(marked)], "{inner:?} in {outer:?}");
+    }
+    // Who declares nothing owes it, too, though he himself can be told of no mark.
+    let undeclared = Passing { flow: 1, ..packet(2, 0, CONEX) };
+    auditor.pass(&mut inside(Ecn::NotEct, Ecn::Ce, undeclared), || 0.9);
+    assert!(auditor.undeclared > 0.0);
 }
 
 /// RFC 7713, section 5.5: of what hides its sequence, as by encryption, marks alone are audited.

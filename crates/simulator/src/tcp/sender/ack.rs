@@ -113,6 +113,17 @@ impl Sender {
         self.send_after_progress(door);
     }
 
+    /// What is to be declared of what an ACK tells.
+    #[inline]
+    fn expose(&mut self, told: &Told, now: Time) {
+        if let Some(conex) = &mut self.conex {
+            conex.on_ack(told, &self.ecn, &self.outstanding, now);
+            if conex.goes() {
+                self.stop();
+            }
+        }
+    }
+
     /// The same again, where marks are counted or prices read.
     #[inline(never)]
     fn on_ack_without_news(&mut self, parcel: &Parcel, door: &mut Door) {
@@ -122,9 +133,7 @@ impl Sender {
         let mut told = self.feedback.read_expected(packet, &mut self.outstanding, &mut samples);
         told.prices = self.feedback.prices_of(packet);
         self.ecn.pass_over(told.delivered, told.delivered_bytes);
-        if let Some(conex) = &mut self.conex {
-            conex.on_ack(&told, &self.ecn, &self.outstanding, now);
-        }
+        self.expose(&told, now);
         self.note(&told, now);
         if self.ecn.answers_in_proportion() || told.prices != 0 {
             self.count_marks(&told, now);
@@ -170,9 +179,7 @@ impl Sender {
         let departed = self.outstanding.board().sacked();
         let mut samples = None;
         let told = self.read(packet, options, &mut samples);
-        if let Some(conex) = &mut self.conex {
-            conex.on_ack(&told, &self.ecn, &self.outstanding, now);
-        }
+        self.expose(&told, now);
         if self.recovery.phase() == Phase::Recovery {
             self.window.on_ack_in_recovery(&told);
         }

@@ -210,6 +210,11 @@ impl Sender {
         self.stream.bytes_after(self.outstanding.una())
     }
 
+    /// What is acknowledged, bytes; of a segment that was not full as if it were.
+    pub fn acknowledged_bytes(&self) -> u64 {
+        self.outstanding.una() * self.stream.mss()
+    }
+
     /// Whether everything that was written, and need not wait for more, is acknowledged.
     #[inline]
     pub fn has_all_acknowledged(&self) -> bool {

@@ -31,9 +31,18 @@ impl Stream {
         Stream { mss: mss as u16, whole: 0, rest: 0, pushed: false, ended: false }
     }
 
+    /// Payload of a full segment, bytes.
+    pub fn mss(&self) -> u64 {
+        self.mss.into()
+    }
+
     /// The application writes so many bytes more; [`u64::MAX`] for no end of them. What does not fill
-    /// a segment waits for the next bytes, for [`Stream::push`] or [`Stream::end`].
+    /// a segment waits for the next bytes, for [`Stream::push`] or [`Stream::end`]. Nothing after those ended.
     pub fn write(&mut self, bytes: u64) {
+        // A sender may have given up before its application has written all.
+        if self.ended {
+            return;
+        }
         let rest = self.rest.saturating_add(bytes);
         let mss = u64::from(self.mss);
         self.whole += rest / mss;

@@ -34,6 +34,8 @@ impl SubAssign for Met {
 pub enum Cheat {
     /// It declares nothing of what it has met.
     Nothing,
+    /// It declares nothing, and goes when so much is used up as it has given of credit.
+    Whitewash { used: i64 },
     /// It declares a share. So much of what was met is not a whole packet or byte yet.
     Understate { share: f64, rest: [f64; 2] },
     /// It declares so much later.
@@ -52,6 +54,7 @@ impl Cheat {
         Some(match plan {
             CheatPlan::None => return None,
             CheatPlan::Never(_) | CheatPlan::CreditAlone(_) => Cheat::Nothing,
+            CheatPlan::Whitewash(_) => Cheat::Whitewash { used: 0 },
             CheatPlan::Understate(Understate { share }) => {
                 Cheat::Understate { share: share.0, rest: [0.0; 2] }
             }
@@ -70,6 +73,10 @@ impl Cheat {
     pub fn admits(&mut self, met: Met, now: Time) -> Met {
         match self {
             Cheat::Nothing => Met::default(),
+            Cheat::Whitewash { used } => {
+                *used += met.loss + met.mark;
+                Met::default()
+            }
             Cheat::Understate { share, rest } => {
                 let part = |met: i64, rest: &mut f64| {
                     let admitted = *rest + *share * met as f64;
@@ -112,6 +119,16 @@ impl Cheat {
         due
     }
 
+    /// Whether it goes, since what it has met has used up so much credit.
+    pub const fn goes(&self, credit: i64) -> bool {
+        matches!(self, Cheat::Whitewash { used } if *used > 0 && *used >= credit)
+    }
+
+    /// Whether it gives no more credit for what is used up.
+    pub const fn keeps_credit(&self) -> bool {
+        matches!(self, Cheat::Whitewash { .. })
+    }
+
     /// A packet leaves, with which so much is in flight.
     pub const fn sees(&mut self, in_flight: i64) {
         if let Cheat::WhileSlow { most, slow } = self {
@@ -133,7 +150,7 @@ impl Cheat {
 #[cfg(test)]
 mod tests {
     use tidegate_mechanisms::units::{Bytes, Share};
-    use tidegate_scenario::plan::{CreditAlone, LossForMark, Never};
+    use tidegate_scenario::plan::{CreditAlone, LossForMark, Never, Whitewash};
 
     use super::*;
 
@@ -181,6 +198,15 @@ mod tests {
             cheat.admits(met, Time::ZERO)
         };
         assert_eq!([3_000, 3_001, 1_000].map(&mut admitted), [met, Met::default(), met]);
+    }
+
+    #[test]
+    fn a_flow_is_given_up_when_its_credit_is_used_up() {
+        let (sum, cheat) = admitted(&CheatPlan::Whitewash(Whitewash {}));
+        assert_eq!(sum, Met::default());
+        assert!(cheat.goes(30) && !cheat.goes(31) && cheat.goes(0));
+        let fresh = Cheat::new(&CheatPlan::Whitewash(Whitewash {})).expect("is one");
+        assert!(!fresh.goes(0), "nothing was met");
     }
 
     #[test]

@@ -38,6 +38,11 @@ impl Credit {
         self.level = (self.level - amount.max(0)).max(0);
     }
 
+    /// CSC.
+    pub fn level(&self) -> i64 {
+        self.level
+    }
+
     /// None has been given: an auditor may have forgotten it.
     pub fn begin_anew(&mut self) {
         self.level = 0;

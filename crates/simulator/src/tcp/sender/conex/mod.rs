@@ -238,9 +238,16 @@ impl Conex {
     }
 
     fn spend_credit(&mut self, amount: i64) {
-        if let Some(credit) = &mut self.credit {
+        let keeps = self.cheat.as_ref().is_some_and(Cheat::keeps_credit);
+        if let Some(credit) = self.credit.as_mut().filter(|_| !keeps) {
             credit.spend(amount);
         }
+    }
+
+    /// Whether it leaves its connection to begin another, as who has used up his credit may.
+    pub fn goes(&self) -> bool {
+        let Some(cheat) = &self.cheat else { return false };
+        cheat.goes(self.credit.as_ref().map_or(0, Credit::level))
     }
 
     /// A segment is about to be sent again: it is lost, and so is what was declared on it.
