@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! C, E, L    declared so far, this packet included: credit, marks, losses
-//! M, R, D    met so far: marked (CE), lost, and, with "queue" and "tunnel", dropped here for losses not declared
+//! M, R, D    met so far: marked (CE), lost; dropped here for losses that were not declared, beyond s and a thousandth of all
 //! M', R', D' the same as it was an allowance a ago; at least one, at most two
 //!
 //! at once    C + E + L ≥ (1 − τ) (M + R)      what is not declared yet is covered by credit
@@ -17,10 +17,10 @@
 //! p is the probability with which a packet is dropped. A packet that declares a loss answers what is missing of
 //! losses, one that declares a mark what is missing of marks, and any declaration what is missing at once: whoever
 //! declares with every packet for as long as he owes (RFC 7786, section 5.1) is never dropped, however long that
-//! takes him. Nothing but declarations settles a debt, so that a sender who declares too little by the same share
-//! for long enough loses everything. Of losses that holds where D counts. Else he declares a share of D as well, and pays
-//! by that for the rest of R; but where packets out of order look lost, honest senders owe a little without knowing,
-//! and pay in the same way.
+//! takes him. Nothing but declarations settles a debt. Who declares a share of his losses declares it of what is dropped
+//! here as well, with which he would pay for the rest of R if D did not count: with it a sender who declares too little by
+//! the same share for long enough loses everything. What is spared of D is what honest senders may lose here, who would
+//! else owe the more the more they lose.
 //!
 //! The slack s and the tolerance τ are what an honest sender may be off: packets out of order, which look missing
 //! until they come; unequal packets, where a sender counts payload; and declarations that are lost and declared
@@ -96,13 +96,6 @@ words! {
         Queue = "queue",
         /// Something that is not ECN-capable is marked in its tunnel, whose end is next.
         Tunnel = "tunnel",
-    }
-}
-
-impl LossSign {
-    /// Whether nothing looks lost that is not, and nothing that was dropped here.
-    const fn is_exact(self) -> bool {
-        matches!(self, LossSign::Queue | LossSign::Tunnel)
     }
 }
 
@@ -250,9 +243,10 @@ impl ConexAuditor {
         let flow = self.flows.find(Key::of(packet)).expect("is there");
         let before = flow.balance;
         flow.see(packet, self.allowance, self.losses);
-        let passage = match flow.missing(&packet.declared, self.due) {
+        let passage = match flow.missing(&packet.declared, (self.due, self.slack)) {
             Some((missing, reason)) if falls(missing / self.slack - 1.0, draw) => {
-                if reason == Flow::LOSSES && self.losses.is_exact() {
+                // Near the sender it shows when he sends it again.
+                if reason == Flow::LOSSES && self.losses != LossSign::Repeat {
                     flow.punish(packet);
                 }
                 Passage::Drop(reason)

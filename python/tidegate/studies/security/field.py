@@ -61,6 +61,12 @@ class Field:
         """The strategies that others are measured by."""
         return list(dict.fromkeys(map(self.honest_of, self.content["strategies"])))
 
+    @property
+    def without_feedback(self) -> list[str]:
+        """Those of them that are told nothing and declare on a plan of their own."""
+        sent = {name: table.get("set", {}) for name, table in self.content["strategies"].items()}
+        return [way for way in self.honest_ways if "users.cheat.traffic" in sent[way]]
+
     def gains(self, defence: str) -> list[Case]:
         """Every strategy in every size against a defence."""
         ends = self.content["defences"][defence]["without"]

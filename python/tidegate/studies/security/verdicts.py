@@ -72,7 +72,7 @@ class Findings:
 
     def failures(self) -> list[str]:
         """What does not hold, in words; what was not measured does not."""
-        told = [line for way in self.field.honest_ways if way != HONEST for line in self._lies(way)]
+        told = [line for way in self.field.without_feedback for line in self._lies(way)]
         for strategy in self.field.titles("strategies"):
             for size in self.field.sizes:
                 told += self._gains(strategy, size)

@@ -105,10 +105,12 @@ pub struct Flow {
     pub seen: Time,
     /// What it has declared and met.
     pub balance: Balance,
+    /// Bytes of it that came here.
+    seen_bytes: i64,
     /// Next number that has not been seen.
     next: u32,
-    /// Numbers below that have not been seen.
-    missing: u32,
+    /// Numbers before that have not been seen, of the last so many: the least bit is that of the last.
+    missing: u128,
     /// When the packet before `next` was sent.
     newest: Time,
     /// When the last allowance began.
@@ -129,6 +131,9 @@ impl Remembered for Flow {
     }
 }
 
+/// Of what comes, so much may be dropped here without being asked for, as it may of honest senders.
+const SPARED: f64 = 0.001;
+
 impl Flow {
     /// Why a packet is dropped where losses are not declared.
     pub const LOSSES: &str = "losses not declared";
@@ -139,6 +144,7 @@ impl Flow {
             key: Key::of(packet),
             seen: packet.now,
             balance: Balance::default(),
+            seen_bytes: 0,
             next: packet.sequence.map_or(0, |sequence| sequence.number as u32),
             missing: 0,
             newest: Time::ZERO,
@@ -156,6 +162,7 @@ impl Flow {
             self.began = packet.now;
         }
         let len = packet.len.get() as i64;
+        self.seen_bytes += len;
         let when = |holds: bool| if holds { len } else { 0 };
         let Declared { loss, mark, credit, .. } = packet.declared;
         self.balance.loss += when(loss);
@@ -187,14 +194,17 @@ impl Flow {
     fn newly_missing(&mut self, sequence: Sequence) -> i64 {
         let Sequence { number, sent, .. } = sequence;
         let ahead = (number as u32).wrapping_sub(self.next) as i32;
-        if ahead >= 0 {
+        if let Ok(ahead) = u32::try_from(ahead) {
             self.next = (number as u32).wrapping_add(1);
-            self.missing = self.missing.saturating_add_signed(ahead);
             self.newest = sent;
+            let before = self.missing.checked_shl(ahead + 1).unwrap_or(0);
+            self.missing = before | ((1 << ahead.min(u128::BITS - 1)) - 1) << 1;
             return ahead.into();
         }
-        let fills = self.missing > 0;
-        self.missing = self.missing.saturating_sub(1);
+        // What is further back than is remembered stays lost; what is not missing is here again.
+        let place = 1u128.checked_shl(!ahead as u32).unwrap_or(0);
+        let fills = self.missing & place != 0;
+        self.missing &= !place;
         -i64::from(fills && sent <= self.newest)
     }
 
@@ -209,11 +219,17 @@ impl Flow {
 
     /// By how many bytes declarations fall short of a `due` share of what was met, in that in which they
     /// do so by most, and in what; of what this packet answers nothing is asked. `None` if it answers all.
-    pub fn missing(&self, declared: &Declared, due: f64) -> Option<(f64, &'static str)> {
+    pub fn missing(
+        &self,
+        declared: &Declared,
+        (due, slack): (f64, f64),
+    ) -> Option<(f64, &'static str)> {
         let Balance { credit, mark, loss, met: Met { marked, lost, .. } } = self.balance;
         let short = |met: i64, declared: i64| due * met as f64 - declared as f64;
         let any = declared.loss || declared.mark || declared.credit;
-        let due_losses = self.due.lost.min(lost) + self.due.dropped;
+        let spared = slack + SPARED * self.seen_bytes as f64;
+        let dropped = (self.due.dropped as f64 - spared).max(0.0);
+        let due_losses = self.due.lost.min(lost) + dropped as i64;
         let rules = [
             (any, short(marked + lost, credit + mark + loss), "beyond credit"),
             (declared.mark, short(self.due.marked, mark), "marks not declared"),

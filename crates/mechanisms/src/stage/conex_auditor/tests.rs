@@ -92,6 +92,32 @@ fn marks_and_losses_are_declared_as_what_they_are_and_within_an_allowance() {
     assert_eq!(judged(&auditor, Passing { declared: MARK, ..late }).0, 0, "it answers");
 }
 
+/// Who declares half of his losses declares half of what is dropped for the other half, and does not pay by that.
+#[test]
+fn what_is_dropped_for_losses_is_to_be_declared_but_for_what_honest_senders_may_lose() {
+    let mut auditor = after(credited(100));
+    // 50 are missing, of which 25 are declared; then all that does not declare is dropped, and half of that declared.
+    auditor.pass(&mut packet(10, 150, CONEX), || 0.9);
+    let mut number = 150;
+    let mut send = |auditor: &mut ConexAuditor, ms: u64, declared| {
+        number += 1;
+        auditor.pass(&mut packet(ms, number, declared), || 0.9)
+    };
+    for ms in 11..36 {
+        send(&mut auditor, ms, LOSS);
+    }
+    let mut dropped = 0;
+    for ms in (1_100..60_000).step_by(100) {
+        let passages = [
+            send(&mut auditor, ms, CONEX),
+            send(&mut auditor, ms + 50, if dropped % 2 == 0 { LOSS } else { CONEX }),
+        ];
+        dropped += passages.iter().filter(|&passage| *passage != Passage::On).count();
+    }
+    assert!(dropped > 400, "{dropped} of some 1,200");
+    assert_eq!(judged(&auditor, packet(60_000, number + 1, CONEX)).1, "losses not declared");
+}
+
 #[test]
 fn a_gap_in_the_sequence_is_a_loss_unless_it_was_overtaken() {
     let balance = |packets: &[(u64, u64, u64)]| {
@@ -114,6 +140,15 @@ fn a_gap_in_the_sequence_is_a_loss_unless_it_was_overtaken() {
     assert_eq!(balance(&[(10, 3, 3), (11, 1, 1), (12, 2, 2)]), 0.0, "they were overtaken");
     assert_eq!(balance(&[(10, 3, 3), (90, 1, 60), (91, 2, 60)]), 2.0, "they were repaired");
     assert_eq!(balance(&[(10, 1, 1), (90, 1, 60)]), 0.0, "it is lost behind, if at all");
+    let again = [(10, 4, 4), (90, 1, 60), (91, 1, 61), (92, 2, 2), (93, 3, 3), (94, 3, 3)];
+    assert_eq!(balance(&again), 1.0, "what comes twice stands for no other");
+    let far = |late: u64| balance(&[(10, 1, 1), (11, 129, 129), (12, late, late)]);
+    assert_eq!([2, 1, 129].map(far), [126.0, 127.0, 127.0], "127 numbers back");
+    assert_eq!(balance(&[(10, 1, 1), (11, 900, 900), (12, 2, 2), (13, 899, 899)]), 897.0);
+    let last = u64::from(u32::MAX);
+    let over_the_end = [(10, last / 2, 1), (11, last - 1, 2), (12, last + 3, 8), (13, last, 3)];
+    let before = balance(&over_the_end[..2]);
+    assert_eq!(balance(&over_the_end) - before, 3.0 - 1.0, "numbers begin anew");
 }
 
 /// RFC 7713, section 5.5: near the sender a loss shows by what he sends again.
