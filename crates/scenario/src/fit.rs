@@ -85,7 +85,8 @@ pub(crate) fn buckets(file: &File, reader: &mut Reader) {
 fn at_no_queue(path: &[&str], stages: &[StageParams], reader: &mut Reader) {
     for (number, _) in stages.iter().enumerate().filter(|(_, stage)| stage.hears_drops()) {
         let number = number.to_string();
-        let message = "\"queue\" asks for what a queue drops, and here is none: put it at a link, as                        bottleneck.exit or links.NAME.exit";
+        let message = "\"queue\" asks for what a queue drops, and here is none: put it at a link, as \
+                       bottleneck.exit or links.NAME.exit";
         reader.nested(&[path, &[number.as_str()]].concat(), |reader| {
             reader.wrong_at("losses", message);
         });

@@ -294,6 +294,26 @@ fn who_declares_nothing_gains_without_auditors_and_loses_everything_with_them() 
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
 }
 
+/// What the queue drops, all of it and nothing that the wire loses behind it; what is dropped in a tunnel's end, before it is.
+#[test]
+fn what_an_auditor_has_seen_lost_is_what_was_lost() {
+    let at_queue = with(&[&AT_THE_QUEUE, &UNPOLICED, &[("bottleneck.loss", "0.01")]]);
+    let links = &at_queue.links;
+    let place = links.name.iter().position(|name| name == "bottleneck").expect("is there");
+    let dropped = links.drops_full[place] + links.drops_aqm[place];
+    assert!(dropped > 1_000 && links.drops_wire[place] > 100);
+    assert_eq!(count(&at_queue, "bottleneck", "exit", "met_loss_bytes"), 1_500 * dropped);
+    let in_tunnels = run(&plan_with(TUNNELS, &[]), 1);
+    let lost = count(&in_tunnels, "core", "exit", "dropped: marked, and not ECN-capable");
+    let met = count(&in_tunnels, "core", "exit", "met_loss_bytes");
+    // Requests are outside ConEx, and no debt if they are lost.
+    let came = count(&in_tunnels, "core", "exit", "received");
+    let requests = came - count(&in_tunnels, "core", "exit", "audited_packets");
+    let met = (met / 1_544, met % 1_544);
+    assert!(lost > 1_000 && requests < 200, "{lost} lost, {requests} requests");
+    assert!(met.1 == 0 && (lost - requests..=lost).contains(&met.0), "{met:?} of {lost}");
+}
+
 /// Where nothing is marked, an auditor near the sender sees what is sent again.
 #[test]
 fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
