@@ -41,7 +41,7 @@
 //! harm. Until then a flow is one of the undeclared, which share one balance:
 //!
 //! ```text
-//! D ← min(100 s, D + 100 L)    per marked packet of them       p = min(1, D/s)       D ← D − L    per drop
+//! U ← min(100 s, U + 100 L)    per marked packet of them       p = min(1, U/s)       U ← U − L    per drop
 //! ```
 //!
 //! with L the packet's size: congestion that nobody declares costs a hundred times as much, since whoever evades a
@@ -130,7 +130,7 @@ pub struct ConexAuditor {
     due: f64,
     losses: LossSign,
     flows: Slots<Flow>,
-    /// D.
+    /// U.
     undeclared: f64,
     /// Bytes that have passed lately of the undeclared that nobody can mark, and until when they were counted.
     unmarkable: (f64, Time),
