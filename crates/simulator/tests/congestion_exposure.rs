@@ -19,23 +19,21 @@ const AUDITED: [(&str, &str); 3] = [
     ("users.heavy.exit", "[\"conex-auditor\"]"),
     ("users.light.exit", "[\"conex-auditor\"]"),
 ];
-/// In front of the network instead, where all that is met are losses.
-const NEAR_THE_SENDER: [(&str, &str); 6] = [
+/// All that is met are losses.
+const LOSSES_ALONE: [(&str, &str); 4] = [
     ("tcp.conex", "\"rfc7786\""),
     ("tcp.ecn", "false"),
     ("tcp.feedback", "\"classic\""),
     ("bottleneck.ecn", "false"),
+];
+/// In front of the network instead, where no mark is set yet.
+const NEAR_THE_SENDER: [(&str, &str); 2] = [
     ("users.heavy.entry", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
     ("users.light.entry", r#"[{ kind = "conex-auditor", losses = "repeat" }]"#),
 ];
-/// At the bottleneck, which drops and marks nothing: one for all.
-const AT_THE_QUEUE: [(&str, &str); 5] = [
-    ("tcp.conex", "\"rfc7786\""),
-    ("tcp.ecn", "false"),
-    ("tcp.feedback", "\"classic\""),
-    ("bottleneck.ecn", "false"),
-    ("bottleneck.exit", r#"[{ kind = "conex-auditor", losses = "queue" }]"#),
-];
+/// At the bottleneck: one for all.
+const AT_THE_QUEUE: [(&str, &str); 1] =
+    [("bottleneck.exit", r#"[{ kind = "conex-auditor", losses = "queue" }]"#)];
 const UNPOLICED: [(&str, &str); 2] = [("users.heavy.entry", "[]"), ("users.light.entry", "[]")];
 
 fn with(overrides: &[&[(&str, &str)]]) -> RunOutput {
@@ -249,10 +247,13 @@ fn honest_flows_lose_almost_nothing_to_the_auditor() {
         ("long flows", with(&[&AUDITED, &UNPOLICED])),
         ("drop-tail", with(&[&AUDITED, &UNPOLICED, &[("bottleneck.aqm", "\"drop-tail\"")]])),
         ("slow starts", with(&[&AUDITED, &UNPOLICED, &[short]])),
-        ("near the sender", with(&[&NEAR_THE_SENDER])),
-        ("near the sender, and slow starts", with(&[&NEAR_THE_SENDER, &[short]])),
-        ("at the queue", with(&[&AT_THE_QUEUE, &UNPOLICED])),
-        ("at the queue, and slow starts", with(&[&AT_THE_QUEUE, &UNPOLICED, &[short]])),
+        ("near the sender", with(&[&LOSSES_ALONE, &NEAR_THE_SENDER])),
+        ("near the sender, and slow starts", with(&[&LOSSES_ALONE, &NEAR_THE_SENDER, &[short]])),
+        ("at the queue", with(&[&LOSSES_ALONE, &AT_THE_QUEUE, &UNPOLICED])),
+        (
+            "at the queue, and slow starts",
+            with(&[&LOSSES_ALONE, &AT_THE_QUEUE, &UNPOLICED, &[short]]),
+        ),
         ("in tunnels", run(&plan_with(TUNNELS, &[]), 1)),
         ("ACKs lost", lossy(&[])),
         ("ACKs lost, and slow starts", lossy(&[short])),
@@ -297,7 +298,8 @@ fn who_declares_nothing_gains_without_auditors_and_loses_everything_with_them() 
 /// What the queue drops, all of it and nothing that the wire loses behind it; what is dropped in a tunnel's end, before it is.
 #[test]
 fn what_an_auditor_has_seen_lost_is_what_was_lost() {
-    let at_queue = with(&[&AT_THE_QUEUE, &UNPOLICED, &[("bottleneck.loss", "0.01")]]);
+    let at_queue =
+        with(&[&LOSSES_ALONE, &AT_THE_QUEUE, &UNPOLICED, &[("bottleneck.loss", "0.01")]]);
     let links = &at_queue.links;
     let place = links.name.iter().position(|name| name == "bottleneck").expect("is there");
     let dropped = links.drops_full[place] + links.drops_aqm[place];
@@ -319,9 +321,9 @@ fn what_an_auditor_has_seen_lost_is_what_was_lost() {
 fn who_declares_half_of_his_losses_loses_more_near_the_sender() {
     let auditor = r#"[{ kind = "conex-auditor", losses = "repeat" }]"#;
     let half = r#"{ kind = "rfc7786", cheat = { kind = "understate", share = 0.5 } }"#;
-    let calm = [("tcp.ecn", "false"), ("tcp.feedback", "\"classic\""), ("bottleneck.ecn", "false")];
     let cheats = [("users.cheat.tcp.conex", half), ("users.honest.exit", "[]")];
-    let of_losses = [&calm[..], &cheats, &[("users.cheat.exit", "[]"), ("users.light.exit", "[]")]];
+    let of_losses =
+        [&LOSSES_ALONE[..], &cheats, &[("users.cheat.exit", "[]"), ("users.light.exit", "[]")]];
     let [honest, unaudited] = honest_and_cheat(AUDIT, &of_losses.concat());
     assert!(unaudited > 1.05 * honest, "{unaudited} beside {honest}");
     let entries = ["honest", "cheat", "light"].map(|user| format!("users.{user}.entry"));
@@ -338,23 +340,16 @@ fn who_declares_half_of_his_losses_loses_more_wherever_they_show() {
     let everywhere = |end: &str, stages: &'static str| {
         ["honest", "cheat", "light"].map(|user| (format!("users.{user}.{end}"), stages))
     };
-    let losses_alone = [
-        ("tcp.ecn", "false"),
-        ("tcp.feedback", "\"classic\""),
-        ("bottleneck.ecn", "false"),
-        ("users.cheat.tcp.conex", half),
-    ];
+    let liar = [("users.cheat.tcp.conex", half)];
     let [unpoliced, unaudited] = ["entry", "exit"].map(|end| everywhere(end, "[]"));
     let blind: Vec<_> = unpoliced.iter().chain(&unaudited).map(|(key, no)| (&**key, *no)).collect();
-    let blind = [&losses_alone[..], &blind].concat();
+    let blind = [&LOSSES_ALONE[..], &liar, &blind].concat();
     let behind = everywhere("exit", "[\"conex-auditor\"]");
     let behind: Vec<_> = behind.iter().map(|(key, stages)| (&**key, *stages)).collect();
-    let at_queue = ("bottleneck.exit", r#"[{ kind = "conex-auditor", losses = "queue" }]"#);
     let in_tunnels = ("links.core.exit", r#"[{ kind = "enodeb", ecn_rules = "rfc7713" }]"#);
-    let liar = [("users.cheat.tcp.conex", half)];
     for (text, unaudited, audited, most) in [
         (AUDIT, blind.clone(), [&blind[..], &behind].concat(), 0.2),
-        (AUDIT, blind.clone(), [&blind[..], &[at_queue]].concat(), 0.2),
+        (AUDIT, blind.clone(), [&blind[..], &AT_THE_QUEUE].concat(), 0.2),
         (TUNNELS, [&liar[..], &[in_tunnels]].concat(), liar.to_vec(), 0.2),
     ] {
         let [honest, cheat] = honest_and_cheat(text, &unaudited);

@@ -18,9 +18,9 @@
 //! losses, one that declares a mark what is missing of marks, and any declaration what is missing at once: whoever
 //! declares with every packet for as long as he owes (RFC 7786, section 5.1) is never dropped, however long that
 //! takes him. Nothing but declarations settles a debt. Who declares a share of his losses declares it of what is dropped
-//! here as well, with which he would pay for the rest of R if D did not count: with it a sender who declares too little by
-//! the same share for long enough loses everything. What is spared of D is what honest senders may lose here, who would
-//! else owe the more the more they lose.
+//! here as well, with which he would pay for the rest of R if D did not count. So a sender who declares too little by the
+//! same share for long enough loses everything, but for one who hides so little of his losses that τ and what is spared
+//! of D cover it. That is spared since honest senders would else owe the more the more they lose here.
 //!
 //! The slack s and the tolerance τ are what an honest sender may be off: packets out of order, which look missing
 //! until they come; unequal packets, where a sender counts payload; and declarations that are lost and declared
