@@ -62,6 +62,10 @@ pub struct Factor(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Step(pub f64);
 
+/// The rate of a link at a time. At 0 bit/s the link sends nothing: an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RateOrOutage(pub Rate);
+
 /// What a flow offers to pay, in segments per second times the unit of prices: above 0, at most 10⁹. A kernel's
 /// program has bits for [`Demand::MOST_IN_KERNELS`].
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tidegate_mechanisms::parameters::{Choice, Kind, Parameters, Value};
 use tidegate_mechanisms::registry::Parameter;
-use tidegate_mechanisms::units::{QueueLength, Span, Spans, Time, TokenRate, Tokens};
+use tidegate_mechanisms::units::{QueueLength, RateOrOutage, Span, Spans, Time, TokenRate, Tokens};
 use tidegate_scenario::plan::{FlowPlan, LinkMechanisms, LinkPlan, Plan, TcpPlan};
 
 /// The nearest number to what the file says: 60 s are 60.0, which a product with 1e-9 is not.
@@ -140,7 +140,7 @@ fn parameters<'py>(
 fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResult<()> {
     let py = all.py();
     let unit = match kind {
-        Kind::Rate => "_bps",
+        Kind::Rate | Kind::RateOrOutage => "_bps",
         Kind::Span | Kind::Spans | Kind::OrOff => "_s",
         Kind::Bytes => "_bytes",
         Kind::QueueLength | Kind::Tokens | Kind::TokenRate => {
@@ -149,7 +149,9 @@ fn set(all: &Bound<'_, PyDict>, name: &str, kind: Kind, value: Value) -> PyResul
         _ => "",
     };
     let value = match (value, kind) {
-        (Value::Rate(rate), _) => rate.as_bps().into_py_any(py)?,
+        (Value::Rate(rate) | Value::RateOrOutage(RateOrOutage(rate)), _) => {
+            rate.as_bps().into_py_any(py)?
+        }
         (Value::Span(span), _) => in_seconds(span).into_py_any(py)?,
         (Value::Spans(Spans(spans)), _) => {
             spans.into_iter().map(in_seconds).collect::<Vec<_>>().into_py_any(py)?

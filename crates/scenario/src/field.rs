@@ -4,7 +4,7 @@
 //! their doc comments. Reader, writer and JSON Schema all come from that declaration, so they agree.
 
 use serde_json::{Value as Json, json};
-use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span, TokenRate, Tokens};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
 
 use crate::document::{Node, Table, Value};
 use crate::file::Profile;
@@ -269,7 +269,7 @@ macro_rules! quantity_fields {
         }
     )* };
 }
-quantity_fields!(Rate Span Bytes);
+quantity_fields!(Rate RateOrOutage Span Bytes);
 
 impl Field for QueueLength {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {

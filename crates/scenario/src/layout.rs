@@ -63,7 +63,7 @@ fn add_group(
     let mut shared_stages = None;
     let add_user = |number| {
         let customer = plan.users.len();
-        plan.users.push(UserPlan { group, customer });
+        plan.users.push(UserPlan { group, number: number as u32, customer });
         let own_name = format!("{name}.{number}");
         let place = (nodes, network.len() + 2 * customer as u32);
         let (access, egress) = own.add(plan, &own_name, number, place);
@@ -105,7 +105,8 @@ fn add_flows(
         let flow = flow(plan, file, own.user, routes, seat.stands(), &kind);
         let first = plan.flows.len();
         let numbers = first..first + user.flows.count();
-        plan.flows.extend(std::iter::repeat_n(&flow, user.flows.count()).cloned());
+        let numbered = |number| FlowPlan { number, ..flow.clone() };
+        plan.flows.extend((0..user.flows.count() as u32).map(numbered));
         for &Offer { at, willingness_to_pay } in &user.offers.0 {
             let at = Time::ZERO + at;
             let offer = |flow| OfferPlan { flow, at, willingness_to_pay };
@@ -300,7 +301,7 @@ fn flow(
         (HostJitter::Auto, Profile::Linux) => LINUX_JITTER.min(slowest()),
         (HostJitter::Auto, Profile::Classic | Profile::Linux2629) => slowest(),
     };
-    FlowPlan { user: owner, forward, reverse, stands, jitter, kind: kind.clone() }
+    FlowPlan { user: owner, number: 0, forward, reverse, stands, jitter, kind: kind.clone() }
 }
 
 /// What the flows of a group are like.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value as Json, json};
 use tidegate_mechanisms::parameters::{Form, Kind, Offer, Value as Parameter};
 use tidegate_mechanisms::registry::{self, DefaultValue};
 use tidegate_mechanisms::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
-    Spans, Step, TokenRate, Tokens,
+    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
+    Share, Span, Spans, Step, TokenRate, Tokens,
 };
 
 use crate::document::{Node, Table, Value};
@@ -82,9 +82,13 @@ fn form_schema(form: &Form, definitions: &mut Definitions) -> Json {
 /// A default as a file has it. A unit test reads all of them.
 fn default_value(kind: Kind, text: &'static str) -> Value {
     match kind {
-        Kind::Rate | Kind::Span | Kind::Spans | Kind::Bytes | Kind::QueueLength | Kind::OrOff => {
-            text.into()
-        }
+        Kind::Rate
+        | Kind::RateOrOutage
+        | Kind::Span
+        | Kind::Spans
+        | Kind::Bytes
+        | Kind::QueueLength
+        | Kind::OrOff => text.into(),
         Kind::Tokens | Kind::TokenRate => text.into(),
         Kind::Word(_) | Kind::Text | Kind::Choice(_) => text.into(),
         Kind::Probability
@@ -117,6 +121,7 @@ pub(crate) fn not_given(parameter: &registry::Parameter, profile: Profile) -> Op
 pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option<Parameter> {
     match kind {
         Kind::Rate => Rate::read(node, reader).map(Parameter::Rate),
+        Kind::RateOrOutage => RateOrOutage::read(node, reader).map(Parameter::RateOrOutage),
         Kind::Span => Span::read(node, reader).map(Parameter::Span),
         Kind::Spans => Spans::read(node, reader).map(Parameter::Spans),
         Kind::Bytes => Bytes::read(node, reader).map(Parameter::Bytes),
@@ -155,6 +160,7 @@ pub(crate) fn read_value(kind: Kind, node: &Node, reader: &mut Reader) -> Option
 pub(crate) fn write_value(parameter: &registry::Parameter, value: Parameter) -> Option<Value> {
     Some(match (value, parameter.kind) {
         (Parameter::Rate(rate), _) => rate.write(),
+        (Parameter::RateOrOutage(rate), _) => rate.write(),
         (Parameter::Span(span), _) => span.write(),
         (Parameter::Spans(spans), _) => spans.write(),
         (Parameter::Bytes(bytes), _) => bytes.write(),
@@ -205,6 +211,7 @@ pub(crate) fn write_values(parameters: &[registry::Parameter], values: Vec<Param
 pub(crate) fn kind_schema(kind: Kind, definitions: &mut Definitions) -> Json {
     match kind {
         Kind::Rate => Rate::schema(definitions),
+        Kind::RateOrOutage => RateOrOutage::schema(definitions),
         Kind::Span => Span::schema(definitions),
         Kind::Spans => Spans::schema(definitions),
         Kind::Bytes => Bytes::schema(definitions),

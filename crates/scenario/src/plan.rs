@@ -112,9 +112,14 @@ impl Plan {
 
     /// A user as messages call it, such as `heavy.0`.
     pub fn user_name(&self, user: usize) -> String {
-        let group = self.users[user].group;
-        let first = self.users.iter().position(|u| u.group == group).unwrap_or(user);
-        format!("{}.{}", self.groups[group].name, user - first)
+        let UserPlan { group, number, .. } = self.users[user];
+        format!("{}.{number}", self.groups[group].name)
+    }
+
+    /// A flow by its user, such as `heavy.0.2`. Flows of other users, and more flows of the same user, leave it as it is.
+    pub fn flow_name(&self, flow: usize) -> String {
+        let FlowPlan { user, number, .. } = self.flows[flow];
+        format!("{}.{number}", self.user_name(user))
     }
 }
 
@@ -130,6 +135,8 @@ pub struct GroupPlan {
 pub struct UserPlan {
     /// Index into [`Plan::groups`].
     pub group: usize,
+    /// Position among the users of the group, from 0.
+    pub number: u32,
     /// The user at whose host he sits, mostly himself: an index into [`Plan::users`]. Mechanisms take all at
     /// one host for one customer.
     pub customer: usize,
@@ -161,6 +168,8 @@ pub struct StandPlan {
 pub struct FlowPlan {
     /// Index into [`Plan::users`].
     pub user: usize,
+    /// Position among the flows of the user, from 0.
+    pub number: u32,
     /// Links from the sender to the receiver, in order. The first is its host's: whatever begins with the
     /// same link, data or acknowledgements, leaves the same host.
     pub forward: Box<[u32]>,

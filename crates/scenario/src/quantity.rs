@@ -7,7 +7,7 @@
 //! b is bit, B is byte; k, M, G, T are powers of 1000, Ki, Mi, Gi powers of 1024. Bare numbers are
 //! refused. Decimal fractions are exact: `0.05 Mb/s` is 50,000 bit/s.
 
-use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, Span, TokenRate, Tokens};
+use tidegate_mechanisms::units::{Bytes, QueueLength, Rate, RateOrOutage, Span, TokenRate, Tokens};
 
 use crate::issue::nearest;
 
@@ -130,7 +130,7 @@ const PACKET_RATE: Dimension = Dimension {
 };
 
 /// The same in bit/s.
-const TOKEN_BITS: Dimension = Dimension { zero: true, ..RATE };
+const RATE_OR_ZERO: Dimension = Dimension { zero: true, ..RATE };
 
 impl Dimension {
     /// The value in the smallest step, or what is wrong and the nearest valid unit.
@@ -266,7 +266,7 @@ pub(crate) fn parse_token_amount(text: &str) -> Result<Tokens, (String, Option<S
 pub(crate) fn parse_token_rate(text: &str) -> Result<TokenRate, (String, Option<String>)> {
     let in_packets = |thousandths_per_sec| TokenRate::Packets { thousandths_per_sec };
     let in_bits = |bps| TokenRate::Bits(Rate::from_bps(bps));
-    parse_tokens(text, [&PACKET_RATE, &TOKEN_BITS], [in_packets, in_bits])
+    parse_tokens(text, [&PACKET_RATE, &RATE_OR_ZERO], [in_packets, in_bits])
 }
 
 /// As text.
@@ -281,14 +281,14 @@ pub(crate) fn write_token_amount(tokens: Tokens) -> String {
 pub(crate) fn write_token_rate(rate: TokenRate) -> String {
     match rate {
         TokenRate::Packets { thousandths_per_sec } => PACKET_RATE.write(thousandths_per_sec),
-        TokenRate::Bits(rate) => TOKEN_BITS.write(rate.as_bps()),
+        TokenRate::Bits(rate) => RATE_OR_ZERO.write(rate.as_bps()),
     }
 }
 
 /// What texts of either match: in packets, or else in what the other has.
 pub(crate) fn token_patterns() -> [String; 2] {
     let either = |a: &Dimension, b: &Dimension| format!("{}|{}", a.pattern(), b.pattern());
-    [either(&TOKEN_PACKETS, &SIZE), either(&PACKET_RATE, &TOKEN_BITS)]
+    [either(&TOKEN_PACKETS, &SIZE), either(&PACKET_RATE, &RATE_OR_ZERO)]
 }
 
 /// A type that is written as a quantity.
@@ -304,6 +304,15 @@ impl Quantity for Rate {
     }
     fn steps(&self) -> u64 {
         self.as_bps()
+    }
+}
+impl Quantity for RateOrOutage {
+    const DIMENSION: Dimension = RATE_OR_ZERO;
+    fn from_steps(steps: u64) -> Self {
+        RateOrOutage(Rate::from_bps(steps))
+    }
+    fn steps(&self) -> u64 {
+        self.0.as_bps()
     }
 }
 impl Quantity for Span {

@@ -152,7 +152,7 @@ fn code(default: &Json) -> String {
 fn value_in_words(schema: &Json, definitions: &Definitions) -> String {
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         let known = match name {
-            "Rate" => "rate",
+            "Rate" | "RateOrOutage" => "rate",
             "Span" => "time",
             "Bytes" => "size",
             "QueueLength" => "packets or size",

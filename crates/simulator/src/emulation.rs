@@ -13,7 +13,7 @@ use crate::arrivals::Arrivals;
 use crate::contents::Contents;
 use crate::intervals::{self, Counted};
 use crate::link::Link;
-use crate::link_reading::LinkReadings;
+use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::network::{Ledger, Network, Ways};
 use crate::output::{
     GroupSeries, IntervalTables, LinkGroupTable, LinkSeries, LinkTable, StageSeries, StageTable,
@@ -128,7 +128,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
             !network.stages.is_empty() || network.links.iter().any(Link::is_managed);
         let mut moves: Vec<usize> = (0..plan.moves.len()).rev().collect();
         moves.sort_by_key(|number| Reverse(plan.moves[*number].at));
-        Emulation {
+        let mut emulation = Emulation {
             plan,
             network,
             reads_activity,
@@ -141,7 +141,9 @@ impl<'a, C: Contents> Emulation<'a, C> {
             intervals: IntervalTables::default(),
             parts: 0,
             now: Time::ZERO,
-        }
+        };
+        emulation.expect_reading();
+        emulation
     }
 
     /// The keeper of the packets' bytes.
@@ -257,6 +259,17 @@ impl<'a, C: Contents> Emulation<'a, C> {
     }
 
     fn read(&mut self, now: Time) {
+        self.take_reading(now);
+        self.expect_reading();
+    }
+
+    /// Says when the next reading is, before which nothing is held here.
+    fn expect_reading(&mut self) {
+        let held = self.network.read_next_at(self.next_reading());
+        debug_assert!(held.is_empty(), "nothing passes ahead of time");
+    }
+
+    fn take_reading(&mut self, now: Time) {
         if self.before.is_none() {
             self.before = Some(self.counters(LinkReadings::take, now));
             return;
@@ -273,9 +286,9 @@ impl<'a, C: Contents> Emulation<'a, C> {
         }
     }
 
-    fn counters(&mut self, read: fn(&mut [Link], Time) -> LinkReadings, now: Time) -> Counters {
+    fn counters(&mut self, read: ReadLinks, now: Time) -> Counters {
         Counters {
-            links: read(&mut self.network.links, now),
+            links: self.network.read_links(read, now),
             losses: self.network.losses.clone(),
             received: self.received.clone(),
             stages: self.network.stages.counts(),

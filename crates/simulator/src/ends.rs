@@ -251,7 +251,7 @@ impl<'a> Ends<'a> {
         let application = &mut self.applications[number];
         let awaited = application.is_awaited();
         let (plan, ways) = (&self.plan.flows[number], self.ways[number]);
-        let route = Route { flow, plan, ways, offers: &self.plan.offers };
+        let route = Route { flow, plan, ways, whole: self.plan };
         let mut system = System {
             route,
             seed: self.seed,

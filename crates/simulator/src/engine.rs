@@ -8,8 +8,7 @@ use crate::ends::Ends;
 use crate::event_queue::{Prospect, Timers};
 use crate::feeders::Receivers;
 use crate::intervals;
-use crate::link::Link;
-use crate::link_reading::LinkReadings;
+use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
 use crate::network::Network;
 use crate::output::{ApplicationTable, IntervalTables, RunOutput};
@@ -71,7 +70,7 @@ impl<'a> Engine<'a> {
         let mut timers = Timers::with_lines(network.delayed_acks.places());
         for (i, flow) in plan.flows.iter().enumerate() {
             let room = flow.start.to.since(flow.start.from).as_secs();
-            let draw = Stream::new(seed, &format!("flow/{i}/start")).unit();
+            let draw = Stream::of_flow(seed, plan, i, "start").unit();
             timers.push(flow.start.from + Span::from_secs_f64(draw * room), Wake::Start(i as u32));
         }
         for (number, moved) in plan.moves.iter().enumerate() {
@@ -162,11 +161,11 @@ impl<'a> Engine<'a> {
     }
 
     /// Runs up to `end` and reads all counters there.
-    fn run_until(&mut self, end: Time, read: fn(&mut [Link], Time) -> LinkReadings) -> Readings {
+    fn run_until(&mut self, end: Time, read: ReadLinks) -> Readings {
         self.count_until(end);
         self.run_events::<true>(end);
         Readings {
-            links: read(&mut self.network.links, end),
+            links: self.network.read_links(read, end),
             losses: Tally::of(self.network.losses.clone()),
             received: Tally::of(self.reached.iter().map(|got| got.received).collect()),
             sent: Tally::of(self.ends.sent()),

@@ -43,15 +43,15 @@ impl<S> Interface<S> {
 }
 
 impl Hosts {
-    /// So many, before the first packet.
-    pub fn new(count: usize, seed: u64) -> Self {
-        let name = |host| format!("host/{host}/jitter");
-        if count < MANY {
-            let host = |number| Interface::new(Stream::new(seed, &name(number)));
-            return Hosts::Few((0..count).map(host).collect());
+    /// Before the first packet. Each host has the name of the link over which it sends.
+    pub fn new<'a>(links: impl ExactSizeIterator<Item = &'a str>, seed: u64) -> Self {
+        let name = |link| format!("host/{link}/jitter");
+        if links.len() < MANY {
+            let host = |link| Interface::new(Stream::new(seed, &name(link)));
+            return Hosts::Few(links.map(host).collect());
         }
-        let host = |number| Interface::new(SparseStream::new(&name(number)));
-        Hosts::Many { seed, hosts: large_list((0..count).map(host)) }
+        let host = |link| Interface::new(SparseStream::new(&name(link)));
+        Hosts::Many { seed, hosts: large_list(links.map(host)) }
     }
 
     /// When a packet enters that leaves at `now`, after up to so much jitter.
@@ -110,7 +110,9 @@ mod tests {
 
     #[test]
     fn many_hosts_jitter_as_few_do() {
-        let (mut few, mut many) = (Hosts::new(3, 9), Hosts::new(MANY, 9));
+        let names: Vec<_> = (0..MANY).map(|host| format!("{host}.access")).collect();
+        let hosts = |count| Hosts::new(names[..count].iter().map(String::as_str), 9);
+        let (mut few, mut many) = (hosts(3), hosts(MANY));
         for step in 0..300 {
             let (host, now) = (step % 3, Time::from_nanos(100 * u64::from(step)));
             let jitter_ns = if step % 5 == 0 { 0 } else { 1_000_000 };

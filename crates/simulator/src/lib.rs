@@ -67,9 +67,9 @@ pub fn run(plan: &Plan, seed: u64) -> RunOutput {
     engine::Engine::new(plan, seed, Receivers::AheadOfTime).run()
 }
 
-/// The same as [`run`], with an event for every packet that reaches its receiver. Only what is counted
-/// of links without a monitor may differ, since they count packets when those are offered to them.
-/// Slower: it is there to be compared with.
+/// The same as [`run`], with an event for every packet that reaches its receiver. Of links without a monitor, packets
+/// that they drop or accept ahead of time may be counted in another part of the run. Slower: it is there to be compared
+/// with.
 ///
 /// # Panics
 /// As [`run`].

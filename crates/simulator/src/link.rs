@@ -11,11 +11,12 @@
 
 mod departures;
 mod management;
+mod rate_schedule;
 mod waiting;
 
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{Buffer, LinkPlan, RateChange};
+use tidegate_scenario::plan::{Buffer, LinkPlan};
 
 use crate::owner::Owner;
 use crate::pace::Pace;
@@ -26,6 +27,8 @@ use crate::ring::Ring;
 use crate::station::Station;
 pub use departures::Departed;
 use management::Management;
+use rate_schedule::RateSchedule;
+pub(crate) use rate_schedule::Transmission;
 use waiting::Run;
 
 /// A unidirectional link. What most packets need of it is in one cache line, what is accepted included; the rest
@@ -34,7 +37,7 @@ use waiting::Run;
 pub struct Link {
     /// When the transmitter is free.
     free_at: Time,
-    /// The rate: see [`Pace`], which in one piece would take twice the room.
+    /// The rate where it never changes: see [`Pace`], which in one piece would take twice the room.
     reciprocal: u64,
     delay: Span,
     /// What it has accepted.
@@ -70,10 +73,8 @@ struct Rest {
     waiting_bytes: u64,
     /// Room in bytes.
     limit_bytes: u64,
-    /// Rates to come, last first.
-    changes: Vec<RateChange>,
-    /// Whether there were any.
-    unsteady: bool,
+    /// Rates by time, if there are several.
+    schedule: Option<Box<RateSchedule>>,
     station: Option<Box<Station>>,
     management: Option<Box<Management>>,
     wire_loss: Option<Box<(f64, Stream)>>,
@@ -100,16 +101,15 @@ pub enum Written {
 }
 
 impl Link {
-    /// A link as planned; `number` names its random streams.
-    pub fn new(plan: &LinkPlan, number: usize, groups: usize, seed: u64) -> Self {
-        Link::with_station(plan, Station::new(plan, number, seed), number, groups, seed)
+    /// A link as planned, whose name its random streams have.
+    pub fn new(plan: &LinkPlan, groups: usize, seed: u64) -> Self {
+        Link::with_station(plan, Station::new(plan, seed), groups, seed)
     }
 
     /// A link around a station, if it is given one.
     pub fn with_station(
         plan: &LinkPlan,
         station: Option<Box<Station>>,
-        number: usize,
         groups: usize,
         seed: u64,
     ) -> Self {
@@ -119,15 +119,15 @@ impl Link {
             Buffer::Packets(packets) => (packets, u64::MAX),
             Buffer::Bytes(bytes) => (u32::MAX, bytes.get()),
         };
-        let management = if station.is_some() { None } else { Management::new(plan, number, seed) };
-        let wire_loss = (plan.loss.0 > 0.0)
-            .then(|| Box::new((plan.loss.0, Stream::new(seed, &format!("link/{number}/wire")))));
+        let management = if station.is_some() { None } else { Management::new(plan, seed) };
+        let wire_loss = (plan.loss.0 > 0.0).then(|| {
+            Box::new((plan.loss.0, Stream::new(seed, &format!("link/{}/wire", plan.name))))
+        });
         let looks_between = management.as_ref().is_some_and(|own| own.judge.aqm.looks_between());
         let exact = management.is_some() || limit_bytes < u64::MAX;
-        let changes: Vec<_> = plan.rate_changes.0.iter().rev().cloned().collect();
-        let unsteady = !changes.is_empty();
-        let plain =
-            !exact && !plan.monitored && wire_loss.is_none() && limit_packets > 0 && !unsteady;
+        let schedule = RateSchedule::of(plan);
+        let steady = schedule.is_none();
+        let plain = !exact && !plan.monitored && wire_loss.is_none() && limit_packets > 0 && steady;
         let probe = LinkProbe::new(plan.monitored.then_some(groups));
         let waiting = Ring::default();
         let rest = Rest {
@@ -136,8 +136,7 @@ impl Link {
             waiting_packets: 0,
             waiting_bytes: 0,
             limit_bytes,
-            changes,
-            unsteady,
+            schedule,
             station,
             management,
             wire_loss,
@@ -158,6 +157,16 @@ impl Link {
             exact,
             looks_between,
         }
+    }
+
+    /// When the packet that was accepted last is at the far end.
+    pub fn far_end_at(&self) -> Time {
+        self.free_at + self.delay
+    }
+
+    /// When a packet left that is at the far end at this time.
+    pub fn departure_of(&self, far_end_at: Time) -> Time {
+        Time::from_nanos(far_end_at.as_nanos() - self.delay.as_nanos())
     }
 
     /// What else is measured, if anything may be.
@@ -302,22 +311,17 @@ impl Link {
         written: Written,
     ) -> Result<Forwarded, DropReason> {
         let (len, bytes, begins) = (parcel.len(), u64::from(parcel.len()), self.free_at.max(now));
-        let mut pace = self.pace();
         if self.waiting_packets() >= self.limit_packets {
             return Err(self.overflow(owner, now, len));
         }
-        let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
-        if rest.unsteady {
-            pace = self.pace_at(begins);
-        }
-        let transmission = pace.transmission_time(len);
+        let Transmission { ends, sending } = self.transmission(len, begins);
         self.enter(len);
-        self.free_at = begins + transmission;
+        self.free_at = ends;
         self.accepted.add(bytes);
         let in_all = self.waiting_bytes();
         let rest = self.rest.as_deref_mut().expect("a link that is not plain has a rest");
         if let Some(monitor) = &mut rest.probe.monitor {
-            monitor.on_accepted(owner.group, bytes, self.free_at - now, transmission);
+            monitor.on_accepted(owner.group, bytes, self.free_at - now, sending);
             if in_all > monitor.most_bytes {
                 self.note_most_bytes(now);
             }
@@ -348,15 +352,27 @@ impl Link {
         self.rest.get_or_insert_default()
     }
 
-    /// The pace of what is sent from `start` on.
-    #[inline(never)]
-    fn pace_at(&mut self, start: Time) -> Pace {
-        if let Some(rest) = &mut self.rest {
-            while let Some(change) = rest.changes.pop_if(|change| Time::ZERO + change.at <= start) {
-                Pace { reciprocal: self.reciprocal, shift: self.shift } = Pace::new(change.rate);
+    /// The transmission of a packet that begins at this time.
+    #[inline(always)]
+    fn transmission(&self, len: u16, begins: Time) -> Transmission {
+        match self.schedule() {
+            None => {
+                let sending = self.pace().transmission_time(len);
+                Transmission { ends: begins + sending, sending }
             }
+            Some(schedule) => schedule.transmission(len, begins),
         }
-        self.pace()
+    }
+
+    /// Rates by time, where there are several.
+    #[inline(always)]
+    fn schedule(&self) -> Option<&RateSchedule> {
+        self.rest.as_deref()?.schedule.as_deref()
+    }
+
+    /// For how long it sends in a time in which it always has something to send.
+    fn sending(&self, from: Time, to: Time) -> Span {
+        self.schedule().map_or(to.since(from), |schedule| schedule.sending(from, to.max(from)))
     }
 
     #[cold]

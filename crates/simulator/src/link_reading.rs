@@ -1,6 +1,8 @@
 //! The counters of a link at a moment, with what has passed of the time that they count in advance.
 
-use tidegate_mechanisms::units::Time;
+use std::collections::BTreeMap;
+
+use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
 
 use crate::link::Link;
 use crate::probe::{Accepted, LinkProbe, Monitor};
@@ -14,6 +16,8 @@ pub struct LinkReadings {
     count: usize,
     /// In the order of links.
     more: Vec<(u32, More)>,
+    /// What links have accepted and not sent yet, where they have any such.
+    unsent: BTreeMap<u32, Unsent>,
 }
 
 /// The counters of a link at a point in time.
@@ -22,6 +26,62 @@ pub struct LinkReading<'a> {
     /// What it has accepted.
     pub accepted: Accepted,
     more: Option<&'a More>,
+    unsent: Option<&'a Unsent>,
+}
+
+/// How links are read: [`LinkReadings::take`] or [`LinkReadings::in_passing`].
+pub type ReadLinks = fn(&mut [Link], &[Pending], Time) -> LinkReadings;
+
+/// A packet that a link has accepted, and that leaves it after the counters are read next. Links without a monitor may
+/// accept packets ahead of time, before they arrive.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// The link.
+    pub link: u32,
+    /// Index of its owner's group.
+    pub group: u16,
+    /// Its length on the wire.
+    pub len: u16,
+    /// When it arrives there.
+    pub arrived: Time,
+    /// When its transmission ends.
+    pub departs: Time,
+}
+
+/// What a link has accepted and not sent at a point in time.
+#[derive(Clone, Default)]
+struct Unsent {
+    in_all: Accepted,
+    /// By user group.
+    groups: BTreeMap<u16, Accepted>,
+    /// Packets of these that have not arrived yet.
+    not_arrived: u64,
+    /// The packet that leaves first: its length, and when it does.
+    first: Option<(u16, Time)>,
+}
+
+impl Unsent {
+    fn add(&mut self, group: u16, len: u16, departs: Time) {
+        self.in_all.add(len.into());
+        self.groups.entry(group).or_default().add(len.into());
+        let first = (len, departs);
+        self.first = Some(self.first.filter(|(_, at)| *at <= departs).unwrap_or(first));
+    }
+
+    fn of_all(links: &[Link], pending: &[Pending], now: Time) -> BTreeMap<u32, Self> {
+        let mut all = BTreeMap::<u32, Self>::new();
+        for &Pending { link, group, len, arrived, departs } in pending {
+            let unsent = all.entry(link).or_default();
+            unsent.add(group, len, departs);
+            unsent.not_arrived += u64::from(arrived > now);
+        }
+        for (number, link) in links.iter().enumerate() {
+            if let Some((group, len, departs)) = link.in_transmission(now) {
+                all.entry(number as u32).or_default().add(group, len, departs);
+            }
+        }
+        all
+    }
 }
 
 /// What there is to be read of few links.
@@ -46,9 +106,10 @@ pub struct TimePassed {
 }
 
 impl LinkReadings {
-    /// Reads links at `now`, and starts their histograms and extremes anew.
-    pub fn take(links: &mut [Link], now: Time) -> Self {
-        let readings = LinkReadings::in_passing(links, now);
+    /// Reads links at `now`, and starts their histograms and extremes anew; `pending` are all packets that leave a link
+    /// after `now` for which that was known when they were accepted.
+    pub fn take(links: &mut [Link], pending: &[Pending], now: Time) -> Self {
+        let readings = LinkReadings::in_passing(links, pending, now);
         for link in links {
             if link.monitor().is_none() {
                 continue;
@@ -61,21 +122,23 @@ impl LinkReadings {
         readings
     }
 
-    /// Reads links at `now`.
-    pub fn in_passing(links: &mut [Link], now: Time) -> Self {
+    /// Reads links at `now`, as [`LinkReadings::take`].
+    pub fn in_passing(links: &mut [Link], pending: &[Pending], now: Time) -> Self {
         let mut more = Vec::new();
         for (number, link) in links.iter_mut().enumerate() {
             more.extend(More::of(link, now).map(|more| (number as u32, more)));
         }
         let accepted = Tally::of(links.iter().map(|link| link.accepted).collect());
-        LinkReadings { accepted, count: links.len(), more }
+        let unsent = Unsent::of_all(links, pending, now);
+        LinkReadings { accepted, count: links.len(), more, unsent }
     }
 
     /// That of the link with this number.
     pub fn of(&self, link: usize) -> LinkReading<'_> {
         let place = self.more.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let more = place.ok().map(|place| &self.more[place].1);
-        LinkReading { accepted: self.accepted.at(link), more }
+        let unsent = self.unsent.get(&(link as u32));
+        LinkReading { accepted: self.accepted.at(link), more, unsent }
     }
 
     /// Those of all links.
@@ -99,6 +162,36 @@ impl<'a> LinkReading<'a> {
         let Accepted { packets, bytes } = self.accepted;
         let (waiting, waiting_bytes) = self.more.map_or((0, 0), |more| more.not_begun);
         Accepted { packets: packets - u64::from(waiting), bytes: bytes - waiting_bytes }
+    }
+
+    /// Packets that have arrived and were accepted.
+    pub fn arrived(&self) -> u64 {
+        self.accepted.packets - self.unsent.map_or(0, |unsent| unsent.not_arrived)
+    }
+
+    /// What it has sent to the last bit.
+    pub fn departed(&self) -> Accepted {
+        let unsent = self.unsent.map(|unsent| unsent.in_all).unwrap_or_default();
+        self.accepted.without(unsent)
+    }
+
+    /// The same of a user group, at a monitored link.
+    pub fn departed_of(&self, group: usize) -> Accepted {
+        let unsent = self.unsent.and_then(|unsent| unsent.groups.get(&(group as u16)));
+        let counts = self.monitor().map(|monitor| monitor.groups[group]).unwrap_or_default();
+        let accepted = Accepted { packets: counts.accepted, bytes: counts.accepted_bytes };
+        accepted.without(unsent.copied().unwrap_or_default())
+    }
+
+    /// For how many nanoseconds a link of this rate has been sending until `now`, when this was read.
+    pub fn sending_ns(&self, rate: Rate, now: Time) -> f64 {
+        let transmission_ns =
+            |bytes: u64| (8 * NANOS_PER_SEC) as f64 * bytes as f64 / rate.as_bps() as f64;
+        let first = self.unsent.and_then(|unsent| unsent.first);
+        let begun_ns = first.map_or(0.0, |(len, departs)| {
+            transmission_ns(len.into()) - departs.since(now).as_nanos() as f64
+        });
+        transmission_ns(self.departed().bytes) + begun_ns.max(0.0)
     }
 
     /// Packets that have passed with a mark set here.

@@ -16,6 +16,7 @@ use crate::delayed_acks::DelayedAcks;
 use crate::feeders::{Convoy, EarlyDelivery, Feeders, Hop, NO_LINK, Receivers, Then};
 use crate::hosts::Hosts;
 use crate::link::{Departed, Forwarded, Link, Written};
+use crate::link_reading::{LinkReadings, Pending, ReadLinks};
 use crate::memory::{large_list, prefetch};
 use crate::owner::Owner;
 use crate::packet::{MAX_PLACES, OptionStore, Parcel, flags};
@@ -102,6 +103,8 @@ pub struct Network<C = InPacket> {
     read_next: Time,
     /// Such packets, which wait for it, and when they are there.
     held: Vec<(Time, Parcel)>,
+    /// Packets that links have accepted and that leave them after the counters are read next.
+    pending: Vec<Pending>,
 }
 
 impl Network {
@@ -136,8 +139,8 @@ impl<C: Contents> Network<C> {
         feeders: &Feeders,
         early: &EarlyDelivery,
     ) -> (Self, Vec<Ways>) {
-        let link = |(i, link)| Link::new(link, i, plan.groups.len(), seed);
-        let links = large_list(plan.links.iter().enumerate().map(link));
+        let link = |link| Link::new(link, plan.groups.len(), seed);
+        let links = large_list(plan.links.iter().map(link));
         let stations: Vec<u32> =
             (0..links.len() as u32).filter(|&link| links[link as usize].is_station()).collect();
         assert!(links.len() + stations.len() < MAX_LINKS, "at most {MAX_LINKS} links");
@@ -153,7 +156,7 @@ impl<C: Contents> Network<C> {
             convoys: feeders.convoys.clone(),
             stations,
             flow_states: Vec::new(),
-            hosts: Hosts::new(0, seed),
+            hosts: Hosts::new([].into_iter(), seed),
             shared_hosts: false,
             stages: Stages::new(plan, seed),
             rows: Vec::new(),
@@ -163,6 +166,7 @@ impl<C: Contents> Network<C> {
             left: Vec::new(),
             read_next: Time::ZERO,
             held: Vec::new(),
+            pending: Vec::new(),
         };
         let mut known = std::collections::HashMap::new();
         let host_of_link = network.add_hosts(plan, feeders, seed);
@@ -188,7 +192,7 @@ impl<C: Contents> Network<C> {
             if i >= plan.flows.len() {
                 continue;
             }
-            let UserPlan { group, customer } = plan.users[flow.user];
+            let UserPlan { group, customer, .. } = plan.users[flow.user];
             let (user, scalable) = (customer as u32, flow.is_scalable());
             network.flow_states.push(FlowState {
                 owner: Owner { group: group as u16, user, scalable },
@@ -212,7 +216,7 @@ impl<C: Contents> Network<C> {
     /// Adds the hosts that send data: one for each link with which a way of data begins. Returns the host
     /// of each link.
     fn add_hosts(&mut self, plan: &Plan, feeders: &Feeders, seed: u64) -> Vec<u32> {
-        let (mut host_of_link, mut count) = (vec![NO_HOST; plan.links.len()], 0);
+        let (mut host_of_link, mut links) = (vec![NO_HOST; plan.links.len()], Vec::new());
         for flow in &plan.flows {
             let host = &mut host_of_link[flow.forward[0] as usize];
             if *host == NO_HOST {
@@ -221,11 +225,11 @@ impl<C: Contents> Network<C> {
                     alone,
                     "the first link of a sender carries nothing that comes over another"
                 );
-                *host = count;
-                count += 1;
+                *host = links.len() as u32;
+                links.push(plan.links[flow.forward[0] as usize].name.as_str());
             }
         }
-        self.hosts = Hosts::new(count as usize, seed);
+        self.hosts = Hosts::new(links.into_iter(), seed);
         host_of_link
     }
 
@@ -304,6 +308,7 @@ impl<C: Contents> Network<C> {
                 }
             }
             parcel.step();
+            let arrived = now;
             let link = &mut self.links[number as usize];
             if link.is_free(now) {
                 now = link.pass_at_once(parcel.len(), now);
@@ -313,6 +318,9 @@ impl<C: Contents> Network<C> {
                 if marked {
                     parcel.mark();
                 }
+            }
+            if now > self.read_next {
+                self.note_pending(number, &parcel, arrived, now);
             }
             match then {
                 Then::Link => hop = self.hop_of(&parcel),
@@ -342,10 +350,13 @@ impl<C: Contents> Network<C> {
             Ok(Forwarded { at, written: Written::Word }) => {
                 parcel.set_word(link.told());
                 self.transit.send(number, at, parcel);
+                self.note_pending(number, &parcel, now, at);
                 None
             }
             Ok(Forwarded { at, written }) => Some((at, written == Written::Mark)),
             Err(DropReason::Wire) => {
+                let at = link.far_end_at();
+                self.note_pending(number, &parcel, now, at);
                 self.lose(&parcel);
                 None
             }
@@ -354,6 +365,24 @@ impl<C: Contents> Network<C> {
                 None
             }
         }
+    }
+
+    /// A link has accepted a packet that arrived there at `arrived` and is `at` the far end later than the counters are
+    /// read: keeps it for the reading, if it leaves the link after that.
+    #[cold]
+    #[inline(never)]
+    fn note_pending(&mut self, number: u32, parcel: &Parcel, arrived: Time, at: Time) {
+        let departs = self.links[number as usize].departure_of(at);
+        if departs > self.read_next {
+            let group = self.flow_states[parcel.flow() as usize].owner.group;
+            self.pending.push(Pending { link: number, group, len: parcel.len(), arrived, departs });
+        }
+    }
+
+    /// The counters of all links, read at `now` by [`LinkReadings::take`] or [`LinkReadings::in_passing`].
+    pub fn read_links(&mut self, read: ReadLinks, now: Time) -> LinkReadings {
+        debug_assert_eq!(now, self.read_next, "as was said by read_next_at");
+        read(&mut self.links, &self.pending, now)
     }
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.
@@ -436,11 +465,14 @@ impl<C: Contents> Network<C> {
                 true => Some((link.pass_at_once(parcel.len(), at), false)),
                 false => self.offer(hop.link, parcel, at),
             };
-            if let Some((at, marked)) = passed {
+            if let Some((far_end_at, marked)) = passed {
                 if marked {
                     parcel.mark();
                 }
-                self.transit.send(hop.link, at, parcel);
+                if far_end_at > self.read_next {
+                    self.note_pending(hop.link, &parcel, at, far_end_at);
+                }
+                self.transit.send(hop.link, far_end_at, parcel);
             }
             let Some(next) = self.transit.first_over(over, limit) else { break };
             if self.hop_of(next) != hop {

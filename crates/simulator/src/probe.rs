@@ -25,6 +25,11 @@ impl Accepted {
         self.packets += 1;
         self.bytes += bytes;
     }
+
+    /// All but some of it.
+    pub fn without(self, some: Accepted) -> Self {
+        Accepted { packets: self.packets - some.packets, bytes: self.bytes - some.bytes }
+    }
 }
 
 /// What else is measured on a link: nothing, on most.

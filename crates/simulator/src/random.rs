@@ -1,12 +1,14 @@
 //! Random numbers: one seed per run, one named stream per component.
 //!
-//! The streams of ChaCha are disjoint by construction, so adding a flow or a link does not move
-//! another component's dice, and neighbouring seeds have nothing in common.
+//! The streams of ChaCha are disjoint by construction, and neighbouring seeds have nothing in common. A name says where
+//! the component is and what it draws for (`flow/heavy.0.2/start`, `link/bottleneck/aqm`), never its position in a list:
+//! adding a user, a flow, a link or a stage leaves the numbers that all others draw unchanged, so that two scenarios
+//! run with the same seed have common random numbers.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use tidegate_mechanisms::units::Span;
-use tidegate_scenario::plan::PausePlan;
+use tidegate_scenario::plan::{PausePlan, Plan};
 
 /// The random numbers of one component.
 pub struct Stream(ChaCha8Rng);
@@ -15,6 +17,11 @@ impl Stream {
     /// The stream of the component called `name` in the run with this seed.
     pub fn new(seed: u64, name: &str) -> Self {
         Stream(generator(seed, fnv1a(name.as_bytes())))
+    }
+
+    /// The stream of a flow (an index into [`Plan::flows`]) that is drawn from for this purpose.
+    pub fn of_flow(seed: u64, plan: &Plan, flow: usize, purpose: &str) -> Self {
+        Stream::new(seed, &format!("flow/{}/{purpose}", plan.flow_name(flow)))
     }
 
     /// Uniform in `[0, 1)`, with 53 bits.

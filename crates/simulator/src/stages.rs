@@ -86,6 +86,14 @@ enum LinkEnd {
     Far,
 }
 
+/// Where a stage is, such as `heavy.0.entry`: its name without its position there.
+fn place_of(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((place, position)) if position.bytes().all(|byte| byte.is_ascii_digit()) => place,
+        _ => name,
+    }
+}
+
 /// Whether anything stands in front of the link with this place on a route, or behind the last one.
 pub fn is_staged(plan: &Plan, flow: &FlowPlan, direction: Direction, hop: usize) -> bool {
     flow.standing(plan, direction, hop).next().is_some()
@@ -147,7 +155,7 @@ impl Stages {
 
     fn add(&mut self, name: String, params: StageParams, seed: u64) -> u32 {
         let number = self.all.len() as u32;
-        let rng = Stream::new(seed, &format!("stage/{number}"));
+        let rng = Stream::new(seed, &self.stream_name(&name, params.name()));
         if params.has_levels() {
             self.with_levels.push(number);
         }
@@ -155,6 +163,17 @@ impl Stages {
         let drops = BTreeMap::new();
         self.all.push(Standing { name, stage, params, hands_over: false, rng, drops });
         number
+    }
+
+    /// The name of the random stream of the next stage: where it is, its kind, and its position among those of its kind
+    /// there. Stages of other kinds in the same place make no difference.
+    fn stream_name(&self, name: &str, kind: &str) -> String {
+        let place = place_of(name);
+        let same =
+            |other: &&Standing| place_of(&other.name) == place && other.params.name() == kind;
+        // Those of one place follow each other.
+        let before = self.all.iter().rev().take_while(|other| place_of(&other.name) == place);
+        format!("stage/{place}/{kind}/{}", before.filter(same).count())
     }
 
     /// Whether there are none.

@@ -11,6 +11,7 @@ use tidegate_mechanisms::units::{Bytes, Span, Time};
 use tidegate_scenario::plan::LinkPlan;
 
 use crate::build;
+use crate::link::Transmission;
 use crate::owner::Owner;
 use crate::packet::{Parcel, flags};
 use crate::probe::{Accepted, LinkProbe};
@@ -97,17 +98,17 @@ impl Slots {
 }
 
 impl Station {
-    /// The station of a link as planned, if it needs one; `number` names its random stream.
-    pub fn new(plan: &LinkPlan, number: usize, seed: u64) -> Option<Box<Self>> {
-        build::scheduler(plan).map(|scheduler| Station::holding(scheduler, plan, number, seed))
+    /// The station of a link as planned, if it needs one.
+    pub fn new(plan: &LinkPlan, seed: u64) -> Option<Box<Self>> {
+        build::scheduler(plan).map(|scheduler| Station::holding(scheduler, plan, seed))
     }
 
     /// A station with this scheduler.
-    pub fn holding(scheduler: Scheduler, plan: &LinkPlan, number: usize, seed: u64) -> Box<Self> {
+    pub fn holding(scheduler: Scheduler, plan: &LinkPlan, seed: u64) -> Box<Self> {
         let asks_price = plan.aqm.asks_price();
         Box::new(Station {
             scheduler,
-            rng: Stream::new(seed, &format!("link/{number}/aqm")),
+            rng: Stream::new(seed, &format!("link/{}/aqm", plan.name)),
             ecn: plan.ecn || asks_price.is_some(),
             ecn_marks_all: plan.ecn_marks_all,
             tells_price: plan.price_encoding.filter(Encoding::is_in_word).zip(asks_price),
@@ -174,14 +175,14 @@ impl Station {
         }
     }
 
-    /// The transmitter is free: takes the next packet, if any, which is sent for as long as
-    /// `transmission` says. Returns when it will have left.
+    /// The transmitter is free: takes the next packet, if any, whose `transmission` begins. Returns when it will
+    /// have left.
     pub fn begin(
         &mut self,
         now: Time,
         accepted: &mut Accepted,
         probe: &mut LinkProbe,
-        transmission: impl FnOnce(u16) -> Span,
+        transmission: impl FnOnce(u16) -> Transmission,
     ) -> Option<Time> {
         let Station { scheduler, rng, shelf, lost, .. } = self;
         let lose = |packet: Queued, reason| {
@@ -196,13 +197,12 @@ impl Station {
         }
         let Station { shelf, .. } = self;
         let len = next.len as u16;
-        let transmission = transmission(len);
-        let departs = now + transmission;
+        let Transmission { ends: departs, sending } = transmission(len);
         accepted.add(next.bytes());
         if let Some(monitor) = &mut probe.monitor {
             // Real hosts' packets may come some microseconds late into a network that is ahead.
             let sojourn = departs.since(next.arrived);
-            monitor.on_accepted(shelf.get(handle).group, next.bytes(), sojourn, transmission);
+            monitor.on_accepted(shelf.get(handle).group, next.bytes(), sojourn, sending);
         }
         self.sending = Some(Sending { handle, len, departs, marked });
         Some(departs)
@@ -257,12 +257,17 @@ impl Station {
         sums
     }
 
-    /// What the packet in transmission was counted for in advance: packet-ns, byte-ns, and ns of
-    /// transmission.
-    pub fn time_to_come(&self, now: Time) -> [u128; 3] {
-        let Some(sending) = self.sending else { return [0; 3] };
+    /// The packet in transmission, if there is one: its group, its length, and when it leaves.
+    pub fn in_transmission(&self) -> Option<(u16, u16, Time)> {
+        let Sending { handle, len, departs, .. } = self.sending?;
+        Some((self.shelf.get(handle).group, len, departs))
+    }
+
+    /// What the packet in transmission was counted for in advance: packet-ns and byte-ns.
+    pub fn time_to_come(&self, now: Time) -> [u128; 2] {
+        let Some(sending) = self.sending else { return [0; 2] };
         let rest = u128::from(sending.departs.since(now).as_nanos());
-        [rest, rest * u128::from(sending.len), rest]
+        [rest, rest * u128::from(sending.len)]
     }
 
     /// Bytes that the mechanism remembers.

@@ -6,7 +6,7 @@ use tidegate_scenario::plan::Plan;
 use crate::applications::TransferRecord;
 use crate::digest::Digest;
 use crate::link::Link;
-use crate::link_reading::LinkReadings;
+use crate::link_reading::{LinkReading, LinkReadings};
 use crate::output::{
     ApplicationTable, DeclarationTable, FlowTable, IntervalTables, LinkGroupTable, LinkTable,
     RunOutput, TransferTable,
@@ -147,14 +147,14 @@ pub fn links(
     for (i, planned) in plan.links.iter().enumerate() {
         let (from, to) = (before.of(i), after.of(i));
         let accepted = to.accepted.packets - from.accepted.packets;
-        let bytes = to.accepted.bytes - from.accepted.bytes;
+        let departed = to.departed().without(from.departed());
         let [full, aqm, wire, policer] =
             [0, 1, 2, 3].map(|reason| to.drops()[reason] - from.drops()[reason]);
         table.name.push(planned.name.clone());
         table.monitored.push(planned.monitored);
-        table.arrivals.push(accepted + full + aqm + policer);
-        table.departures.push(accepted);
-        table.departed_bytes.push(bytes);
+        table.arrivals.push(to.arrived() - from.arrived() + full + aqm + policer);
+        table.departures.push(departed.packets);
+        table.departed_bytes.push(departed.bytes);
         table.departures_in_all.push(links[i].accepted.packets);
         table.drops_full.push(full);
         table.drops_aqm.push(aqm);
@@ -163,8 +163,11 @@ pub fn links(
         table.marks.push(to.marks() - from.marks());
         table.state_bytes.push(links[i].state_bytes());
         let (Some(monitor), Some(was)) = (to.monitor(), from.monitor()) else {
-            let sending_s = 8.0 * bytes as f64 / planned.rate.as_bps() as f64;
-            table.utilization.push(sending_s * 1e9 / span_ns);
+            let sending_ns = |reading: LinkReading, at| reading.sending_ns(planned.rate, at);
+            let (start, end) =
+                (Time::ZERO + plan.warm_up, Time::ZERO + plan.warm_up + plan.duration);
+            let sent_ns = (sending_ns(to, end) - sending_ns(from, start)).max(0.0);
+            table.utilization.push(sent_ns / span_ns);
             for column in [
                 &mut table.mean_backlog_packets,
                 &mut table.mean_backlog_bytes,
@@ -201,15 +204,16 @@ pub fn links(
 pub fn link_groups(plan: &Plan, before: &LinkReadings, after: &LinkReadings) -> LinkGroupTable {
     let mut table = LinkGroupTable::default();
     for (i, planned) in plan.links.iter().enumerate() {
-        let monitors = (before.of(i).monitor(), after.of(i).monitor());
-        let (Some(was), Some(is)) = monitors else { continue };
+        let (before, after) = (before.of(i), after.of(i));
+        let (Some(was), Some(is)) = (before.monitor(), after.monitor()) else { continue };
         for (group, (from, to)) in was.groups.iter().zip(&is.groups).enumerate() {
             let accepted = to.accepted - from.accepted;
+            let departed = after.departed_of(group).without(before.departed_of(group));
             table.link.push(planned.name.clone());
             table.group.push(group as u32);
             table.arrivals.push(accepted + to.refused - from.refused);
-            table.departures.push(accepted);
-            table.departed_bytes.push(to.accepted_bytes - from.accepted_bytes);
+            table.departures.push(departed.packets);
+            table.departed_bytes.push(departed.bytes);
             table.drops.push(to.drops - from.drops);
             table.marks.push(to.marks - from.marks);
             table.mean_activity.push(mean(to.activity - from.activity, to.metered - from.metered));

@@ -112,7 +112,7 @@ fn each_loss_is_declared_once_but_for_what_is_on_its_way() {
             let output = with(&[conex, ("tcp.loss_recovery", recovery)]);
             let again = output.flows.retransmits.iter().sum::<u64>() as f64;
             let declared = count(&output, place, "declared_loss_packets");
-            assert!(again > 300.0);
+            assert!(again > 200.0, "{again} retransmissions");
             assert!(again - declared < IN_FLIGHT, "{declared} of {again}");
             // Time-outs and estimates err on the safe side.
             assert!(declared <= 1.25 * again, "{declared} of {again}");

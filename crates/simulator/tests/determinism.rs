@@ -75,8 +75,7 @@ fn assert_same(one: &RunOutput, other: &RunOutput) {
     assert_eq!(format!("{:?}", one.stages), format!("{:?}", other.stages));
 }
 
-/// The links that are measured. Others count what they accept when it is offered to them, ahead of
-/// time or not.
+/// The links that are measured. Others drop and accept packets ahead of time or not.
 fn monitored_links(output: &RunOutput) -> Vec<String> {
     let links = &output.links;
     let row = |i: usize| {
@@ -164,4 +163,84 @@ proptest! {
     fn serving_ahead_changes_nothing_in_any_scenario(text in any_scenario(), seed in 0..1000u64) {
         assert_serving_ahead_changes_nothing(&plan(&text), seed);
     }
+}
+
+/// Sources that nothing on their path disturbs: how many packets each sends, and how many the wire and a marker take, says
+/// what was drawn for them.
+const UNDISTURBED: &str = r#"
+version = 1
+warm_up = "0 s"
+duration = "20 s"
+[links.first]
+from = "left"
+to = "middle"
+rate = "1 Gb/s"
+buffer = "10000 packets"
+loss = 0.01
+exit = [{ kind = "random-marker", probability = 0.1 }]
+[links.second]
+from = "middle"
+to = "right"
+rate = "1 Gb/s"
+buffer = "10000 packets"
+loss = 0.01
+[users.a]
+from = "left"
+to = "right"
+flows = 2
+entry = [{ kind = "random-marker", probability = 0.1 }]
+traffic = { kind = "on-off", on = "300 ms", off = "200 ms", rate = "3 Mb/s" }
+[users.b]
+from = "left"
+to = "right"
+entry = [{ kind = "random-marker", probability = 0.1 }]
+traffic = { kind = "cbr", rate = "1 Mb/s", ecn = true }
+"#;
+
+/// Packets that left the flow's sender, by name: what its own streams decide.
+fn sent_by_flow(plan: &Plan, seed: u64) -> Vec<(String, u64)> {
+    let sent = run(plan, seed).flows.packets_sent;
+    sent.iter().enumerate().map(|(flow, sent)| (plan.flow_name(flow), *sent)).collect()
+}
+
+/// A stream has the name of its place and purpose: whatever is added elsewhere leaves what it draws as it is.
+#[test]
+fn what_is_added_elsewhere_moves_nobodys_dice() {
+    let with = |before: &str, after: &str| {
+        assert!(UNDISTURBED.contains(before));
+        plan(&UNDISTURBED.replacen(before, after, 1))
+    };
+    let base = sent_by_flow(&plan(UNDISTURBED), 5);
+    let first = "[users.0]\nfrom = \"left\"\nto = \"right\"\ntraffic = { kind = \"cbr\", rate = \"1 Mb/s\" }\n[users.a]";
+    for (what, added) in [
+        ("a group before the others", with("[users.a]", first)),
+        ("a flow more", with("flows = 2", "flows = 3")),
+        ("users of a group", with("flows = 2", "count = 2\nflows = 2")),
+        (
+            "a link before the others",
+            with(
+                "[links.first]",
+                "[links.0]\nfrom = \"x\"\nto = \"left\"\nrate = \"1 Mb/s\"\n[links.first]",
+            ),
+        ),
+    ] {
+        let now = sent_by_flow(&added, 5);
+        for flow in &base {
+            assert!(now.contains(flow), "{what}: {flow:?}, but {now:?}");
+        }
+    }
+}
+
+/// The same of losses on the wire and of stages that draw, packet by packet.
+#[test]
+fn a_stage_that_changes_nothing_changes_nothing() {
+    let counter = "{ kind = \"mark-counter\" }, { kind = \"random-marker\"";
+    let base = run(&plan(UNDISTURBED), 3);
+    let counted = UNDISTURBED.replace("{ kind = \"random-marker\"", counter);
+    let counted = run(&plan(&counted), 3);
+    assert_eq!(base.digest, counted.digest);
+    assert_eq!(format!("{:?}", base.flows), format!("{:?}", counted.flows));
+    let (marks, lost) =
+        (base.flows.marks.iter().sum::<u64>(), base.flows.losses.iter().sum::<u64>());
+    assert!(marks > 100 && lost > 50, "{marks} marked, {lost} lost");
 }

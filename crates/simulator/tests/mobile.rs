@@ -59,7 +59,7 @@ rate = "100 Mb/s"
 delay = "20 ms"
 bottleneck = false
 
-[links.cell]
+[links.cell1]
 from = "N"
 to = "clients"
 rate = "100 Mb/s"
@@ -216,7 +216,7 @@ fn who_walks_with_tunnels_up_is_in_one_of_each_enodeb() {
     };
     for users in [0..2, 2..4] {
         let (still, walks) = (goodput(&still, users.clone()), goodput(&walks, users));
-        assert!(still > 6e6 && walks > 0.85 * still, "{walks} of {still}");
+        assert!(still > 4e6 && walks > 0.85 * still, "{walks} of {still}");
     }
     assert_eq!(sum(&still, "n2-r1.entry.0", "entered_packets"), 0);
     let up = ["n1-r1.entry.0", "n2-r1.entry.0"];
@@ -271,10 +271,10 @@ fn who_walks_and_sends_gains_by_a_bucket_at_each_enodeb_and_nothing_by_his_own()
 #[test]
 fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
     let moves = r#"[{ at = "10 s", from = "phones2" }]"#;
-    for handover in ["keep", "anew"] {
+    let left_by = |handover: &str, seed: u64| {
         let up = format!(r#"[{{ kind = "enodeb-uplink", handover = "{handover}" }}]"#);
         let set = [("users.up.moves", moves), ("mobile.enodeb_up", up.as_str())];
-        let output = run(&plan_with(BOTH_WAYS, &set), 1);
+        let output = run(&plan_with(BOTH_WAYS, &set), seed);
         let all = |what: &str| {
             ["n1-r1.entry.0", "n2-r1.entry.0"].map(|begins| sum(&output, begins, what))
         };
@@ -282,9 +282,13 @@ fn what_who_walks_has_met_is_re_inserted_wherever_he_is() {
         let met = sums("reported_marked") + sums("reported_dropped") - sums("reported_taken_back");
         let left = met - sums("re_inserted");
         assert!(met > 50 && all("re_inserted")[1] > 10, "{met}");
-        // A mark or two that were told of last; with nothing handed over, all that a first eNodeB was told too late.
-        assert_eq!(left <= 4, handover == "keep", "{left} of {met} with {handover}");
-    }
+        assert!(handover != "keep" || left * 100 < met, "{left} of {met} left with {handover}");
+        left
+    };
+    // Marks that were reported last; with nothing handed over, all that a first eNodeB heard of too late.
+    let [keep, anew] =
+        ["keep", "anew"].map(|handover| (1..=5).map(|seed| left_by(handover, seed)).sum::<u64>());
+    assert!(3 * keep < anew, "{keep} left where they are handed over, {anew} where not");
 }
 
 /// Two groups that flood at one gateway, where nothing is full: a bucket of 4 Mb/s for the family, and one for each of the others.

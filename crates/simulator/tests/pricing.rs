@@ -145,7 +145,9 @@ fn an_offer_that_changes_is_paid_from_then_on() {
             ];
             let rates = rates(&simulate(SBRM, &more), 3);
             println!("{traffic} from {from}: {:.3}", rates[0] / rates[2]);
-            assert!(near(rates[0] / rates[2], want, 0.2), "{traffic} from {from}: {rates:?}");
+            // A connection that is opened later begins in slow start.
+            let within = if traffic == on_off { 0.3 } else { 0.2 };
+            assert!(near(rates[0] / rates[2], want, within), "{traffic} from {from}: {rates:?}");
         }
     }
 }

@@ -150,12 +150,15 @@ tcp.conex = { kind = "re-ecn", cheat = { kind = "understate", share = 0.1 } }
 #[test]
 fn liars_lose_at_a_serving_gateway_and_at_an_enodeb_and_the_honest_at_neither() {
     let (honest, silent, sparing) = (0..5, 5..6, 6..7);
-    let with = |options: &[(&str, &str)]| run(&plan_with(MOBILE, options), 1);
-    let free = with(&[]);
+    let with = |options: &[(&str, &str)], seed| run(&plan_with(MOBILE, options), seed);
+    let free = with(&[], 1);
     assert!(mbps(&free, silent.clone()) > 1.0 && mbps(&free, sparing.clone()) > 1.0);
     for place in ["mobile.serving_gateway", "mobile.enodeb"] {
-        let output = with(&[(place, r#"["re-ecn-dropper"]"#)]);
-        let of = |users: &Range<u32>, what| count(&output, users.clone(), what);
+        let outputs: Vec<_> =
+            (1..=6).map(|seed| with(&[(place, r#"["re-ecn-dropper"]"#)], seed)).collect();
+        let of = |users: &Range<u32>, what| {
+            outputs.iter().map(|output| count(output, users.clone(), what)).sum::<f64>()
+        };
         let lost = |users: &Range<u32>| {
             of(users, "dropped: negative balance") + of(users, "dropped: nothing declared")
         };
@@ -163,11 +166,13 @@ fn liars_lose_at_a_serving_gateway_and_at_an_enodeb_and_the_honest_at_neither() 
         assert!(marked > 300e3 && declared > 300e3, "{place}: {declared} of {marked}");
         assert_eq!(lost(&honest), 0.0, "{place}");
         let came = of(&silent, "undeclared_bytes") / 1500.0;
-        assert!(lost(&silent) > 0.5 * came, "{place}: {} of {came}", lost(&silent));
-        assert!(lost(&sparing) > 30.0, "{place}: {}", lost(&sparing));
-        let each = mbps(&output, honest.clone()) / 5.0;
-        let (silent, sparing) = (mbps(&output, silent.clone()), mbps(&output, sparing.clone()));
-        assert!(silent < 0.1 && sparing < 0.8 * each, "{place}: {silent}, {sparing} of {each}");
+        assert!(lost(&silent) > 0.3 * came, "{place}: {} of {came}", lost(&silent));
+        assert!(lost(&sparing) > 100.0, "{place}: {}", lost(&sparing));
+        let mean = |users: &Range<u32>| {
+            outputs.iter().map(|output| mbps(output, users.clone())).sum::<f64>() / 6.0
+        };
+        let (each, silent, sparing) = (mean(&honest) / 5.0, mean(&silent), mean(&sparing));
+        assert!(silent < 0.1 && sparing < 0.95 * each, "{place}: {silent}, {sparing} of {each}");
     }
 }
 
@@ -216,16 +221,19 @@ fn near_and_far_flows_are_held_by_round_trips_that_are_measured_alone() {
                 r#"[{{ kind = "re-ecn-policer", fill_rate = "8 Mb/s", depth = "100 kB", {known} }}]"#
             )
         });
-        let output = with(&[
-            ("users.other.access", r#"{ rate = "1 Gb/s", delay = "30 ms" }"#),
-            ("users.victims.entry", &near),
-            ("users.other.entry", &far),
-        ]);
-        mbps(&output, 0..4)
+        let plan = plan_with(
+            NETWORK,
+            &[
+                ("users.other.access", r#"{ rate = "1 Gb/s", delay = "30 ms" }"#),
+                ("users.victims.entry", &near),
+                ("users.other.entry", &far),
+            ],
+        );
+        (1..=4).map(|seed| mbps(&run(&plan, seed), 0..4)).sum::<f64>() / 4.0
     };
     let measured = near_mbps("measures = true", "measures = true");
     let [own, of_far] = [r#"round_trip = "44 ms""#, r#"round_trip = "100 ms""#]
         .map(|near| near_mbps(near, r#"round_trip = "100 ms""#));
-    assert!((measured / own - 1.0).abs() < 0.05, "{measured} of {own} Mb/s");
-    assert!(of_far < 0.9 * measured, "{of_far} of {measured} Mb/s");
+    assert!((measured / own - 1.0).abs() < 0.04, "{measured} of {own} Mb/s");
+    assert!(of_far < 0.93 * measured, "{of_far} of {measured} Mb/s");
 }

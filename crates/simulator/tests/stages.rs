@@ -163,7 +163,9 @@ fn reports_are_packets_that_take_their_time_on_the_way_back() {
 /// Counts run from the beginning, so that the next report makes good for one that is lost.
 #[test]
 fn a_lost_report_hides_nothing() {
-    let lossy = run(&plan_with(REPORTED, &[("links.back.loss", "0.3")]), 1);
+    let steady = r#"{ kind = "cbr", rate = "1 Mb/s" }"#;
+    let lossy =
+        run(&plan_with(REPORTED, &[("links.back.loss", "0.3"), ("users.one.traffic", steady)]), 1);
     let (entry, exit) = ("one.0.entry.0", "one.0.exit.1");
     let reports = count(&lossy, entry, "reports");
     assert!((50..85).contains(&reports), "{reports} of about 100 arrive");

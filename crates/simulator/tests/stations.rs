@@ -187,6 +187,68 @@ start = "0 s"
     }
 }
 
+/// One upload over a link that sends nothing for a second, or next to nothing.
+#[test]
+fn a_short_outage_costs_its_length() {
+    for (scheduler, aqm) in [("fifo", "drop-tail"), ("drr", "drop-tail"), ("fifo", "codel")] {
+        for (rate, used) in [("0 b/s", 0.95), ("1 kb/s", 1.0)] {
+            let text = format!(
+                r#"
+version = 1
+warm_up = "5 s"
+duration = "20 s"
+[bottleneck]
+rate = "10 Mb/s"
+delay = "20 ms"
+buffer = "100 packets"
+scheduler = "{scheduler}"
+aqm = "{aqm}"
+rate_changes = [{{ at = "10 s", rate = "{rate}" }}, {{ at = "11 s", rate = "10 Mb/s" }}]
+[users.upload]
+"#
+            );
+            let output = tidegate_simulator::run(&plan(&text), 1);
+            let (got_mbps, bottleneck) =
+                (output.flows.throughput_bps[0] / 1e6, link(&output, "bottleneck"));
+            let what = format!("{scheduler}, {aqm}, {rate}");
+            // 19 of 20 s.
+            // CoDel drops what waited through it.
+            let least = if aqm == "codel" { 8.7 } else { 9.4 };
+            // What waited at the beginning is carried over.
+            assert!((least..=9.51).contains(&got_mbps), "{what}: {got_mbps} Mb/s");
+            let utilization = output.links.utilization[bottleneck];
+            assert!((used - 0.07..=used + 1e-6).contains(&utilization), "{what}: {utilization}");
+            let longest_s = output.links.max_sojourn_s[bottleneck];
+            assert!((1.0..1.2).contains(&longest_s), "{what}: {longest_s} s");
+        }
+    }
+}
+
+/// 4 Mb/s are offered to links of 1 kb/s, whose first packet takes 12 s.
+#[test]
+fn a_slow_link_without_a_monitor_counts_what_it_sends() {
+    let plan = plan(
+        r#"
+version = 1
+warm_up = "0 s"
+duration = "1 s"
+[bottleneck]
+rate = "10 Mb/s"
+[access]
+rate = "1 kb/s"
+[users.a]
+flows = 4
+start = "0 s"
+traffic = { kind = "cbr", rate = "1 Mb/s" }
+"#,
+    );
+    let links = tidegate_simulator::run(&plan, 1).links;
+    let access = links.name.iter().position(|name| name == "a.0.access").expect("a link");
+    assert_eq!((links.departures[access], links.departed_bytes[access]), (0, 0));
+    assert!((0.8..=1.0).contains(&links.utilization[access]), "{}", links.utilization[access]);
+    assert!((300..400).contains(&links.arrivals[access]), "{}", links.arrivals[access]);
+}
+
 #[test]
 fn a_mechanism_says_how_much_it_remembers() {
     let of = |overrides: &[(&str, &str)]| {

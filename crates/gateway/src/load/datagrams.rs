@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use rustix::net::sockopt::set_socket_send_buffer_size_force;
 use socket2::Socket;
 use tidegate_mechanisms::units::{Bytes, Time};
-use tidegate_scenario::plan::FlowPlan;
+use tidegate_scenario::plan::Plan;
 use tidegate_simulator::random::Stream;
 use tidegate_simulator::{Carrier, Datagram, DatagramApplication, End, Site};
 
@@ -99,19 +99,19 @@ pub struct Machine<'m> {
 }
 
 impl<'a> DatagramFlow<'a> {
-    /// A flow of a user group whose sockets are open; `None` if its application needs more than datagrams.
+    /// The flow of these ends, whose sockets are open; `None` if its application needs more than datagrams.
     pub fn new(
-        flow: &FlowPlan,
-        group: usize,
+        plan: &Plan,
         endpoints: &Endpoints<'a>,
         seed: u64,
         poller: &Poller,
     ) -> Result<Option<Self>, LabError> {
+        let flow = &plan.flows[endpoints.number];
         let Some(application) = DatagramApplication::of(flow) else { return Ok(None) };
         Ok(Some(DatagramFlow {
-            random: application.random(seed, endpoints.number as u32),
+            random: application.random(seed, plan, endpoints.number),
             application,
-            group,
+            group: plan.users[flow.user].group,
             sockets: Sockets::open(endpoints.clone(), poller)?,
             latest: Time::ZERO,
         }))

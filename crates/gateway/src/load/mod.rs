@@ -121,19 +121,13 @@ impl<'a> Load<'a> {
                     let cbr = CbrFlow::new(endpoints, flow.packet_size, *rate, &poller)?;
                     Flow::Cbr(Box::new(cbr))
                 }
-                _ => match DatagramFlow::new(
-                    flow,
-                    plan.users[flow.user].group,
-                    &endpoints,
-                    seed,
-                    &poller,
-                )? {
+                _ => match DatagramFlow::new(plan, &endpoints, seed, &poller)? {
                     Some(own) => Flow::Datagrams(Box::new(own)),
-                    None => Flow::Tcp(Box::new(TcpFlow::new(flow, endpoints, seed, &poller)?)),
+                    None => Flow::Tcp(Box::new(TcpFlow::new(plan, endpoints, seed, &poller)?)),
                 },
             });
             let room = flow.start.to.since(flow.start.from).as_secs();
-            let draw = Stream::new(seed, &format!("flow/{number}/start")).unit();
+            let draw = Stream::of_flow(seed, plan, number, "start").unit();
             let start = flow.start.from + Span::from_secs_f64(draw * room);
             timers.push(start, Wake::Start(number));
         }

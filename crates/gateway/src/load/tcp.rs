@@ -5,7 +5,7 @@ use std::net::Shutdown;
 
 use socket2::Socket;
 use tidegate_mechanisms::units::{Span, Time};
-use tidegate_scenario::plan::{FlowPlan, PausePlan, Traffic};
+use tidegate_scenario::plan::{PausePlan, Plan, Traffic};
 use tidegate_simulator::random::Stream;
 
 use super::endpoint::Endpoints;
@@ -53,17 +53,18 @@ struct Transfer {
 impl<'a> TcpFlow<'a> {
     /// A flow whose server listens.
     pub fn new(
-        flow: &FlowPlan,
+        plan: &Plan,
         endpoints: Endpoints<'a>,
         seed: u64,
         poller: &Poller,
     ) -> Result<Self, LabError> {
         let number = endpoints.number;
+        let flow = &plan.flows[number];
         let transfer = match &*flow.traffic {
             Traffic::Transfer(transfer) => Some(Transfer {
                 size_bytes: transfer.size.get(),
                 pause: transfer.pauses(),
-                rng: Stream::new(seed, &format!("flow/{number}/pause")),
+                rng: Stream::of_flow(seed, plan, number, "pause"),
                 started: None,
                 received_bytes: 0,
             }),

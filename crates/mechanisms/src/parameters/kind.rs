@@ -3,8 +3,8 @@
 use super::{Choice, Mistake};
 use crate::registry::Parameter;
 use crate::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
-    Spans, Step, TokenRate, Tokens,
+    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
+    Share, Span, Spans, Step, TokenRate, Tokens,
 };
 
 /// A value of a parameter.
@@ -12,6 +12,8 @@ use crate::units::{
 pub enum Value {
     /// Bits per second.
     Rate(Rate),
+    /// Bits per second, or 0.
+    RateOrOutage(RateOrOutage),
     /// Time.
     Span(Span),
     /// Times, in turn.
@@ -63,6 +65,8 @@ pub enum Value {
 pub enum Kind {
     /// Bits per second.
     Rate,
+    /// Bits per second, or 0.
+    RateOrOutage,
     /// Time.
     Span,
     /// Time, or several in turn.
@@ -154,7 +158,7 @@ impl Kind {
     /// Its unit, for tables of parameters.
     pub const fn unit(self) -> &'static str {
         match self {
-            Kind::Rate => "bit/s",
+            Kind::Rate | Kind::RateOrOutage => "bit/s",
             Kind::Span | Kind::Spans => "s",
             Kind::Bytes => "B",
             Kind::QueueLength | Kind::Tokens => "packets or B",

@@ -3,8 +3,8 @@
 use super::{Choice, Form, Kind, Offer, Parameters, Value};
 use crate::registry::DefaultValue;
 use crate::units::{
-    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, Share, Span,
-    Spans, Step, TokenRate, Tokens, Whole,
+    Bytes, Demand, Factor, Memory, OrOff, Points, Probability, QueueLength, Rate, RateOrOutage,
+    Share, Span, Spans, Step, TokenRate, Tokens, Whole,
 };
 
 /// The type of a parameter.
@@ -43,6 +43,7 @@ macro_rules! parameter_types {
 
 parameter_types! {
     Rate => Rate;
+    RateOrOutage => RateOrOutage;
     Span => Span;
     Spans => Spans;
     Bytes => Bytes;

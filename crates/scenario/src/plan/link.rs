@@ -10,7 +10,7 @@ use tidegate_mechanisms::parameters::{Mistake, Tables};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
 pub use tidegate_mechanisms::units::QueueLength as Buffer;
-use tidegate_mechanisms::units::{Bytes, Probability, Rate, Span, Spans};
+use tidegate_mechanisms::units::{Bytes, Probability, Rate, RateOrOutage, Span, Spans};
 
 parameters! {
     /// What any link has.
@@ -53,8 +53,8 @@ parameters! {
         /// Which packet leaves next. Every kind but "fifo" brings its own signal and sharing, so
         /// that aqm and differentiation stay as they are.
         pub scheduler: SchedulerParams = "fifo",
-        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }]. Nobody tells
-        /// the mechanism.
+        /// Other rates from some time on, such as [{ at = "20 s", rate = "3 Mb/s" }], or an outage. A packet in
+        /// transmission then goes on at the new rate. AQM and scheduler keep the rate that they began with.
         pub rate_changes: Tables<RateChange> = "[]",
         /// Stages at its beginning, in front of its queue, in this order; all that take the link pass them.
         pub entry: Vec<StageParams> = "[]",
@@ -69,8 +69,8 @@ parameters! {
     pub struct RateChange {
         /// When, after the start of the run, warm-up included.
         pub at: Span,
-        /// Bits on the wire per second.
-        pub rate: Rate,
+        /// Bits on the wire per second; "0 b/s" is an outage, in which nothing is sent. The last of several is more than 0.
+        pub rate: RateOrOutage,
     }
 }
 
@@ -95,7 +95,7 @@ impl LinkMechanisms {
             SchedulerParams::Fifo => self.misplaced_differentiation().into_iter().collect(),
             _ => self.has_no_place(),
         };
-        own.into_iter().chain(self.goes_back_in_time()).collect()
+        own.into_iter().chain(self.goes_back_in_time()).chain(self.ends_in_outage()).collect()
     }
 
     /// Some AQMs have no probability that could differ from packet to packet, and AICP-a moves thresholds.
@@ -126,6 +126,16 @@ impl LinkMechanisms {
         );
         let given = [aqm, differentiation].into_iter().filter(|(is_there, ..)| *is_there);
         given.map(|(_, key, message)| (key, message.to_owned())).collect()
+    }
+
+    /// What waits in an outage that never ends would never be served.
+    fn ends_in_outage(&self) -> Option<Mistake> {
+        let last = self.rate_changes.0.last().filter(|last| last.rate.0.as_bps() == 0)?;
+        let message = format!(
+            "the outage from {} on never ends; add a change to the rate after it, which may lie after the end of the run",
+            last.at
+        );
+        Some(("rate_changes", message))
     }
 
     fn goes_back_in_time(&self) -> Option<Mistake> {

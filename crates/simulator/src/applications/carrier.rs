@@ -19,16 +19,11 @@ pub trait Carrier {
     /// Asks to be woken. There is no cancelling: whoever is woken looks whether it still matters.
     fn wake_at(&mut self, at: Time);
 
-    /// The application's own random numbers: those of [`random_of`].
+    /// The application's own random numbers: those of its flow under its name.
     fn random(&mut self) -> &mut Stream;
 
     /// What the gateway of the flow's site knows, which is that of its user group.
     fn site(&mut self) -> &mut Site;
-}
-
-/// The random numbers of an application of this name, in the run with this seed.
-pub fn random_of(seed: u64, flow: u32, name: &str) -> Stream {
-    Stream::new(seed, &format!("flow/{flow}/{name}"))
 }
 
 /// An application that sends and hears datagrams, as [`Application`](super::Application) has it.

@@ -1,10 +1,10 @@
 //! Applications that need nothing but datagrams, for hosts outside a simulation.
 
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::FlowPlan;
+use tidegate_scenario::plan::{FlowPlan, Plan};
 
 use super::calls::Calls;
-use super::carrier::{Carrier, OverDatagrams, random_of};
+use super::carrier::{Carrier, OverDatagrams};
 use super::frames::Frames;
 use super::{Datagram, End};
 use crate::random::Stream;
@@ -35,12 +35,12 @@ impl DatagramApplication {
     }
 
     /// The random numbers that it has in the run with this seed: the same in a simulation.
-    pub fn random(&self, seed: u64, flow: u32) -> Stream {
+    pub fn random(&self, seed: u64, plan: &Plan, flow: usize) -> Stream {
         let name = match self {
             DatagramApplication::Frames(_) => Frames::NAME,
             DatagramApplication::Calls(_) => Calls::NAME,
         };
-        random_of(seed, flow, name)
+        Stream::of_flow(seed, plan, flow, name)
     }
 
     /// See [`OverDatagrams::listens`].

@@ -1,9 +1,9 @@
 //! What an application may ask of the system it runs on.
 
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{FlowPlan, OfferPlan};
+use tidegate_scenario::plan::{FlowPlan, OfferPlan, Plan};
 
-use super::carrier::{Carrier, random_of};
+use super::carrier::Carrier;
 use super::site::Site;
 use crate::ack_timers::Seat;
 use crate::connections::{Connection, ConnectionId, Connections, End};
@@ -105,8 +105,8 @@ pub struct Route<'a> {
     pub(crate) flow: u32,
     pub(crate) plan: &'a FlowPlan,
     pub(crate) ways: Ways,
-    /// What flows offer to pay later on.
-    pub(crate) offers: &'a [OfferPlan],
+    /// The plan of which the flow is part.
+    pub(crate) whole: &'a Plan,
 }
 
 impl Route<'_> {
@@ -120,7 +120,7 @@ impl Route<'_> {
             half.read_prices(encoding);
         }
         let of_flow = |offer: &&OfferPlan| offer.flow == self.flow as usize && offer.at <= now;
-        if let Some(offer) = self.offers.iter().rfind(of_flow) {
+        if let Some(offer) = self.whole.offers.iter().rfind(of_flow) {
             half.sender.offer(offer.willingness_to_pay);
         }
         half
@@ -265,8 +265,8 @@ impl Carrier for System<'_, '_> {
     }
 
     fn random(&mut self) -> &mut Stream {
-        let (seed, flow, name) = (self.seed, self.route.flow, self.name);
-        let stream = || Box::new(random_of(seed, flow, name));
+        let (seed, Route { flow, whole, .. }, name) = (self.seed, self.route, self.name);
+        let stream = || Box::new(Stream::of_flow(seed, whole, flow as usize, name));
         self.account.random.get_or_insert_with(stream)
     }
 

@@ -3,6 +3,7 @@
 use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 
+use super::rate_schedule::Transmission;
 use super::{Link, Rest};
 use crate::owner::Owner;
 use crate::packet::Parcel;
@@ -39,10 +40,16 @@ impl Link {
 
     /// The transmitter of a station takes its next packet. Returns when it will be done.
     fn begin(&mut self, now: Time) -> Option<Time> {
-        let (pace, Link { accepted, rest, .. }) = (self.pace_at(now), self);
-        let Rest { station, probe, .. } = rest.as_deref_mut()?;
+        let (pace, Link { accepted, rest, .. }) = (self.pace(), self);
+        let Rest { station, probe, schedule, .. } = rest.as_deref_mut()?;
         let station = station.as_mut().expect("departures are events");
-        station.begin(now, accepted, probe, |len| pace.transmission_time(len))
+        station.begin(now, accepted, probe, |len| match schedule {
+            None => {
+                let sending = pace.transmission_time(len);
+                Transmission { ends: now + sending, sending }
+            }
+            Some(schedule) => schedule.transmission(len, now),
+        })
     }
 
     /// The transmitter of a station is done at `now`. Returns what it has sent, with the time at
@@ -66,6 +73,11 @@ impl Link {
     /// Takes a packet that a station has lost.
     pub fn take_lost(&mut self) -> Option<Parcel> {
         self.rest.as_mut()?.station.as_mut()?.lost.pop()
+    }
+
+    /// The packet that a station transmits, as far as it has not left at `now`: its group, its length, and when it leaves.
+    pub fn in_transmission(&self, now: Time) -> Option<(u16, u16, Time)> {
+        self.station()?.in_transmission().filter(|(.., departs)| *departs > now)
     }
 
     /// Packets in a station.

@@ -24,10 +24,10 @@ pub(super) struct Management {
 }
 
 impl Management {
-    /// Where something judges packets at their arrival; `number` names its random stream.
-    pub(super) fn new(plan: &LinkPlan, number: usize, seed: u64) -> Option<Box<Self>> {
+    /// Where something judges packets at their arrival.
+    pub(super) fn new(plan: &LinkPlan, seed: u64) -> Option<Box<Self>> {
         let judge = build::judge(plan)?;
-        let rng = Stream::new(seed, &format!("link/{number}/aqm"));
+        let rng = Stream::new(seed, &format!("link/{}/aqm", plan.name));
         let asks_price = plan.aqm.asks_price().is_some();
         let (ecn, ecn_marks_all) = (plan.ecn || asks_price, plan.ecn_marks_all);
         let tells_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());

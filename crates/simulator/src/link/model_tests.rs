@@ -80,7 +80,7 @@ proptest! {
         plan in any_plan(),
         arrivals in any_arrivals(),
     ) {
-        let mut link = Link::new(&plan, 0, 1, 1);
+        let mut link = Link::new(&plan, 1, 1);
         let mut model = Model { plan, accepted: Vec::new(), most_bytes: 0 };
         let (mut now, mut last) = (Time::ZERO, Time::ZERO);
         for (gap_ns, len) in arrivals {

@@ -39,7 +39,7 @@ impl Offered {
 }
 
 fn in_advance(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
-    let mut link = Link::with_station(plan, None, 0, 1, 1);
+    let mut link = Link::with_station(plan, None, 1, 1);
     let mut now = Time::ZERO;
     let mut outcome = |packet: &Offered| {
         now += Span::from_nanos(packet.gap_ns);
@@ -63,8 +63,8 @@ fn as_events(plan: &LinkPlan, offered: &[Offered]) -> (Link, Vec<Outcome>) {
         aqm: Aqm::new(plan.aqm.clone(), &place).expect("fits anywhere"),
         differentiation: Differentiation::new(plan.differentiation.clone()),
     };
-    let station = Station::holding(Scheduler::fifo(judge, place.room), plan, 0, 1);
-    let mut link = Link::with_station(plan, Some(station), 0, 1, 1);
+    let station = Station::holding(Scheduler::fifo(judge, place.room), plan, 1);
+    let mut link = Link::with_station(plan, Some(station), 1, 1);
     let mut outcomes = vec![None; offered.len()];
     let (mut now, mut done) = (Time::ZERO, None);
     let mut depart_until = |now: Time, link: &mut Link, done: &mut Option<Time>| {

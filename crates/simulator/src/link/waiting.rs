@@ -62,8 +62,8 @@ impl Link {
     /// A packet is accepted: one more of the run, or the first of the next.
     #[inline]
     pub(super) fn enter(&mut self, len: u16) {
-        let unsteady = self.rest.as_ref().is_some_and(|rest| rest.unsteady);
-        if self.run > 0 && (len != self.run_len || unsteady) {
+        // Where the rate changes, steps are not even: a packet is a run of its own.
+        if self.run > 0 && (len != self.run_len || self.schedule().is_some()) {
             self.set_run_aside();
         }
         self.run += 1;
@@ -143,7 +143,10 @@ impl Link {
     /// ns in transmission.
     pub fn time_to_come(&mut self, now: Time) -> [u128; 3] {
         if let Some(station) = self.station() {
-            return station.time_to_come(now);
+            let [packet_ns, byte_ns] = station.time_to_come(now);
+            let end = station.in_transmission().map(|(.., departs)| departs);
+            let sending = end.map_or(Span::ZERO, |end| self.sending(now, end));
+            return [packet_ns, byte_ns, sending.as_nanos().into()];
         }
         self.bring_to(now);
         let (rest, last) = (self.rest.as_ref(), (self.run > 0).then(|| self.last_run()));
@@ -153,7 +156,7 @@ impl Link {
             sums[0] += packet_ns;
             sums[1] += byte_ns;
         }
-        sums[2] = u128::from(self.free_at.since(now).as_nanos());
+        sums[2] = u128::from(self.sending(now, self.free_at).as_nanos());
         sums
     }
 }

@@ -248,6 +248,7 @@ impl<C: Contents> Network<C> {
     /// Counters have been read, and are read next at this time. Returns the packets that were held until now.
     pub fn read_next_at(&mut self, at: Time) -> Vec<(Time, Parcel)> {
         self.read_next = at;
+        self.pending.retain(|packet| packet.departs > at);
         core::mem::take(&mut self.held)
     }
 

@@ -176,15 +176,15 @@ tables! {
         name: Text;
         /// Whether it is monitored (otherwise it has no backlog and no times).
         monitored: Bool;
-        /// Packets offered.
+        /// Packets that arrived.
         arrivals: U64;
-        /// Packets sent.
+        /// Packets sent, to their last bit.
         departures: U64;
-        /// Bytes sent.
+        /// Bytes of the packets sent.
         departed_bytes: U64 in "B";
-        /// Packets sent over the whole run, warm-up included.
+        /// Packets accepted over the whole run, warm-up included.
         departures_in_all: U64;
-        /// Share of the measured time in which the link was sending.
+        /// Share of the measured time in which the link was sending; outages, where its rate is 0, are no such time.
         utilization: F64 in "1";
         /// Packets there, averaged over time, the one in transmission included.
         mean_backlog_packets: F64 in "packets";
@@ -192,7 +192,7 @@ tables! {
         mean_backlog_bytes: F64 in "B";
         /// Most bytes there at a time, the packet in transmission included.
         max_backlog_bytes: F64 in "B";
-        /// Mean time from arrival to the end of transmission.
+        /// Mean time from arrival to the end of transmission, of the packets accepted in the measured time.
         mean_sojourn_s: F64 in "s";
         /// 95th percentile of the time from arrival to the end of transmission.
         p95_sojourn_s: F64 in "s";
@@ -220,11 +220,11 @@ tables! {
         link: Text;
         /// Its group.
         group: Group;
-        /// Packets offered.
+        /// Packets that arrived.
         arrivals: U64;
-        /// Packets sent.
+        /// Packets sent, to their last bit.
         departures: U64;
-        /// Bytes sent.
+        /// Bytes of the packets sent.
         departed_bytes: U64 in "B";
         /// Dropped, any reason.
         drops: U64;

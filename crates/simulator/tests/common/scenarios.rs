@@ -143,13 +143,16 @@ fn tcp() -> impl Strategy<Value = String> {
 fn queue() -> impl Strategy<Value = String> {
     let rate_changes = prop_oneof![
         3 => Just(String::new()),
-        1 => (0..1500u32, 1..1500u32, 1..20u32, 1..20u32).prop_map(|(at, later, first, second)| {
-            format!(
-                "rate_changes = [{{ at = \"{at} ms\", rate = \"{first} Mb/s\" }}, \
-                 {{ at = \"{} ms\", rate = \"{second} Mb/s\" }}]\n",
-                at + later
-            )
-        }),
+        1 => (0..1500u32, 1..1500u32, prop_oneof![Just("0 b/s".to_owned()), Just("1 kb/s".to_owned()),
+              (1..20u32).prop_map(|rate| format!("{rate} Mb/s"))], 1..20u32).prop_map(
+            |(at, later, first, second)| {
+                format!(
+                    "rate_changes = [{{ at = \"{at} ms\", rate = \"{first}\" }}, \
+                     {{ at = \"{} ms\", rate = \"{second} Mb/s\" }}]\n",
+                    at + later
+                )
+            }
+        ),
     ];
     (prop_oneof![judged(), judged(), scheduled()], link(), rate_changes, stages()).prop_map(
         |(mechanism, link, rate_changes, stages)| {
