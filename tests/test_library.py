@@ -1,5 +1,6 @@
 """The package from Python: what goes in, what comes out."""
 
+import dataclasses
 import math
 import multiprocessing
 import pickle
@@ -11,7 +12,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow.parquet import write_table
 from support import SMALL
 
 import tidegate
@@ -126,8 +126,8 @@ def test_a_damaged_table_is_told(tmp_path, result):
 
 
 def test_a_table_of_another_version_is_told(tmp_path, result):
-    folder = result.save(tmp_path / "kept")
-    write_table(result.groups.drop_columns(["throughput_bps"]), folder / "groups.parquet")
+    other = dataclasses.replace(result, groups=result.groups.drop_columns(["throughput_bps"]))
+    folder = other.save(tmp_path / "kept")
     with pytest.raises(tidegate.ResultError, match="no column 'throughput_bps'"):
         tidegate.load(folder).plot(tmp_path)
 

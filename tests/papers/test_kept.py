@@ -12,6 +12,7 @@ import pytest
 from support import PATIENCE_S, held
 
 from tidegate.errors import ResultError
+from tidegate.results import atomic
 from tidegate.runs.execution import Threads
 from tidegate.studies.papers.factors import Setting
 from tidegate.studies.papers.kept import KeptRuns
@@ -131,23 +132,24 @@ def test_a_full_disk_is_told_and_what_is_finished_stays(simulated, tmp_path, mon
         full.setattr(Path, "write_text", fills_up)
         with pytest.raises(ResultError, match="No space left on device; the finished runs are"):
             simulated()
-    assert not list(tmp_path.glob(".*")), "nothing half-written is left"
+    assert not list(tmp_path.glob(".*.tmp")), "nothing half-written is left"
     assert len(simulated()[0]) == 2
 
 
 def test_a_file_in_the_place_of_the_folder_is_told(simulated, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ResultError, match="cannot be written"):
+    with pytest.raises(ResultError, match="cannot write"):
         simulated(folder=tmp_path / "file" / "runs")
 
 
 def test_what_killed_writers_left_is_cleared_away_and_what_is_being_written_is_not(tmp_path):
-    left, fresh = (tmp_path / f".case.json.{number}.tmp" for number in (1, 2))
-    left.touch()
-    fresh.touch()
-    os.utime(left, (0, 0))
+    fresh = atomic.draft_of(tmp_path / "case.json")
+    left = fresh.with_name(fresh.name.replace(f".{os.getpid()}.", ".999999999."))
+    others = tmp_path / ".case.json.swp.tmp"
+    for path in (fresh, left, others):
+        path.touch()
     KeptRuns(tmp_path, Measures()).clear_away()
-    assert (left.exists(), fresh.exists()) == (False, True)
+    assert [path.exists() for path in (fresh, left, others)] == [True, False, True]
 
 
 def test_time_series_are_kept_beside_the_runs(tmp_path):

@@ -20,7 +20,8 @@ from tidegate.cli.common import (
     remark,
 )
 from tidegate.errors import ResultError, UsageError
-from tidegate.results.places import check_writable, known_manifest
+from tidegate.results.manifests import known_manifest
+from tidegate.results.places import check_writable
 
 if TYPE_CHECKING:
     from tidegate.results.comparing import SideBySide
@@ -83,8 +84,9 @@ def compare(
 
 
 def _single(folder: Path) -> Result:
+    from tidegate.results.manifests import read_manifest
     from tidegate.results.result import Result
-    from tidegate.results.store import load, read_manifest
+    from tidegate.results.store import load
 
     kept = load(folder)
     if isinstance(kept, Result):

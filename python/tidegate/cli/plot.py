@@ -27,7 +27,8 @@ def plot(
 
     tidegate plot results/evening-peak-1a2b3c4d --out figures
     """
-    from tidegate.results.store import load, read_manifest
+    from tidegate.results.manifests import read_manifest
+    from tidegate.results.store import load
     from tidegate.runs.sweeps import load_sweep
 
     sweep = read_manifest(result).get("kind") == "sweep"

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from tidegate.results.atomic import replace_file
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -68,8 +70,13 @@ def averaged(runs: int) -> str:
 
 
 def write(figure: Figure, path: Path) -> Path:
-    """Write without the program's version: the same result gives the same file."""
-    figure.savefig(path, metadata={"Software": None})
+    """Write without the program's version: the same result gives the same file.
+
+    A link of this name is replaced, and what it leads to stays as it is.
+    """
+    replace_file(
+        path, lambda draft: figure.savefig(draft, format="png", metadata={"Software": None})
+    )
     return path
 
 

@@ -244,6 +244,21 @@ def schema_of(table: TableSchema) -> pa.Schema:
     return pa.schema([field_of(name, data_type) for name, data_type in named.items()])
 
 
+def check_types(name: str, content: pa.Table) -> str:
+    """Why a table cannot be the result's table of this name; nothing if it can.
+
+    Columns may be lacking: another version of tidegate may have written it.
+    """
+    declared = schema_of(next(table for table in TABLES if table.name == name))
+    lacking = [column.name for column in NUMBERING if column.name not in content.column_names]
+    if lacking:
+        return f"it has no column {lacking[0]!r}"
+    for field in content.schema:
+        if field.name in declared.names and field.type != declared.field(field.name).type:
+            return f"column {field.name!r} is {field.type}, not {declared.field(field.name).type}"
+    return ""
+
+
 def page() -> str:
     """Write the reference of all tables as Markdown."""
     return "\n".join([_INTRODUCTION, *(_section(table) for table in TABLES)])

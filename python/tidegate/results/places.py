@@ -6,26 +6,22 @@ another scenario, runs on real Linux and sweeps to none, and what is not ours st
 
 from __future__ import annotations
 
-import json
 import os
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.errors import ResultError
+from tidegate.results.manifests import MANIFEST, SCENARIO, is_variant, known_manifest
 from tidegate.scenarios.reading import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from tidegate._native import Scenario
+    from tidegate.results.manifests import Manifest
 
-MANIFEST = "manifest.json"
-SCENARIO = "scenario.toml"
-VARIANT = "variant-"
-"""How the folders of a comparison's variants begin."""
 FIGURES = ("who-got-what.png", "group-*.png", "queue-*.png")
-KINDS = ("simulation", "lab", "comparison", "sweep")
 
 
 class Run(NamedTuple):
@@ -58,8 +54,11 @@ def check_place(folder: Path, planned: Collection[Run]) -> None:
         raise ResultError(f"{folder} is not empty and not a result folder; it was left alone")
     if manifest["kind"] == "sweep":
         raise ResultError(f"{folder} is the folder of a sweep; it was left alone")
-    held = {run for _, single in _singles(folder, manifest) for run in _runs(single)}
     remedy = "it was left alone; name another folder, or remove it"
+    singles = _singles(folder, manifest)
+    if singles is None:
+        raise ResultError(f"{folder} has a variant whose {MANIFEST} is damaged; {remedy}")
+    held = {run for _, single in singles for run in _runs(single)}
     if any(run.kind == "lab" for run in held):
         raise ResultError(f"{folder} has runs on real Linux, which cannot be repeated; {remedy}")
     if held > set(planned):
@@ -83,16 +82,6 @@ def unused(folder: Path) -> Path:
     return next(path for path in chain([folder], others) if not path.exists())
 
 
-def known_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a folder that tidegate wrote; other programs call their files so, too."""
-    try:
-        manifest: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    ours = isinstance(manifest, dict) and "schema_version" in manifest
-    return manifest if ours and manifest.get("kind") in KINDS else None
-
-
 def same_result(a: Path, b: Path) -> bool:
     """Whether two folders hold the same runs of the same scenarios, with the same outcome."""
     first, second = _identity(a), _identity(b)
@@ -104,44 +93,50 @@ def to_keep(old: Path, new: Path) -> list[Path]:
 
     Figures go along if they still show what the folder holds.
     """
-    same = same_result(old, new)
+    same, content = same_result(old, new), _content_names(old)
     return [
         path
         for path in old.iterdir()
         if not (new / path.name).exists()
-        and not _is_content(path)
+        and path.name not in content
+        and not (path.is_dir() and is_variant(path.name))
         and (same or not any(path.match(pattern) for pattern in FIGURES))
     ]
 
 
-def _is_content(path: Path) -> bool:
-    variant = path.is_dir() and path.name.startswith(VARIANT)
-    return variant or path.name in (MANIFEST, SCENARIO) or path.suffix == ".parquet"
+def _content_names(old: Path) -> set[str]:
+    """Files that a result writes."""
+    from tidegate.results.columns import TABLES
+
+    listed = (known_manifest(old) or {}).get("files", {})
+    return {MANIFEST, SCENARIO, *(f"{table.name}.parquet" for table in TABLES), *listed}
 
 
 def _identity(folder: Path) -> list[tuple[str, dict[str, Any]]] | None:
     manifest = known_manifest(folder)
     if manifest is None or manifest["kind"] == "sweep":
         return None
-    return [
+    singles = _singles(folder, manifest)
+    return singles and [
         # Runs on real Linux have no digests; that two of them took the same time does not happen.
         (name, {key: single.get(key) for key in ("kind", "scenario_hash", "runs", *_time(single))})
-        for name, single in _singles(folder, manifest)
+        for name, single in singles
     ]
 
 
-def _time(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def _time(manifest: Manifest) -> tuple[str, ...]:
     return ("wall_s",) if manifest["kind"] == "lab" else ()
 
 
-def _singles(folder: Path, manifest: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The manifest, or those of all variants, each with the variant's name."""
+def _singles(folder: Path, manifest: Manifest) -> list[tuple[str, Manifest]] | None:
+    """The manifest, or those of all variants, each with the variant's name; None if one is not."""
     if "variants" not in manifest:
         return [("", manifest)]
-    found = ((one["name"], known_manifest(folder / one["folder"])) for one in manifest["variants"])
-    return [(name, single) for name, single in found if single is not None]
+    found = [(one["name"], known_manifest(folder / one["folder"])) for one in manifest["variants"]]
+    singles = [(name, single) for name, single in found if single is not None]
+    return singles if len(singles) == len(found) else None
 
 
-def _runs(manifest: Mapping[str, Any]) -> list[Run]:
+def _runs(manifest: Manifest) -> list[Run]:
     about = manifest["kind"], manifest.get("scenario_hash", "")
     return [Run(*about, run["seed"]) for run in manifest.get("runs", [])]

@@ -1,43 +1,41 @@
 """Result folders: a manifest, the resolved scenario, one Parquet file per table.
 
-A folder appears complete under its name or not at all: it is written beside its place and renamed.
+A folder appears complete under its name or not at all, and what is read of it is what was written:
+the manifest has the SHA-256 of every file.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import platform
 import shutil
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from tidegate import _native
 from tidegate._native import Scenario
 from tidegate.errors import ResultError, TidegateError
-from tidegate.results.places import (
+from tidegate.results.atomic import clear_leftovers, draft_of, replace_folder, take_along
+from tidegate.results.checked import Checksum, checked_content, parquet_table
+from tidegate.results.manifests import (
     MANIFEST,
     SCENARIO,
     VARIANT,
-    check_place,
-    planned_runs,
-    same_result,
-    to_keep,
-    unused,
+    checksum,
+    manifest_of,
+    read_manifest,
 )
-from tidegate.scenarios.reading import build_id, content_hash
+from tidegate.results.places import check_place, planned_runs, same_result, to_keep, unused
+from tidegate.scenarios.reading import content_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from tidegate.results.manifests import Manifest
     from tidegate.results.places import Run
     from tidegate.results.result import Comparison, Result
-
-SCHEMA_VERSION = 1
 
 
 def default_folder(results: Mapping[str, Result]) -> Path:
@@ -60,93 +58,50 @@ def default_folder(results: Mapping[str, Result]) -> Path:
 def save(results: Mapping[str, Result], folder: Path) -> Path:
     """Write results; replaces an older result unless it holds more, and nothing else."""
     folder = folder.absolute() if folder.name in ("", "..") else folder
-    building = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    # A link to a folder stays one; the folder that it names is replaced.
+    place = folder.resolve() if folder.is_symlink() else folder
+    draft = draft_of(place)
+    clear_leftovers(place.parent, place.name)
     try:
-        building.mkdir(parents=True)
-        _write(results, building)
-        if not same_result(building, folder):
-            check_place(folder, _runs_of(results))
-        _replace(building, folder)
+        draft.mkdir(parents=True)
+        _write(results, draft)
+        if not same_result(draft, place):
+            check_place(place, _runs_of(results))
+        if place.exists():
+            take_along(to_keep(place, draft), draft)
+        replace_folder(place, draft)
     except OSError as error:
         raise ResultError(f"cannot write {folder}: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(building, ignore_errors=True)
+        shutil.rmtree(draft, ignore_errors=True)
     return folder
 
 
 def load(folder: str | os.PathLike[str]) -> Result | Comparison:
-    """Read a result folder: a `Result`, or a `Comparison` where it holds variants."""
+    """Read a result folder: a `Result`, or a `Comparison` where it holds variants.
+
+    Every file is compared with its checksum in the manifest; what is damaged raises a
+    `ResultError`.
+    """
     from tidegate.results.result import Comparison
 
     path = Path(folder)
     manifest = read_manifest(path)
-    if manifest.get("kind") == "sweep":
+    if manifest["kind"] == "sweep":
         raise ResultError(f"{path} is the folder of a sweep; tidegate.load_sweep reads it")
     if "variants" not in manifest:
         return _read_result(path, manifest)
-    named = {entry["name"]: path / entry["folder"] for entry in manifest["variants"]}
-    return Comparison({name: _read_result(at, read_manifest(at)) for name, at in named.items()})
+    return Comparison(
+        {
+            entry["name"]: _read_variant(path, entry["folder"], manifest)
+            for entry in manifest["variants"]
+        }
+    )
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read and check a folder's manifest."""
-    try:
-        manifest: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "its manifest is damaged"
-        raise ResultError(f"{folder} is no result folder: {MANIFEST}: {reason}") from None
-    if not isinstance(manifest, dict):
-        raise ResultError(f"{folder} is no result folder: its manifest is damaged")
-    if manifest.get("schema_version") != SCHEMA_VERSION:
-        raise ResultError(
-            f"{folder} has schema version {manifest.get('schema_version')}; "
-            f"this tidegate reads version {SCHEMA_VERSION}"
-        )
-    known: dict[str, Any] = manifest
-    return known
-
-
-def manifest_of(scenario: Scenario, **more: object) -> dict[str, object]:
-    """Everything that is needed to repeat it exactly."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "scenario": scenario.name,
-        "scenario_hash": content_hash(scenario),
-        "engine_version": _native.version(),
-        "engine_build": build_id(),
-        "git_revision": git_revision(),
-        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        **more,
-    }
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write and force to the disk."""
-    with path.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def write_parquet(table: Any, path: Path) -> None:  # noqa: ANN401 - pyarrow has no types
-    """Write a table and force it to the disk."""
-    with path.open("wb") as file:
-        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def replace_with(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` make a file beside its place, then rename it there."""
-    building = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write(building)
-        building.rename(path)
-    except OSError as error:
-        with suppress(OSError):
-            building.unlink()
-        raise ResultError(f"cannot write {path}: {error.strerror}") from error
+def json_text(content: object) -> str:
+    """As manifests are written."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def hand_over(place: Path) -> None:
@@ -163,16 +118,6 @@ def hand_over(place: Path) -> None:
         os.chown(path, int(user), int(group), follow_symlinks=False)
 
 
-def git_revision() -> str | None:
-    """Revision of the checkout that this package runs from, None for an installed one."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    except OSError:
-        return None
-    return done.stdout.strip() or None
-
-
 def _runs_of(results: Mapping[str, Result]) -> list[Run]:
     kind = next(iter(results.values())).kind
     scenarios = {name: result.scenario for name, result in results.items()}
@@ -184,55 +129,90 @@ def _write(results: Mapping[str, Result], folder: Path) -> None:
     if list(results) == [""]:
         _write_result(results[""], folder)
         return
-    entries = []
+    entries, files = [], {}
     for number, (name, result) in enumerate(results.items()):
         # Numbered, because a variant's name may hold anything, and their order matters.
         place = folder / f"{VARIANT}{number}"
         place.mkdir()
-        _write_result(result, place)
+        files[f"{place.name}/{MANIFEST}"] = _write_result(result, place)
         entries.append({"name": name, "folder": place.name})
     first = next(iter(results.values()))
-    manifest = manifest_of(first.scenario, kind="comparison", variants=entries)
-    write_json(folder / MANIFEST, manifest)
+    manifest = manifest_of(first.scenario, files, kind="comparison", variants=entries)
+    _write_file(folder / MANIFEST, json_text(manifest).encode())
 
 
-def _write_result(result: Result, folder: Path) -> None:
-    for name, content in result.tables.items():
-        write_parquet(content, folder / f"{name}.parquet")
-    (folder / SCENARIO).write_text(result.scenario.to_toml(), encoding="utf-8")
+def _write_result(result: Result, folder: Path) -> Checksum:
+    """Write the folder of one result; gives the checksum of its manifest."""
+    contents = {f"{name}.parquet": _parquet(one) for name, one in result.tables.items()}
+    contents[SCENARIO] = result.scenario.to_toml().encode()
+    files = {name: _write_file(folder / name, content) for name, content in contents.items()}
     runs = [{"seed": seed, "digest": digest} for seed, digest in result.digests]
     wall = {"wall_s": round(result.wall_s, 3)} if result.wall_s == result.wall_s else {}
-    manifest = manifest_of(result.scenario, kind=result.kind, runs=runs, **wall)
-    write_json(folder / MANIFEST, manifest)
+    manifest = manifest_of(result.scenario, files, kind=result.kind, runs=runs, **wall)
+    return _write_file(folder / MANIFEST, json_text(manifest).encode())
 
 
-def _read_result(folder: Path, manifest: dict[str, Any]) -> Result:
+def _parquet(table: Any) -> bytes:  # noqa: ANN401 - pyarrow has no types
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
+
+
+def _write_file(path: Path, content: bytes) -> Checksum:
+    """Write and force to the disk; gives the checksum of what was to be written."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return Checksum.of(content)
+
+
+def _read_variant(folder: Path, name: str, manifest: Manifest) -> Result:
+    """A variant's result, which must be the one that was written with the others."""
+    place = folder / name
+    if place.is_symlink():
+        raise ResultError(f"{place} cannot be read: it is a symbolic link")
+    known = checksum(manifest, f"{name}/{MANIFEST}")
+    if known is None:
+        raise ResultError(f"{folder / MANIFEST} is damaged: it lists no {name}/{MANIFEST}")
+    checked_content(place / MANIFEST, known)
+    return _read_result(place, read_manifest(place))
+
+
+def _read_result(folder: Path, manifest: Manifest) -> Result:
     from tidegate.results.result import Result
     from tidegate.results.tables import DERIVED_TABLES, ENGINE_TABLES, INTERVAL_TABLES
 
+    kind = manifest["kind"]
+    if kind not in {"simulation", "lab"}:
+        raise ResultError(f"{folder} is damaged: as a single result it cannot be a {kind}")
+    names = [*ENGINE_TABLES, *DERIVED_TABLES, *(["lab"] if kind == "lab" else [])]
+    names += [name for name in INTERVAL_TABLES if checksum(manifest, f"{name}.parquet")]
     try:
-        scenario = Scenario.parse((folder / SCENARIO).read_text(encoding="utf-8"))
-        kind = manifest.get("kind", "simulation")
-        names = [*ENGINE_TABLES, *DERIVED_TABLES, *(["lab"] if kind == "lab" else [])]
-        names += [name for name in INTERVAL_TABLES if (folder / f"{name}.parquet").is_file()]
-        tables = {name: pq.read_table(folder / f"{name}.parquet") for name in names}
-    except TidegateError as error:
+        text = _content(folder, SCENARIO, manifest).decode()
+        scenario = Scenario.parse(text)
+    except ResultError:
+        raise
+    except (TidegateError, ValueError) as error:
         raise ResultError(f"{folder / SCENARIO} cannot be read: {error}") from error
-    except (OSError, ValueError) as error:
-        raise ResultError(f"{folder} is damaged: {error}") from error
-    wall_s = manifest.get("wall_s", float("nan"))
+    tables = {name: _table(folder, name, manifest) for name in names}
+    wall_s = float(manifest.get("wall_s", float("nan")))
     return Result(scenario=scenario, wall_s=wall_s, kind=kind, **tables)
 
 
-def _replace(building: Path, folder: Path) -> None:
-    """Put the new folder in place; what is not ours in the old one stays."""
-    if folder.exists():
-        keep = to_keep(folder, building)
-        old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-        folder.rename(old)
-        building.rename(folder)
-        for path in keep:
-            (old / path.name).rename(folder / path.name)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        building.rename(folder)
+def _content(folder: Path, name: str, manifest: Manifest) -> bytes:
+    known = checksum(manifest, name)
+    if known is None:
+        raise ResultError(f"{folder / MANIFEST} is damaged: it lists no {name}")
+    return checked_content(folder / name, known)
+
+
+def _table(folder: Path, name: str, manifest: Manifest) -> Any:  # noqa: ANN401 - pyarrow has no types
+    from tidegate.results.columns import check_types
+
+    path = folder / f"{name}.parquet"
+    table = parquet_table(path, _content(folder, path.name, manifest))
+    wrong = check_types(name, table)
+    if wrong:
+        raise ResultError(f"{path} is no table of a result: {wrong}")
+    return table

@@ -2,15 +2,20 @@
 
 Only the process that the sweep was called from writes it. It can be made anew from the files of
 runs, so that what happens between writing a file and entering it loses nothing.
+
+With its rows it keeps the sum of their SHA-256 modulo 2^256, which changes in the same transaction
+as they do. So a damaged page shows whenever the catalogue is opened. What tidegate would not write,
+such as a trigger or a file's name that leads out of the folder, is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
-from contextlib import contextmanager
-from functools import partial
+from contextlib import closing, contextmanager
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate.errors import ResultError
@@ -28,6 +33,7 @@ Settings = tuple[tuple[str, str], ...]
 """What a point sets: dotted keys and TOML values."""
 
 _TABLES = """
+create table if not exists tally (total text not null);
 create table if not exists about (name text primary key, value text not null);
 create table if not exists points (
     number integer primary key,
@@ -57,6 +63,19 @@ create table if not exists failures (
     primary key (point, seed)
 ) without rowid;
 """
+_COLUMNS = {
+    "about": ("name", "value"),
+    "points": ("number", "settings", "position"),
+    "files": ("number", "name", "size", "sha256"),
+    "runs": ("point", "seed", "key", "digest", "file", "place"),
+    "failures": ("point", "seed", "reason"),
+}
+"""Of the tables that are summed up."""
+_MODULUS = 2**256
+_BESIDE = ("-journal", "-wal", "-shm")
+"""Files that SQLite keeps beside a catalogue."""
+_LEADS_ELSEWHERE = bytes.fromhex("d9d505f920a163d7")
+"""How a journal ends that names another file, which SQLite would remove (file format, 3)."""
 
 
 class Entry(NamedTuple):
@@ -66,9 +85,17 @@ class Entry(NamedTuple):
     seed: int
     key: str
     digest: str
-    file: str
+    file: RunFile
     place: int
     """Row of the file."""
+
+
+class _ForeignError(ResultError):
+    """A catalogue that tidegate did not write, or not this version."""
+
+
+class _DamagedError(ResultError):
+    """A catalogue that is not as it was written."""
 
 
 class Catalogue:
@@ -77,20 +104,56 @@ class Catalogue:
     def __init__(self, path: Path, *, writable: bool) -> None:
         """Open, or make where it may be written; a damaged one is begun anew there."""
         self.path = path
-        if writable:
-            self._db = self._open()
-        else:
-            self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        self._change = 0
+        _refuse_others(path)
+        self._db = self._open() if writable else self._readable()
+
+    def _readable(self) -> sqlite3.Connection:
+        if not self.path.exists() or not self.path.stat().st_size:
+            raise ResultError(f"{self.path} has nothing yet: its sweep has not begun")
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        db = sqlite3.connect(place, uri=True, timeout=WAIT_S, isolation_level=None)
+        try:
+            _check(db, self.path)
+        except sqlite3.Error as error:
+            db.close()
+            raise ResultError(f"{self.path} is damaged: {error}") from error
+        except ResultError:
+            db.close()
+            raise
+        return db
 
     def _open(self) -> sqlite3.Connection:
         try:
-            return _connected(self.path)
+            return self._connected()
         except sqlite3.OperationalError as error:
             raise ResultError(f"cannot write {self.path}: {error}") from error
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, _DamagedError):
             # Not to be trusted; the files of runs tell what there is.
             self.path.unlink()
-            return _connected(self.path)
+            return self._connected()
+
+    def _connected(self) -> sqlite3.Connection:
+        """Without a log beside the file, which file systems of several machines cannot share."""
+        db = sqlite3.connect(self.path, timeout=WAIT_S, isolation_level=None)
+        try:
+            if self.path.stat().st_size:
+                _check(db, self.path)
+            db.execute("pragma journal_mode = delete")
+            # Else rows that `insert or replace` takes away are removed without a trigger.
+            db.execute("pragma recursive_triggers = on")
+            # At once: a catalogue with some of its tables would be none.
+            db.executescript(f"begin immediate; {_TABLES} commit;")
+            db.create_function("tally", -1, self._count)
+            db.executescript(_triggers())
+        except (sqlite3.Error, ResultError):
+            db.close()
+            raise
+        return db
+
+    def _count(self, sign: int, table: str, *row: object) -> None:
+        """Add a row to the sum, or take it off."""
+        self._change += sign * _digest(table, row)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Another process reads the file."""
@@ -99,9 +162,20 @@ class Catalogue:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing."""
+        db = self._db
         try:
-            with self._db:
-                yield self._db
+            db.execute("begin immediate")
+            try:
+                self._change = 0
+                yield db
+                total = (_total(db) + self._change) % _MODULUS
+                db.execute("delete from tally")
+                db.execute("insert into tally values (?)", (f"{total:064x}",))
+                db.execute("commit")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("rollback")
+                raise
         except sqlite3.OperationalError as error:
             raise ResultError(f"cannot write {self.path}: {error}") from error
 
@@ -119,7 +193,7 @@ class Catalogue:
         """All points with their numbers, in the order in which the sweep has them."""
         rows = self._db.execute("select number, settings from points order by position, number")
         for number, text in rows:
-            yield number, tuple((key, value) for key, value in json.loads(text))
+            yield number, _settings(text, self.path)
 
     def enter_points(self, points: Iterable[Settings]) -> list[int]:
         """Numbers of these points, new ones for those that were not there."""
@@ -180,10 +254,10 @@ class Catalogue:
     def runs(self, point: int) -> list[Entry]:
         """The runs of a point, by seed."""
         return [
-            Entry(point, *row)
-            for row in self._db.execute(
-                "select seed, key, digest, name, place from runs join files on file = number "
-                "where point = ? order by seed",
+            Entry(point, seed, key, digest, RunFile(*file), place)
+            for seed, key, digest, place, *file in self._db.execute(
+                "select seed, key, digest, place, name, size, sha256 "
+                "from runs join files on file = number where point = ? order by seed",
                 (point,),
             )
         ]
@@ -240,16 +314,111 @@ class Catalogue:
         return [RunFile(*row) for row in rows]
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    """Without a log beside the file, which file systems of several machines cannot share."""
-    db = sqlite3.connect(path, timeout=WAIT_S)
+def _refuse_others(path: Path) -> None:
+    """Refuse what SQLite would follow out of the folder: links, and a journal that names a file."""
+    for one in (path, *(path.with_name(path.name + end) for end in _BESIDE)):
+        if one.is_symlink() or (one.exists() and not one.is_file()):
+            raise ResultError(f"{one} is not a regular file; it was left alone")
+    journal, *logs = (path.with_name(path.name + end) for end in _BESIDE)
+    if any(log.exists() for log in logs) or _names_a_file(journal):
+        raise ResultError(f"{path} was written by another program; it was left alone")
+
+
+def _names_a_file(journal: Path) -> bool:
     try:
-        db.execute("pragma journal_mode = delete")
+        with journal.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(-min(size, len(_LEADS_ELSEWHERE)), os.SEEK_END)
+            return file.read() == _LEADS_ELSEWHERE
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise ResultError(f"{journal} cannot be read: {error.strerror}") from error
+
+
+def _check(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a catalogue that is not one, and one that is not as it was written."""
+    db.text_factory = _text
+    db.execute("begin")  # another sweep may write meanwhile
+    try:
+        schema = _schema(db)
+        if schema != _own_schema():
+            raise _ForeignError(
+                f"{path} is no catalogue of this tidegate; it was left alone. Name another folder, "
+                "or remove it"
+            )
+        for row in db.execute("select name, size, sha256 from files"):
+            if not RunFile.is_sound(*row):
+                raise _ForeignError(
+                    f"{path} names {str(row[0])[:80]!r} as a file of runs, which tidegate does not "
+                    "write; the folder was left alone"
+                )
+        total = sum(
+            _digest(table, row)
+            for table, columns in _COLUMNS.items()
+            for row in db.execute(f"select {', '.join(columns)} from {table}")  # noqa: S608
+        )
+        whole = total % _MODULUS == _total(db)
+    except ValueError as error:
+        raise _DamagedError(f"{path} is damaged: {error}") from error
+    finally:
+        db.execute("rollback")
+    if not whole:
+        raise _DamagedError(
+            f"{path} is damaged: the sum of its rows is not that of what was written"
+        )
+
+
+def _schema(db: sqlite3.Connection) -> set[tuple[object, ...]]:
+    return set(db.execute("select type, name, tbl_name, sql from sqlite_master"))
+
+
+@cache
+def _own_schema() -> set[tuple[object, ...]]:
+    with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(_TABLES)
-    except sqlite3.DatabaseError:
-        db.close()
-        raise
-    return db
+        return _schema(db)
+
+
+@cache
+def _triggers() -> str:
+    """What keeps the sum; of this connection alone, so that the file has none."""
+    statements = []
+    for table, columns in _COLUMNS.items():
+        gone, come = (
+            f"select tally({sign}, '{table}', {', '.join(f'{row}.{one}' for one in columns)});"
+            for sign, row in ((-1, "old"), (1, "new"))
+        )
+        statements += [
+            f"create temp trigger {event}_{table} after {event} on main.{table} begin {what} end;"
+            for event, what in (("insert", come), ("delete", gone), ("update", gone + come))
+        ]
+    return "\n".join(statements)
+
+
+def _total(db: sqlite3.Connection) -> int:
+    """The sum that is kept; 0 before there is anything, -1 for what cannot be one."""
+    rows = db.execute("select total from tally").fetchall()
+    try:
+        return int(rows[0][0], 16) if rows else 0
+    except (TypeError, ValueError):
+        return -1
+
+
+def _text(content: bytes) -> str:
+    """Also what is no text, so that the sum shows the damage."""
+    return content.decode(errors="surrogateescape")
+
+
+def _settings(text: str, path: Path) -> Settings:
+    try:
+        return tuple((str(key), str(value)) for key, value in json.loads(text))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ResultError(f"{path} is damaged: a point has no settings ({error})") from error
+
+
+def _digest(table: str, row: Iterable[object]) -> int:
+    return int(hashlib.sha256(repr((table, *row)).encode(errors="replace")).hexdigest(), 16)
 
 
 def _entered(db: sqlite3.Connection, file: RunFile) -> int:

@@ -11,10 +11,8 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import secrets
-import socket
-import threading
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -27,6 +25,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidegate.errors import ResultError
+from tidegate.results.atomic import clear_leftovers, replace_file
+from tidegate.results.checked import (
+    Checksum,
+    checked_content,
+    content_of,
+    is_intact,
+    parquet_table,
+)
 from tidegate.results.summary import Measure, measures
 from tidegate.results.tables import ENGINE_TABLES, INTERVAL_TABLES, derive
 
@@ -40,10 +46,11 @@ if TYPE_CHECKING:
 
 TOKEN = ".token"  # noqa: S105 - it is no secret
 """Who reads in it what the client wrote has the same folder before him."""
-FORGOTTEN_S = 86_400.0
-"""A half-written file of another machine is nobody's after a day."""
 CACHED_FILES = 64
+MAX_BYTES = 2**32
+"""No file of runs has more."""
 
+_NAME = re.compile(r"[0-9a-f]{32}\.parquet")
 _SCHEMA_DIGEST = b"schema_sha256"
 _MEASURES = "measures"
 
@@ -70,6 +77,21 @@ class RunFile:
     name: str
     size: int
     sha256: str
+
+    @staticmethod
+    def is_name(name: object) -> bool:
+        """Whether a file of runs may be called so: one component of a path, of a fixed form."""
+        return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+    @classmethod
+    def is_sound(cls, name: object, size: object, sha256: object) -> bool:
+        """Whether tidegate could have written this of a file."""
+        return cls.is_name(name) and Checksum.read(size, sha256) is not None
+
+    @property
+    def checksum(self) -> Checksum:
+        """What it is compared with when it is read."""
+        return Checksum(self.size, self.sha256)
 
     @classmethod
     def of(cls, runs: Sequence[KeptRun]) -> tuple[RunFile, bytes]:
@@ -108,22 +130,26 @@ class RunFiles:
         token = secrets.token_hex(16)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._clear_away()
-            (self.folder / TOKEN).write_text(token, encoding="ascii")
         except OSError as error:
             raise ResultError(f"cannot write to {self.folder}: {error.strerror}") from error
+        clear_leftovers(self.folder)
+        replace_file(self.folder / TOKEN, lambda path: path.write_text(token, encoding="ascii"))
         return token
 
     def tidy(self) -> None:
         """Remove what was there for the time of writing only, and what killed workers left."""
-        self._clear_away()
+        clear_leftovers(self.folder)
         (self.folder / TOKEN).unlink(missing_ok=True)
 
-    def _clear_away(self) -> None:
-        """Remove what interrupted writers have left."""
-        for leftover in self.folder.glob(".*.tmp"):
-            if not _in_use(leftover):
-                leftover.unlink(missing_ok=True)
+    def remove(self, name: str) -> None:
+        """Remove a file of runs."""
+        if not RunFile.is_name(name):
+            raise ResultError(f"{name!r} is no name of a file of runs; {self.folder} is left alone")
+        (self.folder / name).unlink(missing_ok=True)
+
+    def names(self) -> set[str]:
+        """Names of the files of runs that are there; others are none of ours."""
+        return {path.name for path in self.folder.glob("*.parquet") if RunFile.is_name(path.name)}
 
     def shared(self, token: str) -> bool:
         """Whether this is the folder, and not one of the same name on another machine."""
@@ -136,30 +162,11 @@ class RunFiles:
 
     def write(self, file: RunFile, content: bytes) -> None:
         """Write under another name, force to the disk, rename."""
-        path = self.folder / file.name
-        host = socket.gethostname().replace(".", "-")
-        building = f".{file.name}.{host}.{os.getpid()}.{threading.get_ident()}.tmp"
-        building_at = self.folder / building
-        try:
-            with building_at.open("wb") as out:
-                out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
-            building_at.rename(path)
-        except OSError as error:
-            building_at.unlink(missing_ok=True)
-            raise ResultError(f"cannot write {path}: {error.strerror}") from error
+        replace_file(self.folder / file.name, lambda path: path.write_bytes(content))
 
     def intact(self, file: RunFile) -> bool:
         """Whether the file is as it was written; what a disk has damaged is not."""
-        path = self.folder / file.name
-        try:
-            if path.stat().st_size != file.size:
-                return False
-            with path.open("rb") as content:
-                return hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
-        except OSError:
-            return False
+        return is_intact(self.folder / file.name, file.checksum)
 
     def found(self, name: str) -> tuple[RunFile, list[tuple[str, int, str]]] | None:
         """A file that the catalogue does not know: its runs' keys, seeds and digests, row by row.
@@ -167,39 +174,40 @@ class RunFiles:
         None for what cannot be read whole.
         """
         try:
-            content = (self.folder / name).read_bytes()
-            rows = pq.read_table(io.BytesIO(content), page_checksum_verification=True)
+            content = content_of(self.folder / name, MAX_BYTES)
+            rows = parquet_table(self.folder / name, content)
             runs = pc.list_flatten(rows["run"]).combine_chunks()
             digests = runs.field("digest").to_pylist()
             keys, seeds = rows["key"].to_pylist(), rows["seed"].to_pylist()
-        except (OSError, ValueError, KeyError, pa.ArrowException):
+        except (ResultError, ValueError, KeyError, AttributeError, pa.ArrowException):
             return None
         if (rows.schema.metadata or {}).get(_SCHEMA_DIGEST) != _digest(rows.schema):
             return None
-        file = RunFile(name, len(content), hashlib.sha256(content).hexdigest())
+        file = RunFile(name, *Checksum.of(content))
         return file, list(zip(keys, seeds, digests, strict=True))
 
-    def read(self, name: str, row: int) -> Tables:
+    def read(self, file: RunFile, row: int) -> Tables:
         """Read a run's tables."""
-        kept = self._rows(name).slice(row, 1)
+        kept = self._rows(file).slice(row, 1)
         lists = ((name, kept[name].combine_chunks()) for name in _table_names(kept.column_names))
         return {name: _flat(one) for name, one in lists if one.null_count == 0}
 
-    def _read(self, name: str, columns: tuple[str, ...] | None = None) -> pa.Table:
-        path = self.folder / name
-        wanted = None if columns is None else list(columns)
+    def _read(self, file: RunFile, columns: tuple[str, ...] | None = None) -> pa.Table:
+        path = self.folder / file.name
         try:
-            rows = pq.read_table(path, columns=wanted, page_checksum_verification=True)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise _unreadable(path, error) from error
+            rows = parquet_table(path, checked_content(path, file.checksum), columns)
+        except ResultError as error:
+            raise ResultError(f"{error}; the same sweep again computes it anew") from error
         lacking = set(columns or ENGINE_TABLES) - set(rows.column_names)
         if lacking:
-            raise _unreadable(path, f"it has no {', '.join(sorted(lacking))}")
+            raise ResultError(
+                f"{path} has no {', '.join(sorted(lacking))}; the same sweep again computes it anew"
+            )
         return rows
 
-    def _measured(self, name: str) -> Measured:
+    def _measured(self, file: RunFile) -> Measured:
         """Read the measures of all runs of a file."""
-        lists = self._read(name, (_MEASURES,))[_MEASURES].combine_chunks()
+        lists = self._read(file, (_MEASURES,))[_MEASURES].combine_chunks()
         records, ends = lists.flatten(), lists.offsets.to_numpy()
         value = records.field("value").to_numpy(zero_copy_only=False)
         spelled = [records.field(part).dictionary_encode() for part in ("kind", "name", "metric")]
@@ -264,34 +272,9 @@ def _table_names(there: Iterable[str]) -> list[str]:
     return [name for name in (*ENGINE_TABLES, *INTERVAL_TABLES) if name in set(there)]
 
 
-def _unreadable(path: Path, reason: object) -> ResultError:
-    reason = "it is missing" if isinstance(reason, FileNotFoundError) else reason
-    return ResultError(f"{path} cannot be read: {reason}; the same sweep again computes it anew")
-
-
 def _digest(schema: pa.Schema) -> bytes:
     """Of the columns' names and types: the pages have checksums, what they are called has none."""
     tables = [(field.name, field.type) for field in schema if pa.types.is_list(field.type)]
     columns = [f"{name}.{column.name} {column.type}" for name, rows in tables
                for column in rows.value_type]  # fmt: skip
     return hashlib.sha256("\n".join(columns).encode()).hexdigest().encode()
-
-
-def _in_use(leftover: Path) -> bool:
-    """Whether who writes it may still be at it; another sweep may use the same folder."""
-    *_, host, process, _thread, _tmp = leftover.name.split(".")
-    if host == socket.gethostname().replace(".", "-"):
-        return _is_alive(process)
-    try:
-        return time.time() - leftover.stat().st_mtime < FORGOTTEN_S
-    except OSError:
-        return False
-
-
-def _is_alive(process: str) -> bool:
-    """Whether a process of this machine runs; a killed one is listed until it is waited for."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return False
-    return state.rpartition(")")[2].split()[0] not in "ZX"

@@ -8,7 +8,6 @@ called from alone writes the catalogue.
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -19,11 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidegate.errors import ResultError, UsageError
-from tidegate.results.places import MANIFEST, SCENARIO
+from tidegate.results.atomic import clear_leftovers, replace_file
+from tidegate.results.checked import Checksum, is_intact
+from tidegate.results.manifests import MANIFEST, SCENARIO, checksum, manifest_of, read_manifest
 from tidegate.runs.execution import MAX_RUNS
 from tidegate.runs.run_files import KeptRun, RunFile, RunFiles
 from tidegate.runs.simulation import run_once
-from tidegate.runs.sweeps import Kept, Point, Sweep, kept_points
+from tidegate.runs.sweeps import Kept, Point, Sweep, kept_points, scenario_text
 from tidegate.scenarios.reading import build_id, content_hash, content_text, parse
 
 if TYPE_CHECKING:
@@ -240,9 +241,8 @@ class Work:
             if not files.intact(file):
                 for point, seed in catalogue.forget(file):
                     lost.setdefault(point, set()).add(seed)
-                (files.folder / file.name).unlink(missing_ok=True)
-        unknown = {path.name for path in files.folder.glob("*.parquet")}
-        unknown -= {file.name for file in known}
+                files.remove(file.name)
+        unknown = files.names() - {file.name for file in known}
         if unknown:
             self._adopt(unknown)
         return lost
@@ -266,40 +266,46 @@ class Work:
             if new:
                 catalogue.enter(file, new)
             elif len(ours) == len(runs):
-                (files.folder / name).unlink(missing_ok=True)
+                files.remove(name)
 
     def finish(self, wall_s: float, enough: Until | None) -> None:
         """Write what belongs to the sweep as a whole; the manifest last: then it is done."""
-        from tidegate.results.store import manifest_of, replace_with, write_json
+        from tidegate.results.store import json_text
 
         for file in self.kept.catalogue.unused():
             self.kept.catalogue.forget(file)
-            (self.kept.files.folder / file.name).unlink(missing_ok=True)
+            self.kept.files.remove(file.name)
         self.kept.files.tidy()
         until = {"until": [f"{one.metric} {one.text}" for one in enough.targets]} if enough else {}
         state = f"{self.kept.catalogue.fingerprint()} {until}"
-        there = all((self.folder / name).exists() for name in (MANIFEST, SUMMARY))
-        if there and self.kept.catalogue.about(SUMMARY) == state:
+        if self.kept.catalogue.about(SUMMARY) == state and self._is_finished():
             return
         whole = Sweep(self.base, kept_points(self.kept), self.folder)
-        text = self.base.to_toml()
-        replace_with(self.folder / SCENARIO, lambda path: path.write_text(text, encoding="utf-8"))
-        replace_with(self.folder / SUMMARY, lambda path: _write_parts(whole, path))
-        manifest = manifest_of(self.base, kind="sweep", **until, wall_s=round(wall_s, 3))
-        replace_with(self.folder / MANIFEST, lambda path: write_json(path, manifest))
+        clear_leftovers(self.folder)
+        self.kept.write_scenario(self.folder / SCENARIO, self.base.to_toml().encode())
+        replace_file(self.folder / SUMMARY, lambda path: _write_parts(whole, path))
+        files = {SUMMARY: Checksum.of_file(self.folder / SUMMARY)}
+        manifest = manifest_of(self.base, files, kind="sweep", wall_s=round(wall_s, 3), **until)
+        text = json_text(manifest).encode()
+        replace_file(self.folder / MANIFEST, lambda path: path.write_bytes(text))
         self.kept.catalogue.note(SUMMARY, state)
+
+    def _is_finished(self) -> bool:
+        """Whether the files of the sweep as a whole are there, as they were written."""
+        try:
+            manifest = read_manifest(self.folder)
+            scenario_text(self.folder, self.kept.catalogue)
+        except (ResultError, ValueError):
+            return False
+        known = checksum(manifest, SUMMARY)
+        return known is not None and is_intact(self.folder / SUMMARY, known)
 
 
 def _write_parts(whole: Sweep, path: Path) -> None:
     """The summary, part by part, so that no more than a part is in memory."""
     parts = whole.summary_parts()
     first = next(parts, pa.table({}))
-    with path.open("wb") as file:
-        with pq.ParquetWriter(
-            file, first.schema, compression="zstd", write_page_checksum=True
-        ) as out:
-            out.write_table(first)
-            for part in parts:
-                out.write_table(part)
-        file.flush()
-        os.fsync(file.fileno())
+    with pq.ParquetWriter(path, first.schema, compression="zstd", write_page_checksum=True) as out:
+        out.write_table(first)
+        for part in parts:
+            out.write_table(part)

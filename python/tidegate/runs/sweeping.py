@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ClusterError, ResultError, ScenarioError, UsageError
-from tidegate.results.places import MANIFEST, check_writable, known_manifest
+from tidegate.results.manifests import MANIFEST, known_manifest
+from tidegate.results.places import check_writable
 from tidegate.runs.catalogue import CATALOGUE, Catalogue
 from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
 from tidegate.runs.simulation import seeds_of
 from tidegate.runs.sweep_work import Planned, Work, check_number
-from tidegate.runs.sweeps import RUNS, Kept, Sweep, label_of
+from tidegate.runs.sweeps import RUNS, Kept, Sweep, check_runs, label_of
 from tidegate.scenarios.reading import (
     Reader,
     build_id,
@@ -169,6 +170,7 @@ def _check_place(folder: Path, base: Scenario, plan: Sequence[Planned]) -> None:
     remedy = "it was left alone. Name another folder, or remove it"
     if manifest is not None and "points" in manifest:
         raise ResultError(f"{folder} has a sweep of an older tidegate; {remedy}")
+    check_runs(folder)
     if not (folder / CATALOGUE).exists():
         return
     catalogue = Catalogue(folder / CATALOGUE, writable=True)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.errors import ResultError, UsageError
+from tidegate.errors import ResultError, ScenarioError, UsageError
+from tidegate.results.atomic import replace_file
+from tidegate.results.checked import Checksum, content_of
 from tidegate.results.columns import field_of
-from tidegate.results.places import SCENARIO
-from tidegate.results.store import read_manifest
+from tidegate.results.manifests import SCENARIO, read_manifest
 from tidegate.results.summary import as_table, estimated
 from tidegate.results.tables import concatenate, with_groups
 from tidegate.runs.catalogue import CATALOGUE, Catalogue
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 RUNS = "runs"
 """Folder of the files of runs."""
+MAX_SCENARIO_BYTES = 2**28
+"""Of a scenario with every default filled in."""
 BATCH = 1_000
 """Points whose summaries are written at once."""
 
@@ -53,6 +56,7 @@ class Kept:
     @classmethod
     def of(cls, folder: Path, read: Reader, always: Settings) -> Kept:
         """A folder to write to, made where it is not there."""
+        check_runs(folder)
         try:
             (folder / RUNS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -63,6 +67,30 @@ class Kept:
     def scenario(self, settings: Settings) -> Scenario:
         """The scenario at a point."""
         return self.read.point([*self.always, *settings])
+
+    def write_scenario(self, path: Path, content: bytes) -> None:
+        """Write the scenario's file; whoever is killed meanwhile leaves one that is known."""
+        old, new = self.catalogue.about(SCENARIO) or "", Checksum.of(content).sha256
+        self.catalogue.note(SCENARIO, f"{old.split(' ')[0]} {new}")
+        replace_file(path, lambda draft: draft.write_bytes(content))
+        self.catalogue.note(SCENARIO, new)
+
+
+def check_runs(folder: Path) -> None:
+    """Refuse a folder whose files of runs are elsewhere."""
+    runs = folder / RUNS
+    if runs.is_symlink() or (runs.exists() and not runs.is_dir()):
+        raise ResultError(f"{runs} is not a folder; {folder} was left alone")
+
+
+def scenario_text(folder: Path, catalogue: Catalogue) -> str:
+    """The scenario of a sweep's folder, as it was written."""
+    path = folder / SCENARIO
+    content = content_of(path, MAX_SCENARIO_BYTES)
+    known = (catalogue.about(SCENARIO) or "").split(" ")
+    if Checksum.of(content).sha256 not in known:
+        raise ResultError(f"{path} is damaged: its SHA-256 is not that of what was written")
+    return content.decode()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -245,11 +273,12 @@ def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
     if manifest.get("kind") != "sweep":
         raise ResultError(f"{path} is not the folder of a sweep")
     try:
-        text = (path / SCENARIO).read_text(encoding="utf-8")
+        check_runs(path)
         catalogue = Catalogue(path / CATALOGUE, writable=False)
+        text = scenario_text(path, catalogue)
         kept = Kept(RunFiles(path / RUNS), catalogue, Reader(*text_of(text)))
         return Sweep(kept.read(()), kept_points(kept), path)
-    except (OSError, ValueError, sqlite3.Error) as error:
+    except (OSError, ValueError, sqlite3.Error, ScenarioError) as error:
         raise ResultError(f"{path} is damaged: {error}") from error
 
 

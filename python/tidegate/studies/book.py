@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidegate.errors import ResultError
+from tidegate.results.atomic import replace_file
 from tidegate.results.statistics import Estimate, estimate
 
 if TYPE_CHECKING:
@@ -120,15 +119,11 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever stands in the file
 
 def replace(path: Path, text: str) -> None:
     """Write a file beside its place and rename it: it is there whole or as it was."""
-    building = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        building.write_text(text, encoding="utf-8")
-        building.rename(path)
     except OSError as error:
-        with suppress(OSError):
-            building.unlink()
-        raise ResultError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise ResultError(f"cannot write {path}: {error.strerror or error}") from error
+    replace_file(path, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
 def rounded(run: Mapping[str, Any]) -> dict[str, Any]:

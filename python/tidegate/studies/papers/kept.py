@@ -9,9 +9,7 @@ or figures have changed is written without a run, and no page mixes two engines.
 from __future__ import annotations
 
 import inspect
-import time
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from tidegate.errors import ResultError
-from tidegate.results.store import replace_with
+from tidegate.results.atomic import clear_leftovers, locked, replace_file
 from tidegate.scenarios.reading import build_id
 from tidegate.studies.book import Book, Entry, fingerprint
 from tidegate.studies.papers import expressions, readings
@@ -35,8 +33,8 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.readings import Reading
 
 _ENTRY = "runs"
-_FORGOTTEN_S = 60.0
-"""A half-written file is nobody's after a minute; writing one takes milliseconds."""
+_LOCK = ".lock"
+"""A file in the folder; who holds its lock may write."""
 _DAMAGED = (
     OSError, ValueError, TypeError, EOFError, RuntimeError, MemoryError, BadZipFile, zlib.error,
 )  # fmt: skip
@@ -64,10 +62,7 @@ class KeptRuns:
 
     def clear_away(self) -> None:
         """Remove what writers have left that were killed."""
-        for leftover in self.folder.glob(".*.tmp"):
-            with suppress(OSError):
-                if time.time() - leftover.stat().st_mtime > _FORGOTTEN_S:
-                    leftover.unlink()
+        clear_leftovers(self.folder)
 
     def add(self, scenario: str, seed: int, run: Run) -> None:
         """Keep a run; another command may have added to the same scenario meanwhile."""
@@ -81,6 +76,11 @@ class KeptRuns:
     def _add(self, scenario: str, seed: int, run: Run) -> None:
         if run.trace is not None:
             _write_trace(self._trace(scenario, seed), run.trace)
+        # What was read must still be so when it is written with a run more.
+        with locked(self.folder / _LOCK):
+            self._enter(scenario, seed, run)
+
+    def _enter(self, scenario: str, seed: int, run: Run) -> None:
         lines = {line["seed"]: line for line in self._entry(scenario).runs}
         lines[seed] = _line(seed, run)
         in_order = [lines[number] for number in sorted(lines)]
@@ -161,11 +161,14 @@ def _curve(value: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:  # noqa: 
 
 
 def _write_trace(path: Path, trace: Trace) -> None:
-    replace_with(path, partial(_save, columns=vars(trace)))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultError(f"cannot write {path}: {error.strerror or error}") from error
+    replace_file(path, partial(_save, columns=vars(trace)))
 
 
 def _save(path: Path, columns: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         np.savez_compressed(file, **columns)
 
