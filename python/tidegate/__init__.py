@@ -7,36 +7,33 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
-
-from tidegate import _native
-from tidegate._native import Scenario, __version__
-from tidegate.errors import (
-    Issue,
-    LabError,
-    MissingError,
-    OverloadError,
-    ResultError,
-    RunError,
-    ScenarioError,
-    TidegateError,
-    UsageError,
-)
-from tidegate.laboratory.running import lab
-from tidegate.runs.simulation import compare, simulate
-from tidegate.scenarios.mechanisms import list_mechanisms
-from tidegate.scenarios.reading import load_scenario
 
 if TYPE_CHECKING:
     import os
 
+    from tidegate._native import Scenario, __version__
     from tidegate.analysis.analyse import Analysis, analyse
+    from tidegate.errors import (
+        Issue,
+        LabError,
+        MissingError,
+        OverloadError,
+        ResultError,
+        RunError,
+        ScenarioError,
+        TidegateError,
+        UsageError,
+    )
+    from tidegate.laboratory.running import lab
     from tidegate.results.comparing import SideBySide, compare_results
     from tidegate.results.result import Comparison, Result
     from tidegate.results.store import load
+    from tidegate.runs.simulation import compare, simulate
     from tidegate.runs.sweeping import sweep
     from tidegate.runs.sweeps import Sweep, load_sweep
+    from tidegate.scenarios.mechanisms import list_mechanisms
+    from tidegate.scenarios.reading import load_scenario
 
 __all__ = [
     "Analysis",
@@ -70,28 +67,51 @@ __all__ = [
     "validate",
 ]
 
-# Tables cost a quarter of a second to import, which `tidegate --help` shall not pay.
+# Tables cost a quarter of a second to import, which `tidegate --help` shall not pay. What is
+# imported here is imported before the command can handle an interruption.
 _LAZY = {
-    "Analysis": "tidegate.analysis.analyse",
-    "Comparison": "tidegate.results.result",
-    "Result": "tidegate.results.result",
-    "SideBySide": "tidegate.results.comparing",
-    "Sweep": "tidegate.runs.sweeps",
-    "analyse": "tidegate.analysis.analyse",
-    "compare_results": "tidegate.results.comparing",
-    "load": "tidegate.results.store",
-    "load_sweep": "tidegate.runs.sweeps",
-    "sweep": "tidegate.runs.sweeping",
+    "Analysis": "analysis.analyse",
+    "Comparison": "results.result",
+    "Issue": "errors",
+    "LabError": "errors",
+    "MissingError": "errors",
+    "OverloadError": "errors",
+    "Result": "results.result",
+    "ResultError": "errors",
+    "RunError": "errors",
+    "Scenario": "_native",
+    "ScenarioError": "errors",
+    "SideBySide": "results.comparing",
+    "Sweep": "runs.sweeps",
+    "TidegateError": "errors",
+    "UsageError": "errors",
+    "__version__": "_native",
+    "analyse": "analysis.analyse",
+    "compare": "runs.simulation",
+    "compare_results": "results.comparing",
+    "lab": "laboratory.running",
+    "list_mechanisms": "scenarios.mechanisms",
+    "load": "results.store",
+    "load_scenario": "scenarios.reading",
+    "load_sweep": "runs.sweeps",
+    "simulate": "runs.simulation",
+    "sweep": "runs.sweeping",
 }
 
 
 def validate(scenario: object, **options: object) -> Scenario:
     """Check a scenario without running it: `load_scenario` under the command's name."""
+    from tidegate.scenarios.reading import load_scenario
+
     return load_scenario(scenario, **options)  # type: ignore[arg-type]
 
 
 def schema() -> dict[str, object]:
     """JSON Schema of scenario files."""
+    import json
+
+    from tidegate import _native
+
     content: dict[str, object] = json.loads(_native.schema())
     return content
 
@@ -136,7 +156,9 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        return getattr(import_module(f"tidegate.{_LAZY[name]}"), name)
+    if name == "errors":
+        return import_module("tidegate.errors")
     raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
 
 

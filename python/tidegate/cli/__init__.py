@@ -4,77 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
+from tidegate.cli.endings import hear_interruptions, output
 
-from tidegate.cli import (
-    analyse,
-    catalogue,
-    compare,
-    doctor,
-    lab,
-    league,
-    plot,
-    price,
-    probe,
-    reproduce,
-    simulate,
-    sweep,
-)
-from tidegate.cli.common import output
+if TYPE_CHECKING:
+    from tidegate.cli.commands import app
 
-app = typer.Typer(
-    name="tidegate",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=(
-        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model for it, 4 some"
-        " points of a sweep failed, 5 `--check` of `reproduce` or `league` missed, `--until` not"
-        " reached or `probe` refused, 6 the machine could not keep up with the lab, 69 no cluster,"
-        " 77 privilege missing, 130 interrupted."
-    ),
-)
-
-
-@app.callback(invoke_without_command=True)
-def tidegate(
-    version: bool = typer.Option(False, "--version", help="Print the version."),
-) -> None:
-    """When a network link is congested: who gets what, and what would make it fair?
-
-    **Try:** tidegate simulate scenarios/evening-peak.toml
-    """
-    if version:
-        from tidegate._native import __version__
-
-        typer.echo(f"tidegate {__version__}")
-        raise typer.Exit
-
-
-app.command()(simulate.simulate)
-app.command()(analyse.analyse)
-app.command()(lab.lab)
-app.command()(compare.compare)
-app.command()(sweep.sweep)
-app.command()(reproduce.reproduce)
-app.command()(league.league)
-app.command("list")(catalogue.list_mechanisms)
-app.command()(catalogue.validate)
-app.command()(catalogue.schema)
-app.command()(plot.plot)
-app.command()(probe.probe)
-app.command()(price.price)
-app.command()(doctor.doctor)
+__all__ = ["app", "main"]
 
 
 def main() -> None:
     """Run the command."""
+    hear_interruptions()
     if sys.stderr is None:
         # Else the next file that is opened would be taken for it.
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
     # Names and signs such as ± must not stop a program in a terminal without UTF-8.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -84,4 +29,15 @@ def main() -> None:
     # far too small to be shared out, which takes a spectrum forty times as long.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with output():
+        from tidegate.cli.commands import app
+
         app()
+
+
+def __getattr__(name: str) -> object:
+    """The command's words take a while to import, during which an interruption shall be heard."""
+    if name == "app":
+        from tidegate.cli.commands import app
+
+        return app
+    raise AttributeError(f"module 'tidegate.cli' has no attribute {name!r}")

@@ -19,8 +19,8 @@ from tidegate.cli.common import (
     print_csv,
     print_json,
     print_tables,
-    remark,
 )
+from tidegate.cli.endings import remark
 
 if TYPE_CHECKING:
     from tidegate.analysis.analyse import Analysis

@@ -19,9 +19,9 @@ from tidegate.cli.common import (
     print_csv,
     print_json,
     print_tables,
-    remark,
     stdout_console,
 )
+from tidegate.cli.endings import remark
 from tidegate.errors import Issue, ScenarioError, UsageError
 
 if TYPE_CHECKING:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import functools
 import json
 import math
 import os
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NoReturn, ParamSpec, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeAlias
 
 import typer
 
+from tidegate.cli.endings import INTERRUPTED, interruptible, leave, remark
 from tidegate.errors import TidegateError, UsageError
 from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS, Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console, RenderableType
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
     from tidegate.runs.execution import Executor
 
 Arguments = ParamSpec("Arguments")
-
-FAILED = 1
-MISSED = 5
-INTERRUPTED = 130
 
 LONGEST_SHOWN = 160
 
@@ -126,10 +121,13 @@ def command(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
     @functools.wraps(function)
     def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
-            function(*args, **kwargs)
+            with interruptible():
+                function(*args, **kwargs)
         except TidegateError as error:
             remark(f"tidegate: {error}" if error.exit_code != 3 else str(error))
             raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:
+            leave(0)  # the reader, such as `head`, has seen enough
         except KeyboardInterrupt:
             remark("interrupted")
             leave(INTERRUPTED)
@@ -156,39 +154,6 @@ def typed(out: str | os.PathLike[str] | None) -> bool:
 def given(option: str | os.PathLike[str] | None, variable: str) -> bool:
     """Whether an option was typed, rather than set by an environment variable."""
     return option is not None and os.fspath(option) != os.environ.get(variable)
-
-
-@contextlib.contextmanager
-def output() -> Iterator[None]:
-    """End in a line where what is printed does not arrive, be it data or a help text."""
-    try:
-        if sys.stdout is None:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        try:
-            yield
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        leave(0)  # the reader, such as `head`, has seen enough
-    except OSError as error:
-        # What goes wrong with files is told where they are used; what is left has no file's name.
-        place = error.filename or "standard output"
-        remark(f"tidegate: cannot write to {place}: {error.strerror}")
-        leave(FAILED)
-
-
-def leave(code: int) -> NoReturn:
-    """End at once: threads in the middle of a run cannot be stopped, and need not be waited for."""
-    try:
-        sys.stderr.flush()
-    finally:
-        os._exit(code)
-
-
-def remark(text: str) -> None:
-    """Print to stderr; there is nobody to tell where that fails."""
-    with contextlib.suppress(OSError):
-        typer.echo(text, err=True)
 
 
 def doubts(path: Path, scenario: Scenario) -> None:

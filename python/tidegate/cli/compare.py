@@ -17,8 +17,8 @@ from tidegate.cli.common import (
     print_csv,
     print_json,
     print_tables,
-    remark,
 )
+from tidegate.cli.endings import remark
 from tidegate.errors import ResultError, UsageError
 from tidegate.results.manifests import known_manifest
 from tidegate.results.places import check_writable

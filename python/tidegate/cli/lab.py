@@ -20,8 +20,8 @@ from tidegate.cli.common import (
     command,
     doubts,
     overrides,
-    remark,
 )
+from tidegate.cli.endings import remark
 from tidegate.cli.outcome import check_keeping, present
 from tidegate.errors import MissingError, OverloadError, UsageError
 from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS

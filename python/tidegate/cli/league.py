@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
-    INTERRUPTED,
     Engine,
     Format,
     Jobs,
@@ -19,12 +18,11 @@ from tidegate.cli.common import (
     Shape,
     command,
     executor,
-    leave,
     print_csv,
     print_json,
     print_tables,
-    remark,
 )
+from tidegate.cli.endings import INTERRUPTED, leave, remark
 from tidegate.errors import UsageError
 
 if TYPE_CHECKING:

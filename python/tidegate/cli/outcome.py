@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tidegate.cli.common import Format, print_csv, print_json, print_tables, remark, typed
+from tidegate.cli.common import (
+    Format,
+    print_csv,
+    print_json,
+    print_tables,
+    typed,
+)
+from tidegate.cli.endings import remark
 from tidegate.errors import ResultError, UsageError
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
-    FAILED,
     Format,
     Shape,
     command,
     print_csv,
     print_json,
-    remark,
     stdout_console,
 )
+from tidegate.cli.endings import FAILED, remark
 from tidegate.errors import UsageError
 
 if TYPE_CHECKING:

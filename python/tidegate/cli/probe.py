@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.common import MISSED, Format, Quiet, Shape, command, print_csv, print_json, remark
+from tidegate.cli.common import (
+    Format,
+    Quiet,
+    Shape,
+    command,
+    print_csv,
+    print_json,
+)
+from tidegate.cli.endings import MISSED, remark
 from tidegate.errors import UsageError
 
 NO_ANSWER = 1

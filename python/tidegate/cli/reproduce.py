@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
-    INTERRUPTED,
     Engine,
     Format,
     Jobs,
@@ -19,13 +18,12 @@ from tidegate.cli.common import (
     Shape,
     command,
     executor,
-    leave,
     print_csv,
     print_json,
     print_tables,
-    remark,
     typed,
 )
+from tidegate.cli.endings import INTERRUPTED, leave, remark
 from tidegate.errors import UsageError
 from tidegate.runs.execution import MAX_REPLICATIONS
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
-    MISSED,
     Add,
     AtMost,
     Engine,
@@ -28,9 +27,9 @@ from tidegate.cli.common import (
     doubts,
     executor,
     overrides,
-    remark,
 )
 from tidegate.cli.common import Until as UntilOption
+from tidegate.cli.endings import MISSED, remark
 from tidegate.cli.outcome import check_keeping, present
 
 if TYPE_CHECKING:

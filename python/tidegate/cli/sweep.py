@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.common import (
-    INTERRUPTED,
-    MISSED,
     Add,
     AtMost,
     Engine,
@@ -29,12 +27,11 @@ from tidegate.cli.common import (
     command,
     doubts,
     executor,
-    leave,
     print_csv,
     print_json_rows,
     print_tables,
-    remark,
 )
+from tidegate.cli.endings import INTERRUPTED, MISSED, leave, remark
 from tidegate.cli.outcome import told
 
 if TYPE_CHECKING:

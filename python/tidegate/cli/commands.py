@@ -1,0 +1,65 @@
+"""All words of the command."""
+
+from __future__ import annotations
+
+import typer
+
+from tidegate.cli import (
+    analyse,
+    catalogue,
+    compare,
+    doctor,
+    lab,
+    league,
+    plot,
+    price,
+    probe,
+    reproduce,
+    simulate,
+    sweep,
+)
+
+app = typer.Typer(
+    name="tidegate",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=(
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 scenario refused or no model for it, 4 some"
+        " points of a sweep failed, 5 `--check` of `reproduce` or `league` missed, `--until` not"
+        " reached or `probe` refused, 6 the machine could not keep up with the lab, 69 no cluster,"
+        " 70 internal error, 77 privilege missing, 130 interrupted."
+    ),
+)
+
+
+@app.callback(invoke_without_command=True)
+def tidegate(
+    version: bool = typer.Option(False, "--version", help="Print the version."),
+) -> None:
+    """When a network link is congested: who gets what, and what would make it fair?
+
+    **Try:** tidegate simulate scenarios/evening-peak.toml
+    """
+    if version:
+        from tidegate._native import __version__
+
+        typer.echo(f"tidegate {__version__}")
+        raise typer.Exit
+
+
+app.command()(simulate.simulate)
+app.command()(analyse.analyse)
+app.command()(lab.lab)
+app.command()(compare.compare)
+app.command()(sweep.sweep)
+app.command()(reproduce.reproduce)
+app.command()(league.league)
+app.command("list")(catalogue.list_mechanisms)
+app.command()(catalogue.validate)
+app.command()(catalogue.schema)
+app.command()(plot.plot)
+app.command()(probe.probe)
+app.command()(price.price)
+app.command()(doctor.doctor)
