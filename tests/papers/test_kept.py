@@ -1,8 +1,11 @@
 """Runs of a paper are kept as they end, by what they depend on, and none is done twice."""
 
 import errno
+import fcntl
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -269,3 +272,37 @@ def test_what_cannot_be_written_is_told_before_anything_runs(tidegate_command):
         assert (done.returncode, done.stdout) == (1, "")
         assert what in done.stderr
         assert "Traceback" not in done.stderr
+
+
+ADDS = """
+import sys
+from pathlib import Path
+from tidegate.studies.papers.kept import KeptRuns
+from tidegate.studies.papers.metrics import Measures, Run
+
+first = int(sys.argv[2])
+for seed in range(first, first + 40):
+    KeptRuns(Path(sys.argv[1]), Measures()).add("scenario", seed, Run({"warm_up_s": 5.0}, 7))
+"""
+
+
+def test_two_processes_that_keep_runs_at_once_lose_none(tmp_path):
+    adding = [
+        subprocess.Popen([sys.executable, "-c", ADDS, tmp_path, str(first)]) for first in (0, 1000)
+    ]
+    assert [one.wait(timeout=PATIENCE_S) for one in adding] == [0, 0]
+    kept = KeptRuns(tmp_path, Measures()).of("scenario")
+    assert sorted(kept) == [*range(40), *range(1000, 1040)]
+
+
+def test_a_run_is_entered_under_a_lock(tmp_path, monkeypatch):
+    enter = KeptRuns._enter
+
+    def locked(kept, *run):
+        with (tmp_path / ".lock").open("r+") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        enter(kept, *run)
+
+    monkeypatch.setattr(KeptRuns, "_enter", locked)
+    KeptRuns(tmp_path, Measures()).add("scenario", 1, Run({"warm_up_s": 5.0}, 7))
+    assert list(KeptRuns(tmp_path, Measures()).of("scenario")) == [1]

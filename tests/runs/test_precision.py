@@ -127,3 +127,43 @@ def test_variants_are_run_equally_often():
         replications=2, until="throughput_bps 10 %", at_most=9,
     )  # fmt: skip
     assert len({tuple(seed for seed, _ in result.digests) for result in both.values()}) == 1
+
+
+@pytest.mark.parametrize(("text", "amount"), [
+    ("throughput_bps .5 %", 0.005),
+    ("throughput_bps 1E-1 kb/s", 100.0),
+    ("throughput_bps 1e+1 kb/s", 1e4),
+    ("throughput_bps 5. %", 0.05),
+    ("throughput_bps 2%", 0.02),
+    ("p95_sojourn_s 1.5E0 ms", 0.0015),
+    ("share .01", 0.01),
+    ("throughput_bps 1E6 Gb/s", 1e15),
+])  # fmt: skip
+def test_a_width_is_any_number_with_its_unit(text, amount):
+    assert until_of(text, None, 3, None).targets[0].amount == pytest.approx(amount)
+
+
+@pytest.mark.parametrize("width", [".", "e5 %", "1e %", "-1 %", "1 KB/S", "٣ %", "1 2 %", "nan %"])
+def test_what_is_no_width_is_refused(width):
+    with pytest.raises(tidegate.UsageError, match="until: "):
+        until_of(f"throughput_bps {width}", None, 3, None)
+
+
+def test_a_quantity_that_nothing_has_is_an_error(tidegate_command, tmp_path):
+    asked = ("--until", "mean_completion_s 5 %", "-r", "2")
+    told = "until: nothing in this scenario has a mean_completion_s; it has throughput_bps, "
+    for command in (("simulate", "small.toml"), ("sweep", "sweep.toml")):
+        done = tidegate_command(*command, *asked, "--set", "duration=0.2 s")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert told in done.stderr
+        assert "Traceback" not in done.stderr
+    with pytest.raises(tidegate.UsageError, match="nothing in this scenario has a mean_completion"):
+        tidegate.simulate(TINY, until=["throughput_bps 90 %", "mean_completion_s 5 %"])
+
+
+def test_a_quantity_that_one_group_or_one_point_has_is_none():
+    until = until_of("mean_completion_s 50 %", 2, 1, None)
+    until.check({"throughput_bps", "mean_completion_s"})
+    until.check(set())  # nothing has run
+    with pytest.raises(tidegate.UsageError, match="nothing in this scenario"):
+        until.check({"throughput_bps"})

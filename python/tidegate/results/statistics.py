@@ -46,10 +46,25 @@ class Estimate(NamedTuple):
         return Estimate(self.mean * factor, self.ci95 * abs(factor), self.runs)
 
     def over(self, other: Estimate) -> Estimate:
-        """Quotient of two independent estimates; its interval to first order."""
+        """Quotient of two independent estimates; its interval to first order.
+
+        NaN where the other's mean is 0.
+
+        >>> Estimate(0.0, 0.5, 3).over(Estimate(2.0, 0.1, 3))
+        Estimate(mean=0.0, ci95=0.25, runs=3)
+        """
+        runs = min(self.runs, other.runs)
+        if other.mean == 0:
+            return Estimate(math.nan, math.nan, runs)
         quotient = self.mean / other.mean
-        relative = math.hypot(self.ci95 / self.mean, other.ci95 / other.mean)
-        return Estimate(quotient, abs(quotient) * relative, min(self.runs, other.runs))
+        half = math.hypot(self.ci95, quotient * other.ci95) / abs(other.mean)
+        return Estimate(quotient, half, runs)
+
+    def change_from(self, base: Estimate) -> float:
+        """Relative change of the mean: 0.1 for a tenth more; infinite from 0, NaN from 0 to 0."""
+        if base.mean == 0:
+            return math.copysign(math.inf, self.mean) if self.mean else math.nan
+        return self.mean / base.mean - 1.0
 
     def less(self, other: Estimate) -> Estimate:
         """Difference of two independent estimates."""

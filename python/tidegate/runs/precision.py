@@ -29,7 +29,7 @@ from tidegate.runs.execution import MAX_REPLICATIONS
 from tidegate.runs.swept_values import UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from tidegate.results.summary import Row
 
@@ -40,7 +40,9 @@ AT_MOST = 1_000
 _METRICS = (*GROUP_METRICS, *LINK_METRICS)
 _DIMENSIONS = {"bit/s": "bps", "s": "s", "B": "bytes", "packets": "packets"}
 _EXAMPLES = {"bit/s": "10 kb/s", "s": "1 ms", "B": "1 kB", "packets": "2 packets"}
-_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)\s*([A-Za-z%/]*)")
+_AMOUNT = re.compile(
+    r"((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*([a-z%/]*)", re.ASCII | re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,13 @@ class Until:
             for row in known
             if row.metric == target.metric and not target.met(row)
         ]
+
+    def check(self, known: Collection[str]) -> None:
+        """Refuse what no run has a value of; `known` are the metrics that some run has."""
+        unknown = [target.metric for target in self.targets if target.metric not in known]
+        if unknown and known:
+            there = ", ".join(metric for metric in _METRICS if metric in known)
+            raise UsageError(f"until: nothing in this scenario has a {unknown[0]}; it has {there}")
 
     def next_count(self, rows: Sequence[Row], count: int) -> int:
         """How many runs there shall be, of a point that has `count`."""

@@ -182,9 +182,10 @@ def _count(results: Mapping[str, Result], enough: Until | None) -> int | None:
 
     if enough is None:
         return None
+    found = {name: list(rows(result.tables)) for name, result in results.items()}
+    enough.check({row.metric for every in found.values() for row in every if row.runs})
     return max(
-        enough.next_count(list(rows(result.tables)), result.replications)
-        for result in results.values()
+        enough.next_count(found[name], result.replications) for name, result in results.items()
     )
 
 

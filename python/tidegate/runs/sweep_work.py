@@ -219,13 +219,16 @@ class Work:
     def _more(self, enough: Until) -> list[tuple[int, Sequence[int]]]:
         """What has to be run in addition, of the points that are not known well enough."""
         wanted: list[tuple[int, Sequence[int]]] = []
+        known: set[str] = set()
         for number, point in enumerate(self.points):
-            have = len(point.seeds)
-            count = enough.next_count(point.summary(), have)
+            have, rows = len(point.seeds), point.summary()
+            known.update(row.metric for row in rows if row.runs)
+            count = enough.next_count(rows, have)
             if count > have:
                 first = point.seeds[0]
                 self.points[number] = replace(point, seeds=range(first, first + count))
                 wanted.append((number, range(first + have, first + count)))
+        enough.check(known)
         check_number(sum(len(point.seeds) for point in self.points))
         return wanted
 

@@ -66,12 +66,12 @@ class Row:
     @property
     def kept(self) -> float:
         """What a victim keeps of what he has without the flood."""
-        return self.victims.mean / self.without.mean
+        return self.victims.over(self.without).mean
 
     @property
     def told_apart(self) -> float:
         """A victim's throughput as a share of the flood's."""
-        return self.victims.mean / self.flood.mean
+        return self.victims.over(self.flood).mean
 
     def cells(self) -> list[str]:
         """As a line of the file."""

@@ -58,4 +58,4 @@ def _share_explained(verdict: CellVerdict, others: Sequence[CellVerdict]) -> flo
         if not replace(verdict, cell=cell).within:
             deviating += 1
             explained += any(replace(other, cell=cell).within for other in others)
-    return explained / deviating
+    return explained / deviating if deviating else 0.0

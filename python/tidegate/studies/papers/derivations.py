@@ -122,7 +122,10 @@ def _difference(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
 
 
 def _crossing(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
-    """Level of a factor up to which the values stay below a limit; between points by its log."""
+    """Level of a factor up to which the values stay below a limit.
+
+    Between points by the level's logarithm, or along a straight line from a level of 0 or less.
+    """
     factor = argument["of"]
     return [
         Datum(dict(rest), Estimate(_first_above(curve, factor, _limit(curve, argument))))
@@ -142,6 +145,8 @@ def _first_above(curve: list[Datum], factor: str, limit: float) -> float:
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
         if y0 <= limit < y1:
             share = (limit - y0) / (y1 - y0)
+            if x0 <= 0:  # no logarithm
+                return x0 + share * (x1 - x0)
             return math.exp(math.log(x0) + share * (math.log(x1) - math.log(x0)))
     below = all(value <= limit for _, value in points)
     return points[-1][0] if below else math.nan
@@ -182,9 +187,24 @@ def _interval(found: list[Datum], kind: str) -> list[Datum]:
     if kind != "relative":
         raise ReproductionError(f"no interval {kind!r}; there is relative")
     return [
-        Datum(d.levels, Estimate(d.value.ci95 / abs(d.value.mean), runs=d.value.runs), d.points)
+        Datum(d.levels, Estimate(_relative_half(d.value), runs=d.value.runs), d.points)
         for d in found
     ]
+
+
+def _relative_half(value: Estimate) -> float:
+    """Half of the interval as a share of the mean; infinite where the mean alone is 0."""
+    if value.mean == 0:
+        return math.inf if value.ci95 > 0 else math.nan
+    return value.ci95 / abs(value.mean)
+
+
+def _over(found: list[Datum], expression: str) -> list[Datum]:
+    divisors = [(datum, evaluate(expression, datum.levels)) for datum in found]
+    for datum, divisor in divisors:
+        if divisor == 0:
+            raise ReproductionError(f"{expression!r} is 0 at {datum.levels}; nothing is over it")
+    return [Datum(d.levels, d.value.scaled(1.0 / divisor), d.points) for d, divisor in divisors]
 
 
 def _least_step(found: list[Datum], factor: str) -> list[Datum]:
@@ -250,14 +270,7 @@ _DERIVATIONS: Mapping[str, Callable[[list[Datum], Any], list[Datum]]] = {
     "mean": lambda found, factors: _of_curves(
         found, factors, lambda curve: mean([datum.value for datum in curve])
     ),
-    "over": lambda found, expression: [
-        Datum(
-            datum.levels,
-            datum.value.scaled(1.0 / evaluate(expression, datum.levels)),
-            datum.points,
-        )
-        for datum in found
-    ],
+    "over": _over,
     "ratio": _ratio,
     "difference": _difference,
     "crossing": _crossing,

@@ -59,10 +59,7 @@ def evaluate(expression: str | float, names: Mapping[str, object]) -> float:
     if not isinstance(expression, str):
         return float(expression)
     numbers = {name: float(one) for name, one in names.items() if isinstance(one, int | float)}
-    try:
-        return float(_value(_parsed(expression), numbers))
-    except ZeroDivisionError as error:
-        raise ReproductionError(f"{expression!r}: {error}") from error
+    return _number(expression, numbers)
 
 
 def evaluate_asking(expression: str, names: Mapping[str, object], asked: object) -> float:
@@ -71,15 +68,23 @@ def evaluate_asking(expression: str, names: Mapping[str, object], asked: object)
     >>> evaluate_asking("count(letter) / 2", {"letter": "a"}, "abracadabra")
     2.5
     """
-    tree = _parsed(expression)
-    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node.func for node in ast.walk(_parsed(expression)) if isinstance(node, ast.Call)]
     called = [call.id for call in calls if isinstance(call, ast.Name)]
     own = {*called} - _FUNCTIONS.keys()
     unknown = sorted(name for name in own if not hasattr(asked, name))
     if unknown:
         raise ReproductionError(f"{expression!r}: the engine has no function {unknown}")
     methods = {name: getattr(asked, name) for name in own}
-    return float(_value(tree, {**names, **methods}))
+    return _number(expression, {**names, **methods})
+
+
+def _number(expression: str, names: Mapping[str, Any]) -> float:
+    """Value of an expression; one that has none, such as the logarithm of 0, is an error."""
+    try:
+        with np.errstate(divide="raise", invalid="raise", over="raise"):
+            return float(_value(_parsed(expression), names))
+    except (ArithmeticError, TypeError) as error:
+        raise ReproductionError(f"{expression!r} has no value: {error}") from error
 
 
 def evaluate_all(expression: str, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:

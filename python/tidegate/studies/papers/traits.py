@@ -56,7 +56,7 @@ def _ranking(
         for cell, metric in metric_of.items():
             ours, base = points[cell, trait].metrics[metric], points[cell, _BASE].metrics[metric]
             if ours.told_apart(base):
-                changes.append((ours.mean / base.mean - 1.0, cell))
+                changes.append((ours.change_from(base), cell))
         largest, where = max(changes, key=lambda change: abs(change[0]), default=(0.0, ""))
         told = f"{100 * largest:+.0f} % ({where})" if where else "none"
         ranked.append((abs(largest), [trait, f"{len(changes)} of {len(metric_of)}", told]))
@@ -69,5 +69,5 @@ def _entry(points: Mapping[tuple[Level, Level], Point], cell: str, trait: str, m
     ours, base = points[cell, trait].metrics[metric], points[cell, _BASE].metrics[metric]
     if trait == _BASE:
         return str(ours)
-    change = f"{ours} ({100 * (ours.mean / base.mean - 1):+.0f} %)"
+    change = f"{ours} ({100 * ours.change_from(base):+.0f} %)"
     return f"**{change}**" if ours.told_apart(base) else change

@@ -48,8 +48,8 @@ class CellVerdict:
 
     @property
     def deviation(self) -> float:
-        """Ours over the paper's, minus 1."""
-        return self.ours.mean / self.cell.value - 1.0
+        """Ours over the paper's, minus 1; infinite or NaN where the paper has 0."""
+        return self.ours.change_from(Estimate(self.cell.value))
 
     @property
     def within(self) -> bool:

@@ -126,9 +126,7 @@ def gain_over(honest: Estimate, lying: Estimate) -> Gain | None:
     """What a liar's goodput is over an honest user's; None where one was not measured."""
     if not (honest.runs and lying.runs):
         return None
-    # A mean of 0 has a quotient of 0, whose relative error nobody knows.
-    ratio = lying.over(honest) if lying.mean else lying.scaled(1 / honest.mean)
-    return Gain(ratio, _exceeds(honest, lying))
+    return Gain(lying.over(honest), _exceeds(honest, lying))
 
 
 def _exceeds(honest: Estimate, lying: Estimate) -> bool:
