@@ -17,12 +17,14 @@ COMMAND = Path(sys.executable).with_name("dask")
 class Dask:
     """Ends with all that was started."""
 
-    def __init__(self, folder, **environment):
+    def __init__(self, folder, *, protocol="tcp", **environment):
         self.folder = folder
         self.file = folder / "scheduler.json"
         self.environment = {**os.environ, **environment}
         self.started = []
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        self.scheduler = self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--protocol", protocol
+        )
         while not self.address:
             assert self.scheduler.poll() is None, "the scheduler did not start"
             time.sleep(0.05)

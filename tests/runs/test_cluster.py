@@ -2,10 +2,15 @@
 
 import re
 import signal
+import socket
 import sqlite3
+import ssl
 import sys
+import urllib.request
 from pathlib import Path
 
+import distributed
+import psutil
 import pytest
 from support import PATIENCE_S, SWEEP, held
 
@@ -194,4 +199,101 @@ def test_a_scheduler_goes_with_the_engine_dask(tidegate_command):
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(tidegate.UsageError, match=r"pip install 'tidegate\[dask\]'"):
+        Cluster()
+
+
+@pytest.fixture(scope="module")
+def local():
+    """A cluster that is started here."""
+    with Cluster(jobs=1) as cluster:
+        yield cluster
+
+
+def listening():
+    """Ports on which this process and those that it has started listen."""
+    this = psutil.Process()
+    sockets = [one for process in (this, *this.children(recursive=True))
+               for one in process.net_connections("inet")]  # fmt: skip
+    return {one.laddr for one in sockets if one.status == psutil.CONN_LISTEN}
+
+
+def test_a_cluster_that_is_started_here_takes_whoever_has_its_certificate(local, tmp_path):
+    assert local.address.startswith("tls://127.0.0.1:")
+    done = tidegate.sweep(TINY, out=tmp_path / "kept", replications=1, executor=local)
+    threads = tidegate.sweep(TINY, out=tmp_path / "threads", replications=1)
+    assert digests(done) == digests(threads)
+
+
+@pytest.mark.parametrize("security", [None, distributed.Security.temporary()])
+@pytest.mark.parametrize("protocol", ["tcp", "tls"])
+def test_a_cluster_that_is_started_here_takes_nobody_else(local, protocol, security):
+    """Neither in the clear, nor without a certificate, nor with one of another cluster."""
+    address = local.address.replace("tls", protocol)
+    with pytest.raises((OSError, TypeError, RuntimeError)):
+        distributed.Client(address, timeout=2, set_as_default=False, security=security)
+
+
+def answer_without_certificate(address):
+    """What a port answers to somebody who encrypts and has no certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection(address, timeout=2) as plain,
+            context.wrap_socket(plain) as encrypted,
+        ):
+            encrypted.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            return encrypted.recv(1)
+    except OSError:
+        return b""
+
+
+PAGES = ("", "health", "metrics", "info/main/workers.html", "json/counts.json", "api/v1")
+
+
+def answer_to_http(ip, port, page):
+    try:
+        with urllib.request.urlopen(f"http://{ip}:{port}/{page}", timeout=2) as answer:
+            return answer.read()
+    except OSError:
+        return b""
+
+
+def test_no_port_of_a_cluster_that_is_started_here_answers_others(local):
+    ports = listening()
+    assert len(ports) >= 3, "scheduler, nanny and worker"
+    assert {ip for ip, _ in ports} == {"127.0.0.1"}
+    for ip, port in ports:
+        assert answer_without_certificate((ip, port)) == b""
+        assert [answer_to_http(ip, port, page) for page in PAGES] == [b""] * len(PAGES)
+
+
+def test_a_cluster_elsewhere_takes_the_certificates_of_dasks_configuration(
+    tidegate_command, tmp_path
+):
+    (tmp_path / "sweep.toml").write_text(TINY)
+    own = distributed.Security.temporary()
+    (tmp_path / "ca.pem").write_text(own.tls_ca_file)
+    (tmp_path / "cert.pem").write_text(own.tls_client_cert)
+    (tmp_path / "key.pem").write_text(own.tls_client_key)
+    tls = "DASK_DISTRIBUTED__COMM__TLS__"
+    configured = {f"{tls}CA_FILE": str(tmp_path / "ca.pem")}
+    for role in ("SCHEDULER", "WORKER", "CLIENT"):
+        for what in ("cert", "key"):
+            configured[f"{tls}{role}__{what.upper()}"] = str(tmp_path / f"{what}.pem")
+    asked = ("sweep", "sweep.toml", "-r", 1, "--engine", "dask", "--out", "kept")
+    with Dask(tmp_path, protocol="tls", **configured) as dask:
+        dask.worker("--no-nanny")
+        assert dask.address.startswith("tls://")
+        refused = tidegate_command(*asked, "--scheduler", dask.address)
+        assert refused.returncode == ClusterError.exit_code
+        assert "takes certificates, and Dask's configuration here names none" in refused.stderr
+        done = tidegate_command(*asked, "--scheduler", dask.address, **configured)
+    assert done.returncode == 0, done.stderr
+    assert len(digests(tidegate.load_sweep(tmp_path / "kept"))) == 4
+
+
+def test_without_cryptography_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(tidegate.UsageError, match=r"cryptography, .*'tidegate\[dask\]'"):
         Cluster()

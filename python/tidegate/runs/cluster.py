@@ -37,7 +37,7 @@ from tidegate.scenarios.reading import build_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from distributed import Client, Future, LocalCluster
+    from distributed import Client, Future, LocalCluster, Security
 
 CONNECT_S = 10
 """How long a scheduler may take to answer."""
@@ -47,6 +47,14 @@ PATIENCE_S = 5.0
 _ADDRESS = re.compile(r"(?:[a-z]+://)?(?:\[[0-9a-f:.%]+\]|[^\s:/]+):[0-9]+")
 REFRESH_S = 2.0
 """How old may be what we know of the workers."""
+_LOCAL = {
+    # One more worker may die of something else than the task that is there.
+    "distributed.scheduler.allowed-failures": 1,
+    # Without pages: the servers of HTTP that Dask starts in any case ask nobody who they are.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+"""Dask's settings for a cluster that is started here."""
 
 
 class Build(NamedTuple):
@@ -81,6 +89,10 @@ class Cluster(Executor):
     ) -> None:
         """Connect; with no address of a scheduler, start one with `jobs` workers on loopback.
 
+        Its processes speak TLS with a certificate that is made for it and that nobody else has:
+        any user of this machine may connect to its ports, and whoever can talk to them can run
+        code as who started it.
+
         `say` is told what somebody who waits would want to know.
         """
         try:
@@ -94,15 +106,18 @@ class Cluster(Executor):
         self._numbers = count()
         self._local: LocalCluster | None = None
         self._known_workers: tuple[dict[str, int], float] = {}, -math.inf
+        security: Security | None = None
         if scheduler is None:
-            scheduler = self._start_local(jobs or local_cores())
+            security = _own_security()
+            scheduler = self._start_local(jobs or local_cores(), security)
         else:
             _check_address(scheduler)
         self.address = scheduler
         try:
             self._client: Client = distributed.Client(
-                scheduler, timeout=CONNECT_S, set_as_default=False, name="tidegate"
-            )
+                scheduler, timeout=CONNECT_S, set_as_default=False, name="tidegate",
+                security=security,
+            )  # fmt: skip
         except (OSError, ValueError) as error:
             raise ClusterError(
                 f"no scheduler answers at {scheduler} ({error}); start one with `dask scheduler`"
@@ -163,15 +178,14 @@ class Cluster(Executor):
             if running and self._client.status == "running":
                 self._client.cancel(list(running), force=True)
 
-    def _start_local(self, workers: int) -> str:
+    def _start_local(self, workers: int, security: Security) -> str:
         import dask
         from distributed import LocalCluster
 
-        # One more worker may die of something else than the task that is there.
-        with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        with dask.config.set(_LOCAL):
             self._local = LocalCluster(
                 n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
-                silence_logs=logging.CRITICAL,
+                silence_logs=logging.CRITICAL, security=security, protocol="tls://",
             )  # fmt: skip
         address: str = self._local.scheduler_address
         return address
@@ -234,6 +248,19 @@ class Cluster(Executor):
                 raise
             raise ClusterError("a worker has no tidegate; install this one there") from error
         return done
+
+
+def _own_security() -> Security:
+    """A certificate for a cluster of this process, kept in memory."""
+    from distributed import Security
+
+    try:
+        return Security.temporary()
+    except ImportError as error:
+        raise UsageError(
+            "the engine dask lacks the package cryptography, which makes the certificate of a "
+            "cluster here: pip install 'tidegate[dask]'"
+        ) from error
 
 
 def _check_address(scheduler: str) -> None:
