@@ -11,6 +11,8 @@ RUNTIME := .venv/.runtime
 TOOLS := .venv/.tools
 NATIVE := .venv/.native
 BPF := .venv/.bpf
+# Programs that look at the lock files alone, in an environment of their own.
+AUDIT := target/audit-tools
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # A venv does not survive the moving of its folder, so a moved checkout is set up anew.
 $(shell [ ! -f .venv/.location ] || [ "$$(cat .venv/.location)" = "$(CURDIR)" ] || rm -f $(RUNTIME))
@@ -19,7 +21,8 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes conex-security reecn-security mobile ns2 stability oracle packetdrill readme docs lock clean
+	lab-abc lab-cpq lab-mixes conex-security reecn-security mobile ns2 stability oracle packetdrill readme docs lock sbom audit \
+	clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 16
@@ -41,6 +44,10 @@ $(NATIVE): $(ENGINE) $(RUNTIME)
 
 $(BPF): $(wildcard bpf/*.[ch] crates/bpf/* crates/bpf/src/*) $(RUNTIME)
 	@tools/setup.sh bpf
+	@touch $@
+
+$(AUDIT)/.installed: requirements-audit.lock $(RUNTIME)
+	@tools/setup.sh audit
 	@touch $@
 
 wheel: $(NATIVE) ## target/wheels/tidegate-*.whl, which needs no checkout
@@ -148,14 +155,29 @@ docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 	@$(BIN)/python tools/dead_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+SBOM := target/sbom
+
+sbom: $(AUDIT)/.installed ## target/sbom/*.cdx.json: what the lock files name, as CycloneDX
+	@mkdir -p $(SBOM)
+	@for lock in requirements requirements-dev; do \
+		$(AUDIT)/bin/python -W ignore::UserWarning -m cyclonedx_py requirements $$lock.lock --pyproject pyproject.toml \
+			--output-reproducible --spec-version 1.6 --output-file $(SBOM)/$$lock.cdx.json; \
+		echo "$(SBOM)/$$lock.cdx.json"; \
+	done
+	@$(AUDIT)/bin/python tools/sbom.py Cargo.lock $(SBOM)/cargo.cdx.json
+
+audit: $(AUDIT)/.installed ## what is known against packages of the lock files; error 77 where no database is reached
+	@$(AUDIT)/bin/python tools/audit.py $(AUDIT)/bin
+
 # The lock files carry names, versions and hashes, and no host: any mirror will do.
-LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml --extra dask \
-	--group build
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
+LOCK := $(COMPILE) pyproject.toml --extra dask --group build
 
 lock: $(TOOLS) ## write the Python lock files anew (newest versions that pyproject.toml allows)
 	$(LOCK) --upgrade --output-file requirements.lock
 	$(LOCK) --upgrade --group checks --constraints requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --upgrade --group audit --output-file requirements-audit.lock
 
 clean: ## remove all that was built or installed (not results/)
 	rm -rf target fuzz/target .venv docs/_build python/tidegate/*.so

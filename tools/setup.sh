@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh runtime    .venv with the locked packages that tidegate runs on
 #   tools/setup.sh tools      and those that test, check and document it
+#   tools/setup.sh audit      those that look at the lock files, in target/audit-tools
 #   tools/setup.sh native     compile the engine into .venv and install the command
 #   tools/setup.sh bpf        and tidegate-bpf, where there is what it takes (never fails)
 #
@@ -11,6 +12,7 @@ set -euo pipefail
 cd -P "$(dirname "$0")/.."
 
 readonly VENV=.venv
+readonly AUDIT=target/audit-tools
 readonly RUST_NEEDED=1.95
 
 say() { printf '\033[1m==>\033[0m %s\n' "$*" >&2; }
@@ -32,21 +34,25 @@ find_python() {
 venv_works() { [[ -f $VENV/.location && $(<"$VENV/.location") == "$PWD" ]] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }
 
 make_venv() {
-    venv_works && return
-    local python
-    python=$(find_python)
-    say "creating $VENV with $("$python" --version)"
-    rm -rf "$VENV"
-    if ! "$python" -m venv "$VENV"; then
-        rm -rf "$VENV"
-        die "'$python -m venv' failed; on Debian: apt-get install python3-venv"
-    fi
-    echo "$PWD" >"$VENV/.location"
+    venv_works || new_venv "$VENV"
 }
 
+new_venv() {
+    local python
+    python=$(find_python)
+    say "creating $1 with $("$python" --version)"
+    rm -rf "$1"
+    if ! "$python" -m venv "$1"; then
+        rm -rf "$1"
+        die "'$python -m venv' failed; on Debian: apt-get install python3-venv"
+    fi
+    echo "$PWD" >"$1/.location"
+}
+
+# A lock file, and the environment.
 install_locked() {
     say "installing the packages of $1"
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+    "${2:-$VENV}/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
         --require-hashes --only-binary :all: --requirement "$1" ||
         die "could not install the packages of $1; the first set-up needs the network (or a pip cache)"
 }
@@ -104,7 +110,8 @@ build_bpf() {
 case ${1:-} in
     runtime) make_venv && install_locked requirements.lock ;;
     tools) make_venv && install_locked requirements-dev.lock ;;
+    audit) new_venv "$AUDIT" && install_locked requirements-audit.lock "$AUDIT" ;;
     native) build_native ;;
     bpf) build_bpf ;;
-    *) die "which step: runtime, tools, native or bpf?" ;;
+    *) die "which step: runtime, tools, audit, native or bpf?" ;;
 esac
