@@ -98,8 +98,10 @@ def main(tools: Path) -> int:
         print(audit.told(lock))  # noqa: T201
     codes = {audit.code for audit in audits.values()}
     if UNREACHED in codes:
-        sys.stderr.write("a database of advisories could not be reached from here; nothing is known "
-                         "of the packages that were not looked up\n")  # fmt: skip
+        sys.stderr.write(
+            "a database of advisories could not be reached from here; nothing is known of the "
+            "packages that were not looked up\n"
+        )
     return FOUND if FOUND in codes else max(codes)
 
 
