@@ -3,6 +3,7 @@
 //! The simulator (and every other engine) reads a [`Plan`] and nothing else, so that a shape such
 //! as "dumbbell" or a profile such as "linux" exists in the scenario crate alone.
 
+use std::fmt::{self, Display};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -117,9 +118,10 @@ impl Plan {
     }
 
     /// A flow by its user, such as `heavy.0.2`. Flows of other users, and more flows of the same user, leave it as it is.
-    pub fn flow_name(&self, flow: usize) -> String {
+    pub fn flow_name(&self, flow: usize) -> impl Display {
         let FlowPlan { user, number, .. } = self.flows[flow];
-        format!("{}.{number}", self.user_name(user))
+        let UserPlan { group, number: of_group, .. } = self.users[user];
+        fmt::from_fn(move |f| write!(f, "{}.{of_group}.{number}", self.groups[group].name))
     }
 }
 

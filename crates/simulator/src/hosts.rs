@@ -45,12 +45,11 @@ impl<S> Interface<S> {
 impl Hosts {
     /// Before the first packet. Each host has the name of the link over which it sends.
     pub fn new<'a>(links: impl ExactSizeIterator<Item = &'a str>, seed: u64) -> Self {
-        let name = |link| format!("host/{link}/jitter");
         if links.len() < MANY {
-            let host = |link| Interface::new(Stream::new(seed, &name(link)));
+            let host = |link| Interface::new(Stream::new(seed, format_args!("host/{link}/jitter")));
             return Hosts::Few(links.map(host).collect());
         }
-        let host = |link| Interface::new(SparseStream::new(&name(link)));
+        let host = |link| Interface::new(SparseStream::new(format_args!("host/{link}/jitter")));
         Hosts::Many { seed, hosts: large_list(links.map(host)) }
     }
 

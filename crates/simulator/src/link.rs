@@ -121,7 +121,7 @@ impl Link {
         };
         let management = if station.is_some() { None } else { Management::new(plan, seed) };
         let wire_loss = (plan.loss.0 > 0.0).then(|| {
-            Box::new((plan.loss.0, Stream::new(seed, &format!("link/{}/wire", plan.name))))
+            Box::new((plan.loss.0, Stream::new(seed, format_args!("link/{}/wire", plan.name))))
         });
         let looks_between = management.as_ref().is_some_and(|own| own.judge.aqm.looks_between());
         let exact = management.is_some() || limit_bytes < u64::MAX;
@@ -172,6 +172,11 @@ impl Link {
     /// What else is measured, if anything may be.
     pub fn probe(&self) -> Option<&LinkProbe> {
         self.rest.as_ref().map(|rest| &rest.probe)
+    }
+
+    /// Whether it keeps what only bottlenecks keep.
+    pub fn is_monitored(&self) -> bool {
+        self.probe().is_some_and(|probe| probe.monitor.is_some())
     }
 
     /// What only bottlenecks keep.

@@ -1,7 +1,5 @@
 //! The counters of a link at a moment, with what has passed of the time that they count in advance.
 
-use std::collections::BTreeMap;
-
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
 
 use crate::link::Link;
@@ -16,8 +14,8 @@ pub struct LinkReadings {
     count: usize,
     /// In the order of links.
     more: Vec<(u32, More)>,
-    /// What links have accepted and not sent yet, where they have any such.
-    unsent: BTreeMap<u32, Unsent>,
+    /// What links have accepted and not sent yet, where they have any such, in the order of links.
+    unsent: Vec<(u32, Unsent)>,
 }
 
 /// The counters of a link at a point in time.
@@ -42,8 +40,8 @@ pub struct Pending {
     pub group: u16,
     /// Its length on the wire.
     pub len: u16,
-    /// When it arrives there.
-    pub arrived: Time,
+    /// It arrives there after the counters are read.
+    pub ahead: bool,
     /// When its transmission ends.
     pub departs: Time,
 }
@@ -52,8 +50,8 @@ pub struct Pending {
 #[derive(Clone, Default)]
 struct Unsent {
     in_all: Accepted,
-    /// By user group.
-    groups: BTreeMap<u16, Accepted>,
+    /// By user group, of a monitored link.
+    groups: Vec<(u16, Accepted)>,
     /// Packets of these that have not arrived yet.
     not_arrived: u64,
     /// The packet that leaves first: its length, and when it does.
@@ -61,26 +59,38 @@ struct Unsent {
 }
 
 impl Unsent {
-    fn add(&mut self, group: u16, len: u16, departs: Time) {
+    fn add(&mut self, group: Option<u16>, len: u16, departs: Time) {
         self.in_all.add(len.into());
-        self.groups.entry(group).or_default().add(len.into());
+        if let Some(group) = group {
+            match self.groups.iter_mut().find(|(of, _)| *of == group) {
+                Some((_, accepted)) => accepted.add(len.into()),
+                None => self.groups.push((group, Accepted { packets: 1, bytes: len.into() })),
+            }
+        }
         let first = (len, departs);
         self.first = Some(self.first.filter(|(_, at)| *at <= departs).unwrap_or(first));
     }
 
-    fn of_all(links: &[Link], pending: &[Pending], now: Time) -> BTreeMap<u32, Self> {
-        let mut all = BTreeMap::<u32, Self>::new();
-        for &Pending { link, group, len, arrived, departs } in pending {
-            let unsent = all.entry(link).or_default();
-            unsent.add(group, len, departs);
-            unsent.not_arrived += u64::from(arrived > now);
-        }
+    fn of_all(links: &[Link], pending: &[Pending], now: Time) -> Vec<(u32, Self)> {
+        let mut pending = pending.to_vec();
         for (number, link) in links.iter().enumerate() {
             if let Some((group, len, departs)) = link.in_transmission(now) {
-                all.entry(number as u32).or_default().add(group, len, departs);
+                let link = number as u32;
+                pending.push(Pending { link, group, len, ahead: false, departs });
             }
         }
-        all
+        pending.sort_unstable_by_key(|packet| packet.link);
+        let of_link = |packets: &[Pending]| {
+            let mut unsent = Unsent::default();
+            let number = packets[0].link;
+            let monitored = links[number as usize].is_monitored();
+            for &Pending { group, len, ahead, departs, .. } in packets {
+                unsent.add(monitored.then_some(group), len, departs);
+                unsent.not_arrived += u64::from(ahead);
+            }
+            (number, unsent)
+        };
+        pending.chunk_by(|one, other| one.link == other.link).map(of_link).collect()
     }
 }
 
@@ -137,7 +147,8 @@ impl LinkReadings {
     pub fn of(&self, link: usize) -> LinkReading<'_> {
         let place = self.more.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let more = place.ok().map(|place| &self.more[place].1);
-        let unsent = self.unsent.get(&(link as u32));
+        let place = self.unsent.binary_search_by_key(&(link as u32), |(number, _)| *number);
+        let unsent = place.ok().map(|place| &self.unsent[place].1);
         LinkReading { accepted: self.accepted.at(link), more, unsent }
     }
 
@@ -177,10 +188,11 @@ impl<'a> LinkReading<'a> {
 
     /// The same of a user group, at a monitored link.
     pub fn departed_of(&self, group: usize) -> Accepted {
-        let unsent = self.unsent.and_then(|unsent| unsent.groups.get(&(group as u16)));
+        let groups = self.unsent.map_or(&[][..], |unsent| &unsent.groups);
+        let unsent = groups.iter().find(|(of, _)| usize::from(*of) == group);
         let counts = self.monitor().map(|monitor| monitor.groups[group]).unwrap_or_default();
         let accepted = Accepted { packets: counts.accepted, bytes: counts.accepted_bytes };
-        accepted.without(unsent.copied().unwrap_or_default())
+        accepted.without(unsent.map(|(_, unsent)| *unsent).unwrap_or_default())
     }
 
     /// For how many nanoseconds a link of this rate has been sending until `now`, when this was read.

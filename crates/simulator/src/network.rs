@@ -297,6 +297,8 @@ impl<C: Contents> Network<C> {
         mut hop: Hop,
         mut now: Time,
     ) -> Option<(Time, Parcel)> {
+        // It arrives after the counters are read.
+        let mut ahead = false;
         loop {
             let Hop { link: number, staged, then, .. } = hop;
             if staged {
@@ -308,7 +310,6 @@ impl<C: Contents> Network<C> {
                 }
             }
             parcel.step();
-            let arrived = now;
             let link = &mut self.links[number as usize];
             if link.is_free(now) {
                 now = link.pass_at_once(parcel.len(), now);
@@ -320,7 +321,8 @@ impl<C: Contents> Network<C> {
                 }
             }
             if now > self.read_next {
-                self.note_pending(number, &parcel, arrived, now);
+                self.note_pending(number, &parcel, ahead, now);
+                ahead = true;
             }
             match then {
                 Then::Link => hop = self.hop_of(&parcel),
@@ -350,13 +352,13 @@ impl<C: Contents> Network<C> {
             Ok(Forwarded { at, written: Written::Word }) => {
                 parcel.set_word(link.told());
                 self.transit.send(number, at, parcel);
-                self.note_pending(number, &parcel, now, at);
+                self.note_pending(number, &parcel, now > self.read_next, at);
                 None
             }
             Ok(Forwarded { at, written }) => Some((at, written == Written::Mark)),
             Err(DropReason::Wire) => {
                 let at = link.far_end_at();
-                self.note_pending(number, &parcel, now, at);
+                self.note_pending(number, &parcel, now > self.read_next, at);
                 self.lose(&parcel);
                 None
             }
@@ -367,15 +369,15 @@ impl<C: Contents> Network<C> {
         }
     }
 
-    /// A link has accepted a packet that arrived there at `arrived` and is `at` the far end later than the counters are
-    /// read: keeps it for the reading, if it leaves the link after that.
+    /// A link has accepted a packet that is `at` the far end later than the counters are read: keeps it for the reading,
+    /// if it leaves the link after that. If it is accepted `ahead`, it arrives there after that as well.
     #[cold]
     #[inline(never)]
-    fn note_pending(&mut self, number: u32, parcel: &Parcel, arrived: Time, at: Time) {
+    fn note_pending(&mut self, number: u32, parcel: &Parcel, ahead: bool, at: Time) {
         let departs = self.links[number as usize].departure_of(at);
         if departs > self.read_next {
             let group = self.flow_states[parcel.flow() as usize].owner.group;
-            self.pending.push(Pending { link: number, group, len: parcel.len(), arrived, departs });
+            self.pending.push(Pending { link: number, group, len: parcel.len(), ahead, departs });
         }
     }
 
@@ -470,7 +472,7 @@ impl<C: Contents> Network<C> {
                     parcel.mark();
                 }
                 if far_end_at > self.read_next {
-                    self.note_pending(hop.link, &parcel, at, far_end_at);
+                    self.note_pending(hop.link, &parcel, false, far_end_at);
                 }
                 self.transit.send(hop.link, far_end_at, parcel);
             }

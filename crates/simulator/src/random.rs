@@ -5,6 +5,8 @@
 //! adding a user, a flow, a link or a stage leaves the numbers that all others draw unchanged, so that two scenarios
 //! run with the same seed have common random numbers.
 
+use core::fmt::{self, Display, Write};
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use tidegate_mechanisms::units::Span;
@@ -15,13 +17,13 @@ pub struct Stream(ChaCha8Rng);
 
 impl Stream {
     /// The stream of the component called `name` in the run with this seed.
-    pub fn new(seed: u64, name: &str) -> Self {
-        Stream(generator(seed, fnv1a(name.as_bytes())))
+    pub fn new(seed: u64, name: impl Display) -> Self {
+        Stream(generator(seed, fnv1a(name)))
     }
 
     /// The stream of a flow (an index into [`Plan::flows`]) that is drawn from for this purpose.
     pub fn of_flow(seed: u64, plan: &Plan, flow: usize, purpose: &str) -> Self {
-        Stream::new(seed, &format!("flow/{}/{purpose}", plan.flow_name(flow)))
+        Stream::new(seed, format_args!("flow/{}/{purpose}", plan.flow_name(flow)))
     }
 
     /// Uniform in `[0, 1)`, with 53 bits.
@@ -125,8 +127,8 @@ pub struct SparseStream {
 
 impl SparseStream {
     /// The stream of the component called `name`.
-    pub fn new(name: &str) -> Self {
-        SparseStream { stream: fnv1a(name.as_bytes()), made: 0, left: 0, stock: [0; FEW] }
+    pub fn new(name: impl Display) -> Self {
+        SparseStream { stream: fnv1a(name), made: 0, left: 0, stock: [0; FEW] }
     }
 
     /// As [`Stream::up_to`], in the run with this seed.
@@ -153,11 +155,20 @@ impl SparseStream {
     }
 }
 
-/// FNV-1a, 64 bits: stable across versions and machines.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+/// FNV-1a, 64 bits, of a name: stable across versions and machines.
+fn fnv1a(name: impl Display) -> u64 {
+    struct Hash(u64);
+    impl Write for Hash {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            for &byte in part.as_bytes() {
+                self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+            Ok(())
+        }
+    }
+    let mut hash = Hash(0xcbf2_9ce4_8422_2325);
+    write!(hash, "{name}").expect("a hash takes everything");
+    hash.0
 }
 
 #[cfg(test)]

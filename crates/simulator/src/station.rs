@@ -108,7 +108,7 @@ impl Station {
         let asks_price = plan.aqm.asks_price();
         Box::new(Station {
             scheduler,
-            rng: Stream::new(seed, &format!("link/{}/aqm", plan.name)),
+            rng: Stream::new(seed, format_args!("link/{}/aqm", plan.name)),
             ecn: plan.ecn || asks_price.is_some(),
             ecn_marks_all: plan.ecn_marks_all,
             tells_price: plan.price_encoding.filter(Encoding::is_in_word).zip(asks_price),

@@ -200,7 +200,7 @@ traffic = { kind = "cbr", rate = "1 Mb/s", ecn = true }
 /// Packets that left the flow's sender, by name: what its own streams decide.
 fn sent_by_flow(plan: &Plan, seed: u64) -> Vec<(String, u64)> {
     let sent = run(plan, seed).flows.packets_sent;
-    sent.iter().enumerate().map(|(flow, sent)| (plan.flow_name(flow), *sent)).collect()
+    sent.iter().enumerate().map(|(flow, sent)| (plan.flow_name(flow).to_string(), *sent)).collect()
 }
 
 /// A stream has the name of its place and purpose: whatever is added elsewhere leaves what it draws as it is.

@@ -27,7 +27,7 @@ impl Management {
     /// Where something judges packets at their arrival.
     pub(super) fn new(plan: &LinkPlan, seed: u64) -> Option<Box<Self>> {
         let judge = build::judge(plan)?;
-        let rng = Stream::new(seed, &format!("link/{}/aqm", plan.name));
+        let rng = Stream::new(seed, format_args!("link/{}/aqm", plan.name));
         let asks_price = plan.aqm.asks_price().is_some();
         let (ecn, ecn_marks_all) = (plan.ecn || asks_price, plan.ecn_marks_all);
         let tells_price = plan.price_encoding.filter(|own| asks_price && own.is_in_word());
