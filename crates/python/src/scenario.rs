@@ -45,6 +45,13 @@ impl Scenario {
         Self::of(Parsed::parse_point(text, &overrides), name)
     }
 
+    /// The data files that a text and its overrides name: the key, the name, and whether the text has it.
+    #[staticmethod]
+    fn data_files(text: &str, overrides: Vec<(String, String)>) -> Vec<(String, String, bool)> {
+        let files = Parsed::data_files(text, &overrides).into_iter();
+        files.map(|file| (file.key, file.name, file.by_file)).collect()
+    }
+
     /// What it asks for that the simulator does not have.
     fn simulator_lacks(&self) -> Vec<Row> {
         self.parsed.simulator_lacks().iter().map(row).collect()
@@ -66,10 +73,11 @@ impl Scenario {
     /// Runs it once, with the interpreter's lock released: table name -> column name -> values.
     fn run<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
         self.check_simulator()?;
-        let run = || tidegate_simulator::run(&self.plan, seed);
+        let run = || tidegate_simulator::try_run(&self.plan, seed);
         let output = py
             .detach(|| catch_unwind(AssertUnwindSafe(run)))
-            .map_err(|panic| RunError::new_err((seed, said(panic.as_ref()))))?;
+            .map_err(|panic| RunError::new_err((seed, said(panic.as_ref()))))?
+            .map_err(|stop| RunError::new_err((seed, stop.to_string())))?;
         tables::to_python(py, output)
     }
 

@@ -9,6 +9,7 @@ use crate::field::{PathIssue, Reader};
 use crate::file::{Access, File, Tcp, User, packet_size_mistake};
 use crate::fit;
 use crate::issue::nearest;
+use crate::load;
 use crate::network::{DUMBBELL, Network};
 use crate::plan::{ConexPlan, FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
 use crate::prices;
@@ -23,6 +24,9 @@ const MAX_ROUTE_LINKS: u64 = 50_000_000;
 const MAX_SAMPLES: u64 = 10_000_000;
 /// Looking for a group's way can take as long as there are links.
 const MAX_SEARCHED: usize = 500_000;
+
+/// A name is part of the names of folders, which have 255 bytes at most.
+pub(crate) const MAX_NAME_BYTES: usize = 200;
 
 /// Bytes of TCP and IP headers in a packet, without options, and of the timestamp option.
 const HEADERS: u64 = 40;
@@ -116,6 +120,13 @@ fn misfits(tcp: &Tcp, own: &Tcp, reader: &mut Reader) -> Vec<(&'static str, Stri
 
 /// Checks a resolved file.
 pub(crate) fn whole(file: &File, reader: &mut Reader) {
+    if let Some(name) = file.name.as_ref().filter(|name| name.len() > MAX_NAME_BYTES) {
+        let message = format!(
+            "has {} bytes; at most {MAX_NAME_BYTES}, since folders are named after it: say more in description",
+            name.len()
+        );
+        reader.wrong_at("name", message);
+    }
     times(file, reader);
     packets(file, reader);
     fit::buckets(file, reader);
@@ -128,6 +139,8 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     prices::of(file, network.as_ref(), reader);
     network.iter().for_each(|network| tunnels::of(file, network, reader));
     let nodes = network.as_ref().map(Network::nodes).unwrap_or_default();
+    let known = network.as_ref().filter(|_| reader.mistakes.is_empty());
+    known.iter().for_each(|network| load::whole(file, network, reader));
     let network = network.as_ref().map(|network| (network, &nodes));
     reader.within("users", |reader| {
         for (name, user) in &file.users.entries {
@@ -138,10 +151,13 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
 
 fn can_be_searched(file: &File, network: &Network, reader: &mut Reader) -> bool {
     let (groups, links) = (file.users.entries.len(), network.links.len());
-    let fits = groups * links <= MAX_SEARCHED;
+    let moves: usize = file.users.entries.iter().map(|(_, user)| user.moves.0.len()).sum();
+    let fits = (groups + moves).saturating_mul(links) <= MAX_SEARCHED;
     if !fits {
-        let message =
-            format!("{groups} groups over {links} links; at most {MAX_SEARCHED} pairs of them");
+        let moves = if moves > 0 { format!(" with {moves} moves") } else { String::new() };
+        let message = format!(
+            "{groups} groups{moves} over {links} links; at most {MAX_SEARCHED} pairs of them"
+        );
         reader.wrong_at("users", message);
     }
     fits
@@ -362,13 +378,18 @@ fn offers(file: &File, user: &User, reader: &mut Reader) {
 /// Users sit at the hosts of another group: one at each, at one end of their way, with what it has there.
 fn hosts(file: &File, user: &User, name: &str, reader: &mut Reader) {
     let groups = &file.users.entries;
-    let Some((_, group)) = groups.iter().find(|(other, _)| other == name) else {
+    let Some(place) = file.users.place_of(name) else {
+        if reader.is_full() {
+            // To look for the nearest name would take long, and nobody reads it.
+            return reader.wrong_at("hosts", String::new());
+        }
         let names: Names = groups.iter().map(|(other, _)| other.as_str()).collect();
         let near = nearest(name, names.iter().copied()).map(str::to_owned);
         let message = format!("there is no group \"{name}\"; groups are {}", list(&names));
         reader.within("hosts", |reader| reader.wrong_near::<()>(message, near));
         return;
     };
+    let group = &groups[place].1;
     if let Some(other) = &group.hosts {
         let message = match std::ptr::eq(group, user) {
             true => "names this very group: leave the key out".to_owned(),

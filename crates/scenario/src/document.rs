@@ -19,8 +19,8 @@ pub(crate) struct Position {
 pub(crate) struct Node {
     pub value: Value,
     pub at: Option<usize>,
-    /// What an override has put this in place of.
-    pub replaced: Option<Box<Node>>,
+    /// Texts that overrides have put this in place of, each once.
+    pub replaced: Vec<String>,
 }
 
 /// A TOML value. Integers keep their sign and size until a field says what it can take.
@@ -55,7 +55,7 @@ impl Table {
 
 impl<T: Into<Value>> From<T> for Node {
     fn from(value: T) -> Self {
-        Node { value: value.into(), at: None, replaced: None }
+        Node { value: value.into(), at: None, replaced: Vec::new() }
     }
 }
 impl From<Table> for Value {
@@ -177,7 +177,7 @@ pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(),
     for (depth, key) in parents.iter().enumerate() {
         let node = table.entry(key);
         if matches!(&node.value, Value::Text(text) if is_name(text)) {
-            let name = Node { replaced: None, ..node.clone() };
+            let name = Node { replaced: Vec::new(), ..node.clone() };
             node.value = Table(vec![("kind".to_owned(), name)]).into();
         }
         match &mut node.value {
@@ -190,7 +190,12 @@ pub(crate) fn set(root: &mut Table, path: &[String], value: Value) -> Result<(),
     }
     let place = table.entry(last);
     let old = std::mem::replace(place, Node::from(value));
-    place.replaced = Some(Box::new(old));
+    place.replaced = old.replaced;
+    if let Value::Text(text) = old.value
+        && !place.replaced.contains(&text)
+    {
+        place.replaced.push(text);
+    }
     Ok(())
 }
 
@@ -228,7 +233,7 @@ impl Origin {
             Origin::File => Some(offset),
             Origin::Override => None,
         };
-        Node { value, at, replaced: None }
+        Node { value, at, replaced: Vec::new() }
     }
 }
 

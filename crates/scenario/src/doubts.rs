@@ -10,28 +10,30 @@ use tidegate_mechanisms::stage::StageParams;
 
 use crate::field::{PathIssue, Reader};
 use crate::file::{File, User};
-use crate::layout;
 use crate::network::Network;
 use crate::plan::{self, LinkMechanisms, LinkPlan, ReportWay};
 use crate::resolve::AtHosts;
+use crate::{layout, load};
 
 /// Every doubt about a checked file.
 pub(crate) fn of(file: &File) -> Vec<PathIssue> {
     let mut reader = Reader::default();
     let network = Network::of(file);
+    let crossing = Crossing::of(file, &network);
     if file.users.entries.iter().all(|(_, user)| !user.is_metered(file)) {
         nobody_is_metered(file, &mut reader);
     } else {
         some_are_not_metered(file, &network, &mut reader);
     }
-    declared::of(file, &network, &mut reader);
+    declared::of(file, &network, &crossing, &mut reader);
     beyond::of(file, &mut reader);
     background::of(file, &network, &mut reader);
-    willing::of(file, &network, &mut reader);
+    willing::of(file, &network, &crossing, &mut reader);
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name], |reader| arrives(file, user, &network, reader));
     }
     reports_are_taken(file, &network, &mut reader);
+    load::doubts(file, &network, &mut reader);
     reader.mistakes
 }
 
@@ -46,8 +48,11 @@ fn reports_are_taken(file: &File, network: &Network, reader: &mut Reader) {
     }
     let plan = layout::plan(file);
     let ways = plan.report_ways();
-    for (group, (name, _)) in file.users.entries.iter().enumerate() {
-        let first = plan.flows.iter().position(|flow| plan.users[flow.user].group == group);
+    let mut firsts = vec![None; plan.groups.len()];
+    for (number, flow) in plan.flows.iter().enumerate() {
+        firsts[plan.users[flow.user].group].get_or_insert(number);
+    }
+    for (first, (name, _)) in firsts.into_iter().zip(&file.users.entries) {
         let Some(first) = first else { continue };
         let flow = &plan.flows[first];
         for hop in 0..=flow.forward.len() {
@@ -132,6 +137,28 @@ fn way<'a>(
     };
     let path = network.path(from, to).unwrap_or_default();
     path.into_iter().map(|link| &network.links[link as usize])
+}
+
+/// Which groups' packets cross a shared link, by the link's number: looked up once, since to ask every group of
+/// every link takes groups times links times hops.
+struct Crossing(Vec<Vec<usize>>);
+
+impl Crossing {
+    fn of(file: &File, network: &Network) -> Self {
+        let mut groups = vec![Vec::new(); network.links.len()];
+        for (group, (_, user)) in file.users.entries.iter().enumerate() {
+            let (from, to) = user.ends();
+            for link in network.path(from, to).unwrap_or_default() {
+                groups[link as usize].push(group);
+            }
+        }
+        Crossing(groups)
+    }
+
+    /// By the number of a link, in the order of the file.
+    fn groups(&self, link: u32) -> &[usize] {
+        &self.0[link as usize]
+    }
 }
 
 /// Whether a first full packet can be there before the run ends, all queues being empty. TCP shakes

@@ -43,12 +43,16 @@ impl Reader {
     pub fn following(profile: Profile) -> Self {
         Reader { profile, ..Reader::default() }
     }
+    /// Whether there are as many mistakes as anybody reads, so that further ones are counted alone.
+    pub fn is_full(&self) -> bool {
+        self.mistakes.len() == MAX_MISTAKES
+    }
     /// Notes a mistake in the value being read.
     pub fn wrong<T>(&mut self, message: impl Into<String>) -> Option<T> {
         self.wrong_near(message, None)
     }
     pub fn wrong_near<T>(&mut self, message: impl Into<String>, near: Option<String>) -> Option<T> {
-        if self.mistakes.len() == MAX_MISTAKES {
+        if self.is_full() {
             self.untold += 1;
             return None;
         }
@@ -99,7 +103,7 @@ impl Reader {
     /// Refuses keys that are not in `known`.
     pub fn known_keys(&mut self, table: &Table, known: &[&str]) {
         for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
-            if self.mistakes.len() == MAX_MISTAKES {
+            if self.is_full() {
                 // The nearest name costs more than everything else here.
                 self.untold += 1;
                 continue;
@@ -165,8 +169,8 @@ pub(crate) fn read_kind(
     let kind = reader.within("kind", |reader| read_choice(node, &names, reader))?;
     let mut known = vec!["kind"];
     // An override of the kind leaves the other kind's keys standing in the file: not a mistake.
-    let before: Vec<&str> = replaced_kinds(node).collect();
-    let allowed = all.iter().filter(|(name, _)| *name == kind || before.contains(name));
+    let was = |name: &str| node.replaced.iter().any(|before| before == name);
+    let allowed = all.iter().filter(|(name, _)| *name == kind || was(name));
     for key in allowed.flat_map(|(_, keys)| keys) {
         if !known.contains(key) {
             known.push(key);
@@ -174,18 +178,6 @@ pub(crate) fn read_kind(
     }
     reader.known_keys(table, &known);
     Some(kind)
-}
-
-/// The kinds that stood there before overrides.
-fn replaced_kinds(node: &Node) -> impl Iterator<Item = &str> {
-    fn before(node: &Node) -> Option<&Node> {
-        node.replaced.as_deref()
-    }
-    let chain = std::iter::successors(before(node), |node| before(node));
-    chain.filter_map(|node| match &node.value {
-        Value::Text(kind) => Some(kind.as_str()),
-        _ => None,
-    })
 }
 
 /// One of `words`, or a mistake that lists them.

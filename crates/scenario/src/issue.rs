@@ -11,6 +11,9 @@ pub(crate) const MAX_MISTAKES: usize = 100;
 const MAX_NAME: usize = 160;
 const MAX_MESSAGE: usize = 1200;
 
+/// So many valid names are compared with one that is wrong.
+const MAX_CANDIDATES: usize = 2_000;
+
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
@@ -44,7 +47,7 @@ impl Issue {
     }
 }
 
-/// Without control characters, which a terminal would obey, and with its middle left out if long.
+/// Without characters that a terminal would obey instead of showing them, and with its middle left out if long.
 fn printable(text: &str, max: usize) -> String {
     let length = text.chars().count();
     let text: Cow<str> = if length <= max {
@@ -58,7 +61,14 @@ fn printable(text: &str, max: usize) -> String {
 }
 
 fn plain(c: char) -> Vec<char> {
-    if c.is_control() { c.escape_default().collect() } else { vec![c] }
+    if is_obeyed(c) { c.escape_default().collect() } else { vec![c] }
+}
+
+/// Whether a terminal acts on a character: control characters, what turns the direction of text (Unicode, UAX #9), and
+/// separators of lines and paragraphs.
+fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl fmt::Display for Issue {
@@ -93,8 +103,27 @@ pub(crate) fn nearest<'a>(
         |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase().replace('-', "_"));
     valid
         .into_iter()
+        .take(MAX_CANDIDATES)
         .map(|name| (distance(name), name))
         .filter(|(d, name)| *d <= 1 + name.chars().count() / 4 && *d < name.chars().count())
         .min_by_key(|(d, _)| *d)
         .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        for (text, want) in [
+            ("a\u{1b}]0;own\u{7}", "a\\u{1b}]0;own\\u{7}"),
+            ("a\nb\tc\u{7f}", "a\\nb\\tc\\u{7f}"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+            ("\u{202e}txt\u{2066}\u{2028}", "\\u{202e}txt\\u{2066}\\u{2028}"),
+            ("größer 5 µs, 日本", "größer 5 µs, 日本"),
+        ] {
+            assert_eq!(printable(text, 100), want);
+        }
+    }
 }

@@ -10,6 +10,7 @@
 
 mod check;
 mod chosen;
+mod data_files;
 mod declare;
 mod document;
 mod doubts;
@@ -20,6 +21,7 @@ mod given;
 mod issue;
 mod layer;
 mod layout;
+mod load;
 mod nesting;
 mod network;
 mod overrides;
@@ -39,6 +41,7 @@ mod traffic;
 mod tunnels;
 mod value;
 
+pub use data_files::DataFile;
 pub use issue::Issue;
 pub use schema::schema;
 
@@ -60,6 +63,16 @@ pub struct Scenario {
 /// Files beyond this are no scenarios.
 pub const MAX_FILE_BYTES: usize = 4 << 20;
 
+/// So much is read of a text and its overrides, and so much has a scenario at most that is written out with all
+/// defaults: what was written can be read again.
+pub const MAX_TEXT_BYTES: usize = 16 << 20;
+
+/// So many overrides are applied to a file.
+pub const MAX_OVERRIDES: usize = 10_000;
+
+/// What is shorter than this is not too long when it is written out with all defaults.
+const SHORT_BYTES: usize = 64 << 10;
+
 impl Scenario {
     /// Reads a file. An override is a dotted key and the text of its value, in TOML or, for a
     /// text, without the quotes: `("bottleneck.rate", "10 Mb/s")`. It may only name groups and links
@@ -69,6 +82,11 @@ impl Scenario {
     /// All mistakes, in the order of the file.
     pub fn parse(text: &str, overrides: &[(String, String)]) -> Result<Scenario, Vec<Issue>> {
         Self::prepared(text, overrides, |_| ())
+    }
+
+    /// The data files that a file and its overrides name. What cannot be read at all names none: [`Scenario::parse`] tells.
+    pub fn data_files(text: &str, overrides: &[(String, String)]) -> Vec<DataFile> {
+        data_files::named(text, overrides)
     }
 
     /// Reads a point of a file's sweep, whose overrides are among these: as [`Scenario::parse`] does,
@@ -85,14 +103,18 @@ impl Scenario {
         overrides: &[(String, String)],
         change: impl FnOnce(&mut Table),
     ) -> Result<Scenario, Vec<Issue>> {
-        if text.len() > MAX_FILE_BYTES {
-            let message = format!("more than {MAX_FILE_BYTES} bytes, which no scenario needs");
-            return Err(vec![unplaced(String::new(), message)]);
-        }
+        let bytes = bounded(text, overrides).map_err(|issue| vec![issue])?;
         let mut document = prepare(text, overrides)?;
         change(&mut document);
         let located = |found: Found| locate(found, &document, text);
         let file = read(&document).map_err(located)?;
+        if bytes > SHORT_BYTES && toml_text::write(&file.write_table()).len() > MAX_TEXT_BYTES {
+            let message = format!(
+                "more than {MAX_TEXT_BYTES} bytes when all defaults are filled in, so that no result could be read \
+                 again: give fewer groups of more users"
+            );
+            return Err(vec![unplaced(String::new(), message)]);
+        }
         let points = sweep::points(&document, file.sweep.as_ref(), text.len()).map_err(located)?;
         let simulator_lacks = located(check::simulator_lacks(&file).into());
         let warnings = located(doubts::of(&file).into());
@@ -104,9 +126,10 @@ impl Scenario {
         &self.warnings
     }
 
-    /// With this name, if the file gives none.
+    /// With this name, if the file gives none; as much of it as a name may have.
     pub fn or_named(mut self, name: &str) -> Scenario {
-        self.file.name.get_or_insert_with(|| name.to_owned());
+        let end = name.floor_char_boundary(check::MAX_NAME_BYTES);
+        self.file.name.get_or_insert_with(|| name[..end].to_owned());
         self
     }
 
@@ -155,6 +178,30 @@ impl Scenario {
     pub fn groups(&self) -> impl Iterator<Item = &str> {
         self.file.users.entries.iter().map(|(name, _)| name.as_str())
     }
+}
+
+/// The bytes of a text and its overrides, if there are not too many.
+fn bounded(text: &str, overrides: &[(String, String)]) -> Result<usize, Issue> {
+    if text.len() > MAX_TEXT_BYTES {
+        let message = format!("more than {MAX_TEXT_BYTES} bytes, which no scenario needs");
+        return Err(unplaced(String::new(), message));
+    }
+    if overrides.len() > MAX_OVERRIDES {
+        let message = format!(
+            "{} overrides; at most {MAX_OVERRIDES}: write them into a file",
+            overrides.len()
+        );
+        return Err(unplaced(String::new(), message));
+    }
+    let lengths = overrides.iter().map(|(key, value)| key.len().saturating_add(value.len()));
+    let bytes = lengths.fold(text.len(), usize::saturating_add);
+    if bytes > MAX_TEXT_BYTES {
+        let message = format!(
+            "{bytes} bytes with the overrides and the files that it names; at most {MAX_TEXT_BYTES}"
+        );
+        return Err(unplaced(String::new(), message));
+    }
+    Ok(bytes)
 }
 
 /// Parses the text and applies the overrides.

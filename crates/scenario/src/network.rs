@@ -1,7 +1,9 @@
 //! The shared part of each topology as a graph, and the paths through it.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::rc::Rc;
 
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::stage::StageParams;
@@ -20,13 +22,20 @@ const REVERSE_BUFFER: Buffer = Buffer::Packets(10_000);
 #[derive(Debug, Default)]
 pub(crate) struct Network {
     pub links: Vec<LinkPlan>,
-    ends: Vec<(String, String)>,
-    /// Their numbers, in the order of the file.
+    /// Numbers of the nodes, in the order of the file.
     numbers: BTreeMap<String, u32>,
-    /// Links that leave a node, ascending.
-    leaving: BTreeMap<String, Vec<usize>>,
+    /// Links that leave a node, ascending, by the node's number.
+    leaving: Vec<Vec<u32>>,
+    /// Numbers of the links by their names.
+    by_name: BTreeMap<String, u32>,
     price_encoding: Option<Encoding>,
+    /// By the node that they begin at: what has been searched once is asked for many times.
+    trees: RefCell<BTreeMap<u32, Rc<Tree>>>,
 }
+
+/// The shortest paths from one node to all others: by the number of a node the link over which it is reached.
+#[derive(Debug)]
+struct Tree(Vec<Option<u32>>);
 
 impl Network {
     /// The network of the file's topology; empty if it has none.
@@ -50,7 +59,7 @@ impl Network {
 
     /// All nodes, in alphabetical order.
     pub fn nodes(&self) -> BTreeSet<&str> {
-        self.ends.iter().flat_map(|(from, to)| [from.as_str(), to.as_str()]).collect()
+        self.numbers.keys().map(String::as_str).collect()
     }
 
     /// The number of a node.
@@ -66,15 +75,26 @@ impl Network {
         self.numbers.len() as u32
     }
 
+    /// The link of this name.
+    pub fn link(&self, name: &str) -> Option<&LinkPlan> {
+        self.number_of_link(name).map(|number| &self.links[number as usize])
+    }
+
+    /// Its number.
+    pub fn number_of_link(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
     fn add(&mut self, from: &str, to: &str, link: LinkPlan) {
         let ends = [from, to].map(|node| {
             let next = self.len();
             *self.numbers.entry(node.to_owned()).or_insert(next)
         });
-        let link = LinkPlan { ends: ends.into(), ..link };
-        self.leaving.entry(from.to_owned()).or_default().push(self.links.len());
-        self.ends.push((from.to_owned(), to.to_owned()));
-        self.links.push(link);
+        let number = u32::try_from(self.links.len()).expect("links of a file fit 32 bits");
+        self.leaving.resize_with(self.numbers.len(), Vec::new);
+        self.leaving[ends[0] as usize].push(number);
+        self.by_name.insert(link.name.clone(), number);
+        self.links.push(LinkPlan { ends: ends.into(), ..link });
     }
 
     fn add_bottleneck(&mut self, file: &Bottleneck, packet_size: Bytes) {
@@ -129,42 +149,52 @@ impl Network {
     /// The links from one node to another with the least delay, then the fewest hops; ties go to
     /// the link that stands first. `None` if no path leads there.
     pub fn path(&self, from: &str, to: &str) -> Option<Vec<u32>> {
-        // Distance and the link over which the node was reached.
-        let mut reached: BTreeMap<&str, (Span, u32, Option<usize>)> = BTreeMap::new();
-        let mut done = BTreeSet::new();
-        let mut queue = BinaryHeap::from([Reverse((Span::ZERO, 0, from))]);
-        reached.insert(from, (Span::ZERO, 0, None));
-        while let Some(Reverse((delay, hops, node))) = queue.pop() {
-            if node == to {
-                return Some(self.trace(to, &reached));
-            }
-            if !done.insert(node) {
+        let [from, to] = [from, to].map(|node| self.numbers.get(node).copied());
+        let (from, to) = from.zip(to)?;
+        let tree = self.trees.borrow().get(&from).cloned();
+        let tree = tree.unwrap_or_else(|| {
+            let tree = Rc::new(self.search(from));
+            self.trees.borrow_mut().insert(from, Rc::clone(&tree));
+            tree
+        });
+        let mut path = Vec::new();
+        let mut node = to;
+        while node != from {
+            let link = tree.0[node as usize]?;
+            path.push(link);
+            node = self.links[link as usize].ends.0;
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// Dijkstra's search. Of nodes that are as far, the one whose name comes first is looked at first.
+    fn search(&self, from: u32) -> Tree {
+        let mut ranks = vec![0; self.numbers.len()];
+        self.numbers.values().zip(0..).for_each(|(node, rank)| ranks[*node as usize] = rank);
+        let mut reached: Vec<Option<(Span, u32)>> = vec![None; ranks.len()];
+        let mut over = vec![None; ranks.len()];
+        let mut done = vec![false; ranks.len()];
+        reached[from as usize] = Some((Span::ZERO, 0));
+        let mut queue = BinaryHeap::from([Reverse((Span::ZERO, 0, ranks[from as usize], from))]);
+        while let Some(Reverse((delay, hops, _, node))) = queue.pop() {
+            if std::mem::replace(&mut done[node as usize], true) {
                 continue;
             }
-            for &link in self.leaving.get(node).into_iter().flatten() {
-                let next = self.ends[link].1.as_str();
+            for &number in &self.leaving[node as usize] {
+                let link = &self.links[number as usize];
+                let next = link.ends.1 as usize;
                 // A sum of a million delays of 30 years would not fit.
-                let total = delay.as_nanos().saturating_add(self.links[link].delay.as_nanos());
-                let (total, hops) = (Span::from_nanos(total), hops + 1);
-                let known = reached.get(next).map(|(delay, hops, _)| (*delay, *hops));
-                if known.is_none_or(|known| (total, hops) < known) {
-                    reached.insert(next, (total, hops, Some(link)));
-                    queue.push(Reverse((total, hops, next)));
+                let total = delay.as_nanos().saturating_add(link.delay.as_nanos());
+                let there = (Span::from_nanos(total), hops + 1);
+                if reached[next].is_none_or(|known| there < known) {
+                    reached[next] = Some(there);
+                    over[next] = Some(number);
+                    queue.push(Reverse((there.0, there.1, ranks[next], link.ends.1)));
                 }
             }
         }
-        None
-    }
-
-    fn trace(&self, to: &str, reached: &BTreeMap<&str, (Span, u32, Option<usize>)>) -> Vec<u32> {
-        let mut path = Vec::new();
-        let mut node = to;
-        while let Some((_, _, Some(link))) = reached.get(node) {
-            path.push(u32::try_from(*link).expect("links of a file fit 32 bits"));
-            node = &self.ends[*link].0;
-        }
-        path.reverse();
-        path
+        Tree(over)
     }
 }
 

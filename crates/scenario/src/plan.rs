@@ -38,6 +38,10 @@ pub use ways::{Direction, ReportWay};
 pub const MAX_LINKS: usize = 1 << 18;
 /// A run ends before this, for the same reason: after 19.5 hours.
 pub const MAX_RUN: Span = Span::from_nanos(1 << 46);
+/// So many connections, or calls, can be open at once beside two of each flow: about a kilobyte each.
+pub const MAX_HELD: usize = 1_000_000;
+/// So many rows a table of results may have.
+pub const MAX_ROWS: usize = 50_000_000;
 /// So many user groups can be told apart.
 pub const MAX_GROUPS: usize = 1 << 16;
 

@@ -73,9 +73,8 @@ impl User {
     /// `None` too if there is none such, which is told elsewhere.
     pub fn hosts_in<'a>(&self, file: &'a File) -> Option<(usize, &'a User, AtHosts)> {
         let name = self.hosts.as_ref()?;
-        let groups = &file.users.entries;
-        let place = groups.iter().position(|(other, _)| other == name)?;
-        let group = &groups[place].1;
+        let place = file.users.place_of(name)?;
+        let group = &file.users.entries[place].1;
         let (from, to) = self.ends();
         let at = match group.ends().0 {
             node if node == from => AtHosts::Sending,

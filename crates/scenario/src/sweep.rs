@@ -7,6 +7,10 @@ use crate::{Found, overrides, read, toml_text};
 
 /// More points than anybody waits for.
 const MAX_POINTS: usize = 100_000;
+/// All points have so many settings together, each a key and a text.
+const MAX_SETTINGS: usize = 5_000_000;
+/// And so many bytes of them.
+const MAX_SETTING_BYTES: usize = 200_000_000;
 /// Values are checked one by one, each with the whole file.
 const MAX_VALUES: usize = 1_000;
 /// So much is read for it.
@@ -37,8 +41,28 @@ fn size_mistake(axes: &[Axis], file_bytes: usize) -> Option<PathIssue> {
         let message = format!("at most {MAX_VALUES} values and {MAX_POINTS} combinations");
         return Some(mistake(&[], message));
     }
+    let points = points.unwrap_or(usize::MAX);
+    if points.saturating_mul(axes.len()) > MAX_SETTINGS
+        || setting_bytes(axes, points) > MAX_SETTING_BYTES
+    {
+        let message = format!(
+            "at most {MAX_SETTINGS} settings in all points, of {MAX_SETTING_BYTES} bytes: put what does not vary \
+             outside the sweep"
+        );
+        return Some(mistake(&[], message));
+    }
     let message = format!("{values} values are too many for a file of {file_bytes} bytes");
     (values.saturating_mul(file_bytes) > MAX_READ_BYTES).then(|| mistake(&[], message))
+}
+
+/// Bytes of the settings of all points: each value of an axis stands in as many as any other.
+fn setting_bytes(axes: &[Axis], points: usize) -> usize {
+    let of_axis = |(key, values): &Axis| {
+        let bytes: usize =
+            values.iter().map(|value| key.len() + toml_text::inline(value).len()).sum();
+        bytes.saturating_mul(points / values.len())
+    };
+    axes.iter().map(of_axis).fold(0, usize::saturating_add)
 }
 
 fn mistake(keys: &[&str], message: String) -> PathIssue {

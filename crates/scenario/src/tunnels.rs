@@ -248,7 +248,7 @@ fn written_at(network: &Network, link: &LinkPlan, side: Side, number: usize) -> 
     if !link.entry.iter().chain(&link.exit).any(StageParams::is_of_tunnels) {
         return as_it_stands;
     }
-    let Some(there) = network.links.iter().find(|one| one.name == name) else {
+    let Some(there) = network.link(name) else {
         return as_it_stands;
     };
     let (own, far, other) = match side {

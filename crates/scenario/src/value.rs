@@ -1,5 +1,7 @@
 //! The small types of values: bounded numbers, words beside quantities, lists, named tables.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 pub(crate) use tidegate_mechanisms::units::OrOff;
 use tidegate_mechanisms::units::{
@@ -312,6 +314,15 @@ pub(crate) struct Named<T> {
     pub entries: Vec<(String, T)>,
     /// Whether all entries could be read.
     pub complete: bool,
+    /// Places of the entries by name.
+    places: BTreeMap<String, usize>,
+}
+
+impl<T> Named<T> {
+    /// The place among the entries of the one of this name.
+    pub fn place_of(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
 }
 
 /// Names become parts of keys, of link names and of file names.
@@ -325,7 +336,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 impl<T: Field> Field for Named<T> {
     fn read(node: &Node, reader: &mut Reader) -> Option<Self> {
         let table = reader.table(node)?;
-        let mut named = Named { entries: Vec::new(), complete: true };
+        let mut named = Named { entries: Vec::new(), complete: true, places: BTreeMap::new() };
         if table.0.is_empty() {
             return reader.wrong("is empty");
         }
@@ -334,7 +345,10 @@ impl<T: Field> Field for Named<T> {
                 reader.wrong_at(name, "a name has 1 to 64 letters, digits, \"-\" and \"_\"");
             }
             match reader.within(name, |reader| T::read(node, reader)) {
-                Some(value) => named.entries.push((name.clone(), value)),
+                Some(value) => {
+                    named.places.insert(name.clone(), named.entries.len());
+                    named.entries.push((name.clone(), value));
+                }
                 None => named.complete = false,
             }
         }

@@ -8,6 +8,7 @@
 use core::mem::offset_of;
 
 use tidegate_mechanisms::units::Demand;
+use tidegate_scenario::plan::MAX_HELD;
 
 use crate::memory::{prefetch_within, reserve_large};
 use crate::network::Ways;
@@ -140,18 +141,26 @@ pub fn is_of_backward_half(packet: &Packet) -> bool {
 }
 
 /// All connections, by place.
-#[derive(Default)]
 pub struct Connections {
     places: Vec<Option<Connection>>,
     free: Vec<u32>,
+    /// So many places there may be.
+    most: usize,
 }
 
 impl Connections {
-    /// None yet, and room for as many as there will be at once, as far as that is known.
+    /// None yet, and room for as many as there will be at once, as far as that is known: one of each flow. It may have
+    /// another that is closed, and all together [`MAX_HELD`] more.
     pub fn with_capacity(count: usize) -> Self {
         let mut places = Vec::new();
         reserve_large(&mut places, count);
-        Connections { places, free: Vec::new() }
+        let most = (2 * count + MAX_HELD).min(NO_PLACE as usize);
+        Connections { places, free: Vec::new(), most }
+    }
+
+    /// Whether there is room for one more.
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.places.len() < self.most
     }
 
     /// A place for the `number`th connection of a flow, from 0, which is still to be requested.

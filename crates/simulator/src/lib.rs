@@ -41,6 +41,7 @@ mod ring;
 mod series;
 mod stages;
 mod station;
+mod stop;
 mod tables;
 mod tcp;
 mod tournament;
@@ -57,6 +58,7 @@ pub use emulation::{Asked, Delivery, Emulated, Emulation, Judged, NodePlace, Way
 use feeders::Receivers;
 use output::RunOutput;
 pub use stages::Header;
+pub use stop::{Excess, Stop};
 use tidegate_scenario::plan::Plan;
 
 /// Runs a plan. The same plan and seed give the same output, bit for bit, on any machine.
@@ -65,6 +67,17 @@ use tidegate_scenario::plan::Plan;
 /// If the plan breaks an invariant that validation guarantees, or a packet is unaccounted for.
 pub fn run(plan: &Plan, seed: u64) -> RunOutput {
     engine::Engine::new(plan, seed, Receivers::AheadOfTime).run()
+}
+
+/// The same as [`run`], which stops where it would hold more than there is room for.
+///
+/// # Errors
+/// What there is no room for, and which flow begins too much of it.
+///
+/// # Panics
+/// As [`run`], but for that.
+pub fn try_run(plan: &Plan, seed: u64) -> Result<RunOutput, Stop> {
+    stop::caught(plan, || run(plan, seed))
 }
 
 /// The same as [`run`], with an event for every packet that reaches its receiver. Of links without a monitor, packets

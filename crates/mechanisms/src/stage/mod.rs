@@ -24,7 +24,7 @@ mod slots;
 mod tunnel;
 
 pub use conex_auditor::{ConexAuditor, ConexAuditorParams};
-pub use conex_policer::{ConexPolicer, ConexPolicerParams, PolicerCurve};
+pub use conex_policer::{ConexPolicer, ConexPolicerParams, NotConex, PolicerCurve};
 pub use congestion_reporter::{CongestionReporter, CongestionReporterParams};
 pub use crossing::Crossing;
 pub use enodeb::{Enodeb, EnodebParams};
@@ -36,7 +36,7 @@ pub use pdn_gateway::{PdnGateway, PdnGatewayParams};
 pub use pdn_gateway_uplink::{PdnGatewayUplink, PdnGatewayUplinkParams};
 pub use random_marker::{RandomMarker, RandomMarkerParams};
 pub use re_ecn_dropper::{ReEcnDropper, ReEcnDropperParams};
-pub use re_ecn_policer::{ReEcnPolicer, ReEcnPolicerParams};
+pub use re_ecn_policer::{Outside, ReEcnPolicer, ReEcnPolicerParams};
 pub use report::{Fate, Report, TunnelReport};
 pub use tunnel::{EcnRules, Tunnel};
 

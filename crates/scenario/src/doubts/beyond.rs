@@ -1,5 +1,7 @@
 //! Doubts about lengths of a queue that its buffer never lets it have.
 
+use std::collections::BTreeSet;
+
 use tidegate_mechanisms::bottleneck::AqmParams;
 use tidegate_mechanisms::units::{Bytes, QueueLength};
 
@@ -9,7 +11,7 @@ use crate::fit::places;
 
 /// Every doubt about them, one for each place in the file.
 pub(super) fn of(file: &File, reader: &mut Reader) {
-    let mut told: Vec<Vec<&str>> = Vec::new();
+    let mut told: BTreeSet<Vec<&str>> = BTreeSet::new();
     for (path, mechanisms, _, buffer) in places(file) {
         let Some((key, length, so)) = longest(&mechanisms.aqm) else { continue };
         if fits(length, buffer, file.packet_size) || told.contains(&path) {
@@ -20,7 +22,7 @@ pub(super) fn of(file: &File, reader: &mut Reader) {
         );
         let of_aqm = [&path[..], &["aqm"]].concat();
         reader.nested(&of_aqm, |reader| reader.wrong_at(key, message));
-        told.push(path);
+        told.insert(path);
     }
 }
 

@@ -1,8 +1,10 @@
 //! Doubts about what acts on declared congestion (ConEx, re-ECN), where nobody declares it or nobody may.
 
-use tidegate_mechanisms::stage::{ConexPolicerParams, StageParams};
+use tidegate_mechanisms::stage::{
+    ConexPolicerParams, NotConex, Outside, PolicerCurve, StageParams,
+};
 
-use super::{Direction, way};
+use super::{Crossing, Direction, way};
 use crate::field::Reader;
 use crate::file::{File, Mobile, Side, User};
 use crate::network::Network;
@@ -15,21 +17,56 @@ use crate::plan::{
 struct Place<'a> {
     path: Vec<&'a str>,
     stages: &'a [StageParams],
-    senders: Vec<&'a (String, User)>,
+    senders: Vec<&'a Sender<'a>>,
+}
+
+/// A group of users whose packets come by, and what its senders declare over TCP.
+struct Sender<'a> {
+    name: &'a str,
+    user: &'a User,
+    conex: Option<ConexPlan>,
+}
+
+impl<'a> Sender<'a> {
+    fn of((name, user): &'a (String, User), file: &File) -> Self {
+        let tcp = user.traffic.0.is_over_tcp().then(|| user.tcp_options(file)).flatten();
+        Sender { name, user, conex: tcp.map(|tcp| tcp.conex) }
+    }
+    /// Whether they take part in ConEx.
+    fn declares(&self) -> bool {
+        self.blind().is_some() || self.has(declares)
+    }
+    /// Whether they give credit.
+    fn gives_credit(&self) -> bool {
+        self.blind().map_or_else(|| self.has(gives_credit), |blind| blind.credit.0 > 0.0)
+    }
+    /// What they declare that get no feedback.
+    fn blind(&self) -> Option<&Blind> {
+        match &self.user.traffic.0 {
+            Traffic::Cbr(Cbr { conex: BlindConex::Blind(blind), .. }) => Some(blind),
+            _ => None,
+        }
+    }
+    /// Whether this holds for what they declare.
+    fn has(&self, says: fn(&ConexPlan) -> bool) -> bool {
+        self.conex.as_ref().is_some_and(says)
+    }
 }
 
 /// Every doubt about policers and auditors.
-pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
-    for Place { path, stages, senders } in places(file, network) {
+pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
+    let senders: Vec<Sender> =
+        file.users.entries.iter().map(|entry| Sender::of(entry, file)).collect();
+    for Place { path, stages, senders } in places(file, &senders, network, crossing) {
         for (number, stage) in stages.iter().enumerate() {
             let number = number.to_string();
             let path = [path.as_slice(), &[number.as_str()]].concat();
-            reader.nested(&path, |reader| at(stage, &senders, file, reader));
+            reader.nested(&path, |reader| at(stage, &senders, reader));
         }
     }
-    for (name, user) in &file.users.entries {
-        if user.has(file, whitewashes) && !begins_anew(&user.traffic.0) {
-            reader.nested(&["users", name], |reader| {
+    for sender in &senders {
+        if sender.has(whitewashes) && !begins_anew(&sender.user.traffic.0) {
+            reader.nested(&["users", sender.name], |reader| {
                 reader.wrong::<()>(
                     "they give their connections up when their credit is used up, and their traffic begins no \
                      others: give traffic = { kind = \"transfer\", size = \"1 GB\", pause = \"1 ms\" }",
@@ -58,15 +95,19 @@ fn begins_anew(traffic: &Traffic) -> bool {
     }
 }
 
-fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mut Reader) {
-    let passing = Passing { senders, file };
+fn at(stage: &StageParams, senders: &[&Sender], reader: &mut Reader) {
+    let passing = Passing { senders };
     match stage {
         StageParams::ConexPolicer(policer) => policed(policer, &passing, reader),
         StageParams::ConexAuditor(_) => audited(&passing, reader),
-        StageParams::ReEcnPolicer(_) if passing.none(declares_by_re_ecn) => {
+        StageParams::ReEcnPolicer(policer) if passing.none(declares_by_re_ecn) => {
+            let so = match policer.outside {
+                Outside::Police => "everybody has the fill rate",
+                Outside::Pass => "nothing is policed",
+                Outside::Drop => "all packets are dropped",
+            };
             reader.wrong::<()>(format!(
-                "nobody whose packets come here declares by re-ECN, so that everybody has the fill rate: \
-                 give {} = \"re-ecn\"",
+                "nobody whose packets come here declares by re-ECN, so that {so}: give {} = \"re-ecn\"",
                 passing.key()
             ));
         }
@@ -77,36 +118,35 @@ fn at(stage: &StageParams, senders: &[&(String, User)], file: &File, reader: &mu
 
 /// Whose packets come by.
 struct Passing<'a> {
-    senders: &'a [&'a (String, User)],
-    file: &'a File,
+    senders: &'a [&'a Sender<'a>],
 }
 
 impl Passing<'_> {
     /// Whether this holds for nobody's declarations.
     fn none(&self, says: fn(&ConexPlan) -> bool) -> bool {
-        !self.senders.iter().any(|(_, user)| user.has(self.file, says))
+        !self.senders.iter().any(|sender| sender.has(says))
     }
     /// Whether nobody takes part in ConEx.
     fn none_declares(&self) -> bool {
-        !self.senders.iter().any(|(_, user)| user.declares(self.file))
+        !self.senders.iter().any(|sender| sender.declares())
     }
     /// Where it is said what they declare: of a constant rate not with TCP's options.
     fn key(&self) -> &'static str {
         let at_constant_rates =
-            self.senders.iter().all(|(_, user)| matches!(user.traffic.0, Traffic::Cbr(_)));
+            self.senders.iter().all(|sender| matches!(sender.user.traffic.0, Traffic::Cbr(_)));
         if at_constant_rates { "traffic.conex" } else { "tcp.conex" }
     }
     /// The groups for which something holds, as a list.
-    fn names(&self, holds: impl Fn(&User, &File) -> bool) -> String {
-        let found = self.senders.iter().filter(|(_, user)| holds(user, self.file));
-        found.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    fn names(&self, holds: impl Fn(&Sender) -> bool) -> String {
+        let found = self.senders.iter().filter(|sender| holds(sender));
+        found.map(|sender| sender.name).collect::<Vec<_>>().join(", ")
     }
 }
 
 fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader) {
-    if passing.none_declares() {
+    if let Some(so) = without_declarations(policer).filter(|_| passing.none_declares()) {
         reader.wrong::<()>(format!(
-            "nobody whose packets come here declares what they meet, so that nothing is policed: give {}",
+            "nobody whose packets come here declares what they meet, so that {so}: give {}",
             passing.key()
         ));
     }
@@ -116,8 +156,21 @@ fn policed(policer: &ConexPolicerParams, passing: &Passing, reader: &mut Reader)
     }
 }
 
+/// What becomes of packets where all are outside ConEx, if that can hardly be meant.
+fn without_declarations(policer: &ConexPolicerParams) -> Option<&'static str> {
+    let is_shut = policer.fill_rate.is_zero()
+        && policer.curve == PolicerCurve::Strict
+        && policer.initial.is_some_and(|tokens| tokens.is_zero());
+    match policer.not_conex {
+        NotConex::Limit => None,
+        NotConex::Drop => Some("all packets are dropped"),
+        NotConex::Police if is_shut => Some("all packets are dropped"),
+        NotConex::Police | NotConex::Pass => Some("nothing is policed"),
+    }
+}
+
 fn audited(passing: &Passing, reader: &mut Reader) {
-    let silent = passing.names(|user, file| user.declares(file) && !user.gives_credit(file));
+    let silent = passing.names(|sender| sender.declares() && !sender.gives_credit());
     if passing.none_declares() {
         reader.wrong::<()>(format!(
             "nobody whose packets come here declares anything, so that nothing is audited: give {}",
@@ -138,7 +191,7 @@ fn dropped(passing: &Passing, reader: &mut Reader) {
             passing.key()
         ));
     }
-    let short = passing.names(|user, file| user.has(file, may_be_short));
+    let short = passing.names(|sender| sender.has(may_be_short));
     if !short.is_empty() {
         reader.wrong::<()>(format!(
             "{short} declare by re-ECN without credit, so that packets behind the first mark are dropped \
@@ -165,30 +218,12 @@ const fn gives_credit(conex: &ConexPlan) -> bool {
     !matches!(credit, CreditPlan::Off)
 }
 
-impl User {
-    /// Whether its senders take part in ConEx.
-    fn declares(&self, file: &File) -> bool {
-        self.blind().is_some() || self.has(file, declares)
-    }
-    /// Whether they give credit.
-    fn gives_credit(&self, file: &File) -> bool {
-        self.blind().map_or_else(|| self.has(file, gives_credit), |blind| blind.credit.0 > 0.0)
-    }
-    /// What its senders declare that get no feedback.
-    fn blind(&self) -> Option<&Blind> {
-        match &self.traffic.0 {
-            Traffic::Cbr(Cbr { conex: BlindConex::Blind(blind), .. }) => Some(blind),
-            _ => None,
-        }
-    }
-    /// Whether this holds for what its senders declare.
-    fn has(&self, file: &File, says: fn(&ConexPlan) -> bool) -> bool {
-        self.traffic.0.is_over_tcp() && self.tcp_options(file).is_some_and(|tcp| says(&tcp.conex))
-    }
-}
-
-fn places<'a>(file: &'a File, network: &Network) -> Vec<Place<'a>> {
-    let users = &file.users.entries;
+fn places<'a>(
+    file: &'a File,
+    senders: &'a [Sender<'a>],
+    network: &Network,
+    crossing: &Crossing,
+) -> Vec<Place<'a>> {
     let mut places = Vec::new();
     for (mobile, key) in file.mobile.iter().flat_map(|own| Mobile::STAGES.map(|key| (own, key))) {
         let is_here = |link: &LinkPlan| {
@@ -196,26 +231,33 @@ fn places<'a>(file: &'a File, network: &Network) -> Vec<Place<'a>> {
                 .iter()
                 .any(|side| Mobile::key_at(&link.name, *side) == Some(key))
         };
-        let takes = |(_, user): &&(String, User)| way(network, user, Direction::There).any(is_here);
+        let takes = |sender: &&Sender| way(network, sender.user, Direction::There).any(is_here);
         let (path, stages) = (vec!["mobile", key], mobile.stages_of(key));
-        places.push(Place { path, stages, senders: users.iter().filter(takes).collect() });
+        places.push(Place { path, stages, senders: senders.iter().filter(takes).collect() });
     }
-    let mut ends =
-        |path: &[&'a str], ends: [&'a Vec<StageParams>; 2], senders: Vec<&'a (String, User)>| {
-            for (end, stages) in ["entry", "exit"].into_iter().zip(ends) {
+    let mut ends = |path: &[&'a str],
+                    ends: [&'a Vec<StageParams>; 2],
+                    senders: &dyn Fn() -> Vec<&'a Sender<'a>>| {
+        for (end, stages) in ["entry", "exit"].into_iter().zip(ends) {
+            if !stages.is_empty() {
                 let path = [path, &[end]].concat();
-                places.push(Place { path, stages, senders: senders.clone() });
+                places.push(Place { path, stages, senders: senders() });
             }
-        };
-    for user in users {
-        ends(&["users", &user.0], [&user.1.entry, &user.1.exit], vec![user]);
+        }
+    };
+    for sender in senders {
+        let Sender { name, user, .. } = sender;
+        ends(&["users", name], [&user.entry, &user.exit], &|| vec![sender]);
     }
     for (path, link) in file.link_mechanisms() {
-        let takes = |(_, user): &&(String, User)| match path[..] {
-            ["links", name] => way(network, user, Direction::There).any(|of| of.name == name),
-            _ => true,
+        let number = match path[..] {
+            ["links", name] => network.number_of_link(name),
+            _ => None,
         };
-        ends(&path, [&link.entry, &link.exit], users.iter().filter(takes).collect());
+        ends(&path, [&link.entry, &link.exit], &|| match number {
+            Some(link) => crossing.groups(link).iter().map(|group| &senders[*group]).collect(),
+            None => senders.iter().collect(),
+        });
     }
     places
 }
@@ -256,6 +298,22 @@ mod tests {
         let flood = "traffic = { kind = \"cbr\", rate = \"1 Mb/s\" }";
         tell(&doubts_about(flood, "users.a.entry", POLICER), &["give traffic.conex", never]);
         tell(&doubts_about(flood, "bottleneck.entry", POLICER), &["give tcp.conex", never]);
+    }
+
+    #[test]
+    fn a_policer_that_limits_or_drops_packets_outside_conex_acts_on_those_who_declare_nothing() {
+        let with = |more: &str| {
+            let policer = POLICER.replace("\"0 packets/s", "\"9 packets/s").replace(" }", more);
+            doubts("\"off\"", "users.a.entry", &policer)
+        };
+        tell(&with(" }"), &["so that nothing is policed: give"]);
+        tell(&with(", not_conex = \"pass\" }"), &["so that nothing is policed: give"]);
+        tell(&with(", not_conex = \"drop\" }"), &["so that all packets are dropped: give"]);
+        let limit = ", not_conex = \"limit\", not_conex_rate = \"1 Mb/s\" }";
+        tell(&with(limit), &[]);
+        let shut = POLICER.replace(" }", ", curve = \"strict\", initial = \"0 packets\" }");
+        let dropped = "so that all packets are dropped: give";
+        tell(&doubts("\"off\"", "users.a.entry", &shut), &[dropped, "fill_rate: nothing comes in"]);
     }
 
     #[test]

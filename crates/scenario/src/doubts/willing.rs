@@ -8,28 +8,26 @@ use tidegate_mechanisms::bottleneck::{AqmParams, DifferentiationParams, Moment};
 use tidegate_mechanisms::price::Encoding;
 use tidegate_mechanisms::sender::{PriceReading, SenderParams};
 
-use super::{Direction, way};
+use super::{Crossing, Direction, way};
 use crate::field::Reader;
 use crate::file::{File, User};
 use crate::network::Network;
 use crate::plan::LinkPlan;
 
 /// Every doubt about them.
-pub(super) fn of(file: &File, network: &Network, reader: &mut Reader) {
-    too_much(file, network, reader);
+pub(super) fn of(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
+    too_much(file, network, crossing, reader);
     for (name, user) in &file.users.entries {
         reader.nested(&["users", name], |reader| unmarked(file, user, network, reader));
     }
 }
 
 /// One for each link that cannot mark as much as is paid for.
-fn too_much(file: &File, network: &Network, reader: &mut Reader) {
-    for link in &network.links {
-        let crosses = |user: &&User| {
-            way(network, user, Direction::There).any(|other| other.name == link.name)
-        };
-        let users = file.users.entries.iter().map(|(_, user)| user);
-        let willing: f64 = users.filter(crosses).map(|user| pays_by_marks(file, user)).sum();
+fn too_much(file: &File, network: &Network, crossing: &Crossing, reader: &mut Reader) {
+    let of_groups: Vec<f64> =
+        file.users.entries.iter().map(|(_, user)| pays_by_marks(file, user)).collect();
+    for (number, link) in (0..).zip(&network.links) {
+        let willing: f64 = crossing.groups(number).iter().map(|group| of_groups[*group]).sum();
         let carried = link.rate.as_bytes_per_sec() / file.packet_size.as_f64();
         if willing >= carried {
             let message = format!(

@@ -81,10 +81,10 @@ impl Film {
             None => self.bytes.len().is_multiple_of(GROUP),
             Some("I") => true,
             Some("P" | "B") => false,
-            Some(other) => {
+            Some(_) => {
                 let at = column(kind.unwrap_or_default(), size.len() + 1);
-                let what = "is no kind of frame: write I, P or B";
-                return self.mistakes.push(format!("line {line}, column {at}: {other:?} {what}"));
+                let what = "no kind of frame: write I, P or B";
+                return self.mistakes.push(format!("line {line}, column {at}: {what}"));
             }
         };
         self.bytes.push(bytes);
@@ -92,12 +92,13 @@ impl Film {
     }
 }
 
+/// What is no size is not quoted: the file may be another one, and not for everybody's eyes.
 fn read_size(text: &str) -> Result<u32, String> {
     match text.parse::<i64>() {
-        Err(_) => Err(format!("{text:?} is no size: write a frame's bytes, such as 5120")),
-        Ok(bytes) if bytes < 0 => Err(format!("{bytes} B is negative")),
+        Err(_) => Err("no size: write a frame's bytes, such as 5120".to_owned()),
+        Ok(bytes) if bytes < 0 => Err("a size is not negative".to_owned()),
         Ok(bytes) if bytes > i64::from(LARGEST_FRAME_BYTES) => Err(format!(
-            "{bytes} B do not go into a datagram of 64 KiB, which has room for {LARGEST_FRAME_BYTES}"
+            "does not go into a datagram of 64 KiB, which has room for {LARGEST_FRAME_BYTES} B"
         )),
         Ok(bytes) => Ok(bytes as u32),
     }
@@ -140,10 +141,10 @@ mod tests {
         assert_eq!(
             film.mistakes(),
             [
-                "line 2, column 3: \"ten\" is no size: write a frame's bytes, such as 5120",
-                "line 3, column 1: -5 B is negative",
-                "line 4, column 1: 70000 B do not go into a datagram of 64 KiB, which has room for 65495",
-                "line 5, column 5: \"Q\" is no kind of frame: write I, P or B",
+                "line 2, column 3: no size: write a frame's bytes, such as 5120",
+                "line 3, column 1: a size is not negative",
+                "line 4, column 1: does not go into a datagram of 64 KiB, which has room for 65495 B",
+                "line 5, column 5: no kind of frame: write I, P or B",
             ]
         );
         for nothing in ["", "bytes\n", "# nobody\n\n"] {

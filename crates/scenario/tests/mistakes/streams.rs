@@ -47,8 +47,8 @@ const TOLD: [&str; 15] = [
      reached",
     "line 21: users.descends.traffic.adaptation.better: qualities have to ascend",
     "line 23: users.greedy.traffic.admission: unknown key; valid keys here: kind, lasts",
-    "line 25: users.text.traffic.frames: line 2, column 1: \"ten\" is no size: write a frame's bytes, such as 5120",
-    "line 25: users.text.traffic.frames: line 3, column 1: -5 B is negative",
+    "line 25: users.text.traffic.frames: line 2, column 1: no size: write a frame's bytes, such as 5120",
+    "line 25: users.text.traffic.frames: line 3, column 1: a size is not negative",
     "line 25: users.text.traffic.frames: line 4, column 1: 70000 B do not go into a datagram of 64 KiB, which has room \
      for 65495",
     "line 27: users.empty.traffic.frames: has no rows: write a frame's bytes in each line",

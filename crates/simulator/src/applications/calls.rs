@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use tidegate_mechanisms::units::{OrOff, Rate, Share, Span, Time};
 use tidegate_scenario::plan::{
-    self, Adaptation, Admission, AdmissionPlace, Distribution, FlowPlan, NonProbing, Traffic,
-    Unknown,
+    self, Adaptation, Admission, AdmissionPlace, Distribution, FlowPlan, MAX_HELD, NonProbing,
+    Traffic, Unknown,
 };
 
 use self::measured_sum::MeasuredSum;
@@ -27,6 +27,7 @@ use super::streams::feedback::{Feedback, averaged};
 use super::streams::film::{Cut, Film, Statistics};
 use super::streams::label::Kind;
 use super::{Carrier, Datagram, End};
+use crate::stop::Excess;
 
 /// Calls that come and go.
 pub struct Calls {
@@ -290,6 +291,9 @@ impl Calls {
                 Span::from_secs_f64(self.plan.holding.as_secs() * carrier.random().exponential())
             }
         };
+        if self.in_progress.len() == MAX_HELD {
+            carrier.run_out(Excess::Calls);
+        }
         self.progress.on_begun(asked, now);
         let film = Film::somewhere(carrier.random());
         let adapter = self.adapting.as_ref().map(|own| Box::new(Adapter::new(&own.rules)));

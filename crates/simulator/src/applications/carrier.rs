@@ -7,6 +7,7 @@ use tidegate_scenario::plan::FlowPlan;
 use super::site::Site;
 use super::{Datagram, End};
 use crate::random::Stream;
+use crate::stop::Excess;
 
 /// What carries the datagrams of a flow, at the moment of an event.
 pub trait Carrier {
@@ -24,6 +25,12 @@ pub trait Carrier {
 
     /// What the gateway of the flow's site knows, which is that of its user group.
     fn site(&mut self) -> &mut Site;
+
+    /// There is no room for what the application would hold. A simulation stops, which does not come back; on real sockets
+    /// time passes instead.
+    fn run_out(&mut self, excess: Excess) {
+        let _ = excess;
+    }
 }
 
 /// An application that sends and hears datagrams, as [`Application`](super::Application) has it.

@@ -1,7 +1,7 @@
 //! What an application may ask of the system it runs on.
 
 use tidegate_mechanisms::units::{Bytes, Span, Time};
-use tidegate_scenario::plan::{FlowPlan, OfferPlan, Plan};
+use tidegate_scenario::plan::{FlowPlan, MAX_ROWS, OfferPlan, Plan};
 
 use super::carrier::Carrier;
 use super::site::Site;
@@ -10,6 +10,7 @@ use crate::connections::{Connection, ConnectionId, Connections, End};
 use crate::network::Ways;
 use crate::packet::flags;
 use crate::random::Stream;
+use crate::stop::{self, Excess};
 use crate::tcp::sender::{Declared, Met, Sender, SenderCounts};
 use crate::tcp::{Address, Half, World};
 use crate::wake::{TimerId, Wake};
@@ -150,6 +151,9 @@ impl System<'_, '_> {
     /// # Panics
     /// If the flow has no TCP.
     pub fn open(&mut self, at: End) -> ConnectionId {
+        if !self.connections.has_room() {
+            self.run_out(Excess::Connections);
+        }
         let past = self.account.pass_on(self.route.flow, self.connections);
         let number = self.account.opened;
         self.account.opened = number.wrapping_add(1);
@@ -247,6 +251,9 @@ impl System<'_, '_> {
 
     /// Puts a finished transfer on record.
     pub fn record(&mut self, record: TransferRecord) {
+        if self.records.len() == MAX_ROWS {
+            self.run_out(Excess::Transfers);
+        }
         self.records.push((self.route.flow, record));
     }
 }
@@ -272,5 +279,9 @@ impl Carrier for System<'_, '_> {
 
     fn site(&mut self) -> &mut Site {
         self.site
+    }
+
+    fn run_out(&mut self, excess: Excess) {
+        stop::full(self.route.flow, self.world.now, excess)
     }
 }

@@ -1,0 +1,110 @@
+//! Why a run stops before its end: it would hold more than there is room for.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use tidegate_mechanisms::units::Time;
+use tidegate_scenario::plan::{MAX_HELD, MAX_ROWS, Plan, Traffic};
+
+/// What there is no room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// Connections that are open at once.
+    Connections,
+    /// Calls of one flow that are in progress at once.
+    Calls,
+    /// Transfers, each with a row of its own in the results.
+    Transfers,
+}
+
+/// A run has stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    at: Time,
+    excess: Excess,
+    /// The key in the scenario's file that asks for that many, such as `users.a.traffic.every`.
+    key: String,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.excess {
+            Excess::Connections => {
+                format!("{MAX_HELD} connections are open at once, beside those of other flows")
+            }
+            Excess::Calls => format!("{MAX_HELD} calls are in progress at once"),
+            Excess::Transfers => format!("{MAX_ROWS} transfers have a row each"),
+        };
+        let (key, at_s) = (&self.key, self.at.as_secs());
+        write!(
+            f,
+            "{key}: {what} at {at_s:.3} s, and a run holds no more: let fewer begin, or shorten the run"
+        )
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// What unwinds from where there is no room: the flow and the moment.
+struct Full {
+    flow: u32,
+    at: Time,
+    excess: Excess,
+}
+
+/// Leaves the run. It unwinds without being a panic, so that nothing is printed, and costs runs that have room nothing: a
+/// result would be looked at with every event.
+#[cold]
+pub(crate) fn full(flow: u32, at: Time, excess: Excess) -> ! {
+    resume_unwind(Box::new(Full { flow, at, excess }))
+}
+
+/// What a run yields, or why it has stopped.
+pub(crate) fn caught<T>(plan: &Plan, run: impl FnOnce() -> T) -> Result<T, Stop> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<Full>() {
+        Ok(full) => Stop { at: full.at, excess: full.excess, key: key(plan, full.flow as usize) },
+        Err(panic) => resume_unwind(panic),
+    })
+}
+
+/// Where the file says how much a flow begins.
+fn key(plan: &Plan, flow: usize) -> String {
+    let flow = &plan.flows[flow];
+    let group = &plan.groups[plan.users[flow.user].group].name;
+    let key = match &*flow.traffic {
+        Traffic::ShortFlows(_) | Traffic::Calls(_) => ".every",
+        Traffic::Pages(_) => ".objects",
+        Traffic::Transfer(_) => ".pause",
+        _ => "",
+    };
+    format!("users.{group}.traffic{key}")
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_mechanisms::units::Span;
+    use tidegate_scenario::Scenario;
+
+    use super::*;
+
+    #[test]
+    fn a_run_without_room_tells_group_key_and_time() {
+        let text = "version = 1\nbottleneck.rate = \"1 Mb/s\"\nusers.a.flows = 1\n[users.b]\n\
+                    traffic = { kind = \"short-flows\", size = \"1 kB\", every = \"1 s\" }\n";
+        let plan = Scenario::parse(text, &[]).expect("is valid").plan();
+        assert_eq!(caught(&plan, || 7), Ok(7));
+        let at = Time::ZERO + Span::from_millis(1_500);
+        let stop = caught(&plan, || full(1, at, Excess::Connections)).expect_err("has no room");
+        let told = stop.to_string();
+        assert!(told.starts_with("users.b.traffic.every: 1000000 connections"), "{told}");
+        assert!(told.contains("at 1.500 s"), "{told}");
+    }
+
+    #[test]
+    #[should_panic(expected = "on purpose")]
+    fn a_panic_stays_one() {
+        let text = "version = 1\nbottleneck.rate = \"1 Mb/s\"\nusers.a.flows = 1\n";
+        let plan = Scenario::parse(text, &[]).expect("is valid").plan();
+        drop(caught(&plan, || panic!("on purpose")));
+    }
+}
