@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tidegate.escapes import one_line
+
 IssueRow: TypeAlias = "tuple[int | None, int | None, str, str, str | None, str]"
 """The fields of an `Issue`, as the engine gives them."""
 
@@ -51,12 +53,15 @@ class ScenarioError(TidegateError):
         super().__init__(issues, source)
 
     def __str__(self) -> str:
-        prefix = f"{self.source}: " if self.source else ""
+        prefix = f"{one_line(self.source)}: " if self.source else ""
         return "\n".join(f"{prefix}{issue}" for issue in self.issues)
 
 
 class RunError(TidegateError):
-    """A run stopped: an invariant of the simulator broke, which is a bug in tidegate."""
+    """A run stopped: it would have held more than there is room for, and the reason names the key.
+
+    Any other reason is an invariant of the simulator that broke, which is a bug in tidegate.
+    """
 
     def __init__(self, seed: int, reason: str) -> None:
         self.seed = seed

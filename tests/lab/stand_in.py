@@ -52,8 +52,14 @@ def main():
         print(json.dumps({"root": not missing, "netns": True, "tun": True, "bpf": True,
                           "missing": missing}))  # fmt: skip
         return 77 if missing else 0
-    assert command == "run"
     options = dict(pairwise(rest))
+    if command == "examine":
+        toml = sys.stdin.read()
+        refused = ["heavy: the stand-in has no such traffic"] if 'kind = "pages"' in toml else []
+        deviations = ["heavy: slow start ends by HyStart", "light: slow start ends by HyStart"]
+        print(json.dumps({"refused": refused, "deviations": deviations}))
+        return 0
+    assert command == "run"
     seed, ip = int(options["--seed"]), int(options["--ip"])
     scenario = Scenario.parse(sys.stdin.read())
     if "missing" in how:

@@ -12,6 +12,8 @@ use crate::{settings, traffic};
 
 /// The server's port of flow 0; the others follow.
 pub const FIRST_PORT: u16 = 10_000;
+/// So many flows have a port.
+pub const ROOM: usize = (u16::MAX - FIRST_PORT) as usize + 1;
 /// Descriptors of a flow (listener and both ends), of a host, and of the rest.
 const FDS_PER_FLOW: u64 = 4;
 const FDS_PER_HOST: u64 = 2;
@@ -28,22 +30,19 @@ pub struct Hosts {
     pub nodes: Vec<Node>,
     /// The version of IP that they speak.
     pub ip: IpVersion,
-    /// In what the kernel's TCP differs from the plan, whatever it is told.
-    pub deviations: Vec<String>,
 }
 
 impl Hosts {
-    /// Builds all hosts. They vanish when this value is dropped, or the process ends.
+    /// Builds all hosts of a plan that is not [refused](crate::examine::refused). They vanish when this value is dropped,
+    /// or the process ends.
     ///
     /// # Errors
-    /// [`LabError::Missing`] without the rights or the device; [`LabError::Setup`] with what the
-    /// plan asks for and Linux has not.
+    /// [`LabError::Missing`] without the rights or the device; [`LabError::Setup`] with what Linux refuses.
     pub fn build(plan: &Plan, ip: IpVersion) -> Result<Hosts, LabError> {
         let missing = missing();
         if !missing.is_empty() {
             return Err(LabError::Missing(missing));
         }
-        check(plan, ip)?;
         raise_descriptor_limit(plan)?;
         let mtus: Vec<u32> = (0..plan.users.len()).map(|user| mtu(plan, user)).collect();
         let largest = mtus.iter().copied().max().unwrap_or(IPV6_MIN_MTU);
@@ -54,7 +53,6 @@ impl Hosts {
             set(&server.namespace, name, &value).map_err(|e| setup("server", &e))?;
         }
         let mut users = Vec::new();
-        let mut deviations = Vec::new();
         for (number, &mtu) in mtus.iter().enumerate() {
             let name = plan.user_name(number);
             let user = Host::build(ip, ip.user(number), mtu).map_err(|e| setup(&name, &e))?;
@@ -63,12 +61,10 @@ impl Hosts {
             if let Some(tcp) = tcps.first() {
                 settle(tcp, &user, &server).map_err(|e| setup(&name, &e))?;
             }
-            deviations.extend(deviations_of(&plan.groups[plan.users[number].group].name, &tcps));
             users.push(user);
         }
-        deviations.dedup();
         let nodes = Node::build_all(plan)?;
-        Ok(Hosts { users, server, nodes, ip, deviations })
+        Ok(Hosts { users, server, nodes, ip })
     }
 }
 
@@ -81,29 +77,11 @@ fn flows_of(plan: &Plan, user: usize) -> impl Iterator<Item = &FlowPlan> {
     plan.flows.iter().filter(move |flow| flow.user == user)
 }
 
-fn mtu(plan: &Plan, user: usize) -> u32 {
+/// The largest packet of a user.
+pub fn mtu(plan: &Plan, user: usize) -> u32 {
     let sizes = flows_of(plan, user).map(traffic::largest_packet);
     // A device takes no less than what RFC 791 demands.
     sizes.max().unwrap_or(IPV6_MIN_MTU).max(68)
-}
-
-fn check(plan: &Plan, ip: IpVersion) -> Result<(), LabError> {
-    let room = usize::from(u16::MAX - FIRST_PORT) + 1;
-    if plan.flows.len() > room || plan.users.len() > room {
-        return Err(LabError::Setup(format!("Linux has ports for {room} flows, no more")));
-    }
-    let mut lines = traffic::not_made(plan, ip);
-    for user in 0..plan.users.len() {
-        let mtu = mtu(plan, user);
-        if ip == IpVersion::V6 && mtu < IPV6_MIN_MTU {
-            lines.push(format!(
-                "{}: packets of {mtu} B are too small for IPv6, which needs {IPV6_MIN_MTU} B; \
-                 use --ip 4",
-                plan.user_name(user)
-            ));
-        }
-    }
-    if lines.is_empty() { Ok(()) } else { Err(LabError::Setup(lines.join("\n"))) }
 }
 
 /// Tells both ends what a user's TCP is like.
@@ -115,21 +93,20 @@ fn settle(tcp: &TcpPlan, user: &Host, server: &Host) -> io::Result<()> {
     server.set_route(user, &settings::server_route(tcp))
 }
 
-fn deviations_of(group: &str, tcps: &[&TcpPlan]) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut note = |text: &str| {
-        let line = format!("{group}: {text}");
-        if !all.contains(&line) {
-            all.push(line);
+/// In what the kernel's TCP differs from the plan, whatever it is told: lines that begin with the group.
+pub fn deviations_of_users(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    // Users of a group are neighbours, and alike.
+    let mut previous = None;
+    for (number, user) in plan.users.iter().enumerate() {
+        if previous.replace(user.group) != Some(user.group) {
+            let name = &plan.groups[user.group].name;
+            let tcp = flows_of(plan, number).find_map(|flow| flow.tcp.as_deref());
+            let found = tcp.map(settings::deviations).into_iter().flatten();
+            lines.extend(found.map(|text| format!("{name}: {text}")));
         }
-    };
-    for tcp in tcps {
-        settings::deviations(tcp).into_iter().for_each(&mut note);
     }
-    if tcps.windows(2).any(|pair| !settings::agree(pair[0], pair[1])) {
-        note("a host has one TCP, so that all flows of a user have the settings of the first");
-    }
-    all
+    lines
 }
 
 /// Many users need many descriptors, more than a shell hands out.

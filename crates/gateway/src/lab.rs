@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::{LinkPlan, Plan};
+use tidegate_scenario::plan::Plan;
 use tidegate_simulator::Emulated;
 
 use crate::LabError;
@@ -17,7 +17,7 @@ use crate::host::{DEVICE, Host, IpVersion};
 use crate::hosts::Hosts;
 use crate::load::{self, Generator, Load, LoadReport};
 use crate::node::Node;
-use crate::{node, realtime};
+use crate::{examine, realtime};
 
 /// What a run can be asked for beside its scenario.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +48,10 @@ pub struct LabRun {
 
 /// Runs a scenario once, in real time.
 pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
-    refuse_prices_in_packets(plan)?;
-    refuse_what_is_not_carried(plan)?;
+    let refused = examine::refused(plan, options.ip, options.generator);
+    if !refused.is_empty() {
+        return Err(LabError::Refused(refused));
+    }
     let hosts = Hosts::build(plan, options.ip)?;
     if options.verbose {
         tell_how_to_look_inside(plan, &hosts);
@@ -77,30 +79,7 @@ pub fn run(plan: &Plan, options: Options) -> Result<LabRun, LabError> {
     honesty.overruns = overruns(&hosts)?.saturating_sub(overruns_before);
     let load = load?;
     honesty.stall_s = load.stall.as_secs();
-    Ok(LabRun { emulated, load, honesty, deviations: hosts.deviations.clone() })
-}
-
-/// A mark is a price that real packets can carry; explicit prices and four bits have no place in them.
-fn refuse_prices_in_packets(plan: &Plan) -> Result<(), LabError> {
-    let in_word = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_word());
-    if !plan.links.iter().any(in_word) {
-        return Ok(());
-    }
-    let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
-                write price_encoding = { kind = \"one-bit\", base = 1.06 }";
-    Err(LabError::Refused(vec![line.to_owned()]))
-}
-
-/// Sockets pay what they did, and nodes of tunnels stand at links.
-fn refuse_what_is_not_carried(plan: &Plan) -> Result<(), LabError> {
-    let mut lines = node::not_carried(plan);
-    if !plan.offers.is_empty() {
-        lines.push(
-            "offers: what flows pay changes by itself in simulations only; here `tidegate price` does it"
-                .to_owned(),
-        );
-    }
-    if lines.is_empty() { Ok(()) } else { Err(LabError::Refused(lines)) }
+    Ok(LabRun { emulated, load, honesty, deviations: examine::deviations(plan) })
 }
 
 /// Packets that hosts have sent and nobody fetched in time.

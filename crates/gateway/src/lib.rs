@@ -10,6 +10,7 @@
 pub mod check;
 pub mod clock;
 mod error;
+pub mod examine;
 pub mod forwarder;
 mod header;
 pub mod honesty;

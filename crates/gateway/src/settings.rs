@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use tidegate_mechanisms::parameters::{Kind, Parameters, Value};
 use tidegate_mechanisms::sender::{
     CubicGrowth, CubicParams, DctcpParams, RenoParams, SenderParams, SlowStartExit,
 };
 use tidegate_mechanisms::units::Span;
+use tidegate_scenario::Scenario;
 use tidegate_scenario::plan::{
-    AfterTimeoutPlan, ConexPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, TcpPlan,
+    AfterTimeoutPlan, DelayedAckPlan, RecoveryPlan, ReductionPlan, TcpPlan,
 };
 
 use crate::netlink::Metrics;
@@ -80,10 +82,98 @@ pub fn server_route(tcp: &TcpPlan) -> Metrics {
     Metrics { quick_ack: tcp.delayed_acks().is_none().then_some(1), ..Metrics::default() }
 }
 
+/// Options that the kernel is told, or that [`deviations`] has words of its own for.
+const SPOKEN_OF: &[&str] = &[
+    "congestion_control",
+    "loss_recovery",
+    "window_reduction",
+    "limited_transmit",
+    "timestamps",
+    "ecn",
+    "feedback",
+    "ecn_fallback",
+    "ecn_to_one",
+    "frto",
+    "after_timeout",
+    "rearm_on_repair",
+    "rearm_on_partial_acks",
+    "rearm_on_each_ack",
+    "backoff_forgets_rtt",
+    "progress_ends_backoff",
+    "initial_window",
+    "initial_ssthresh",
+    "window_limit",
+    "delayed_ack",
+    "quick_acks",
+    "quick_acks_again",
+    "quick_acks_out_of_order",
+    "adaptive_delayed_ack",
+    "receive_autotuning",
+    "quick_push",
+    "segment_bursts",
+    "window_use_per_round",
+    "slow_start_after_idle",
+    "forgiven_requests",
+    "min_rto",
+    "max_rto",
+    "initial_rto",
+    "min_rto_bounds_variance",
+    "conex",
+];
+/// The same of parameters of congestion controls.
+const SPOKEN_OF_CONTROLS: &[(&str, &str)] = &[
+    ("reno", "whole_segments"),
+    ("reno", "byte_counting"),
+    ("dctcp", "whole_segments"),
+    ("dctcp", "byte_counting"),
+    ("cubic", "slow_start_exit"),
+    ("cubic", "growth"),
+    ("sbrm", "willingness_to_pay"),
+    ("sbrm", "kappa"),
+    ("tcp-rm", "willingness_to_pay"),
+    ("tcp-rm", "kappa"),
+    ("vegas-cp", "willingness_to_pay"),
+    ("vegas-cp", "history"),
+    ("vegas-cp", "slow_start"),
+];
+
+/// What the kernel's profile has of TCP with this congestion control; `None` if it does not stand by itself.
+fn of_kernels(control: &SenderParams) -> Option<TcpPlan> {
+    let name = control.about().name;
+    let text = format!(
+        "version = 1\nbottleneck.rate = \"1 Mb/s\"\nusers.a.tcp = {{ congestion_control = \"{name}\", ecn = true }}\n\
+         price_encoding = {{ kind = \"one-bit\", base = 1.06 }}\n\
+         bottleneck.aqm = {{ kind = \"pc3\", target = \"9 packets\" }}\n"
+    );
+    let plan = Scenario::parse(&text, &[]).ok()?.plan();
+    plan.flows.first()?.tcp.as_deref().cloned()
+}
+
+/// Options that differ from what the kernel does, and that it is not told.
+fn untold(tcp: &TcpPlan) -> Vec<String> {
+    let Some(kernels) = of_kernels(&tcp.congestion_control) else { return Vec::new() };
+    let pairs = || TcpPlan::ALL.iter().zip(tcp.to_values().into_iter().zip(kernels.to_values()));
+    let differs = pairs()
+        .filter(|(option, (own, kernels))| !SPOKEN_OF.contains(&option.name) && own != kernels);
+    let mut keys: Vec<String> = differs.map(|(option, _)| option.name.to_owned()).collect();
+    let of_control = pairs().find(|(option, _)| option.name == "congestion_control");
+    if let Some((option, (Value::Chosen(place, own), Value::Chosen(_, kernels)))) = of_control
+        && let Kind::Choice(offer) = option.kind
+    {
+        let (name, _, parameters) = offer.kinds[place];
+        for (parameter, (own, kernels)) in parameters.iter().zip(own.into_iter().zip(kernels)) {
+            if own != kernels && !SPOKEN_OF_CONTROLS.contains(&(name, parameter.name)) {
+                keys.push(format!("{} of {name}", parameter.name));
+            }
+        }
+    }
+    keys
+}
+
 /// In what the kernel's TCP differs from the plan, whatever it is told.
-pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
+pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
     let mut all = Vec::new();
-    let mut note = |differs: bool, text| all.extend(differs.then_some(text));
+    let mut note = |differs: bool, text: &str| all.extend(differs.then(|| text.to_owned()));
     let other = matches!(tcp.loss_recovery, RecoveryPlan::Sack | RecoveryPlan::Fack);
     note(other, "loss recovery is the kernel's RACK-TLP (RFC 8985)");
     note(tcp.loss_recovery == RecoveryPlan::Reno, "loss recovery is NewReno, not Reno");
@@ -104,7 +194,6 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
     let told_by = TcpPlan { feedback: None, ..tcp.clone() }.marks_told_by();
     note(tcp.marks_told_by() != told_by, "marks are echoed as the kernel's controller has it");
     note(tcp.ecn && tcp.ecn_to_one, "marks leave a window of two segments");
-    note(tcp.conex != ConexPlan::Off, "nothing is declared: the kernel has no ConEx");
     note(tcp.forgiven_requests != 1, "the second request that is lost leaves one segment at first");
     note(tcp.initial_ssthresh.is_some(), "slow start has no threshold at first");
     note(tcp.initial_rto != INITIAL_RTO, "the first time-out is after 1 s");
@@ -145,12 +234,12 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<&'static str> {
         }
         _ => {}
     }
+    match &untold(tcp)[..] {
+        [] => {}
+        [key] => all.push(format!("as the kernel has it, not as given: {key}")),
+        keys => all.push(format!("as the kernel has them, not as given: {}", keys.join(", "))),
+    }
     all
-}
-
-/// Whether two flows can share a host: what is set for all of a host's flows is the same.
-pub fn agree(a: &TcpPlan, b: &TcpPlan) -> bool {
-    sysctls(a) == sysctls(b) && user_route(a) == user_route(b) && server_route(a) == server_route(b)
 }
 
 /// A parameter of the module, the same in all namespaces; compiled in, it has a file as well.

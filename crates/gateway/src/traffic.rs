@@ -15,10 +15,9 @@ const ACTIVITY_BYTES: u64 = 8;
 pub fn not_made(plan: &Plan, ip: IpVersion) -> Vec<String> {
     let mut lines = Vec::new();
     for flow in &plan.flows {
-        let name = plan.user_name(flow.user);
         let smallest = SMALLEST_PROBE + if flow.carries_signal(plan) { ACTIVITY_BYTES } else { 0 };
         let found = refused(&flow.traffic, ip, smallest).into_iter();
-        lines.extend(found.map(|line| format!("{name}: {line}")));
+        lines.extend(found.map(|line| format!("{}: {line}", plan.user_name(flow.user))));
     }
     lines.dedup();
     lines

@@ -7,7 +7,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use tidegate_gateway::LabError;
 use tidegate_gateway::host::{DEVICE, IpVersion};
 use tidegate_gateway::hosts::Hosts;
 use tidegate_gateway::namespace::Namespace;
@@ -70,29 +69,6 @@ fn hosts_show_nowhere_and_leave_no_trace() {
         drop(hosts);
         assert_eq!(interfaces(), before);
     });
-}
-
-#[test]
-fn small_packets_are_refused_where_ipv6_has_none() {
-    if common::skipped() {
-        return;
-    }
-    let plan = common::plan("[users.a]\nflows = 1\npacket_size = \"500 B\"\n");
-    let error = Hosts::build(&plan, IpVersion::V6).expect_err("too small");
-    let LabError::Setup(line) = error else { panic!("{error}") };
-    assert!(line.contains("a.0: packets of 500 B") && line.contains("--ip 4"), "{line}");
-}
-
-#[test]
-fn applications_that_write_in_pieces_are_refused() {
-    if common::skipped() {
-        return;
-    }
-    let traffic = "{ kind = \"transfer\", size = \"1 MB\", write_size = \"1 kB\", write_interval = \"1 ms\" }";
-    let plan = common::plan(&format!("[users.a]\ntraffic = {traffic}\n"));
-    let error = Hosts::build(&plan, IpVersion::V4).expect_err("in pieces");
-    let LabError::Setup(line) = error else { panic!("{error}") };
-    assert!(line.contains("a.0: the lab's applications hand over a transfer at once"), "{line}");
 }
 
 /// Not a test, but the process that the next one kills.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from tidegate.escapes import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -41,13 +43,14 @@ def _verdict(values: Mapping[str, Value]) -> str:
 def _table(rows: Rows) -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name, value in rows[0].items():
         heading = _words(name) + (f" [{_unit(name)[0]}]" if _unit(name)[0] else "")
-        table.add_column(heading.replace("[", "\\["), justify=_side(value))
+        table.add_column(Text(one_line(heading)), justify=_side(value))
     for row in rows:
-        table.add_row(*(_cell(name, value) for name, value in row.items()))
+        table.add_row(*(Text(one_line(_cell(name, value))) for name, value in row.items()))
     return table
 
 
@@ -80,6 +83,6 @@ def _cell(name: str, value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
+        return one_line(value)
     _, scale = _unit(name)
     return f"{value:,}" if isinstance(value, int) and scale == 1 else f"{value * scale:.4g}"

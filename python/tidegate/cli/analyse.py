@@ -19,8 +19,10 @@ from tidegate.cli.common import (
     print_csv,
     print_json,
     print_tables,
+    say,
 )
 from tidegate.cli.endings import remark
+from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
     from tidegate.analysis.analyse import Analysis
@@ -91,7 +93,7 @@ def _print(found: Analysis, shape: Format, folder: Path | None, files: list[Path
     else:
         _print_tables(found)
         if folder:
-            typer.echo(_told(folder, files))
+            say(_told(folder, files))
 
 
 def _told(folder: Path, files: list[Path]) -> str:
@@ -124,11 +126,11 @@ def _cells(found: Analysis) -> list[list[object]]:
 def _print_tables(found: Analysis) -> None:
     from tidegate.analysis.show import paragraphs, tables_of
 
-    typer.echo(f"{found.scenario.name}\n")
+    say(f"{one_line(found.scenario.name)}\n")
     for view, one in found.answers.items():
         before, after = paragraphs(view, one)
-        typer.echo(before)
+        say(before)
         print_tables(tables_of(one))
-        typer.echo(after)
+        say(after)
     for view, silence in found.silences.items():
-        typer.echo(f"{view} does not apply: {silence}")
+        say(f"{view} does not apply: {silence}")

@@ -19,10 +19,12 @@ from tidegate.cli.common import (
     print_csv,
     print_json,
     print_tables,
+    say,
     stdout_console,
 )
 from tidegate.cli.endings import remark
 from tidegate.errors import Issue, ScenarioError, UsageError
+from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
     from tidegate.scenarios.mechanisms import Mechanism
@@ -77,10 +79,10 @@ def validate(
         issues = _judged(path, given)
         found += issues
         if shape is Format.table:
-            typer.echo(f"{path}: {_verdict(issues)}")
+            say(f"{one_line(path)}: {_verdict(issues)}")
             for issue in issues:
                 warning = "warning: " if issue["severity"] == "warning" else ""
-                remark(f"{path}: {warning}{issue['text']}")
+                remark(f"{one_line(path)}: {warning}{issue['text']}")
     names = ["file", "severity", "line", "column", "key", "message", "suggestion"]
     if shape is Format.json:
         print_json(found)
@@ -123,7 +125,7 @@ def schema() -> None:
     """
     from tidegate import _native
 
-    typer.echo(_native.schema())
+    say(_native.schema())
 
 
 def _find(entries: list[Mechanism], name: str) -> Mechanism:
@@ -152,8 +154,8 @@ def _print_all(entries: list[Mechanism]) -> None:
 def _print_one(entry: Mechanism) -> None:
     from tidegate.results.show import Grid, rich_table
 
-    typer.echo(f"{entry['name']}: {entry['title']}\n{entry['source']}\n")
-    typer.echo(f"{entry['usage']}\n")
+    say(f"{entry['name']}: {entry['title']}\n{entry['source']}\n")
+    say(f"{entry['usage']}\n")
     grid = Grid("Parameters", ["name", "default", "unit", "meaning"], text_columns=4)
     grid.cells = [[p["name"], p["default"], p["unit"], p["meaning"]] for p in entry["parameters"]]
     if grid.cells:

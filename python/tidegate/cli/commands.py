@@ -18,6 +18,7 @@ from tidegate.cli import (
     simulate,
     sweep,
 )
+from tidegate.cli.common import say
 
 app = typer.Typer(
     name="tidegate",
@@ -45,7 +46,7 @@ def tidegate(
     if version:
         from tidegate._native import __version__
 
-        typer.echo(f"tidegate {__version__}")
+        say(f"tidegate {__version__}")
         raise typer.Exit
 
 

@@ -14,6 +14,7 @@ import typer
 
 from tidegate.cli.endings import INTERRUPTED, interruptible, leave, remark
 from tidegate.errors import TidegateError, UsageError
+from tidegate.escapes import in_json, lines, one_line
 from tidegate.runs.execution import MAX_JOBS, MAX_REPLICATIONS, Threads
 
 if TYPE_CHECKING:
@@ -156,10 +157,15 @@ def given(option: str | os.PathLike[str] | None, variable: str) -> bool:
     return option is not None and os.fspath(option) != os.environ.get(variable)
 
 
+def say(text: object = "") -> None:
+    """Print to stdout; what is not to be shown but obeyed is escaped, as in all that is printed."""
+    typer.echo(lines(text))
+
+
 def doubts(path: Path, scenario: Scenario) -> None:
     """Print the scenario's warnings to stderr."""
     for _, _, _, _, _, text in scenario.warnings():
-        remark(f"{path}: warning: {text}")
+        remark(f"{one_line(path)}: warning: {text}")
 
 
 def overrides(settings: Sequence[str] | None, option: str = "--set") -> list[tuple[str, str]]:
@@ -187,7 +193,7 @@ def _short(text: str) -> str:
 
 def print_json(content: object) -> None:
     """Print as JSON, where numbers that are not are null."""
-    typer.echo(json.dumps(finite(content), indent=2, ensure_ascii=False))
+    typer.echo(_json(content))
 
 
 def print_json_rows(
@@ -206,9 +212,12 @@ def print_json_rows(
     typer.echo("\n}")
 
 
+def _json(content: object) -> str:
+    return in_json(json.dumps(finite(content), indent=2, ensure_ascii=False))
+
+
 def _indented(value: object, by: int = 2) -> str:
-    text = json.dumps(finite(value), indent=2, ensure_ascii=False)
-    return text.replace("\n", "\n" + " " * by)
+    return _json(value).replace("\n", "\n" + " " * by)
 
 
 def print_csv(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -216,8 +225,14 @@ def print_csv(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(headings)
-    writer.writerows(["" if finite(cell) is None else cell for cell in row] for row in rows)
+    writer.writerow(map(_cell, headings))
+    writer.writerows(map(_cell, row) for row in rows)
+
+
+def _cell(cell: object) -> object:
+    if isinstance(cell, str):
+        return one_line(cell)
+    return "" if finite(cell) is None else cell
 
 
 def print_tables(tables: Sequence[RenderableType]) -> None:

@@ -17,15 +17,20 @@ from tidegate.cli.common import (
     print_csv,
     print_json,
     print_tables,
+    say,
 )
 from tidegate.cli.endings import remark
 from tidegate.errors import ResultError, UsageError
+from tidegate.escapes import one_line
 from tidegate.results.manifests import known_manifest
 from tidegate.results.places import check_writable
 
 if TYPE_CHECKING:
     from tidegate.results.comparing import SideBySide
     from tidegate.results.result import Result
+
+_LONGEST_NAME = 100
+"""Bytes of each side's name in that of a folder, which has 255."""
 
 
 @command
@@ -76,9 +81,9 @@ def compare(
             remark(f"figure: {path}")
     else:
         print_tables([rich_table(grid(both))])
-        typer.echo("mean ± 95 % confidence; differences with Welch's interval")
+        say("mean ± 95 % confidence; differences with Welch's interval")
         for path in files:
-            typer.echo(f"figure: {path}")
+            say(f"figure: {path}")
     if failure:
         raise ResultError(f"not drawn: {failure}") from failure
 
@@ -99,8 +104,8 @@ def _warnings(both: SideBySide) -> list[str]:
     (first, a), (second, b) = both.results.items()
     lines = []
     if a.hash != b.hash:
-        lines.append(f"the scenarios differ, {first} against {second}:")
-        lines += [f"  {key}: {left} | {right}" for key, left, right in both.settings]
+        lines.append(f"the scenarios differ, {one_line(first)} against {one_line(second)}:")
+        lines += ["  {}: {} | {}".format(*map(one_line, setting)) for setting in both.settings]
     lines += [
         f"{name}: {len(kept.invalid)} of {kept.replications} runs are invalid and do not count"
         for name, kept in both.results.items() if kept.invalid
@@ -120,7 +125,8 @@ def _default_folder(both: SideBySide, folders: tuple[Path, Path]) -> Path:
     names = []
     for folder in map(Path.resolve, folders):
         variant = known_manifest(folder.parent) is not None
-        names.append(f"{folder.parent.name}-{folder.name}" if variant else folder.name)
+        name = f"{folder.parent.name}-{folder.name}" if variant else folder.name
+        names.append(name.encode()[:_LONGEST_NAME].decode(errors="ignore"))
     content = json.dumps([both.settings, both.table().to_pylist()])
     digest = hashlib.sha256(content.encode()).hexdigest()
     return Path("results") / f"{'--'.join(names)}-{digest[:8]}"

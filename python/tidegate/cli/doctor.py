@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import typer
 
-from tidegate.cli.common import command
+from tidegate.cli.common import command, say
 
 PACKAGES = ("numpy", "pyarrow", "scipy", "matplotlib", "typer", "rich")
 
@@ -28,7 +28,7 @@ def doctor() -> None:
     """
     findings = _findings()
     for name, text, state in findings:
-        typer.echo(f"{state:<4}  {name:<12} {text}")
+        say(f"{state:<4}  {name:<12} {text}")
     if any(state is State.bad for _, _, state in findings):
         raise typer.Exit(1)
 

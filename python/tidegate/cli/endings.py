@@ -12,6 +12,8 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
+from tidegate.escapes import lines
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
@@ -105,7 +107,7 @@ def leave(code: int) -> NoReturn:
 def remark(text: str) -> None:
     """Print to stderr; there is nobody to tell where that fails."""
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{lines(text)}\n")
         sys.stderr.flush()
 
 

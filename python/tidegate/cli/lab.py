@@ -20,6 +20,7 @@ from tidegate.cli.common import (
     command,
     doubts,
     overrides,
+    say,
 )
 from tidegate.cli.endings import remark
 from tidegate.cli.outcome import check_keeping, present
@@ -98,18 +99,25 @@ def lab(
     """
     from tidegate.laboratory import bpf
     from tidegate.laboratory.process import missing
-    from tidegate.laboratory.running import check_options, lab_all, seeds_in_lab
+    from tidegate.laboratory.running import (
+        check_options,
+        check_scenarios,
+        lab_all,
+        seeds_in_lab,
+    )
     from tidegate.runs.simulation import name_variants
     from tidegate.scenarios.reading import parse
 
     check_options(ip, generator)
     if check:
         lacking = missing(generator=generator)
-        if scenario and bpf.needed([parse(scenario, changes(set_, add))]):
-            lacking += bpf.missing()
+        if scenario:
+            named = parse(scenario, changes(set_, add))
+            check_scenarios({"": named}, ip=ip, generator=generator)
+            lacking += bpf.missing() if bpf.needed([named]) else []
         if lacking:
             raise MissingError(lacking)
-        typer.echo("the lab can run here")
+        say("the lab can run here")
         return
     if scenario is None:
         raise UsageError("name a scenario file; --check alone needs none")
@@ -122,6 +130,12 @@ def lab(
     other = overrides(against, "--against")
     variants = [(key, parse(scenario, [*given, (key, value)])) for key, value in other]
     scenarios = name_variants(base, variants) if variants else {"": base}
+    differing = check_scenarios(scenarios, ip=ip, generator=generator)
+    if not quiet:
+        for name, deviations in differing.items():
+            of_which = f"{name}: " if name else ""
+            for line in deviations:
+                remark(f"{scenario}: warning: {of_which}on a kernel, {line}")
     seeds = seeds_in_lab(scenarios, seed, replications)
     check_keeping(scenarios, seeds, "lab", out=out, keep=save, plot=plot)
     if not quiet:

@@ -21,6 +21,7 @@ from tidegate.cli.common import (
     print_csv,
     print_json,
     print_tables,
+    say,
 )
 from tidegate.cli.endings import INTERRUPTED, leave, remark
 from tidegate.errors import UsageError
@@ -127,7 +128,7 @@ def _print(scores: Scores, shape: Format) -> None:
                  for one in scores.situations.values()]  # fmt: skip
         grids += [table(scores)] if scores.simulated else []
         print_tables([rich_table(grid) for grid in grids if grid.cells])
-        typer.echo("mean ± 95 % confidence")
+        say("mean ± 95 % confidence")
         return
     found = rows(scores.standings)
     if shape is Format.json:

@@ -6,17 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from tidegate.cli.common import (
-    Format,
-    print_csv,
-    print_json,
-    print_tables,
-    typed,
-)
+from tidegate.cli.common import Format, print_csv, print_json, print_tables, say, typed
 from tidegate.cli.endings import remark
 from tidegate.errors import ResultError, UsageError
+from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,7 +75,7 @@ def present(
 def told(folder: Path, files: Iterable[Path]) -> str:
     """Where results and figures are, in a line."""
     names = ", ".join(path.name for path in files)
-    return f"results in {folder}" + (f": {names}" if names else "")
+    return f"results in {one_line(folder)}" + (f": {names}" if names else "")
 
 
 def _save(results: Mapping[str, Result], out: str | None) -> Path:
@@ -113,23 +106,23 @@ def _print_tables(
     count = first.replications
     runs = f"mean of {count} runs ± 95 % confidence" if count > 1 else "one run"
     origin = _kernel(first) if first.kind == "lab" else f"first digest {_digests(results)}"
-    typer.echo(f"{first.scenario.name}: {runs}; {_measured(first)}; {origin}\n")
+    say(f"{one_line(first.scenario.name)}: {runs}; {_measured(first)}; {origin}\n")
     print_tables(rich_tables(results, narrow=sys.stdout.isatty()))
     if theories:
         print_tables([predicted_table(results, _predicted(theories))])
         for model in sorted({one.model for one in theories.values()}):
-            typer.echo(f"predicted by: {model}")
+            say(f"predicted by: {model}")
     for line in honesty(results):
-        typer.echo(line)
+        say(line)
     if folder:
-        typer.echo(told(folder, sorted(folder.glob("*.png"))))
+        say(told(folder, sorted(folder.glob("*.png"))))
 
 
 def honesty(results: Mapping[str, Result]) -> list[str]:
     """How well the machine kept up with a lab's runs; nothing to say of simulations."""
     lines = []
     for name, result in results.items():
-        variant = f"{name}: " if name else ""
+        variant = f"{one_line(name)}: " if name else ""
         if result.lab is None:
             continue
         late = [row["lateness_p99_s"] for row in result.lab.to_pylist() if row["valid"]]
@@ -142,13 +135,15 @@ def honesty(results: Mapping[str, Result]) -> list[str]:
             )
         differing = result.lab["deviations"][0].as_py()
         if differing:
-            lines.append(f"{variant}where this kernel differs from the scenario: {differing}")
+            lines.append(
+                f"{variant}where this kernel differs from the scenario: {one_line(differing)}"
+            )
         if result.invalid:
             lines.append(
                 f"{variant}{len(result.invalid)} of {result.replications} runs invalid, "
                 "the machine could not keep up; they are kept and not averaged:"
             )
-            lines += [f"  seed {seed}: {reasons}" for seed, reasons in result.invalid]
+            lines += [f"  seed {seed}: {one_line(reasons)}" for seed, reasons in result.invalid]
     return lines
 
 

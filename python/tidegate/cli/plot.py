@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.common import command
+from tidegate.cli.common import command, say
 from tidegate.errors import ResultError
 
 
@@ -37,4 +37,4 @@ def plot(
     if not files:
         raise ResultError(f"{result} has no run that counts, so there is nothing to draw")
     for path in files:
-        typer.echo(path)
+        say(path)

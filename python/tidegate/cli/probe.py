@@ -13,6 +13,7 @@ from tidegate.cli.common import (
     command,
     print_csv,
     print_json,
+    say,
 )
 from tidegate.cli.endings import MISSED, remark
 from tidegate.errors import UsageError
@@ -127,8 +128,8 @@ def _print(row: dict[str, str | int | float | None]) -> None:
     trip = row["round_trip_s"]
     times = f", round trip {1e3 * float(trip):.1f} ms" if isinstance(trip, float) else ""
     became = f"{row['marked']} marked, {row['lost']} lost{times}"
-    typer.echo(f"{row['probes']} probes to {row['host']}: {became}")
-    typer.echo(f"price {row['price']:.3g}, threshold {row['threshold']:.3g}: {row['verdict']}")
+    say(f"{row['probes']} probes to {row['host']}: {became}")
+    say(f"price {row['price']:.3g}, threshold {row['threshold']:.3g}: {row['verdict']}")
 
 
 def _remarks(verdict: object, probes: int, threshold: float | None, port: int) -> None:

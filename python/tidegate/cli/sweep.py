@@ -30,9 +30,11 @@ from tidegate.cli.common import (
     print_csv,
     print_json_rows,
     print_tables,
+    say,
 )
 from tidegate.cli.endings import INTERRUPTED, MISSED, leave, remark
 from tidegate.cli.outcome import told
+from tidegate.escapes import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -122,8 +124,8 @@ def _print(done: Sweep, figures: list[Path], shape: Format) -> None:
     if len(done.points) <= MOST_SHOWN:
         print_tables([_table(done)])
     else:
-        typer.echo(f"{len(done.points)} points, too many to show; --format csv prints all")
-    typer.echo(told(done.folder, figures))
+        say(f"{len(done.points)} points, too many to show; --format csv prints all")
+    say(told(done.folder, figures))
 
 
 def _end(done: Sweep) -> None:
@@ -131,10 +133,12 @@ def _end(done: Sweep) -> None:
     failed, imprecise = done.failed, done.imprecise
     for point in failed:
         for seed, reason in point.failures.items():
-            remark(f"failed: {point.label} with seed {seed}: {reason}")
+            remark(f"failed: {one_line(point.label)} with seed {seed}: {one_line(reason)}")
     for point, lacking in imprecise:
         for target, row in lacking:
-            remark(f"after {len(point.seeds)} runs of {point.label}, {target.shortfall(row)}")
+            remark(
+                f"after {len(point.seeds)} runs of {one_line(point.label)}, {target.shortfall(row)}"
+            )
     if failed:
         raise typer.Exit(SOME_FAILED)
     if imprecise:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
+from tidegate.escapes import lines
 from tidegate.results.atomic import replace_file
 
 if TYPE_CHECKING:
@@ -72,8 +74,12 @@ def averaged(runs: int) -> str:
 def write(figure: Figure, path: Path) -> Path:
     """Write without the program's version: the same result gives the same file.
 
-    A link of this name is replaced, and what it leads to stays as it is.
+    A link of this name is replaced, and what it leads to stays as it is. Names in the figure are
+    what files say; no sign in them is a formula's, or acts.
     """
+    for text in figure.findobj(Text):
+        text.set_text(lines(text.get_text()))
+        text.set_parse_math(False)
     replace_file(
         path, lambda draft: figure.savefig(draft, format="png", metadata={"Software": None})
     )

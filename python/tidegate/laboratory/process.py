@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.errors import LabError, MissingError, ScenarioError
+from tidegate.escapes import one_line
 from tidegate.results.columns import ENGINE, LAB
 from tidegate.results.tables import table
 
@@ -95,6 +96,31 @@ def state(program: str) -> dict[str, Any]:
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return {"missing": [f"a {PROGRAM} that works ({program}: {error}): `make setup` builds it"]}
     return found
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What can be said of a scenario before anything runs."""
+
+    refused: list[str]
+    """What it asks for that the lab has not, a line each with its remedy."""
+    deviations: list[str]
+    """What a kernel does its own way, whatever the scenario says."""
+
+
+def examine(scenario: Scenario, *, ip: int, generator: str) -> Examined:
+    """Ask the program what it thinks of a scenario: `tidegate-lab examine`."""
+    command = [find() or PROGRAM, "examine", "--ip", str(ip), "--generator", generator]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, input=scenario.to_toml(), check=False,
+            errors="replace",
+        )  # fmt: skip
+        found: dict[str, Any] = json.loads(done.stdout)
+        return Examined(list(map(str, found["refused"])), _folded(found["deviations"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        remedy = f"a {PROGRAM} of this version ({error}): `make setup` builds it"
+        raise MissingError([remedy]) from error
 
 
 class Children:
@@ -199,7 +225,7 @@ class Children:
             known = line in self._said
             self._said.add(line)
         if aloud and not known:
-            sys.stderr.write(line + "\n")
+            sys.stderr.write(one_line(line) + "\n")
 
     def _end(self, process: subprocess.Popen[str]) -> None:
         try:

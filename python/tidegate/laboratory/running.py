@@ -6,7 +6,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from tidegate.errors import MissingError, UsageError
+from tidegate.errors import MissingError, ScenarioError, UsageError
 from tidegate.runs.simulation import seeds_of
 from tidegate.scenarios.reading import load_scenario
 
@@ -69,6 +69,8 @@ def lab(
 
     Raises
     ------
+    ScenarioError
+        With everything that the scenario asks for and the lab cannot do.
     MissingError
         With everything that is missing here, each with its remedy.
 
@@ -98,6 +100,7 @@ def lab_all(
     from tidegate.runs.progress import shown
 
     check_options(ip, generator)
+    check_scenarios(scenarios, ip=ip, generator=generator)
     lacking = missing(generator=generator)
     if lacking:
         raise MissingError(lacking)
@@ -138,6 +141,31 @@ def check_options(ip: int, generator: str) -> None:
         raise UsageError(f"ip: {ip} is no version of the Internet Protocol; 4 or 6")
     if generator not in GENERATORS:
         raise UsageError(f"generator: {generator!r} is none of {', '.join(GENERATORS)}")
+
+
+def check_scenarios(
+    scenarios: Mapping[str, Scenario], *, ip: int, generator: str
+) -> dict[str, list[str]]:
+    """Refuse what the lab cannot run, before it starts anything; give what a kernel does its way.
+
+    Where the program is not here that could say so, nothing is refused: it is missing then.
+    """
+    from tidegate.laboratory.process import examine, find
+
+    if find() is None:
+        return {}
+    found = {
+        name: examine(scenario, ip=ip, generator=generator) for name, scenario in scenarios.items()
+    }
+    refused = [
+        f"{name}: {line}" if name else line
+        for name, examined in found.items()
+        for line in examined.refused
+    ]
+    if refused:
+        lines = [f"the lab cannot run this: {line}" for line in refused]
+        raise ScenarioError([(None, None, "", line, None, line) for line in lines])
+    return {name: examined.deviations for name, examined in found.items()}
 
 
 def tasks_of(

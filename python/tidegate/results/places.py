@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tidegate.results.manifests import Manifest
 
 FIGURES = ("who-got-what.png", "group-*.png", "queue-*.png")
+MAX_NAME_BYTES = 220
+"""Of a folder's name: 255 is what systems have, and while it is built it has a longer one."""
 
 
 class Run(NamedTuple):
@@ -69,7 +71,12 @@ def check_place(folder: Path, planned: Collection[Run]) -> None:
 
 def check_writable(folder: Path) -> None:
     """Refuse a folder that is none, or that nothing can be written to or made in."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    except OSError as error:
+        raise ResultError(f"cannot write {folder}: {error.strerror}") from error
+    if len(os.fsencode(folder.name)) > MAX_NAME_BYTES:
+        raise ResultError(f"cannot write {folder}: its name has more than {MAX_NAME_BYTES} bytes")
     if not there.is_dir():
         raise ResultError(f"cannot write {folder}: {there} is not a folder")
     if not os.access(there, os.W_OK | os.X_OK):

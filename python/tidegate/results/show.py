@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING
 
+from tidegate.escapes import lines, one_line
 from tidegate.results.quantities import legend
 from tidegate.results.statistics import Estimate
 from tidegate.results.summary import Row, rows
@@ -132,7 +133,7 @@ def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
     from rich.text import Text
 
     drawn = Table(
-        title=grid.title,
+        title=Text(one_line(grid.title)),
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -142,12 +143,15 @@ def rich_table(grid: Grid, *, narrow: bool = False) -> RenderableType:
         name = number < grid.text_columns
         # As Text, or rich would take a unit in brackets for one of its own tags.
         drawn.add_column(
-            Text(heading), justify="left" if name else "right", vertical="top", overflow="fold"
+            Text(lines(heading)),
+            justify="left" if name else "right",
+            vertical="top",
+            overflow="fold",
         )
     for number, cells in enumerate(grid.cells):
         # Where a terminal is too narrow, break before the sign and not after it.
         whole = [cell.replace("± ", "±") if narrow else cell for cell in cells]
-        drawn.add_row(*map(Text, whole), end_section=number in grid.breaks)
+        drawn.add_row(*map(Text, map(one_line, whole)), end_section=number in grid.breaks)
     return drawn
 
 
@@ -267,7 +271,7 @@ def html_table(grid: Grid) -> str:
     def row(tag: str, cells: list[str]) -> str:
         align = ["left" if n < grid.text_columns else "right" for n in range(len(cells))]
         inner = (
-            f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
+            f'<{tag} style="text-align:{side}">{escape(lines(cell))}</{tag}>'
             for side, cell in zip(align, cells, strict=True)
         )
         return f"<tr>{''.join(inner)}</tr>"
@@ -275,6 +279,6 @@ def html_table(grid: Grid) -> str:
     head = row("th", grid.headings)
     body = "".join(row("td", cells) for cells in grid.cells)
     return (
-        f"<table><caption>{escape(grid.title)} (mean ± 95 % confidence)</caption>"
+        f"<table><caption>{escape(one_line(grid.title))} (mean ± 95 % confidence)</caption>"
         f"<thead>{head}</thead><tbody>{body}</tbody></table>"
     )

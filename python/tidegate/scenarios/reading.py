@@ -17,6 +17,7 @@ from tidegate import _native
 from tidegate._native import MAX_FILE_BYTES, Scenario
 from tidegate.data import in_package, nearest_file
 from tidegate.errors import ScenarioError
+from tidegate.files import UnreadableError, read_text
 from tidegate.scenarios.films import with_films
 
 if TYPE_CHECKING:
@@ -145,7 +146,10 @@ def toml_value(value: object) -> str:
     >>> toml_value({"kind": "abc", "gamma": 3.0, "points": [[11, 0.0]], "on": True})
     '{ kind = "abc", gamma = 3.0, points = [[11, 0.0]], on = true }'
     """
-    return _native.toml_value(_plain(value))
+    try:
+        return _native.toml_value(_plain(value))
+    except RecursionError:
+        raise _unreadable("a value is nested too deeply") from None
 
 
 def _plain(value: object) -> object:
@@ -185,32 +189,21 @@ def text_of(source: Source) -> tuple[str, str | None, str | None]:
         lines = (
             f"{_native.toml_key(str(key))} = {toml_value(value)}" for key, value in source.items()
         )
-        try:
-            return "\n".join(lines), None, None
-        except RecursionError:
-            raise _unreadable("its tables are nested too deeply") from None
+        return "\n".join(lines), None, None
     if isinstance(source, str) and ("\n" in source or "=" in source):
         return source, None, None
     path = Path(source)
     try:
-        return _read(in_package(path)), path.stem, str(path)
+        return read_text(in_package(path), MAX_FILE_BYTES), path.stem, str(path)
     except FileNotFoundError as error:
         near = nearest_file(path)
         raise _unreadable(str(error.strerror), str(path), str(near) if near else None) from None
-    except OSError as error:
+    except UnreadableError as error:
+        raise _unreadable(str(error), str(path)) from None
+    except OSError as error:  # a name that no file has
         raise _unreadable(str(error.strerror), str(path)) from None
-    except UnicodeDecodeError:
-        raise _unreadable("it is not UTF-8 text", str(path)) from None
     except ValueError as error:  # a null character in the name
         raise _unreadable(str(error)) from None
-
-
-def _read(path: Path) -> str:
-    """No more than it takes to see that it is too much: /dev/zero has no end."""
-    with path.open("rb") as file:
-        content = file.read(MAX_FILE_BYTES + 1)
-    # What is too long is refused by the engine, whatever character has been cut.
-    return content.decode(errors="replace" if len(content) > MAX_FILE_BYTES else "strict")
 
 
 def _unreadable(reason: str, file: str | None = None, near: str | None = None) -> ScenarioError:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tidegate.errors import UsageError
+from tidegate.escapes import lines, markdown
 from tidegate.studies.book import replace
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tidegate.results.show import Grid
 
 _PART = re.compile(r"<!-- ([a-z-]+) -->")
+_BAR = re.compile(r"(?<!\\)\|")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -57,9 +59,10 @@ def table(
 
 
 def grid_table(grid: Grid) -> str:
-    """A grid as a table."""
-    head = [heading.replace("\n", " ").strip() for heading in grid.headings]
-    return table(head, grid.cells, numbers_from=grid.text_columns)
+    """A grid as a table; what is in it is text, and no Markdown."""
+    head = [markdown(heading.replace("\n", " ").strip()) for heading in grid.headings]
+    cells = [list(map(markdown, row)) for row in grid.cells]
+    return table(head, cells, numbers_from=grid.text_columns)
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -67,4 +70,4 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return _BAR.sub(r"\\|", lines(text)).replace("\n", " ")

@@ -8,14 +8,17 @@ use std::process::ExitCode;
 use tidegate_gateway::host::IpVersion;
 use tidegate_gateway::lab::{self, Options};
 use tidegate_gateway::load::Generator;
-use tidegate_gateway::{check, output, realtime};
+use tidegate_gateway::{check, examine, output, realtime};
 use tidegate_scenario::Scenario;
+use tidegate_scenario::plan::Plan;
 
 const USAGE: &str = "\
 usage: tidegate-lab run --seed N [--ip 4|6] [--generator own] [--progress] [--verbose]
+       tidegate-lab examine [--ip 4|6] [--generator own]
        tidegate-lab check
-`run` reads a scenario from standard input and writes its tables as JSON; `check` says what this
-machine lacks for it. Both are what `tidegate lab` calls.";
+`run` reads a scenario from standard input and writes its tables as JSON; `examine` says what of a
+scenario cannot be run and what a kernel does its own way, `check` what this machine lacks for any.
+All are what `tidegate lab` calls.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +30,10 @@ fn main() -> ExitCode {
         }
         ["run", options @ ..] => match parse(options) {
             Some(options) => run(options),
+            None => fail(2, USAGE),
+        },
+        ["examine", options @ ..] => match parse(options) {
+            Some(options) => examine(options),
             None => fail(2, USAGE),
         },
         ["--help" | "-h"] => {
@@ -75,18 +82,10 @@ fn run(options: Options) -> ExitCode {
     if !realtime::end_with_parent() {
         return fail(1, "the program that wanted this run is gone");
     }
-    let mut text = String::new();
-    if let Err(error) = std::io::stdin().read_to_string(&mut text) {
-        return fail(1, &format!("standard input: {error}"));
-    }
-    let scenario = match Scenario::parse(&text, &[]) {
-        Ok(scenario) => scenario,
-        Err(issues) => {
-            let lines: Vec<String> = issues.iter().map(ToString::to_string).collect();
-            return fail(3, &lines.join("\n"));
-        }
+    let plan = match read() {
+        Ok(plan) => plan,
+        Err(code) => return code,
     };
-    let plan = scenario.plan();
     match lab::run(&plan, options) {
         Ok(run) => {
             println!("{}", output::document(&plan, &run, options));
@@ -94,6 +93,29 @@ fn run(options: Options) -> ExitCode {
         }
         Err(error) => fail(error.exit_code(), &error.to_string()),
     }
+}
+
+fn examine(options: Options) -> ExitCode {
+    match read() {
+        Ok(plan) => {
+            println!("{}", examine::report(&plan, options.ip, options.generator));
+            ExitCode::SUCCESS
+        }
+        Err(code) => code,
+    }
+}
+
+/// The plan of the scenario on standard input, or the code to end with.
+fn read() -> Result<Plan, ExitCode> {
+    let mut text = String::new();
+    if let Err(error) = std::io::stdin().read_to_string(&mut text) {
+        return Err(fail(1, &format!("standard input: {error}")));
+    }
+    let scenario = Scenario::parse(&text, &[]).map_err(|issues| {
+        let lines: Vec<String> = issues.iter().map(ToString::to_string).collect();
+        fail(3, &lines.join("\n"))
+    })?;
+    Ok(scenario.plan())
 }
 
 fn fail(code: u8, text: &str) -> ExitCode {

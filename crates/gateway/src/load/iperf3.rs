@@ -53,7 +53,7 @@ struct Process {
 impl<'a> Iperf3Flow<'a> {
     /// A flow whose server listens.
     pub fn new(flow: &FlowPlan, endpoints: Endpoints<'a>) -> Result<Self, LabError> {
-        let arguments = arguments(flow, &endpoints)?;
+        let arguments = arguments(flow, &endpoints);
         let port = endpoints.destination().port();
         let address = endpoints.server.address.to_string();
         let own = ["--server", "--one-off", "--bind", &address];
@@ -106,26 +106,30 @@ impl<'a> Iperf3Flow<'a> {
     }
 }
 
-/// The client's options that follow from the plan.
-fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabError> {
-    let cannot = |what| {
-        let line = format!("{}: iperf3 cannot {what}; use the own generator", endpoints.name);
-        Err(LabError::Setup(line))
-    };
-    if endpoints.metered {
-        return cannot("leave room for the activity");
+/// What iperf3 cannot do of a flow that it is to send.
+pub fn not_by_iperf3(flow: &FlowPlan, metered: bool) -> Option<String> {
+    if !matches!(*flow.traffic, Traffic::Greedy(_) | Traffic::Cbr(_)) {
+        return None; // The own generator sends it.
     }
+    let limited = flow.tcp.as_ref().is_some_and(|tcp| tcp.window_limit.is_some());
+    let what = match (metered, limited) {
+        (true, _) => "leave room for the activity",
+        (_, true) => "keep to a window limit",
+        _ => return None,
+    };
+    Some(format!("iperf3 cannot {what}; use the own generator"))
+}
+
+/// The client's options that follow from the plan.
+fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Vec<String> {
     let mut all = vec![if endpoints.ip == IpVersion::V4 { "-4" } else { "-6" }.to_owned()];
     match &*flow.traffic {
         Traffic::Cbr(Cbr { rate, .. }) => {
             let (payload, packet) = (endpoints.udp_payload(flow.packet_size), flow.packet_size);
             all.extend(udp(rate.as_bps(), payload as u64, packet.get()));
         }
-        Traffic::Greedy(_) => {
+        _ => {
             let tcp = flow.tcp.as_ref().expect("greedy flows have TCP");
-            if tcp.window_limit.is_some() {
-                return cannot("keep to a window limit");
-            }
             let name = tcp.congestion_control.linux_name();
             all.extend(["--congestion".to_owned(), name.to_owned()]);
             // Told the segment size, iperf3 does not report it.
@@ -133,10 +137,8 @@ fn arguments(flow: &FlowPlan, endpoints: &Endpoints) -> Result<Vec<String>, LabE
                 all.extend(["--set-mss".to_owned(), endpoints.mss().to_string()]);
             }
         }
-        Traffic::Transfer(_) => return cannot("time transfers as they are planned"),
-        _ => return cannot("send this traffic"),
     }
-    Ok(all)
+    all
 }
 
 /// The options of datagrams at this rate, headers included: iperf3 counts the payload alone.

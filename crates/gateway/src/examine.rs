@@ -1,0 +1,182 @@
+//! What of a scenario the lab cannot run, and what a kernel does its own way: known before anything is built.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tidegate_mechanisms::units::Span;
+use tidegate_scenario::plan::{ConexPlan, FlowPlan, LinkPlan, Plan, TcpPlan};
+
+use crate::host::{IPV6_MIN_MTU, IpVersion};
+use crate::hosts::{ROOM, deviations_of_users, mtu};
+use crate::load::{self, Generator, pricing};
+use crate::{node, traffic};
+
+/// Uniform delays up to this are what hosts have by themselves.
+const HOST_JITTER: Span = Span::from_micros(50);
+
+/// Everything that there is to say, for the program that calls this one.
+pub fn report(plan: &Plan, ip: IpVersion, generator: Generator) -> Value {
+    json!({ "refused": refused(plan, ip, generator), "deviations": deviations(plan) })
+}
+
+/// What is asked for that the lab has not, a line each with its remedy.
+pub fn refused(plan: &Plan, ip: IpVersion, generator: Generator) -> Vec<String> {
+    let mut lines = prices_in_packets(plan);
+    lines.extend(node::not_carried(plan));
+    if !plan.offers.is_empty() {
+        lines.push(
+            "offers: what flows pay changes by itself in simulations only; here `tidegate price` does it"
+                .to_owned(),
+        );
+    }
+    lines.extend(declares(plan));
+    lines.extend(too_many(plan));
+    lines.extend(traffic::not_made(plan, ip));
+    lines.extend(too_small(plan, ip));
+    let encoding = plan.links.iter().find_map(|link| link.price_encoding);
+    let of_flow = |flow: &FlowPlan| {
+        let (user, tcp) = (flow.user, flow.tcp.as_deref());
+        let paying = tcp.and_then(|tcp| pricing::options(&tcp.congestion_control, encoding).err());
+        let by_iperf3 = (generator == Generator::Iperf3)
+            .then(|| load::not_by_iperf3(flow, flow.carries_signal(plan)))
+            .flatten();
+        [paying, by_iperf3].into_iter().flatten().map(move |line| (user, line)).collect::<Vec<_>>()
+    };
+    let of_flows = plan.flows.iter().flat_map(of_flow);
+    lines.extend(of_flows.map(|(user, line)| of_group(plan, user, &line)));
+    once(lines)
+}
+
+/// Settings of the scenario that are as the machine has them, whatever the scenario says.
+pub fn deviations(plan: &Plan) -> Vec<String> {
+    let mut lines = deviations_of_users(plan);
+    if plan.flows.iter().any(|flow| flow.jitter > HOST_JITTER) {
+        lines.push("host_jitter: real hosts have their own".to_owned());
+    }
+    lines
+}
+
+/// A mark is a price that real packets can carry; explicit prices and four bits have no place in them.
+fn prices_in_packets(plan: &Plan) -> Vec<String> {
+    let in_word = |link: &LinkPlan| link.price_encoding.is_some_and(|how| how.is_in_word());
+    let line = "price_encoding: packets of today have room for one bit, the mark of ECN; simulate the scenario, or \
+                write price_encoding = { kind = \"one-bit\", base = 1.06 }";
+    plan.links.iter().any(in_word).then(|| line.to_owned()).into_iter().collect()
+}
+
+/// A kernel's TCP declares nothing, so that a network without declarations would be measured.
+fn declares(plan: &Plan) -> Vec<String> {
+    let declares = |tcp: &TcpPlan| tcp.conex != ConexPlan::Off;
+    let flows = plan.flows.iter().filter(|flow| flow.tcp.as_deref().is_some_and(declares));
+    let line = "no kernel's TCP declares congestion (ConEx, re-ECN), so that this would be another network; simulate \
+                it, or write tcp.conex = \"off\"";
+    flows.map(|flow| of_group(plan, flow.user, line)).collect()
+}
+
+fn too_many(plan: &Plan) -> Option<String> {
+    let most = plan.flows.len().max(plan.users.len());
+    (most > ROOM).then(|| format!("users: Linux has ports for {ROOM} flows, no more"))
+}
+
+fn too_small(plan: &Plan, ip: IpVersion) -> Vec<String> {
+    let is_small = |user: &usize| ip == IpVersion::V6 && mtu(plan, *user) < IPV6_MIN_MTU;
+    let line = |user: usize| {
+        format!(
+            "{}: packets of {} B are too small for IPv6, which needs {IPV6_MIN_MTU} B; use --ip 4",
+            plan.user_name(user),
+            mtu(plan, user)
+        )
+    };
+    (0..plan.users.len()).filter(is_small).map(line).collect()
+}
+
+fn of_group(plan: &Plan, user: usize, line: &str) -> String {
+    format!("{}: {line}", plan.groups[plan.users[user].group].name)
+}
+
+/// Each line where it stands first.
+fn once(lines: Vec<String>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    lines.into_iter().filter(|line| known.insert(line.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_scenario::Scenario;
+
+    use super::*;
+
+    fn plan(more: &str) -> Plan {
+        let text = format!("version = 1\n{more}\n[bottleneck]\nrate = \"10 Mb/s\"\n");
+        Scenario::parse(&text, &[]).expect("the scenario is valid").plan()
+    }
+
+    fn own(more: &str) -> Vec<String> {
+        refused(&plan(more), IpVersion::V4, Generator::Own)
+    }
+
+    #[test]
+    fn whoever_declares_congestion_is_refused() {
+        let conex = own("users.a = { count = 3, tcp.conex = \"rfc7786\" }\nusers.b.flows = 1");
+        assert_eq!(conex.len(), 1, "{conex:?}");
+        assert!(conex[0].starts_with("a: no kernel's TCP declares congestion"), "{conex:?}");
+        assert_eq!(own("tcp = { conex = \"re-ecn\", ecn = true }\nusers.a.flows = 1").len(), 1);
+        let blind = "{ kind = \"cbr\", rate = \"1 Mb/s\", conex = \"re-ecn\" }";
+        assert_eq!(own(&format!("users.a.traffic = {blind}")).len(), 1);
+        // Where nobody declares, a policer meets what it would meet on a kernel.
+        let policer =
+            "entry = [{ kind = \"conex-policer\", fill_rate = \"1 Mb/s\", depth = \"9 kB\" }]";
+        assert_eq!(own(&format!("users.a = {{ {policer} }}")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn traffic_and_controllers_that_the_lab_has_not_are_refused() {
+        for traffic in [
+            "{ kind = \"pages\" }",
+            "{ kind = \"short-flows\", size = \"9 kB\", every = \"1 s\" }",
+            "{ kind = \"video\", rate = \"1 Mb/s\", length = \"9 s\" }",
+            "{ kind = \"on-off\", on = \"1 s\", off = \"1 s\" }",
+            "{ kind = \"on-off\", on = \"1 s\", off = \"1 s\", rate = \"1 Mb/s\" }",
+        ] {
+            let told = own(&format!("users.a.traffic = {traffic}"));
+            assert_eq!(told, ["a.0: the lab has no such traffic"], "{traffic}");
+        }
+        let late = "{ kind = \"sbrm\", slow_start = false }";
+        let told = own(&format!("tcp.congestion_control = {late}\nusers.a.flows = 2"));
+        assert!(told.len() == 1 && told[0].contains("begins with slow start"), "{told:?}");
+        let limited = plan("tcp.window_limit = \"64 kB\"\nusers.a.flows = 1");
+        let told = refused(&limited, IpVersion::V4, Generator::Iperf3);
+        assert!(told.len() == 1 && told[0].contains("iperf3 cannot keep to a window limit"));
+        assert_eq!(own("tcp.window_limit = \"64 kB\"\nusers.a.flows = 1"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn small_packets_and_writes_in_pieces_are_refused() {
+        let small = plan("users.a = { count = 2, packet_size = \"500 B\" }");
+        let told = refused(&small, IpVersion::V6, Generator::Own);
+        assert!(told.len() == 2 && told[0].starts_with("a.0: packets of 500 B are"), "{told:?}");
+        assert_eq!(refused(&small, IpVersion::V4, Generator::Own), Vec::<String>::new());
+        let pieces = "{ kind = \"transfer\", size = \"1 MB\", write_size = \"1 kB\", write_interval = \"1 ms\" }";
+        let told = own(&format!("users.a.traffic = {pieces}"));
+        assert!(told[0].starts_with("a.0: the lab's applications hand over a transfer at once"));
+    }
+
+    #[test]
+    fn options_that_no_kernel_is_told_of_are_named() {
+        let told = |tcp: &str| deviations(&plan(&format!("tcp = {{ {tcp} }}\nusers.a.flows = 1")));
+        assert_eq!(told(""), Vec::<String>::new());
+        let options = told("loss_to_one = true, whole_threshold = true");
+        assert_eq!(
+            options,
+            ["a: as the kernel has them, not as given: loss_to_one, whole_threshold"]
+        );
+        let vegas = told("congestion_control = { kind = \"vegas\", alpha = 1.0 }");
+        assert_eq!(vegas, ["a: as the kernel has it, not as given: alpha of vegas"]);
+        assert_eq!(told("congestion_control = \"vegas\""), Vec::<String>::new());
+        let rm =
+            "congestion_control = { kind = \"tcp-rm\", kappa = 0.2, least_window = 2 }, ecn = true";
+        assert_eq!(told(rm), ["a: as the kernel has it, not as given: least_window of tcp-rm"]);
+        let jitter = deviations(&plan("host_jitter = \"1 ms\"\nusers.a.flows = 1"));
+        assert_eq!(jitter, ["host_jitter: real hosts have their own"]);
+    }
+}
