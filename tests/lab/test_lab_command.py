@@ -167,3 +167,21 @@ def runs(pid):
     except OSError:
         return False
     return state != "Z" and os.getpid() != pid
+
+
+def test_what_the_lab_cannot_run_is_refused_before_anything_starts(lab_command):
+    pages = ("--set", 'users.heavy.traffic={ kind = "pages" }')
+    for how in ("", "missing", "broken"):
+        done = lab_command("lab", "small.toml", *pages, how=how)
+        assert (done.returncode, done.stdout) == (3, "")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("the lab cannot run this: heavy: ")
+    assert lab_command("lab", "small.toml", *pages, "--check").returncode == 3
+    assert not (lab_command.folder / "results").exists()
+
+
+def test_what_a_kernel_does_its_own_way_is_said_first(lab_command):
+    done = lab_command("lab", "small.toml", "-r", 1)
+    first, *_ = done.stderr.splitlines()
+    assert first == "small.toml: warning: on a kernel, slow start ends by HyStart"
+    assert "on a kernel" not in lab_command("lab", "small.toml", "-r", 1, "--quiet").stderr

@@ -234,10 +234,9 @@ pub fn deviations(tcp: &TcpPlan) -> Vec<String> {
         }
         _ => {}
     }
-    match &untold(tcp)[..] {
-        [] => {}
-        [key] => all.push(format!("as the kernel has it, not as given: {key}")),
-        keys => all.push(format!("as the kernel has them, not as given: {}", keys.join(", "))),
+    let keys = untold(tcp);
+    if !keys.is_empty() {
+        all.push(format!("as the kernel has it, not as given ({})", keys.join(", ")));
     }
     all
 }

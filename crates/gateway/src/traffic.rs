@@ -56,8 +56,17 @@ fn refused(traffic: &Traffic, ip: IpVersion, smallest_probe: u64) -> Vec<String>
             }
             lines
         }
-        _ => vec!["the lab has no such traffic".to_owned()],
+        Traffic::OnOff(_) => vec![no("on-off")],
+        Traffic::ShortFlows(_) => vec![no("short-flows")],
+        Traffic::Video(_) => vec![no("video")],
+        Traffic::Pages(_) => vec![no("pages")],
     }
+}
+
+fn no(kind: &str) -> String {
+    format!(
+        "the lab has no {kind} traffic; simulate it, or take greedy, transfer, cbr, frames or calls"
+    )
 }
 
 /// How calls probe, if they do.
@@ -112,7 +121,7 @@ mod tests {
         let wanted = [
             "site.0: a probe of 35 B has no room for its number; write probe_size = 36 or more",
             "metered.0: a probe of 40 B has no room for its number; write probe_size = 44 or more",
-            "web.0: the lab has no such traffic",
+            "web.0: the lab has no pages traffic; simulate it, or take greedy, transfer, cbr, frames or calls",
         ];
         assert_eq!(lines, wanted);
     }
