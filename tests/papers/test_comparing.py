@@ -125,6 +125,43 @@ def test_a_gap_is_constant_where_its_deviation_is_small_against_its_mean():
     assert verdict(GAP, curve_groups({"cubic": crossing, "compound": compound})) == "fails"
 
 
+def test_what_has_its_limit_inside_the_interval_is_undecided():
+    alike = {"kind": "same", "items": ["a", "b"], "rel_tol": 0.1}
+    for b, want in ((1.02, "holds"), (1.07, "undecided"), (1.13, "undecided"), (1.2, "fails")):
+        assert verdict(alike, named({"a": 1.0, "b": b}, 0.05)) == want, b
+    quotient = {
+        "kind": "ratio", "numerator": "a", "denominator": "b", "expect": 1.5, "rel_tol": 0.1
+    }  # fmt: skip
+    for a, want in ((3.0, "holds"), (3.2, "undecided"), (3.4, "undecided"), (3.7, "fails")):
+        assert verdict(quotient, named({"a": a, "b": 2.0}, 0.1)) == want, a
+    curves = {"cubic": {1: 6.0, 2: 9.5, 3: 13.5}, "compound": {1: 1.0, 2: 4.0, 3: 9.0}}
+    assert verdict(GAP, curve_groups(curves, 0.1)) == "holds"
+    assert verdict(GAP, curve_groups(curves, 2.0)) == "undecided"
+
+
+def test_where_the_least_value_lies_is_as_sure_as_the_values():
+    rules = {"kind": "same", "items": ["a", "b"], "tol_grid_steps": 1}
+    curves = {"a": {1: 3.0, 2: 1.0, 3: 2.0}, "b": {1: 3.0, 2: 2.0, 3: 1.0}}
+    rows = [({"p": p, "r": r}, mean) for p, curve in curves.items() for r, mean in curve.items()]
+    part = {"levels": {"a": {"p": "a"}, "b": {"p": "b"}}, "derive": {"least_step": "r"}}
+    assert judged(rules, rows, 0.1, **part).verdict.value == "holds"
+    assert judged(rules, rows, 1.0, **part).verdict.value == "undecided"
+
+
+def test_a_claim_is_repeated_only_where_more_runs_may_decide_it():
+    rules = {"kind": "order", "factor": "d", "less": [5, 12]}
+
+    def repeated(*pairs):
+        found = judged(rules, depths(*((r, {5: 1.0, 12: 1.0 + gap}) for r, gap in pairs)), 0.1)
+        assert found.verdict.value == "undecided"
+        return {point.levels["r"] for point in found.undecided_points}
+
+    assert repeated((1, 0.2), (3, 0.1)) == {3}  # 0.1 of 0.14; 0.08 with three times the runs
+    assert repeated((1, 0.2), (3, 0.01)) == set()
+    assert repeated((1, 0.1), (3, 0.01)) == set()  # the other would stay open
+    assert repeated((1, -0.1), (3, 0.01)) == {1}  # but may fail
+
+
 def test_a_gap_needs_a_limit_and_both_curves_at_the_same_levels():
     curves = {"cubic": {1: 2.0, 2: 3.0}, "compound": {1: 1.0, 3: 2.0}}
     with pytest.raises(ReproductionError, match=r"between \[1, 2\] and \[1, 3\]"):

@@ -27,11 +27,16 @@ def test_monotonic():
 @pytest.mark.parametrize(
     ("curve", "half_width", "ties_ok", "want"),
     [
-        ({1: 1.0, 2: 2.0, 3: 2.01}, 0.1, False, "holds"),
+        ({1: 1.0, 2: 2.0, 3: 2.2}, 0.1, False, "holds"),
+        ({1: 1.0, 2: 2.0, 3: 2.01}, 0.1, False, "undecided"),  # the last step is not seen
+        ({1: 1.0, 2: 2.0, 3: 2.01}, 0.1, True, "holds"),  # it need not be, where parts are level
+        ({1: 1.0, 2: 1.99, 3: 2.0, 4: 1.99}, 0.1, True, "holds"),
         ({1: 1.0, 2: 2.05, 3: 2.0}, 0.1, False, "undecided"),
         ({1: 1.0, 2: 2.2, 3: 2.0}, 0.1, False, "fails"),
         ({1: 1.0, 2: 1.0}, 0.1, False, "undecided"),
-        ({1: 1.0, 2: 1.0}, 0.1, True, "holds"),
+        ({1: 1.0, 2: 1.0}, 0.1, True, "undecided"),
+        ({1: 1.0, 2: 1.05, 3: 1.1}, 0.1, True, "undecided"),  # nor is the whole
+        ({1: 1.0, 2: 1.0, 3: 1.0}, 0.0, True, "holds"),
         ({1: 1.0, 2: 0.9, 3: 0.8, 4: 0.7}, 0.1, True, "fails"),  # small steps, but they add up
     ],
 )
@@ -128,5 +133,6 @@ def test_an_event_is_decided_as_orders_are(curve, want):
     assert verdict({"kind": "event", "event": event}, group(curve, half_width=0.1)) == want
     rises = {"kind": "rises-at-the-end", "over": "x", "by": 0.05, "beyond": 3}
     rules = {"kind": "event", "event": rises}
-    assert verdict(rules, group({1: 0.1, 10: 1.0, 20: 1.1}, half_width=0.1)) == "holds"
+    assert verdict(rules, group({1: 0.1, 10: 1.0, 20: 1.2}, half_width=0.1)) == "holds"
+    assert verdict(rules, group({1: 0.1, 10: 1.0, 20: 1.1}, half_width=0.1)) == "undecided"
     assert verdict(rules, group({1: 0.1, 10: 1.0, 20: 1.0}, half_width=0.1)) == "undecided"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -31,8 +32,14 @@ class Tolerance:
         >>> Tolerance(0.1).holds(11.0, 10.0), Tolerance(0.1, 0.1).holds(0.89, 0.8)
         (True, True)
         """
-        allowed = max(self.share * abs(given), self.distance)
-        return bool(abs(ours - given) <= allowed * (1 + _ROUNDING))
+        return bool(abs(ours - given) <= self._allowed(given))
+
+    def margin(self, ours: Estimate, given: float) -> Margin:
+        """By how much ours is nearer than it has to be."""
+        return Margin(self._allowed(given) - abs(ours.mean - given), ours.ci95, ties_ok=True)
+
+    def _allowed(self, given: float) -> float:
+        return max(self.share * abs(given), self.distance) * (1 + _ROUNDING)
 
 
 class Verdict(Enum):
@@ -47,21 +54,59 @@ _FROM_GOOD_TO_BAD = list(Verdict)
 
 
 def of_truth(holds: bool) -> Verdict:
-    """Of a statement that can be told."""
+    """Of a statement about values that are exact."""
     return Verdict.HELD if holds else Verdict.FAILED
 
 
+@dataclass(frozen=True)
+class Margin:
+    """How far a measurement lies on the side that a statement asks for, and how sure that is.
+
+    >>> [Margin(distance, 0.1).verdict.value for distance in (0.2, 0.05, -0.05, -0.2)]
+    ['holds', 'undecided', 'undecided', 'fails']
+    """
+
+    distance: float
+    """From the limit, positive on the side that is asked for, in the unit of what was measured."""
+    half: float = 0.0
+    """Half-width of its 95 % interval: 0 for what was computed exactly, NaN if it is unknown."""
+    ties_ok: bool = False
+    """Whether the limit itself satisfies the statement."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Holds or fails where the whole interval lies on one side of the limit."""
+        if math.isnan(self.distance):
+            return Verdict.FAILED
+        half = math.inf if math.isnan(self.half) else self.half
+        if self.distance > half or (self.ties_ok and self.distance == half):
+            return Verdict.HELD
+        if self.distance < -half or (not self.ties_ok and self.distance == -half):
+            return Verdict.FAILED
+        return Verdict.UNDECIDED
+
+    def decided_by(self, times: float) -> bool:
+        """Whether so many times the runs would decide it if the mean stayed where it is.
+
+        >>> Margin(0.06, 0.1).decided_by(3), Margin(0.05, 0.1).decided_by(3)
+        (True, False)
+        """
+        return self.half < math.inf and abs(self.distance) * math.sqrt(times) > self.half
+
+
+def margin_below(a: Estimate, b: Estimate, *, gap: float = 0.0, ties_ok: bool = False) -> Margin:
+    """Of the statement a + `gap` < b; with `ties_ok`, a + `gap` ≤ b."""
+    return Margin(b.mean - a.mean - gap, joint95(a, b), ties_ok)
+
+
 def compared(a: Estimate, b: Estimate, *, ties_ok: bool = False) -> Verdict:
-    """Whether a < b: undecided where it is not, but by no more than the interval of b − a.
+    """Whether a < b: undecided where 0 lies in the 95 % interval of b − a.
 
     >>> from tidegate.results.statistics import Estimate
-    >>> compared(Estimate(1.1, 0.08, 9), Estimate(1.0, 0.08, 9)).value
-    'undecided'
+    >>> [compared(Estimate(x, 0.08, 9), Estimate(1.0, 0.08, 9)).value for x in (0.8, 0.9, 1.1)]
+    ['holds', 'undecided', 'undecided']
     """
-    if a.mean < b.mean or (ties_ok and a.mean == b.mean):
-        return Verdict.HELD
-    joint = joint95(a, b)
-    return Verdict.UNDECIDED if joint > 0 and a.mean - b.mean <= joint else Verdict.FAILED
+    return margin_below(a, b, ties_ok=ties_ok).verdict
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:

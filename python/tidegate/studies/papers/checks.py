@@ -1,24 +1,23 @@
 """Whether measurements satisfy a claim: one function for each `check.kind`.
 
-Where a claim compares our means with each other (orderings, monotonic curves, shapes of a curve,
-spreads), it holds if they have the order, is undecided if they have it not but lie within the 95 %
-interval of their difference, and fails else. A tie holds where the claim's text allows one
-(`ties_ok`). All other kinds look at the means alone: their tolerance is in the claim; but a range
-for a difference of two means of ours (`of_ours`) is undecided, too, where only chance may keep it
-outside. A NaN satisfies nothing.
+One rule decides all kinds. What a claim asks for has a limit: another of our means (orderings,
+monotonic curves, shapes of a curve, spreads), a number (thresholds, ranges), or a tolerance around
+a number or another mean (values, formulas, ratios). The claim holds where the whole 95 % interval
+lies on the right side of the limit, fails where it lies on the wrong side, and is undecided else.
+So a tie is undecided, whichever way the means point. What was computed exactly has no interval and
+is decided by its value; one run has no known interval and decides nothing. A NaN satisfies nothing.
 """
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.judging import Verdict, of_truth
+from tidegate.studies.judging import Margin, Verdict
 from tidegate.studies.papers.comparing import gap, order, ratio, same, spread_order
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.expressions import evaluate
-from tidegate.studies.papers.findings import Finding, names_of, near
+from tidegate.studies.papers.findings import Finding, found, names_of, near
 from tidegate.studies.papers.shapes import event, monotonic, unimodal
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from tidegate.studies.papers.data import Datum, Group
 
-_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_OPERATORS = ("<", "<=", ">", ">=")
 
 
 def check(rules: Mapping[str, Any], group: Group) -> list[Finding]:
@@ -40,52 +39,51 @@ def check(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     return findings
 
 
-def _each(group: Group, held: Callable[[Datum], bool]) -> list[Finding]:
+def _each(group: Group, margin: Callable[[Datum], Margin]) -> list[Finding]:
     return [
-        Finding(of_truth(held(datum)), datum.value, str(datum.value), datum.points)
-        for datum in group.all
+        found(margin(datum), datum.value, str(datum.value), datum.points) for datum in group.all
     ]
 
 
 def _value(rules: Mapping[str, Any], group: Group) -> list[Finding]:
-    return _each(group, lambda datum: near(datum.value.mean, rules["expect"], rules))
+    return _each(group, lambda datum: near(datum.value, rules["expect"], rules))
 
 
 def _range(rules: Mapping[str, Any], group: Group) -> list[Finding]:
-    findings = []
-    for datum in group.all:
-        names = names_of(rules, datum)
-        low, high = evaluate(rules["min"], names), evaluate(rules["max"], names)
-        slack = rules.get("slack", 0.0)
-        low, high = low * (1 - slack), high * (1 + slack)
-        value, chance = datum.value, datum.value.ci95 if rules.get("of_ours") else 0.0
-        verdict = of_truth(bool(low <= value.mean <= high))
-        if verdict is Verdict.FAILED and low - chance <= value.mean <= high + chance:
-            verdict = Verdict.UNDECIDED
-        findings.append(Finding(verdict, value, str(value), datum.points))
-    return findings
+    slack = rules.get("slack", 0.0)
+
+    def margin(datum: Datum) -> Margin:
+        names, mean = names_of(rules, datum), datum.value.mean
+        low = evaluate(rules["min"], names) * (1 - slack)
+        high = evaluate(rules["max"], names) * (1 + slack)
+        return Margin(min(mean - low, high - mean), datum.value.ci95, ties_ok=True)
+
+    return _each(group, margin)
 
 
 def _threshold(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     """All values on one side; `values` adds a published number for each level of `key`."""
-    above = rules["op"].startswith(">")
-    published = rules.get("values")
+    if rules["op"] not in _OPERATORS:
+        raise ReproductionError(f"no operator {rules['op']!r}; there are {', '.join(_OPERATORS)}")
+    above, published = rules["op"].startswith(">"), rules.get("values")
 
-    def held(datum: Datum) -> bool:
+    def margin(datum: Datum) -> Margin:
         limit = evaluate(rules["value"], datum.levels)
         slack = rules.get("abs_tol", 0.0)
         if published is None:
             slack = max(slack, rules.get("rel_tol", 0.0) * abs(limit))
         # What the text calls clearly on one side has to stay away from the limit.
         slack -= rules.get("min_rel_margin", 0.0) * abs(limit)
-        limit += -slack if above else slack
-        if not _OPERATORS[rules["op"]](datum.value.mean, limit):
-            return False
-        if published is None:
-            return True
-        return near(datum.value.mean, published[str(datum.levels[rules["key"]])], rules)
+        mean = datum.value.mean
+        distance = mean - (limit - slack) if above else (limit + slack) - mean
+        return Margin(distance, datum.value.ci95, ties_ok=rules["op"].endswith("="))
 
-    return _each(group, held)
+    findings = _each(group, margin)
+    if published is None:
+        return findings
+    return findings + _each(
+        group, lambda datum: near(datum.value, published[str(datum.levels[rules["key"]])], rules)
+    )
 
 
 def _monotonic(rules: Mapping[str, Any], group: Group) -> list[Finding]:
@@ -98,9 +96,8 @@ def _formula(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     findings = []
     for datum in group.all:
         expected = evaluate(rules["expr"], names_of(rules, datum))
-        verdict = of_truth(near(datum.value.mean, expected, rules))
         text = f"{datum.value} for {expected:.4g}"
-        findings.append(Finding(verdict, datum.value, text, datum.points))
+        findings.append(found(near(datum.value, expected, rules), datum.value, text, datum.points))
     return [*findings, *_printed(rules, group)]
 
 
@@ -113,13 +110,14 @@ def _printed(rules: Mapping[str, Any], group: Group) -> list[Finding]:
             raise ReproductionError(f"a formula's point without a value: {point}")
         wanted = point["value"]
         there = [datum for datum in group.all if levels.items() <= datum.levels.items()]
-        found = [(datum.value, datum.points) for datum in there]
-        if not found:
+        ours = [(datum.value, datum.points) for datum in there]
+        if not ours:
             computed = Estimate(evaluate(rules["expr"], levels))
-            found = [] if near(computed.mean, wanted, rules) else [(computed, ())]
-        for value, points in found:
-            verdict = of_truth(near(value.mean, wanted, rules))
-            findings.append(Finding(verdict, value, f"{value} for {wanted:.4g}", points))
+            agrees = near(computed, wanted, rules).verdict is Verdict.HELD
+            ours = [] if agrees else [(computed, ())]
+        for value, points in ours:
+            text = f"{value} for {wanted:.4g}"
+            findings.append(found(near(value, wanted, rules), value, text, points))
     return findings
 
 

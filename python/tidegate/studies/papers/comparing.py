@@ -7,15 +7,16 @@ is compared where all other factors are equal.
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from tidegate.results.statistics import Estimate
-from tidegate.studies.judging import Verdict, of_truth
+from tidegate.results.statistics import Estimate, joint95
+from tidegate.studies.judging import Margin, Verdict
 from tidegate.studies.papers.data import Datum, Group, curves, points_of
 from tidegate.studies.papers.derivations import mean, spread
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.findings import Finding, below, listed, named, near, one
+from tidegate.studies.papers.findings import Finding, below, found, listed, named, near, one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,9 +40,9 @@ def order(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     findings = []
     for lower, upper in itertools.pairwise(map(listed, rules["less"])):
         for a, b in itertools.product(named(group, lower), named(group, upper)):
-            verdict = below(a.value, b.value, rules)
             text = f"{a.value} {'≤' if rules.get('ties_ok') else '<'} {b.value}"
-            findings.append(Finding(verdict, a.value, text, a.points + b.points))
+            margin = below(a.value, b.value, rules)
+            findings.append(found(margin, a.value, text, a.points + b.points))
     return findings
 
 
@@ -57,26 +58,24 @@ def same(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     findings = [Finding(Verdict.HELD, expected.value, str(expected.value), expected.points)]
     for name in others:
         other = one(group, name)
-        verdict = of_truth(near(other.value.mean, expected.value.mean, tolerance))
+        value = Estimate(other.value.mean, joint95(other.value, expected.value), other.value.runs)
+        margin = near(value, expected.value.mean, tolerance)
         text = f"{other.value} for {expected.value}"
-        findings.append(Finding(verdict, other.value, text, other.points))
+        findings.append(found(margin, other.value, text, expected.points + other.points))
     return findings
 
 
 def _all_alike(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     middle = statistics.fmean(datum.value.mean for datum in group.all)
-    return [
-        Finding(of_truth(near(d.value.mean, middle, rules)), d.value, str(d.value), d.points)
-        for d in group.all
-    ]
+    return [found(near(d.value, middle, rules), d.value, str(d.value), d.points) for d in group.all]
 
 
 def ratio(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     """The quotient of two levels is as expected."""
     top, bottom = one(group, rules["numerator"]), one(group, rules["denominator"])
     quotient = top.value.over(bottom.value)
-    verdict = of_truth(near(quotient.mean, rules["expect"], rules))
-    return [Finding(verdict, quotient, str(quotient), top.points + bottom.points)]
+    margin = near(quotient, rules["expect"], rules)
+    return [found(margin, quotient, str(quotient), top.points + bottom.points)]
 
 
 def spread_order(rules: Mapping[str, Any], group: Group) -> list[Finding]:
@@ -93,10 +92,10 @@ def spread_order(rules: Mapping[str, Any], group: Group) -> list[Finding]:
 
 
 def _mean_spread(data: list[Datum], factor: str) -> Datum:
-    found = curves(data, {factor}).values()
-    if any(len(curve) < 2 for curve in found):
+    each = curves(data, {factor}).values()
+    if any(len(curve) < 2 for curve in each):
         raise ReproductionError(f"a spread over {factor!r} of a single value")
-    return Datum({}, mean([spread(curve) for curve in found]), points_of(data))
+    return Datum({}, mean([spread(curve) for curve in each]), points_of(data))
 
 
 def gap(rules: Mapping[str, Any], group: Group) -> list[Finding]:
@@ -107,9 +106,19 @@ def gap(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     a, b = ({datum.levels[factor]: datum for datum in named(group, [rules[name]])} for name in "ab")
     if a.keys() != b.keys() or len(a) < 2:
         raise ReproductionError(f"a gap over {factor!r} between {sorted(a)} and {sorted(b)}")
-    gaps = [a[level].value.less(b[level].value).mean for level in a]
-    middle, deviation = statistics.fmean(gaps), statistics.stdev(gaps)
-    verdict = of_truth(deviation <= rules["max_variation"] * abs(middle))
-    text = f"{middle:.3g}, deviation {deviation:.3g}"
-    points = points_of([*a.values(), *b.values()])
-    return [Finding(verdict, Estimate(middle, deviation, len(gaps)), text, points)]
+    gaps = [a[level].value.less(b[level].value) for level in a]
+    middle, deviation = mean(gaps), _deviation(gaps)
+    allowed = middle.scaled(rules["max_variation"])
+    margin = Margin(abs(allowed.mean) - deviation.mean, joint95(allowed, deviation), ties_ok=True)
+    text = f"{middle.mean:.3g}, deviation {deviation.mean:.3g}"
+    value = Estimate(middle.mean, deviation.mean, len(gaps))
+    return [found(margin, value, text, points_of([*a.values(), *b.values()]))]
+
+
+def _deviation(values: list[Estimate]) -> Estimate:
+    """Standard deviation of independent estimates; its interval to first order."""
+    means = [value.mean for value in values]
+    middle, deviation = statistics.fmean(means), statistics.stdev(means)
+    pulls = math.hypot(*((value.mean - middle) * value.ci95 for value in values))
+    half = pulls / (len(values) - 1) / deviation if deviation else pulls
+    return Estimate(deviation, half, min(value.runs for value in values))

@@ -124,13 +124,17 @@ def _difference(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
 def _crossing(found: list[Datum], argument: Mapping[str, Any]) -> list[Datum]:
     """Level of a factor up to which the values stay below a limit.
 
-    Between points by the level's logarithm, or along a straight line from a level of 0 or less.
+    Between points by the level's logarithm, or along a straight line from a level of 0 or less; its
+    interval by moving the curve up and down.
     """
     factor = argument["of"]
-    return [
-        Datum(dict(rest), Estimate(_first_above(curve, factor, _limit(curve, argument))))
-        for rest, curve in curves(found, {factor}).items()
-    ]
+
+    def crossing(curve: list[Datum]) -> Estimate:
+        limit = _limit(curve, argument)
+        low, at, high = (_first_above(curve, factor, limit, shift) for shift in (-1, 0, 1))
+        return Estimate(at, abs(high - low) / 2, min(datum.value.runs for datum in curve))
+
+    return _of_curves(found, factor, crossing)
 
 
 def _limit(curve: list[Datum], argument: Mapping[str, Any]) -> float:
@@ -140,8 +144,11 @@ def _limit(curve: list[Datum], argument: Mapping[str, Any]) -> float:
     return start.value.mean * (1.0 + float(argument["rise"]))
 
 
-def _first_above(curve: list[Datum], factor: str, limit: float) -> float:
-    points = sorted((float(datum.levels[factor]), datum.value.mean) for datum in curve)
+def _first_above(curve: list[Datum], factor: str, limit: float, shift: float) -> float:
+    points = sorted(
+        (float(datum.levels[factor]), datum.value.mean + shift * datum.value.ci95)
+        for datum in curve
+    )
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
         if y0 <= limit < y1:
             share = (limit - y0) / (y1 - y0)
@@ -210,7 +217,12 @@ def _over(found: list[Datum], expression: str) -> list[Datum]:
 def _least_step(found: list[Datum], factor: str) -> list[Datum]:
     def step(curve: list[Datum]) -> Estimate:
         ordered = sorted(curve, key=lambda datum: float(datum.levels[factor]))
-        return Estimate(float(ordered.index(min(ordered, key=_mean_of))))
+        least = min(ordered, key=_mean_of)
+        # As far as any level whose value is not seen to be larger.
+        as_low = [n for n, d in enumerate(ordered) if not d.value.told_apart(least.value)]
+        at = ordered.index(least)
+        half = max(abs(number - at) for number in as_low) if as_low else math.nan
+        return Estimate(float(at), float(half), min(datum.value.runs for datum in curve))
 
     return _of_curves(found, factor, step)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tidegate.results.statistics import Estimate
-from tidegate.studies.judging import Verdict, all_of, any_of, compared, of_truth
+from tidegate.studies.judging import Margin, Verdict, all_of, any_of, compared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,17 +43,23 @@ def rises_at_the_end(curve: Curve, event: Mapping[str, Any]) -> Verdict:
 def nearly_straight(curve: Curve, event: Mapping[str, Any]) -> Verdict:
     """Stay near the straight line from first to last point: `by`, as a share of its rise."""
     (first, low), (last, high) = curve[0], curve[-1]
-    rise = high.mean - low.mean
-    slope = rise / (last - first)
-    off = max(abs(y.mean - low.mean - slope * (x - first)) for x, y in curve)
-    return of_truth(off <= event["by"] * abs(rise))
+    allowed = high.less(low).scaled(event["by"])
+    margins = []
+    for x, y in curve[1:-1]:
+        share = (x - first) / (last - first)
+        line = low.mean + share * (high.mean - low.mean)
+        half = math.hypot(y.ci95, (1 - share) * low.ci95, share * high.ci95, allowed.ci95)
+        margins.append(Margin(abs(allowed.mean) - abs(y.mean - line), half, ties_ok=True))
+    return all_of(margin.verdict for margin in margins)
 
 
 def levels_off(curve: Curve, event: Mapping[str, Any]) -> Verdict:
     """Rise, but beyond `beyond` by no more than a share `by` of all that it rises."""
+    by, start, end = event["by"], curve[0][1], curve[-1][1]
     knee = next(y for x, y in curve if x >= event["beyond"])
-    late, whole = curve[-1][1].mean - knee.mean, curve[-1][1].mean - curve[0][1].mean
-    return of_truth(whole > 0 and late <= event["by"] * whole)
+    distance = by * (end.mean - start.mean) - (end.mean - knee.mean)
+    half = math.hypot((1 - by) * end.ci95, by * start.ci95, knee.ci95)
+    return all_of([compared(start, end), Margin(distance, half, ties_ok=True).verdict])
 
 
 EVENTS: Mapping[str, Callable[[Curve, Mapping[str, Any]], Verdict]] = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidegate.results.statistics import joint95
-from tidegate.studies.judging import Tolerance, Verdict, compared, of_truth
+from tidegate.studies.judging import Margin, Tolerance, Verdict, margin_below
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.expressions import evaluate
 
@@ -27,6 +26,8 @@ class Finding:
     text: str
     points: tuple[Point, ...] = ()
     """What was compared: more runs of these may decide."""
+    margin: Margin | None = None
+    """What the verdict rests on; `None`: on several of them, or on what is exact."""
 
     @property
     def held(self) -> bool:
@@ -34,18 +35,21 @@ class Finding:
         return self.verdict is Verdict.HELD
 
 
-def near(value: float, expected: float, rules: Mapping[str, Any]) -> bool:
-    """Within the larger of the relative and the absolute tolerance."""
-    return Tolerance(rules.get("rel_tol", 0.0), rules.get("abs_tol", 0.0)).holds(value, expected)
+def found(margin: Margin, value: Estimate, text: str, points: tuple[Point, ...] = ()) -> Finding:
+    """Give the finding that a margin decides."""
+    return Finding(margin.verdict, value, text, points, margin)
 
 
-def below(a: Estimate, b: Estimate, rules: Mapping[str, Any]) -> Verdict:
-    """Whether a < b, or a ≤ b where ties are fine."""
-    if "min_rel_gap" in rules:  # a stated effect has to be seen beyond the interval
-        gap = b.mean - a.mean
-        seen = gap >= rules["min_rel_gap"] * abs(a.mean) and gap > joint95(a, b)
-        return of_truth(seen)
-    return compared(a, b, ties_ok=rules.get("ties_ok", False))
+def near(value: Estimate, expected: float, rules: Mapping[str, Any]) -> Margin:
+    """Of being within the larger of the relative and the absolute tolerance."""
+    tolerance = Tolerance(rules.get("rel_tol", 0.0), rules.get("abs_tol", 0.0))
+    return tolerance.margin(value, expected)
+
+
+def below(a: Estimate, b: Estimate, rules: Mapping[str, Any]) -> Margin:
+    """Of a < b, by `min_rel_gap` of a where an effect of that size is stated."""
+    gap = rules.get("min_rel_gap", 0.0) * abs(a.mean)
+    return margin_below(a, b, gap=gap, ties_ok=rules.get("ties_ok", False))
 
 
 def names_of(rules: Mapping[str, Any], datum: Datum) -> dict[str, Any]:

@@ -176,11 +176,12 @@ def _how_to_read(paper: Paper) -> str:
   half-width of the 95 % confidence interval (Student's t over {paper.samples}).
 {paper.terms}
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
-  One that compares our means with each other *holds* where they have its order, is *undecided*
-  where they have it not but lie within the 95 % interval of their difference, and *fails* else.
-  What is undecided at these numbers of runs gets three times as many (the cells do not).
-  All other claims are put to the means, with the tolerance given in brackets. Where the check asks
-  for less than the sentence, or for more, "Here:" says so.
+  It *holds* where the whole 95 % interval of what it asks about lies on the side that it says, *fails*
+  where the interval lies on the other side, and is *undecided* where the limit is inside: of two
+  means of ours that of their difference, of a value that of the value beside the limit or the
+  tolerance given in brackets. What is computed exactly has no interval; one run decides nothing.
+  What three times the runs may decide gets them (the cells do not). Where the check asks for less
+  than the sentence, or for more, "Here:" says so.
 - *Explained*: deviates, but an explanation at the end of this page is listed for it and one of our
   measurements shows its effect. It still counts neither as within nor as held. Every cell and claim
   is within or held, or stands in one of the columns undecided, explained, not explained.

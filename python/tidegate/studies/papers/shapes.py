@@ -10,11 +10,12 @@ from tidegate.studies.papers.data import Datum, points_of
 from tidegate.studies.papers.errors import ReproductionError
 from tidegate.studies.papers.events import EVENTS
 from tidegate.studies.papers.expressions import evaluate
-from tidegate.studies.papers.findings import Finding, below
+from tidegate.studies.papers.findings import Finding, below, found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidegate.studies.judging import Margin
     from tidegate.studies.papers.data import Group
 
 _EXTREMES = {"argmin": min, "argmax": max}
@@ -30,17 +31,25 @@ def monotonic(rules: Mapping[str, Any], group: Group) -> list[Finding]:
 
 
 def steps(data: list[Datum], rules: Mapping[str, Any], *, rising: bool) -> list[Finding]:
-    """Judge each step, and first against last."""
+    """Judge each step, and first against last.
+
+    With `ties_ok` a part of the curve may be level: a step then need not be seen, but no step may
+    be seen to go the other way, and from first to last the curve has to be seen to rise or fall.
+    """
     findings = [Finding(Verdict.HELD, data[0].value, str(data[0].value), data[0].points)]
     for before, after in itertools.pairwise(data):
-        verdict = _rises(before, after, rules, rising=rising)
-        text = f"{before.value} → {after.value}"
-        findings.append(Finding(verdict, after.value, text, before.points + after.points))
-    ends = _rises(data[0], data[-1], rules, rising=rising) if len(data) > 1 else Verdict.HELD
-    if ends is not Verdict.HELD:
-        text = f"{data[0].value} … {data[-1].value}"
-        points = data[0].points + data[-1].points
-        findings.append(Finding(ends, data[-1].value, text, points))
+        margin = _rises(before, after, rules, rising=rising)
+        points, text = before.points + after.points, f"{before.value} → {after.value}"
+        if rules.get("ties_ok") and margin.verdict is Verdict.UNDECIDED:
+            findings.append(Finding(Verdict.HELD, after.value, text, points))
+        else:
+            findings.append(found(margin, after.value, text, points))
+    if len(data) > 1:
+        ends = _rises(data[0], data[-1], rules, rising=rising)
+        if ends.verdict is not Verdict.HELD:
+            text = f"{data[0].value} … {data[-1].value}"
+            points = data[0].points + data[-1].points
+            findings.append(found(ends, data[-1].value, text, points))
     return findings
 
 
@@ -74,10 +83,10 @@ def _inside(data: list[Datum], rules: Mapping[str, Any], *, falls_first: bool) -
     inner = (min if falls_first else max)(data[1:-1], key=lambda datum: datum.value.mean)
     findings = []
     for end in (data[0], data[-1]):
-        verdict = _rises(inner, end, rules, rising=falls_first)
+        margin = _rises(inner, end, rules, rising=falls_first)
         place = f"{evaluate(rules['over'], inner.levels):g}"
         text = f"{inner.value} at {place}, {end.value} at the end"
-        findings.append(Finding(verdict, inner.value, text, inner.points + end.points))
+        findings.append(found(margin, inner.value, text, inner.points + end.points))
     return findings
 
 
@@ -93,7 +102,7 @@ def event(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     return [Finding(verdict, peak, f"peak {peak} at {at:g}; {ends}", points_of(data))]
 
 
-def _rises(before: Datum, after: Datum, rules: Mapping[str, Any], *, rising: bool) -> Verdict:
+def _rises(before: Datum, after: Datum, rules: Mapping[str, Any], *, rising: bool) -> Margin:
     low, high = (before, after) if rising else (after, before)
     return below(low.value, high.value, rules)
 

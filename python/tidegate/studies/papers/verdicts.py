@@ -79,24 +79,32 @@ class ClaimVerdict:
 
     @property
     def undecided(self) -> bool:
-        """Whether some means are reversed, but none beyond the interval of their difference."""
+        """Whether no finding fails, but some have the limit in their interval."""
         return self.verdict is Verdict.UNDECIDED
 
     @property
     def undecided_points(self) -> list[Point]:
-        """What has to be run more often to decide it."""
-        return [
-            point
-            for _, finding in self.findings
-            if self.undecided and not finding.held
-            for point in finding.points
-        ]
+        """What `MORE_RUNS` times the runs may decide; nothing where that many would not do.
+
+        A claim comes to hold only if every open finding does, and fails by one of them.
+        """
+        if not self.undecided:
+            return []
+        still_open = [one for _, one in self.findings if one.verdict is Verdict.UNDECIDED]
+        near = [one for one in still_open if _near_decision(one)]
+        if len(near) < len(still_open):
+            near = [one for one in near if one.margin is not None and one.margin.distance < 0]
+        return [point for finding in near for point in finding.points]
 
     @property
     def measured(self) -> str:
         """Our values in a line."""
         more = f" (with {MORE_RUNS} times the runs at {self.repeated} points)"
         return told(self.findings) + (more if self.repeated else "")
+
+
+def _near_decision(finding: Finding) -> bool:
+    return finding.margin is None or finding.margin.decided_by(MORE_RUNS)
 
 
 def told(findings: Sequence[tuple[str, Finding]]) -> str:
