@@ -8,6 +8,7 @@ from tidegate.analysis.spectra import fourier_spectrum, music_spectrum, stronges
 from tidegate.studies.papers.control import settled
 from tidegate.studies.papers.experiments import load_paper
 from tidegate.studies.papers.factors import Factor
+from tidegate.studies.papers.pricing import margins
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,16 @@ def test_adaptive_red_at_its_floor_is_red_with_a_lower_queue():
         assert lower == pytest.approx(25, abs=1)
         margins = [float(stability(one).gain_margin) for one in (adapts, plain)]
         assert margins[0] == pytest.approx(margins[1], rel=0.1)
+
+
+def test_a_target_stands_in_the_loop_only_through_the_round_trip():
+    """Figure 6.6.5's targets, 10 to 200 packets: the queue adds b0/c to the round trip."""
+    at = {
+        b0: margins({"N": 30, "c_pkts_per_ms": 10, "d_ms": 86, "tcp": "SBRM", "b0": b0})
+        for b0 in (10, 200)
+    }
+    assert at[200]["gain_margin"] < 0.95 * at[10]["gain_margin"]
+    assert at[200]["gain_margin_at_same_rtt"] == pytest.approx(at[10]["gain_margin_at_same_rtt"])
 
 
 def test_acks_that_clock_the_senders_keep_sbrm_stable_for_longer():

@@ -66,7 +66,7 @@ def test_formulas_are_put_to_the_engine_and_count():
     (summary,) = reproduction.reproduce("cpq/formulas", quick=True, write=False)[0].summaries
     assert (summary["claims"], summary["claims_held"]) == (3, 2)
     # Read as the other tables need it, AICP-b lets a queue below the threshold alone.
-    assert summary["explained"] == ["cpq-aicp-b-drop-probability"]
+    assert summary["by_another_reading"] == ["cpq-aicp-b-drop-probability"]
 
 
 def test_every_cell_stands_beside_plain_red_and_is_told_from_it_or_not(paper):

@@ -28,6 +28,20 @@ def test_explanations_name_existing_cells_and_claims(paper):
             assert any(alone.covers(cell) for cell in traits), entry
 
 
+@pytest.mark.parametrize(
+    ("name", "explained", "read_otherwise"), [("conex", 6, 20), ("reecn", 2, 5)]
+)
+def test_a_claim_is_explained_by_a_derivation_or_one_open_parameter_alone(
+    name, explained, read_otherwise
+):
+    """The rest is held by other policers, other networks or several changes at once."""
+    listed = explanations(load_paper(name))
+    counts = [
+        sum(len(one.claims) for one in listed if one.explains is kind) for kind in (True, False)
+    ]
+    assert counts == [explained, read_otherwise]
+
+
 def test_every_cell_that_another_assumption_is_tried_on_is_measured_with_it(paper):
     series = {
         (experiment.name, name): one

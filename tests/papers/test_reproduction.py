@@ -33,7 +33,9 @@ def test_one_experiment_with_a_made_up_engine():
 
 
 def assert_each_stands_once(summary):
-    lists = summary["undecided"], summary["explained"], summary["unexplained"]
+    lists = (
+        summary[name] for name in ("undecided", "explained", "by_another_reading", "unexplained")
+    )
     ids = [one for names in lists for one in names]
     assert len(set(ids)) == len(ids)
     assert summary["claims_undecided"] == len(summary["undecided"])

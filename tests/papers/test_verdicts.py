@@ -1,5 +1,7 @@
 """Cells within their tolerance, and explanations that have to be shown."""
 
+from dataclasses import replace
+
 import pytest
 
 from tidegate.results.statistics import Estimate
@@ -102,7 +104,9 @@ def test_what_is_only_explained_is_neither_within_nor_held(tmp_path):
         "claims_undecided": 0,
         "undecided": [],
         "explained": ["e: u=1 throughput_ratio_T_R", "c"],
+        "by_another_reading": [],
         "unexplained": [],
+        "cannot_fail": [],
         "ok": True,
     }
 
@@ -164,8 +168,45 @@ def test_another_assumption_explains_only_the_cells_that_it_brings_within(tmp_pa
     experiment = Experiment("e", "", "", {}, cells, (), None, "", {})
     summary = Outcome(experiment, verdicts, (), supports).summary("p")
     assert summary["cells_within"] == 0
-    assert summary["explained"] == [cells[0].id]
+    assert summary["by_another_reading"] == [cells[0].id]
+    assert summary["explained"] == []
     assert summary["unexplained"] == [cells[1].id]
+
+
+@pytest.mark.parametrize(
+    ("more", "where"),
+    [
+        ('derived_in = "tests/x.py::test_x"', "explained"),
+        ('parameter = "the size of packets"', "explained"),
+        ("", "by_another_reading"),
+    ],
+)
+def test_a_derivation_or_one_open_parameter_explains_and_all_else_is_another_reading(
+    tmp_path, more, where
+):
+    file = tmp_path / "explanations.toml"
+    shown = EXPLANATION.format(gap=0.1).replace('cells = [{ experiment = "e", u = [1, 2] }]\n', "")
+    file.write_text(shown.replace('derived_in = "tests/x.py::test_x"', more))
+    measured = book([({"u": 1}, 1.0), ({"u": 9}, 1.3)])
+    supports = weigh(read_explanations(file, PaperExplanation), measured)
+    failing = judge_claim(claim(kind="value", expect=5), measured)
+    experiment = Experiment("e", "", "", {}, (), (), None, "", {})
+    summary = Outcome(experiment, (), (failing,), supports).summary("p")
+    assert summary[where] == ["c"]
+    assert summary["ok"]
+
+
+def test_what_cannot_fail_is_counted_apart():
+    measured = book([({"u": 1}, 5.0)])
+    fitted = replace(claim(kind="value", expect=5), cannot_fail="fitted to it")
+    typed_in = replace(cell(5.0, "m"), cannot_fail="put in and comes back")
+    experiment = Experiment("e", "", "", {}, (), (), None, "", {})
+    one = Outcome(
+        experiment, (judge_cell(typed_in, measured),), (judge_claim(fitted, measured),), ()
+    )
+    summary = one.summary("p")
+    assert (summary["cells"], summary["claims"], summary["claims_held"]) == (0, 0, 0)
+    assert summary["cannot_fail"] == ["e: u=1 m", "c"]
 
 
 def test_an_assumption_on_what_was_counted_reads_another_metric(tmp_path):

@@ -51,13 +51,16 @@ def _ours(verdict: CellVerdict) -> list[str]:
 def _claims(outcome: Outcome, judged: Mapping[str, Any]) -> Grid:
     grid = Grid("Claims", ["the paper says", "ours", "verdict"], text_columns=3)
     for verdict in outcome.claims:
-        word = _word(verdict, judged, "holds" if verdict.held else "fails")
+        word = _word(verdict, judged, verdict.verdict.value)
         grid.cells.append([verdict.claim.text, verdict.measured, word])
     return grid
 
 
 def _word(verdict: CellVerdict | ClaimVerdict, judged: Mapping[str, Any], word: str) -> str:
     """The verdict, and why where it is neither within nor held."""
-    if name_of(verdict) in judged.get("undecided", ()):
-        return "undecided"
-    return f"{word}, explained" if name_of(verdict) in judged["explained"] else word
+    name = name_of(verdict)
+    if name in judged["cannot_fail"]:
+        return f"{word}, cannot fail"
+    if name in judged["by_another_reading"]:
+        return f"{word}, by another reading"
+    return f"{word}, explained" if name in judged["explained"] else word

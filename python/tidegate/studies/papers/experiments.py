@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tidegate.studies.papers.models import Model
 
 _CELL_COLUMNS = ("metric", "value", "unit")
+_OF_THE_CLAIM = ("id", "and", "reading", "cannot_fail")
+"""Keys of a `[[claim]]` that are not about what is measured."""
 _PAPER_FILE = "paper.toml"
 _BASE_FILE = "base.toml"
 TEN_PER_CENT = Tolerance(0.10)
@@ -47,6 +49,8 @@ class Cell:
     unit: str
     tolerance: Tolerance = TEN_PER_CENT
     """How near ours has to be: 10 %, unless `paper.toml` asks for something else of the metric."""
+    cannot_fail: str = ""
+    """Why no measurement of ours could be out here; empty where one could."""
 
     @property
     def id(self) -> str:
@@ -92,6 +96,8 @@ class Claim:
     parts: tuple[Mapping[str, Any], ...]
     reading: str = ""
     """What of the statement is put to the test, or how, where that is not all of it."""
+    cannot_fail: str = ""
+    """Why no measurement of ours could contradict it; empty where one could."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +250,7 @@ class _Reader:
                 for key, entry in data["series"].items()
                 if key not in self.without
             },
-            cells=self.cells(name, data["expected"]) if "expected" in data else (),
+            cells=self.cells(name, data) if "expected" in data else (),
             claims=tuple(self.claim(name, entry) for entry in data.get("claim", [])),
             figure=self.figure(data["figure"]) if "figure" in data else None,
             notes=data.get("notes", "").strip(),
@@ -285,8 +291,10 @@ class _Reader:
             hurried=hurried,
         )
 
-    def cells(self, experiment: str, file: str) -> tuple[Cell, ...]:
-        with (self.folder / "expected" / file).open(encoding="utf-8", newline="") as lines:
+    def cells(self, experiment: str, data: Mapping[str, Any]) -> tuple[Cell, ...]:
+        cannot_fail = data.get("cells_cannot_fail", {})
+        file = self.folder / "expected" / data["expected"]
+        with file.open(encoding="utf-8", newline="") as lines:
             return tuple(
                 Cell(
                     experiment,
@@ -295,6 +303,7 @@ class _Reader:
                     float(row["value"]),
                     row["unit"],
                     self.tolerances.get(row["metric"], TEN_PER_CENT),
+                    cannot_fail.get(row["metric"], ""),
                 )
                 for row in csv.DictReader(lines)
             )
@@ -303,7 +312,7 @@ class _Reader:
         published = self.claims.get(entry["id"])
         if published is None:
             raise ReproductionError(f"{experiment}: no claim {entry['id']!r} in claims.toml")
-        main = {key: value for key, value in entry.items() if key not in ("id", "and", "reading")}
+        main = {key: value for key, value in entry.items() if key not in _OF_THE_CLAIM}
         more = entry.get("and", [])
         return Claim(
             id=entry["id"],
@@ -314,6 +323,7 @@ class _Reader:
             check=published["check"],
             parts=(main, *more),
             reading=entry.get("reading", ""),
+            cannot_fail=entry.get("cannot_fail", ""),
         )
 
 

@@ -13,6 +13,11 @@ A cell has its experiment, its metric and its levels: `{ experiment = "table5", 
 `shown_by` is a claim of our own, in the language of `selection` and `checks`. One that no longer
 holds makes its explanation stale: it then explains nothing, and the report says so.
 
+How much one is worth is a verdict of its own. *Explained* is what a derivation says cannot be
+(`derived_in`), or what comes out with one parameter that the paper leaves open (`parameter` names
+it) and everything else as it is taken. All others show another reading of the text or several
+changes at once: what they bring is *held by another reading*.
+
 Whatever explains a cell has to test its value, by a derivation or by another assumption. Where
 another assumption is to explain cells, `assuming = ["traits:series", ..]` names series that
 have the points of these cells measured with it. Of the cells listed it then explains only those
@@ -45,6 +50,8 @@ class PaperExplanation(Explanation):
     """Why some cells or claims of a paper deviate, and what has to show it."""
 
     claims: Sequence[str] = ()
+    parameter: str = ""
+    """The one parameter that the paper leaves open and that is another in `shown_by`."""
     shown_by: Sequence[Mapping[str, Any]] = ()
     assuming: Sequence[str] = ()
     """Series that measure the cells with another assumption."""
@@ -58,6 +65,19 @@ class PaperExplanation(Explanation):
             raise ReproductionError(f"explanation {self.id!r} names no measurement")
         if self.cells and not tests_values:
             raise ReproductionError(f"explanation {self.id!r} tests no cell's value")
+
+    @property
+    def explains(self) -> bool:
+        """Whether what it is listed for is explained, and not only held by another reading."""
+        return bool(self.derived_in or self.parameter)
+
+    def paragraphs(self, *measured: str) -> list[str]:
+        """Its words, what was measured of it, and what stands behind it."""
+        told = super().paragraphs(*measured)
+        if self.derived_in:
+            return told
+        behind = f"one open parameter, {self.parameter}" if self.parameter else "another reading"
+        return [*told, f"Rests on: {behind}."]
 
     @property
     def measured_in(self) -> list[SeriesKey]:

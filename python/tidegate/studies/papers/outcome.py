@@ -35,8 +35,12 @@ class Outcome:
         return [(ours, few) for ours, few in pairs if ours.verdict is not few.verdict]
 
     def explanation_of(self, verdict: CellVerdict | ClaimVerdict) -> Support | None:
-        """Give the first explanation listed for it that our measurements show."""
-        return next((s for s in self.supports if _explains(s, verdict)), None)
+        """Give the first explanation listed for it that our measurements show.
+
+        Another reading comes after what explains it.
+        """
+        shown = [s for s in self.supports if _explains(s, verdict)]
+        return next(iter(sorted(shown, key=lambda one: not one.explanation.explains)), None)
 
     def listed_for(self, verdict: CellVerdict | ClaimVerdict) -> list[Support]:
         """All explanations listed for it, stale ones too."""
@@ -46,34 +50,54 @@ class Outcome:
     def deviating(self) -> list[CellVerdict | ClaimVerdict]:
         """Cells that are out and claims that fail."""
         return [
-            *(verdict for verdict in self.cells if not verdict.within),
-            *(verdict for verdict in self.claims if not (verdict.held or verdict.undecided)),
+            *(verdict for verdict in self.counted_cells if not verdict.within),
+            *(one for one in self.counted_claims if not (one.held or one.undecided)),
         ]
+
+    @property
+    def counted_cells(self) -> list[CellVerdict]:
+        """Cells that can be out."""
+        return [verdict for verdict in self.cells if not verdict.cell.cannot_fail]
+
+    @property
+    def counted_claims(self) -> list[ClaimVerdict]:
+        """Claims that can fail."""
+        return [verdict for verdict in self.claims if not verdict.claim.cannot_fail]
 
     def summary(self, paper: str) -> dict[str, Any]:
         """Give counts for `reproduce --check --format json`.
 
-        Cells and claims are cells within, claims held, and what the three lists have: each stands
-        in one of them.
+        Cells and claims are cells within, claims held, and what the lists `undecided`, `explained`,
+        `by_another_reading` and `unexplained` have: each stands in one of them. What cannot fail is
+        in none of these counts, but in `cannot_fail`.
         """
-        explained: list[str] = []
-        unexplained: list[str] = []
-        undecided = [name_of(verdict) for verdict in self.claims if verdict.undecided]
+        undecided = [name_of(verdict) for verdict in self.counted_claims if verdict.undecided]
+        deviating: dict[str, list[str]] = {
+            "explained": [], "by_another_reading": [], "unexplained": []
+        }  # fmt: skip
         for verdict in self.deviating:
-            (explained if self.explanation_of(verdict) else unexplained).append(name_of(verdict))
+            deviating[self._standing(verdict)].append(name_of(verdict))
+        apart = [name_of(one) for one in self.cells if one.cell.cannot_fail]
+        apart += [name_of(one) for one in self.claims if one.claim.cannot_fail]
         return {
             "experiment": f"{paper}/{self.experiment.name}",
             **({"part": self.experiment.part} if self.experiment.part else {}),
-            "cells": len(self.cells),
-            "cells_within": sum(verdict.within for verdict in self.cells),
-            "claims": len(self.claims),
-            "claims_held": sum(verdict.held for verdict in self.claims),
+            "cells": len(self.counted_cells),
+            "cells_within": sum(verdict.within for verdict in self.counted_cells),
+            "claims": len(self.counted_claims),
+            "claims_held": sum(verdict.held for verdict in self.counted_claims),
             "claims_undecided": len(undecided),
             "undecided": undecided,
-            "explained": explained,
-            "unexplained": unexplained,
-            "ok": not unexplained,
+            **deviating,
+            "cannot_fail": apart,
+            "ok": not deviating["unexplained"],
         }
+
+    def _standing(self, verdict: CellVerdict | ClaimVerdict) -> str:
+        support = self.explanation_of(verdict)
+        if support is None:
+            return "unexplained"
+        return "explained" if support.explanation.explains else "by_another_reading"
 
 
 def name_of(verdict: CellVerdict | ClaimVerdict) -> str:

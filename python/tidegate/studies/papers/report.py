@@ -106,7 +106,7 @@ def _left_out(paper: Paper) -> str:
 
 
 def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
-    lists = ("undecided", "explained", "unexplained")
+    lists = ("undecided", "explained", "by_another_reading", "unexplained", "cannot_fail")
     rows, counts = [], [outcome.summary("") for outcome in outcomes]
     for outcome, count in zip(outcomes, counts, strict=True):
         title = f"[{outcome.experiment.title}](#{outcome.experiment.name})"
@@ -114,7 +114,10 @@ def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
     total = {key: sum(count[key] for count in counts) for key in _COUNTED}
     bold = [f"**{text}**" if text else "" for text in _counts(total)]
     rows.append(["**all**", *bold, *(f"**{sum(len(c[n]) for c in counts)}**" for n in lists)])
-    head = ["experiment", "cells within", "claims held", "undecided", "explained", "not explained"]
+    head = [
+        "experiment", "cells within", "claims held", "undecided", "explained",
+        "held by another reading", "not explained", "cannot fail",
+    ]  # fmt: skip
     parts = ["## Summary", table(head, rows)]
     if paper.baseline is not None and any(outcome.cells for outcome in outcomes):
         parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, outcomes)]
@@ -176,15 +179,19 @@ def _how_to_read(paper: Paper) -> str:
   half-width of the 95 % confidence interval (Student's t over {paper.samples}).
 {paper.terms}
 - A **claim** is a statement of the paper's text, put to the measurements named in `experiments/`.
-  It *holds* where the whole 95 % interval of what it asks about lies on the side that it says, *fails*
-  where the interval lies on the other side, and is *undecided* where the limit is inside: of two
-  means of ours that of their difference, of a value that of the value beside the limit or the
-  tolerance given in brackets. What is computed exactly has no interval; one run decides nothing.
-  What three times the runs may decide gets them (the cells do not). Where the check asks for less
-  than the sentence, or for more, "Here:" says so.
-- *Explained*: deviates, but an explanation at the end of this page is listed for it and one of our
-  measurements shows its effect. It still counts neither as within nor as held. Every cell and claim
-  is within or held, or stands in one of the columns undecided, explained, not explained.
+  It *holds* where the whole 95 % interval of what it asks about lies on the side that it says,
+  *fails* where the interval lies on the other side, and is *undecided* where the limit is inside:
+  of two means of ours that of their difference, of a value that of the value beside the limit or
+  the tolerance given in brackets. What is computed exactly has no interval; one run decides
+  nothing. What three times the runs may decide gets them (the cells do not). Where the check asks
+  for less than the sentence, or for more, "Here:" says so.
+- *Explained*: deviates, and a derivation shows why, or one parameter that the paper leaves open,
+  measured with everything else as it is taken. *Held by another reading*: deviates, and comes out
+  as the paper has it where the text is read otherwise or several things are changed at once. Both
+  count neither as within nor as held.
+- *Cannot fail*: a parameter was fitted to the number, or what the paper prints is put in and comes
+  back. It is in none of the other columns. Every other cell and claim is within or held, or stands
+  in one of the columns undecided, explained, held by another reading, not explained.
 """
 
 
@@ -227,7 +234,7 @@ def _cell_row(paper: Paper, outcome: Outcome, verdict: CellVerdict) -> list[str]
         ours,
         f"{100 * verdict.deviation:+.1f} %",
         *_baseline_cell(paper, verdict),
-        "within" if verdict.within else _deviates(outcome, verdict, "out"),
+        _judged(outcome, verdict, "within" if verdict.within else "out", cell.cannot_fail),
     ]
 
 
@@ -252,10 +259,7 @@ def _baseline_cell(paper: Paper, verdict: CellVerdict) -> list[str]:
 
 def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
     claim = verdict.claim
-    if verdict.held or verdict.undecided:
-        judged = verdict.verdict.value
-    else:
-        judged = _deviates(outcome, verdict, "fails")
+    judged = _judged(outcome, verdict, verdict.verdict.value, claim.cannot_fail)
     return [f"`{claim.id}`", claim.text, _asked(claim), verdict.measured, judged]
 
 
@@ -279,12 +283,23 @@ _TOLERANCES = {
 }
 
 
+def _judged(
+    outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str, cannot_fail: str
+) -> str:
+    if cannot_fail:
+        return f"{word}, *cannot fail*: {cannot_fail}"
+    if word not in ("out", "fails"):
+        return word
+    return _deviates(outcome, verdict, word)
+
+
 def _deviates(outcome: Outcome, verdict: CellVerdict | ClaimVerdict, word: str) -> str:
     support = outcome.explanation_of(verdict)
     if support is not None:
         link = f"[{support.explanation.id}](#{support.explanation.id})"
         other = support.with_other_assumption(verdict.cell) if hasattr(verdict, "cell") else None
-        return f"**{word}**, explained: {link}" + (f", then {other.ours}" if other else "")
+        how = "explained" if support.explanation.explains else "held by another reading"
+        return f"**{word}**, {how}: {link}" + (f", then {other.ours}" if other else "")
     notes = []
     for support in outcome.listed_for(verdict):
         one = support.explanation
@@ -345,12 +360,12 @@ def _chance(supports: Sequence[Support], outcomes: Sequence[Outcome]) -> str:
                     f"{one.by_chance:.1f}",
                 ]
             )
-    head = ["experiment", "cells tried", "explained", "by chance"]
+    head = ["experiment", "cells tried", "brought within", "by chance"]
     return f"""
-Where another assumption is to explain cells, it explains those that it brings within their
+An explanation by another assumption holds for the cells that the assumption brings within their
 tolerance. With several assumptions at hand one of them may do so by chance. The last column says
-how many cells they would explain on average, had the paper printed numbers drawn at random from
-half to twice its own:
+how many cells they would bring within on average, had the paper printed numbers drawn at random
+from half to twice its own:
 
 {table(head, rows)}
 """
@@ -362,5 +377,5 @@ def _with_other_assumption(support: Support, outcomes: Sequence[Outcome]) -> str
     return (
         f"Measured with this assumption: {alone.explained} of the {alone.cells} deviating cells "
         f"that it is tried on come to lie within their tolerance ({alone.by_chance:.1f} would by "
-        f"chance); only these it explains."
+        f"chance); it stands for these alone."
     )
