@@ -157,6 +157,8 @@ class Paper:
     terms: str
     """Items of a list, in Markdown: the paper's own terms."""
     baseline: Baseline | None = None
+    by_chapter: bool = False
+    """Whether its pages say which of its chapters has what."""
     own_replications: int | None = None
     """Runs a point that the paper itself has, where it says so and has fewer."""
 
@@ -202,6 +204,7 @@ def load_paper(name: str, *, quick: bool = False) -> Paper:
         samples=head.get("samples", "independent runs"),
         terms=head.get("terms", "").strip(),
         baseline=Baseline(**head["baseline"]) if "baseline" in head else None,
+        by_chapter=head.get("by_chapter", False),
         own_replications=head.get("own_replications"),
     )
 

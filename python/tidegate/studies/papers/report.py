@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.results.statistics import decimals
 from tidegate.studies.page import table, write_page
 from tidegate.studies.papers.chance import tried
+from tidegate.studies.papers.chapters import chapter_table
 from tidegate.studies.papers.figures import draw
 from tidegate.studies.papers.tabled import tables_of
 from tidegate.studies.papers.traits import trait_section
@@ -119,6 +120,8 @@ def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
         "held by another reading", "not explained", "cannot fail",
     ]  # fmt: skip
     parts = ["## Summary", table(head, rows)]
+    if paper.by_chapter:
+        parts += ["### By chapter", chapter_table(paper, outcomes)]
     if paper.baseline is not None and any(outcome.cells for outcome in outcomes):
         parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, outcomes)]
     return "\n\n".join(parts)
