@@ -9,8 +9,9 @@ from support import ROOT
 from tidegate.data import data_folder
 from tidegate.studies.league.field import read_mechanisms
 from tidegate.studies.papers import reproduction
+from tidegate.studies.papers.baselines import stand_ins
 from tidegate.studies.papers.checks import KINDS
-from tidegate.studies.papers.experiments import Baseline, Cell, load_paper
+from tidegate.studies.papers.experiments import Cell, load_paper
 from tidegate.studies.papers.points import Point, Points, fill
 from tidegate.studies.papers.runs import Runner, native_engine
 from tidegate.studies.papers.study import wanted_series
@@ -78,8 +79,15 @@ def test_every_cell_stands_beside_plain_red_and_is_told_from_it_or_not(paper):
 
     book = Points()
     experiment = paper.experiments["table4b"]
-    fill(book, wanted_series(paper, [experiment], []), Runner(engine, paper.measures), None)
-    verdicts = [judge_cell(cell, book, paper.baseline) for cell in experiment.cells]
+    wanted, runner = wanted_series(paper, [experiment], []), Runner(engine, paper.measures)
+    fill(book, wanted, runner, None)
+    runs = runner.run_count
+    bare = stand_ins(paper, wanted, book, runner, None).points
+    assert runner.run_count == runs, "plain RED is one of the paper's own points"
+    verdicts = [
+        judge_cell(cell, book, bare.matching("table4b", cell.levels, cell.metric))
+        for cell in experiment.cells
+    ]
     bare = {verdict.without.mean for verdict in verdicts}
     assert len(bare) == 1
     # Buckets are full for longer than this: nobody is policed by AFCP, whose runs are RED's.
@@ -91,13 +99,12 @@ def test_every_cell_stands_beside_plain_red_and_is_told_from_it_or_not(paper):
 
 def test_what_cannot_be_told_from_the_baseline():
     cell = Cell("e", {"mechanism": "A"}, "m", 1.0, "1")
-    baseline = Baseline("plain", {"mechanism": "RED"})
     points = {"RED": estimate(1.0, 0.1), "A": estimate(1.1, 0.1)}
     rows = [Point({"mechanism": name}, {"m": value}) for name, value in points.items()]
-    verdict = judge_cell(cell, Points({("e", "s"): rows}), baseline)
+    verdict = judge_cell(cell, Points({("e", "s"): rows}), rows[0])
     assert (verdict.within, verdict.without_it.within, verdict.told_apart) == (True, True, False)
     rows[1] = Point({"mechanism": "A"}, {"m": estimate(1.2, 0.1)})
-    assert judge_cell(cell, Points({("e", "s"): rows}), baseline).told_apart
+    assert judge_cell(cell, Points({("e", "s"): rows}), rows[0]).told_apart
 
 
 def test_aicp_is_read_in_one_way_in_the_reproduction_the_league_and_the_lab(paper):

@@ -115,7 +115,7 @@ def test_the_command_prints_the_papers_table_beside_ours(tidegate_command):
     assert "The recommended gamma = 3 keeps T_R at 1.37" in done.stdout
     folder = "results/reproduce-abc-table2-quick"
     assert f"wrote {folder}/RESULTS.md and figures" in done.stderr
-    assert re.search(r"192 runs, .* CPU seconds", done.stderr)
+    assert re.search(r"224 runs, .* CPU seconds", done.stderr)
     page = (tidegate_command.folder / folder / "RESULTS.md").read_text(encoding="utf-8")
     for row in rows:
         assert f"| {row[6]} ± " in page, "the terminal and the page tell the same"

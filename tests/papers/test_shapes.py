@@ -68,6 +68,12 @@ def test_a_curve_may_be_judged_from_its_least_value_on_or_up_to_it(ends, directi
     assert verdict({**RISES, "direction": direction, **ends}, valley) == want
 
 
+def test_a_curve_that_has_no_such_branch_does_not_have_it_rise_or_fall():
+    rises = group({1: 1.0, 2: 2.0, 3: 3.0})
+    falls_first = {**RISES, "direction": "decreasing", "to": "argmin"}
+    assert verdict(falls_first, rises) == "fails"
+
+
 def test_ends_that_are_numbers_are_chosen_by_the_data():
     assert held({**RISES, "from": 1, "to": "large"}, group({1: 1.0, 2: 2.0}))
 

@@ -107,6 +107,8 @@ def test_what_is_only_explained_is_neither_within_nor_held(tmp_path):
         "by_another_reading": [],
         "unexplained": [],
         "cannot_fail": [],
+        "without_mechanism": 0,
+        "without_mechanism_held": 0,
         "ok": True,
     }
 

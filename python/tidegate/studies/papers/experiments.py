@@ -74,6 +74,8 @@ class Series:
     """Where it is not the paper's own number that is enough in a hurry."""
     more_runs: bool = True
     """Whether points that leave a claim undecided are run more often; not where a run is long."""
+    without_mechanism: bool = True
+    """Whether it can be measured with the baseline in the mechanism's place."""
     hurried: bool = False
     """Whether it is not what it is in full."""
 
@@ -100,6 +102,25 @@ class Claim:
     """Why no measurement of ours could contradict it; empty where one could."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """What stands in every cell and claim if the mechanism is not there (see `baselines`)."""
+
+    name: str
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """What it changes in the scenarios."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Levels of the points that it changes; all others are without the mechanism."""
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    """Of the paper's own point that is without the mechanism."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """Metrics for which it is a number."""
+    replications: int | None = None
+    """Runs a point, if fewer than the series has."""
+    same_as: Mapping[str, str] = field(default_factory=dict)
+    """Metrics without an interval: told apart where these others are."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One table, figure or paragraph."""
@@ -120,17 +141,8 @@ class Experiment:
     """Of a paper whose results stand on several pages: which one."""
     tables: tuple[Mapping[str, Any], ...] = ()
     """Of what was measured, see `tabled`."""
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """What stands in every cell if the mechanism that a paper is about is not there."""
-
-    name: str
-    levels: Mapping[str, Level]
-    """Of the one point of an experiment that is without it."""
-    same_as: Mapping[str, str] = field(default_factory=dict)
-    """Metrics without an interval: told apart where these others are."""
+    baseline: Baseline | None = None
+    """What it is judged beside: the paper's, or its own."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +169,7 @@ class Paper:
     terms: str
     """Items of a list, in Markdown: the paper's own terms."""
     baseline: Baseline | None = None
+    """What stands without the mechanism in all experiments that have none of their own."""
     by_chapter: bool = False
     """Whether its pages say which of its chapters has what."""
     own_replications: int | None = None
@@ -182,8 +195,9 @@ def load_paper(name: str, *, quick: bool = False) -> Paper:
     hurried = overrides(head.get("quick_set", {})) if quick else ()
     without = frozenset(head.get("quick_without", ()) if quick else ())
     reader = _Reader(
-        folder, factors, claims, head["replications"], tolerances, setups, without, quick
-    )
+        folder, factors, claims, head["replications"], tolerances, setups, without, quick,
+        head.get("baseline", False),
+    )  # fmt: skip
     experiments = {
         stem: reader.experiment(stem, folder / "experiments" / f"{stem}.toml")
         for stem in head["experiments"]
@@ -203,7 +217,7 @@ def load_paper(name: str, *, quick: bool = False) -> Paper:
         traits=reader.experiment("traits", traits) if traits.is_file() else None,
         samples=head.get("samples", "independent runs"),
         terms=head.get("terms", "").strip(),
-        baseline=Baseline(**head["baseline"]) if "baseline" in head else None,
+        baseline=_baseline(folder / _PAPER_FILE, head.get("baseline", False)),
         by_chapter=head.get("by_chapter", False),
         own_replications=head.get("own_replications"),
     )
@@ -239,6 +253,7 @@ class _Reader:
     setups: Mapping[str, _Setup]
     without: frozenset[str]
     quick: bool
+    baseline: Mapping[str, Any] | bool
 
     def experiment(self, name: str, file: Path) -> Experiment:
         data = _read(file)
@@ -261,6 +276,7 @@ class _Reader:
             part=data.get("part", ""),
             page=data.get("page", ""),
             tables=tuple(data.get("table", [])),
+            baseline=_baseline(file, data.get("baseline", self.baseline)),
         )
 
     def figure(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -291,6 +307,7 @@ class _Reader:
             entry.get("replications", self.replications),
             quick_replications=entry.get("quick_replications"),
             more_runs=entry.get("more_runs", True),
+            without_mechanism=entry.get("without_mechanism", True),
             hurried=hurried,
         )
 
@@ -328,6 +345,15 @@ class _Reader:
             reading=entry.get("reading", ""),
             cannot_fail=entry.get("cannot_fail", ""),
         )
+
+
+def _baseline(file: Path, entry: Mapping[str, Any] | bool) -> Baseline | None:
+    if entry is False:
+        return None
+    try:
+        return Baseline(**entry)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ReproductionError(f"{file}: baseline: {error}") from None
 
 
 def _computed(

@@ -50,8 +50,8 @@ class Factor:
         changes = self.named.get(str(level), self.template)
         if changes is self.template and self.named and not self.template:
             raise ReproductionError(f"no level {level!r}; there are {', '.join(self.named)}")
-        filled = {key: _filled(value, level, others) for key, value in changes.items()}
-        return list(overrides(filled))
+        there = {key: filled(value, level, others) for key, value in changes.items()}
+        return list(overrides(there))
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ def _named(key: str, level: Level | list[Level]) -> dict[str, Level]:
     return dict(zip(names, values, strict=True))
 
 
-def _filled(template: object, level: Level, others: Mapping[str, Level]) -> object:
+def filled(template: object, level: Level, others: Mapping[str, Level]) -> object:
+    """Give a change with its level, and those of other factors, where its text has them."""
     match template:
         case "{}":
             return level
@@ -122,9 +123,9 @@ def _filled(template: object, level: Level, others: Mapping[str, Level]) -> obje
         case str():
             return _FORMATTER.vformat(template, (level,), others)
         case dict():
-            return {key: _filled(item, level, others) for key, item in template.items()}
+            return {key: filled(item, level, others) for key, item in template.items()}
         case list():
-            return [_filled(item, level, others) for item in template]
+            return [filled(item, level, others) for item in template]
     return template
 
 

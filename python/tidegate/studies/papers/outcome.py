@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tidegate.studies.papers.baselines import Without
     from tidegate.studies.papers.experiments import Experiment
     from tidegate.studies.papers.explanations import Support
     from tidegate.studies.papers.verdicts import CellVerdict, ClaimVerdict
@@ -23,6 +24,8 @@ class Outcome:
     supports: Sequence[Support]
     with_own_runs: Mapping[str, ClaimVerdict] = field(default_factory=dict)
     """Claims by their names, judged over as many runs as the paper itself has."""
+    without: Mapping[str, Without] = field(default_factory=dict)
+    """Cells and claims by their names, as they would be without the mechanism."""
 
     @property
     def otherwise(self) -> list[tuple[ClaimVerdict, ClaimVerdict]]:
@@ -90,8 +93,18 @@ class Outcome:
             "undecided": undecided,
             **deviating,
             "cannot_fail": apart,
+            **self._without_mechanism(),
             "ok": not deviating["unexplained"],
         }
+
+    def _without_mechanism(self) -> dict[str, int]:
+        """How many could be asked without the mechanism, and would be within or hold as well."""
+        counted = [name_of(one) for one in self.counted_cells]
+        counted += [name_of(one) for one in self.counted_claims]
+        asked = [self.without[name] for name in counted if name in self.without]
+        asked = [one for one in asked if one.asked]
+        held = sum(one.held for one in asked)
+        return {"without_mechanism": len(asked), "without_mechanism_held": held}
 
     def _standing(self, verdict: CellVerdict | ClaimVerdict) -> str:
         support = self.explanation_of(verdict)

@@ -61,7 +61,7 @@ def write_report(
         _head(paper, effort, [outcome.experiment for outcome in outcomes]),
         _totals(paper, outcomes),
         _how_to_read(paper),
-        *(_experiment(paper, outcome, measured) for outcome in outcomes),
+        *(_experiment(outcome, measured) for outcome in outcomes),
         *_with_own_runs(paper, outcomes),
         *trait_section(paper, measured),
         _explanations(supports, outcomes),
@@ -116,24 +116,44 @@ def _totals(paper: Paper, outcomes: Sequence[Outcome]) -> str:
     bold = [f"**{text}**" if text else "" for text in _counts(total)]
     rows.append(["**all**", *bold, *(f"**{sum(len(c[n]) for c in counts)}**" for n in lists)])
     head = [
-        "experiment", "cells within", "claims held", "undecided", "explained",
-        "held by another reading", "not explained", "cannot fail",
+        "experiment", "cells within", "claims held", "without the mechanism", "undecided",
+        "explained", "held by another reading", "not explained", "cannot fail",
     ]  # fmt: skip
-    parts = ["## Summary", table(head, rows)]
+    parts = ["## Summary", *_beside_baselines(outcomes, total), table(head, rows)]
     if paper.by_chapter:
         parts += ["### By chapter", chapter_table(paper, outcomes)]
-    if paper.baseline is not None and any(outcome.cells for outcome in outcomes):
-        parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, outcomes)]
+    own = [outcome for outcome in outcomes if outcome.experiment.baseline == paper.baseline]
+    if paper.baseline is not None and paper.baseline.levels and any(one.cells for one in own):
+        parts += [f"### What {paper.baseline.name} has of it", _without(paper.baseline, own)]
     return "\n\n".join(parts)
 
 
-_COUNTED = ("cells", "cells_within", "claims", "claims_held")
+_COUNTED = (
+    "cells", "cells_within", "claims", "claims_held",
+    "without_mechanism", "without_mechanism_held",
+)  # fmt: skip
+
+
+def _beside_baselines(outcomes: Sequence[Outcome], total: Mapping[str, int]) -> list[str]:
+    """How much of the page would be there without the mechanism."""
+    names = dict.fromkeys(
+        one.experiment.baseline.name for one in outcomes if one.experiment.baseline is not None
+    )
+    asked, held = total["without_mechanism"], total["without_mechanism_held"]
+    if not asked:
+        return []
+    count = f"**{held} of the {asked}** cells and claims that can be asked then"
+    place = f"What stands in its place: {'; '.join(names)}."
+    return [f"Without the mechanism {count} would be within or hold. {place}"]
 
 
 def _counts(counts: Mapping[str, Any]) -> list[str]:
     return [
         f"{counts['cells_within']} of {counts['cells']}" if counts["cells"] else "",
         f"{counts['claims_held']} of {counts['claims']}" if counts["claims"] else "",
+        f"{counts['without_mechanism_held']} of {counts['without_mechanism']}"
+        if counts["without_mechanism"]
+        else "",
     ]
 
 
@@ -192,13 +212,17 @@ def _how_to_read(paper: Paper) -> str:
   measured with everything else as it is taken. *Held by another reading*: deviates, and comes out
   as the paper has it where the text is read otherwise or several things are changed at once. Both
   count neither as within nor as held.
+- **Without the mechanism**: the cell or claim is judged a second time with a plain baseline in
+  place of the mechanism; the tables name it. *Itself* has no mechanism in the first place; "–"
+  cannot be asked, such as what is computed. What is within or holds there as well says nothing for
+  the mechanism.
 - *Cannot fail*: a parameter was fitted to the number, or what the paper prints is put in and comes
   back. It is in none of the other columns. Every other cell and claim is within or held, or stands
   in one of the columns undecided, explained, held by another reading, not explained.
 """
 
 
-def _experiment(paper: Paper, outcome: Outcome, measured: Points) -> str:
+def _experiment(outcome: Outcome, measured: Points) -> str:
     experiment = outcome.experiment
     parts = [
         f'<a id="{experiment.name}"></a>\n\n## {experiment.title}',
@@ -208,22 +232,23 @@ def _experiment(paper: Paper, outcome: Outcome, measured: Points) -> str:
         parts.append(f"![{experiment.title}](figures/{experiment.name}.png)")
     parts += tables_of(experiment, measured)
     if outcome.cells:
-        parts.append(_cell_table(paper, outcome))
+        parts.append(_cell_table(outcome))
     if outcome.claims:
-        head = ["claim", "the paper says", "asked for", "measured", "verdict"]
+        beside = [baseline.name] if (baseline := experiment.baseline) else []
+        head = ["claim", "the paper says", "asked for", "measured", *beside, "verdict"]
         rows = [_claim_row(outcome, verdict) for verdict in outcome.claims]
         parts.append(table(head, rows))
     return "\n\n".join(parts)
 
 
-def _cell_table(paper: Paper, outcome: Outcome) -> str:
+def _cell_table(outcome: Outcome) -> str:
     factors = list(outcome.cells[0].cell.levels)
-    bare = [f"{paper.baseline.name}"] if paper.baseline else []
+    bare = [baseline.name] if (baseline := outcome.experiment.baseline) else []
     head = [*factors, "metric", "paper", "ours", "deviation", *bare, "verdict"]
-    return table(head, [_cell_row(paper, outcome, verdict) for verdict in outcome.cells])
+    return table(head, [_cell_row(outcome, verdict) for verdict in outcome.cells])
 
 
-def _cell_row(paper: Paper, outcome: Outcome, verdict: CellVerdict) -> list[str]:
+def _cell_row(outcome: Outcome, verdict: CellVerdict) -> list[str]:
     cell = verdict.cell
     ours = _estimate(cell, verdict.ours)
     other = verdict.ratio_of_means
@@ -236,7 +261,7 @@ def _cell_row(paper: Paper, outcome: Outcome, verdict: CellVerdict) -> list[str]
         f"{cell.value:g}{unit}",
         ours,
         f"{100 * verdict.deviation:+.1f} %",
-        *_baseline_cell(paper, verdict),
+        *_baseline_cell(outcome, verdict),
         _judged(outcome, verdict, "within" if verdict.within else "out", cell.cannot_fail),
     ]
 
@@ -249,12 +274,14 @@ def _estimate(cell: Cell, value: Estimate) -> str:
     return value.written(_digits(cell))
 
 
-def _baseline_cell(paper: Paper, verdict: CellVerdict) -> list[str]:
+def _baseline_cell(outcome: Outcome, verdict: CellVerdict) -> list[str]:
     """What stands there without the mechanism, in brackets where it is within as well."""
-    bare = verdict.without_it
-    if bare is None or paper.baseline is None:
+    if outcome.experiment.baseline is None:
         return []
-    if paper.baseline.levels.items() <= verdict.cell.levels.items():
+    bare, known = verdict.without_it, outcome.without.get(verdict.cell.id)
+    if bare is None or known is None:
+        return ["–"]
+    if known.itself:
         return ["itself"]
     text = f"{bare.ours.mean:.{_digits(verdict.cell)}f}{' (within)' if bare.within else ''}"
     return [text if verdict.told_apart else f"{text}, **not told apart**"]
@@ -263,7 +290,8 @@ def _baseline_cell(paper: Paper, verdict: CellVerdict) -> list[str]:
 def _claim_row(outcome: Outcome, verdict: ClaimVerdict) -> list[str]:
     claim = verdict.claim
     judged = _judged(outcome, verdict, verdict.verdict.value, claim.cannot_fail)
-    return [f"`{claim.id}`", claim.text, _asked(claim), verdict.measured, judged]
+    beside = [str(outcome.without[claim.id])] if claim.id in outcome.without else []
+    return [f"`{claim.id}`", claim.text, _asked(claim), verdict.measured, *beside, judged]
 
 
 def _asked(claim: Claim) -> str:

@@ -18,8 +18,16 @@ from tidegate.results.places import check_writable
 from tidegate.runs.execution import Threads
 from tidegate.runs.progress import shown
 from tidegate.studies.explanations import read_explanations
+from tidegate.studies.papers.baselines import Bare, Without, stand_ins
 from tidegate.studies.papers.errors import ReproductionError
-from tidegate.studies.papers.experiments import Claim, Experiment, Paper, load_paper, paper_names
+from tidegate.studies.papers.experiments import (
+    Cell,
+    Claim,
+    Experiment,
+    Paper,
+    load_paper,
+    paper_names,
+)
 from tidegate.studies.papers.explanations import PaperExplanation, weigh
 from tidegate.studies.papers.kept import KeptRuns
 from tidegate.studies.papers.outcome import Outcome
@@ -27,7 +35,13 @@ from tidegate.studies.papers.points import Points, fill, repeatable, with_more_r
 from tidegate.studies.papers.runs import Engine, Runner, cpu_seconds, native_engine
 from tidegate.studies.papers.stars import award
 from tidegate.studies.papers.study import measurable, relevant, wanted_series
-from tidegate.studies.papers.verdicts import MORE_RUNS, ClaimVerdict, judge_cell, judge_claim
+from tidegate.studies.papers.verdicts import (
+    MORE_RUNS,
+    CellVerdict,
+    ClaimVerdict,
+    judge_cell,
+    judge_claim,
+)
 
 if TYPE_CHECKING:
     import os
@@ -172,14 +186,16 @@ def _reproduce(
         judge = judge_claim if replications else partial(_decided, wanted=wanted, runner=runner)
         claims = {one.id: judge(one, measured) for each in chosen for one in each.claims}
         few = _with_few_runs(paper, chosen, wanted, runner, replications)
+        bare = stand_ins(paper, wanted, measured, runner, replications)
     supports = weigh(explanations, measured)
     outcomes = [
         Outcome(
             experiment,
-            tuple(judge_cell(cell, measured, paper.baseline) for cell in experiment.cells),
+            tuple(_judged(cell, experiment, measured, bare) for cell in experiment.cells),
             tuple(claims[claim.id] for claim in experiment.claims),
             supports,
             few,
+            _without(experiment, bare),
         )
         for experiment in chosen
         if experiment is not paper.traits
@@ -212,6 +228,22 @@ def _reproduce(
                 vector=not quick,
             )
     return Reproduced(summaries, outcomes, effort, folder, tuple(pages))
+
+
+def _judged(cell: Cell, experiment: Experiment, measured: Points, bare: Bare) -> CellVerdict:
+    """Judge a cell, with what the baseline has in its place."""
+    if not bare.cell(cell).asked or experiment.baseline is None:
+        return judge_cell(cell, measured)
+    plain = bare.points.matching(cell.experiment, cell.levels, cell.metric)
+    return judge_cell(cell, measured, plain, experiment.baseline.same_as.get(cell.metric, ""))
+
+
+def _without(experiment: Experiment, bare: Bare) -> dict[str, Without]:
+    """Judge everything of an experiment without the mechanism; empty where there is none."""
+    if experiment.baseline is None:
+        return {}
+    cells = {cell.id: bare.cell(cell) for cell in experiment.cells}
+    return cells | {claim.id: bare.claim(claim) for claim in experiment.claims}
 
 
 def _by_page(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:

@@ -117,6 +117,10 @@ class Runner:
         """Give a changed scenario that is not to be run, only asked."""
         return self.engine(setting.base, [*setting.overrides, *more, *self.always])
 
+    def same(self, one: Setting, other: Setting) -> bool:
+        """Whether both come to the same scenario."""
+        return self._simulation(one)[0] == self._simulation(other)[0]
+
     @property
     def run_count(self) -> int:
         """Runs there are so far, those of before included."""

@@ -24,9 +24,15 @@ _EXTREMES = {"argmin": min, "argmax": max}
 def monotonic(rules: Mapping[str, Any], group: Group) -> list[Finding]:
     """Every step in the right direction, and the ends as well, if small steps add up.
 
+    A single value is no curve and satisfies nothing.
+
     `from` and `to` may be `argmin` or `argmax`; other ends are the business of `where`.
     """
     data = _between(_along(group.all, rules["over"]), rules)
+    if len(data) < 2:  # a branch that the curve does not have
+        return [
+            Finding(Verdict.FAILED, one.value, f"{one.value} alone", one.points) for one in data
+        ]
     return steps(data, rules, rising=rules["direction"] == "increasing")
 
 

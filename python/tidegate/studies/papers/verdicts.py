@@ -18,7 +18,7 @@ from tidegate.studies.papers.selection import groups
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidegate.studies.papers.experiments import Baseline, Cell, Claim
+    from tidegate.studies.papers.experiments import Cell, Claim
     from tidegate.studies.papers.points import Point, Points
 
 # A mean of quotients, and the quotient of the means that stands beside it.
@@ -120,24 +120,24 @@ def told(findings: Sequence[tuple[str, Finding]]) -> str:
     return f"{min(means):.3g} to {max(means):.3g} (all of {len(means)})"
 
 
-def judge_cell(cell: Cell, measured: Points, baseline: Baseline | None = None) -> CellVerdict:
-    """Put a published number beside the point that it speaks of."""
+def judge_cell(
+    cell: Cell, measured: Points, bare: Point | None = None, like: str = ""
+) -> CellVerdict:
+    """Put a published number beside the point that it speaks of, and `bare` in its place.
+
+    `like` is the metric by which these two are told apart, if not the cell's own.
+    """
     point = measured.matching(cell.experiment, cell.levels, cell.metric)
     other = point.metrics.get(RATIO_OF_MEANS) if cell.metric == _RATIO_METRIC else None
     verdict = CellVerdict(cell, point.metrics[cell.metric], other.mean if other else None)
-    if baseline is None:
+    if bare is None or cell.metric not in bare.metrics:
         return verdict
-    # `cpq_positions = "none"` and the like: the baseline has levels of its own.
-    bare = measured.matching(cell.experiment, baseline.levels, cell.metric)
+    by = like or cell.metric
     return replace(
         verdict,
         without=bare.metrics[cell.metric],
-        told_apart=_told_apart(point, bare, baseline.same_as.get(cell.metric, cell.metric)),
+        told_apart=point.metrics[by].told_apart(bare.metrics[by]),
     )
-
-
-def _told_apart(one: Point, other: Point, metric: str) -> bool:
-    return one.metrics[metric].told_apart(other.metrics[metric])
 
 
 def judge_cell_in(points: list[Point], cell: Cell, metric: str) -> CellVerdict:
