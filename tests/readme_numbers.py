@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from markdown_tables import row, table
+from support import ROOT
 
 ABC, CPQ = "papers/abc/RESULTS.md", "papers/cpq/RESULTS.md"
 # The row of README's table of papers, and the pages whose counts it sums.
@@ -54,6 +55,34 @@ class Statement:
                 start, end = match.span(number)
                 readme = readme[:start] + value + readme[end:]
         return readme
+
+
+WITHOUT = "without the mechanism"
+"""Heading of the pages' counts beside their plain baselines, and of README's column for them."""
+
+
+def with_column(readme, pages_count_it):
+    """README's table of papers with a column for what comes out without the mechanism.
+
+    It comes with the pages: as soon as all of them count it, and not before.
+    """
+    if f"| {WITHOUT} |" in readme or not pages_count_it:
+        return readme
+    cells = {"| paper | numbers": f" {WITHOUT} ", **{f"| {name} |": " 0 of 0 " for name in PAPERS}}
+    lines = readme.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        cell = next((one for start, one in cells.items() if line.startswith(start)), None)
+        if cell is None and number and lines[number - 1].startswith("| paper | numbers"):
+            cell = "---"
+        if cell is not None:
+            parts = line.split("|")
+            lines[number] = "|".join([*parts[:4], cell, *parts[4:]])
+    return "".join(lines)
+
+
+def all_pages_count_it():
+    pages = [page for pages in PAPERS.values() for page in pages]
+    return all(f"| {WITHOUT} |" in (ROOT / page).read_text(encoding="utf-8") for page in pages)
 
 
 def statements(evening):
@@ -103,7 +132,8 @@ def _papers():
 
 def _counts(name, pages):
     """README's row of a paper: cells that agree, statements that hold, over all of its pages."""
-    counts = [_sum(pages, heading) for heading in ("cells within", "claims held")]
+    headings = ["cells within", "claims held", *([WITHOUT] if all_pages_count_it() else [])]
+    counts = [_sum(pages, heading) for heading in headings]
     told = " | ".join("{} of {}" if pair else "-" for pair in counts)
     numbers = tuple(str(number) for pair in counts for number in pair)
     return Statement(", ".join(pages), f"| {name} | {told} |", numbers)

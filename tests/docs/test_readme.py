@@ -5,7 +5,7 @@ import re
 import shutil
 
 import pytest
-from readme_numbers import Statement, statements
+from readme_numbers import Statement, all_pages_count_it, statements, with_column
 from support import ROOT
 
 import tidegate
@@ -32,7 +32,8 @@ def evening():
 def expected(evening):
     found = statements(evening)
     if os.environ.get("UPDATE"):
-        before = readme = README.read_text(encoding="utf-8")
+        before = README.read_text(encoding="utf-8")
+        readme = with_column(before, all_pages_count_it())
         for statement in found:
             readme = statement.written(readme)
         README.write_text(readme, encoding="utf-8")
@@ -64,6 +65,19 @@ def test_a_number_that_differs_from_its_page_is_seen_and_written():
     old = "They\nagree in 130 of\n194 cells. Others do not."
     assert statement.told(old) == ("130", "194")
     assert statement.written(old) == "They\nagree in 132 of\n194 cells. Others do not."
+
+
+def test_the_column_for_what_needs_no_mechanism_comes_with_the_pages():
+    row = "| [ConEx](papers/conex/RESULTS.md) | 15 of 16 | 71 of 98 | declared |"
+    old = f"| paper | numbers that agree | statements that hold | by |\n|---|---|---|---|\n{row}\n"
+    assert with_column(old, pages_count_it=False) == old
+    new = with_column(old, pages_count_it=True)
+    assert new.splitlines() == [
+        "| paper | numbers that agree | statements that hold | without the mechanism | by |",
+        "|---|---|---|---|---|",
+        "| [ConEx](papers/conex/RESULTS.md) | 15 of 16 | 71 of 98 | 0 of 0 | declared |",
+    ]
+    assert with_column(new, pages_count_it=True) == new
 
 
 def _without_groups(match, text):
