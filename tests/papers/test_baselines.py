@@ -118,10 +118,10 @@ def test_a_baseline_of_another_key_is_an_error(tmp_path, monkeypatch):
 
     def wrong(file):
         data = real(file)
-        return data | {"baseline": {"nam": "x"}} if file.name == "table2.toml" else data
+        return data | {"baseline": {"title": "x"}} if file.name == "table2.toml" else data
 
     monkeypatch.setattr(experiments, "_read", wrong)
-    with pytest.raises(ReproductionError, match=r"table2\.toml: baseline: .*'nam'"):
+    with pytest.raises(ReproductionError, match=r"table2\.toml: baseline: .*'title'"):
         load_paper("abc")
 
 

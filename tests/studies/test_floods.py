@@ -42,6 +42,7 @@ def floods(shown) -> Floods:
 def test_each_defence_has_its_stages_and_no_other(floods):
     ends = {"per-flow": {"entry"}, "per-user": {"entry"}, "both": {"entry", "exit"}}
     ends |= {"oversold": ends["both"], "positive": ends["both"]}
+    ends |= {"cap": {"entry"}, "cap-oversold": {"entry"}}
     for defence in floods.titles("defences"):
         cases = floods.cases(defence)
         assert len(cases) == len(floods.attackers) * len(floods.titles("floods"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidegate.results.statistics import Estimate
     from tidegate.studies.security.floods import Floods
 
-_COLOURS = (*COLOURS, INK, "#882255", "#999933")
+_COLOURS = (*COLOURS, INK, "#882255", "#999933", "#661100", "#6699cc")
 """One for each defence, so that none comes twice."""
 _SECONDS = (0.2, 0.5, 1, 2, 5, 10, 20, 60)
 
