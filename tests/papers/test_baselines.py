@@ -97,6 +97,18 @@ def test_a_number_may_stand_in_place_of_a_metric():
     assert not bare.claim(claim("table2", series="tcp", metric="utilization")).asked
 
 
+def test_stars_are_those_of_what_is_ranked_without_the_mechanism():
+    """Table IV: 4 variants at 14 filling rates are 4 scenarios without a policer."""
+    bare, runs = bare_of(load_paper("conex"), "table4", short_engine)
+    assert runs == 4 * 2
+    stars = bare.points.points["table4", "stars"]
+    assert {point.levels["case"] for point in stars} == {
+        "DTConEx", "REDConEx", "ECNConEx", "FullConEx"
+    }  # fmt: skip
+    cells = load_paper("conex").experiments["table4"].cells
+    assert all(bare.cell(cell).asked for cell in cells if not cell.cannot_fail)
+
+
 @pytest.mark.parametrize("name", paper_names())
 def test_the_engine_understands_every_baseline(name):
     paper = load_paper(name)
