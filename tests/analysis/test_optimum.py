@@ -111,6 +111,63 @@ def test_a_large_alpha_comes_near_to_max_min():
     assert near == pytest.approx(optimum(links, flows, fairness="max-min").rates, rel=0.1)
 
 
+def test_max_min_shares_one_link_by_weight():
+    flows = [Flow(links=("link",), count=n, weight=w) for n, w in ((3, 1), (2, 5), (10, 0.2))]
+    shares = optimum({"link": 45e6}, flows, fairness="max-min").rates
+    assert shares == pytest.approx(45e6 * np.array([1, 5, 0.2]) / 15, rel=1e-12)
+
+
+def test_weighted_max_min_over_two_links():
+    """By hand: `a` stops the long way at 3/(1 + 2) each unit of weight; `b` has 10 − 1 left."""
+    flows = [
+        Flow(links=("a", "b"), weight=1.0),
+        Flow(links=("a",), weight=2.0),
+        Flow(links=("b",), weight=3.0, count=2),
+    ]
+    assert optimum({"a": 3.0, "b": 10.0}, flows, fairness="max-min").rates == pytest.approx(
+        (1.0, 2.0, 4.5), rel=1e-12
+    )
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.floats(1, 10), min_size=1, max_size=6),
+    st.lists(
+        st.tuples(st.sets(st.integers(0, 5), min_size=1), st.integers(1, 20), st.floats(0.01, 50)),
+        min_size=1,
+        max_size=12,
+    ),
+)
+def test_with_max_min_every_flow_has_a_full_link_on_which_none_has_more_per_weight(
+    capacities, ways
+):
+    """The condition of Bertsekas and Gallager (section 6.5.2) that makes an allocation max-min."""
+    links = {f"l{i}": capacity for i, capacity in enumerate(capacities)}
+    flows = [
+        Flow(links=tuple(f"l{i % len(capacities)}" for i in sorted(way)), count=n, weight=w)
+        for way, n, w in ways
+    ]
+    rates = optimum(links, flows, fairness="max-min").rates
+    level = [rate / flow.weight for rate, flow in zip(rates, flows, strict=True)]
+    used = {
+        link: sum(r * f.count for r, f in zip(rates, flows, strict=True) if link in f.links)
+        for link in links
+    }
+    for number, flow in enumerate(flows):
+        bottlenecks = [
+            link
+            for link in flow.links
+            if used[link] == pytest.approx(links[link], rel=1e-9)
+            and all(
+                level[number] >= other * (1 - 1e-9)
+                for other, who in zip(level, flows, strict=True)
+                if link in who.links
+            )
+        ]
+        assert bottlenecks, f"flow {number} could have more"
+    assert all(used[link] <= links[link] * (1 + 1e-9) for link in links)
+
+
 def test_200_flows_over_50_links_satisfy_every_link():
     dice = np.random.default_rng(1)
     links = {f"l{i}": float(dice.uniform(1, 10)) for i in range(50)}

@@ -41,7 +41,8 @@ class Flow:
     links: tuple[str, ...]
     count: float = 1.0
     weight: float = 1.0
-    """Willingness to pay: with `vqm` in the unit of the rates."""
+    """Willingness to pay, in the unit of the rates with `vqm` and both `sbrm`; with max-min, the
+    share of the bottleneck in relation to the other flows' shares."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def optimum(
     if fairness == "sbrm":
         _check_paid(capacities, counts * [flow.weight for flow in flows], on)
     if fairness == "max-min":
-        rates = _filled(np.array(list(capacities.values())), on, counts)
+        weights = np.array([flow.weight for flow in flows])
+        rates = _filled(np.array(list(capacities.values())), on, counts, weights)
         return Optimum(tuple(rates.tolist()), dict.fromkeys(names, 0.0))
     return _solved(capacities, flows, on * counts, fairness)
 
@@ -138,21 +140,28 @@ def _check_paid(
 
 
 def _filled(
-    capacities: NDArray[np.float64], on: NDArray[np.float64], counts: NDArray[np.float64]
+    capacities: NDArray[np.float64],
+    on: NDArray[np.float64],
+    counts: NDArray[np.float64],
+    weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """All rates grow together; those of a link that is full stay."""
+    """Weighted max-min by progressive filling: x/w grows alike for all until a link is full.
+
+    Bertsekas and Gallager, "Data Networks", section 6.5.2. The level of each step is computed from
+    the whole capacity, not from what the last step left, so that rounding does not add up.
+    """
     rates = np.zeros(len(counts))
     growing = np.ones(len(counts), dtype=bool)
-    left = capacities.copy()
     while growing.any():
-        takers = on @ (counts * growing)
+        fixed = on @ (counts * rates)
+        takers = on @ (counts * weights * growing)
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(takers > 0, left / takers, np.inf)
-        step = room.min()
-        rates[growing] += step
-        left = left - step * takers
-        full = (room <= step * (1 + 1e-12)) & (takers > 0)
-        growing &= ~(on[full].any(axis=0))
+            levels = np.where(takers > 0, (capacities - fixed) / takers, np.inf)
+        level = levels.min()
+        full = (levels <= level * (1 + 1e-12)) & (takers > 0)
+        stops = growing & on[full].any(axis=0)
+        rates[stops] = level * weights[stops]
+        growing &= ~stops
     return rates
 
 

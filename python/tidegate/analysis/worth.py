@@ -30,7 +30,7 @@ queue marking maximises ((5.1.2), (5.1.3) against prices that add up). `sbrm`:
 nobody has less than w, and a link's price is what its queue is above target, times γ. `sbrm-steps`:
 ``(x + w) ln(x + w) − x ln x``, the same with the steps (5.1.2) and (5.1.3). A number α:
 ``w x^(1 − α)/(1 − α)``; beyond 5 or so prices differ by more than numbers have digits. `max-min`:
-nobody can have more without somebody having less who has no more.
+x/w of nobody can grow without that of a source falling whose x/w is no larger.
 """
 
 
