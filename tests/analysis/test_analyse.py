@@ -54,12 +54,13 @@ def analysed(view, **set_):
 
 def test_a_scenario_is_mapped_to_the_dissertations_example():
     """Companion of the paper: critical delay of 61.6 ms, so that 70 ms swing."""
-    link = Bottleneck(capacity_pps=1e4, signal=Red(), sources=(Reno(count=30, base_rtt_s=0.07),))
+    # 70 ms of propagation, and 0.1 ms of transmission at the bottleneck.
+    link = Bottleneck(capacity_pps=1e4, signal=Red(), sources=(Reno(count=30, base_rtt_s=0.0701),))
     found = analysed("stability").values
     assert not found["stable"]
     assert found["gain_margin"] == pytest.approx(float(stability(link).gain_margin), rel=1e-3)
     assert found["critical_base_rtt_s"] == pytest.approx(0.0616, abs=1e-4)
-    critical = 0.07 * float(critical_delay(link).factor)
+    critical = 0.0701 * float(critical_delay(link).factor)
     assert found["critical_base_rtt_s"] == pytest.approx(critical, rel=1e-3)
     [group] = analysed("equilibrium").tables["groups"]
     assert group["rate_bps"] == pytest.approx(80e6 / 30)

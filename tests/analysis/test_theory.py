@@ -46,7 +46,7 @@ def test_without_a_model_there_is_a_sentence():
 def test_the_command_adds_columns_rows_and_lines(tidegate_command):
     options = ("--theory", "--no-save", "-r", "1")
     found = tidegate_command.json("simulate", PARKING_LOT, *options)
-    assert found["theory"].startswith("several bottlenecks")
+    assert found["theory"]["model"].startswith("several bottlenecks")
     [row] = [
         row for row in found["summary"]
         if (row["name"], row["metric"]) == ("first", "throughput_bps")

@@ -102,9 +102,10 @@ impl Law {
     /// TCP Reno with an ACK for each packet: (1 − p)/W − p W/2.
     pub const RENO: Law = Law::Aimd { increase: 1.0, decrease: 0.5 };
 
-    /// Whether it answers to marks in proportion.
+    /// Whether it answers to marks in proportion (RFC 9331), and its packets say so by ECT(1).
     pub fn is_scalable(self) -> bool {
-        matches!(self, Law::Scalable)
+        use Law::{DirectWindow, Sbrm, SbrmSteps, Scalable};
+        matches!(self, Scalable | Sbrm { .. } | SbrmSteps { .. } | DirectWindow { .. })
     }
 
     /// What an ACK adds to the window, in packets.

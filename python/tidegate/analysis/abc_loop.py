@@ -15,7 +15,7 @@ queue and average stay, and the meter alone answers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from tidegate.analysis.loci import LociMargin, loci_margin
 from tidegate.analysis.shared_loop import J, answers, band, sender
+from tidegate.errors import AnalysisError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,6 +59,18 @@ def abc_stability(link: AbcOverTcp) -> AbcMargins:
     """Margins of ABC over TCP."""
     joint = loci_margin(partial(joint_loop, link), **band(link))
     return AbcMargins(joint, own_margins(link))
+
+
+def margin_without_abc(link: AbcOverTcp) -> float:
+    """Gain margin of the same queue with γ = 0, which is what packets show; NaN without one.
+
+    A loop that tips by γ alone says that a small swing of activities grows. In packets it is
+    bounded by the activity's lower end, 0, and by what the flows' saws do to it anyway.
+    """
+    try:
+        return float(abc_stability(replace(link, gamma=0.0)).joint.gain_margin)
+    except AnalysisError:
+        return float("nan")
 
 
 def own_margins(link: AbcOverTcp) -> tuple[LociMargin | None, ...]:

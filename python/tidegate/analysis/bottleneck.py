@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from tidegate.analysis.signals import Complexes, Signal
     from tidegate.analysis.sources import Reals, Source
 
-Form = Literal["fluid", "paper"]
+Form = Literal["fluid", "paper", "clocked"]
 """`fluid`: the linearisation of the equations above. `paper`: as the dissertation computed it, for
 SBRM with (6.5.20), whose factor γ exp(−γ (b − b0)) stands on both terms and whose queueing delay
-comes half a round trip later than (6.4.5) has it. For other sources both are the same."""
+comes half a round trip later than (6.4.5) has it. For other sources both are the same. `clocked`:
+ACKs clock the senders (K. Jacobsson, L. Andrew, A. Tang, K. Johansson, H. Hjalmarsson, S. Low,
+"ACK-clocking dynamics", INFOCOM 2008): what a window grows by is in the queue at once."""
 
 _HALVINGS = 100
 _WANT_MORE = (
@@ -158,6 +160,8 @@ class Bottleneck:
 
     def loop(self, s: Complexes, *, form: Form = "fluid") -> Complexes:
         """The open loop L(s) around the equilibrium ((6.5.20), (6.5.22)); `s` broadcasts too."""
+        if form == "clocked":
+            return self._clocked(s)
         at = self.equilibrium
         capacity = np.asarray(self.capacity_pps)
         settled = Settled(at.probability, at.queue_packets, capacity)
@@ -180,6 +184,40 @@ class Bottleneck:
             )
             back = back + count * window / rtt**2 * half / capacity
         return np.asarray(forward / (s + back))
+
+    def _clocked(self, s: Complexes) -> Complexes:
+        """L(s) where ACKs clock the senders.
+
+        Of what leaves the queue as much comes back a round trip later, plus what windows grew by.
+        With E = e^(−R s), and φ the share of a group in what the link carries::
+
+            b = Σ N W/(1 − E) / Σ φ/(1 − E)        of equal round trips b = Σ N W
+            W' = x (g_W W + g_p p + g_R b/c)       p and b of a signal delay before
+
+        A change of the probability at the queue is answered there after R, or after d where packets
+        are marked as they leave.
+        """
+        at = self.equilibrium
+        capacity = np.asarray(self.capacity_pps)
+        signal = self.signal.transfer(s, Settled(at.probability, at.queue_packets, capacity))
+        forward, shares = np.zeros_like(s), np.zeros_like(s)
+        groups = zip(self.sources, at.window_packets, at.met_probability, at.rtt_s, strict=True)
+        for source, window, met, rtt in groups:
+            count = np.asarray(source.count)
+            share = count * window / rtt / capacity
+            if not source.clocked:
+                shares = shares + share  # nothing comes back for what it sends
+                continue
+            returns = 1 / (-np.expm1(-rtt * s))
+            slopes = source.slopes(window, met, rtt)
+            after_s = np.asarray(source.base_rtt_s) if self.signal.marks_leaving else rtt
+            answered = np.exp(-after_s * s)
+            met_slope = self.signal.met_slope(at.probability, scalable=source.scalable)
+            by_queue = slopes.of_probability * met_slope * signal + slopes.of_round_trip / capacity
+            moves = window / rtt / (s - window / rtt * slopes.of_window)
+            forward = forward - count * moves * by_queue * answered * returns
+            shares = shares + share * returns
+        return np.asarray(forward / shares)
 
 
 def _probability(logit: Reals) -> Reals:

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 _FREQUENCIES = 1000
 _LOWEST, _HIGHEST = 2e-3, 60.0
 """Radians per the longest and the shortest round trip."""
-# Of the logarithm of the round trips, from the present ones on: up to ten times, down to a tenth.
-_STEPS = np.linspace(0, np.log(10), 9)[1:]
+SEARCHED = 0.1, 10.0
+"""From which to which multiple of the present round trips a change of verdict is looked for."""
+# Of the logarithm of the round trips, from the present ones on, on either side.
+_STEPS = np.linspace(0, np.log(SEARCHED[1]), 9)[1:]
 # Margins of a loop that never crosses; a margin that is as near to 1 as they are exact.
 _AMPLE = 10.0
 _EXACT = 1e-7
@@ -51,7 +53,10 @@ def network_stability(network: Network) -> Stability:
 
 
 def critical_network_delay(network: Network) -> float:
-    """By what all base round trips are multiplied where it begins to swing; NaN if nowhere near."""
+    """By what all base round trips are multiplied where the verdict changes.
+
+    NaN where it does not, as far as `SEARCHED` says.
+    """
 
     def room(log_factor: float) -> float:
         """Logarithm of the gain margin: below 0 it swings."""

@@ -1,9 +1,10 @@
 """Who is policed at which filling rate, and what he then gets.
 
-Customers share a bottleneck; a policer charges each with the congestion that he causes, ``p X``
-packets a second, and lets him cause r. Where it charges packets by the queue's probability p (AFCP,
-AICP with ``charge = "aqm"``, ICP in the mean), who would cause more gets ``r/p``, whatever his
-flows::
+Customers share a bottleneck; a policer charges each with the congestion that they cause, ``p X``
+packets a second, and lets them cause r. Where it charges packets by the queue's probability p
+(AFCP, AICP with ``charge = "aqm"``), who would cause more gets ``r/p``, whatever their flows. Where
+it charges what was dropped or marked (ICP), p is the share of such packets, which spacing makes
+another than RED's own probability::
 
     Σ min(X_i(p), r_i/p) = c
 
@@ -43,17 +44,24 @@ class Customer:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicedLink:
-    """A link on which each customer has a bucket of congestion (AFCP)."""
+    """A link on which each customer has a bucket of congestion (AFCP, ICP)."""
 
     capacity_pps: float
     signal: Signal
     customers: tuple[Customer, ...]
     depth_packets: float
+    charges_signals: bool = False
+    """Whether customers pay for packets that were dropped or marked (ICP), not by probability."""
 
     @property
     def equilibrium(self) -> Policed:
         """Rates; see `policed_shares`."""
-        return policed_shares(self.customers, capacity_pps=self.capacity_pps, signal=self.signal)
+        return policed_shares(
+            self.customers,
+            capacity_pps=self.capacity_pps,
+            signal=self.signal,
+            charges_signals=self.charges_signals,
+        )
 
 
 @dataclass(frozen=True)
@@ -65,14 +73,18 @@ class Policed:
     rate_pps: tuple[float, ...]
     """Of a customer."""
     causes_pps: tuple[float, ...]
-    """Congestion that he would cause unpoliced at this probability, in packets/s."""
+    """Congestion that one would cause unpoliced at this probability, in packets/s."""
     policed: tuple[bool, ...]
 
 
 def policed_shares(
-    customers: tuple[Customer, ...], *, capacity_pps: float, signal: Signal
+    customers: tuple[Customer, ...],
+    *,
+    capacity_pps: float,
+    signal: Signal,
+    charges_signals: bool = False,
 ) -> Policed:
-    """Rates where each packet is charged with the queue's probability.
+    """Rates where each packet is charged with the queue's probability, or signals as they fall.
 
     Two customers with one and with five CUBIC flows at 10 Mb/s, who may cause 300 B/s (CPQ, table
     II): both are policed, so that both get half of the link.
@@ -86,13 +98,18 @@ def policed_shares(
     ((True, True), [416.7, 416.7], 0.00048)
     """
 
+    def charge(probability: Reals) -> float:
+        """What a packet costs."""
+        met = signal.met(probability, scalable=False)
+        return float(met if charges_signals else probability)
+
     def rates(probability: Reals) -> tuple[list[float], list[float]]:
         """What customers get, and what they would take."""
         delay_s = float(signal.queue_packets(probability, np.asarray(capacity_pps))) / capacity_pps
         wants = [
             _wants_pps(customer.source, signal, probability, delay_s) for customer in customers
         ]
-        bounds = [customer.fill_pps / float(probability) for customer in customers]
+        bounds = [customer.fill_pps / charge(probability) for customer in customers]
         return [min(x, most) for x, most in zip(wants, bounds, strict=True)], wants
 
     def excess(logit: float) -> float:
@@ -112,7 +129,7 @@ def policed_shares(
     if not np.all(signal.reaches(probability)):
         raise NoEquilibriumError(*signal.unreached)
     got, wants = rates(probability)
-    causes = [float(probability) * x for x in wants]
+    causes = [charge(probability) * x for x in wants]
     return Policed(
         float(signal.queue_packets(probability, np.asarray(capacity_pps))),
         float(probability),

@@ -126,8 +126,9 @@ class Pc3(Signal):
 
 
 def price(probability: Reals, base: ArrayLike) -> Reals:
-    """λ of a way of whose packets this share is marked."""
-    return np.asarray(-np.log1p(-probability) / np.log(base))
+    """λ of a way of whose packets this share is marked; without end where all of them are."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.log1p(-probability) / np.log(base))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +181,7 @@ class TcpRm(SbrmSource):
     gain: ArrayLike = 0.1
 
     law = "tcp-rm"
+    scalable: ClassVar[bool] = False
 
     def rate_pps(self, probability: Reals, rtt_s: Reals) -> Reals:
         """The window at which g is 0, over the round trip."""

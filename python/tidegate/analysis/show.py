@@ -37,7 +37,17 @@ def tables_of(answer: Answer) -> list[RenderableType]:
 
 
 def _verdict(values: Mapping[str, Value]) -> str:
-    return ", ".join(f"{_words(name)} {_told(name, value)}" for name, value in values.items())
+    return ", ".join(
+        f"{_words(name)} {_told(name, value)}"
+        for name, value in values.items()
+        if value is not None or not _ends_of_search(name, values)
+    )
+
+
+def _ends_of_search(name: str, values: Mapping[str, Value]) -> bool:
+    """Whether other values say how far was looked for this one."""
+    quantity = name.removesuffix(_ending(name) or "")
+    return any(other.startswith((f"{quantity}_be", f"{quantity}_searched")) for other in values)
 
 
 def _table(rows: Rows) -> RenderableType:

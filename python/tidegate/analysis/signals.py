@@ -38,6 +38,9 @@ class Signal(ABC):
     law: ClassVar[str | None] = None
     """Name of the law in the fluid (`crates/fluid`), which takes its `numbers`; None without."""
 
+    marks_leaving: ClassVar[bool] = False
+    """Whether packets are marked as they leave the queue, by what waits behind them."""
+
     def numbers(self) -> list[ArrayLike]:
         """Its parameters as numbers, in the order in which the fluid takes them."""
         return list(vars(self).values())
@@ -78,6 +81,7 @@ class SbrmQueue(Signal):
     target_packets: ArrayLike = 50.0
 
     law = "sbrm"
+    marks_leaving = True
 
     def probability(self, queue_packets: Reals) -> Reals:
         """See the class; of a queue that stays."""

@@ -50,7 +50,8 @@ class Source(ABC):
     """Name of the law in the fluid (`crates/fluid`), which takes its `numbers`; None without."""
 
     scalable: ClassVar[bool] = False
-    """Whether it answers to marks in proportion, as L4S asks (RFC 9331)."""
+    """Whether it answers to marks in proportion, as L4S asks (RFC 9331), and its packets say so by
+    ECT(1)."""
 
     clocked: ClassVar[bool] = True
     """Whether it sends when ACKs come, so that a longer queue slows it."""
@@ -196,6 +197,7 @@ class SbrmSource(Source):
     willingness_pps: ArrayLike = 20.0
 
     law: ClassVar[str | None] = "sbrm"
+    scalable: ClassVar[bool] = True
 
     def numbers(self) -> list[ArrayLike]:
         """κ and w."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate._native import Scenario
+    from tidegate.analysis.accuracy.causes import Cause
     from tidegate.results.result import Result
 
 Predictions: TypeAlias = "dict[tuple[str, str, str], float]"
@@ -24,6 +25,13 @@ class Theory(NamedTuple):
     model: str
     warnings: tuple[str, ...]
     predicted: Predictions
+    causes: tuple[Cause, ...] = ()
+    """Why packets may differ, and by how much; each is a warning as well."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As `tidegate simulate --theory --format json` prints it."""
+        causes = [cause.to_dict() for cause in self.causes]
+        return {"model": self.model, "warnings": list(self.warnings), "causes": causes}
 
 
 def theory(scenario: Scenario) -> Theory:
@@ -50,12 +58,13 @@ def theory(scenario: Scenario) -> Theory:
     for row in found.tables["links"]:
         name = str(row["link"])
         if row["queue_packets"] is not None:
-            queue = float(row["queue_packets"])
+            # Laws count packets that wait; a backlog is those and the one in transmission.
+            queue = float(row["queue_packets"]) + 1
             rate_bps = next(rate for link, rate, _ in scenario.bottlenecks if link == name)
             predicted["link", name, "mean_backlog_packets"] = queue
             wait_s = queue * mapped.packet_bits / rate_bps
             predicted["link", name, "mean_sojourn_s"] = wait_s
-    return Theory(found.model, found.warnings, predicted)
+    return Theory(found.model, found.warnings, predicted, found.causes)
 
 
 def theory_or_why(scenario: Scenario) -> Theory | str:
@@ -69,11 +78,13 @@ def theory_or_why(scenario: Scenario) -> Theory | str:
 def beside_theory(result: Result) -> pa.Table:
     """The summary's rows with what a model predicts and by which share a mean is above that.
 
-    Both are null in rows that no model predicts. Raises `AnalysisError` where none applies.
+    Both are null in rows that no model predicts; of the others, `warning` says why packets may
+    differ, all reasons in one, if there are any. Raises `AnalysisError` where no model applies.
     """
     import pyarrow as pa
 
-    predicted = theory(result.scenario).predicted
+    found = theory(result.scenario)
+    predicted = found.predicted
     summary = result.summary()
     keys = zip(*(summary[name].to_pylist() for name in ("kind", "name", "metric")), strict=True)
     values = [predicted.get(key) for key in keys]
@@ -84,7 +95,9 @@ def beside_theory(result: Result) -> pa.Table:
     columns = {"predicted": values, "deviation": deviations}
     for name, column in columns.items():
         summary = summary.append_column(name, pa.array(column, pa.float64()))
-    return summary
+    said = "; ".join(found.warnings) or None
+    warnings = [said if value is not None else None for value in values]
+    return summary.append_column("warning", pa.array(warnings, pa.string()))
 
 
 def deviation(mean: float, predicted: float) -> float | None:

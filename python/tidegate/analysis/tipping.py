@@ -32,7 +32,7 @@ _MOST_POINTS = 31
 
 @dataclass(frozen=True)
 class Tipping:
-    """Where a loop changes between settling and oscillating; NaN where it never does.
+    """Where a loop changes between settling and oscillating; NaN where it does not.
 
     `factor` is by what the varied parameter is multiplied to get there, `value` what it is then:
     base round trip of the first group in seconds, number of all sources, or the link's packets/s.
@@ -41,6 +41,10 @@ class Tipping:
     factor: Reals
     frequency_hz: Reals
     value: Reals
+    searched: tuple[Reals, Reals]
+    """From which to which factor was looked: where there is an equilibrium between a fiftieth and
+    fifty times the present. Without a factor the verdict is the same all over that, which says
+    nothing of what is beyond."""
 
 
 def critical_delay(model: Model, *, form: Form = "fluid") -> Tipping:
@@ -117,7 +121,17 @@ def _tipping(
     factor = np.sqrt(low * high)
     _, omega = first_crossing(with_factor(np.where(found, factor, 1)), form)
     frequency_hz = np.where(found, omega / (2 * np.pi), np.nan)
-    return Tipping(factor, frequency_hz, np.asarray(factor * np.asarray(present)))
+    searched = _searched(exists, column)
+    return Tipping(factor, frequency_hz, np.asarray(factor * np.asarray(present)), searched)
+
+
+def _searched(exists: NDArray[np.bool_], column: tuple[int, ...]) -> tuple[Reals, Reals]:
+    """The least and the largest factor with an equilibrium; NaN where none has one."""
+    factors = _FACTORS.reshape(column)
+    low = np.where(exists, factors, np.inf).min(axis=0)
+    high = np.where(exists, factors, -np.inf).max(axis=0)
+    none = ~exists.any(axis=0)
+    return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
 
 def _chunks(size: int) -> list[NDArray[np.float64]]:

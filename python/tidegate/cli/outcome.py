@@ -181,7 +181,7 @@ def _json(
         for name, result in results.items()
         for row in result.summary().to_pylist()
     ]
-    models = {name: one.model for name, one in (theories or {}).items()}
+    models = {name: one.to_dict() for name, one in (theories or {}).items()}
     told = {} if theories is None else {"theory": models if several else models.get("")}
     return {"scenario": about, **told, "runs": runs, "summary": summary}
 
@@ -192,15 +192,21 @@ def _predicted(theories: Mapping[str, Theory] | None) -> dict[str, Predictions]:
 
 def _beside(
     row: Mapping[str, Any], variant: str, theories: Mapping[str, Theory] | None
-) -> dict[str, float | None]:
-    """What is predicted of a row, and by which share its mean is above that."""
+) -> dict[str, float | str | None]:
+    """What is predicted of a row, by which share its mean is above that, and what to doubt."""
     if theories is None:
         return {}
     from tidegate.analysis.theory import deviation
 
     predicted = _predicted(theories).get(variant, {}).get((row["kind"], row["name"], row["metric"]))
-    above = None if predicted is None else deviation(row["mean"], predicted)
-    return {"predicted": predicted, "deviation": above}
+    if predicted is None:
+        return {"predicted": None, "deviation": None, "warning": None}
+    said = "; ".join(theories[variant].warnings) or None
+    return {
+        "predicted": predicted,
+        "deviation": deviation(row["mean"], predicted),
+        "warning": said,
+    }
 
 
 def _runs(result: Result) -> list[dict[str, object]]:
@@ -219,5 +225,5 @@ def _print_csv(results: Mapping[str, Result], theories: Mapping[str, Theory] | N
         for name, result in results.items()
         for row in rows(result.averaged.tables)
     ]
-    more = [] if theories is None else ["predicted", "deviation"]
+    more = [] if theories is None else ["predicted", "deviation", "warning"]
     print_csv([*(["variant"] if several else []), *Row._fields, *more], body)

@@ -1,4 +1,5 @@
-//! Doubts about sources that pay by marks: where they pay more than a link carries, and where nothing marks.
+//! Doubts about sources that answer to marks by a law of their own: where nothing marks, and where those that pay by
+//! marks pay more than a link carries.
 //!
 //! A segment that is marked costs 1, so that by (4.2.3) on bits the share of marks settles at m = Σw/c, which cannot
 //! be more than 1 (S. Zimmermann's dissertation, 2005, section 5.1.1).
@@ -40,24 +41,34 @@ fn too_much(file: &File, network: &Network, crossing: &Crossing, reader: &mut Re
     }
 }
 
-/// Whoever goes by marks hears of no congestion where no queue marks, and grows until packets are lost.
+/// Where no queue marks, a source that pays by marks grows until packets are lost, and one that answers to marks in
+/// proportion is Reno (RFC 8257, section 3.5).
 fn unmarked(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     let Some(sender) = sender(file, user) else { return };
-    let reads_marks = match &sender {
+    let pays_by_marks = match &sender {
         SenderParams::DirectWindow(own) => own.price == PriceReading::Mark,
         other => other.pays() && !other.reads_prices(),
     };
+    let in_proportion = sender.is_scalable() && !sender.pays();
     let (from, to) = user.ends();
     let mut links = way(network, user, Direction::There).peekable();
     let encoding = file.price_encoding();
-    if !reads_marks || links.peek().is_none() || links.any(|link| may_mark(link, encoding)) {
+    let needs_marks = pays_by_marks || in_proportion;
+    if !needs_marks || links.peek().is_none() || links.any(|link| may_mark(link, encoding)) {
         return;
     }
-    let message = format!(
-        "{} goes by marks, and no link between {from} and {to} marks, so that it grows until packets are lost: give \
-         one of them e.g. aqm = {{ kind = \"sbrm-queue\", gamma = 0.01, target = \"30 packets\" }}",
-        sender.about().name
-    );
+    let name = sender.about().name;
+    let message = if pays_by_marks {
+        format!(
+            "{name} goes by marks, and no link between {from} and {to} marks, so that it grows until packets are \
+             lost: give one of them e.g. aqm = {{ kind = \"sbrm-queue\", gamma = 0.01, target = \"30 packets\" }}"
+        )
+    } else {
+        format!(
+            "{name} answers to marks in proportion, and no link between {from} and {to} marks, so that it answers to \
+             losses, as reno does: give one of them ecn = true, with an AQM or a scheduler that signals"
+        )
+    };
     reader.wrong::<()>(message);
 }
 
@@ -68,10 +79,9 @@ fn may_mark(link: &LinkPlan, encoding: Option<Encoding>) -> bool {
         Some(_) => encoding.is_some_and(|encoding| !encoding.is_in_word()),
         None => link.ecn && link.aqm != AqmParams::DropTail,
     };
-    by_queue
-        || (link.ecn && link.differentiation != DifferentiationParams::None)
-        || link.scheduler != SchedulerParams::Fifo
-        || !(link.entry.is_empty() && link.exit.is_empty())
+    let by_others = link.differentiation != DifferentiationParams::None
+        || link.scheduler != SchedulerParams::Fifo;
+    by_queue || (link.ecn && by_others) || !(link.entry.is_empty() && link.exit.is_empty())
 }
 
 /// What the flows of a group offer together for marks as such, packets a second. So do those who read the price of a
@@ -135,10 +145,28 @@ mod tests {
         let told = |sender| doubts(sender, "").iter().any(|doubt| doubt.contains("goes by marks"));
         assert!([r#""sbrm""#, r#""tcp-rm""#, by_mark].into_iter().all(told));
         assert!(![r#""reno""#, r#""prague""#].into_iter().any(told));
+        let as_reno = |sender, link| {
+            doubts(sender, link).iter().any(|doubt| doubt.contains("to losses, as reno does"))
+        };
+        let red = |ecn: bool| {
+            let red = r#"aqm = { kind = "red", min_threshold = "9 packets", max_threshold = "30 packets" }"#;
+            format!("{red}\necn = {ecn}")
+        };
+        let (drops, marks) = (red(false), red(true));
+        for sender in [r#""dctcp""#, r#""prague""#] {
+            for link in ["", drops.as_str(), "scheduler = \"dualpi2\"", "scheduler = \"fq-codel\""]
+            {
+                assert!(as_reno(sender, link), "{sender} {link}");
+            }
+            for link in [marks.as_str(), "scheduler = \"dualpi2\"\necn = true"] {
+                assert!(!as_reno(sender, link), "{sender} {link}");
+            }
+        }
+        assert!(!as_reno(r#""cubic""#, "scheduler = \"dualpi2\""));
         let marking = [
             "aqm = { kind = \"sbrm-queue\", gamma = 0.01, target = \"30 packets\" }",
             "aqm = \"codel\"\necn = true",
-            "scheduler = \"dualpi2\"",
+            "scheduler = \"dualpi2\"\necn = true",
         ];
         for link in marking {
             assert_eq!(doubts("\"sbrm\"", link), Vec::<String>::new(), "{link}");

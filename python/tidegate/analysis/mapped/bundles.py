@@ -39,7 +39,7 @@ class Bundle:
     cap_bps: float
     """What the links that a user has for himself let through."""
     base_rtt_s: float
-    """There and back without queues: propagation, and transmission but at monitored links."""
+    """There and back without queues: propagation, and transmission on every link."""
     packet_bits: int
     traffic: Chosen
     tcp: Chosen | None
@@ -92,7 +92,7 @@ def bundles(plan: Plan, price_base: float = math.e) -> list[Bundle]:
 def base_rtt_s(links: list[Link], flow: Flow) -> float:
     """There and back: propagation, and transmission of a full packet and of its acknowledgement.
 
-    A monitored link's own transmission is part of its queue.
+    A law's queue is of packets that wait, without the one in transmission.
     """
     packet_bits = flow["packet_size_bytes"] * BITS_PER_BYTE
     there = sum(_time_s(links[i], packet_bits) for i in flow["forward"])
@@ -100,7 +100,7 @@ def base_rtt_s(links: list[Link], flow: Flow) -> float:
 
 
 def _time_s(link: Link, bits: int) -> float:
-    return link["delay_s"] + (0.0 if link["monitored"] else bits / link["rate_bps"])
+    return float(link["delay_s"] + bits / link["rate_bps"])
 
 
 def _shared(plan: Plan) -> set[int]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis.customers import CustomerGroup
 from tidegate.analysis.mapped.refusal import NoModelError
-from tidegate.analysis.mapped.sources import source_of
 from tidegate.analysis.padhye import Padhye
 from tidegate.analysis.sources import Cubic, Reno
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def tcp_users(mapped: Mapped, bundle: Bundle) -> CustomerGroup:
     """Users of a bundle, each of whom sends by Padhye's formula of the loss that he meets."""
     mapped.check_unpoliced(bundle)
-    law = source_of(bundle)
+    law = mapped.source(bundle)
     if not isinstance(law, Reno | Cubic):
         constant = bundle.traffic["kind"] == "cbr"
         raise NoModelError(
@@ -44,5 +43,5 @@ def doubts_about_cubic(mapped: Mapped) -> tuple[str, ...]:
     return tuple(
         f"{bundle.key}: CUBIC is taken for Reno, which it is where windows are small"
         for bundle in mapped.through
-        if isinstance(source_of(bundle), Cubic)
+        if isinstance(mapped.source(bundle), Cubic)
     )

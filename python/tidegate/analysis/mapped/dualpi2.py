@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from tidegate.scenarios.plans import Link
 
 
-def dual_queues(
-    link: Link, key: str, sources: tuple[Source, ...], capacity_pps: float
-) -> Bottleneck:
+def dual_queues(link: Link, key: str, sources: tuple[Source, ...], packet_bits: int) -> Bottleneck:
     """Both queues; the Classic one alone with its controller, the Scalable one with its ramp."""
-    scalable = [source.scalable for source in sources]
     how = link["scheduler"]
+    capacity_pps = link["rate_bps"] / packet_bits
+    # Without ecn there is no queue for scalable senders.
+    scalable = [source.scalable and link["ecn"] for source in sources]
     if not any(scalable):
-        return Bottleneck(capacity_pps=capacity_pps, signal=controller_of(link), sources=sources)
+        return Bottleneck(
+            capacity_pps=capacity_pps, signal=controller_of(link, packet_bits), sources=sources
+        )
     if all(scalable):
         begins = how["ramp_start_s"]
         if not how["ramp_range_s"]:
@@ -36,7 +38,7 @@ def dual_queues(
         return Bottleneck(capacity_pps=capacity_pps, signal=ramp, sources=sources)
     return DualQueues(
         capacity_pps=capacity_pps,
-        signal=controller_of(link),
+        signal=controller_of(link, packet_bits),
         sources=sources,
         classic_share=how["classic_share"],
         ramp_start_s=how["ramp_start_s"],

@@ -6,11 +6,12 @@ import math
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.bundles import Bundle, bundles
 from tidegate.analysis.mapped.dualpi2 import dual_queues
+from tidegate.analysis.mapped.hearing import key_of_ecn, signalled
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of
@@ -44,9 +45,20 @@ class Mapped:
         return self.scenario.plan()
 
     @cached_property
+    def encoding(self) -> str | None:
+        """How prices travel, if they do."""
+        kind = self._price_encoding.get("kind")
+        return None if kind is None else str(kind)
+
+    @cached_property
+    def _price_encoding(self) -> dict[str, Any]:
+        found: dict[str, Any] = tomllib.loads(self.scenario.to_toml()).get("price_encoding", {})
+        return found
+
+    @cached_property
     def price_base(self) -> float:
         """φ, with which prices become marks; e where they are told, which any base stands for."""
-        encoding = tomllib.loads(self.scenario.to_toml()).get("price_encoding", {})
+        encoding = self._price_encoding
         if encoding.get("kind") == "maximum":
             raise NoModelError(
                 "price_encoding",
@@ -138,7 +150,7 @@ class Mapped:
     def bottleneck(self) -> Bottleneck:
         """The full link with those who pass it, without differentiation."""
         self._check_model(self.full_link)
-        sources = tuple(source_of(bundle) for bundle in self.through)
+        sources = tuple(self.source(bundle) for bundle in self.through)
         bottleneck = self._bottleneck_of(sources)
         try:
             windows = bottleneck.equilibrium.window_packets
@@ -148,10 +160,14 @@ class Mapped:
             _check_window(bundle, source, float(window))
         return bottleneck
 
+    def source(self, bundle: Bundle) -> Source:
+        """The law of a bundle's flows, by what the full links on its way signal."""
+        return source_of(bundle, signalled(self, bundle), key_of_ecn(self, bundle))
+
     def _bottleneck_of(self, sources: tuple[Source, ...]) -> Bottleneck:
         link, capacity_pps = self.link(self.full_link), self.capacity_pps
         if link["scheduler"]["kind"] == "dualpi2":
-            return dual_queues(link, self.key(self.full_link), sources, capacity_pps)
+            return dual_queues(link, self.key(self.full_link), sources, self.packet_bits)
         signal = self._signal(self.full_link)
         return Bottleneck(capacity_pps=capacity_pps, signal=signal, sources=sources)
 
@@ -187,7 +203,7 @@ class Mapped:
             )
         for i in way:
             self._check_model(i)
-        return Route(source=source_of(bundle), links=tuple(self.link(i)["name"] for i in way))
+        return Route(source=self.source(bundle), links=tuple(self.link(i)["name"] for i in way))
 
     def _has_law(self, index: int) -> bool:
         try:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
-from tidegate.analysis.mapped.sources import source_of
 from tidegate.analysis.policers import Customer, PolicedLink
 
 if TYPE_CHECKING:
@@ -34,12 +33,13 @@ def policed_link(mapped: Mapped) -> PolicedLink:
         signal=signal_of(link, key, mapped.packet_bits),
         customers=customers(mapped),
         depth_packets=link["differentiation"]["depth_bytes"] * 8 / mapped.packet_bits,
+        charges_signals=link["differentiation"]["kind"] == "icp",
     )
 
 
 def _customer(mapped: Mapped, bundle: Bundle, fill_pps: float) -> Customer:
     mapped.check_unpoliced(bundle)
-    source = replace(source_of(bundle), count=bundle.flows_per_user)
+    source = replace(mapped.source(bundle), count=bundle.flows_per_user)
     return Customer(count=bundle.users, source=source, fill_pps=fill_pps)
 
 

@@ -29,7 +29,7 @@ def signal_of(link: Link, key: str, packet_bits: int, price_base: float = math.e
     Prices become marks with the base `price_base`.
     """
     if link["scheduler"]["kind"] == "dualpi2":
-        return controller_of(link)
+        return controller_of(link, packet_bits)
     aqm = {**link["aqm"], "price_base": price_base}
     law = AQMS.get(aqm["kind"])
     if law is None:
@@ -69,7 +69,9 @@ def _adaptive_red(link: Link, aqm: Chosen, packet_bits: int) -> Signal:
 
 def _piecewise(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 - the same
     points = aqm["points"] or _named(aqm["function"])
-    return PiecewiseLinear(points=tuple((float(q), float(p)) for q, p in points))
+    # Laws are of packets that wait; its function may be of those and the one in transmission.
+    less = 1.0 if aqm["count_transmission"] else 0.0
+    return PiecewiseLinear(points=tuple((max(float(q) - less, 0.0), float(p)) for q, p in points))
 
 
 def _named(function: str) -> list[tuple[float, float]]:
@@ -95,11 +97,15 @@ def _pie(link: Link, aqm: Chosen, packet_bits: int) -> Signal:  # noqa: ARG001 -
     )
 
 
-def controller_of(link: Link) -> Pi2:
-    """Of DualPI2, as if all waited in one queue."""
+def controller_of(link: Link, packet_bits: int) -> Pi2:
+    """Of DualPI2, as if all waited in one queue.
+
+    It measures for how long the packet at the head has waited, which goes on to wait for what is
+    left of a transmission, in the mean half of one.
+    """
     scheduler = link["scheduler"]
     return Pi2.for_rtt(
-        target_s=scheduler["target_s"],
+        target_s=scheduler["target_s"] + packet_bits / link["rate_bps"] / 2,
         max_rtt_s=scheduler["max_rtt_s"],
         coupling=scheduler["coupling"],
     )

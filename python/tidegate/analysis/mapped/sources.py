@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.analysis.mapped.hearing import Signalled
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.prices import DirectWindow, TcpRm, VegasCp
 from tidegate.analysis.sources import (
@@ -28,8 +29,12 @@ if TYPE_CHECKING:
 _BITS_PER_BYTE = 8
 
 
-def source_of(bundle: Bundle) -> Source:
-    """The law of a bundle's flows."""
+def source_of(bundle: Bundle, told: Signalled, ecn_key: str) -> Source:
+    """The law of a bundle's flows, where full links signal like that; `ecn_key` says by which key.
+
+    DCTCP and Prague answer to a loss as Reno does (RFC 8257, section 3.5;
+    draft-briscoe-iccrg-prague-congestion-control, section 2.4.2).
+    """
     kind = bundle.traffic["kind"]
     if kind == "cbr":
         rate_pps = bundle.traffic["rate_bps"] / bundle.packet_bits
@@ -48,7 +53,53 @@ def source_of(bundle: Bundle) -> Source:
             f"{sender['kind']} has no law here",
             f"there are {', '.join(SENDERS)}, of which reno is the nearest",
         )
+    if told not in _answers_to(sender):
+        raise NoModelError(
+            ecn_key,
+            f"{sender['kind']} answers to {_needs(sender)}, and a full link {told.value}, for "
+            "which it has no law here",
+            _remedy(sender, told),
+        )
+    if told is Signalled.LOSSES and sender["kind"] in ("dctcp", "prague"):
+        return _by_losses(bundle)
     return law(bundle, sender)
+
+
+def _answers_to(sender: Chosen) -> tuple[Signalled, ...]:
+    """Signals at which a sender's law holds."""
+    if _reads_prices(sender):
+        return (Signalled.PRICES, Signalled.MARKS)
+    if sender["kind"] in ("sbrm", "direct-window", "tcp-rm"):
+        return (Signalled.MARKS,)
+    return (Signalled.MARKS, Signalled.LOSSES)
+
+
+def _reads_prices(sender: Chosen) -> bool:
+    return sender["kind"] == "vegas-cp" or sender.get("price") == "path"
+
+
+def _needs(sender: Chosen) -> str:
+    if _reads_prices(sender):
+        return "the price of its path"
+    return "marks" if Signalled.LOSSES not in _answers_to(sender) else "marks and losses"
+
+
+def _remedy(sender: Chosen, told: Signalled) -> str:
+    if told is Signalled.PRICES:
+        return (
+            'direct-window or vegas-cp read prices, and price_encoding "one-bit" makes them marks'
+        )
+    if _reads_prices(sender):
+        return 'an AQM that asks a price ("pc2", "pc3") has a law for it'
+    return "ecn = true, at the link and for its senders, would do"
+
+
+def _by_losses(bundle: Bundle) -> Source:
+    return Reno(
+        count=bundle.flows,
+        base_rtt_s=bundle.base_rtt_s,
+        packets_per_ack=_packets_per_ack(bundle, counts=True),
+    )
 
 
 def _reno(bundle: Bundle, sender: Chosen) -> Source:
@@ -63,13 +114,7 @@ def _cubic(bundle: Bundle, sender: Chosen) -> Source:  # noqa: ARG001 - it count
     return Cubic(count=bundle.flows, base_rtt_s=bundle.base_rtt_s)
 
 
-def _scalable(bundle: Bundle, sender: Chosen) -> Source:
-    if not (bundle.tcp or {}).get("ecn"):
-        raise NoModelError(
-            f"{bundle.key}.tcp.ecn",
-            f"{sender['kind']} answers to losses as Reno does, and only to marks by its own law",
-            "set it to true, or the congestion control to reno",
-        )
+def _scalable(bundle: Bundle, sender: Chosen) -> Source:  # noqa: ARG001 - it has no parameters
     return Scalable(count=bundle.flows, base_rtt_s=bundle.base_rtt_s)
 
 

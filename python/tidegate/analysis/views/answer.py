@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidegate.analysis.accuracy.causes import Cause
+
 Value: TypeAlias = "float | int | str | bool | None"
 Rows: TypeAlias = "list[dict[str, Value]]"
 
@@ -22,7 +24,9 @@ class Answer:
     """What the scenario was mapped to."""
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    """Where an assumption is strained."""
+    """Where an assumption is strained, and why packets may differ."""
+    causes: tuple[Cause, ...] = ()
+    """Why packets may differ, and by how much they did; each is a warning as well."""
     values: Mapping[str, Value] = field(default_factory=dict)
     """Single numbers."""
     tables: Mapping[str, Rows] = field(default_factory=dict)
@@ -43,6 +47,7 @@ class Answer:
             "mapped_to": dict(self.mapped),
             "assumptions": list(self.assumptions),
             "warnings": list(self.warnings),
+            "causes": [cause.to_dict() for cause in self.causes],
             **self.values,
             **self.tables,
         }

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.analysis.accuracy import causes
+from tidegate.analysis.accuracy.causes import Senders
+from tidegate.analysis.eigenloci import network_stability
 from tidegate.analysis.mapped.sources import doubts, window_limit_packets
 from tidegate.analysis.sources import SbrmSource
+from tidegate.analysis.stability import stability
 from tidegate.analysis.two_queues import DualQueues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
+    from tidegate.analysis.accuracy.causes import Cause
+    from tidegate.analysis.bottleneck import Bottleneck, Equilibrium, Form
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.network import Network, NetworkEquilibrium
@@ -27,7 +32,6 @@ FLUID_ASSUMPTIONS = (
     "signals come one by one, half a round trip before their sender learns of them",
     "the queue neither runs empty nor over",
 )
-_SMALL_WINDOW = 2.0
 _TIMEOUTS = 0.1
 _NEARLY_ALL = 0.5
 
@@ -83,6 +87,43 @@ def strained(mapped: Mapped, bottleneck: Bottleneck) -> tuple[str, ...]:
     return (*told, *_queue(mapped, bottleneck))
 
 
+def form_of(bottleneck: Bottleneck) -> Form:
+    """The loop of the packets' kind: of SBRM and its kin that with the ACK clock.
+
+    Their signal goes by the queue of the moment, so that the lag of the queue counts, which the ACK
+    clock takes away: with SBRM packets are calm up to a round trip 1.6 times that of (6.5.21).
+    Others' averages and integrals are slow beside it.
+    """
+    pays = any(isinstance(source, SbrmSource) for source in bottleneck.sources)
+    return "clocked" if pays else "fluid"
+
+
+def inexact(mapped: Mapped, bottleneck: Bottleneck) -> tuple[Cause, ...]:
+    """Why packets may settle elsewhere than the model of one bottleneck, and by how much."""
+    link = mapped.link(mapped.full_link)
+    pie = link["scheduler"]["kind"] == "fifo" and link["aqm"]["kind"] == "pie"
+    found = causes.of_bottleneck(
+        mapped.key(mapped.full_link),
+        bottleneck,
+        Senders.of(mapped.through, bottleneck.sources, bottleneck.equilibrium),
+        gain_margin=float(stability(bottleneck, form=form_of(bottleneck)).gain_margin),
+        warm_up_s=mapped.plan["warm_up_s"],
+        mark_limit=link["aqm"]["mark_limit"] if pie else None,
+    )
+    return tuple(found)
+
+
+def inexact_network(mapped: Mapped, network: Network) -> tuple[Cause, ...]:
+    """The same of several bottlenecks."""
+    sources = [route.source for route in network.routes]
+    senders = Senders.of(mapped.bundles, sources, network.equilibrium)
+    found = causes.of_senders(senders, warm_up_s=mapped.plan["warm_up_s"])
+    margin = float(network_stability(network).gain_margin)
+    if margin < 1:
+        found.insert(0, causes.swings(mapped.key(mapped.full_links[0]), margin))
+    return tuple(found)
+
+
 def strained_network(mapped: Mapped, network: Network, at: NetworkEquilibrium) -> tuple[str, ...]:
     """Where the laws of several bottlenecks are at their edge."""
     told = strained_windows(mapped.bundles, [route.source for route in network.routes], at)
@@ -98,11 +139,6 @@ def strained_windows(
     for bundle, source, window, p in zip(bundles, sources, windows, met, strict=True):
         told += doubts(bundle, source)
         limit = window_limit_packets(bundle)
-        if source.clocked and window < _SMALL_WINDOW:
-            told.append(
-                f"{bundle.key}: a window of {window:.2g} packets is below {_SMALL_WINDOW:g}, where "
-                "timers, not the law, set the rate"
-            )
         if source.clocked and limit and window > limit:
             told.append(
                 f"{bundle.key}: a window of {window:.3g} packets is more than its receiver allows "

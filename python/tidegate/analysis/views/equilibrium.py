@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from tidegate.analysis.mapped.aicp import AICP
 from tidegate.analysis.mapped.policers import POLICING, check_not_policed, fill_of_stage_pps
+from tidegate.analysis.two_queues import DualQueues
 from tidegate.analysis.views import sharing
 from tidegate.analysis.views.answer import Answer, Rows, Value
 from tidegate.analysis.views.common import (
     FLUID_ASSUMPTIONS,
+    inexact,
+    inexact_network,
     mapped_bottleneck,
     mapped_network,
     strained,
@@ -48,6 +51,7 @@ def answer(mapped: Mapped) -> Answer:
 def _of_one_bottleneck(mapped: Mapped) -> Answer:
     bottleneck = mapped.bottleneck
     at = bottleneck.equilibrium
+    causes = inexact(mapped, bottleneck)
     groups: Rows = []
     for bundle, rate, window, p, rtt in zip(
         mapped.through, at.rate_pps, at.window_packets, at.met_probability, at.rtt_s, strict=True
@@ -61,14 +65,19 @@ def _of_one_bottleneck(mapped: Mapped) -> Answer:
             }
         )  # fmt: skip
     link = mapped.link(mapped.full_link)["name"]
-    queue = float(at.queue_packets)
+    delay_s = float(at.queue_packets) / mapped.capacity_pps
+    # Of DualPI2's two it is the Classic queue, which is served with what the other leaves.
+    queue = float(
+        bottleneck.classic_queue_packets if isinstance(bottleneck, DualQueues) else at.queue_packets
+    )
     row: dict[str, Value] = {"link": link, "queue_packets": queue}
-    row |= {"delay_s": queue / mapped.capacity_pps, "p": float(at.probability)}
+    row |= {"delay_s": delay_s, "p": float(at.probability)}
     return Answer(
         model="one bottleneck, table 5.5.1, (5.5.1) to (5.5.8)",
         mapped=mapped_bottleneck(mapped, bottleneck),
         assumptions=FLUID_ASSUMPTIONS,
-        warnings=strained(mapped, bottleneck),
+        warnings=(*strained(mapped, bottleneck), *map(str, causes)),
+        causes=causes,
         tables={"groups": groups, "links": [row]},
         drawn=bottleneck,
     )
@@ -77,6 +86,7 @@ def _of_one_bottleneck(mapped: Mapped) -> Answer:
 def _of_a_network(mapped: Mapped) -> Answer:
     network = mapped.network
     at = network.equilibrium
+    causes = inexact_network(mapped, network)
     groups: Rows = []
     for bundle, rate, window, p, rtt in zip(
         mapped.bundles, at.rate_pps, at.window_packets, at.met_probability, at.rtt_s, strict=True
@@ -100,7 +110,8 @@ def _of_a_network(mapped: Mapped) -> Answer:
         model="several bottlenecks, (5.5.1) to (5.5.8) with 1 − p = Π (1 − p_l)",
         mapped=mapped_network(mapped, network),
         assumptions=FLUID_ASSUMPTIONS,
-        warnings=strained_network(mapped, network, at),
+        warnings=(*strained_network(mapped, network, at), *map(str, causes)),
+        causes=causes,
         tables={"groups": groups, "links": links},
         drawn=network,
     )

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.analysis.abc_loop import margin_without_abc
+from tidegate.analysis.accuracy import customers as off
+from tidegate.analysis.accuracy.causes import Senders, of_bottleneck, swings
+from tidegate.analysis.aicp_tcp import aicp_stability
+from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.abc import abc_over_tcp
 from tidegate.analysis.mapped.aicp import aicp_over_tcp
 from tidegate.analysis.mapped.customers import doubts_about_cubic
@@ -14,15 +19,18 @@ from tidegate.analysis.mapped.policers import customers, declared_pps, policed_l
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.shares import CbrUser, cbr_shares
+from tidegate.analysis.stability import stability
 from tidegate.analysis.views.answer import Answer, Rows, Value
 from tidegate.errors import AnalysisError, NoEquilibriumError
 
 if TYPE_CHECKING:
     from tidegate.analysis.abc_tcp import AbcOverTcp
+    from tidegate.analysis.accuracy.causes import Cause
     from tidegate.analysis.aicp_tcp import AicpOverTcp
     from tidegate.analysis.customers import Shared
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
+    from tidegate.analysis.policers import Policed, PolicedLink
     from tidegate.analysis.signals import Signal
 
 
@@ -82,20 +90,32 @@ def of_abc(mapped: Mapped) -> Answer:
     """ABC over TCP, in no paper."""
     model = abc_over_tcp(mapped)
     at = _settled(mapped, model)
+    windows, rtts = _windows(mapped, model, at)
     groups: Rows = []
-    for bundle, rate, loss, activity in zip(
-        mapped.through, at.throughput_pps, at.loss, at.state, strict=True
+    for bundle, rate, window, loss, activity in zip(
+        mapped.through, at.throughput_pps, windows, at.loss, at.state, strict=True
     ):
         row: dict[str, Value] = {"group": bundle.group, "users": bundle.users}
-        row |= {"rate_bps": rate * mapped.packet_bits, "p": loss, "activity": activity}
-        groups.append(row)
+        row |= {"rate_bps": rate * mapped.packet_bits, "window_packets": window}
+        groups.append({**row, "p": loss, "activity": activity})
     link: dict[str, Value] = {"link": mapped.link(mapped.full_link)["name"]}
     link |= {"queue_packets": at.queue_packets, "p": at.probability}
+    causes = _all(
+        off.of_abc(
+            mapped.key(mapped.full_link),
+            mapped.through,
+            windows,
+            rtts,
+            inertia_s=model.inertia_s,
+        ),
+        _swings(mapped, margin_without_abc(model)),
+    )
     return Answer(
         model="ABC over TCP, Menth and Zeitler 2015, (5), (7), (11) with Padhye's formula",
         mapped=mapped_abc(mapped, model),
         assumptions=ABC_ASSUMPTIONS,
-        warnings=doubts_about_cubic(mapped),
+        warnings=(*doubts_about_cubic(mapped), *map(str, causes)),
+        causes=causes,
         tables={"groups": groups, "links": [{**link, "mean_activity": at.mean_state}]},
         drawn=model,
     )
@@ -111,20 +131,31 @@ def of_aicp(mapped: Mapped) -> Answer:
     """AICP over TCP: each meets what the fill of his bucket makes of the queue's probability."""
     model = aicp_over_tcp(mapped)
     at = _settled(mapped, model)
+    windows, _ = _windows(mapped, model, at)
     groups: Rows = []
-    for bundle, rate, loss, fill in zip(
-        mapped.through, at.throughput_pps, at.loss, at.state, strict=True
+    for bundle, rate, window, loss, fill in zip(
+        mapped.through, at.throughput_pps, windows, at.loss, at.state, strict=True
     ):
         row: dict[str, Value] = {"group": bundle.group, "users": bundle.users}
-        row |= {"rate_bps": rate * mapped.packet_bits, "p": loss, "fill": fill}
-        groups.append({**row, "policed": fill < 1})
+        row |= {"rate_bps": rate * mapped.packet_bits, "window_packets": window}
+        groups.append({**row, "p": loss, "fill": fill, "policed": fill < 1})
+    kind = mapped.link(mapped.full_link)["differentiation"]["kind"]
+    joint, own = aicp_stability(model)
+    worst = min(margin.gain_margin for margin in (joint, *own) if margin is not None)
     link: dict[str, Value] = {"link": mapped.link(mapped.full_link)["name"]}
     link |= {"queue_packets": at.queue_packets, "p": at.probability}
+    causes = _all(
+        off.of_aicp(kind, mapped.key(mapped.full_link)),
+        off.small_windows(mapped.through, windows),
+        _slow_buckets(mapped, model.depth_packets / model.fill_pps),
+        _swings(mapped, worst),
+    )
     return Answer(
         model="AICP over TCP, Wagner 2014, section IV-C, with Padhye's formula",
         mapped=mapped_aicp(mapped, model),
         assumptions=AICP_ASSUMPTIONS,
-        warnings=doubts_about_cubic(mapped),
+        warnings=(*doubts_about_cubic(mapped), *map(str, causes)),
+        causes=causes,
         tables={"groups": groups, "links": [link]},
         drawn=model,
     )
@@ -134,6 +165,31 @@ AICP_ASSUMPTIONS = (
     "flows without end, whose rates go by Padhye's formula of the loss of their customer",
     "buckets are where they stay: full, or as full as what their customer causes",
 )
+
+
+def _windows(
+    mapped: Mapped, model: AbcOverTcp | AicpOverTcp, at: Shared
+) -> tuple[list[float], list[float]]:
+    """Of one flow of each group, in packets, and round trips in seconds."""
+    rtts = [each.rtt_s(at.queue_packets, model.capacity_pps) for each in model.customers]
+    windows = [
+        offered / bundle.flows_per_user * rtt_s
+        for offered, bundle, rtt_s in zip(at.offered_pps, mapped.through, rtts, strict=True)
+    ]
+    return windows, rtts
+
+
+def _all(*causes: list[Cause]) -> tuple[Cause, ...]:
+    return tuple(cause for some in causes for cause in some)
+
+
+def _swings(mapped: Mapped, gain_margin: float) -> list[Cause]:
+    return [swings(mapped.key(mapped.full_link), gain_margin)] if gain_margin < 1 else []
+
+
+def _slow_buckets(mapped: Mapped, depth_s: float) -> list[Cause]:
+    key, warm_up_s = mapped.key(mapped.full_link), mapped.plan["warm_up_s"]
+    return off.slow_buckets(key, depth_s=depth_s, warm_up_s=warm_up_s)
 
 
 def mapped_aicp(mapped: Mapped, model: AicpOverTcp) -> dict[str, Value]:
@@ -182,21 +238,54 @@ def of_policed(mapped: Mapped) -> Answer:
     except NoEquilibriumError as error:
         raise NoModelError(f"{key}.aqm", error.reason, error.nearest) from None
     groups: Rows = []
-    for bundle, rate, causes, policed in zip(
+    for bundle, rate, would_cause, policed in zip(
         mapped.through, found.rate_pps, found.causes_pps, found.policed, strict=True
     ):
         row: dict[str, Value] = {"group": bundle.group, "users": bundle.users}
         row |= {"rate_bps": rate * mapped.packet_bits, "p": found.probability}
-        groups.append({**row, "policed": policed, "would_cause_pps": causes})
+        groups.append({**row, "policed": policed, "would_cause_pps": would_cause})
     queue = {"queue_packets": found.queue_packets, "p": found.probability}
+    kind = link["differentiation"]["kind"]
+    causes = _all(
+        off.of_policed(kind, key, found.policed),
+        _slow_buckets(mapped, model.depth_packets / model.customers[0].fill_pps),
+        _without_policers(mapped, model, found),
+    )
     return Answer(
         model="customers policed by the queue's probability, Σ min(X(p), r/p) = c",
         mapped=mapped_policed(mapped),
+        warnings=tuple(map(str, causes)),
+        causes=causes,
         assumptions=(
             "buckets are deep: the rate of filling decides, not the depth",
             "who is policed goes on to fill what he may cause, whatever his flows",
         ),
         tables={"groups": groups, "links": [{"link": link["name"], **queue}]},
+    )
+
+
+def _without_policers(mapped: Mapped, model: PolicedLink, found: Policed) -> list[Cause]:
+    """What holds of any link, where nobody is policed; else windows below which timers rule."""
+    delay_s = found.queue_packets / model.capacity_pps
+    sources = [
+        replace(each.source, count=bundle.flows)
+        for each, bundle in zip(model.customers, mapped.through, strict=True)
+    ]
+    rtts = [float(source.base_rtt_s) + delay_s for source in sources]  # type: ignore[arg-type]
+    rates = [
+        rate / bundle.flows_per_user
+        for rate, bundle in zip(found.rate_pps, mapped.through, strict=True)
+    ]
+    windows = [rate * rtt_s for rate, rtt_s in zip(rates, rtts, strict=True)]
+    if any(found.policed):
+        return off.small_windows(mapped.through, windows)
+    link = Bottleneck(capacity_pps=model.capacity_pps, signal=model.signal, sources=tuple(sources))
+    return of_bottleneck(
+        mapped.key(mapped.full_link),
+        link,
+        Senders.of(mapped.through, sources, link.equilibrium),
+        gain_margin=float(stability(link).gain_margin),
+        warm_up_s=mapped.plan["warm_up_s"],
     )
 
 
