@@ -21,8 +21,8 @@ JOBS ?= $(shell nproc)
 SEED ?= 1
 
 .PHONY: help setup wheel run test test-rust test-python lint format fuzz bench reproduce league fidelity \
-	lab-abc lab-cpq lab-mixes conex-security reecn-security mobile ns2 stability oracle packetdrill readme docs lock sbom audit \
-	clean
+	lab-abc lab-cpq lab-mixes conex-security reecn-security mobile ns2 stability accuracy oracle packetdrill readme docs lock \
+	sbom audit clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 16
@@ -125,6 +125,9 @@ lab-mixes: $(NATIVE) ## ABC with Reno, CUBIC and BBR on real Linux; needs root, 
 
 stability: $(NATIVE) ## which queues swing, by analysis and by simulation; writes docs/analysis/will-it-be-stable.md
 	$(BIN)/python -m tidegate.studies.stability $(ARGS)
+
+accuracy: $(NATIVE) ## how near packets are to equilibria; writes docs/analysis/how-near.md and the ranges that warnings tell
+	$(BIN)/python -m tidegate.studies.accuracy $(ARGS)
 
 conex-security: $(NATIVE) ## what lying about congestion gains; writes docs/conex-security.md (ARGS=--check)
 	$(BIN)/python -m tidegate.studies.security conex $(ARGS)

@@ -8,6 +8,7 @@ from support import ROOT
 import tidegate
 from tidegate.analysis import Red, Reno, critical_delay, fluid, stability
 from tidegate.analysis.bottleneck import Bottleneck
+from tidegate.analysis.show import paragraphs
 from tidegate.analysis.views import VIEWS
 from tidegate.errors import AnalysisError, ScenarioError, UsageError
 
@@ -149,7 +150,7 @@ def test_strained_assumptions_are_told():
     crowded = analysed("equilibrium", users__all__count=600, bottleneck__delay="5 ms").warnings
     assert any("a window of" in warning and "below 2" in warning for warning in crowded)
     small = analysed("equilibrium", bottleneck__buffer="40 packets").warnings
-    assert any("does not fit into 40" in warning for warning in small)
+    assert any("does not fit into a buffer of 40" in warning for warning in small)
 
 
 def test_what_several_links_with_dualpi2_are_taken_for_is_told(tmp_path):
@@ -252,3 +253,49 @@ def test_abc_over_tcp_is_mapped_from_a_scenario():
     assert tidegate.analyse(path, "stability")["stability"].values["stable"]
     with pytest.raises(AnalysisError, match=r"users\.udp\.traffic: .*Reno's law"):
         tidegate.analyse(ROOT / "scenarios/udp-against-tcp.toml", "equilibrium")
+
+
+def sbrm(rtt_ms, text=None, **more):
+    """The dissertation's network with SBRM, at a base round trip."""
+    queue = {"kind": "sbrm-queue", "gamma": 0.006, "target": "50 packets"}
+    set_ = {
+        "bottleneck.aqm": queue,
+        "bottleneck.delay": f"{rtt_ms / 2 - 0.1:g} ms",
+        "bottleneck.buffer": "5000 packets",
+        "tcp.congestion_control": {"kind": "sbrm", "willingness_to_pay": 20},
+        **more,
+    }
+    return tidegate.analyse(text or DISSERTATION, "stability", set=set_)["stability"]
+
+
+def test_sbrm_is_judged_by_the_loop_with_the_ack_clock():
+    """By (5.1.2) and (5.1.3) up to 132 ms, in place of 82: packets are calm so far."""
+    assert sbrm(120).values["stable"]
+    assert not sbrm(160).values["stable"]
+    assert sbrm(120).values["critical_base_rtt_s"] == pytest.approx(0.132, rel=0.02)
+    assert "ACK" in sbrm(120).model
+
+
+def test_a_change_of_verdict_that_is_not_found_says_how_far_was_looked():
+    calm = sbrm(10, **{"tcp.congestion_control": {"kind": "sbrm", "kappa": 0.0001}})
+    assert calm.values["stable"]
+    assert calm.values["critical_base_rtt_s"] is None
+    assert calm.values["critical_base_rtt_beyond_s"] == pytest.approx(50 * 0.0099, rel=0.01)
+    above, _ = paragraphs("stability", calm)
+    assert "critical base rtt beyond 495" in above
+    assert "critical base rtt none" not in above
+    assert calm.values["critical_flows"] is None
+    assert (
+        calm.values["critical_flows_searched_from"] < 30 < calm.values["critical_flows_searched_to"]
+    )
+
+
+def test_the_one_number_of_several_round_trips_says_that_it_is_a_mean():
+    far_too = DISSERTATION + '\n[users.far]\ncount = 10\npacket_size = "1000 B"\n'
+    several = sbrm(60, far_too, **{"users.far.access.delay": "20 ms"})
+    near, far = several.tables["groups"]
+    mean = several.values["critical_mean_base_rtt_s"]
+    assert "critical_base_rtt_s" not in several.values
+    weighted = (30 * near["critical_base_rtt_s"] + 10 * far["critical_base_rtt_s"]) / 40
+    assert mean == pytest.approx(weighted)
+    assert any("all flows" in assumption for assumption in several.assumptions)

@@ -193,3 +193,61 @@ def test_a_fluid_is_of_one_case():
         fluid(red(count=COUNTS))
     with pytest.raises(AnalysisError, match="jumps over the shortest lag"):
         fluid(red(), step_s=0.05)
+
+
+def test_with_the_ack_clock_sbrm_is_stable_up_to_140_ms():
+    """K d = π/2 with K = κ c γ (1 − p) has 139 ms without the pole of the window and its round trip
+    (docs/analysis/stability.md); packets are calm up to there."""
+    clocked = critical_delay(sbrm(), form="clocked")
+    assert float(clocked.value) == pytest.approx(0.139, rel=0.02)
+    assert float(clocked.value) > 1.5 * float(critical_delay(sbrm()).value)
+
+
+@given(st.integers(1, 40), st.floats(0.02, 0.2), st.floats(0.1, 0.9))
+def test_groups_that_are_alike_are_one_with_the_ack_clock(count, base_rtt_s, share):
+    whole = sbrm(2 * count, base_rtt_s=base_rtt_s)
+    parts = tuple(
+        SbrmSource(count=2 * count * s, base_rtt_s=base_rtt_s) for s in (share, 1 - share)
+    )
+    split = Bottleneck(capacity_pps=1e4, signal=SbrmQueue(), sources=parts)
+    margins = [float(stability(one, form="clocked").gain_margin) for one in (whole, split)]
+    assert margins[1] == pytest.approx(margins[0], rel=1e-9)
+
+
+def test_the_loop_with_the_ack_clock_is_that_of_windows_that_are_in_the_queue_at_once():
+    """By hand for one group: L = −N x (g_p m + g_R/c) e^(−d s)/(s − x g_W), b = N W − c d."""
+    one = sbrm(base_rtt_s=0.1)
+    at, [source] = one.equilibrium, one.sources
+    window, p, rtt = at.window_packets[0], at.met_probability[0], at.rtt_s[0]
+    slopes = source.slopes(window, p, rtt)
+    s = 2j * np.pi * np.array([0.3, 1.0, 4.0])
+    marks = 0.006 * (1 - p)
+    answer = -(slopes.of_probability * marks + slopes.of_round_trip / 1e4)
+    by_hand = 30 * window / rtt * answer * np.exp(-0.1 * s) / (s - window / rtt * slopes.of_window)
+    assert one.loop(s, form="clocked") == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_unequal_round_trips_shift_shares_as_the_static_queue_does():
+    """Slowly, b = Σ N W/R / Σ φ/R: what keeps Σ W/(d + b/c) at c."""
+    sources = tuple(SbrmSource(count=15, base_rtt_s=d) for d in (0.03, 0.11))
+    link = Bottleneck(capacity_pps=1e4, signal=SbrmQueue(), sources=sources)
+    at = link.equilibrium
+    s = np.array([1e-4j])
+    shares = [15 * float(x) / 1e4 for x in at.rate_pps]
+    moves = 0
+    for source, window, p, rtt in zip(
+        sources, at.window_packets, at.met_probability, at.rtt_s, strict=True
+    ):
+        slopes = source.slopes(window, p, rtt)
+        answer = slopes.of_probability * 0.006 * (1 - p) + slopes.of_round_trip / 1e4
+        moves = moves - 15 * answer / -slopes.of_window / rtt
+    static = moves / sum(share / rtt for share, rtt in zip(shares, at.rtt_s, strict=True))
+    assert link.loop(s, form="clocked").real == pytest.approx(float(static), rel=1e-2)
+
+
+def test_without_a_change_it_is_said_how_far_was_looked():
+    """Reno on a wide RED never tips within a fiftieth to fifty times."""
+    calm = critical_delay(sbrm(gain=1e-4))
+    assert np.isnan(calm.factor)
+    assert [float(end) for end in calm.searched] == pytest.approx([0.02, 50.0])
+    assert not np.isnan(critical_delay(sbrm()).factor)

@@ -9,32 +9,43 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tidegate.analysis.accuracy.measured import measured
-from tidegate.analysis.prices import Pc1, TcpRm, VegasCp
+from tidegate.analysis.mapped.hearing import Signalled, signalled
+from tidegate.analysis.prices import Pc1, Pc3, TcpRm, VegasCp
+from tidegate.analysis.signals import SbrmQueue, Settled
 from tidegate.analysis.sources import Aimd, Cubic, Reno, SbrmSource, Scalable
+from tidegate.analysis.two_queues import DualQueues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tidegate.analysis.bottleneck import Bottleneck, Equilibrium
     from tidegate.analysis.mapped.bundles import Bundle
+    from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.network import NetworkEquilibrium
+    from tidegate.analysis.signals import Signal
     from tidegate.analysis.sources import Source
 
 # The thresholds separate scenarios within 10 % of the rates and 20 % of the queue from the others
 # in the study's random sample.
 _SWINGS = 1.0
 """Gain margins below it swing."""
-_SMALL = {Scalable: 3.2, TcpRm: 3.2}
+_SMALL = {Scalable: 4.0, TcpRm: 3.2, SbrmSource: 2.7}
 _SMALL_WINDOW = 2.0
-_SAW_OF_ONE = {Reno: 0.45, Scalable: 0.45, Cubic: 0.2}
-"""Queue over window, below which the saw of a flow alone empties the queue."""
-_SAW_OF_MANY = {Reno: 0.15, Scalable: 0.15, Cubic: 0.08}
-"""The same for several, times the root of their number."""
-_LESS_SIGNALS, _SHORTER = 0.7, 0.77
-"""A queue that 30 % fewer signals make shorter than this share of it."""
+_SAW = {Reno: (0.45, 0.43, 0.15), Scalable: (0.45, 0.25, 0.15), Cubic: (0.2, 0.12, 0.08)}
+"""Queue over window and the root of the number of flows, below which saws empty the queue: of one
+flow, of two, and of more."""
+_FEWER_SIGNALS, _CONSTANT = 0.7, 0.95
+"""30 % fewer signals leave a queue that does not go by them longer than this share of it."""
+_SHORTER = {Aimd: 0.77, Scalable: 0.77, TcpRm: 0.85}
+"""And one that is steep shorter than these, by whose saws there may be as many fewer."""
+_MANY_LOSSES = 0.07
+_FULL = 0.75
+"""Share of the buffer that a mean queue may have, for its swings to fit in."""
 _ROUND_TRIPS = 1.3
 """Ratio of round trips from which on it matters how rates go by them."""
-_SMOOTH_WINDOW, _SMOOTH_FLOWS = 6.0, 4
+_SMOOTH_WINDOW, _SMOOTH_FLOWS, _SMOOTH_PAYING_FLOWS = 6.0, 4, 6
+_OF_TWO_QUEUES = {"several-laws": "coupled-queues"}
+"""What is measured apart for DualPI2 with both of its queues."""
 _TIMES = 2.5
 """So many warm-ups a single group's settling may take; with several groups, one."""
 
@@ -68,17 +79,23 @@ class Senders:
     windows: tuple[float, ...]
     met: tuple[float, ...]
     rtt_s: tuple[float, ...]
+    told: tuple[Signalled, ...]
 
     @classmethod
     def of(
         cls,
+        mapped: Mapped,
         bundles: Sequence[Bundle],
         sources: Sequence[Source],
         at: Equilibrium | NetworkEquilibrium,
     ) -> Senders:
-        """With their equilibrium."""
-        numbers = (at.window_packets, at.met_probability, at.rtt_s)
-        return cls(bundles, sources, *(tuple(map(float, values)) for values in numbers))
+        """With their equilibrium, and how they learn of congestion."""
+        windows, met, rtt_s = (
+            tuple(map(float, values))
+            for values in (at.window_packets, at.met_probability, at.rtt_s)
+        )
+        told = tuple(signalled(mapped, bundle) for bundle in bundles)
+        return cls(bundles, sources, windows, met, rtt_s, told)
 
     @property
     def clocked(self) -> list[int]:
@@ -115,16 +132,20 @@ def of_bottleneck(
     mark_limit
         Probability from which on the queue drops and does not mark (PIE), if there is one.
     """
-    found = of_senders(senders, warm_up_s=warm_up_s)
+    smooth = isinstance(bottleneck.signal, SbrmQueue)
+    found = of_senders(senders, warm_up_s=warm_up_s, marks_smoothly=smooth)
     moves = any(not isinstance(senders.sources[i], VegasCp) for i in senders.clocked)
     if moves and gain_margin < _SWINGS:
         found.insert(0, swings(key, gain_margin))
+    if isinstance(bottleneck, DualQueues):
+        found = [cause._replace(kind=_OF_TWO_QUEUES.get(cause.kind, cause.kind)) for cause in found]
     if isinstance(bottleneck.signal, Pc1):
         what = "PC1 keeps whatever queue it comes to, which goes by the start and by chance"
         found.append(Cause("pc1", f"{key}.aqm", what))
     found += _idles(key, bottleneck, senders)
-    if any(isinstance(source, Aimd | Scalable) for source in senders.sources):
-        found += _steep(key, bottleneck)
+    at = bottleneck.equilibrium
+    settled = Settled(at.probability, at.queue_packets, np.asarray(bottleneck.capacity_pps))
+    found += of_signal(key, bottleneck.signal, settled, senders)
     if mark_limit is not None:
         found += _drops(key, senders, mark_limit)
     return found
@@ -138,12 +159,12 @@ def swings(key: str, gain_margin: float) -> Cause:
     return Cause("swings", key, what)
 
 
-def of_senders(senders: Senders, *, warm_up_s: float) -> list[Cause]:
-    """Causes that lie in who sends, whatever the links."""
+def of_senders(senders: Senders, *, warm_up_s: float, marks_smoothly: bool = False) -> list[Cause]:
+    """Causes that lie in who sends, whatever the links, but whether they mark as SBRM's queue."""
     return [
         *_small(senders),
         *_laws(senders),
-        *_round_trips(senders),
+        *_round_trips(senders, marks_smoothly=marks_smoothly),
         *_slow(senders, warm_up_s),
     ]
 
@@ -176,23 +197,29 @@ def _sender(bundle: Bundle) -> str:
     return str((bundle.tcp or {})["congestion_control"]["kind"])
 
 
-def _round_trips(senders: Senders) -> Iterable[Cause]:
-    """Of those whose rates go by them; Vegas/CP moves once a round trip, however far it is off."""
+def _round_trips(senders: Senders, *, marks_smoothly: bool) -> Iterable[Cause]:
+    """Of those whose rates go by them; Vegas/CP moves once a round trip, however far it is off.
+
+    SBRM's do not, but of few flows on other queues than its own, whose marks go by bursts.
+    """
+    few_pay = senders.flows <= _SMOOTH_PAYING_FLOWS and not marks_smoothly
     by_rtt = [
         i
         for i in senders.clocked
-        if not isinstance(senders.sources[i], SbrmSource) or isinstance(senders.sources[i], VegasCp)
+        if not isinstance(senders.sources[i], SbrmSource)
+        or isinstance(senders.sources[i], VegasCp)
+        or few_pay
     ]
     rtts = [senders.rtt_s[i] for i in by_rtt]
     if len(rtts) < 2 or max(rtts) / min(rtts) < _ROUND_TRIPS:
         return
     few = senders.flows <= _SMOOTH_FLOWS or min(senders.windows[i] for i in by_rtt) < _SMOOTH_WINDOW
-    if few or any(isinstance(senders.sources[i], Scalable | VegasCp) for i in by_rtt):
+    if few or any(isinstance(senders.sources[i], Scalable | SbrmSource) for i in by_rtt):
         low, high = (1e3 * end(rtts) for end in (min, max))
         what = (
             f"round trips of {low:.3g} and {high:.3g} ms meet, and with few flows, windows below "
             f"{_SMOOTH_WINDOW:g} packets or answers in proportion to marks the rates do not go by "
-            "1/R as in the law"
+            "them as in the law"
         )
         yield Cause("round-trips", senders.bundles[by_rtt[0]].key, what)
 
@@ -224,10 +251,10 @@ def _settles_s(senders: Senders, i: int) -> float:
 def _idles(key: str, bottleneck: Bottleneck, senders: Senders) -> Iterable[Cause]:
     """The saws of the windows are larger than the queue."""
     queue = float(bottleneck.equilibrium.queue_packets)
-    shares = _SAW_OF_ONE if senders.flows == 1 else _SAW_OF_MANY
+    which = min(senders.flows, 3) - 1
     for i in senders.clocked:
-        share = next((s for law, s in shares.items() if isinstance(senders.sources[i], law)), 0.0)
-        saw = share * math.sqrt(senders.flows) * senders.windows[i]
+        shares = (s[which] for law, s in _SAW.items() if isinstance(senders.sources[i], law))
+        saw = next(shares, 0.0) * math.sqrt(senders.flows) * senders.windows[i]
         if queue < saw:
             what = (
                 f"a queue of {queue:.3g} packets is short beside the saws of {senders.flows} flows "
@@ -237,20 +264,48 @@ def _idles(key: str, bottleneck: Bottleneck, senders: Senders) -> Iterable[Cause
             return
 
 
-def _steep(key: str, bottleneck: Bottleneck) -> Iterable[Cause]:
-    at = bottleneck.equilibrium
-    queue = float(at.queue_packets)
-    with_fewer = float(
-        bottleneck.signal.queue_packets(
-            _LESS_SIGNALS * at.probability, np.asarray(bottleneck.capacity_pps)
-        )
-    )
-    if with_fewer < _SHORTER * queue:
+def of_signal(key: str, signal: Signal, at: Settled, senders: Senders) -> list[Cause]:
+    """Causes that come of how a queue goes by its signals."""
+    fewer = _FEWER_SIGNALS * at.probability
+    queue, with_fewer = float(at.queue_packets), float(signal.queue_packets(fewer, at.capacity_pps))
+    found = []
+    shares = [
+        share
+        for source in senders.sources
+        for law, share in _SHORTER.items()
+        if isinstance(source, law)
+    ]
+    if with_fewer < max(shares, default=0.0) * queue:
         what = (
             "a saw gets its mean window from up to 30 % fewer signals than the law says, and the "
             f"queue of {queue:.3g} packets goes by that: {with_fewer:.3g} packets with 30 % fewer"
         )
-        yield Cause("steep-queue", key, what)
+        found.append(Cause("steep-queue", key, what))
+    if with_fewer < _CONSTANT * queue:
+        found += _many_losses(senders)
+    if isinstance(signal, Pc3) and any(isinstance(one, VegasCp) for one in senders.sources):
+        what = "Vegas/CP moves by whole segments, and PC3's price by each of them: the queue swings"
+        found.append(Cause("vegas-cp-on-pc3", key, what))
+    return found
+
+
+def full_buffer(key: str, queue: float, buffer: float) -> list[Cause]:
+    """The mean queue may fit into the buffer where its swings do not; both in packets."""
+    if queue <= _FULL * buffer:
+        return []
+    fits = "leaves little room in" if queue <= buffer else "does not fit into"
+    what = f"a queue of {queue:.0f} packets {fits} a buffer of {buffer:.0f}"
+    return [Cause("full-buffer", f"{key}.buffer", what)]
+
+
+def _many_losses(senders: Senders) -> Iterable[Cause]:
+    for i in senders.clocked:
+        if senders.told[i] is Signalled.LOSSES and senders.met[i] > _MANY_LOSSES:
+            what = (
+                f"one packet in {1 / senders.met[i]:.1f} is lost, which takes time-outs that the "
+                "law does not have, so that fewer losses and a shorter queue do"
+            )
+            yield Cause("many-losses", senders.bundles[i].key, what)
 
 
 def _drops(key: str, senders: Senders, mark_limit: float) -> Iterable[Cause]:

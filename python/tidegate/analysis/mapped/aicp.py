@@ -26,8 +26,9 @@ def aicp_over_tcp(mapped: Mapped) -> AicpOverTcp:
     if how["charge"] != "aqm":
         raise NoModelError(
             f"{key}.differentiation.charge",
-            "who is charged with a probability of his own has no equilibrium that is known here",
-            'set it to "aqm"',
+            f"there is no model here of AICP that charges by {how['charge']}, where a customer is "
+            "charged with a probability of its own",
+            'with "aqm" there is one',
         )
     signal = signal_of(link, key, mapped.packet_bits)
     return AicpOverTcp(

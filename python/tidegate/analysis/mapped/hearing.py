@@ -63,12 +63,16 @@ def answers_to_marks_alone(bundle: Bundle) -> bool:
     return kind not in (None, "reno", "cubic", "linux-cubic", "cubic-2-1")
 
 
-def key_of_ecn(mapped: Mapped, bundle: Bundle) -> str:
-    """Which setting keeps a full link from marking a bundle's packets: the sender's or the link's.
+def key_of_signal(mapped: Mapped, bundle: Bundle) -> str:
+    """The setting that decides how a bundle learns of congestion at the full links.
 
-    DualPI2 has a queue for senders that answer to marks in proportion only with the link's.
+    Of a price it is the AQM; of marks that are not made, the `ecn` that is missing.
     """
+    full = [i for i in bundle.links if i in mapped.full_links] or mapped.full_links
+    asking = [i for i in full if mapped.link(i)["aqm"]["kind"] in PRICE_QUEUES]
+    if asking:
+        return f"{mapped.key(asking[0])}.aqm"
     if not (bundle.tcp or {}).get("ecn"):
         return f"{bundle.key}.tcp.ecn"
-    links = [i for i in bundle.links if i in mapped.full_links and not mapped.link(i)["ecn"]]
-    return f"{mapped.key(links[0] if links else mapped.full_links[0])}.ecn"
+    unmarked = [i for i in full if not mapped.link(i)["ecn"]]
+    return f"{mapped.key((unmarked or full)[0])}.ecn"

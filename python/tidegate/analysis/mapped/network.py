@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.analysis.bottleneck import Bottleneck
 from tidegate.analysis.mapped.bundles import Bundle, bundles
 from tidegate.analysis.mapped.dualpi2 import dual_queues
-from tidegate.analysis.mapped.hearing import key_of_ecn, signalled
+from tidegate.analysis.mapped.hearing import key_of_signal, signalled
 from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.mapped.sources import source_of
@@ -162,7 +162,7 @@ class Mapped:
 
     def source(self, bundle: Bundle) -> Source:
         """The law of a bundle's flows, by what the full links on its way signal."""
-        return source_of(bundle, signalled(self, bundle), key_of_ecn(self, bundle))
+        return source_of(bundle, signalled(self, bundle), key_of_signal(self, bundle))
 
     def _bottleneck_of(self, sources: tuple[Source, ...]) -> Bottleneck:
         link, capacity_pps = self.link(self.full_link), self.capacity_pps

@@ -155,6 +155,6 @@ AQMS: dict[str, Callable[[Link, Chosen, int], Signal]] = {
 WITHOUT_LAW = {
     "drop-tail": "signals by a full buffer alone, which is no probability of the queue",
     "codel": "goes by time above its target, and has no transfer function",
-    "virtual-queue": "marks by a queue that is not there, for which there is no law here",
+    "virtual-queue": "marks by a queue that is not there: there is no model here of VQM",
     "csfq": "judges each flow by its own rate, and has no law here",
 }

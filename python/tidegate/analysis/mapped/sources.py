@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _BITS_PER_BYTE = 8
 
 
-def source_of(bundle: Bundle, told: Signalled, ecn_key: str) -> Source:
-    """The law of a bundle's flows, where full links signal like that; `ecn_key` says by which key.
+def source_of(bundle: Bundle, told: Signalled, signal_key: str) -> Source:
+    """The law of a bundle's flows where full links signal like that, which `signal_key` decides.
 
     DCTCP and Prague answer to a loss as Reno does (RFC 8257, section 3.5;
     draft-briscoe-iccrg-prague-congestion-control, section 2.4.2).
@@ -55,7 +55,7 @@ def source_of(bundle: Bundle, told: Signalled, ecn_key: str) -> Source:
         )
     if told not in _answers_to(sender):
         raise NoModelError(
-            ecn_key,
+            signal_key,
             f"{sender['kind']} answers to {_needs(sender)}, and a full link {told.value}, for "
             "which it has no law here",
             _remedy(sender, told),

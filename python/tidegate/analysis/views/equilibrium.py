@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tidegate.analysis.mapped.aicp import AICP
 from tidegate.analysis.mapped.policers import POLICING, check_not_policed, fill_of_stage_pps
 from tidegate.analysis.two_queues import DualQueues
-from tidegate.analysis.views import sharing
+from tidegate.analysis.views import pricing, sharing
 from tidegate.analysis.views.answer import Answer, Rows, Value
 from tidegate.analysis.views.common import (
     FLUID_ASSUMPTIONS,
@@ -61,7 +61,8 @@ def _of_one_bottleneck(mapped: Mapped) -> Answer:
             {
                 "group": bundle.group, "users": bundle.users, "flows": bundle.flows,
                 "rate_bps": flow_bps * bundle.flows_per_user, "flow_rate_bps": flow_bps,
-                "window_packets": float(window), "p": float(p), "rtt_s": float(rtt),
+                "window_packets": float(window), **pricing.of_group(mapped, bundle, float(p)),
+                "rtt_s": float(rtt),
             }
         )  # fmt: skip
     link = mapped.link(mapped.full_link)["name"]
@@ -71,7 +72,7 @@ def _of_one_bottleneck(mapped: Mapped) -> Answer:
         bottleneck.classic_queue_packets if isinstance(bottleneck, DualQueues) else at.queue_packets
     )
     row: dict[str, Value] = {"link": link, "queue_packets": queue}
-    row |= {"delay_s": delay_s, "p": float(at.probability)}
+    row |= {"delay_s": delay_s, **pricing.of_link(mapped, mapped.full_link, float(at.probability))}
     return Answer(
         model="one bottleneck, table 5.5.1, (5.5.1) to (5.5.8)",
         mapped=mapped_bottleneck(mapped, bottleneck),
@@ -96,13 +97,15 @@ def _of_a_network(mapped: Mapped) -> Answer:
             {
                 "group": bundle.group, "users": bundle.users, "flows": bundle.flows,
                 "rate_bps": flow_bps * bundle.flows_per_user, "flow_rate_bps": flow_bps,
-                "window_packets": window, "p": p, "rtt_s": rtt,
+                "window_packets": window, **pricing.of_group(mapped, bundle, p), "rtt_s": rtt,
             }
         )  # fmt: skip
+    numbers = {mapped.link(i)["name"]: i for i in mapped.links}
     links: Rows = [
         {
             "link": name, "full": name in at.full, "queue_packets": at.queue_packets[name],
-            "delay_s": at.queue_packets[name] / link.capacity_pps, "p": at.probability[name],
+            "delay_s": at.queue_packets[name] / link.capacity_pps,
+            **pricing.of_link(mapped, numbers[name], at.probability[name]),
         }
         for name, link in network.links.items()
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from tidegate.analysis.mapped.refusal import NoModelError
 from tidegate.analysis.views.answer import Answer, Rows, Value
 from tidegate.analysis.views.common import (
     FLUID_ASSUMPTIONS,
+    form_of,
     mapped_bottleneck,
     mapped_network,
     strained,
@@ -25,6 +26,7 @@ from tidegate.errors import AnalysisError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tidegate.analysis.bottleneck import Bottleneck
     from tidegate.analysis.mapped.bundles import Bundle
     from tidegate.analysis.mapped.network import Mapped
     from tidegate.analysis.written import Followed
@@ -57,11 +59,26 @@ def _of_one_bottleneck(mapped: Mapped) -> Answer:
         model="fluid of one bottleneck, (6.4.1) to (6.4.7), delays follow the queue",
         mapped=mapped_bottleneck(mapped, bottleneck),
         assumptions=(*FLUID_ASSUMPTIONS[:2], _COLD),
-        warnings=(*strained(mapped, bottleneck), *_runs_empty(course)),
+        warnings=(
+            *strained(mapped, bottleneck),
+            *_runs_empty(course),
+            *_without_ack_clock(bottleneck),
+        ),
         values=_of_queue(course.after(_LATER_S), 0),
         tables={"groups": _groups(mapped.through, course)},
         drawn=course,
     )
+
+
+def _without_ack_clock(bottleneck: Bottleneck) -> tuple[str, ...]:
+    """Where the verdict on stability is of another loop than the fluid's."""
+    if form_of(bottleneck) != "clocked":
+        return ()
+    told = (
+        "the fluid lets windows send W/R whatever ACKs come back, and swings from shorter round "
+        "trips on than packets do; the view stability has the loop with the ACK clock"
+    )
+    return (told,)
 
 
 def _of_a_network(mapped: Mapped) -> Answer:

@@ -21,6 +21,7 @@ from tidegate.analysis.mapped.signals import signal_of
 from tidegate.analysis.shares import CbrUser, cbr_shares
 from tidegate.analysis.stability import stability
 from tidegate.analysis.views.answer import Answer, Rows, Value
+from tidegate.analysis.views.common import full_buffer
 from tidegate.errors import AnalysisError, NoEquilibriumError
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def of_abc(mapped: Mapped) -> Answer:
     link: dict[str, Value] = {"link": mapped.link(mapped.full_link)["name"]}
     link |= {"queue_packets": at.queue_packets, "p": at.probability}
     causes = _all(
+        full_buffer(mapped, mapped.full_link, at.queue_packets),
         off.of_abc(
             mapped.key(mapped.full_link),
             mapped.through,
@@ -145,6 +147,7 @@ def of_aicp(mapped: Mapped) -> Answer:
     link: dict[str, Value] = {"link": mapped.link(mapped.full_link)["name"]}
     link |= {"queue_packets": at.queue_packets, "p": at.probability}
     causes = _all(
+        full_buffer(mapped, mapped.full_link, at.queue_packets),
         off.of_aicp(kind, mapped.key(mapped.full_link)),
         off.small_windows(mapped.through, windows),
         _slow_buckets(mapped, model.depth_packets / model.fill_pps),
@@ -247,6 +250,7 @@ def of_policed(mapped: Mapped) -> Answer:
     queue = {"queue_packets": found.queue_packets, "p": found.probability}
     kind = link["differentiation"]["kind"]
     causes = _all(
+        full_buffer(mapped, mapped.full_link, found.queue_packets),
         off.of_policed(kind, key, found.policed),
         _slow_buckets(mapped, model.depth_packets / model.customers[0].fill_pps),
         _without_policers(mapped, model, found),
@@ -283,7 +287,7 @@ def _without_policers(mapped: Mapped, model: PolicedLink, found: Policed) -> lis
     return of_bottleneck(
         mapped.key(mapped.full_link),
         link,
-        Senders.of(mapped.through, sources, link.equilibrium),
+        Senders.of(mapped, mapped.through, sources, link.equilibrium),
         gain_margin=float(stability(link).gain_margin),
         warm_up_s=mapped.plan["warm_up_s"],
     )

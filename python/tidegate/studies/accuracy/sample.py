@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-COUNT, SEED = 900, 20051
+COUNT, SEED = 1200, 20071
 _PACKET_BITS = 12_000
 _RTTS_MS = (10, 20, 40, 80, 150)
 _MANY = (1, 2, 5, 10, 20)
@@ -117,6 +117,7 @@ def _pricing(draw: Draw) -> Table:
     kind = draw.one("pc1", "pc2", "pc3") if asks else draw.one("sbrm-queue", "red", "pie")
     scenario["bottleneck"] |= {"aqm": _AQMS[kind](draw), "ecn": True}
     scenario["price_encoding"] = "explicit"
+    scenario["tcp"]["ecn"] = True
     sender = draw.one("direct-window", "vegas-cp") if asks else draw.one("sbrm", "tcp-rm")
     flows = draw.one(*_MANY[1:])
     shares = (0.01, 0.05, 0.1) if asks else (0.02, 0.06, 0.2)
