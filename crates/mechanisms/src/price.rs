@@ -37,16 +37,16 @@ parameters! {
 }
 
 parameters! {
-    /// Four bits, each set with probability 1 − φ^(−λ), for four φ.
+    /// Four bits, each set with probability 1 − φ^(−λ), for four φ: all of them are given, or none.
     pub struct FourBitParams {
-        /// φ of the first bit, the largest.
-        pub base_1: Factor = "1.06",
-        /// φ of the second, smaller.
-        pub base_2: Factor = "1.007",
-        /// φ of the third, smaller.
-        pub base_3: Factor = "1.001",
-        /// φ of the fourth, the smallest, above 1.
-        pub base_4: Factor = "1.00015",
+        /// φ of the first bit, the largest. Default: 1.06.
+        pub base_1: Option<Factor>,
+        /// φ of the second, smaller. Default: 1.007.
+        pub base_2: Option<Factor>,
+        /// φ of the third, smaller. Default: 1.001.
+        pub base_3: Option<Factor>,
+        /// φ of the fourth, the smallest, above 1. Default: 1.00015.
+        pub base_4: Option<Factor>,
     }
     check bases_descend;
 }
@@ -75,24 +75,42 @@ fn base_is_above_one(params: &OneBitParams) -> Option<Mistake> {
     (base <= 1.0).then(|| ("base", too_small(base)))
 }
 
+/// Bases that go together are given together: one that is not given is no default beside others.
 fn bases_descend(params: &FourBitParams) -> Vec<Mistake> {
     const KEYS: [&str; BITS] = ["base_1", "base_2", "base_3", "base_4"];
-    let bases = params.bases();
+    let given = params.given();
+    if given == [None; BITS] {
+        return Vec::new();
+    }
     let mut mistakes = Vec::new();
-    for (bit, base) in bases.into_iter().enumerate() {
-        if base <= 1.0 {
-            mistakes.push((KEYS[bit], too_small(base)));
-        } else if bit > 0 && base >= bases[bit - 1] {
-            let message = format!("{base} is not below {}, {}", KEYS[bit - 1], bases[bit - 1]);
-            mistakes.push((KEYS[bit], message));
+    for (bit, base) in given.into_iter().enumerate() {
+        let before = bit.checked_sub(1).and_then(|before| Some((KEYS[before], given[before]?)));
+        match (base, before) {
+            (None, _) => {
+                let message = "missing, and others are given: write all four bases or none";
+                mistakes.push((KEYS[bit], message.to_owned()));
+            }
+            (Some(base), _) if base <= 1.0 => mistakes.push((KEYS[bit], too_small(base))),
+            (Some(base), Some((key, larger))) if base >= larger => {
+                mistakes.push((KEYS[bit], format!("{base} is not below {key}, {larger}")));
+            }
+            _ => {}
         }
     }
     mistakes
 }
 
 impl FourBitParams {
+    /// φ of the four bits, where none is given.
+    const BASES: [f64; BITS] = [1.06, 1.007, 1.001, 1.00015];
+
+    fn given(&self) -> [Option<f64>; BITS] {
+        [self.base_1, self.base_2, self.base_3, self.base_4].map(|base| base.map(|base| base.0))
+    }
+
     fn bases(&self) -> [f64; BITS] {
-        [self.base_1, self.base_2, self.base_3, self.base_4].map(|base| base.0)
+        let given = self.given();
+        core::array::from_fn(|bit| given[bit].unwrap_or(Self::BASES[bit]))
     }
 }
 

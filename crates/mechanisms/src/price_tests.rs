@@ -6,7 +6,7 @@ use crate::parameters::Parameters;
 const ONE_BIT: OneBitParams = OneBitParams { base: Factor(1.06) };
 
 fn four_bit() -> Encoding {
-    let [base_1, base_2, base_3, base_4] = [1.06, 1.007, 1.001, 1.00015].map(Factor);
+    let [base_1, base_2, base_3, base_4] = [1.06, 1.007, 1.001, 1.00015].map(|base| Some(Factor(base)));
     (&EncodingParams::FourBit(FourBitParams { base_1, base_2, base_3, base_4 })).into()
 }
 
@@ -99,15 +99,32 @@ fn four_bits_are_read_where_marks_are_nearest_to_one_half() {
     assert_eq!(encoding.write(0b1010, 0.0, || panic!("nothing to draw")), 0b1010);
 }
 
+fn keys(mistakes: Vec<Mistake>) -> Vec<&'static str> {
+    mistakes.into_iter().map(|mistake| mistake.0).collect()
+}
+
 #[test]
 fn bases_not_above_one_or_not_descending_are_mistakes() {
-    let keys =
-        |mistakes: Vec<Mistake>| mistakes.into_iter().map(|mistake| mistake.0).collect::<Vec<_>>();
     assert_eq!(keys(ONE_BIT.mistakes()), Vec::<&str>::new());
     assert_eq!(keys(OneBitParams { base: Factor(1.0) }.mistakes()), ["base"]);
-    let [base_1, base_2, base_3, base_4] = [1.06, 1.07, 1.001, 0.5].map(Factor);
+    let [base_1, base_2, base_3, base_4] = [1.06, 1.07, 1.001, 0.5].map(|base| Some(Factor(base)));
     let params = FourBitParams { base_1, base_2, base_3, base_4 };
     assert_eq!(keys(params.mistakes()), ["base_2", "base_4"]);
+}
+
+/// Three of them, and what others are by default, are no four: the order would hold by chance, and the range not at all.
+#[test]
+fn bases_are_given_together() {
+    let params = |bases: [Option<f64>; BITS]| {
+        let [base_1, base_2, base_3, base_4] = bases.map(|base| base.map(Factor));
+        FourBitParams { base_1, base_2, base_3, base_4 }
+    };
+    let three = params([Some(9.0), Some(3.0), Some(1.5), None]);
+    assert_eq!(keys(three.mistakes()), ["base_4"]);
+    assert_eq!(keys(params([None, Some(3.0), None, None]).mistakes()), ["base_1", "base_3", "base_4"]);
+    let none = params([None; BITS]);
+    assert!(none.mistakes().is_empty());
+    assert_eq!(none.bases(), [1.06, 1.007, 1.001, 1.00015]);
 }
 
 /// The price of a virtual queue is 0 or 1: encoded explicitly it counts the links that ask it, and as a maximum two of

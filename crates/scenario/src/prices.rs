@@ -146,8 +146,9 @@ mod tests {
         let users =
             r#"tcp.congestion_control = { kind = "sbrm", willingness_to_pay = 0, kappa = 0 }"#;
         let wanted = [
-            "price_encoding.base_3",
-            "price_encoding.base_4",
+            "price_encoding.base_1: missing",
+            "price_encoding.base_2: missing",
+            "price_encoding.base_4: 1 is not above 1",
             "aqm.interval",
             "willingness_to_pay",
             "kappa",

@@ -109,12 +109,12 @@ impl Connection {
         let Connection { forward, backward: Some(backward), .. } = self else { return };
         if let Some(answered) = forward.accepted() {
             let outcome = forward.receiver.outcome();
-            backward.receiver.on_answer(answered);
+            backward.receiver.on_answer(answered.at());
             backward.sender.accept(answered, outcome, &mut world.door(backward.address));
         }
         if let Some(answered) = backward.accepted() {
             let outcome = backward.receiver.outcome();
-            forward.receiver.on_answer(answered);
+            forward.receiver.on_answer(answered.at());
             forward.sender.accept(answered, outcome, &mut world.door(forward.address));
         }
     }

@@ -310,8 +310,9 @@ mod tests {
                         want.into_iter().for_each(|(_, place)| model[place as usize] = Time::NEVER);
                         let least = first(&model, from, group.room(), Time::NEVER);
                         let least = least.map_or(Time::NEVER, |(at, _)| at);
-                        let after = least + Span::from_nanos(1);
-                        prop_assert!(least == Time::NEVER || all.is_due_before(after, all.bound_at(group)));
+                        let bound = all.bound_at(group);
+                        let is_bound = |at| all.is_due_before(at + Span::from_nanos(1), bound);
+                        prop_assert!(least == Time::NEVER || is_bound(least));
                     }
                     _ => {
                         let want = first(&model, 0, 1_100, at);

@@ -110,7 +110,8 @@ fn flows(plan: &Plan, before: &Readings, after: &Readings) -> FlowTable {
         table.retransmits.push(sent.retransmits - was.retransmits);
         table.timeouts.push(sent.timeouts - was.timeouts);
         table.fast_recoveries.push(sent.recoveries - was.recoveries);
-        table.mean_srtt_s.push(mean((sent.srtt_sum_ns - was.srtt_sum_ns) as f64 * 1e-9, acks));
+        let measured = acks - (sent.acks_without_srtt - was.acks_without_srtt);
+        table.mean_srtt_s.push(mean((sent.srtt_sum_ns - was.srtt_sum_ns) as f64 * 1e-9, measured));
         table.mean_cwnd_packets.push(mean(sent.cwnd_sum - was.cwnd_sum, acks));
     }
     table

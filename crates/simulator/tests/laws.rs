@@ -26,6 +26,8 @@ proptest! {
         let plan = plan(&text);
         let output = tidegate_simulator::run(&plan, seed);
         numbers_are_no_nonsense(&plan, &output);
+        series_are_no_nonsense(&plan, &output);
+        round_trips_take_the_path(&plan, &output);
         links_carry_no_more_than_their_rate(&plan, &output);
         queues_stay_within_their_buffers(&plan, &output);
         backlog_follows_littles_law(&plan, &output);
@@ -46,14 +48,20 @@ fn numbers_are_no_nonsense(plan: &Plan, output: &RunOutput) {
         (&flows.throughput_bps, false),
         (&flows.goodput_bps, false),
         (&flows.mean_srtt_s, true),
+        (&flows.host_jitter_s, false),
         (&flows.mean_cwnd_packets, true),
         (&links.utilization, false),
         (&links.mean_backlog_packets, true),
         (&links.mean_backlog_bytes, true),
         (&links.max_backlog_bytes, true),
         (&links.mean_sojourn_s, true),
+        (&links.p95_sojourn_s, true),
+        (&links.p99_sojourn_s, true),
         (&links.max_sojourn_s, true),
+        (&output.transfers.start_s, false),
         (&output.transfers.completion_s, true),
+        (&output.transfers.set_up_s, true),
+        (&output.applications.amount, true),
     ];
     for (column, may_be_unknown) in columns {
         for &value in column {
@@ -68,6 +76,50 @@ fn numbers_are_no_nonsense(plan: &Plan, output: &RunOutput) {
         let may_be_less = tcp.is_some_and(|tcp| (tcp.ecn && tcp.ecn_to_one) || tcp.loss_to_one);
         let cwnd = flows.mean_cwnd_packets[flow];
         assert!(cwnd.is_nan() || cwnd > 1.0 - 1e-9 || (may_be_less && cwnd > 0.0), "window {cwnd}");
+    }
+}
+
+/// What a queue asks is a price, and every other sample a number that is not negative; balances of stages may be.
+fn series_are_no_nonsense(plan: &Plan, output: &RunOutput) {
+    let RunOutput { group_series, link_series, flow_series, stage_series, .. } = output;
+    for (name, column, may_be_unknown) in [
+        ("time", &group_series.time_s, false),
+        ("throughput", &group_series.throughput_bps, false),
+        ("window", &flow_series.cwnd_packets, false),
+        ("round trip", &flow_series.srtt_s, true),
+        ("price of a path", &flow_series.price, true),
+        ("what an application has", &output.application_series.amount, true),
+    ] {
+        for &value in column {
+            let unknown = value.is_nan() && may_be_unknown;
+            assert!(unknown || (value.is_finite() && value >= 0.0), "{name}: {value}");
+        }
+    }
+    let asks = |name: &str| plan.links.iter().any(|l| l.name == name && l.aqm.asks_price().is_some());
+    for (name, &price) in link_series.link.iter().zip(&link_series.price) {
+        let unknown = price.is_nan() && !asks(name);
+        assert!(unknown || (price.is_finite() && price >= 0.0), "{name} asks {price}");
+    }
+    for (level, &amount) in stage_series.level.iter().zip(&stage_series.amount) {
+        assert!(amount.is_finite(), "{level}: {amount}");
+    }
+}
+
+/// No smoothed round trip is shorter than what light takes there and back, or, with a clock that ticks, shorter by more than a
+/// tick: then a sample was none (Karn's algorithm, RFC 6298, section 3).
+fn round_trips_take_the_path(plan: &Plan, output: &RunOutput) {
+    let least_s = |flow: u32| -> f64 {
+        let flow = &plan.flows[flow as usize];
+        let route = flow.forward.iter().chain(&flow.reverse);
+        let path_s: f64 = route.map(|&link| plan.links[link as usize].delay.as_secs()).sum();
+        let tick = flow.tcp.as_deref().and_then(|tcp| tcp.rto().tick);
+        path_s - tick.map_or(0.0, Span::as_secs) - 1e-9
+    };
+    let (series, flows) = (&output.flow_series, &output.flows);
+    let samples = series.flow.iter().zip(&series.srtt_s);
+    for (&flow, &srtt_s) in samples.chain(flows.flow.iter().zip(&flows.mean_srtt_s)) {
+        let least_s = least_s(flow);
+        assert!(srtt_s.is_nan() || srtt_s >= least_s, "flow {flow}: {srtt_s} s, at least {least_s}");
     }
 }
 

@@ -7,7 +7,7 @@
 //! against flows that do not answer CoDel's signals:
 //!
 //! ```text
-//! packet leaves   above:  sojourn > target;   begins: count ← max(1, count), next ← now + interval/√count
+//! packet leaves   above:  sojourn > target and sojourn > 4 packets' time;   begins: count ← max(1, count), next ← now + interval/√count
 //!                 due (count > 0, now ≥ next) and above:  signal, count + 1, next + interval/√count
 //!                 due and not above:  count − 1, next + interval/√count, until it is not due
 //!                 dropped with probability p, whether ECN-capable or not
@@ -16,9 +16,9 @@
 //! found empty     p ← p − 2⁻¹²;   not above;   if due: count − 1, next + interval/√count
 //! ```
 //!
-//! p moves at most once per target. It differs from the kernel's in the square root, which is exact, and
-//! in that the rate is not known: CAKE with a shaper does not take less than four packets' time for
-//! `above`.
+//! p moves at most once per target. Where the link's rate is known, as with CAKE's shaper, target is at least one and a
+//! half packets' time, interval grows by as much as target does and is at least two targets (`cake_set_rate`), and a
+//! sojourn of up to four packets' time is never `above`. It differs from the kernel's in the square root, which is exact.
 
 use super::{DropReason, Verdict};
 use crate::units::{Span, Time};
@@ -34,6 +34,23 @@ pub struct CobaltParams {
     pub target: Span,
     /// How long the delay may be higher; about a worst-case round-trip time.
     pub interval: Span,
+    /// Transmission time of a full packet; zero where the rate is unknown.
+    pub packet_time: Span,
+}
+
+impl CobaltParams {
+    /// For a link that takes `packet_time` to send a full packet (Linux, `cake_set_rate`).
+    pub fn at_rate(target: Span, interval: Span, packet_time: Span) -> Self {
+        let raised = target.max(Span::from_nanos(packet_time.as_nanos() * 3 / 2));
+        let interval = (interval + (raised - target)).max(raised * 2);
+        CobaltParams { target: raised, interval, packet_time }
+    }
+
+    /// Whether a packet has waited for too long.
+    #[inline]
+    fn is_above(&self, sojourn: Span) -> bool {
+        sojourn > self.target && sojourn > self.packet_time * 4
+    }
 }
 
 /// State of one queue.
@@ -64,13 +81,14 @@ impl Cobalt {
     ) -> Verdict {
         let was_due = self.is_due(now);
         let mut late = now > self.next;
-        if sojourn > params.target {
+        let above = params.is_above(sojourn);
+        if above {
             if !self.above {
                 self.next = now + self.pause(params);
             }
             self.count = self.count.max(1);
         }
-        self.above = sojourn > params.target;
+        self.above = above;
         let (mut mark, mut drop) = (false, false);
         if was_due && self.above {
             (mark, drop) = (may_mark, !may_mark);
@@ -143,8 +161,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PARAMS: CobaltParams =
-        CobaltParams { target: Span::from_millis(5), interval: Span::from_millis(100) };
+    const PARAMS: CobaltParams = CobaltParams {
+        target: Span::from_millis(5),
+        interval: Span::from_millis(100),
+        packet_time: Span::ZERO,
+    };
 
     const DROP: Verdict = Verdict::Drop(DropReason::Aqm);
 
@@ -155,6 +176,31 @@ mod tests {
     fn judge(cobalt: &mut Cobalt, ms: u64, sojourn_ms: u64, may_mark: bool) -> Verdict {
         let never = || panic!("BLUE is at rest");
         cobalt.on_departure(&PARAMS, at(ms), Span::from_millis(sojourn_ms), may_mark, false, never)
+    }
+
+    /// Linux, `cake_set_rate`, by hand: 1500 B take 12 ms at 1 Mb/s, and 0.12 ms at 100 Mb/s.
+    #[test]
+    fn a_slow_link_raises_target_and_interval() {
+        let (target, interval) = (PARAMS.target, PARAMS.interval);
+        for (packet_us, want_ms) in [(12_000, (18, 113)), (120, (5, 100)), (120_000, (180, 360))] {
+            let raised = CobaltParams::at_rate(target, interval, Span::from_micros(packet_us));
+            let want = (Span::from_millis(want_ms.0), Span::from_millis(want_ms.1));
+            assert_eq!((raised.target, raised.interval), want, "{packet_us} us");
+        }
+    }
+
+    /// At 12 ms a packet, 48 ms of delay is no reason to signal, however long it stands.
+    #[test]
+    fn less_than_four_packets_are_not_signalled() {
+        let params = CobaltParams::at_rate(PARAMS.target, PARAMS.interval, Span::from_millis(12));
+        for (sojourn_ms, signals) in [(48, false), (49, true)] {
+            let (mut cobalt, sojourn) = (Cobalt::default(), Span::from_millis(sojourn_ms));
+            let never = || panic!("BLUE is at rest");
+            let mut judge =
+                |ms| cobalt.on_departure(&params, at(ms), sojourn, true, false, never);
+            let marked = (1..1_000).any(|n| judge(12 * n) == Verdict::Mark);
+            assert_eq!(marked, signals, "{sojourn_ms} ms");
+        }
     }
 
     /// Departures every millisecond, after 20 ms each from the 50th on: the first signal at 150 ms, the

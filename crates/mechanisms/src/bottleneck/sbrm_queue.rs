@@ -17,9 +17,13 @@
 //!
 //! ```text
 //! m̂ ← m̂ + Δt/T (m − m̂)           per packet that leaves       Δt since the last, T at most
-//! Σw/c = m̂/(1 − m̂)
+//! Σw/c = m̂/(1 − m̂)                1 − m̂ at least 1/2n         n = max(1, c T), packets that T has time for
 //! γ = max(γ₀, ln(1 + Σw/c)/e)     e the excess                 γ₀ `gamma`, the least
 //! ```
+//!
+//! A share of marks of all n packets stands for no finite price. So it counts as if half a packet had not been marked,
+//! as for a source that reads a price from marks: what flows pay is taken to be at most 2n − 1 times the link's rate, and γ is
+//! never infinite.
 //!
 //! That is ours: the dissertation leaves γ to the operator.
 //!
@@ -139,7 +143,7 @@ impl ManageQueue for SbrmQueue {
             rule.map(|rule| SampledPrice::new(rule, gamma, interval, place)).transpose()?;
         let packet = place.packet.as_f64();
         let estimate =
-            params.excess.map(|excess| Estimate::new(&params, in_packets(excess, packet)));
+            params.excess.map(|excess| Estimate::new(&params, in_packets(excess, packet), place));
         Ok(SbrmQueue { gamma, target, packet, estimate, sampled, price: 0.0 })
     }
 
@@ -210,15 +214,19 @@ struct Estimate {
     excess: f64,
     /// T.
     over: Span,
+    /// 1/2n.
+    least_unmarked: f64,
     /// m̂, as of `at`.
     share: f64,
     at: Time,
 }
 
 impl Estimate {
-    fn new(params: &SbrmQueueParams, excess: f64) -> Self {
+    fn new(params: &SbrmQueueParams, excess: f64, place: &Place) -> Self {
         let (Factor(least), over) = (params.gamma, params.estimate_over);
-        Estimate { least, excess, over, share: 0.0, at: Time::ZERO }
+        let packets = place.rate.as_bytes_per_sec() * over.as_secs() / place.packet.as_f64();
+        let least_unmarked = 0.5 / packets.max(1.0);
+        Estimate { least, excess, over, least_unmarked, share: 0.0, at: Time::ZERO }
     }
 
     /// γ, now that a packet has left that was marked with this probability. ln(1 + Σw/c) = −ln(1 − m̂).
@@ -227,7 +235,8 @@ impl Estimate {
         let elapsed = now.since(self.at).as_secs() / self.over.as_secs();
         self.at = now;
         self.share += elapsed.min(1.0) * (probability - self.share);
-        (-libm::log1p(-self.share) / self.excess).max(self.least)
+        let marked = self.share.min(1.0 - self.least_unmarked);
+        (-libm::log1p(-marked) / self.excess).max(self.least)
     }
 }
 
@@ -282,6 +291,25 @@ mod tests {
                 leave(&mut queue, now_ms, backlog as u32);
             }
             assert!((backlog - 30.0).abs() < 1.0, "{paid}: {backlog}");
+        }
+    }
+
+    /// A time shorter than a packet's is an estimate by the last packet alone: it counts as half marked at most, so that
+    /// γ is at most ln 2/e. Then the queue becomes empty, and asks nothing.
+    #[test]
+    fn the_price_is_finite_however_much_flows_pay() {
+        let mut queue = queue(20);
+        for (over_us, packets) in [(1, 1.0), (12, 1.0), (1_000_000, 83_333.3)] {
+            queue.estimate.as_mut().expect("is there").over = Span::from_micros(over_us);
+            queue.estimate.as_mut().expect("is there").least_unmarked = 0.5 / packets;
+            for now_ms in 1..1_000 {
+                let (price, most) = (leave(&mut queue, now_ms, 900), libm::log(2.0 * packets) / 20.0);
+                assert!(queue.gamma <= most + 1e-12, "{over_us} us: {} for {most}", queue.gamma);
+                assert!(price.is_finite() && price >= 0.0, "{price}");
+            }
+            for now_ms in 1_000..1_100 {
+                assert_eq!(leave(&mut queue, now_ms, 10), 0.0, "{over_us} us");
+            }
         }
     }
 

@@ -98,6 +98,7 @@ pub fn add(sum: &mut SenderCounts, counts: &SenderCounts) {
     sum.acks += counts.acks;
     sum.cwnd_sum += counts.cwnd_sum;
     sum.srtt_sum_ns += counts.srtt_sum_ns;
+    sum.acks_without_srtt += counts.acks_without_srtt;
 }
 
 /// Between which hosts a flow's packets go, and in what shape.

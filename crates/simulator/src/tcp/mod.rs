@@ -75,8 +75,39 @@ pub struct Half {
     pub receiver: receiver::Receiver,
     /// Sizes on the wire.
     pub sizes: Sizes,
-    /// When the request of the connection was answered last, if it came this way.
-    answered: Time,
+    /// How the request of the connection was answered, if it came this way.
+    answered: Answered,
+}
+
+/// How a connection request was answered: when the last answer left, in nanoseconds, and in the highest bit whether there
+/// was more than one. Which of several the other end has taken is unknown, so that they show no round trip (Karn's
+/// algorithm; RFC 6298, section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answered(u64);
+
+impl Answered {
+    const AGAIN: u64 = 1 << 63;
+
+    /// Once, at this time.
+    #[cfg(test)]
+    pub fn once(at: Time) -> Self {
+        Answered(at.as_nanos())
+    }
+
+    /// A request arrives, and is answered.
+    pub fn note(&mut self, now: Time) {
+        self.0 = now.as_nanos() | if self.0 > 0 { Self::AGAIN } else { 0 };
+    }
+
+    /// When the last answer left.
+    pub fn at(self) -> Time {
+        Time::from_nanos(self.0 & !Self::AGAIN)
+    }
+
+    /// The round trip from the answer to what arrives now, if there was one answer.
+    pub fn round_trip(self, now: Time) -> Option<Span> {
+        (self.0 & Self::AGAIN == 0).then(|| now.since(self.at()))
+    }
 }
 
 impl Half {
@@ -86,7 +117,7 @@ impl Half {
         let sizes = Sizes::new(packet_size, plan.timestamps);
         let sender = sender::Sender::new(plan, sizes);
         let receiver = receiver::Receiver::new(plan, sender.uses_sack(), sizes);
-        Half { address, sender, receiver, sizes, answered: Time::ZERO }
+        Half { address, sender, receiver, sizes, answered: Answered::default() }
     }
 
     /// Its sender reads prices, which travel so.
@@ -101,9 +132,9 @@ impl Half {
         self.receiver.received_bytes()
     }
 
-    /// When whoever may send the other way has answered the request of the connection, once data that
+    /// How whoever may send the other way has answered the request of the connection, once data that
     /// follows it has arrived and shows that the answer did.
-    pub fn accepted(&self) -> Option<Time> {
+    pub fn accepted(&self) -> Option<Answered> {
         (self.received_bytes() > 0).then_some(self.answered)
     }
 
@@ -131,7 +162,7 @@ impl Half {
     #[cold]
     fn answer(&mut self, request: &Parcel, door: &mut Door) {
         let request = request.packet(door.now);
-        self.answered = door.now;
+        self.answered.note(door.now);
         let (flags, received_bytes) = self.receiver.on_request(&request);
         let mut flags = flags::SYN | flags;
         let (mut len, mut ticket) = (self.sizes.syn, 0);

@@ -19,6 +19,8 @@ use core::hint::select_unpredictable;
 
 use tidegate_mechanisms::units::{Span, Time};
 
+use super::Answered;
+
 /// What a kernel offers at first: 64 KiB; and without having grown: 157/256 of 128 KiB, what is
 /// left of its default buffer for data in packets of 1500 bytes.
 const FIRST_WINDOW: u64 = 64_240;
@@ -60,12 +62,14 @@ impl ReceiveWindow {
         }
     }
 
-    /// The first segment arrives, a round trip after the connection request was answered.
-    pub fn begin(&mut self, answered: Time, at: Time, stamp: Time) {
-        self.rtt = at.since(answered);
+    /// The first segment arrives, a round trip after the connection request was answered. If it was answered more than
+    /// once, the way back is taken to be as long as the way there.
+    pub fn begin(&mut self, answered: Answered, at: Time, stamp: Time) {
+        let way_there = at.since(stamp);
+        self.rtt = answered.round_trip(at).unwrap_or(way_there * 2);
         self.way_back =
-            Span::from_nanos(self.rtt.as_nanos().saturating_sub(at.since(stamp).as_nanos()));
-        self.since = answered;
+            Span::from_nanos(self.rtt.as_nanos().saturating_sub(way_there.as_nanos()));
+        self.since = answered.at();
         self.sampled = at;
     }
 
@@ -133,7 +137,7 @@ mod tests {
     #[test]
     fn the_window_grows_ahead_of_what_arrives() {
         let mut window = ReceiveWindow::new(1448);
-        window.begin(ms(100), ms(200), ms(150));
+        window.begin(Answered::once(ms(100)), ms(200), ms(150));
         assert_eq!(arrive(&mut window, 0, 10, 200), 6);
         assert_eq!(arrive(&mut window, 10, 30, 300), 0);
         assert_eq!(window.limit, FIRST_LIMIT);
@@ -144,7 +148,7 @@ mod tests {
     #[test]
     fn a_steady_stream_leaves_it_as_it_is() {
         let mut window = ReceiveWindow::new(1448);
-        window.begin(ms(100), ms(200), ms(150));
+        window.begin(Answered::once(ms(100)), ms(200), ms(150));
         for round in 2..20 {
             arrive(&mut window, (round - 2) * 20, (round - 1) * 20, 100 * round);
         }

@@ -16,6 +16,10 @@ use core::hint::select_unpredictable;
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::RtoPlan;
 
+/// The time-out of a connection whose handshake has shown no round trip is no shorter (RFC 6298, section 5.7; Linux,
+/// `TCP_TIMEOUT_FALLBACK`).
+const AFTER_UNKNOWN: Span = Span::from_secs(3);
+
 /// So many doublings in a row forget the smoothed round trip, where they do.
 const FORGETS_FROM: u8 = 4;
 
@@ -38,6 +42,8 @@ pub struct RoundTrip {
     /// The time-out that is in force: an ACK that is measured may start the timer as it was before.
     in_force_ns: u64,
     lags: bool,
+    /// The time-out was shorter at the beginning.
+    begins_shorter: bool,
     /// The clock that measures; 0 for one that is exact.
     tick_ns: u64,
     /// With ticks: srtt in eighths of one.
@@ -72,6 +78,7 @@ impl RoundTrip {
             rto_ns: initial.as_nanos(),
             in_force_ns: initial.as_nanos(),
             lags,
+            begins_shorter: initial < AFTER_UNKNOWN,
             tick_ns: tick.map_or(0, Span::as_nanos),
             eighths: 0,
             quarters: 0,
@@ -84,6 +91,16 @@ impl RoundTrip {
         let before = self.rto_ns;
         self.take(rtt, now);
         self.in_force_ns = if self.lags { before } else { self.rto_ns };
+    }
+
+    /// The handshake has shown no round trip, since its packets were sent again: a time-out that was shorter than three
+    /// seconds at the beginning has these now, and another stays doubled.
+    pub fn begin_unknown(&mut self) {
+        if self.begins_shorter {
+            self.doubled = 0;
+            self.rto_ns = AFTER_UNKNOWN.min(self.max).as_nanos();
+            self.settle();
+        }
     }
 
     /// Nothing was measured since the last sample.
@@ -294,6 +311,19 @@ mod tests {
                     assert!((found - want).abs() < 0.1, "{then_ms} ms: {found} for {want}");
                 }
             }
+        }
+    }
+
+    /// RFC 6298, section 5.7.
+    #[test]
+    fn a_handshake_that_shows_no_round_trip_leaves_three_seconds_at_least() {
+        for (initial_s, want_s) in [(1, 3), (3, 12), (5, 20)] {
+            let initial = Span::from_secs(initial_s);
+            let mut rt = RoundTrip::new(RtoPlan { initial, ..plan(false) });
+            rt.back_off();
+            rt.back_off();
+            rt.begin_unknown();
+            assert_eq!((rt.srtt(), rt.rto()), (None, Span::from_secs(want_s)), "{initial_s} s");
         }
     }
 

@@ -29,23 +29,35 @@ pub fn exact(cases: u32) -> ProptestConfig {
 pub fn any_scenario() -> impl Strategy<Value = String> {
     (prop_oneof![dumbbell(), parking_lot(), free_topology()], head(), tcp())
         .prop_map(|(network, head, tcp)| format!("version = 1\n{head}\n[tcp]\n{tcp}\n{network}"))
+        .prop_map(|text| {
+            // A buffer holds a packet in its tunnel, and a window a segment.
+            let largest = if text.contains("pdn-gateway") { "1500 B" } else { "9000 B" };
+            let text = text.replace("9000 B", largest);
+            match text.contains("9000 B") {
+                true => text.replace("window_limit = \"1460 B\"", "window_limit = \"9 kB\""),
+                false => text,
+            }
+        })
 }
 
 fn head() -> impl Strategy<Value = String> {
     (
         select(vec!["linux", "classic", "linux-2.6.29"]),
         prop_oneof![Just(0), 0..1500u32],
-        prop_oneof![1..300u32, 300..1500u32],
+        // Now and then long enough for connection requests to be repeated on a long way.
+        prop_oneof![4 => 1..300u32, 8 => 300..1500u32, 1 => 3000..7000u32],
         select(vec!["auto", "off", "1 ms"]),
         select(vec!["off", "50 ms"]),
         0..2u32,
+        select(vec!["", "", "packet_size = \"9000 B\"\n"]),
+        select(vec!["base = 1.2", "base = 1.0001", "base = 90.0"]),
     )
-        .prop_map(|(profile, warm_up, duration, jitter, sampling, drain)| {
+        .prop_map(|(profile, warm_up, duration, jitter, sampling, drain, size, base)| {
             format!(
                 "profile = \"{profile}\"\nwarm_up = \"{warm_up} ms\"\nduration = \"{duration} ms\"\n\
                  host_jitter = \"{jitter}\"\nsample_interval = \"{sampling}\"\n\
-                 drain_limit = \"{drain} s\"\n\
-                 price_encoding = {{ kind = \"one-bit\", base = 1.2 }}\n"
+                 drain_limit = \"{drain} s\"\n{size}\
+                 price_encoding = {{ kind = \"one-bit\", {base} }}\n"
             )
         })
 }
@@ -200,6 +212,9 @@ fn scheduled() -> impl Strategy<Value = String> {
         r#"aqm = { kind = "pc3", gamma = 0.1, target = "1 kB" }"#,
         r#"aqm = { kind = "virtual-queue", scale = 0.5 }"#,
         r#"aqm = { kind = "sbrm-queue", gamma = 0.1, target = "2 kB" }"#,
+        r#"aqm = { kind = "sbrm-queue", gamma = 0.001, target = "1 kB", excess = "3 packets", estimate_over = "5 ms" }"#,
+        r#"aqm = { kind = "sbrm-queue", gamma = 9.0, target = "1 kB", excess = "1 packets", estimate_over = "1 us" }"#,
+        r#"aqm = { kind = "pc3", gamma = 1000.0, alpha = 90.0, target = "1 kB" }"#,
         r#"aqm = { kind = "sbrm-queue", gamma = 0.1, target = "2 kB", price = "pc3", interval = "3 ms" }"#,
         r#"scheduler = { kind = "drr" }"#,
         r#"scheduler = { kind = "drr", quantum = "300 B" }"#,
@@ -207,6 +222,7 @@ fn scheduled() -> impl Strategy<Value = String> {
         r#"scheduler = { kind = "fq-codel", flows = 3, quantum = "300 B", perturbation = 7 }"#,
         r#"scheduler = { kind = "dual-host", target = "1 ms", interval = "10 ms" }"#,
         r#"scheduler = { kind = "dual-host", quantum = "300 B" }"#,
+        r#"scheduler = { kind = "dual-host", target = "1 ms", interval = "10 ms", knows_rate = false }"#,
         r#"scheduler = { kind = "rfc6057", provisioned_rate = "1 Mb/s", period = "0.2 s" }"#,
         r#"scheduler = { kind = "declared-congestion", outside = "first" }"#,
         r#"scheduler = { kind = "dualpi2" }"#,
@@ -241,7 +257,7 @@ fn judged() -> impl Strategy<Value = String> {
 fn link() -> impl Strategy<Value = String> {
     (
         1..20u32,
-        select(vec!["0 s", "2 ms", "30 ms"]),
+        select(vec!["0 s", "2 ms", "2 ms", "30 ms", "30 ms", "130 ms", "1.2 s"]),
         select(vec!["1 packets", "20 packets", "60 packets", "9 kB", "30 kB"]),
         select(vec!["0.0", "0.0", "0.01", "0.2"]),
         any::<bool>(),
@@ -306,7 +322,7 @@ fn group() -> impl Strategy<Value = Group> {
         "meter = { reference_rate = \"0.3 Mb/s\" }\n",
         "meter = { reference_rate = \"0.3 Mb/s\", burst_allowance = \"20 kB\", meters = 3 }\n",
     ]);
-    let size = select(vec!["", "", "packet_size = \"200 B\"\n"]);
+    let size = select(vec!["", "", "packet_size = \"200 B\"\n", "packet_size = \"9000 B\"\n"]);
     (1..4u32, 1..4u32, traffic, meter, size, ends(), any::<[bool; 2]>()).prop_map(
         |(count, flows, traffic, meter, size, (entry, exit), [at_first, shares])| {
             let sends = format!("flows = {flows}\ntraffic = {traffic}\n{size}");

@@ -23,8 +23,19 @@
 //! COBALT is CoDel, whose counter goes down as it came up, and BLUE, a probability of loss for flows
 //! that do not answer (`bottleneck/cobalt.rs`).
 //!
-//! As in CAKE: the above. Not as in CAKE: no shaper (the link is what it is, and COBALT does not know its
-//! rate, as in CAKE's unlimited mode), no DiffServ tins (one for all), no ACK filter, no splitting of
+//! COBALT knows the rate of the link, as with CAKE's shaper (`bandwidth`), so that a slow link is not left idle:
+//!
+//! ```text
+//! target   ← max(target, 1.5 τ)                              τ time of a full packet, of the scenario's `packet_size`
+//! interval ← max(interval + what target grew by, 2 target)
+//! signal     only after a sojourn above target and above 4 τ
+//! ```
+//!
+//! It is the rate that the link is configured with: like a shaper, it does not follow the link's `rate_changes`. With
+//! `knows_rate = false` τ is zero, as in CAKE's unlimited mode.
+//!
+//! As in CAKE: the above. Not as in CAKE: the link itself is the shaper, Q does not shrink with the rate (CAKE has
+//! rate/4096 s, between 300 B and 1514 B), no DiffServ tins (one for all), no ACK filter, no splitting of
 //! large segments, no triple isolation (customers at one end only). Flows and customers are known by
 //! number, so that no set-associative hash is needed and nothing collides. The buffer is the link's; CAKE
 //! takes its own from the rate.
@@ -48,6 +59,9 @@ parameters! {
         pub target: Span = "5 ms",
         /// How long it may be exceeded; about a worst-case round-trip time.
         pub interval: Span = "100 ms",
+        /// COBALT knows the rate that the link is configured with, as CAKE's shaper does: the target is at least 1.5
+        /// packets' time, the interval grows with it, and nothing is signalled below four packets' time.
+        pub knows_rate: bool = "true",
     }
     check goes_on;
 }
@@ -122,10 +136,13 @@ impl Discipline for DualHost {
 
     fn new(params: DualHostParams, place: &Place) -> Self {
         assert!(goes_on(&params).is_none(), "the parameters were validated");
-        let DualHostParams { quantum, target, interval } = params;
+        let DualHostParams { quantum, target, interval, knows_rate } = params;
+        let known = knows_rate && place.rate.as_bps() > 0;
+        let packet_time =
+            if known { place.rate.transmission_time(place.packet) } else { Span::ZERO };
         DualHost {
             quantum,
-            cobalt: CobaltParams { target, interval },
+            cobalt: CobaltParams::at_rate(target, interval, packet_time),
             room: place.room,
             flows: Vec::new(),
             bulk: Vec::new(),

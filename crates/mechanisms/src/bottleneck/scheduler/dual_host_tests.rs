@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 fn dual_host(quantum: u64, packets: u32) -> DualHost {
     let (target, interval) = (Span::from_millis(5), Span::from_millis(100));
     DualHost::new(
-        DualHostParams { quantum: Bytes::new(quantum), target, interval },
+        DualHostParams { quantum: Bytes::new(quantum), target, interval, knows_rate: true },
         &place(packets),
     )
 }

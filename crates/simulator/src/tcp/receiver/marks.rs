@@ -12,10 +12,7 @@ impl Receiver {
     /// The connection request is answered: with these flags, and counters if there are any. Until a segment arrives in
     /// order its timestamp is echoed (RFC 7323, section 4.3).
     pub fn on_request(&mut self, request: &Packet) -> (u32, Option<ReceivedBytes>) {
-        self.echo = request.stamp;
-        if let Some(delaying) = &mut self.delaying {
-            delaying.answered = Some(request.at);
-        }
+        self.note_request(request);
         let capable = request.flags & flags::ECT;
         let Some(counted) = &mut self.counted else {
             // The sender may have fallen back.
@@ -33,6 +30,17 @@ impl Receiver {
             self.capable = counted.server().outcome().capable;
         }
         ((self.capable() & capable) | answer.ace.flags(), bytes)
+    }
+
+    /// A request that comes again after data is an old one, and changes nothing.
+    fn note_request(&mut self, request: &Packet) {
+        if self.next > 0 || !self.out_of_order.is_empty() {
+            return;
+        }
+        self.echo = request.stamp;
+        if let Some(delaying) = &mut self.delaying {
+            delaying.answered.get_or_insert_default().note(request.at);
+        }
     }
 
     /// Its host has requested the connection, and that was answered by whoever sends the data, at `answered`: the

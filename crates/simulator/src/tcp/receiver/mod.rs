@@ -20,7 +20,7 @@ use tidegate_mechanisms::price::{Encoding, Gathered};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, TcpPlan};
 
-use super::Sizes;
+use super::{Answered, Sizes};
 use super::accecn::MarkCounters;
 use super::ack_delay::AckDelay;
 use super::ack_timer::AckTimer;
@@ -97,8 +97,8 @@ struct Delaying {
     /// The receiver's own retransmission time-out, for the silence after which it acknowledges
     /// quickly; its only round-trip sample is that of the handshake, which takes timestamps.
     silence: RoundTrip,
-    /// When the connection request was answered, until the first segment arrives.
-    answered: Option<Time>,
+    /// How the connection request was answered, until the first segment arrives.
+    answered: Option<Answered>,
     /// When the last segment in order arrived.
     last_arrival: Time,
 }

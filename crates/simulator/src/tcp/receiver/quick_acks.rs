@@ -12,8 +12,10 @@ impl Receiver {
         let Delaying { plan: delay, adapted, window, silence, answered, last_arrival, .. } =
             delaying;
         if let Some(answered) = answered.take() {
-            if self.timestamps {
-                silence.sample(packet.at.since(answered), packet.at);
+            match answered.round_trip(packet.at) {
+                _ if !self.timestamps => {}
+                Some(rtt) => silence.sample(rtt, packet.at),
+                None => silence.begin_unknown(),
             }
             if let Some(window) = window {
                 window.begin(answered, packet.at, packet.stamp);

@@ -393,6 +393,8 @@ impl Sender {
     fn count_ack(&mut self) {
         self.counts.acks += 1;
         self.counts.cwnd_sum += self.window.cwnd();
-        self.counts.srtt_sum_ns += self.feedback.round_trip().srtt_ns();
+        let srtt_ns = self.feedback.round_trip().srtt_ns();
+        self.counts.srtt_sum_ns += srtt_ns;
+        self.counts.acks_without_srtt += u64::from(srtt_ns == 0);
     }
 }

@@ -266,7 +266,7 @@ mod tests {
         fn with(options: &str) -> Self {
             let plan = classic_with(options);
             let (detection, mut feedback) = (Detection::new(&plan), Feedback::new(&plan));
-            feedback.begin(Span::from_millis(100), Time::ZERO);
+            feedback.begin(Some(Span::from_millis(100)), Time::ZERO);
             let mut out = Outstanding::new(detection.memory(), 1_460);
             (0..10).for_each(|n| _ = out.add(0, ms(n)));
             Bench { detection, feedback, out }

@@ -54,6 +54,9 @@ impl Told<'_> {
     }
 }
 
+/// The shortest round trip before the first is measured.
+const UNKNOWN: Span = Span::from_nanos(u64::MAX);
+
 /// By what round trips are measured.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
@@ -96,6 +99,8 @@ pub struct Feedback {
     through_repairs: bool,
     /// ACKs tell of prices, beside their options or in their word.
     reads_prices: bool,
+    /// The connection was requested more than once.
+    request_repeated: bool,
 }
 
 impl Feedback {
@@ -108,15 +113,15 @@ impl Feedback {
             _ => Clock::OneSegment(None),
         };
         let sack = plan.loss_recovery.is_selective();
-        let min_rtt = Span::from_nanos(u64::MAX);
         Feedback {
             sack,
             clock,
             round_trip: RoundTrip::new(plan.rto()),
-            min_rtt,
+            min_rtt: UNKNOWN,
             named: Maybe::NONE,
             through_repairs: plan.rtt_through_repairs,
             reads_prices: false,
+            request_repeated: false,
         }
     }
 
@@ -151,7 +156,8 @@ impl Feedback {
     /// The shortest round trip, where each segment's is known.
     #[inline]
     pub fn min_rtt(&self) -> Option<Span> {
-        matches!(self.clock, Clock::EachSegment { .. }).then_some(self.min_rtt)
+        let known = self.min_rtt < UNKNOWN && matches!(self.clock, Clock::EachSegment { .. });
+        known.then_some(self.min_rtt)
     }
 
     #[inline]
@@ -324,8 +330,30 @@ impl Feedback {
         rtt
     }
 
-    /// The connection request was answered after `rtt`.
-    pub fn begin(&mut self, rtt: Span, now: Time) {
+    /// The connection is requested again.
+    pub fn on_request_repeated(&mut self) {
+        self.request_repeated = true;
+    }
+
+    /// The round trip of a request that is answered now. The answer to one that was sent several times shows it only
+    /// if it echoes the timestamp of the one that it answers, which left at `requested` (Karn; RFC 6298, section 3).
+    pub fn round_trip_of_request(&self, requested: Time, now: Time) -> Option<Span> {
+        let shown = !self.request_repeated || self.echoes();
+        shown.then(|| now.since(requested))
+    }
+
+    /// Whether ACKs echo timestamps.
+    fn echoes(&self) -> bool {
+        match self.clock {
+            Clock::Echo { .. } => true,
+            Clock::EachSegment { echo } => echo,
+            Clock::OneSegment(_) => false,
+        }
+    }
+
+    /// The handshake has shown this round trip, or none.
+    pub fn begin(&mut self, rtt: Option<Span>, now: Time) {
+        let Some(rtt) = rtt else { return self.round_trip.begin_unknown() };
         self.round_trip.sample(rtt, now);
         self.round_trip.settle();
         self.min_rtt = rtt;

@@ -1,13 +1,13 @@
 //! How a connection begins.
 
-use tidegate_mechanisms::units::Time;
+use tidegate_mechanisms::units::{Span, Time};
 
 use super::Sender;
 use super::phase::Phase;
 use crate::packet::{Options, Packet};
-use crate::tcp::Door;
 use crate::tcp::accecn::Outcome;
 use crate::tcp::maybe::Maybe;
+use crate::tcp::{Answered, Door};
 
 impl Sender {
     /// Requests the connection.
@@ -16,13 +16,12 @@ impl Sender {
         self.send_request(door);
     }
 
-    /// The other end has requested the connection, got the answer that was given at `answered`, and sent
-    /// something; the handshake has ended in `outcome`. A sender that is connected already, or requested it,
-    /// takes no notice.
-    pub fn accept(&mut self, answered: Time, outcome: Outcome, door: &mut Door) {
+    /// The other end has requested the connection, got an answer, and sent something; the handshake has ended in
+    /// `outcome`. A sender that is connected already, or requested it, takes no notice.
+    pub fn accept(&mut self, answered: Answered, outcome: Outcome, door: &mut Door) {
         if self.recovery.phase() == Phase::Closed {
             self.ecn.adopt(outcome, true);
-            self.establish(answered, door);
+            self.establish(answered.round_trip(door.now), door);
         }
     }
 
@@ -30,14 +29,17 @@ impl Sender {
     pub fn on_answer(&mut self, requested: Time, outcome: Outcome, door: &mut Door) {
         if self.recovery.phase() == Phase::SynSent {
             self.ecn.adopt(outcome, true);
-            self.establish(requested, door);
+            let rtt = self.feedback.round_trip_of_request(requested, door.now);
+            self.establish(rtt, door);
         }
     }
 
-    fn establish(&mut self, request: Time, door: &mut Door) {
-        let rtt = door.now.since(request);
+    /// The connection is established; the handshake has shown this round trip, if its packets were sent once.
+    fn establish(&mut self, rtt: Option<Span>, door: &mut Door) {
         self.feedback.begin(rtt, door.now);
-        self.detection.begin(rtt);
+        if let Some(rtt) = rtt {
+            self.detection.begin(rtt);
+        }
         self.transmit.note_activity(door.now);
         self.established = Maybe::some(door.now.as_nanos());
         self.recovery.open();
@@ -55,6 +57,7 @@ impl Sender {
             // As for one that was lost (RFC 5562, section 3.1).
             self.window.allow(1);
         }
-        self.establish(packet.stamp, door);
+        let rtt = self.feedback.round_trip_of_request(packet.stamp, door.now);
+        self.establish(rtt, door);
     }
 }

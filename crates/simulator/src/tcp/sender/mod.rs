@@ -73,6 +73,8 @@ pub struct SenderCounts {
     pub cwnd_sum: f64,
     /// Sum of the smoothed round-trip time over ACKs, ns.
     pub srtt_sum_ns: u64,
+    /// ACKs before the first round trip was measured, which that sum has nothing of.
+    pub acks_without_srtt: u64,
 }
 
 /// One sender.

@@ -48,6 +48,7 @@ impl Sender {
                 self.window.lower_threshold_to_least();
             }
             self.ecn.on_request_lost();
+            self.feedback.on_request_repeated();
             self.counts.retransmits += 1;
             return self.send_request(door);
         }

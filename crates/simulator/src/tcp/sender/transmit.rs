@@ -125,7 +125,8 @@ impl Sender {
                 self.window.start(self.transmit.silence(door.now), door.now);
             }
             let sent = if let Some(bursts) = self.transmit.bursts {
-                let room = available.min(u64::from(allowed - in_flight)) as u32;
+                // Duplicates let one segment go at a time, whatever is in flight.
+                let room = available.min(allowed.saturating_sub(in_flight).max(1).into()) as u32;
                 match self.send_burst(bursts, room, door) {
                     0 => return (in_flight, true),
                     sent => sent,
