@@ -75,9 +75,9 @@ build_native() {
         die "the engine did not compile"
     [[ $(uname -s) == Linux ]] || return 0
     say "compiling the lab"
-    cargo build --package tidegate-gateway --bin tidegate-lab --profile dev-release --locked \
+    cargo build --package tidegate-gateway --bin tidegate-lab --release --locked \
         --offline --quiet || die "the lab did not compile"
-    install target/dev-release/tidegate-lab "$VENV/bin/"
+    install target/release/tidegate-lab "$VENV/bin/"
 }
 
 # What the congestion control of our own takes and is not here.

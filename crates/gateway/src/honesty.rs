@@ -21,6 +21,9 @@ pub const MAX_STALL_S: f64 = 0.1;
 /// Share of packets that may be late.
 pub const LATE_SHARE: f64 = 0.01;
 
+/// The histogram of lateness has room for so much from the beginning, an hour, and grows beyond that.
+const USUAL_NS: u64 = 3_600_000_000_000;
+
 /// How punctual a forwarder was, over the measured time.
 pub struct Punctuality {
     late_after: Span,
@@ -72,16 +75,18 @@ impl Punctuality {
     /// Never: the bounds of the histogram are valid.
     pub fn new(plan: &Plan) -> Self {
         let tolerated = shortest_round_trip(plan).as_secs() * TOLERANCE;
+        let mut lateness_ns = Histogram::new_with_max(USUAL_NS, 2).expect("bounds are valid");
+        lateness_ns.auto(true);
         Punctuality {
             late_after: Span::from_secs_f64(tolerated).max(MIN_LATE),
             late: 0,
-            lateness_ns: Histogram::new_with_max(3_600_000_000_000, 2).expect("bounds are valid"),
+            lateness_ns,
         }
     }
 
     /// A packet was handed over this long after it was due.
     pub fn record(&mut self, lateness: Span) {
-        self.lateness_ns.saturating_record(lateness.as_nanos());
+        self.lateness_ns.record(lateness.as_nanos()).expect("the histogram grows");
         self.late += u64::from(lateness > self.late_after);
     }
 

@@ -14,13 +14,13 @@ use crate::network::{DUMBBELL, Network};
 use crate::plan::{ConexPlan, FeedbackPlan, MAX_GROUPS, MAX_LINKS, MAX_RUN, TcpPlan};
 use crate::prices;
 use crate::resolve::AtHosts;
+use crate::routes;
 use crate::tunnels;
 use crate::value::OrOff;
 
 /// What a run can hold in memory.
 const MAX_FLOWS: u64 = 1_000_000;
 const MAX_STAGES: u64 = 1_000_000;
-const MAX_ROUTE_LINKS: u64 = 50_000_000;
 const MAX_SAMPLES: u64 = 10_000_000;
 /// Looking for a group's way can take as long as there are links.
 const MAX_SEARCHED: usize = 500_000;
@@ -137,7 +137,10 @@ pub(crate) fn whole(file: &File, reader: &mut Reader) {
     }
     let network = network.filter(|network| can_be_searched(file, network, reader));
     prices::of(file, network.as_ref(), reader);
-    network.iter().for_each(|network| tunnels::of(file, network, reader));
+    network.iter().for_each(|network| {
+        tunnels::of(file, network, reader);
+        routes::fit(file, network, reader);
+    });
     let nodes = network.as_ref().map(Network::nodes).unwrap_or_default();
     let known = network.as_ref().filter(|_| reader.mistakes.is_empty());
     known.iter().for_each(|network| load::whole(file, network, reader));
@@ -256,7 +259,7 @@ fn totals(file: &File, reader: &mut Reader) {
 }
 
 /// An access link per user, another on the far side where there are any, and the core, both ways.
-fn links_fit(file: &File, reader: &mut Reader) {
+pub(crate) fn links_in_all(file: &File) -> u64 {
     let far = u64::from(file.egress.is_some());
     let of_users = file.users.entries.iter().fold(0u64, |sum, (_, user)| {
         let sides = 1 + far.max(u64::from(user.egress.is_some()));
@@ -265,7 +268,11 @@ fn links_fit(file: &File, reader: &mut Reader) {
     let row = file.parking_lot.as_ref().map_or(1, |lot| lot.hops.count());
     let shape = file.mobile.as_ref().map_or(row, |mobile| 4 + 2 * mobile.enodebs.count());
     let core = 2 * file.links.as_ref().map_or(shape, |links| links.entries.len()) as u64;
-    let links = of_users.saturating_add(core);
+    of_users.saturating_add(core)
+}
+
+fn links_fit(file: &File, reader: &mut Reader) {
+    let links = links_in_all(file);
     if links >= MAX_LINKS as u64 {
         reader.wrong_at("users", format!("{links} links in all; at most {}", MAX_LINKS - 1));
     }
@@ -293,7 +300,7 @@ fn network_if_known(file: &File) -> Option<Network> {
 }
 
 fn user_group(file: &File, user: &User, network: Option<(&Network, &Names)>, reader: &mut Reader) {
-    let end = file.warm_up.as_nanos() + file.duration.as_nanos();
+    let end = file.warm_up.as_nanos().saturating_add(file.duration.as_nanos());
     if user.start.is_some_and(|start| start.from.as_nanos() > end) {
         reader.wrong_at("start", "is after the end of the run");
     }
@@ -369,7 +376,7 @@ fn offers(file: &File, user: &User, reader: &mut Reader) {
         let message = format!("times must ascend, but {} follows {}", pair[1].at, pair[0].at);
         reader.wrong_at("offers", message);
     }
-    let end = file.warm_up.as_nanos() + file.duration.as_nanos();
+    let end = file.warm_up.as_nanos().saturating_add(file.duration.as_nanos());
     if let Some(late) = offers.iter().find(|offer| offer.at.as_nanos() > end) {
         reader.wrong_at("offers", format!("{} is after the end of the run", late.at));
     }
@@ -523,16 +530,6 @@ fn path(file: &File, user: &User, network: &Network, reader: &mut Reader) {
     match (network.path(from, to), network.path(to, from)) {
         (None, _) => reader.wrong_at("to", format!("no path leads from {from} to {to}")),
         (_, None) => reader.wrong_at("from", format!("no path leads back from {to} to {from}")),
-        (Some(there), Some(back)) => {
-            let links = (there.len() + back.len()) as u64 * user.count.0 * user.flows.0;
-            if links > MAX_ROUTE_LINKS {
-                reader.wrong_at(
-                    "flows",
-                    format!(
-                        "the routes of all flows have {links} links; at most {MAX_ROUTE_LINKS}"
-                    ),
-                );
-            }
-        }
+        (Some(_), Some(_)) => {}
     }
 }

@@ -32,6 +32,7 @@ mod quantity;
 #[cfg(test)]
 mod reference;
 mod resolve;
+mod routes;
 mod rows;
 mod schema;
 mod sweep;

@@ -42,6 +42,8 @@ pub const MAX_RUN: Span = Span::from_nanos(1 << 46);
 pub const MAX_HELD: usize = 1_000_000;
 /// So many rows a table of results may have.
 pub const MAX_ROWS: usize = 50_000_000;
+/// So many steps all different routes have in a run: a packet says in 24 bits where it is.
+pub const MAX_ROUTE_STEPS: usize = 1 << 24;
 /// So many user groups can be told apart.
 pub const MAX_GROUPS: usize = 1 << 16;
 

@@ -3,7 +3,7 @@
 //! Bins as in HdrHistogram (G. Tene), with two significant digits: 128 to each power of two, and below 256 ns
 //! one for each. The library of that name finds the same bin; here it is found in a few instructions, since
 //! every packet that a bottleneck accepts is counted, and what is known anyway, extremes and the sum of all,
-//! is not kept besides.
+//! is not kept besides. No time is too long for a bin of its own, and no bin is ever full.
 
 use tidegate_mechanisms::units::Span;
 
@@ -12,12 +12,17 @@ const BINS_BITS: u32 = 7;
 /// Shorter times have bins of their own.
 const LEAST: u64 = 2 << BINS_BITS;
 
-/// How often times occurred that are no longer than an hour; longer ones count as that.
+/// How often times occurred.
 #[derive(Clone)]
-pub struct Histogram(Vec<u32>);
+pub struct Histogram {
+    /// By bin; of those that have reached 2³², what is over.
+    counts: Vec<u32>,
+    /// Bins that have reached 2³², each as often as it has.
+    wrapped: Vec<usize>,
+}
 
-/// The longest time that is told apart.
-const MOST: Span = Span::from_secs(3_600);
+/// There are bins up to this time from the beginning; for longer ones they are added.
+const USUAL: Span = Span::from_secs(3_600);
 
 /// The bin of a time.
 #[inline(always)]
@@ -29,12 +34,13 @@ fn bin_of(ns: u64) -> usize {
 /// The longest time of a bin, ns.
 fn last_of(bin: usize) -> u64 {
     let power = (bin >> BINS_BITS).saturating_sub(1);
-    (((bin - (power << BINS_BITS) + 1) as u64) << power) - 1
+    let first = ((bin - (power << BINS_BITS)) as u64) << power;
+    first + ((1 << power) - 1)
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram(vec![0; bin_of(MOST.as_nanos()) + 1])
+        Histogram { counts: vec![0; bin_of(USUAL.as_nanos()) + 1], wrapped: Vec::new() }
     }
 }
 
@@ -42,26 +48,54 @@ impl Histogram {
     /// Counts a time.
     #[inline(always)]
     pub fn record(&mut self, time: Span) {
-        let bin = bin_of(time.as_nanos()).min(self.0.len() - 1);
-        self.0[bin] = self.0[bin].saturating_add(1);
+        let bin = bin_of(time.as_nanos());
+        if let Some(count) = self.counts.get_mut(bin)
+            && *count < u32::MAX
+        {
+            *count += 1;
+        } else {
+            self.record_beyond(bin);
+        }
+    }
+
+    /// Counts a time of a bin that is not there yet or whose count has no room.
+    #[cold]
+    #[inline(never)]
+    fn record_beyond(&mut self, bin: usize) {
+        if bin >= self.counts.len() {
+            self.counts.resize(bin + 1, 0);
+            self.counts[bin] = 1;
+        } else {
+            self.counts[bin] = 0;
+            self.wrapped.push(bin);
+        }
     }
 
     /// Forgets all.
     pub fn reset(&mut self) {
-        self.0.fill(0);
+        self.counts.fill(0);
+        self.wrapped.clear();
+    }
+
+    /// How many times fell into each bin.
+    fn counts(&self) -> Vec<u64> {
+        let mut counts: Vec<u64> = self.counts.iter().map(|count| u64::from(*count)).collect();
+        self.wrapped.iter().for_each(|&bin| counts[bin] += 1 << u32::BITS);
+        counts
     }
 
     /// The longest time of the bin in which this share of all, counted from the shortest, is reached;
     /// `None` if there is none.
     pub fn quantile(&self, share: f64) -> Option<Span> {
-        let all: u64 = self.0.iter().map(|count| u64::from(*count)).sum();
+        let counts = self.counts();
+        let all: u64 = counts.iter().sum();
         let wanted = ((share * all as f64).ceil() as u64).max(1);
         let mut so_far = 0;
-        let reached = |count: &u32| {
-            so_far += u64::from(*count);
+        let reached = |count: &u64| {
+            so_far += count;
             so_far >= wanted
         };
-        self.0.iter().position(reached).map(|bin| Span::from_nanos(last_of(bin)))
+        counts.iter().position(reached).map(|bin| Span::from_nanos(last_of(bin)))
     }
 }
 
@@ -76,11 +110,36 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_longer_than_an_hour_counts_as_an_hour() {
+    fn no_time_is_too_long() {
+        for time in [USUAL * 5, USUAL * 20_000, Span::from_nanos(u64::MAX)] {
+            let mut times = Histogram::default();
+            times.record(time);
+            times.record(Span::from_secs(1));
+            let longest = times.quantile(1.0).expect("there is one");
+            assert!(longest >= time && longest.as_secs() < 1.01 * time.as_secs(), "{longest:?}");
+            assert!(times.quantile(0.5).expect("there are two").as_secs() < 1.01);
+        }
+    }
+
+    /// 2³³ + 1 times of a second, and as many of two: a bin is never full.
+    #[test]
+    fn no_bin_is_ever_full() {
         let mut times = Histogram::default();
-        times.record(MOST * 5);
-        let longest = times.quantile(1.0).expect("there is one");
-        assert!(longest >= MOST && longest.as_secs() < 1.01 * MOST.as_secs(), "{longest:?}");
+        let (one, two) = (Span::from_secs(1), Span::from_secs(2));
+        for time in [one, two] {
+            times.record(time);
+            for _ in 0..2 {
+                // 2³² − 1 at a time, and then one more.
+                let bin = bin_of(time.as_nanos());
+                times.counts[bin] = u32::MAX;
+                times.record(time);
+            }
+            times.record(time);
+        }
+        let all = times.counts();
+        assert_eq!([one, two].map(|time| all[bin_of(time.as_nanos())]), [(1 << 33) + 1; 2]);
+        let seconds = |share| times.quantile(share).expect("there are some").as_secs().round();
+        assert_eq!([0.49, 0.51].map(seconds), [1.0, 2.0]);
     }
 
     proptest! {
@@ -90,10 +149,10 @@ mod tests {
             share in 0.001..=1.0,
         ) {
             let mut ours = Histogram::default();
-            let mut theirs = hdrhistogram::Histogram::<u32>::new_with_max(MOST.as_nanos(), 2)
+            let mut theirs = hdrhistogram::Histogram::<u32>::new_with_max(USUAL.as_nanos(), 2)
                 .expect("bounds are valid");
             for (shift, bits) in times {
-                let ns = (bits << 20 >> shift).min(MOST.as_nanos());
+                let ns = (bits << 20 >> shift).min(USUAL.as_nanos());
                 ours.record(Span::from_nanos(ns));
                 theirs.saturating_record(ns);
             }

@@ -5,7 +5,7 @@ use core::num::NonZero;
 use core::fmt;
 
 use tidegate_mechanisms::units::Time;
-use tidegate_scenario::plan::MAX_RUN;
+use tidegate_scenario::plan::{MAX_ROUTE_STEPS, MAX_RUN};
 
 /// A packet as hosts know it.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -130,7 +130,7 @@ const NARROW: u32 = 48;
 const PLACE: u32 = 24;
 /// So many flows and so many hops can be told apart.
 pub const MAX_PLACES: usize = 1 << PLACE;
-const _: () = assert!(MAX_RUN.as_nanos() <= 1 << NARROW);
+const _: () = assert!(MAX_RUN.as_nanos() <= 1 << NARROW && MAX_PLACES == MAX_ROUTE_STEPS);
 
 const fn below(bits: u32) -> u64 {
     (1 << bits) - 1

@@ -471,6 +471,27 @@ fn transfers_take_their_time(plan: &Plan, output: &RunOutput) {
     }
 }
 
+/// The answer of a request is a round trip of 1.02 s away, so that the request is repeated after a second and answered twice.
+/// Neither end measures a round trip by what it does not know; with timestamps the end that asks knows.
+#[test]
+fn a_path_longer_than_the_first_time_out_has_its_round_trip_from_the_beginning() {
+    for (traffic, timestamps) in
+        [("pages", true), ("pages", false), ("greedy", true), ("greedy", false)]
+    {
+        let plan = plan(&format!(
+            "version = 1\nwarm_up = \"0 s\"\nduration = \"30 s\"\nsample_interval = \"20 ms\"\n\
+             tcp.timestamps = {timestamps}\n\
+             [bottleneck]\nrate = \"10 Mb/s\"\ndelay = \"510 ms\"\n[users.a]\ntraffic.kind = \"{traffic}\"\n"
+        ));
+        let output = tidegate_simulator::run(&plan, 1);
+        let known = output.flow_series.srtt_s.iter().filter(|srtt_s| !srtt_s.is_nan());
+        let least_s = known.copied().fold(f64::INFINITY, f64::min);
+        assert!((1.02..1.1).contains(&least_s), "{traffic}, {timestamps}: {least_s} s");
+        assert_eq!(output.flows.timeouts, [0], "{traffic}, {timestamps}");
+        round_trips_take_the_path(&plan, &output);
+    }
+}
+
 /// 1 MB in pieces of 4096 bytes takes 245 writes, the last of them 2.44 s after the first. What is then
 /// missing takes less than two round trips, be they short or long, for what TCP could not send in its
 /// slow start waited in the socket.

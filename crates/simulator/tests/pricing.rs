@@ -26,6 +26,25 @@ fn rates(output: &RunOutput, groups: usize) -> Vec<f64> {
     flows.chunks(each).map(|own| own.iter().sum::<f64>() / each as f64).collect()
 }
 
+/// A flood of three times the link's rate marks all that leaves for seconds. The price stays finite however short the
+/// time of the estimate is, and when the flood is over the queue goes back to the target and the excess.
+#[test]
+fn a_flood_does_not_spoil_the_estimate_of_what_flows_pay() {
+    for (over, largest) in [("1 s", 16.0), ("5 ms", 16.0), ("1 us", 16.0)] {
+        let text = format!(
+            "version = 1\nwarm_up = \"6 s\"\nduration = \"34 s\"\ntcp.ecn = true\n[bottleneck]\nrate = \"1 Mb/s\"\n\
+             aqm = {{ kind = \"sbrm-queue\", gamma = 0.001, target = \"2 packets\", excess = \"10 packets\", \
+             estimate_over = \"{over}\" }}\n\
+             [users.flood]\ntraffic = {{ kind = \"cbr\", rate = \"3 Mb/s\", ecn = true, lasts = \"3 s\" }}\n\
+             [users.a]\nflows = 4\nstart = \"6 s\"\n"
+        );
+        let output = simulate(&text, &[]);
+        let queue = output.links.mean_backlog_packets[link(&output, "bottleneck")];
+        assert!(output.link_series.price.iter().all(|price| price.is_finite()), "{over}");
+        assert!((10.0..largest).contains(&queue), "{over}: {queue} packets");
+    }
+}
+
 /// (1 − m) w = m x for the steps (5.1.2), (5.1.3), and w = m x for (4.2.3) on marks: on one link m = Σw/(c + Σw) or
 /// Σw/c, and b = b₀ − ln(1 − m)/γ. Here c = 1250 packets/s, Σw = 700.
 #[test]

@@ -122,6 +122,27 @@ fn fairness_between_customers_and_then_between_flows() {
     assert!(output.links.mean_sojourn_s[bottleneck] < 0.1);
 }
 
+/// A packet takes 14.4 ms here. CAKE, which knows that, does not signal below four packets' time, and the link stays
+/// busy; with target 5 ms, as in its unlimited mode, the queue runs empty after each drop.
+#[test]
+fn a_slow_link_is_kept_busy_where_its_rate_is_known() {
+    let used = |knows_rate: bool| {
+        let text = format!(
+            "version = 1\nwarm_up = \"20 s\"\nduration = \"120 s\"\n[bottleneck]\nrate = \"831 kb/s\"\n\
+             delay = \"15 ms\"\nbuffer = \"1000 packets\"\n\
+             scheduler = {{ kind = \"dual-host\", knows_rate = {knows_rate} }}\n[users.upload]\n"
+        );
+        let plan = plan_with(&text, &[]);
+        let used = (1..=3).map(|seed| {
+            let output = tidegate_simulator::run(&plan, seed);
+            output.links.utilization[link(&output, "bottleneck")]
+        });
+        used.sum::<f64>() / 3.0
+    };
+    let (known, unknown) = (used(true), used(false));
+    assert!(known > 0.98 && unknown < 0.85, "{known} and {unknown}");
+}
+
 /// Four users at 3.25 Mb/s, provisioned with 5, and one at 9, on a link of 20 Mb/s: in the period after
 /// the first the one is served last, and what does not fit is his. Nobody else loses a packet.
 #[test]

@@ -25,9 +25,15 @@ pub fn exact(cases: u32) -> ProptestConfig {
     }
 }
 
+/// What seldom meets by chance: a recovery that counts duplicates, a window that marks bring below one segment, and bursts.
+const DUPLICATES_BELOW_ONE_SEGMENT: &str = "congestion_control = \"reno\"\nloss_recovery = \"newreno\"\n\
+     deflate_below_threshold = true\nsegment_bursts = true\nlimited_transmit = false\n\
+     ecn = true\necn_to_one = true\ninitial_window = 3\n";
+
 /// A whole scenario file.
 pub fn any_scenario() -> impl Strategy<Value = String> {
-    (prop_oneof![dumbbell(), parking_lot(), free_topology()], head(), tcp())
+    let tcp = prop_oneof![12 => tcp(), 1 => Just(DUPLICATES_BELOW_ONE_SEGMENT.to_owned())];
+    (prop_oneof![dumbbell(), parking_lot(), free_topology()], head(), tcp)
         .prop_map(|(network, head, tcp)| format!("version = 1\n{head}\n[tcp]\n{tcp}\n{network}"))
         .prop_map(|text| {
             // A buffer holds a packet in its tunnel, and a window a segment.

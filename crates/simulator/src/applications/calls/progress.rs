@@ -77,7 +77,8 @@ impl Progress {
         each("ended", self.ended as f64);
         each("blocking", self.blocked as f64 / (self.blocked + self.begun) as f64);
         each("calls", mean);
-        each("calls_variance", squares_s / time_s - mean * mean);
+        // Of a number that never changes rounding would leave a little less than nothing.
+        each("calls_variance", (squares_s / time_s - mean * mean).max(0.0));
         each("most_calls", self.most as f64);
         each("set_up_s", self.waited.as_secs() / self.begun as f64);
     }

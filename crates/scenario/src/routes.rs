@@ -1,0 +1,153 @@
+//! Whether a run has room for all routes: their links, and the steps by which packets take them.
+
+use tidegate_mechanisms::bottleneck::AqmParams;
+use tidegate_mechanisms::bottleneck::scheduler::SchedulerParams;
+use tidegate_mechanisms::stage::StageParams;
+
+use crate::check::links_in_all;
+use crate::field::Reader;
+use crate::file::{File, User};
+use crate::network::Network;
+use crate::plan::{LinkPlan, MAX_LINKS, MAX_ROUTE_STEPS};
+
+/// Links of the routes of all flows that the memory holds.
+const MAX_ROUTE_LINKS: u64 = 50_000_000;
+/// Beside the links between nodes a route has at most a link at either end, and a step at its end.
+const AT_ENDS: u64 = 3;
+
+/// Refuses more than there is room for; where ways are not known, that has been told.
+pub(crate) fn fit(file: &File, network: &Network, reader: &mut Reader) {
+    queues(file, network, reader);
+    let routes = file.users.entries.iter().map(|(_, user)| Routes::of(user, network));
+    let Routes { links, steps } = routes.fold(Routes::default(), Routes::and);
+    let shorter = "give fewer users or flows, or fewer links between from and to";
+    if links > MAX_ROUTE_LINKS {
+        let message = format!(
+            "the routes of all flows have {links} links; at most {MAX_ROUTE_LINKS}: {shorter}"
+        );
+        reader.wrong_at("users", message);
+    } else if steps > MAX_ROUTE_STEPS as u64 {
+        let message = format!(
+            "the routes of all users have {steps} steps; at most {MAX_ROUTE_STEPS}: {shorter}"
+        );
+        reader.wrong_at("users", message);
+    }
+}
+
+fn queues(file: &File, network: &Network, reader: &mut Reader) {
+    let may_be_events = |link: &&LinkPlan| {
+        link.scheduler != SchedulerParams::Fifo || link.aqm != AqmParams::DropTail
+    };
+    let queues = network.links.iter().filter(may_be_events).count() as u64;
+    if let Some(message) = too_many(links_in_all(file), queues) {
+        reader.wrong_at("users", message);
+    }
+}
+
+/// A link whose departures are events counts twice among the places for events. More links than places have been told.
+fn too_many(links: u64, queues: u64) -> Option<String> {
+    let most = MAX_LINKS as u64 - 1;
+    (links <= most && links + queues > most).then(|| {
+        format!(
+            "{links} links in all, and {queues} of them have an AQM or a scheduler and count twice; at most \
+             {most}: give fewer links or users"
+        )
+    })
+}
+
+/// What routes come to.
+#[derive(Clone, Copy, Default)]
+struct Routes {
+    /// Links of the routes of all flows.
+    links: u64,
+    /// Steps of the routes of all users, who have them for all of their flows.
+    steps: u64,
+}
+
+impl Routes {
+    fn and(self, other: Self) -> Self {
+        Routes {
+            links: self.links.saturating_add(other.links),
+            steps: self.steps.saturating_add(other.steps),
+        }
+    }
+
+    /// Those of a group: its own and, where it moves, those that it has later.
+    fn of(user: &User, network: &Network) -> Self {
+        let (from, to) = user.ends();
+        let later = user.walk();
+        let all = later.iter().map(|&(_, from, to)| (from, to)).chain([(from, to)]);
+        let one = all.fold(Routes::default(), |sum, (from, to)| {
+            sum.and(Routes::between(user, network, from, to))
+        });
+        let (users, flows) = (user.count.0, user.flows.0);
+        Routes {
+            links: one.links.saturating_mul(users.saturating_mul(flows)),
+            steps: one.steps.saturating_mul(users),
+        }
+    }
+
+    /// Those of one flow, there and back, and of the reports that stages on its way send back.
+    fn between(user: &User, network: &Network, from: &str, to: &str) -> Self {
+        let Some((there, back)) = network.path(from, to).zip(network.path(to, from)) else {
+            return Routes::default();
+        };
+        let links = (there.len() + back.len()) as u64;
+        let ways = links + 2 * AT_ENDS;
+        let of_links = there.iter().chain(&back).flat_map(|&link| {
+            let link = &network.links[link as usize];
+            link.entry.iter().chain(&link.exit)
+        });
+        let stages = user.entry.iter().chain(&user.exit).chain(of_links);
+        let reports = stages.flat_map(StageParams::in_turn).filter(|own| own.reports_to().is_some());
+        Routes { links, steps: ways * (1 + reports.count() as u64) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Scenario;
+
+    fn told(text: &str) -> Vec<String> {
+        let told = Scenario::parse(&format!("version = 1\n{text}"), &[]).err().unwrap_or_default();
+        told.iter().map(ToString::to_string).collect()
+    }
+
+    /// 120,000 users over 100 hops: 206 steps each, there and back, 24.7 million.
+    #[test]
+    fn a_long_row_for_many_users_is_refused_before_it_runs() {
+        let row = |hops: u32, users: u32| {
+            format!(
+                "parking_lot = {{ hops = {hops}, rate = \"1 Gb/s\" }}\n\
+                 users.a = {{ count = {users}, from = \"r0\", to = \"r{hops}\" }}\n"
+            )
+        };
+        let messages = told(&row(100, 120_000));
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        let wanted = "users: the routes of all users have 24720000 steps; at most 16777216: give fewer users";
+        assert!(messages[0].contains(wanted), "{messages:?}");
+        assert_eq!(told(&row(100, 80_000)), [""; 0]);
+    }
+
+    /// Each of the groups has room by itself.
+    #[test]
+    fn routes_of_all_groups_count_together() {
+        let group = |name: &str| {
+            format!("users.{name} = {{ count = 300, flows = 1000, from = \"r0\", to = \"r50\" }}\n")
+        };
+        let row = "parking_lot = { hops = 50, rate = \"1 Gb/s\" }\n";
+        assert_eq!(told(&format!("{row}{}", group("a"))), [""; 0]);
+        let messages = told(&format!("{row}{}{}", group("a"), group("b")));
+        let wanted = "users: the routes of all flows have 60000000 links; at most 50000000";
+        assert!(messages.len() == 1 && messages[0].contains(wanted), "{messages:?}");
+    }
+
+    #[test]
+    fn queues_whose_departures_are_events_count_twice() {
+        assert_eq!(super::too_many(262_143, 0), None);
+        assert_eq!(super::too_many(200_000, 62_143), None);
+        let message = super::too_many(200_000, 62_144).expect("are too many");
+        assert!(message.contains("62144 of them have an AQM or a scheduler and count twice"), "{message}");
+        assert_eq!(super::too_many(262_144, 1), None, "has been told");
+    }
+}
