@@ -6,7 +6,8 @@ use crate::parameters::Parameters;
 const ONE_BIT: OneBitParams = OneBitParams { base: Factor(1.06) };
 
 fn four_bit() -> Encoding {
-    let [base_1, base_2, base_3, base_4] = [1.06, 1.007, 1.001, 1.00015].map(|base| Some(Factor(base)));
+    let [base_1, base_2, base_3, base_4] =
+        [1.06, 1.007, 1.001, 1.00015].map(|base| Some(Factor(base)));
     (&EncodingParams::FourBit(FourBitParams { base_1, base_2, base_3, base_4 })).into()
 }
 
@@ -121,7 +122,10 @@ fn bases_are_given_together() {
     };
     let three = params([Some(9.0), Some(3.0), Some(1.5), None]);
     assert_eq!(keys(three.mistakes()), ["base_4"]);
-    assert_eq!(keys(params([None, Some(3.0), None, None]).mistakes()), ["base_1", "base_3", "base_4"]);
+    assert_eq!(
+        keys(params([None, Some(3.0), None, None]).mistakes()),
+        ["base_1", "base_3", "base_4"]
+    );
     let none = params([None; BITS]);
     assert!(none.mistakes().is_empty());
     assert_eq!(none.bases(), [1.06, 1.007, 1.001, 1.00015]);

@@ -99,7 +99,8 @@ impl Routes {
             link.entry.iter().chain(&link.exit)
         });
         let stages = user.entry.iter().chain(&user.exit).chain(of_links);
-        let reports = stages.flat_map(StageParams::in_turn).filter(|own| own.reports_to().is_some());
+        let reports =
+            stages.flat_map(StageParams::in_turn).filter(|own| own.reports_to().is_some());
         Routes { links, steps: ways * (1 + reports.count() as u64) }
     }
 }
@@ -147,7 +148,10 @@ mod tests {
         assert_eq!(super::too_many(262_143, 0), None);
         assert_eq!(super::too_many(200_000, 62_143), None);
         let message = super::too_many(200_000, 62_144).expect("are too many");
-        assert!(message.contains("62144 of them have an AQM or a scheduler and count twice"), "{message}");
+        assert!(
+            message.contains("62144 of them have an AQM or a scheduler and count twice"),
+            "{message}"
+        );
         assert_eq!(super::too_many(262_144, 1), None, "has been told");
     }
 }

@@ -95,7 +95,8 @@ fn series_are_no_nonsense(plan: &Plan, output: &RunOutput) {
             assert!(unknown || (value.is_finite() && value >= 0.0), "{name}: {value}");
         }
     }
-    let asks = |name: &str| plan.links.iter().any(|l| l.name == name && l.aqm.asks_price().is_some());
+    let asks =
+        |name: &str| plan.links.iter().any(|l| l.name == name && l.aqm.asks_price().is_some());
     for (name, &price) in link_series.link.iter().zip(&link_series.price) {
         let unknown = price.is_nan() && !asks(name);
         assert!(unknown || (price.is_finite() && price >= 0.0), "{name} asks {price}");
@@ -119,7 +120,10 @@ fn round_trips_take_the_path(plan: &Plan, output: &RunOutput) {
     let samples = series.flow.iter().zip(&series.srtt_s);
     for (&flow, &srtt_s) in samples.chain(flows.flow.iter().zip(&flows.mean_srtt_s)) {
         let least_s = least_s(flow);
-        assert!(srtt_s.is_nan() || srtt_s >= least_s, "flow {flow}: {srtt_s} s, at least {least_s}");
+        assert!(
+            srtt_s.is_nan() || srtt_s >= least_s,
+            "flow {flow}: {srtt_s} s, at least {least_s}"
+        );
     }
 }
 

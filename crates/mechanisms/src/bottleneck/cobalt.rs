@@ -196,8 +196,7 @@ mod tests {
         for (sojourn_ms, signals) in [(48, false), (49, true)] {
             let (mut cobalt, sojourn) = (Cobalt::default(), Span::from_millis(sojourn_ms));
             let never = || panic!("BLUE is at rest");
-            let mut judge =
-                |ms| cobalt.on_departure(&params, at(ms), sojourn, true, false, never);
+            let mut judge = |ms| cobalt.on_departure(&params, at(ms), sojourn, true, false, never);
             let marked = (1..1_000).any(|n| judge(12 * n) == Verdict::Mark);
             assert_eq!(marked, signals, "{sojourn_ms} ms");
         }

@@ -303,7 +303,8 @@ mod tests {
             queue.estimate.as_mut().expect("is there").over = Span::from_micros(over_us);
             queue.estimate.as_mut().expect("is there").least_unmarked = 0.5 / packets;
             for now_ms in 1..1_000 {
-                let (price, most) = (leave(&mut queue, now_ms, 900), libm::log(2.0 * packets) / 20.0);
+                let (price, most) =
+                    (leave(&mut queue, now_ms, 900), libm::log(2.0 * packets) / 20.0);
                 assert!(queue.gamma <= most + 1e-12, "{over_us} us: {} for {most}", queue.gamma);
                 assert!(price.is_finite() && price >= 0.0, "{price}");
             }

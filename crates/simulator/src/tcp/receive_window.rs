@@ -67,8 +67,7 @@ impl ReceiveWindow {
     pub fn begin(&mut self, answered: Answered, at: Time, stamp: Time) {
         let way_there = at.since(stamp);
         self.rtt = answered.round_trip(at).unwrap_or(way_there * 2);
-        self.way_back =
-            Span::from_nanos(self.rtt.as_nanos().saturating_sub(way_there.as_nanos()));
+        self.way_back = Span::from_nanos(self.rtt.as_nanos().saturating_sub(way_there.as_nanos()));
         self.since = answered.at();
         self.sampled = at;
     }

@@ -20,13 +20,13 @@ use tidegate_mechanisms::price::{Encoding, Gathered};
 use tidegate_mechanisms::units::{Span, Time};
 use tidegate_scenario::plan::{DelayedAckPlan, FeedbackPlan, TcpPlan};
 
-use super::{Answered, Sizes};
 use super::accecn::MarkCounters;
 use super::ack_delay::AckDelay;
 use super::ack_timer::AckTimer;
 use super::receive_window::ReceiveWindow;
 use super::round_trip::RoundTrip;
 use super::short_segments::ShortSegments;
+use super::{Answered, Sizes};
 use crate::memory::prefetch;
 use crate::packet::{Packet, SackBlocks, flags};
 use out_of_order::OutOfOrder;
