@@ -281,7 +281,7 @@ impl<'a> Group<'a> {
 
 /// The highest rate that a link ever has [bit/s].
 fn fastest(link: &LinkPlan) -> f64 {
-    let later = link.rate_changes.0.iter().map(|change| change.rate);
+    let later = link.rate_changes.0.iter().map(|change| change.rate.0);
     later.chain([link.rate]).max().map_or(0.0, |rate| rate.as_bps() as f64)
 }
 
