@@ -49,8 +49,8 @@ const TOLD: [&str; 15] = [
     "line 23: users.greedy.traffic.admission: unknown key; valid keys here: kind, lasts",
     "line 25: users.text.traffic.frames: line 2, column 1: no size: write a frame's bytes, such as 5120",
     "line 25: users.text.traffic.frames: line 3, column 1: a size is not negative",
-    "line 25: users.text.traffic.frames: line 4, column 1: 70000 B do not go into a datagram of 64 KiB, which has room \
-     for 65495",
+    "line 25: users.text.traffic.frames: line 4, column 1: does not go into a datagram of 64 KiB, which has room for \
+     65495 B",
     "line 27: users.empty.traffic.frames: has no rows: write a frame's bytes in each line",
     "line 29: users.large.traffic.rate: a frame would have 40000 B on average; with more than 12000 too many would not \
      go into a datagram of 64 KiB, since frames vary: write a lower rate or a shorter frame_interval",
