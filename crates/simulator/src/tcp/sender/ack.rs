@@ -395,6 +395,8 @@ impl Sender {
         self.counts.cwnd_sum += self.window.cwnd();
         let srtt_ns = self.feedback.round_trip().srtt_ns();
         self.counts.srtt_sum_ns += srtt_ns;
-        self.counts.acks_without_srtt += u64::from(srtt_ns == 0);
+        if srtt_ns == 0 {
+            self.counts.acks_without_srtt += 1;
+        }
     }
 }
