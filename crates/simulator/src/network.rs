@@ -298,7 +298,7 @@ impl<C: Contents> Network<C> {
         mut now: Time,
     ) -> Option<(Time, Parcel)> {
         // It arrives after the counters are read.
-        let mut ahead = false;
+        let mut ahead = now > self.read_next;
         loop {
             let Hop { link: number, staged, then, .. } = hop;
             if staged {
