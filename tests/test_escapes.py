@@ -101,7 +101,7 @@ def test_no_sign_in_a_name_is_a_formula_s(tmp_path: Path, monkeypatch: pytest.Mo
 def test_every_command_prints_by_the_writers_that_escape() -> None:
     own = re.compile(r"typer\.(secho|echo)|(?<!\.)\bprint\(|click\.echo|sys\.std\w+\.write")
     for file in CLI.glob("*.py"):
-        if file.name != "common.py":
+        if file.name not in {"common.py", "endings.py"}:
             assert not own.search(file.read_text(encoding="utf-8")), file.name
 
 

@@ -99,7 +99,9 @@ pub struct Network<C = InPacket> {
     reports: Reports,
     /// Packets that have come to a node outside, and that are handed out next.
     pub left: Vec<(Time, Parcel)>,
-    /// When counters are read next: no later packet passes a stage that counts ahead of time.
+    /// When counters are read next.
+    next_reading: Time,
+    /// The same where packets may pass ahead of time, which no later one does at a stage that counts.
     read_next: Time,
     /// Such packets, which wait for it, and when they are there.
     held: Vec<(Time, Parcel)>,
@@ -164,6 +166,7 @@ impl<C: Contents> Network<C> {
             tunnel_ends: Vec::new(),
             reports: Reports::default(),
             left: Vec::new(),
+            next_reading: Time::ZERO,
             read_next: Time::ZERO,
             held: Vec::new(),
             pending: Vec::new(),
@@ -298,7 +301,7 @@ impl<C: Contents> Network<C> {
         mut now: Time,
     ) -> Option<(Time, Parcel)> {
         // It arrives after the counters are read.
-        let mut ahead = now > self.read_next;
+        let mut ahead = now > self.next_reading;
         loop {
             let Hop { link: number, staged, then, .. } = hop;
             if staged {
@@ -320,7 +323,7 @@ impl<C: Contents> Network<C> {
                     parcel.mark();
                 }
             }
-            if now > self.read_next {
+            if now > self.next_reading {
                 self.note_pending(number, &parcel, ahead, now);
                 ahead = true;
             }
@@ -352,13 +355,13 @@ impl<C: Contents> Network<C> {
             Ok(Forwarded { at, written: Written::Word }) => {
                 parcel.set_word(link.told());
                 self.transit.send(number, at, parcel);
-                self.note_pending(number, &parcel, now > self.read_next, at);
+                self.note_pending(number, &parcel, now > self.next_reading, at);
                 None
             }
             Ok(Forwarded { at, written }) => Some((at, written == Written::Mark)),
             Err(DropReason::Wire) => {
                 let at = link.far_end_at();
-                self.note_pending(number, &parcel, now > self.read_next, at);
+                self.note_pending(number, &parcel, now > self.next_reading, at);
                 self.lose(&parcel);
                 None
             }
@@ -375,7 +378,7 @@ impl<C: Contents> Network<C> {
     #[inline(never)]
     fn note_pending(&mut self, number: u32, parcel: &Parcel, ahead: bool, at: Time) {
         let departs = self.links[number as usize].departure_of(at);
-        if departs > self.read_next {
+        if departs > self.next_reading {
             let group = self.flow_states[parcel.flow() as usize].owner.group;
             self.pending.push(Pending { link: number, group, len: parcel.len(), ahead, departs });
         }
@@ -383,7 +386,7 @@ impl<C: Contents> Network<C> {
 
     /// The counters of all links, read at `now` by [`LinkReadings::take`] or [`LinkReadings::in_passing`].
     pub fn read_links(&mut self, read: ReadLinks, now: Time) -> LinkReadings {
-        debug_assert_eq!(now, self.read_next, "as was said by read_next_at");
+        debug_assert_eq!(now, self.next_reading, "as was said before");
         read(&mut self.links, &self.pending, now)
     }
 
@@ -471,7 +474,7 @@ impl<C: Contents> Network<C> {
                 if marked {
                     parcel.mark();
                 }
-                if far_end_at > self.read_next {
+                if far_end_at > self.next_reading {
                     self.note_pending(hop.link, &parcel, false, far_end_at);
                 }
                 self.transit.send(hop.link, far_end_at, parcel);

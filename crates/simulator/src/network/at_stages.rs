@@ -247,9 +247,15 @@ impl<C: Contents> Network<C> {
 
     /// Counters have been read, and are read next at this time. Returns the packets that were held until now.
     pub fn read_next_at(&mut self, at: Time) -> Vec<(Time, Parcel)> {
+        self.expect_reading(at);
         self.read_next = at;
-        self.pending.retain(|packet| packet.departs > at);
         core::mem::take(&mut self.held)
+    }
+
+    /// Counters are read at `at`, where nothing passes ahead of time.
+    pub fn expect_reading(&mut self, at: Time) {
+        self.next_reading = at;
+        self.pending.retain(|packet| packet.departs > at);
     }
 
     /// A packet that was held goes on. Returns it if a host gets it by that, and when.
