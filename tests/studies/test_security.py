@@ -12,7 +12,7 @@ from tidegate.studies.security.__main__ import main
 from tidegate.studies.security.field import AUDITED, GROUPS, HONEST, entry, read
 from tidegate.studies.security.measures import of_run
 from tidegate.studies.security.page import page
-from tidegate.studies.security.verdicts import LOST, Findings
+from tidegate.studies.security.verdicts import Findings
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = range(1, 13)
@@ -89,12 +89,17 @@ def test_an_honest_flow_as_cover_counts_as_the_liars():
     scenario = load_scenario(
         base, set=settings, add={"users.cover.flows": 1, "users.cover.hosts": "cheat"}
     )
-    tables = run_tables(scenario.run(1), scenario)
-    found = of_run(scenario, tables)
-    rows = tables["flows"].to_pylist()
-    own = sum(row["goodput_bps"] for row in rows if row["group"] in ("cheat", "cover"))
-    assert found["cheat_bps"] == pytest.approx(own)
-    assert 0.0 <= found["lost_to_auditor"] < LOST, "eighty flows in slow start at once"
+    lost = []
+    for seed in range(1, 6):
+        tables = run_tables(scenario.run(seed), scenario)
+        found = of_run(scenario, tables)
+        rows = tables["flows"].to_pylist()
+        own = sum(row["goodput_bps"] for row in rows if row["group"] in ("cheat", "cover"))
+        assert found["cheat_bps"] == pytest.approx(own)
+        lost.append(found["lost_to_auditor"])
+    # Eighty flows are in slow start at once: a round trip has more marks than their credit covers.
+    assert all(0.0 <= share < 0.05 for share in lost)
+    assert sum(lost) / len(lost) < 0.01
 
 
 @pytest.fixture
