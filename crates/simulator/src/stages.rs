@@ -155,7 +155,7 @@ impl Stages {
 
     fn add(&mut self, name: String, params: StageParams, seed: u64) -> u32 {
         let number = self.all.len() as u32;
-        let rng = Stream::new(seed, &self.stream_name(&name, params.name()));
+        let rng = Stream::new(seed, self.stream_name(&name, params.name()));
         if params.has_levels() {
             self.with_levels.push(number);
         }
