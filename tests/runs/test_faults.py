@@ -43,8 +43,8 @@ def test_a_full_disk_is_told_and_the_sweep_goes_on_when_there_is_room(tmp_path, 
     assert not list((tmp_path / "kept/runs").glob(".*.tmp")), "nothing half-written is left"
     seen = []
     done = tidegate.sweep(TINY, out=tmp_path / "kept", progress=lambda *at: seen.append(at))
-    # One run may have been under way when it was told.
-    assert seen[0] in ((there, 12), (there + 1, 12)), "what was finished is not done again"
+    # Several runs may finish before the first report.
+    assert seen[0][0] >= there and seen[0][1] == 12, "what was finished is not done again"
     assert sum(len(point.digests) for point in done.points) == 12
 
 
