@@ -44,7 +44,7 @@ def test_a_full_disk_is_told_and_the_sweep_goes_on_when_there_is_room(tmp_path, 
     seen = []
     done = tidegate.sweep(TINY, out=tmp_path / "kept", progress=lambda *at: seen.append(at))
     # Several runs may finish before the first report.
-    assert seen[0][0] >= there and seen[0][1] == 12, "what was finished is not done again"
+    assert there <= seen[0][0] <= 12, "what was finished is not done again"
     assert sum(len(point.digests) for point in done.points) == 12
 
 
