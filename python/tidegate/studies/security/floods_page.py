@@ -77,7 +77,7 @@ class Shown:
             panels[1, 0].set_yscale("log")
             panels[1, 0].set_yticks(_SECONDS, [f"{tick:g}" for tick in _SECONDS])
             handles, labels = panels[0, 0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=4)
+            figure.legend(handles, labels, loc="outside lower center", ncols=3)
             return write(figure, path)
 
     def _panel(self, axes: Axes, flood: str, number: str) -> None:
