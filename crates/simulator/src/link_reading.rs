@@ -1,8 +1,10 @@
 //! The counters of a link at a moment, with what has passed of the time that they count in advance.
 
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
+use tidegate_scenario::plan::MAX_LINKS;
 
 use crate::link::Link;
+
 use crate::probe::{Accepted, LinkProbe, Monitor};
 use crate::readings::Tally;
 
@@ -28,69 +30,106 @@ pub struct LinkReading<'a> {
 }
 
 /// How links are read: [`LinkReadings::take`] or [`LinkReadings::in_passing`].
-pub type ReadLinks = fn(&mut [Link], &[Pending], Time) -> LinkReadings;
+pub type ReadLinks = fn(&mut [Link], &mut [Pending], Time) -> LinkReadings;
 
 /// A packet that a link has accepted, and that leaves it after the counters are read next. Links without a monitor may
-/// accept packets ahead of time, before they arrive.
+/// accept packets ahead of time, before they arrive. It is small, since all of a full queue are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
-    /// The link.
-    pub link: u32,
+    /// Twice the number of the link, and one more if it arrives there after the counters are read.
+    place: u32,
     /// Index of its owner's group.
-    pub group: u16,
+    group: u16,
     /// Its length on the wire.
-    pub len: u16,
-    /// It arrives there after the counters are read.
-    pub ahead: bool,
+    len: u16,
     /// When its transmission ends.
-    pub departs: Time,
+    departs: Time,
+}
+
+const _: () = assert!(MAX_LINKS <= 1 << 31 && size_of::<Pending>() == 16);
+
+impl Pending {
+    /// A packet of a user in this group, accepted by this link; `ahead` if it arrives there after the counters are read.
+    pub fn new(link: u32, group: u16, len: u16, ahead: bool, departs: Time) -> Self {
+        Pending { place: link << 1 | u32::from(ahead), group, len, departs }
+    }
+
+    /// When its transmission ends.
+    pub fn departs(&self) -> Time {
+        self.departs
+    }
+
+    fn link(&self) -> u32 {
+        self.place >> 1
+    }
+
+    fn is_ahead(&self) -> bool {
+        self.place & 1 > 0
+    }
 }
 
 /// What a link has accepted and not sent at a point in time.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Unsent {
     in_all: Accepted,
     /// By user group, of a monitored link.
     groups: Vec<(u16, Accepted)>,
     /// Packets of these that have not arrived yet.
-    not_arrived: u64,
-    /// The packet that leaves first: its length, and when it does.
-    first: Option<(u16, Time)>,
+    not_arrived: u32,
+    /// Of the packet that leaves first its length, and when it does.
+    first_len: u16,
+    first_departs: Time,
 }
 
 impl Unsent {
-    fn add(&mut self, group: Option<u16>, len: u16, departs: Time) {
-        self.in_all.add(len.into());
-        if let Some(group) = group {
-            match self.groups.iter_mut().find(|(of, _)| *of == group) {
-                Some((_, accepted)) => accepted.add(len.into()),
-                None => self.groups.push((group, Accepted { packets: 1, bytes: len.into() })),
-            }
+    fn of(link: &Link, packets: &[Pending]) -> Self {
+        let mut unsent = Unsent {
+            in_all: Accepted::default(),
+            groups: Vec::new(),
+            not_arrived: 0,
+            first_len: 0,
+            first_departs: Time::NEVER,
+        };
+        let monitored = link.is_monitored();
+        for packet in packets {
+            unsent.add(packet, monitored);
         }
-        let first = (len, departs);
-        self.first = Some(self.first.filter(|(_, at)| *at <= departs).unwrap_or(first));
+        unsent
     }
 
-    fn of_all(links: &[Link], pending: &[Pending], now: Time) -> Vec<(u32, Self)> {
-        let mut pending = pending.to_vec();
-        for (number, link) in links.iter().enumerate() {
-            if let Some((group, len, departs)) = link.in_transmission(now) {
-                let link = number as u32;
-                pending.push(Pending { link, group, len, ahead: false, departs });
+    fn add(&mut self, packet: &Pending, monitored: bool) {
+        let bytes = u64::from(packet.len);
+        self.in_all.add(bytes);
+        self.not_arrived += u32::from(packet.is_ahead());
+        if packet.departs < self.first_departs {
+            (self.first_len, self.first_departs) = (packet.len, packet.departs);
+        }
+        if monitored {
+            match self.groups.iter_mut().find(|(of, _)| *of == packet.group) {
+                Some((_, accepted)) => accepted.add(bytes),
+                None => self.groups.push((packet.group, Accepted { packets: 1, bytes })),
             }
         }
-        pending.sort_unstable_by_key(|packet| packet.link);
+    }
+
+    /// Of all links that have any such, in their order. Stations are asked for the packet in transmission, since there is
+    /// none of theirs among those that are `pending`.
+    fn of_all(links: &[Link], pending: &mut [Pending], now: Time) -> Vec<(u32, Self)> {
+        pending.sort_unstable_by_key(|packet| packet.place);
         let of_link = |packets: &[Pending]| {
-            let mut unsent = Unsent::default();
-            let number = packets[0].link;
-            let monitored = links[number as usize].is_monitored();
-            for &Pending { group, len, ahead, departs, .. } in packets {
-                unsent.add(monitored.then_some(group), len, departs);
-                unsent.not_arrived += u64::from(ahead);
-            }
-            (number, unsent)
+            let link = packets[0].link();
+            (link, Unsent::of(&links[link as usize], packets))
         };
-        pending.chunk_by(|one, other| one.link == other.link).map(of_link).collect()
+        let same_link = |one: &Pending, other: &Pending| one.link() == other.link();
+        let mut all: Vec<_> = pending.chunk_by(same_link).map(of_link).collect();
+        for (link, number) in links.iter().zip(0..) {
+            if let Some((group, len, departs)) = link.in_transmission(now) {
+                all.push(of_link(&[Pending::new(number, group, len, false, departs)]));
+            }
+        }
+        all.sort_unstable_by_key(|(link, _)| *link);
+        debug_assert!(all.windows(2).all(|two| two[0].0 < two[1].0), "one entry a link");
+        all
     }
 }
 
@@ -118,7 +157,7 @@ pub struct TimePassed {
 impl LinkReadings {
     /// Reads links at `now`, and starts their histograms and extremes anew; `pending` are all packets that leave a link
     /// after `now` for which that was known when they were accepted.
-    pub fn take(links: &mut [Link], pending: &[Pending], now: Time) -> Self {
+    pub fn take(links: &mut [Link], pending: &mut [Pending], now: Time) -> Self {
         let readings = LinkReadings::in_passing(links, pending, now);
         for link in links {
             if link.monitor().is_none() {
@@ -133,7 +172,7 @@ impl LinkReadings {
     }
 
     /// Reads links at `now`, as [`LinkReadings::take`].
-    pub fn in_passing(links: &mut [Link], pending: &[Pending], now: Time) -> Self {
+    pub fn in_passing(links: &mut [Link], pending: &mut [Pending], now: Time) -> Self {
         let mut more = Vec::new();
         for (number, link) in links.iter_mut().enumerate() {
             more.extend(More::of(link, now).map(|more| (number as u32, more)));
@@ -177,7 +216,7 @@ impl<'a> LinkReading<'a> {
 
     /// Packets that have arrived and were accepted.
     pub fn arrived(&self) -> u64 {
-        self.accepted.packets - self.unsent.map_or(0, |unsent| unsent.not_arrived)
+        self.accepted.packets - self.unsent.map_or(0, |unsent| unsent.not_arrived.into())
     }
 
     /// What it has sent to the last bit.
@@ -199,9 +238,9 @@ impl<'a> LinkReading<'a> {
     pub fn sending_ns(&self, rate: Rate, now: Time) -> f64 {
         let transmission_ns =
             |bytes: u64| (8 * NANOS_PER_SEC) as f64 * bytes as f64 / rate.as_bps() as f64;
-        let first = self.unsent.and_then(|unsent| unsent.first);
-        let begun_ns = first.map_or(0.0, |(len, departs)| {
-            transmission_ns(len.into()) - departs.since(now).as_nanos() as f64
+        let begun_ns = self.unsent.map_or(0.0, |unsent| {
+            let rest = unsent.first_departs.since(now);
+            transmission_ns(unsent.first_len.into()) - rest.as_nanos() as f64
         });
         transmission_ns(self.departed().bytes) + begun_ns.max(0.0)
     }

@@ -300,8 +300,6 @@ impl<C: Contents> Network<C> {
         mut hop: Hop,
         mut now: Time,
     ) -> Option<(Time, Parcel)> {
-        // It arrives after the counters are read.
-        let mut ahead = now > self.next_reading;
         loop {
             let Hop { link: number, staged, then, .. } = hop;
             if staged {
@@ -313,6 +311,7 @@ impl<C: Contents> Network<C> {
                 }
             }
             parcel.step();
+            let arrives = now;
             let link = &mut self.links[number as usize];
             if link.is_free(now) {
                 now = link.pass_at_once(parcel.len(), now);
@@ -324,8 +323,7 @@ impl<C: Contents> Network<C> {
                 }
             }
             if now > self.next_reading {
-                self.note_pending(number, &parcel, ahead, now);
-                ahead = true;
+                self.note_pending(number, parcel.flow(), parcel.len(), arrives, now);
             }
             match then {
                 Then::Link => hop = self.hop_of(&parcel),
@@ -355,13 +353,13 @@ impl<C: Contents> Network<C> {
             Ok(Forwarded { at, written: Written::Word }) => {
                 parcel.set_word(link.told());
                 self.transit.send(number, at, parcel);
-                self.note_pending(number, &parcel, now > self.next_reading, at);
+                self.note_pending(number, parcel.flow(), parcel.len(), now, at);
                 None
             }
             Ok(Forwarded { at, written }) => Some((at, written == Written::Mark)),
             Err(DropReason::Wire) => {
                 let at = link.far_end_at();
-                self.note_pending(number, &parcel, now > self.next_reading, at);
+                self.note_pending(number, parcel.flow(), parcel.len(), now, at);
                 self.lose(&parcel);
                 None
             }
@@ -376,18 +374,19 @@ impl<C: Contents> Network<C> {
     /// if it leaves the link after that. If it is accepted `ahead`, it arrives there after that as well.
     #[cold]
     #[inline(never)]
-    fn note_pending(&mut self, number: u32, parcel: &Parcel, ahead: bool, at: Time) {
+    fn note_pending(&mut self, number: u32, flow: u32, len: u16, arrives: Time, at: Time) {
+        let ahead = arrives > self.next_reading;
         let departs = self.links[number as usize].departure_of(at);
         if departs > self.next_reading {
-            let group = self.flow_states[parcel.flow() as usize].owner.group;
-            self.pending.push(Pending { link: number, group, len: parcel.len(), ahead, departs });
+            let group = self.flow_states[flow as usize].owner.group;
+            self.pending.push(Pending::new(number, group, len, ahead, departs));
         }
     }
 
     /// The counters of all links, read at `now` by [`LinkReadings::take`] or [`LinkReadings::in_passing`].
     pub fn read_links(&mut self, read: ReadLinks, now: Time) -> LinkReadings {
         debug_assert_eq!(now, self.next_reading, "as was said before");
-        read(&mut self.links, &self.pending, now)
+        read(&mut self.links, &mut self.pending, now)
     }
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.
@@ -475,7 +474,7 @@ impl<C: Contents> Network<C> {
                     parcel.mark();
                 }
                 if far_end_at > self.next_reading {
-                    self.note_pending(hop.link, &parcel, false, far_end_at);
+                    self.note_pending(hop.link, parcel.flow(), parcel.len(), at, far_end_at);
                 }
                 self.transit.send(hop.link, far_end_at, parcel);
             }

@@ -255,7 +255,7 @@ impl<C: Contents> Network<C> {
     /// Counters are read at `at`, where nothing passes ahead of time.
     pub fn expect_reading(&mut self, at: Time) {
         self.next_reading = at;
-        self.pending.retain(|packet| packet.departs > at);
+        self.pending.retain(|packet| packet.departs() > at);
     }
 
     /// A packet that was held goes on. Returns it if a host gets it by that, and when.
