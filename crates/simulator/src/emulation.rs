@@ -283,7 +283,7 @@ impl<'a, C: Contents> Emulation<'a, C> {
     fn counters(&mut self, read: ReadLinks, now: Time) -> Counters {
         Counters {
             links: self.network.read_links(read, now),
-            losses: self.network.losses.clone(),
+            losses: self.network.losses(),
             received: self.received.clone(),
             stages: self.network.stages.counts(),
         }

@@ -166,7 +166,7 @@ impl<'a> Engine<'a> {
         self.run_events::<true>(end);
         Readings {
             links: self.network.read_links(read, end),
-            losses: Tally::of(self.network.losses.clone()),
+            losses: Tally::of(self.network.losses()),
             received: Tally::of(self.reached.iter().map(|got| got.received).collect()),
             sent: Tally::of(self.ends.sent()),
             declared: Tally::of(self.ends.declared()),

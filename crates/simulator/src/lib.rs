@@ -6,6 +6,7 @@
 //! also stands between real hosts, in real time: [`Emulation`].
 
 mod ack_timers;
+mod ahead;
 mod applications;
 mod arrivals;
 mod build;

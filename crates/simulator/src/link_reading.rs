@@ -1,8 +1,8 @@
 //! The counters of a link at a moment, with what has passed of the time that they count in advance.
 
 use tidegate_mechanisms::units::{NANOS_PER_SEC, Rate, Time};
-use tidegate_scenario::plan::MAX_LINKS;
 
+use crate::ahead::{Ahead, Signals, Unsent};
 use crate::link::Link;
 
 use crate::probe::{Accepted, LinkProbe, Monitor};
@@ -18,6 +18,8 @@ pub struct LinkReadings {
     more: Vec<(u32, More)>,
     /// What links have accepted and not sent yet, where they have any such, in the order of links.
     unsent: Vec<(u32, Unsent)>,
+    /// Drops and marks that were counted too early, where there are any, in the order of links.
+    early: Vec<(u32, Signals)>,
 }
 
 /// The counters of a link at a point in time.
@@ -27,111 +29,11 @@ pub struct LinkReading<'a> {
     pub accepted: Accepted,
     more: Option<&'a More>,
     unsent: Option<&'a Unsent>,
+    early: Signals,
 }
 
 /// How links are read: [`LinkReadings::take`] or [`LinkReadings::in_passing`].
-pub type ReadLinks = fn(&mut [Link], &mut [Pending], Time) -> LinkReadings;
-
-/// A packet that a link has accepted, and that leaves it after the counters are read next. Links without a monitor may
-/// accept packets ahead of time, before they arrive. It is small, since all of a full queue are kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Pending {
-    /// Twice the number of the link, and one more if it arrives there after the counters are read.
-    place: u32,
-    /// Index of its owner's group.
-    group: u16,
-    /// Its length on the wire.
-    len: u16,
-    /// When its transmission ends.
-    departs: Time,
-}
-
-const _: () = assert!(MAX_LINKS <= 1 << 31 && size_of::<Pending>() == 16);
-
-impl Pending {
-    /// A packet of a user in this group, accepted by this link; `ahead` if it arrives there after the counters are read.
-    pub fn new(link: u32, group: u16, len: u16, ahead: bool, departs: Time) -> Self {
-        Pending { place: link << 1 | u32::from(ahead), group, len, departs }
-    }
-
-    /// When its transmission ends.
-    pub fn departs(&self) -> Time {
-        self.departs
-    }
-
-    fn link(&self) -> u32 {
-        self.place >> 1
-    }
-
-    fn is_ahead(&self) -> bool {
-        self.place & 1 > 0
-    }
-}
-
-/// What a link has accepted and not sent at a point in time.
-#[derive(Clone)]
-struct Unsent {
-    in_all: Accepted,
-    /// By user group, of a monitored link.
-    groups: Vec<(u16, Accepted)>,
-    /// Packets of these that have not arrived yet.
-    not_arrived: u32,
-    /// Of the packet that leaves first its length, and when it does.
-    first_len: u16,
-    first_departs: Time,
-}
-
-impl Unsent {
-    fn of(link: &Link, packets: &[Pending]) -> Self {
-        let mut unsent = Unsent {
-            in_all: Accepted::default(),
-            groups: Vec::new(),
-            not_arrived: 0,
-            first_len: 0,
-            first_departs: Time::NEVER,
-        };
-        let monitored = link.is_monitored();
-        for packet in packets {
-            unsent.add(packet, monitored);
-        }
-        unsent
-    }
-
-    fn add(&mut self, packet: &Pending, monitored: bool) {
-        let bytes = u64::from(packet.len);
-        self.in_all.add(bytes);
-        self.not_arrived += u32::from(packet.is_ahead());
-        if packet.departs < self.first_departs {
-            (self.first_len, self.first_departs) = (packet.len, packet.departs);
-        }
-        if monitored {
-            match self.groups.iter_mut().find(|(of, _)| *of == packet.group) {
-                Some((_, accepted)) => accepted.add(bytes),
-                None => self.groups.push((packet.group, Accepted { packets: 1, bytes })),
-            }
-        }
-    }
-
-    /// Of all links that have any such, in their order. Stations are asked for the packet in transmission, since there is
-    /// none of theirs among those that are `pending`.
-    fn of_all(links: &[Link], pending: &mut [Pending], now: Time) -> Vec<(u32, Self)> {
-        pending.sort_unstable_by_key(|packet| packet.place);
-        let of_link = |packets: &[Pending]| {
-            let link = packets[0].link();
-            (link, Unsent::of(&links[link as usize], packets))
-        };
-        let same_link = |one: &Pending, other: &Pending| one.link() == other.link();
-        let mut all: Vec<_> = pending.chunk_by(same_link).map(of_link).collect();
-        for (link, number) in links.iter().zip(0..) {
-            if let Some((group, len, departs)) = link.in_transmission(now) {
-                all.push(of_link(&[Pending::new(number, group, len, false, departs)]));
-            }
-        }
-        all.sort_unstable_by_key(|(link, _)| *link);
-        debug_assert!(all.windows(2).all(|two| two[0].0 < two[1].0), "one entry a link");
-        all
-    }
-}
+pub type ReadLinks = fn(&mut [Link], &mut Ahead, Time) -> LinkReadings;
 
 /// What there is to be read of few links.
 #[derive(Clone)]
@@ -155,10 +57,9 @@ pub struct TimePassed {
 }
 
 impl LinkReadings {
-    /// Reads links at `now`, and starts their histograms and extremes anew; `pending` are all packets that leave a link
-    /// after `now` for which that was known when they were accepted.
-    pub fn take(links: &mut [Link], pending: &mut [Pending], now: Time) -> Self {
-        let readings = LinkReadings::in_passing(links, pending, now);
+    /// Reads links at `now`, and starts their histograms and extremes anew; `ahead` has what was counted of later than `now`.
+    pub fn take(links: &mut [Link], ahead: &mut Ahead, now: Time) -> Self {
+        let readings = LinkReadings::in_passing(links, ahead, now);
         for link in links {
             if link.monitor().is_none() {
                 continue;
@@ -172,14 +73,14 @@ impl LinkReadings {
     }
 
     /// Reads links at `now`, as [`LinkReadings::take`].
-    pub fn in_passing(links: &mut [Link], pending: &mut [Pending], now: Time) -> Self {
+    pub fn in_passing(links: &mut [Link], ahead: &mut Ahead, now: Time) -> Self {
         let mut more = Vec::new();
         for (number, link) in links.iter_mut().enumerate() {
             more.extend(More::of(link, now).map(|more| (number as u32, more)));
         }
         let accepted = Tally::of(links.iter().map(|link| link.accepted).collect());
-        let unsent = Unsent::of_all(links, pending, now);
-        LinkReadings { accepted, count: links.len(), more, unsent }
+        let (unsent, early) = (ahead.unsent(links, now), ahead.signals());
+        LinkReadings { accepted, count: links.len(), more, unsent, early }
     }
 
     /// That of the link with this number.
@@ -188,7 +89,9 @@ impl LinkReadings {
         let more = place.ok().map(|place| &self.more[place].1);
         let place = self.unsent.binary_search_by_key(&(link as u32), |(number, _)| *number);
         let unsent = place.ok().map(|place| &self.unsent[place].1);
-        LinkReading { accepted: self.accepted.at(link), more, unsent }
+        let place = self.early.binary_search_by_key(&(link as u32), |(number, _)| *number);
+        let early = place.map_or(Signals::default(), |place| self.early[place].1);
+        LinkReading { accepted: self.accepted.at(link), more, unsent, early }
     }
 
     /// Those of all links.
@@ -247,12 +150,13 @@ impl<'a> LinkReading<'a> {
 
     /// Packets that have passed with a mark set here.
     pub fn marks(&self) -> u64 {
-        self.more.map_or(0, |more| more.probe.marks)
+        self.more.map_or(0, |more| more.probe.marks) - self.early.marks
     }
 
     /// Drops by reason: full, AQM, wire, policer.
     pub fn drops(&self) -> [u64; 4] {
-        self.more.map_or([0; 4], |more| more.probe.drops)
+        let counted = self.more.map_or([0; 4], |more| more.probe.drops);
+        core::array::from_fn(|reason| counted[reason] - self.early.drops[reason])
     }
 
     /// What only bottlenecks keep.

@@ -11,12 +11,13 @@ use tidegate_mechanisms::bottleneck::DropReason;
 use tidegate_mechanisms::units::Time;
 use tidegate_scenario::plan::{Direction, FlowPlan, MAX_LINKS, MAX_RUN, Plan, ReportWay, UserPlan};
 
+use crate::ahead::{Ahead, Pending, Signal};
 use crate::contents::{Contents, InPacket};
 use crate::delayed_acks::DelayedAcks;
 use crate::feeders::{Convoy, EarlyDelivery, Feeders, Hop, NO_LINK, Receivers, Then};
 use crate::hosts::Hosts;
 use crate::link::{Departed, Forwarded, Link, Written};
-use crate::link_reading::{LinkReadings, Pending, ReadLinks};
+use crate::link_reading::{LinkReadings, ReadLinks};
 use crate::memory::{large_list, prefetch};
 use crate::owner::Owner;
 use crate::packet::{MAX_PLACES, OptionStore, Parcel, flags};
@@ -75,7 +76,7 @@ pub struct Network<C = InPacket> {
     /// Packets by what became of them.
     pub ledger: Ledger,
     /// Packets lost for any reason, by flow.
-    pub losses: Vec<u64>,
+    losses: Vec<u64>,
     /// What packets carry beyond what the network knows of them.
     pub contents: C,
     hops: Vec<Hop>,
@@ -105,8 +106,8 @@ pub struct Network<C = InPacket> {
     read_next: Time,
     /// Such packets, which wait for it, and when they are there.
     held: Vec<(Time, Parcel)>,
-    /// Packets that links have accepted and that leave them after the counters are read next.
-    pending: Vec<Pending>,
+    /// What was counted and happens after that.
+    ahead: Ahead,
 }
 
 impl Network {
@@ -169,7 +170,7 @@ impl<C: Contents> Network<C> {
             next_reading: Time::ZERO,
             read_next: Time::ZERO,
             held: Vec::new(),
-            pending: Vec::new(),
+            ahead: Ahead::default(),
         };
         let mut known = std::collections::HashMap::new();
         let host_of_link = network.add_hosts(plan, feeders, seed);
@@ -356,14 +357,22 @@ impl<C: Contents> Network<C> {
                 self.note_pending(number, parcel.flow(), parcel.len(), now, at);
                 None
             }
-            Ok(Forwarded { at, written }) => Some((at, written == Written::Mark)),
+            Ok(Forwarded { at, written }) => {
+                let marked = written == Written::Mark;
+                if marked {
+                    self.note_signal(number, Signal::Mark, now);
+                }
+                Some((at, marked))
+            }
             Err(DropReason::Wire) => {
                 let at = link.far_end_at();
                 self.note_pending(number, parcel.flow(), parcel.len(), now, at);
-                self.lose(&parcel);
+                self.note_signal(number, Signal::Drop(DropReason::Wire), now);
+                self.lose(&parcel, now);
                 None
             }
-            Err(_) => {
+            Err(reason) => {
+                self.note_signal(number, Signal::Drop(reason), now);
                 self.stop(number, &parcel, now);
                 None
             }
@@ -379,14 +388,29 @@ impl<C: Contents> Network<C> {
         let departs = self.links[number as usize].departure_of(at);
         if departs > self.next_reading {
             let group = self.flow_states[flow as usize].owner.group;
-            self.pending.push(Pending::new(number, group, len, ahead, departs));
+            self.ahead.accept(Pending::new(number, group, len, ahead, departs));
         }
+    }
+
+    /// A link drops or marks a packet: keeps that for the reading, if the packet arrives after it.
+    #[inline(always)]
+    fn note_signal(&mut self, link: u32, signal: Signal, now: Time) {
+        if now > self.next_reading {
+            self.ahead.signal(now, link, signal);
+        }
+    }
+
+    /// Packets lost by the sender of each flow until the counters are read.
+    pub fn losses(&self) -> Vec<u64> {
+        let mut losses = self.losses.clone();
+        self.ahead.take_losses_from(&mut losses);
+        losses
     }
 
     /// The counters of all links, read at `now` by [`LinkReadings::take`] or [`LinkReadings::in_passing`].
     pub fn read_links(&mut self, read: ReadLinks, now: Time) -> LinkReadings {
         debug_assert_eq!(now, self.next_reading, "as was said before");
-        read(&mut self.links, &mut self.pending, now)
+        read(&mut self.links, &mut self.ahead, now)
     }
 
     /// A link has not let a packet pass: it is lost, or it waits there for an event.
@@ -414,7 +438,7 @@ impl<C: Contents> Network<C> {
         self.lose_at_station(number, now);
         let Departed { parcel, at, lost_on_wire } = departed;
         if lost_on_wire {
-            self.lose(&parcel);
+            self.lose(&parcel, now);
             return None;
         }
         if self.hops[parcel.hop() as usize - 1].then != Then::Event {
@@ -543,11 +567,11 @@ impl<C: Contents> Network<C> {
         if self.stages.are_hearing(link) {
             self.tell_drop(link, parcel, now);
         }
-        self.lose(parcel);
+        self.lose(parcel, now);
     }
 
     #[cold]
-    fn lose(&mut self, parcel: &Parcel) {
+    fn lose(&mut self, parcel: &Parcel, now: Time) {
         self.ledger.dropped += 1;
         if parcel.has(flags::OPTIONS) {
             self.options.take(parcel.word());
@@ -561,6 +585,9 @@ impl<C: Contents> Network<C> {
         }
         if parcel.flags() & (flags::ACK | flags::BACK) == 0 {
             self.losses[parcel.flow() as usize] += 1;
+            if now > self.next_reading {
+                self.ahead.lose(now, parcel.flow());
+            }
         }
     }
 

@@ -69,3 +69,28 @@ fn connection_requests_count_wherever_packets_do() {
     );
     assert!(total(&flows.retransmits) <= sent);
 }
+
+/// Packets pass the second link ahead of time, 1.2 s before they come there, and most of them are lost there: of that
+/// nothing is counted in a run that ends before. In one that lasts longer the same link drops and loses what comes.
+#[test]
+fn what_is_lost_after_the_end_is_not_counted() {
+    let text = "version = 1\nwarm_up = \"0 s\"\nduration = \"0.7 s\"\ndrain_limit = \"0 s\"\n\
+                [links.ab]\nfrom = \"a\"\nto = \"b\"\nrate = \"2 Mb/s\"\ndelay = \"1.2 s\"\n\
+                [links.bc]\nfrom = \"b\"\nto = \"c\"\nbottleneck = false\nrate = \"1 Mb/s\"\ndelay = \"0 s\"\n\
+                buffer = \"1 packets\"\nloss = 0.1\n\
+                [users.a]\nfrom = \"a\"\nto = \"c\"\npacket_size = \"200 B\"\n\
+                traffic = { kind = \"cbr\", rate = \"12 Mb/s\" }\n";
+    for (duration, some) in [("\"0.7 s\"", false), ("\"2 s\"", true)] {
+        let output = run(&plan_with(text, &[("duration", duration)]), 1);
+        let [before, after] = ["ab", "bc"].map(|name| common::link(&output, name));
+        let links = &output.links;
+        assert_eq!(links.arrivals[after] > 0, some, "arrivals in {duration}");
+        assert_eq!(links.drops_full[after] > 0, some, "drops in {duration}");
+        assert_eq!(links.drops_wire[after] > 0, some, "losses in {duration}");
+        let dropped: u64 = [before, after]
+            .iter()
+            .map(|&link| links.drops_full[link] + links.drops_wire[link])
+            .sum();
+        assert_eq!(output.flows.losses[0], dropped, "of the flow in {duration}");
+    }
+}

@@ -76,7 +76,7 @@ impl<C: Contents> Network<C> {
         let crossing = stages::crossing(&parcel, None, (user, tunnel_end), now);
         let mut crossing = Crossing { ecn: Ecn::NotEct, ..crossing };
         if !self.stages.enter(stage, &mut crossing) {
-            self.lose(&parcel);
+            self.lose(&parcel, now);
             return None;
         }
         let mut flags = parcel.flags();
@@ -115,7 +115,7 @@ impl<C: Contents> Network<C> {
             self.send_reports(row, &parcel, now);
         }
         if !goes_on {
-            self.lose(&parcel);
+            self.lose(&parcel, now);
             return None;
         }
         let flags = parcel.flags() & !(TUNNEL | ECT | ECT_1 | CE);
@@ -143,7 +143,7 @@ impl<C: Contents> Network<C> {
             self.send_reports(row, &parcel, now);
         }
         if !goes_on {
-            self.lose(&parcel);
+            self.lose(&parcel, now);
             return None;
         }
         let Crossing { ecn, tunnel, len, .. } = crossing;
@@ -173,7 +173,7 @@ impl<C: Contents> Network<C> {
             self.send_reports(row, &parcel, now);
         }
         let Some(wrote_header) = passed else {
-            self.lose(&parcel);
+            self.lose(&parcel, now);
             return None;
         };
         if parcel.has(flags::REPORT) && self.is_taken(row, &parcel) {
@@ -255,7 +255,7 @@ impl<C: Contents> Network<C> {
     /// Counters are read at `at`, where nothing passes ahead of time.
     pub fn expect_reading(&mut self, at: Time) {
         self.next_reading = at;
-        self.pending.retain(|packet| packet.departs() > at);
+        self.ahead.expect_reading(at);
     }
 
     /// A packet that was held goes on. Returns it if a host gets it by that, and when.
