@@ -153,7 +153,7 @@ readme: $(TOOLS) $(NATIVE) ## write README's numbers anew, from the pages above 
 
 docs: $(TOOLS) $(NATIVE) ## docs/_build/html/index.html
 	TIDEGATE_WRITE_PAGES=1 cargo test --quiet --locked --profile dev-release \
-		--package tidegate-mechanisms --test pages
+		--package tidegate-mechanisms --test main pages::
 	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@$(BIN)/python tools/dead_links.py docs/_build/html
 	@echo "docs/_build/html/index.html"

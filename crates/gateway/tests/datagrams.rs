@@ -1,7 +1,7 @@
 //! Films and calls are the simulator's applications on real sockets: ECN-capable packets there, reports and answers
 //! back, marks read from each packet.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

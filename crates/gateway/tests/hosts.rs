@@ -1,6 +1,6 @@
 //! Hosts are Linux's own, apart from everything else on the machine.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,6 @@
 //! Sources send what the plan says, sinks count it right, over a network that loses nothing.
 
-mod common;
+use crate::common;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Reports that come to a gateway's socket while a tunnel is in use: the tunnel's own end is believed, and once.
 
-mod nodes;
+use crate::nodes;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;

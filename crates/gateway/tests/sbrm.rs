@@ -1,7 +1,7 @@
 //! How exactly the receiving end of `tg_sbrm` tells the sender about marks. Needs root and the
 //! program tidegate-bpf.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::env;

@@ -1,7 +1,7 @@
 //! The kernel programs' arithmetic (`bpf/sbrm.h`, `bpf/tcprm.h`), compiled for this machine, against the same rules
 //! in floating point. Needs a C compiler and nothing of BPF.
 
-mod compiled;
+use crate::compiled;
 
 use compiled::answers;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Nodes of tunnels and whatever comes to their sockets: no privilege is needed, since a socket on the loopback
 //! interface is as good as one in a namespace, and a pair of them stands in for a device.
 
-mod nodes;
+use crate::nodes;
 
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;

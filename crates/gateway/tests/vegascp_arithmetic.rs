@@ -1,7 +1,7 @@
 //! How the kernel program `tg_vegascp` reads marks and moves its window (`bpf/vegascp.h`), against the source that
 //! simulations have.
 
-mod compiled;
+use crate::compiled;
 
 use compiled::answers;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! What applications hand over, seen from the far end.
 
-mod common;
+use crate::common;
 
 use common::{link, plan_with};
 use tidegate_simulator::output::RunOutput;

@@ -1,6 +1,6 @@
 //! AQMs with TCP behind them: what each promises, and ABC on one that sees departures.
 
-mod common;
+use crate::common;
 
 use common::{link, plan_with};
 use tidegate_simulator::output::RunOutput;

@@ -1,6 +1,6 @@
 //! Declared congestion (ConEx) in whole runs: what senders declare, and what they have met.
 
-mod common;
+use crate::common;
 
 use common::plan_with;
 use common::scenarios::exact;

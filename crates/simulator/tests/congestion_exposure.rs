@@ -1,6 +1,6 @@
 //! Congestion exposure in whole runs: policers at the ingress, auditors at the egress.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 

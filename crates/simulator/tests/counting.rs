@@ -1,6 +1,6 @@
 //! What the columns of a flow count, byte by byte and packet by packet.
 
-mod common;
+use crate::common;
 
 use common::{plan, plan_with};
 use tidegate_simulator::run;

@@ -1,6 +1,6 @@
 //! Senders that go by delay, in whole runs.
 
-mod common;
+use crate::common;
 
 use common::{link, plan_with};
 use tidegate_simulator::output::RunOutput;

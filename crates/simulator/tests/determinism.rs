@@ -1,6 +1,6 @@
 //! The same plan and seed give the same output, whoever watches and however many threads run.
 
-mod common;
+use crate::common;
 
 use common::scenarios::{any_scenario, exact};
 use common::{plan, plan_with, runs, whole};

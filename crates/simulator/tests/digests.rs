@@ -1,7 +1,7 @@
 //! What each scenario file of the repository does, as a digest: a change that moves packets shows here, and
 //! says why in the change log. `UPDATE=1 cargo test` writes the list anew.
 
-mod common;
+use crate::common;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! DualPI2 in whole runs: what RFC 9332 is for.
 
-mod common;
+use crate::common;
 
 use common::{link, plan_with, runs};
 use tidegate_simulator::output::RunOutput;

@@ -5,7 +5,7 @@
 //! is one of 100 s, and an exponential one with a mean of 97.479 s = -5 s / ln(1 - 5/100) ends with each frame as likely:
 //! on average after 100 s.
 
-mod common;
+use crate::common;
 
 use common::statistics::{Mean, mean};
 use common::{plan_with, runs};

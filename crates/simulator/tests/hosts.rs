@@ -1,6 +1,6 @@
 //! Hosts with one interface: what several flows of a customer share, and in which order it lets packets go.
 
-mod common;
+use crate::common;
 
 use common::plan_with;
 use tidegate_simulator::output::RunOutput;

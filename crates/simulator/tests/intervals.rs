@@ -1,6 +1,6 @@
 //! A measurement in parts: the parts make up the whole, and do not change it.
 
-mod common;
+use crate::common;
 
 use common::plan_with;
 

@@ -2,7 +2,7 @@
 //! drawn anew each time but where a seed is given, as in `make test`. That every packet is accounted for,
 //! the engine asserts itself at the end of each.
 
-mod common;
+use crate::common;
 
 use common::scenarios::{any_scenario, exact};
 use common::{link, plan};

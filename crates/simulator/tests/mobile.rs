@@ -1,7 +1,7 @@
 //! The shape of a mobile network in whole runs: it is the network that others write link by link, and tunnels lead up
 //! as well as down.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Whole runs against numbers that theory or a pencil gives.
 
-mod common;
+use crate::common;
 
 use common::statistics::mean;
 use common::{plan, plan_with, runs};

@@ -8,7 +8,7 @@
 //! Three traits of a research TCP make it so; a sender without them sends next to nothing in vain and
 //! has a higher goodput than any of the others: `each_trait_of_a_research_tcp_shows`.
 
-mod common;
+use crate::common;
 
 use common::statistics::{Mean, mean};
 use common::{link, plan_with, runs};

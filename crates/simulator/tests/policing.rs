@@ -1,6 +1,6 @@
 //! Congestion policing queues with TCP: five flows against one, and a customer who comes and goes.
 
-mod common;
+use crate::common;
 
 use common::{link, plan_with};
 use tidegate_simulator::output::RunOutput;

@@ -1,6 +1,6 @@
 //! Prices in whole runs: queues that ask them, packets and acknowledgements that carry them, sources that pay.
 
-mod common;
+use crate::common;
 
 use common::scenarios::exact;
 use common::{link, plan_with};

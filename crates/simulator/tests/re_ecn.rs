@@ -1,6 +1,6 @@
 //! Re-ECN in whole runs: senders declare, policers hold them to it, droppers find out who does not.
 
-mod common;
+use crate::common;
 
 use std::ops::Range;
 

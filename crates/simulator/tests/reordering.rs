@@ -2,7 +2,7 @@
 //! releases a customer whose packets still wait behind all others. What he sends from then on overtakes
 //! them. Here is how that comes about, and how little of it senders meet.
 
-mod common;
+use crate::common;
 
 use common::plan_with;
 use tidegate_mechanisms::units::{Span, Time};

@@ -1,7 +1,7 @@
 //! Scalable senders in whole runs: DCTCP at a queue with a marking threshold, against its paper
 //! (M. Alizadeh et al., "Data center TCP (DCTCP)", SIGCOMM 2010, section 3.3).
 
-mod common;
+use crate::common;
 
 use common::{link, plan_with, runs};
 use tidegate_simulator::output::RunOutput;

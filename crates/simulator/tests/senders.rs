@@ -1,7 +1,7 @@
 //! Every cross of loss recovery, ECN, congestion control and delayed acknowledgements, where packets are
 //! lost at random, requests and acknowledgements among them.
 
-mod common;
+use crate::common;
 
 use common::plan;
 use common::scenarios::exact;

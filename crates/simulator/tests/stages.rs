@@ -1,6 +1,6 @@
 //! Stages on the way: what they see, where they stand, and that they stand in nobody's way.
 
-mod common;
+use crate::common;
 
 use common::plan_with;
 use tidegate_simulator::output::RunOutput;

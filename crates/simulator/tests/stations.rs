@@ -1,6 +1,6 @@
 //! Links whose departures are events, and links whose rate changes.
 
-mod common;
+use crate::common;
 
 use std::sync::Arc;
 

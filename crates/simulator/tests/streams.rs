@@ -1,6 +1,6 @@
 //! Films over RTP, calls and who admits them, seen from outside.
 
-mod common;
+use crate::common;
 
 use common::plan_with;
 use tidegate_simulator::output::RunOutput;

@@ -1,6 +1,6 @@
 //! Tunnels of a mobile network in whole runs: what goes in comes out, reports tell the truth, and buckets hold floods.
 
-mod common;
+use crate::common;
 
 use common::plan_with;
 use tidegate_simulator::output::RunOutput;

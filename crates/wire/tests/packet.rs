@@ -1,6 +1,6 @@
 //! Views and edits of whole packets, against packets and readings of another library.
 
-mod packets;
+use crate::packets;
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use packets::{Description, Extra, GRE, TCP, UDP, description};

@@ -1,0 +1,14 @@
+//! Tests of the lab from outside, in one program: linking one for each file takes longer than running it.
+
+mod common;
+mod compiled;
+mod datagrams;
+mod forwarder;
+mod hosts;
+mod load;
+mod nodes;
+mod reports;
+mod sbrm;
+mod sbrm_arithmetic;
+mod tunnels;
+mod vegascp_arithmetic;

@@ -1,0 +1,32 @@
+//! Tests of the simulator from outside, in one program: linking one for each file takes longer than running it.
+
+mod applications;
+mod aqm;
+mod common;
+mod conex;
+mod congestion_exposure;
+mod counting;
+mod delay_based;
+mod determinism;
+mod digests;
+mod dualpi2;
+mod emulation;
+mod erlang;
+mod hosts;
+mod intervals;
+mod laws;
+mod mobile;
+mod nodes;
+mod numbers;
+mod output;
+mod peers;
+mod policing;
+mod pricing;
+mod re_ecn;
+mod reordering;
+mod scalable;
+mod senders;
+mod stages;
+mod stations;
+mod streams;
+mod tunnels;
